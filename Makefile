@@ -1,0 +1,251 @@
+# gpukit: `make` alone lists what there is to do. Needs GNU make 4 and a C++17 compiler, and CUDA only for a GPU.
+#
+#   BACKEND=gpu    builds with nvcc and runs on the GPU
+#   BACKEND=cpu    builds with g++ or clang++ and runs on the stand-in for CUDA in tests/cpu
+#   BACKEND=auto   the first if nvcc and a GPU are there, otherwise the second (default)
+#   ARCH=sm_90a    what nvcc builds for; or flags, as in ARCH='-gencode arch=compute_90a,code=sm_90a'
+#   CXX= CC= NVCC= CLANG_FORMAT=   other tools      CXXFLAGS= NVCCFLAGS=   further flags      V=1   shows the commands
+
+BACKEND      ?= auto
+NVCC         ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v nvcc)
+CLANG_FORMAT ?= clang-format
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SECONDEXPANSION:
+.PHONY: help run test test-all checks bench examples gpu-binaries format check-format clean FORCE
+FORCE:
+
+help:
+	@echo 'run           takes a photograph through the library, into build/tour (PHOTO=mine.ppm: another one)'
+	@echo 'test          all tests and compile checks (TESTS=tests/test_scan.cu: only that)'
+	@echo 'test-all      the same with every target and every C++ standard that nvcc knows'
+	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU)'
+	@echo 'examples      builds all of examples/'
+	@echo 'format        formats the sources'
+	@echo 'check-format  lists the sources that are not formatted, and fails if there are any'
+	@echo 'clean         removes build/'
+	@echo
+	@echo 'BACKEND=auto|gpu|cpu says where; the head of the Makefile has the other variables.'
+
+# All cores unless -j says otherwise.
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+ifeq ($(MAKELEVEL),0)
+  MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+
+# ---- where -----------------------------------------------------------------------------------------------------------
+
+# A container may have a GPU and no nvidia-smi; CUDA_VISIBLE_DEVICES may hide every GPU.
+has_nvcc := $(if $(NVCC),$(shell command -v '$(NVCC)' 2>/dev/null))
+has_gpu  := $(shell [ "$${CUDA_VISIBLE_DEVICES-0}" ] && [ "$${CUDA_VISIBLE_DEVICES-0}" != -1 ] || exit; \
+              if command -v nvidia-smi >/dev/null; then nvidia-smi -L 2>/dev/null | grep '^GPU'; \
+              else ls -d /dev/nvidia[0-9]* 2>/dev/null; fi)
+why_not  := $(if $(has_nvcc),$(if $(has_gpu),,no GPU is here),nvcc is not here)
+
+ifeq ($(BACKEND),auto)
+  backend := $(if $(why_not),cpu,gpu)
+else ifneq ($(filter gpu cpu,$(BACKEND)),)
+  backend := $(BACKEND)
+else
+  $(error BACKEND is auto, gpu or cpu, not '$(BACKEND)')
+endif
+ifneq ($(filter run test test-all examples,$(MAKECMDGOALS)),)
+  ifeq ($(BACKEND) $(backend),auto cpu)
+    $(info On the CPU stand-in: $(why_not).)
+  else ifeq ($(backend),gpu)
+    $(if $(why_not),$(error BACKEND=gpu: $(why_not)))
+  endif
+endif
+
+# ---- how to build ----------------------------------------------------------------------------------------------------
+
+comma    := ,
+space    := $(subst ,, )
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion
+
+# With -mfma fmaf() is one instruction, not a call. Contraction would give other bits than the sources spell out.
+fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
+CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I . -pthread -rdynamic
+CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
+ASAN       = $(CXX) -O1 $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
+
+# Without a GPU: the oldest target, whose PTX the driver of any newer one takes.
+ARCH      ?= $(if $(has_gpu),native,sm_75)
+NVCC_BASE  = $(NVCC) -O3 -Werror all-warnings -Xcompiler=$(subst $(space),$(comma),$(WARNINGS)) -I . $(NVCCFLAGS)
+GPU        = $(NVCC_BASE) -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
+
+# An edited header rebuilds what includes it ...
+DEPS = -MD -MP -MF $@.d -MT $@
+-include $(wildcard build/*/*.d)
+build/%.d: ;
+
+# ... and other tools or flags than last time rebuild all.
+tools_cpu     = $(CPU)
+tools_asan    = $(ASAN)
+tools_gpu     = $(GPU)
+tools_compile = $(CC) $(CPU) $(GPU)
+build/%/flags: FORCE
+	@mkdir -p $(@D); echo '$(tools_$*)' | cmp -s - $@ || echo '$(tools_$*)' >$@
+
+Q   := $(if $(V),,@)
+say  = @printf '  %-5s %s\n' $(1) $@
+
+build/cpu/%: tests/%.cu build/cpu/flags
+	$(call say,CXX)
+	$(Q)$(CPU) $(DEPS) -x c++ $< -o $@ -ldl
+build/cpu/%: examples/%.cu build/cpu/flags
+	$(call say,CXX)
+	$(Q)$(CPU) $(DEPS) -x c++ $< -o $@ -ldl
+build/asan/%: tests/%.cu build/asan/flags
+	$(call say,ASAN)
+	$(Q)$(ASAN) $(DEPS) -x c++ $< -o $@ -ldl
+build/gpu/%: tests/%.cu build/gpu/flags
+	$(call say,NVCC)
+	$(Q)$(GPU) $(DEPS) $< -o $@
+build/gpu/%: examples/%.cu build/gpu/flags
+	$(call say,NVCC)
+	$(Q)$(GPU) $(DEPS) $< -o $@
+build/gpu/%: tests/bench/%.cu build/gpu/flags
+	$(call say,NVCC)
+	$(Q)$(GPU) $(DEPS) $< -o $@ -lcublas
+
+# ---- run, examples, bench --------------------------------------------------------------------------------------------
+
+run: build/$(backend)/tour
+	$< $(PHOTO)
+
+examples := $(patsubst examples/%.cu,%,$(wildcard examples/*.cu))
+tests    := $(patsubst tests/%.cu,%,$(wildcard tests/test_*.cu))
+
+examples: $(examples:%=build/$(backend)/%)
+
+# To build here and run elsewhere.
+gpu-binaries: $(tests:%=build/gpu/%) $(examples:%=build/gpu/%)
+
+benches := $(patsubst tests/bench/%.cu,build/gpu/%,$(wildcard tests/bench/*.cu))
+bench: $(if $(why_not),,$(benches))
+	$(if $(why_not),@echo 'make bench needs nvcc and a GPU: $(why_not)' >&2; exit 1)
+	@for bench in $^; do $$bench || exit; done
+
+# ---- test ------------------------------------------------------------------------------------------------------------
+
+# Each check is a target check/NAME that leaves its counts in build/results/NAME. One that cannot be built leaves none,
+# which counts as a failure: hence the second make, whose -k goes on after failures, and then the sum.
+
+programs := $(if $(TESTS),$(TESTS:tests/%.cu=%),$(tests))
+about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring $(topic),$p),$p))))
+
+# On the stand-in, what could lean on the order of threads runs again in reverse and random order, and some of each
+# section under AddressSanitizer and UBSan (which take long to compile).
+ifeq ($(backend),cpu)
+  reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits))
+  random   := $(addsuffix .random,$(call about,warp scan))
+  asan     := $(addsuffix .asan,$(call about,bits error image warp))
+endif
+
+# Ways to include the header, each by g++ and by nvcc: flags and sources.
+cases   := two static twice hostile
+two     := two_a.cu two_b.cu
+static  := -DGPUKIT_STATIC two_a.cu two_b.cu
+twice   := twice.cu
+hostile := hostile.cu
+case_files = $(addprefix tests/compile/,$(filter-out -%,$($1)))
+case       = $(filter -%,$($1)) $(call case_files,$1)
+
+# The whole API for each target (compute_75: PTX alone) by each standard.
+archs := sm_75 sm_80 sm_90a compute_75
+stds  := c++11 c++17
+ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+  archs := $(sort $(archs) $(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
+  stds  := c++11 c++14 c++17 c++20
+  built := $(if $(filter cpu,$(backend)),$(tests:%=%.built) $(examples:%=%.built))
+endif
+all := $(foreach arch,$(archs),$(stds:%=all.$(arch).%))
+
+checks_cpu  := $(cases:%=%.cpu) c99.cpu
+checks_link := $(cases:%=%.nvcc) two.rdc c99.nvcc
+checks_nvcc := $(if $(has_nvcc),$(checks_link) $(all) $(built),nvcc)
+checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan)
+
+test test-all:
+	@rm -rf build/results
+	@$(MAKE) -k --output-sync checks BACKEND=$(backend) ALL=$(filter test-all,$@) || true
+	@tests/run.sh total $(checks)
+
+export CHECKS := $(words $(checks))
+.PHONY: $(checks:%=check/%)
+checks: $(checks:%=check/%)
+
+# One program at a time has the GPU; the stand-in takes as many as there are jobs.
+alone := $(if $(filter gpu,$(backend)),flock build/gpu)
+
+$(programs:%=check/%): check/%: build/$(backend)/%
+	@$(alone) tests/run.sh program $* $<
+$(examples:%=check/%): check/%: build/$(backend)/%
+	@$(alone) tests/run.sh one $* $<
+$(reversed:%=check/%): check/%.reversed: build/cpu/%
+	@GPUKIT_CPU_SCHEDULE=reversed tests/run.sh program $*.reversed $<
+$(random:%=check/%): check/%.random: build/cpu/%
+	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.random $<
+$(asan:%=check/%): check/%.asan: build/asan/%
+	@tests/run.sh program $*.asan $<
+$(checks_cpu:%=check/%): check/%: build/compile/%
+	@tests/run.sh one $* $<
+$(checks_link:%=check/%): check/%: build/compile/%
+	@$(alone) tests/run.sh one $* $(if $(alone),$<)
+$(all:%=check/%): check/%: build/compile/%.o
+	@tests/run.sh one $*
+$(built:%=check/%): check/%.built: build/gpu/%
+	@tests/run.sh one $*.built
+check/nvcc:
+	@tests/run.sh skip nvcc $(words $(checks_link) $(all)) '$(why_not)'
+
+# Half the time, for what only has to compile: standards differ in the front end, not in the code generator.
+quick := -Xcicc -O1
+
+drop_in := gpukit.cuh $(wildcard tests/cpu/*.h tests/cpu/*/*.h) build/compile/flags
+build/compile/%.cpu: $$(call case_files,$$*) $(drop_in)
+	$(call say,CXX)
+	$(Q)$(CPU) -x c++ $(call case,$*) -o $@ -ldl
+build/compile/%.nvcc: $$(call case_files,$$*) $(drop_in)
+	$(call say,NVCC)
+	$(Q)$(GPU) $(call case,$*) -o $@
+build/compile/%.rdc: $$(call case_files,$$*) $(drop_in)
+	$(call say,NVCC)
+	$(Q)$(GPU) -rdc=true $(call case,$*) -o $@
+build/compile/all.%.o: tests/compile/all.cu build/compile/flags
+	$(call say,NVCC)
+	$(Q)$(NVCC_BASE) $(DEPS) -arch=$(word 1,$(subst ., ,$*)) -std=$(word 2,$(subst ., ,$*)) \
+	  $(if $(filter %.c++17,$*),,$(quick)) -c $< -o $@
+
+# Plain C, linked with the implementation.
+C99 = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
+# nvcc itself tells where its headers are: the nvcc in the PATH may be a script that calls another.
+toolkit = $(shell $(NVCC) --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed -n 's/^.. INCLUDES="-I\([^"]*\)".*/\1/p')
+build/compile/c99.cpu: tests/compile/c99.c tests/compile/c99_implementation.cu $(drop_in)
+	$(call say,CC)
+	$(Q)$(C99) -I tests/cpu -c $< -o $@.o
+	$(Q)$(CPU) -x c++ $(word 2,$^) -x none $@.o -o $@ -ldl
+build/compile/c99.nvcc: tests/compile/c99.c tests/compile/c99_implementation.cu $(drop_in)
+	$(call say,CC)
+	$(Q)$(C99) -isystem $(toolkit) -c $< -o $@.o
+	$(Q)$(GPU) $(if $(alone),,$(quick)) $(word 2,$^) $@.o -o $@
+
+# ---- format, clean ---------------------------------------------------------------------------------------------------
+
+sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c')
+ifneq ($(filter format check-format,$(MAKECMDGOALS)),)
+  $(if $(shell command -v $(CLANG_FORMAT)),,$(error there is no $(CLANG_FORMAT); on Debian: apt-get install clang-format))
+endif
+
+format:
+	$(Q)$(CLANG_FORMAT) -i $(sources)
+
+check-format:
+	@bad=$$(for f in $(sources); do $(CLANG_FORMAT) $$f | cmp -s - $$f || echo "  $$f"; done); \
+	if [ -n "$$bad" ]; then echo "not formatted (make format):"; echo "$$bad"; exit 1; fi
+
+clean:
+	rm -rf build

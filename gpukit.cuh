@@ -1,0 +1,3224 @@
+/* gpukit.cuh - v0.1.0 - the CUDA utility header: one file, no dependencies but the CUDA Toolkit
+ *                       MIT licence or public domain, as you choose: see the end of this file
+ *
+ * Indexing, error checking, event timing, matmul, reduction and scan, for your own .cu file: as calls that are right by
+ * default and fast, and as building blocks for your own kernels.
+ *
+ * QUICK START
+ *
+ *   #define GPUKIT_IMPLEMENTATION           // in exactly one .cu file of the program
+ *   #include "gpukit.cuh"
+ *
+ *   __global__ void scale(float *x, size_t n, float by) {
+ *     GK_FOR_1D(i, n) x[i] *= by;           // grid-stride: any grid, any n
+ *   }
+ *
+ *   int main(void) {
+ *     const size_t n = 1000000;
+ *     float *x, *sum, host;
+ *     GK_CHECK(cudaMalloc(&x, n * sizeof(float)));
+ *     GK_CHECK(cudaMalloc(&sum, sizeof(float)));
+ *     GK_CHECK(cudaMemset(x, 0, n * sizeof(float)));
+ *     GK_TIME("scale", 0) GK_LAUNCH(scale, gk_grid_1d(n, 256), 256, 0, 0, x, n, 2.0f);
+ *     GK_CHECK(gk_reduce_sum(x, sum, n));
+ *     GK_CHECK(gk_scan_inclusive(x, x, n, gk_op_sum()));
+ *     GK_CHECK(cudaMemcpy(&host, sum, sizeof(float), cudaMemcpyDeviceToHost));
+ *     return 0;
+ *   }
+ *
+ * CONTENTS
+ *
+ *    1. this manual
+ *    2. configuration        version, requirements, macros
+ *    3. host API             valid C99: errors, devices, timing, scratch, typed entry points
+ *    4. index                coordinates, ranks, grid-stride loops, launch shapes (from here on C++11)
+ *    5. operators            sum, prod, min, max, argmin, argmax, and your own
+ *    6. warp                 reduce, scan, shuffle of any type
+ *    7. block                reduce, scan, Blelloch's scan in shared memory
+ *    8. reduce               of device arrays, in one launch
+ *    9. scan                 of device arrays, in one launch and one pass
+ *   10. matmul               the building blocks, the kernel, the call; and calls on host arrays
+ *   11. (several GPUs: not yet)
+ *   12. implementation       the host functions of section 3
+ *   13. licence
+ *
+ * CONFIGURATION: macros to define before including this file
+ *
+ *   GPUKIT_IMPLEMENTATION    in one .cu file: compiles the host functions there
+ *   GPUKIT_STATIC            in any number of .cu files, instead: each has host functions of its own, not seen outside
+ *   GPUKIT_DEF               every file: what stands before each host function, e.g. a dllexport; default extern
+ *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: compiles the typed entry points (gk_reduce_f32, ...) that C
+ *                            files call; about 25 s of compile time that C++ files have no use for
+ *   GPUKIT_ON_ERROR(e)       the implementing file: what a failed check does when no handler is set; e is a const
+ *                            gk_error *; default: print and abort
+ *   GPUKIT_NVTX              the implementing file: GK_TIME is an NVTX range, too (needs nvtx3/nvToolsExt.h)
+ *   GPUKIT_DEBUG=1           not a macro but an environment variable: waits after every launch, so that a fault is
+ *                            reported by the kernel that made it
+ *
+ * API (each call is documented where it is declared)
+ *
+ *   errors     GK_CHECK GK_CHECK_STATUS GK_TRY GK_LAUNCH GK_CHECK_LAUNCH gk_launch
+ *              gk_set_error_handler gk_error_detail gk_error_hint
+ *   devices    gk_device_query gk_device_print gk_device_best gk_occupancy gk_occupancy_print gk_block_for
+ *   timing     GK_TIME gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_buffers
+ *   scratch    gk_scratch_create/destroy gk_reduce_scratch_bytes gk_scan_scratch_bytes gk_matmul_scratch_bytes
+ *   index      gk_x gk_y gk_z gk_thread_rank gk_block_rank gk_global_rank gk_block_size gk_grid_size gk_global_size
+ *              gk_lane gk_warp GK_FOR_1D GK_FOR_2D gk_ceil_div gk_round_up gk_grid_1d/2d/3d gk_grid_shape
+ *              GK_DYNAMIC_SHARED
+ *   operators  gk_op_sum/prod/min/max/argmin/argmax, gk_sum<A> and its kin, gk_arg<T>; in C: GK_OP_SUM, ...
+ *   warp       gk_shuffle gk_warp_reduce gk_warp_scan_inclusive/exclusive
+ *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
+ *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax
+ *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
+ *   matmul     gk_matmul gk_matmul_ex gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
+ *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose
+ *
+ *   Order of parameters: inputs, outputs, sizes, operator or options, stream, scratch. Sizes are size_t.
+ *
+ * GUARANTEES
+ *
+ *   Errors       Every call returns cudaError_t; gk_error_detail() then says what was wrong. No call exits or prints
+ *                but through the handler of the checking macros. A call fails for what it did itself: an error left
+ *                behind by other work is neither reported nor cleared, unless it is one after which the device's
+ *                context is lost; the detail then says that it is from before.
+ *   Sizes        0, 1, odd, past 2^32; any alignment that the element type allows; a byte count that overflows is an
+ *                error.
+ *   Streams      Work runs on the stream given, and nothing is synchronised but where the call says so. Reduce, scan
+ *                and matmul may be captured into CUDA graphs, and may run at the same time on several streams and
+ *                threads, each with a scratch of its own.
+ *   Same bits    Reduce, scan and float or double matmul with the operators of section 5 give the same bits on every
+ *                run, every GPU, every grid, and without a GPU: the order of the arithmetic is fixed by n (or m, n, k),
+ *                the types and the operator. A NaN is a NaN, of unspecified sign and payload. Builds with
+ *                --use_fast_math or -ftz=true are outside of this.
+ *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
+ *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand). Macros of yours named T, N,
+ *                min and so on neither disturb this file nor are lost.
+ *
+ * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99.
+ *
+ * HISTORY
+ *
+ *   0.1.0       the six areas
+ */
+
+/* Opened for the declarations once, and for the implementation once, each at its first inclusion. */
+#ifdef GPUKIT_STATIC
+#ifndef GPUKIT_IMPLEMENTATION
+#define GPUKIT_IMPLEMENTATION
+#endif
+#ifndef GPUKIT_DEF
+#define GPUKIT_DEF static inline
+#endif
+#endif
+#if !defined(GPUKIT_CUH) || (defined(GPUKIT_IMPLEMENTATION) && !defined(GPUKIT_IMPLEMENTED))
+#define GK__OPEN
+
+/* What users call their macros, and this file its template parameters and locals: hidden here, given back at the end.
+ */
+#pragma push_macro("A")
+#pragma push_macro("B")
+#pragma push_macro("C")
+#pragma push_macro("D")
+#pragma push_macro("I")
+#pragma push_macro("K")
+#pragma push_macro("M")
+#pragma push_macro("N")
+#pragma push_macro("O")
+#pragma push_macro("P")
+#pragma push_macro("R")
+#pragma push_macro("S")
+#pragma push_macro("T")
+#pragma push_macro("U")
+#pragma push_macro("V")
+#pragma push_macro("W")
+#pragma push_macro("X")
+#pragma push_macro("a")
+#pragma push_macro("b")
+#pragma push_macro("c")
+#pragma push_macro("d")
+#pragma push_macro("h")
+#pragma push_macro("i")
+#pragma push_macro("j")
+#pragma push_macro("k")
+#pragma push_macro("m")
+#pragma push_macro("n")
+#pragma push_macro("s")
+#pragma push_macro("u")
+#pragma push_macro("v")
+#pragma push_macro("w")
+#pragma push_macro("x")
+#pragma push_macro("y")
+#pragma push_macro("z")
+#pragma push_macro("Op")
+#pragma push_macro("TILE")
+#pragma push_macro("min")
+#pragma push_macro("max")
+#pragma push_macro("mask")
+#pragma push_macro("swap")
+#pragma push_macro("tile")
+#pragma push_macro("block")
+#pragma push_macro("grid")
+#pragma push_macro("small")
+#pragma push_macro("near")
+#pragma push_macro("far")
+#pragma push_macro("BK")
+#pragma push_macro("BM")
+#pragma push_macro("BN")
+#pragma push_macro("E")
+#pragma push_macro("F")
+#pragma push_macro("H")
+#pragma push_macro("TM")
+#pragma push_macro("TN")
+#pragma push_macro("To")
+#pragma push_macro("as")
+#pragma push_macro("bs")
+#pragma push_macro("e")
+#pragma push_macro("f")
+#pragma push_macro("fn")
+#pragma push_macro("g")
+#pragma push_macro("l2")
+#pragma push_macro("ld")
+#pragma push_macro("o")
+#pragma push_macro("on")
+#pragma push_macro("p")
+#pragma push_macro("r")
+#pragma push_macro("op")
+#pragma push_macro("at")
+#pragma push_macro("to")
+#pragma push_macro("ms")
+#pragma push_macro("ns")
+#pragma push_macro("in")
+#pragma push_macro("out")
+#undef A
+#undef B
+#undef C
+#undef D
+#undef I
+#undef K
+#undef M
+#undef N
+#undef O
+#undef P
+#undef R
+#undef S
+#undef T
+#undef U
+#undef V
+#undef W
+#undef X
+#undef a
+#undef b
+#undef c
+#undef d
+#undef h
+#undef i
+#undef j
+#undef k
+#undef m
+#undef n
+#undef s
+#undef u
+#undef v
+#undef w
+#undef x
+#undef y
+#undef z
+#undef Op
+#undef TILE
+#undef min
+#undef max
+#undef mask
+#undef swap
+#undef tile
+#undef block
+#undef grid
+#undef small
+#undef near
+#undef far
+#undef BK
+#undef BM
+#undef BN
+#undef E
+#undef F
+#undef H
+#undef TM
+#undef TN
+#undef To
+#undef as
+#undef bs
+#undef e
+#undef f
+#undef fn
+#undef g
+#undef l2
+#undef ld
+#undef o
+#undef on
+#undef p
+#undef r
+#undef op
+#undef at
+#undef to
+#undef ms
+#undef ns
+#undef in
+#undef out
+
+#endif
+
+#ifndef GPUKIT_CUH
+#define GPUKIT_CUH
+
+#define GPUKIT_VERSION_MAJOR 0
+#define GPUKIT_VERSION_MINOR 1
+#define GPUKIT_VERSION_PATCH 0
+#define GPUKIT_VERSION (GPUKIT_VERSION_MAJOR * 10000 + GPUKIT_VERSION_MINOR * 100 + GPUKIT_VERSION_PATCH)
+
+/* ====================================================================================================================
+ * 2. CONFIGURATION (the manual says what each macro does and in which files it counts)
+ * ==================================================================================================================*/
+
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+#include <cuda_runtime.h>
+#include <math.h>
+#include <string.h>
+#include <type_traits>
+#else
+#include <cuda_runtime_api.h>
+#endif
+
+#if CUDART_VERSION < 12000
+#error "gpukit.cuh needs CUDA 12.0 or newer: cudaLaunchKernelEx and the capture-safe allocator are relied on"
+#endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
+#error "gpukit.cuh needs sm_75 or newer: build with -arch=native, or -gencode arch=compute_75,code=sm_75 and up"
+#endif
+#if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER)
+#error "gpukit.cuh needs C++11 or newer"
+#endif
+
+/* Device code can be compiled here: by nvcc, by clang in CUDA mode, or by any C++ compiler through a stand-in of the
+ * CUDA runtime that says so. Elsewhere (C, or a .cpp file beside the toolkit) the host API is all there is to see. */
+#if defined(__cplusplus) && (defined(__CUDACC__) || defined(CUDA_ON_CPU))
+#define GK__KERNELS 1
+#endif
+
+#ifndef GPUKIT_DEF
+#define GPUKIT_DEF extern
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define GK__PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
+#else
+#define GK__PRINTF(text, first)
+#endif
+
+#define GK__PRAGMA(x) _Pragma(#x)
+#ifdef __CUDACC__
+#define GK__UNROLL GK__PRAGMA(unroll)
+#define GK__UNROLL_BY(count) GK__PRAGMA(unroll(count))
+#else
+#define GK__UNROLL
+#define GK__UNROLL_BY(count)
+#endif
+
+/* ====================================================================================================================
+ * 3. HOST API: valid C99. Every function that can fail returns cudaError_t and, on failure, leaves a sentence for
+ *    gk_error_detail(). None of them prints (but for those named _print and GK_TIME), exits, or synchronises (but for
+ *    those said to).
+ * ==================================================================================================================*/
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- Errors -------------------------------------------------------------------------------------------------------*/
+
+/* What a failed check hands to the handler. Every pointer is valid during the call only, and none is NULL. */
+typedef struct gk_error {
+  const char *file; /* where the check stands */
+  int line;
+  const char *expr;    /* the source text checked */
+  int code;            /* the status; for CUDA a cudaError_t */
+  const char *name;    /* "cudaErrorInvalidValue", or "status 7" where nobody knows its name */
+  const char *message; /* the owner's own sentence: cudaGetErrorString and its kin */
+  const char *detail;  /* what gpukit knows: which argument, which kernel, which sizes; "" if nothing */
+  const char *hint;    /* what to try; "" if nothing */
+} gk_error;
+typedef void (*gk_error_handler)(const gk_error *error, void *user);
+
+/* Called by every failed check of this process, in the thread of the check. It may throw, longjmp, exit or return;
+ * after a return the program goes on behind the check. NULL brings back the default: print to stderr and abort. */
+GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user);
+
+/* Why the last gk_ call of this thread failed; "" after one that did not. Valid until this thread's next gk_ call. */
+GPUKIT_DEF const char *gk_error_detail(void);
+/* What to try about a CUDA error; "" if there is nothing better than its name. A static string. */
+GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
+
+/* GK_CHECK(expr)     evaluates expr once; a failure goes to the handler. In C expr is a cudaError_t; in C++ it may be
+ *                    any status whose zero is success (cuBLAS and NCCL by name, others by number).
+ * GK_CHECK_STATUS    the same for any int-like status in C: to_string(status) gives its message.
+ * GK_TRY(expr)       returns a failed cudaError_t from the enclosing function.
+ * GK_CHECK_LAUNCH()  after a kernel<<<...>>>(...) of your own: reads and clears CUDA's last error. C++: may be given
+ *                    the stream, which GPUKIT_DEBUG=1 then synchronises. */
+GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const char *file, int line);
+GPUKIT_DEF int gk_check_status(int code, const char *name, const char *message, const char *expr, const char *file,
+                               int line);
+GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, int line);
+#ifdef __cplusplus
+#define GK__STATUS_TYPE auto
+#else
+#define GK__STATUS_TYPE int
+#endif
+#define GK_CHECK_STATUS(expr, to_string)                                                                               \
+  do {                                                                                                                 \
+    const GK__STATUS_TYPE gk__s = (expr);                                                                              \
+    if ((int)gk__s) gk_check_status((int)gk__s, "", to_string(gk__s), #expr, __FILE__, __LINE__);                      \
+  } while (0)
+#define GK_TRY(...)                                                                                                    \
+  do {                                                                                                                 \
+    const cudaError_t gk__try = (__VA_ARGS__);                                                                         \
+    if (gk__try != cudaSuccess) return gk__try;                                                                        \
+  } while (0)
+#ifndef __cplusplus
+#define GK_CHECK(...) gk_check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define GK_CHECK_LAUNCH() gk_check_launch(0, __FILE__, __LINE__)
+#endif
+
+/* --- Devices and occupancy ----------------------------------------------------------------------------------------*/
+
+typedef struct gk_device_info {
+  int device;
+  char name[256];
+  int major, minor; /* compute capability */
+  int sms;          /* streaming multiprocessors */
+  int warp_size;
+  int max_threads_per_block, max_threads_per_sm, max_blocks_per_sm;
+  int max_block_x, max_block_y, max_block_z;                                                 /* threads */
+  int max_grid_x, max_grid_y, max_grid_z;                                                    /* blocks */
+  int registers_per_block, registers_per_sm;                                                 /* 32 bits each */
+  size_t shared_per_block, shared_per_block_optin, shared_per_sm, shared_reserved_per_block; /* bytes */
+  size_t global_bytes, free_bytes, constant_bytes, l2_bytes;
+  int clock_khz, memory_khz, bus_bits;
+  double peak_gbs; /* memory clock x 2 x bus width: 10^9 bytes a second in theory; 0 where the driver does not tell */
+  int managed_memory, memory_pools, cooperative_launch, unified_addressing, integrated, async_engines;
+} gk_device_info;
+
+/* device -1 is the current one. Makes no device current that was not. */
+GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info);
+GPUKIT_DEF cudaError_t gk_device_print(int device); /* a table on stdout */
+/* The device with the most SMs x clock; of equals the one with the most free memory, then the first. */
+GPUKIT_DEF cudaError_t gk_device_best(int *device);
+
+typedef struct gk_occupancy_info {
+  int block;           /* threads in a block, as asked */
+  size_t dynamic_smem; /* bytes, as asked */
+  int registers;       /* per thread */
+  size_t static_smem;  /* bytes per block */
+  int blocks_per_sm, warps_per_sm, max_warps_per_sm;
+  double occupancy;                                 /* warps_per_sm / max_warps_per_sm */
+  int by_threads, by_blocks, by_registers, by_smem; /* the blocks per SM that each resource alone would allow */
+  const char *limit;                                /* "threads", "blocks", "registers" or "shared memory" */
+} gk_occupancy_info;
+
+/* For the current device. kernel is the address of a __global__ function; from C++ the function itself will do.
+ * gk_block_for finds the block (a multiple of the warp) with the highest occupancy at smem bytes of dynamic shared
+ * memory for each; of equals, the nearest to 256 threads. */
+GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, gk_occupancy_info *info);
+GPUKIT_DEF cudaError_t gk_occupancy_print(const void *kernel, int block, size_t smem);
+GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block);
+
+/* The grid that covers w x h x d elements with such blocks; cudaErrorInvalidConfiguration if no grid is that large. */
+GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid);
+
+/* --- Timing -------------------------------------------------------------------------------------------------------*/
+
+/* Two events on a stream. Zero-initialised it is valid and empty; create may be called on an empty one only. */
+typedef struct gk_timer {
+  cudaEvent_t begin, end;
+  cudaStream_t stream;
+  int state; /* 0: empty */
+} gk_timer;
+
+GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer);
+GPUKIT_DEF cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream); /* may be started again and again */
+GPUKIT_DEF cudaError_t gk_timer_stop(gk_timer *timer);                       /* on the stream it was started on */
+GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready); /* never blocks; ready = 0 is not an error */
+GPUKIT_DEF cudaError_t gk_timer_ms(gk_timer *timer, float *ms);     /* waits for the stop; milliseconds */
+GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer);           /* leaves it empty; an empty one is fine */
+
+/* GK_TIME("label", stream) { ... } prints `label: 1.234 ms`, the time on the stream, when the braces end (it waits for
+ * the stream there; leave them by no break, return or goto). With GPUKIT_NVTX it is an NVTX range as well. */
+typedef struct gk_time_scope {
+  gk_timer timer;
+  const char *label, *file;
+  int line, runs;
+} gk_time_scope;
+GPUKIT_DEF gk_time_scope gk_time_begin(const char *label, cudaStream_t stream, const char *file, int line);
+GPUKIT_DEF int gk_time_next(gk_time_scope *scope);
+#define GK__PASTE2(x, y) x##y
+#define GK__PASTE(x, y) GK__PASTE2(x, y)
+#define GK_TIME(label, stream)                                                                                         \
+  for (gk_time_scope GK__PASTE(gk__time_, __LINE__) = gk_time_begin(label, stream, __FILE__, __LINE__);                \
+       gk_time_next(&GK__PASTE(gk__time_, __LINE__));)
+
+/* gk_bench calls fn(user, stream, i) again and again and says how long one call takes on the stream. i runs through
+ * 0 ... buffers-1 in turn: let it pick the buffers, as many as gk_bench_buffers says, and every call finds a cold L2;
+ * buffers 0 or 1 measures a hot one. An error of fn ends the bench and is returned. Synchronises. */
+typedef cudaError_t (*gk_bench_fn)(void *user, cudaStream_t stream, size_t i);
+typedef struct gk_bench_opts { /* right when zero */
+  cudaStream_t stream;
+  size_t buffers;      /* 0: 1 */
+  int warmup;          /* calls before the first sample; 0: 3 */
+  int samples;         /* 0: 30 */
+  int calls;           /* back to back in a sample; 0: as many as take about a millisecond, 1 to 1000 */
+  double bytes, flops; /* moved and done by one call, for the rates below */
+} gk_bench_opts;
+typedef struct gk_bench_result {
+  double median_ms, min_ms, mean_ms, stddev_ms; /* of one call */
+  double noise;                                 /* median absolute deviation / median */
+  double gbs, gflops;                           /* 10^9 bytes and operations a second, at the median */
+  double peak_percent;                          /* gbs against the device's peak_gbs */
+  int samples, calls;
+} gk_bench_result;
+GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result);
+/* How many buffers of so many bytes cover three times the L2 (at least 1). */
+GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
+
+/* --- Scratch ------------------------------------------------------------------------------------------------------*/
+
+/* Device memory that reduce and scan need beside their arrays. With one, a call is a single kernel launch; with NULL
+ * the call allocates, clears and frees on the stream (which needs a device with memory pools). It never grows: too
+ * small is cudaErrorInvalidValue, and the detail names the bytes needed. One scratch serves calls of any size and type,
+ * one after the other on one stream; each stream has its own. Zero-initialised it is valid and empty.
+ *
+ * Inside: 256 bytes of state, 32 KiB of work area, then slots of 16 bytes whose last word is a tag and nothing else
+ * ever, so that a stale slot cannot be taken for a fresh one whatever types met here before (section 9 says more). */
+typedef struct gk_scratch {
+  void *ptr;
+  size_t bytes;
+  int device;
+} gk_scratch;
+#define GK__STATE_BYTES 256u
+#define GK__WORK_BYTES 32768u
+
+/* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty. */
+GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
+GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch);
+GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
+/* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
+ * reduce, too. */
+GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
+GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k); /* 0: no plan needs one at present */
+
+/* --- Reduce, scan, matmul: what both languages share --------------------------------------------------------------*/
+
+typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, GK_OP_ARGMAX } gk_op;
+
+/* How a matmul of floats computes: one way so far. (The last enumerator makes room for any int that C may pass.) */
+typedef enum gk_precision {
+  GK_PRECISION_STRICT = 0, /* IEEE fused multiply-adds, in the order of k */
+  GK__PRECISION_INT = 0x7fffffff
+} gk_precision;
+
+/* The output tile of one block. Every plan gives the same bits: each element of C is a chain of fused multiply-adds. */
+typedef enum gk_plan {
+  GK_PLAN_AUTO = 0,
+  GK_PLAN_TILE_32,
+  GK_PLAN_TILE_64,
+  GK_PLAN_TILE_128,
+  GK__PLAN_INT = 0x7fffffff
+} gk_plan;
+
+typedef struct gk_matmul_opts { /* right when zero */
+  int trans_a, trans_b;         /* A is stored k x m, B is stored n x k */
+  size_t lda, ldb, ldc;         /* elements from row to row as stored; 0: the rows are dense */
+  const double *alpha, *beta;   /* host; C = alpha A B + beta C; NULL: 1 and 0. With beta 0, C is never read */
+  size_t batch;                 /* that many products; 0: 1 */
+  size_t stride_a, stride_b,
+      stride_c; /* elements from product to product; 0 for a or b: one operand for all; c: dense */
+  gk_precision precision;
+  gk_plan plan;
+  gk_scratch *scratch;
+} gk_matmul_opts;
+
+/* Where two arrays differ: filled by gk_allclose. */
+typedef struct gk_mismatch {
+  size_t count;        /* of mismatches; the rest is valid if there are any */
+  size_t first, worst; /* indices: the first one, and that of the largest error over its allowance (a NaN is worst) */
+  double first_a, first_b, worst_a, worst_b;
+} gk_mismatch;
+
+/* --- Typed entry points, for C ------------------------------------------------------------------------------------
+ * They do what the C++ templates of sections 8 to 10 do; those say more. They are compiled where GPUKIT_C_API is
+ * defined beside GPUKIT_IMPLEMENTATION. f16 and bf16 arrays are const void * here, since C has no such types, and their
+ * results come as float. */
+
+#define GK__REAL_TYPES(X) X(f32, float) X(f64, double)
+#define GK__TYPES(X) GK__REAL_TYPES(X) X(i32, int32_t) X(u32, uint32_t) X(i64, int64_t) X(u64, uint64_t)
+#define GK__HALF_TYPES(X) X(f16, __half) X(bf16, __nv_bfloat16)
+
+#define GK__DECLARE(S, T)                                                                                              \
+  typedef struct gk_arg_##S {                                                                                          \
+    T value;                                                                                                           \
+    size_t index;                                                                                                      \
+  } gk_arg_##S;                                                                                                        \
+  GPUKIT_DEF cudaError_t gk_reduce_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,                   \
+                                       gk_scratch *scratch);                                                           \
+  GPUKIT_DEF cudaError_t gk_argreduce_##S(const T *in, gk_arg_##S *out, size_t n, gk_op op, cudaStream_t stream,       \
+                                          gk_scratch *scratch);                                                        \
+  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
+                                               gk_scratch *scratch);                                                   \
+  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
+                                               gk_scratch *scratch);                                                   \
+  GPUKIT_DEF cudaError_t gk_scan_exclusive_init_##S(const T *in, T *out, size_t n, gk_op op, T init,                   \
+                                                    cudaStream_t stream, gk_scratch *scratch);                         \
+  GPUKIT_DEF cudaError_t gk_host_reduce_##S(const T *in, T *out, size_t n, gk_op op);                                  \
+  GPUKIT_DEF cudaError_t gk_host_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op);                          \
+  GPUKIT_DEF cudaError_t gk_host_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op);
+#define GK__DECLARE_REAL(S, T)                                                                                         \
+  GPUKIT_DEF cudaError_t gk_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                     \
+                                       cudaStream_t stream);                                                           \
+  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                  \
+                                          const gk_matmul_opts *opts, cudaStream_t stream);                            \
+  GPUKIT_DEF cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k);               \
+  GPUKIT_DEF int gk_allclose_##S(const T *a, const T *b, size_t n, double rtol, double atol, gk_mismatch *where);
+#define GK__DECLARE_HALF(S, T)                                                                                         \
+  GPUKIT_DEF cudaError_t gk_reduce_##S(const void *in, float *out, size_t n, gk_op op, cudaStream_t stream,            \
+                                       gk_scratch *scratch);                                                           \
+  GPUKIT_DEF cudaError_t gk_argreduce_##S(const void *in, gk_arg_f32 *out, size_t n, gk_op op, cudaStream_t stream,    \
+                                          gk_scratch *scratch);                                                        \
+  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
+                                               gk_scratch *scratch);                                                   \
+  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
+                                               gk_scratch *scratch);                                                   \
+  GPUKIT_DEF cudaError_t gk_matmul_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,           \
+                                       cudaStream_t stream);                                                           \
+  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,        \
+                                          const gk_matmul_opts *opts, cudaStream_t stream);
+
+#if !defined(GPUKIT_STATIC) || defined(GPUKIT_C_API)
+GK__TYPES(GK__DECLARE)
+GK__REAL_TYPES(GK__DECLARE_REAL)
+GK__HALF_TYPES(GK__DECLARE_HALF)
+#endif
+#undef GK__DECLARE
+#undef GK__DECLARE_REAL
+#undef GK__DECLARE_HALF
+
+/* --- What the macros and the templates below call; not for use by hand --------------------------------------------*/
+
+GPUKIT_DEF void gk__clear_detail(void);
+GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) GK__PRINTF(2, 3);
+/* Says of a failed runtime call which gk_ call, or which kernel, it was made for. */
+GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what);
+GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes); /* the same of an allocation */
+/* Lets the kernel have that much dynamic shared memory, or says why it cannot. */
+GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
+GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid,
+                                        const dim3 *block, size_t smem, cudaStream_t stream);
+GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
+GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
+GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+/* ====================================================================================================================
+ * From here on: C++11. All of it lives in an inline namespace named after this version and the architectures compiled
+ * for, because the linker merges equally named template instances of different files, and one file would then launch
+ * the kernels of another.
+ * ==================================================================================================================*/
+
+#ifdef __cplusplus
+
+#ifdef __CUDA_ARCH_LIST__
+#define GK__ARCHS __CUDA_ARCH_LIST__
+#else
+#define GK__ARCHS 0
+#endif
+#define GK__JOIN(v, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                        \
+  gk_##v##_sm##a1##a2##a3##a4##a5##a6##a7##a8##a9##a10##a11##a12##a13##a14##a15##a16
+#define GK__NAMED(...) GK__JOIN(__VA_ARGS__)
+#define GK__NAMESPACE GK__NAMED(v0_1_0, GK__ARCHS, , , , , , , , , , , , , , , , , )
+
+inline namespace GK__NAMESPACE {
+
+/* --- GK_CHECK for any status --------------------------------------------------------------------------------------
+ * The library whose status it is need not be included here, nor at all: its describing function is looked up where the
+ * check is instantiated, among the functions that take just this enum. */
+
+template <class Status> auto gk__status_text(Status status, int) -> decltype(cublasGetStatusString(status)) {
+  return cublasGetStatusString(status);
+}
+template <class Status> auto gk__status_text(Status status, int) -> decltype(ncclGetErrorString(status)) {
+  return ncclGetErrorString(status);
+}
+template <class Status> const char *gk__status_text(Status, long) { return ""; }
+
+template <class Status> auto gk__status_name(Status status, int) -> decltype(cublasGetStatusName(status)) {
+  return cublasGetStatusName(status);
+}
+template <class Status> const char *gk__status_name(Status, long) { return ""; }
+
+inline cudaError_t gk__check(cudaError_t status, const char *expr, const char *file, int line) {
+  return gk_check_cuda(status, expr, file, line);
+}
+template <class Status> Status gk__check(Status status, const char *expr, const char *file, int line) {
+  const int code = static_cast<int>(status);
+  if (code) gk_check_status(code, gk__status_name(status, 0), gk__status_text(status, 0), expr, file, line);
+  return status;
+}
+
+struct gk__launch_site {
+  const char *file;
+  int line;
+  cudaError_t operator()(cudaStream_t stream = 0) const { return gk_check_launch(stream, file, line); }
+};
+
+#define GK_CHECK(...) gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define GK_CHECK_LAUNCH(...) (gk__launch_site{__FILE__, __LINE__}(__VA_ARGS__))
+
+/* --- gk_allclose --------------------------------------------------------------------------------------------------*/
+
+/* Whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. Host arrays. Infinities are close to themselves, a NaN
+ * to nothing. If not, `where` (may be NULL) tells the first and the worst mismatch, and so does gk_error_detail(). */
+template <class T, class U>
+bool gk_allclose(const T *a, const U *b, size_t n, double rtol, double atol, gk_mismatch *where = NULL) {
+  gk_mismatch found = gk_mismatch();
+  double worst = -1;
+  for (size_t i = 0; i < n; i++) {
+    const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+    if (!(x == y)) gk__close(i, x, y, rtol, atol, &worst, &found);
+  }
+  if (where) *where = found;
+  return gk__close_report(n, &found) != 0;
+}
+
+} // namespace GK__NAMESPACE
+#endif /* __cplusplus */
+
+#ifdef GK__KERNELS
+inline namespace GK__NAMESPACE {
+
+#define GK__HD __host__ __device__ inline
+#define GK__D __device__ inline
+
+/* --- Launches -----------------------------------------------------------------------------------------------------*/
+
+template <class... Params, class... Args>
+cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem,
+                       cudaStream_t stream, Args &&...args) {
+  const void *address = reinterpret_cast<const void *>(kernel);
+  gk__clear_detail();
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return cudaSuccess;
+  GK_TRY(gk__allow_smem(address, name, smem));
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = smem;
+  config.stream = stream;
+  const cudaError_t code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+  return gk__after_launch(code, address, name, &grid, &block, smem, stream);
+}
+
+/* Launches kernel on the stream, each argument converted to the type of the kernel's own parameter. An empty grid is a
+ * success that launches nothing; more than 48 KiB of dynamic shared memory is asked for as CUDA wants it. The error is
+ * that of this launch: one left behind by earlier work is neither reported nor cleared. */
+template <class... Params, class... Args>
+cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem, cudaStream_t stream,
+                      Args &&...args) {
+  return gk__launch("", kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
+}
+
+/* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one, and the message names the
+ * kernel. A template argument's comma needs parentheses: GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n). */
+#define GK_LAUNCH(...)                                                                                                 \
+  gk_check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__)
+
+template <class... Params>
+cudaError_t gk_occupancy(void (*kernel)(Params...), int block, size_t smem, gk_occupancy_info *info) {
+  return ::gk_occupancy(reinterpret_cast<const void *>(kernel), block, smem, info);
+}
+template <class... Params> cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block, size_t smem) {
+  return ::gk_occupancy_print(reinterpret_cast<const void *>(kernel), block, smem);
+}
+template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block) {
+  return ::gk_block_for(reinterpret_cast<const void *>(kernel), smem, block);
+}
+
+/* ====================================================================================================================
+ * 4. INDEX: who am I, and which elements are mine
+ * ==================================================================================================================*/
+
+/* a / b rounded up, and a rounded up to a multiple of b; for a >= 0 and b > 0, without overflow in between. */
+template <class A, class B> constexpr __host__ __device__ auto gk_ceil_div(A a, B b) -> decltype(a / b) {
+  return a / b + (a % b != 0);
+}
+template <class A, class B> constexpr __host__ __device__ auto gk_round_up(A a, B b) -> decltype(a / b * b) {
+  return gk_ceil_div(a, b) * b;
+}
+
+/* Grids that cover n, w x h or w x h x d elements with one thread each. Where CUDA has no grid that large, the largest:
+ * GK_FOR_1D and GK_FOR_2D still reach every element. No elements, no blocks, and GK_LAUNCH launches nothing. */
+inline unsigned gk__grid_dim(size_t n, unsigned block, unsigned limit) {
+  const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block ? block : 1));
+  return blocks < limit ? static_cast<unsigned>(blocks) : limit;
+}
+inline dim3 gk_grid_3d(size_t w, size_t h, size_t d, dim3 block) {
+  return dim3(gk__grid_dim(w, block.x, 0x7fffffffu), gk__grid_dim(h, block.y, 65535u),
+              gk__grid_dim(d, block.z, 65535u));
+}
+inline dim3 gk_grid_2d(size_t w, size_t h, dim3 block) { return gk_grid_3d(w, h, 1, block); }
+inline dim3 gk_grid_1d(size_t n, unsigned block) { return gk_grid_3d(n, 1, 1, dim3(block)); }
+
+/* Coordinates in the whole grid. */
+GK__D size_t gk_x() { return static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+GK__D size_t gk_y() { return static_cast<size_t>(blockIdx.y) * blockDim.y + threadIdx.y; }
+GK__D size_t gk_z() { return static_cast<size_t>(blockIdx.z) * blockDim.z + threadIdx.z; }
+
+/* Ranks count from 0 with x fastest, whatever the number of dimensions; sizes are their upper bounds. */
+GK__D unsigned gk_block_size() { return blockDim.x * blockDim.y * blockDim.z; }
+GK__D unsigned gk_thread_rank() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+GK__D size_t gk_grid_size() { return static_cast<size_t>(gridDim.x) * gridDim.y * gridDim.z; }
+GK__D size_t gk_block_rank() {
+  return (static_cast<size_t>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+}
+GK__D size_t gk_global_size() { return gk_grid_size() * gk_block_size(); }
+GK__D size_t gk_global_rank() { return gk_block_rank() * gk_block_size() + gk_thread_rank(); }
+
+/* The lane within the warp, and the warp within the block. */
+GK__D unsigned gk_lane() { return gk_thread_rank() % 32; }
+GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
+
+/* The indices start, start + step, ... below n, in n's own type. They are counted unsigned and stop before they would
+ * pass n, so that no n overflows, its type's maximum included. */
+template <class N> struct gk__stride {
+  typedef typename std::conditional<(sizeof(N) > 4), unsigned long long, unsigned>::type U;
+  struct iterator {
+    U at, end, step;
+    __device__ N operator*() const { return static_cast<N>(at); }
+    __device__ bool operator!=(const iterator &) const { return at != end; }
+    __device__ void operator++() { at = end - at > step ? at + step : end; }
+  };
+  iterator first;
+  __device__ gk__stride(N n, size_t start, size_t step) {
+    first.end = n > N(0) ? static_cast<U>(n) : 0;
+    first.at = start < first.end ? static_cast<U>(start) : first.end;
+    first.step = step < static_cast<U>(-1) ? static_cast<U>(step) : static_cast<U>(-1);
+  }
+  __device__ iterator begin() const { return first; }
+  __device__ iterator end() const { return first; } /* an iterator knows its own end */
+};
+template <class N> GK__D gk__stride<N> gk_stride_1d(N n) {
+  return gk__stride<N>(n, gk_global_rank(), gk_global_size());
+}
+template <class N> GK__D gk__stride<N> gk_stride_x(N n) {
+  return gk__stride<N>(n, gk_x(), static_cast<size_t>(gridDim.x) * blockDim.x);
+}
+template <class N> GK__D gk__stride<N> gk_stride_y(N n) {
+  return gk__stride<N>(n, gk_y(), static_cast<size_t>(gridDim.y) * blockDim.y);
+}
+
+/* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid. The 1D loop counts the threads of
+ * a grid of any rank, the 2D loop those of x and y. The variables have the types of n, w and h; these are evaluated
+ * once (w once for each row). */
+#define GK_FOR_1D(i, n) for (auto i : gk_stride_1d(n))
+#define GK_FOR_2D(x, y, w, h)                                                                                          \
+  for (auto y : gk_stride_y(h))                                                                                        \
+    for (auto x : gk_stride_x(w))
+
+/* GK_DYNAMIC_SHARED(T, name) declares T *name over the block's dynamic shared memory: in templates too, and beside
+ * other types elsewhere, which `extern __shared__ T name[]` does not allow. Aligned to 16 bytes. */
+GK__D void *gk__dynamic_shared() {
+#ifdef CUDA_ON_CPU
+  return cuda_cpu_dynamic_shared();
+#else
+  extern __shared__ __align__(16) unsigned char gk__dynamic_shared_bytes[];
+  return gk__dynamic_shared_bytes;
+#endif
+}
+#define GK_DYNAMIC_SHARED(T, name) T *name = static_cast<T *>(gk__dynamic_shared())
+
+/* ====================================================================================================================
+ * 5. OPERATORS: any functor will do that has A operator()(A, A) and A identity(), callable on the device (and on the
+ *    host, where gk_ calls ask for the identity of nothing). A is the working type. gk_sum<A> and its kin are such
+ *    functors; gk_op_sum and its kin stand for "the one whose working type suits these arrays".
+ * ==================================================================================================================*/
+
+/* --- Types --------------------------------------------------------------------------------------------------------*/
+
+/* A value with the index it came from: the working type and the result of argmin and argmax. */
+template <class T> struct gk_arg {
+  T value;
+  size_t index;
+};
+
+} // namespace GK__NAMESPACE
+struct __half; /* of cuda_fp16.h and cuda_bf16.h, which only a file that uses them needs to include */
+struct __nv_bfloat16;
+inline namespace GK__NAMESPACE {
+
+/* Conversions between input, working type and output. Those of the half types go by the functions of their headers,
+ * since a build may have switched the operators off; these are found when a half type is used, through an argument of a
+ * class type where the function itself takes a float. */
+struct gk__f32 {
+  float value;
+  GK__HD operator float() const { return value; }
+};
+template <class T> struct gk__half_traits { static const bool is_half = false; };
+template <> struct gk__half_traits<__half> {
+  static const bool is_half = true;
+  template <class H> static GK__HD float widen(const H &x) { return __half2float(x); }
+  template <class F> static GK__HD auto narrow(F x) -> decltype(__float2half_rn(x)) { return __float2half_rn(x); }
+};
+template <> struct gk__half_traits<__nv_bfloat16> {
+  static const bool is_half = true;
+  template <class H> static GK__HD float widen(const H &x) { return __bfloat162float(x); }
+  template <class F> static GK__HD auto narrow(F x) -> decltype(__float2bfloat16_rn(x)) {
+    return __float2bfloat16_rn(x);
+  }
+};
+
+template <class To, class From, bool Narrow = gk__half_traits<To>::is_half, bool Widen = gk__half_traits<From>::is_half>
+struct gk__convert {
+  static GK__HD To from(const From &x) { return static_cast<To>(x); }
+};
+template <class To, class From> struct gk__convert<To, From, false, true> {
+  static GK__HD To from(const From &x) { return static_cast<To>(gk__half_traits<From>::widen(x)); }
+};
+template <class To, class From> struct gk__convert<To, From, true, false> {
+  static GK__HD To from(const From &x) { return gk__half_traits<To>::narrow(gk__f32{static_cast<float>(x)}); }
+};
+template <class To, class From> struct gk__convert<To, From, true, true> {
+  static GK__HD To from(const From &x) { return gk__half_traits<To>::narrow(gk__f32{gk__half_traits<From>::widen(x)}); }
+};
+template <class H> struct gk__convert<H, H, true, true> {
+  static GK__HD H from(const H &x) { return x; }
+};
+template <class To, class From> struct gk__convert<gk_arg<To>, gk_arg<From>, false, false> {
+  static GK__HD gk_arg<To> from(const gk_arg<From> &x) {
+    return gk_arg<To>{gk__convert<To, From>::from(x.value), x.index};
+  }
+};
+
+/* An element becomes a working value; for argmin and argmax, one that knows its index. */
+template <class A, class T> struct gk__lift {
+  static GK__HD A from(const T &x, size_t) { return gk__convert<A, T>::from(x); }
+};
+template <class V, class T> struct gk__lift<gk_arg<V>, T> {
+  static GK__HD gk_arg<V> from(const T &x, size_t i) { return gk_arg<V>{gk__convert<V, T>::from(x), i}; }
+};
+template <class V, class T> struct gk__lift<gk_arg<V>, gk_arg<T>> {
+  static GK__HD gk_arg<V> from(const gk_arg<T> &x, size_t) { return gk__convert<gk_arg<V>, gk_arg<T>>::from(x); }
+};
+
+/* Half types are carried in float; sums and products of integers narrower than 32 bits are widened to 64. */
+template <class T> struct gk__carried {
+  typedef typename std::conditional<gk__half_traits<T>::is_half, float, T>::type type;
+};
+template <class V> struct gk__carried<gk_arg<V>> { typedef typename gk__carried<V>::type type; /* of the value */ };
+template <class T> struct gk__widened {
+  typedef typename std::conditional<std::is_signed<T>::value, long long, unsigned long long>::type wide;
+  typedef typename std::conditional<std::is_integral<T>::value && (sizeof(T) < 4), wide,
+                                    typename gk__carried<T>::type>::type type;
+};
+
+/* --- Arithmetic ---------------------------------------------------------------------------------------------------
+ * Floats by the intrinsics that no compiler contracts into a fused multiply-add; integers wrap, which signed ones may
+ * do only by way of unsigned ones. */
+
+template <class A, bool Integral = std::is_integral<A>::value> struct gk__arithmetic {
+  static GK__HD A add(const A &x, const A &y) { return x + y; }
+  static GK__HD A mul(const A &x, const A &y) { return x * y; }
+};
+template <class A> struct gk__arithmetic<A, true> {
+  typedef unsigned long long U;
+  static GK__HD A add(A x, A y) { return static_cast<A>(static_cast<U>(x) + static_cast<U>(y)); }
+  static GK__HD A mul(A x, A y) { return static_cast<A>(static_cast<U>(x) * static_cast<U>(y)); }
+};
+#ifdef __CUDA_ARCH__
+template <> struct gk__arithmetic<float, false> {
+  static GK__D float add(float x, float y) { return __fadd_rn(x, y); }
+  static GK__D float mul(float x, float y) { return __fmul_rn(x, y); }
+};
+template <> struct gk__arithmetic<double, false> {
+  static GK__D double add(double x, double y) { return __dadd_rn(x, y); }
+  static GK__D double mul(double x, double y) { return __dmul_rn(x, y); }
+};
+#endif
+GK__HD float gk__fma(float x, float y, float z) { return fmaf(x, y, z); }
+GK__HD double gk__fma(double x, double y, double z) { return fma(x, y, z); }
+
+template <class A> GK__HD bool gk__is_nan(const A &) { return false; }
+GK__HD bool gk__is_nan(float x) { return x != x; }
+GK__HD bool gk__is_nan(double x) { return x != x; }
+
+/* The least and the greatest value: infinities where the type has them. */
+template <class A> GK__HD A gk__greatest() {
+  static_assert(std::is_integral<A>::value,
+                "gk_min<A>, gk_max<A>: A is an integer, float or double; half types work in float");
+  return static_cast<A>(~0ull >> (64 - 8 * sizeof(A) + (std::is_signed<A>::value ? 1 : 0)));
+}
+template <> GK__HD float gk__greatest<float>() { return static_cast<float>(INFINITY); }
+template <> GK__HD double gk__greatest<double>() { return static_cast<double>(INFINITY); }
+template <class A> GK__HD A gk__least() {
+  return std::is_signed<A>::value ? static_cast<A>(-gk__greatest<A>() - 1) : A(0);
+}
+template <> GK__HD float gk__least<float>() { return -gk__greatest<float>(); }
+template <> GK__HD double gk__least<double>() { return -gk__greatest<double>(); }
+
+/* Whether x goes before y in the order of argmin (Greatest = false) or argmax: a NaN before all else, then by value. */
+template <bool Greatest, class V> GK__HD bool gk__goes_before(const V &x, const V &y) {
+  return gk__is_nan(x) ? !gk__is_nan(y) : !gk__is_nan(y) && (Greatest ? y < x : x < y);
+}
+
+/* --- The operators ------------------------------------------------------------------------------------------------*/
+
+struct gk_op_sum {};
+struct gk_op_prod {};
+struct gk_op_min {};
+struct gk_op_max {};
+struct gk_op_argmin {};
+struct gk_op_argmax {};
+
+template <class A> struct gk_sum {
+  GK__HD gk_sum() {}
+  GK__HD gk_sum(gk_op_sum) {}
+  GK__HD A identity() const { return A(0); }
+  GK__HD A operator()(const A &x, const A &y) const { return gk__arithmetic<A>::add(x, y); }
+};
+template <class A> struct gk_prod {
+  GK__HD gk_prod() {}
+  GK__HD gk_prod(gk_op_prod) {}
+  GK__HD A identity() const { return A(1); }
+  GK__HD A operator()(const A &x, const A &y) const { return gk__arithmetic<A>::mul(x, y); }
+};
+/* A NaN anywhere makes the result NaN. */
+template <class A> struct gk_min {
+  GK__HD gk_min() {}
+  GK__HD gk_min(gk_op_min) {}
+  GK__HD A identity() const { return gk__greatest<A>(); }
+  GK__HD A operator()(const A &x, const A &y) const { return gk__goes_before<false>(y, x) ? y : x; }
+};
+template <class A> struct gk_max {
+  GK__HD gk_max() {}
+  GK__HD gk_max(gk_op_max) {}
+  GK__HD A identity() const { return gk__least<A>(); }
+  GK__HD A operator()(const A &x, const A &y) const { return gk__goes_before<true>(y, x) ? y : x; }
+};
+/* Of equal values the first index; the first NaN before all values. Of nothing: the identity, whose index is SIZE_MAX.
+ */
+template <class V, bool Greatest> struct gk__argbest {
+  GK__HD gk_arg<V> identity() const {
+    return gk_arg<V>{Greatest ? gk__least<V>() : gk__greatest<V>(), static_cast<size_t>(-1)};
+  }
+  GK__HD gk_arg<V> operator()(const gk_arg<V> &x, const gk_arg<V> &y) const {
+    if (gk__goes_before<Greatest>(x.value, y.value)) return x;
+    if (gk__goes_before<Greatest>(y.value, x.value)) return y;
+    return x.index < y.index ? x : y;
+  }
+};
+template <class V> struct gk_argmin : gk__argbest<V, false> {
+  GK__HD gk_argmin() {}
+  GK__HD gk_argmin(gk_op_argmin) {}
+};
+template <class V> struct gk_argmax : gk__argbest<V, true> {
+  GK__HD gk_argmax() {}
+  GK__HD gk_argmax(gk_op_argmax) {}
+};
+
+/* The functor for an operator over elements of type T: in a reduction T is the input, in a scan the output. */
+template <class Op, class T> struct gk__functor { typedef Op reduce, scan; };
+template <class T> struct gk__functor<gk_op_sum, T> {
+  typedef gk_sum<typename gk__widened<T>::type> reduce;
+  typedef gk_sum<typename gk__carried<T>::type> scan;
+};
+template <class T> struct gk__functor<gk_op_prod, T> {
+  typedef gk_prod<typename gk__widened<T>::type> reduce;
+  typedef gk_prod<typename gk__carried<T>::type> scan;
+};
+template <class T> struct gk__functor<gk_op_min, T> { typedef gk_min<typename gk__carried<T>::type> reduce, scan; };
+template <class T> struct gk__functor<gk_op_max, T> { typedef gk_max<typename gk__carried<T>::type> reduce, scan; };
+template <class T> struct gk__functor<gk_op_argmin, T> {
+  typedef gk_argmin<typename gk__carried<T>::type> reduce, scan;
+};
+template <class T> struct gk__functor<gk_op_argmax, T> {
+  typedef gk_argmax<typename gk__carried<T>::type> reduce, scan;
+};
+template <class F> struct gk__working {
+  typedef typename std::decay<decltype(std::declval<const F &>().identity())>::type type;
+};
+
+/* ====================================================================================================================
+ * 6. WARP: values pass from lane to lane in registers. Every function combines in the order of the lanes and in a fixed
+ *    shape, so the operator needs to be associative only, and the bits are the same each time. `count` of the first
+ * lanes take part (all 32 by default), and exactly these must make the call.
+ * ==================================================================================================================*/
+
+GK__D unsigned gk__lanes(unsigned count) { return 0xffffffffu >> (32 - count); }
+
+/* The value that lane `from` holds; any trivially copyable type, word by word. */
+template <class A> GK__D A gk_shuffle(const A &value, unsigned from, unsigned count = 32) {
+  const unsigned words = (sizeof(A) + 3) / 4;
+  unsigned word[words];
+  word[words - 1] = 0;
+  memcpy(word, &value, sizeof(A));
+  GK__UNROLL
+  for (unsigned i = 0; i < words; i++) word[i] = __shfl_sync(gk__lanes(count), word[i], static_cast<int>(from));
+  A result(value);
+  memcpy(static_cast<void *>(&result), word, sizeof(A));
+  return result;
+}
+
+/* Every lane gets the value of all. At each step lane i, which holds the lanes i ... i+step-1, takes in the step after.
+ */
+template <class A, class Op> GK__D A gk_warp_reduce(A value, Op op, unsigned count = 32) {
+  const unsigned lane = gk_lane();
+  GK__UNROLL
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const bool has = lane + step < count;
+    const A other = gk_shuffle(value, has ? lane + step : lane, count);
+    if (has) value = op(value, other);
+  }
+  return gk_shuffle(value, 0, count);
+}
+
+/* Lane i gets the lanes 0 ... i (Hillis and Steele, "Data parallel algorithms", 1986). */
+template <class A, class Op> GK__D A gk_warp_scan_inclusive(A value, Op op, unsigned count = 32) {
+  const unsigned lane = gk_lane();
+  GK__UNROLL
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const A other = gk_shuffle(value, lane < step ? lane : lane - step, count);
+    if (lane >= step) value = op(other, value);
+  }
+  return value;
+}
+/* Lane i gets the lanes 0 ... i-1, lane 0 the identity. */
+template <class A, class Op> GK__D A gk_warp_scan_exclusive(A value, Op op, unsigned count = 32) {
+  const unsigned lane = gk_lane();
+  const A before = gk_shuffle(gk_warp_scan_inclusive(value, op, count), lane ? lane - 1 : 0, count);
+  return lane ? before : op.identity();
+}
+
+/* ====================================================================================================================
+ * 7. BLOCK: the same for the threads of a block of any shape and size, in the order of gk_thread_rank(). All threads of
+ *    the block must make the call, and the next call may follow at once.
+ * ==================================================================================================================*/
+
+/* Raw shared memory for values whose type may have constructors. */
+#define GK__SHARED(T, name, count)                                                                                     \
+  __shared__ __align__(16) unsigned char name##_bytes[(count) * sizeof(T)];                                            \
+  T *const name = reinterpret_cast<T *>(name##_bytes)
+
+/* Threads: the block's size where it is known when compiling, 0 where not. */
+template <unsigned Threads> GK__D unsigned gk__block_size() { return Threads ? Threads : gk_block_size(); }
+template <unsigned Threads> GK__D unsigned gk__lanes_here() {
+  const unsigned left = gk__block_size<Threads>() - gk_warp() * 32;
+  return Threads % 32 == 0 && Threads ? 32 : left < 32 ? left : 32;
+}
+
+/* Every thread gets the value of all. */
+template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_reduce(A value, Op op) {
+  GK__SHARED(A, warp_value, 32);
+  const unsigned warps = gk_ceil_div(gk__block_size<Threads>(), 32u);
+  value = gk_warp_reduce(value, op, gk__lanes_here<Threads>());
+  if (warps == 1) return value;
+  if (gk_lane() == 0) warp_value[gk_warp()] = value;
+  __syncthreads();
+  if (gk_thread_rank() < warps) {
+    const A all = gk_warp_reduce(warp_value[gk_lane()], op, warps);
+    if (gk_lane() == 0) warp_value[0] = all;
+  }
+  __syncthreads();
+  value = warp_value[0];
+  __syncthreads();
+  return value;
+}
+
+/* Thread i gets the threads 0 ... i-1, thread 0 the identity, and every thread the total. */
+template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_scan_exclusive(A value, Op op, A *total = NULL) {
+  GK__SHARED(A, warp_prefix, 33);
+  const unsigned warps = gk_ceil_div(gk__block_size<Threads>(), 32u), lanes = gk__lanes_here<Threads>();
+  const A inclusive = gk_warp_scan_inclusive(value, op, lanes);
+  if (gk_lane() == lanes - 1) warp_prefix[gk_warp() + 1] = inclusive;
+  const A before = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0, lanes);
+  __syncthreads();
+  if (gk_thread_rank() < warps) {
+    const A upto = gk_warp_scan_inclusive(warp_prefix[gk_lane() + 1], op, warps);
+    warp_prefix[gk_lane() + 1] = upto;
+    if (gk_lane() == 0) warp_prefix[0] = op.identity();
+  }
+  __syncthreads();
+  const A prefix = warp_prefix[gk_warp()];
+  if (total) *total = warp_prefix[warps];
+  __syncthreads();
+  return gk_lane() ? op(prefix, before) : prefix;
+}
+/* Thread i gets the threads 0 ... i. */
+template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_scan_inclusive(A value, Op op, A *total = NULL) {
+  return op(gk_block_scan_exclusive<Threads>(value, op, total), value);
+}
+
+/* The work-efficient scan of Blelloch ("Prefix sums and their applications", 1990) over n elements in shared memory, in
+ * place and exclusive: up a tree of partial values, and down again, 2n operations in 2 log n steps. Element i stands at
+ * data[gk_bank(i)]: one word of padding for every 32 keeps the strided accesses of the tree off each other's banks
+ * (Harris, Sengupta and Owens, GPU Gems 3, chapter 39, 2007). n > 0 is any size, and the block any shape; data has room
+ * for GK_BLELLOCH_SIZE(n) elements. Returns the total to every thread. Barriers stand before and behind. */
+GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
+constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n, unsigned p = 1) {
+  return p >= n ? p : gk__power_of_two(n, 2 * p);
+}
+#define GK_BLELLOCH_SIZE(n) (gk_bank(gk__power_of_two(n) - 1) + 1)
+template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n, Op op) {
+  const unsigned rank = gk_thread_rank(), threads = gk_block_size(), size = gk__power_of_two(n);
+  for (unsigned i = n + rank; i < size; i += threads) data[gk_bank(i)] = op.identity();
+  for (unsigned half = 1; half < size; half *= 2) { /* pairs of neighbours, each `half` wide, become one */
+    __syncthreads();
+    for (unsigned i = rank; i < size / 2 / half; i += threads) {
+      const unsigned left = gk_bank((2 * i + 1) * half - 1), right = gk_bank((2 * i + 2) * half - 1);
+      data[right] = op(data[left], data[right]);
+    }
+  }
+  __syncthreads();
+  const A total = data[gk_bank(size - 1)];
+  __syncthreads();
+  if (rank == 0) data[gk_bank(size - 1)] = op.identity();
+  for (unsigned half = size / 2; half > 0; half /= 2) { /* a prefix goes to the left child, and past it to the right */
+    __syncthreads();
+    for (unsigned i = rank; i < size / 2 / half; i += threads) {
+      const unsigned left = gk_bank((2 * i + 1) * half - 1), right = gk_bank((2 * i + 2) * half - 1);
+      const A prefix = data[right], below = data[left];
+      data[left] = prefix;
+      data[right] = op(prefix, below);
+    }
+  }
+  __syncthreads();
+  return total;
+}
+
+/* ====================================================================================================================
+ * 8. REDUCE
+ *
+ * The bits of a result must depend on n, the types and the operator alone. So n is cut into tiles of a fixed size, and
+ * the tiles are dealt in turn to a number of pieces that n alone decides; a block works through one piece or several,
+ * each thread always on the same places of a tile. The last block to finish (it takes the last ticket) combines the
+ * pieces' values, again in a fixed shape. So one launch does it all, on any grid.
+ *
+ * A thread keeps up to four sums, and each of these grows by four elements for every tile of its piece; above them
+ * stands a tree. So a sum of n floats sees about 4 n / 2^22 + 20 roundings in a row, where a loop would see n.
+ * ==================================================================================================================*/
+
+/* The state at the front of a scratch: all zero between calls, but for the epoch. */
+struct gk__state {
+  unsigned reduce_done; /* blocks that have finished */
+  unsigned scan_ticket; /* the next tile to be handed out */
+  unsigned scan_done;
+  unsigned epoch; /* scans done with this scratch; the tag of the next one is epoch + 1 */
+};
+template <class A> A *gk__work_area(const gk_scratch *scratch) {
+  return reinterpret_cast<A *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
+}
+
+/* 16 bytes of memory, whatever their type. */
+#if defined(__GNUC__) || defined(__clang__)
+#define GK__MAY_ALIAS __attribute__((__may_alias__))
+#else
+#define GK__MAY_ALIAS
+#endif
+struct GK__MAY_ALIAS __align__(16) gk__chunk {
+  unsigned word[4];
+};
+
+enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 1024 };
+
+/* How a reduction is laid out: what the bits depend on (tiles, pieces), and what they do not (blocks). */
+struct gk_reduce_plan {
+  size_t tiles;    /* of tile_items elements; the last may be partial */
+  unsigned pieces; /* piece p has the tiles p, p + pieces, ... */
+  unsigned blocks;
+  int needs_scratch; /* more than one piece */
+};
+template <class T> struct gk__reduce_tile {
+  static const unsigned vector = 16 % sizeof(T) ? 1 : 16 / sizeof(T); /* elements that a thread loads at once */
+  static const unsigned sums = vector < 4 ? vector : 4;
+  static const unsigned items = GK__REDUCE_THREADS * GK__REDUCE_LOADS * vector;
+};
+inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t working_bytes) {
+  const size_t room = GK__WORK_BYTES / working_bytes;
+  const size_t limit = room < GK__REDUCE_PIECES ? room : static_cast<size_t>(GK__REDUCE_PIECES);
+  gk_reduce_plan plan;
+  plan.tiles = gk_ceil_div(n, tile_items);
+  plan.pieces = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
+  if (plan.pieces == 0) plan.pieces = 1; /* of no tiles: its value is the identity */
+  plan.blocks = plan.pieces;
+  plan.needs_scratch = plan.pieces > 1;
+  return plan;
+}
+
+/* Takes a vector's elements into the thread's sums: element j always into sum j % sums. */
+template <class Op, class T> struct gk__reduce_vector {
+  typedef typename gk__working<Op>::type A;
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t index, const Op &op) {
+    const unsigned vector = gk__reduce_tile<T>::vector;
+    T item[vector];
+    memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
+    GK__UNROLL
+    for (unsigned j = 0; j < vector; j++) {
+      A &s = sum[j % gk__reduce_tile<T>::sums];
+      s = op(s, gk__lift<A, T>::from(item[j], index + j));
+    }
+  }
+};
+/* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
+template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
+    int part = 0;
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) part = __dp4a(static_cast<int>(chunk.word[i]), 0x01010101, part);
+    sum[0] = op(sum[0], static_cast<A>(part));
+  }
+};
+template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
+    unsigned part = 0;
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) part = __dp4a(chunk.word[i], 0x01010101u, part);
+    sum[0] = op(sum[0], static_cast<A>(part));
+  }
+};
+
+template <class T, class O, class Op, class A>
+__global__ void __launch_bounds__(GK__REDUCE_THREADS)
+    gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, A *piece_value) {
+  typedef gk__reduce_tile<T> tile_of;
+  const bool vectors = 16 % sizeof(T) == 0 && reinterpret_cast<uintptr_t>(in) % 16 == 0;
+  const unsigned place = threadIdx.x * tile_of::vector;
+  for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
+    A sum[tile_of::sums];
+    GK__UNROLL
+    for (unsigned j = 0; j < tile_of::sums; j++) sum[j] = op.identity();
+    for (size_t tile = piece; tile < plan.tiles; tile += plan.pieces) {
+      const size_t first = tile * tile_of::items;
+      if (vectors && first + tile_of::items <= n) {
+        gk__chunk chunk[GK__REDUCE_LOADS];
+        GK__UNROLL
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+          chunk[v] =
+              *reinterpret_cast<const gk__chunk *>(in + first + place + v * (GK__REDUCE_THREADS * tile_of::vector));
+        GK__UNROLL
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+          gk__reduce_vector<Op, T>::take(sum, chunk[v], first + place + v * (GK__REDUCE_THREADS * tile_of::vector), op);
+      } else {
+        GK__UNROLL_BY(1)
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+          GK__UNROLL
+          for (unsigned j = 0; j < tile_of::vector; j++) {
+            const size_t i = first + place + v * (GK__REDUCE_THREADS * tile_of::vector) + j;
+            A &s = sum[j % tile_of::sums];
+            if (i < n) s = op(s, gk__lift<A, T>::from(in[i], i));
+          }
+        }
+      }
+    }
+    A value = sum[0];
+    GK__UNROLL
+    for (unsigned j = 1; j < tile_of::sums; j++) value = op(value, sum[j]);
+    value = gk_block_reduce<GK__REDUCE_THREADS>(value, op);
+    if (threadIdx.x == 0) {
+      if (plan.pieces == 1)
+        *out = gk__convert<O, A>::from(value);
+      else
+        piece_value[piece] = value;
+    }
+  }
+  if (plan.pieces == 1) return;
+
+  /* The ticket counter wraps to zero by itself. The fences order each block's values before its ticket, and the last
+   * ticket before the reading of all values. */
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(&state->reduce_done, gridDim.x - 1) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!last) return;
+  A value = op.identity();
+  for (unsigned piece = threadIdx.x; piece < plan.pieces; piece += GK__REDUCE_THREADS)
+    value = op(value, piece_value[piece]);
+  value = gk_block_reduce<GK__REDUCE_THREADS>(value, op);
+  if (threadIdx.x == 0) *out = gk__convert<O, A>::from(value);
+}
+
+/* What reduce and scan ask of their arrays. */
+template <class T, class O>
+cudaError_t gk__check_arrays(const char *call, const T *in, const O *out, size_t n, size_t n_out) {
+  if (n > static_cast<size_t>(-1) / (sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O)))
+    return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
+                    n, sizeof(T));
+  if (!in && n) return gk__fail(cudaErrorInvalidValue, "%s: in is NULL but n = %zu", call, n);
+  if (!out && n_out) return gk__fail(cudaErrorInvalidValue, "%s: out is NULL but n = %zu", call, n);
+  if (reinterpret_cast<uintptr_t>(in) % std::alignment_of<T>::value)
+    return gk__fail(cudaErrorInvalidValue, "%s: in is not aligned to its elements' %zu bytes", call,
+                    static_cast<size_t>(std::alignment_of<T>::value));
+  if (reinterpret_cast<uintptr_t>(out) % std::alignment_of<O>::value)
+    return gk__fail(cudaErrorInvalidValue, "%s: out is not aligned to its elements' %zu bytes", call,
+                    static_cast<size_t>(std::alignment_of<O>::value));
+  return cudaSuccess;
+}
+
+/* The scratch to use: the caller's if it is large enough, or a temporary one, which `temporary` then holds. */
+inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
+                                      const gk_scratch **chosen, cudaStream_t stream) {
+  *chosen = given ? given : temporary;
+  if (!given) return gk__temporary_scratch(temporary, bytes, call, stream);
+  if (!given->ptr || given->bytes < bytes)
+    return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed", call,
+                    given->ptr ? given->bytes : 0, bytes);
+  return cudaSuccess;
+}
+
+template <class T, class O, class Op>
+cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, const gk_reduce_plan &plan,
+                       cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__working<Op>::type A;
+  gk_scratch temporary = gk_scratch();
+  const gk_scratch *use = &temporary;
+  if (plan.needs_scratch)
+    GK_TRY(gk__choose_scratch(call, gk_reduce_scratch_bytes(), scratch, &temporary, &use, stream));
+  cudaError_t status =
+      gk__launch(call, gk__reduce_kernel<T, O, Op, A>, plan.blocks, static_cast<unsigned>(GK__REDUCE_THREADS), 0,
+                 stream, in, out, n, op, plan, static_cast<gk__state *>(use->ptr), gk__work_area<A>(use));
+  if (temporary.ptr) {
+    const cudaError_t freed = cudaFreeAsync(temporary.ptr, stream);
+    if (status == cudaSuccess) status = gk__failed(freed, call);
+  }
+  return status;
+}
+
+/* *out = in[0] op in[1] op ... op in[n-1]; in and out are device memory, out one element. The operator must be
+ * associative and commutative: the order is fixed, but it is not that of the indices. n = 0 gives the identity.
+ *
+ *   op           in              works in           out (any type that the working type converts to)
+ *   sum, prod    i8, i16, u8...  64 bits            a 64-bit integer
+ *                f16, bf16       float              float
+ *                others          their type         their type; integers wrap
+ *   min, max     f16, bf16       float              the type, exactly
+ *                others          their type         the type; a NaN anywhere gives NaN
+ *   argmin/max   any             value and index    gk_arg<value>; the first of equals; the first NaN before all
+ *   a functor    any             its A              any
+ */
+template <class T, class O, class Op>
+cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, T>::reduce F;
+  gk__clear_detail();
+  GK_TRY(gk__check_arrays("gk_reduce", in, out, n, 1));
+  const gk_reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(typename gk__working<F>::type));
+  return gk__reduce("gk_reduce", in, out, n, F(op), plan, stream, scratch);
+}
+
+#define GK__REDUCE_BY(name)                                                                                            \
+  template <class T, class O>                                                                                          \
+  cudaError_t gk_reduce_##name(const T *in, O *out, size_t n, cudaStream_t stream = 0,                                 \
+                               const gk_scratch *scratch = NULL) {                                                     \
+    return gk_reduce(in, out, n, gk_op_##name(), stream, scratch);                                                     \
+  }
+GK__REDUCE_BY(sum)
+GK__REDUCE_BY(prod)
+GK__REDUCE_BY(min)
+GK__REDUCE_BY(max)
+GK__REDUCE_BY(argmin)
+GK__REDUCE_BY(argmax)
+#undef GK__REDUCE_BY
+
+/* ====================================================================================================================
+ * 9. SCAN
+ *
+ * One launch, one pass over the data, after Merrill and Garland, "Single-pass parallel prefix scan with decoupled
+ * look-back" (2016). A block takes a tile by a ticket, so that every tile before its own is already being worked on by
+ * somebody, in whatever order the blocks were started. It publishes its tile's total and gathers what stands before.
+ *
+ * The original sums whatever totals and prefixes it meets, and a float result then depends on timing. Here the shape is
+ * fixed: 32 tiles are a group. What stands before a tile is the prefix of its group and the totals of its group's
+ * earlier tiles, which one warp reads at once and combines as a tree. The prefix of a group is the strict left fold of
+ * the totals of the groups before it: from whichever earlier prefix is ready it is folded up to here, always with the
+ * same bits.
+ *
+ * Totals and prefixes travel in slots of 16-byte granules: 12 bytes of the value and a tag, written and read as one.
+ * The tag of a scan is new each time (a count that lives in the scratch and that the last block moves on), so nothing
+ * is to be cleared between calls, nor in a replayed graph; every 2^32 - 1 scans the last block clears all slots.
+ * ==================================================================================================================*/
+
+enum { GK__SCAN_THREADS = 256, GK__SCAN_GROUP = 32 };
+/* Blocks that a multiprocessor is to hold at once, so that it always has loads in flight; sm_75 has room for four. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+enum { GK__SCAN_RESIDENT = 4 };
+#else
+enum { GK__SCAN_RESIDENT = 5 };
+#endif
+
+/* Elements of one thread, by the shared memory that each takes: its size, or the sizes of input and output together
+ * where these differ. Mostly an odd number of 16-byte chunks, which a warp reads from shared memory without bank
+ * conflicts, each thread its own in a row. */
+template <class T, class O> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
+  return sizeof(T) == sizeof(O) ? sizeof(T) : sizeof(T) + sizeof(O);
+}
+constexpr __host__ __device__ unsigned gk__scan_items(size_t bytes) {
+  return bytes <= 1   ? 48
+         : bytes <= 2 ? 40
+         : bytes <= 4 ? 36
+         : bytes <= 8 ? 18
+                      : (bytes < 144 ? static_cast<unsigned>(144 / bytes) : 1);
+}
+struct gk_scan_plan {
+  size_t tiles, groups;
+  size_t capacity; /* chunks that the scratch has room for */
+  unsigned blocks; /* one for each tile; or fewer, and they take several */
+};
+inline gk_scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
+  gk_scan_plan plan;
+  plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * gk__scan_items(item_bytes));
+  plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
+  plan.capacity = 0;
+  plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
+  return plan;
+}
+
+template <class A> struct gk__slot {
+  static const unsigned granules = (sizeof(A) + 11) / 12;
+  gk__chunk granule[granules];
+};
+inline size_t gk__scan_bytes(const gk_scan_plan &plan, size_t slot_bytes) {
+  return GK__STATE_BYTES + GK__WORK_BYTES + (plan.tiles + 2 * plan.groups) * slot_bytes;
+}
+
+/* One granule is stored and loaded as a whole: as one 128-bit word where PTX has these, else the tag goes last. */
+GK__D void gk__store_granule(gk__chunk *to, const gk__chunk &x) {
+#if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
+  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
+               "mov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\tmov.b128 all, {lo, hi};\n\t"
+               "st.relaxed.gpu.b128 [%0], all;\n\t}" ::"l"(to),
+               "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]), "r"(x.word[3])
+               : "memory");
+#else
+  volatile unsigned *word = to->word;
+  for (int i = 0; i < 3; i++) word[i] = x.word[i];
+  __threadfence();
+  word[3] = x.word[3];
+#endif
+}
+GK__D gk__chunk gk__load_granule(const gk__chunk *from) {
+  gk__chunk x;
+#if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
+  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
+               "ld.relaxed.gpu.b128 all, [%4];\n\t"
+               "mov.b128 {lo, hi}, all;\n\tmov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"
+               : "=r"(x.word[0]), "=r"(x.word[1]), "=r"(x.word[2]), "=r"(x.word[3])
+               : "l"(from)
+               : "memory");
+#else
+  const volatile unsigned *word = from->word;
+  x.word[3] = word[3];
+  __threadfence();
+  for (int i = 0; i < 3; i++) x.word[i] = word[i];
+#endif
+  return x;
+}
+template <class A> GK__D void gk__publish(gk__slot<A> *slot, const A &value, unsigned tag) {
+  unsigned word[3 * gk__slot<A>::granules];
+  for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<A>::granules - 1 - i] = 0;
+  memcpy(word, &value, sizeof(A));
+  GK__UNROLL
+  for (unsigned g = 0; g < gk__slot<A>::granules; g++) {
+    const gk__chunk x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], tag}};
+    gk__store_granule(&slot->granule[g], x);
+  }
+}
+/* Whether the slot holds a value of this scan; if so *value is it. */
+template <class A> GK__D bool gk__peek(const gk__slot<A> *slot, A *value, unsigned tag) {
+  unsigned word[3 * gk__slot<A>::granules];
+  bool ready = true;
+  GK__UNROLL
+  for (unsigned g = 0; g < gk__slot<A>::granules; g++) {
+    const gk__chunk x = gk__load_granule(&slot->granule[g]);
+    ready = ready && x.word[3] == tag;
+    for (unsigned i = 0; i < 3; i++) word[3 * g + i] = x.word[i];
+  }
+  if (ready) memcpy(static_cast<void *>(value), word, sizeof(A));
+  return ready;
+}
+/* A pause that grows from wait to wait; it leaves the issue slots to the blocks waited for. */
+GK__D void gk__back_off(unsigned *ns) {
+  __nanosleep(*ns);
+  if (*ns < 256) *ns *= 2;
+}
+
+/* What one scan's blocks share. */
+template <class A> struct gk__scan_slots {
+  gk__slot<A> *tile_total, *group_total, *group_prefix;
+  unsigned tag;
+};
+
+/* The fold of init and of all groups before this one; for one whole warp. Lane d looks d groups back: at that group's
+ * prefix, and (d > 0) at its total. */
+template <class A, class Op>
+GK__D A gk__group_prefix(size_t group, const A &init, const Op &op, const gk__scan_slots<A> &slots) {
+  const unsigned d = gk_lane();
+  const bool exists = d <= group;
+  A prefix(init), total(init);
+  bool has_prefix = d == group, has_total = false;
+  unsigned nearest, ns = 16;
+  for (;;) {
+    if (exists && !has_prefix) has_prefix = gk__peek(slots.group_prefix + (group - d), &prefix, slots.tag);
+    if (exists && !has_total && d) has_total = gk__peek(slots.group_total + (group - d), &total, slots.tag);
+    const unsigned prefixes = __ballot_sync(0xffffffffu, has_prefix);
+    const unsigned totals = __ballot_sync(0xffffffffu, has_total) | 1u;
+    nearest = static_cast<unsigned>(__ffs(static_cast<int>(prefixes))) - 1;
+    if (prefixes && !(~totals & (0xffffffffu >> (31 - nearest)))) break;
+    gk__back_off(&ns);
+  }
+  A result = gk_shuffle(prefix, nearest);
+  for (unsigned i = nearest; i > 0; i--) result = op(result, gk_shuffle(total, i));
+  return result;
+}
+
+/* What stands before this tile; for one whole warp. Publishes what later tiles need as soon as it is known. */
+template <class A, class Op>
+GK__D A gk__tile_prefix(size_t tile, const A &tile_total, const A &init, const Op &op, const gk_scan_plan &plan,
+                        const gk__scan_slots<A> &slots) {
+  const size_t group = tile / GK__SCAN_GROUP;
+  const unsigned place = static_cast<unsigned>(tile % GK__SCAN_GROUP), lane = gk_lane();
+  if (lane == 0) gk__publish(slots.tile_total + tile, tile_total, slots.tag);
+  A before = op.identity();
+  unsigned ns = 16;
+  if (lane < place)
+    while (!gk__peek(slots.tile_total + (tile - place + lane), &before, slots.tag)) gk__back_off(&ns);
+  __syncwarp();
+  before = gk_warp_reduce(before, op); /* this group's tiles before this one */
+  const bool ends_group = place == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
+  const A group_total = op(before, tile_total);
+  if (ends_group && lane == 0) gk__publish(slots.group_total + group, group_total, slots.tag);
+  const A prefix = gk__group_prefix(group, init, op, slots);
+  if (ends_group && lane == 0) gk__publish(slots.group_prefix + (group + 1), op(prefix, group_total), slots.tag);
+  return op(prefix, before);
+}
+
+/* A tile in shared memory. Global memory is read and written along the tile, each thread then has a run of Items in a
+ * row, of which it takes `width` at a time. Results stand in the place of the inputs where both have the same size,
+ * else behind them. */
+template <class T, class O, unsigned Items> struct gk__shared_tile {
+  static const unsigned items = Items * GK__SCAN_THREADS;
+  static const bool in_place = sizeof(T) == sizeof(O);
+  static const unsigned out_offset = in_place ? 0 : (items * sizeof(T) + 15) / 16; /* chunks */
+  static const unsigned chunks = out_offset + (items * sizeof(O) + 15) / 16;
+  static const unsigned width = in_place && 16 % sizeof(T) == 0 && Items * sizeof(T) % 16 == 0 ? 16 / sizeof(T) : 1;
+  static_assert(chunks * 16 < 47 * 1024, "gk_scan: elements of up to 184 bytes, input and output together");
+
+  /* Between global memory and shared memory, `count` elements, by all threads. */
+  template <class E> static GK__D void copy(E *to, const E *from, unsigned count) {
+    const unsigned by_chunk = items * sizeof(E) / 16, each = (by_chunk + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
+    const bool aligned = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
+    if (aligned && count == items && items * sizeof(E) % 16 == 0) {
+      GK__UNROLL
+      for (unsigned c = 0; c < each; c++) {
+        const unsigned i = c * GK__SCAN_THREADS + threadIdx.x;
+        if (by_chunk % GK__SCAN_THREADS == 0 || i < by_chunk)
+          reinterpret_cast<gk__chunk *>(to)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
+      }
+    } else {
+      for (unsigned i = threadIdx.x; i < count; i += GK__SCAN_THREADS) to[i] = from[i];
+    }
+  }
+  /* Items first ... first + width - 1 of this thread's own. */
+  template <class E> static GK__D void get(E *item, const E *tile, unsigned first) {
+    const E *const from = tile + threadIdx.x * Items + first;
+    if (width * sizeof(E) == 16) {
+      const gk__chunk x = *reinterpret_cast<const gk__chunk *>(from);
+      memcpy(static_cast<void *>(item), &x, width * sizeof(E));
+    } else {
+      item[0] = from[0];
+    }
+  }
+  template <class E> static GK__D void put(const E *item, E *tile, unsigned first) {
+    E *const to = tile + threadIdx.x * Items + first;
+    if (width * sizeof(E) == 16) {
+      gk__chunk x;
+      memcpy(&x, item, width * sizeof(E));
+      *reinterpret_cast<gk__chunk *>(to) = x;
+    } else {
+      to[0] = item[0];
+    }
+  }
+};
+
+template <unsigned Items, class T, class O, class Op, class A>
+__global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT)
+    gk__scan_kernel(const T *in, O *out, size_t n, Op op, A init, bool inclusive, gk_scan_plan plan, gk__state *state,
+                    gk__slot<A> *slots) {
+  typedef gk__shared_tile<T, O, Items> shared_tile;
+  __shared__ gk__chunk shared[shared_tile::chunks];
+  __shared__ unsigned ticket, tag;
+  GK__SHARED(A, shared_prefix, 1);
+  T *const shared_in = reinterpret_cast<T *>(shared);
+  O *const shared_out = reinterpret_cast<O *>(shared + shared_tile::out_offset);
+  for (bool more = true; more; more = plan.blocks < plan.tiles) {
+    size_t tile = 0;
+    if (plan.tiles > 1) {
+      if (threadIdx.x == 0) {
+        ticket = atomicAdd(&state->scan_ticket, 1u);
+        tag = *static_cast<volatile unsigned *>(&state->epoch) + 1;
+      }
+      __syncthreads();
+      tile = ticket;
+      if (tile >= plan.tiles) break;
+    }
+    const size_t first = tile * shared_tile::items;
+    const unsigned count = n - first < shared_tile::items ? static_cast<unsigned>(n - first) : shared_tile::items;
+    const unsigned mine = threadIdx.x * Items;
+    shared_tile::copy(shared_in, in + first, count);
+    __syncthreads();
+
+    A total = op.identity(), tile_total = op.identity();
+    GK__UNROLL
+    for (unsigned i = 0; i < Items; i += shared_tile::width) {
+      T x[shared_tile::width];
+      shared_tile::get(x, shared_in, i);
+      GK__UNROLL
+      for (unsigned j = 0; j < shared_tile::width; j++)
+        if (mine + i + j < count) total = op(total, gk__lift<A, T>::from(x[j], first + mine + i + j));
+    }
+    A running = gk_block_scan_exclusive<GK__SCAN_THREADS>(total, op, &tile_total);
+    if (plan.tiles > 1) {
+      if (gk_warp() == 0) {
+        const gk__scan_slots<A> at = {slots, slots + plan.tiles, slots + plan.tiles + plan.groups, tag};
+        const A prefix = gk__tile_prefix(tile, tile_total, init, op, plan, at);
+        if (threadIdx.x == 0) *shared_prefix = prefix;
+      }
+      __syncthreads();
+      running = op(*shared_prefix, running);
+    } else {
+      running = op(init, running);
+    }
+    GK__UNROLL
+    for (unsigned i = 0; i < Items; i += shared_tile::width) {
+      T x[shared_tile::width];
+      O result[shared_tile::width];
+      shared_tile::get(x, shared_in, i);
+      GK__UNROLL
+      for (unsigned j = 0; j < shared_tile::width; j++) {
+        const A next = mine + i + j < count ? op(running, gk__lift<A, T>::from(x[j], first + mine + i + j)) : running;
+        result[j] = gk__convert<O, A>::from(inclusive ? next : running);
+        running = next;
+      }
+      shared_tile::put(result, shared_out, i);
+    }
+    __syncthreads();
+    shared_tile::copy(out + first, shared_out, count);
+  }
+  if (plan.tiles == 1) return;
+
+  /* The last block to finish makes the scratch ready for the next scan. */
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!last) return;
+  const unsigned epoch = *static_cast<volatile unsigned *>(&state->epoch) + 1;
+  const bool wraps = epoch == 0xffffffffu;
+  if (wraps) {
+    const gk__chunk clear = {{0, 0, 0, 0}};
+    for (size_t i = threadIdx.x; i < plan.capacity; i += GK__SCAN_THREADS)
+      reinterpret_cast<gk__chunk *>(slots)[i] = clear;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    state->scan_ticket = 0;
+    state->epoch = wraps ? 0 : epoch;
+  }
+}
+
+template <class T, class O, class Op, class A>
+cudaError_t gk__scan(const char *call, const T *in, O *out, size_t n, Op op, A init, bool inclusive, gk_scan_plan plan,
+                     cudaStream_t stream, const gk_scratch *scratch) {
+  gk_scratch temporary = gk_scratch();
+  const gk_scratch *use = &temporary;
+  unsigned char *slots = NULL;
+  if (plan.tiles > 1) {
+    const size_t bytes = gk__scan_bytes(plan, sizeof(gk__slot<A>));
+    GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
+    slots = static_cast<unsigned char *>(use->ptr) + GK__STATE_BYTES + GK__WORK_BYTES;
+    plan.capacity = (use->bytes - GK__STATE_BYTES - GK__WORK_BYTES) / sizeof(gk__chunk);
+  }
+  const unsigned items = gk__scan_items(gk__scan_item_bytes<T, O>());
+  cudaError_t status = gk__launch(call, gk__scan_kernel<items, T, O, Op, A>, plan.blocks,
+                                  static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, in, out, n, op, init, inclusive,
+                                  plan, static_cast<gk__state *>(use->ptr), reinterpret_cast<gk__slot<A> *>(slots));
+  if (temporary.ptr) {
+    const cudaError_t freed = cudaFreeAsync(temporary.ptr, stream);
+    if (status == cudaSuccess) status = gk__failed(freed, call);
+  }
+  return status;
+}
+
+template <class T, class O, class Op, class A>
+cudaError_t gk__scan_call(const char *call, const T *in, O *out, size_t n, const Op &op, const A &init, bool inclusive,
+                          cudaStream_t stream, const gk_scratch *scratch) {
+  gk__clear_detail();
+  GK_TRY(gk__check_arrays(call, in, out, n, n));
+  return gk__scan(call, in, out, n, op, init, inclusive, gk__plan_scan(n, gk__scan_item_bytes<T, O>()), stream,
+                  scratch);
+}
+
+/* inclusive: out[i] = in[0] op ... op in[i].
+ * exclusive: out[i] = in[0] op ... op in[i-1], and out[0] the identity; or with init, out[i] = init op in[0] op ... .
+ *
+ * in and out are device memory of n elements; out may be in (not: overlap it). The operator must be associative; the
+ * order of the operands is kept, so it need not commute. It works in the type of the output, for f16 and bf16 in float:
+ * give a wider out where sums outgrow the input. n = 0 does nothing. argmin and argmax want an out of gk_arg<value>. */
+template <class T, class O, class Op>
+cudaError_t gk_scan_inclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
+                              const gk_scratch *scratch = NULL) {
+  const typename gk__functor<Op, O>::scan f(op);
+  return gk__scan_call("gk_scan_inclusive", in, out, n, f, f.identity(), true, stream, scratch);
+}
+template <class T, class O, class Op>
+cudaError_t gk_scan_exclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
+                              const gk_scratch *scratch = NULL) {
+  const typename gk__functor<Op, O>::scan f(op);
+  return gk__scan_call("gk_scan_exclusive", in, out, n, f, f.identity(), false, stream, scratch);
+}
+template <class T, class O, class Op, class Init>
+cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init init, cudaStream_t stream = 0,
+                                   const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, O>::scan F;
+  typedef typename gk__working<F>::type A;
+  return gk__scan_call("gk_scan_exclusive_init", in, out, n, F(op), gk__convert<A, Init>::from(init), false, stream,
+                       scratch);
+}
+
+/* ====================================================================================================================
+ * 10. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
+ *
+ * Each element of C is one chain of fused multiply-adds over k = 0, 1, ..., whatever the plan, the device, the
+ * transposes and the strides; so its bits are always the same.
+ * ==================================================================================================================*/
+
+/* --- Tiles: the pieces of a matmul kernel, for kernels of your own -------------------------------------------------
+ *
+ *   template <int BM, int BN, int BK, int TM, int TN>
+ *   __global__ void my_matmul(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+ *     __shared__ __align__(16) float as[BK][BM + 4], bs[BK][BN + 4];
+ *     gk_tile<float, BM, BN, TM, TN> acc;                          // BM x BN sums, TM x TN in each thread
+ *     const size_t row = BM * (size_t)blockIdx.y, col = BN * (size_t)blockIdx.x;
+ *     for (size_t i = 0; i < k; i += BK) {
+ *       gk_tile_load_transposed<BM, BK>(as, a, k, row, i, m, k);   // as[i][row]: zeros outside of A
+ *       gk_tile_load<BK, BN>(bs, b, n, i, col, k, n);              // bs[i][col]
+ *       __syncthreads();
+ *       gk_tile_multiply(acc, as, bs, BK);
+ *       __syncthreads();
+ *     }
+ *     gk_tile_store(acc, c, n, row, col, m, n, 1.0f, 0.0f);
+ *   }
+ *
+ * launched with gk_tile<...>::threads threads in a block of any shape. */
+
+/* Loads element (row, col) of a rows x cols matrix, or zero outside of it. */
+template <class S, class T>
+GK__D S gk__element(const T *from, size_t ld, size_t row, size_t col, size_t rows, size_t cols) {
+  return row < rows && col < cols ? gk__convert<S, T>::from(from[row * ld + col]) : S(0);
+}
+
+/* tile[r][c] = from[row0 + r][col0 + c] for r < R, c < C. from is rows x cols with ld elements from row to row. All
+ * threads of the block share the work; a barrier must follow before the tile is read. */
+template <int R, int C, class S, int Rows, int Pitch, class T>
+GK__D void gk_tile_load(S (&tile)[Rows][Pitch], const T *from, size_t ld, size_t row0, size_t col0, size_t rows,
+                        size_t cols) {
+  static_assert(R <= Rows && C <= Pitch, "gk_tile_load: the tile is smaller than what is to be loaded");
+  for (unsigned i = gk_thread_rank(); i < R * C; i += gk_block_size())
+    tile[i / C][i % C] = gk__element<S>(from, ld, row0 + i / C, col0 + i % C, rows, cols);
+}
+/* tile[c][r] = from[row0 + r][col0 + c]. */
+template <int R, int C, class S, int Rows, int Pitch, class T>
+GK__D void gk_tile_load_transposed(S (&tile)[Rows][Pitch], const T *from, size_t ld, size_t row0, size_t col0,
+                                   size_t rows, size_t cols) {
+  static_assert(C <= Rows && R <= Pitch, "gk_tile_load_transposed: the tile is smaller than what is to be loaded");
+  for (unsigned i = gk_thread_rank(); i < R * C; i += gk_block_size())
+    tile[i % C][i / C] = gk__element<S>(from, ld, row0 + i / C, col0 + i % C, rows, cols);
+}
+
+/* A BM x BN tile of sums, spread over the block: each thread has TM x TN of them. A warp is 4 x 8 threads; a thread's
+ * rows (and columns) come in runs of up to 16 bytes, so that it reads its operands from shared memory as vectors, and
+ * its neighbours' runs lie between, so that these reads meet no bank twice. */
+template <class Acc, int BM, int BN, int TM, int TN> struct gk_tile {
+  static const int threads = BM / TM * (BN / TN);
+  static const int run_limit = 16 / static_cast<int>(sizeof(Acc));
+  static const int run_m = TM < run_limit ? TM : run_limit, run_n = TN < run_limit ? TN : run_limit;
+  static_assert(BM % (4 * TM) == 0 && BN % (8 * TN) == 0, "gk_tile: a warp covers 4 TM rows and 8 TN columns");
+  static_assert(TM % run_m == 0 && TN % run_n == 0,
+                "gk_tile: TM and TN must be whole runs of 16 bytes, or less than one");
+
+  Acc value[TM][TN];
+  int first_row, first_col; /* of this thread; see row and col */
+
+  GK__D gk_tile() {
+    const int warp = static_cast<int>(gk_warp()), lane = static_cast<int>(gk_lane()), across = BN / (8 * TN);
+    first_row = warp / across * (4 * TM) + lane / 8 * run_m;
+    first_col = warp % across * (8 * TN) + lane % 8 * run_n;
+    zero();
+  }
+  GK__D void zero() {
+    GK__UNROLL
+    for (int i = 0; i < TM; i++) {
+      GK__UNROLL
+      for (int j = 0; j < TN; j++) value[i][j] = Acc(0);
+    }
+  }
+  /* value[i][j] is the sum at (row(i), col(j)) of the tile. */
+  GK__D int row(int i) const { return first_row + i / run_m * (4 * run_m) + i % run_m; }
+  GK__D int col(int j) const { return first_col + j / run_n * (8 * run_n) + j % run_n; }
+};
+
+template <class Acc, int Run> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Run) gk__run { Acc value[Run]; };
+
+/* acc += the product of the first `depth` rows of as (as[k][row]) and bs (bs[k][col]), in the order of k. */
+template <class Acc, int BM, int BN, int TM, int TN, int BK, int PitchA, int PitchB>
+GK__D void gk_tile_multiply(gk_tile<Acc, BM, BN, TM, TN> &acc, const Acc (&as)[BK][PitchA], const Acc (&bs)[BK][PitchB],
+                            int depth) {
+  typedef gk_tile<Acc, BM, BN, TM, TN> tile_of;
+  typedef gk__run<Acc, tile_of::run_m> run_a;
+  typedef gk__run<Acc, tile_of::run_n> run_b;
+  static_assert(BM <= PitchA && BN <= PitchB && PitchA % tile_of::run_m == 0 && PitchB % tile_of::run_n == 0,
+                "gk_tile_multiply: the rows of a shared tile must hold the tile and keep runs of 16 bytes aligned");
+  GK__UNROLL_BY(TM * TN < 64 ? 8 : 2) /* more would leave too few registers */
+  for (int k = 0; k < depth; k++) {
+    run_a a[TM / tile_of::run_m];
+    run_b b[TN / tile_of::run_n];
+    GK__UNROLL
+    for (int i = 0; i < TM; i += tile_of::run_m)
+      a[i / tile_of::run_m] = *reinterpret_cast<const run_a *>(&as[k][acc.row(i)]);
+    GK__UNROLL
+    for (int j = 0; j < TN; j += tile_of::run_n)
+      b[j / tile_of::run_n] = *reinterpret_cast<const run_b *>(&bs[k][acc.col(j)]);
+    GK__UNROLL
+    for (int i = 0; i < TM; i++) {
+      GK__UNROLL
+      for (int j = 0; j < TN; j++)
+        acc.value[i][j] = gk__fma(a[i / tile_of::run_m].value[i % tile_of::run_m],
+                                  b[j / tile_of::run_n].value[j % tile_of::run_n], acc.value[i][j]);
+    }
+  }
+}
+
+GK__HD float gk__mul(float x, float y) { return gk__arithmetic<float>::mul(x, y); }
+GK__HD double gk__mul(double x, double y) { return gk__arithmetic<double>::mul(x, y); }
+
+/* c[row0 + r][col0 + c] = alpha acc + beta c, within m x n; with beta 0, c is not read. */
+template <class Acc, int BM, int BN, int TM, int TN, class O>
+GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t ldc, size_t row0, size_t col0, size_t m,
+                         size_t n, Acc alpha, Acc beta) {
+  typedef gk_tile<Acc, BM, BN, TM, TN> tile_of;
+  typedef gk__run<O, tile_of::run_n> run_c;
+  const bool runs = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && ldc % tile_of::run_n == 0;
+  GK__UNROLL
+  for (int i = 0; i < TM; i++) {
+    const size_t row = row0 + static_cast<size_t>(acc.row(i));
+    if (row >= m) continue;
+    GK__UNROLL
+    for (int j = 0; j < TN; j += tile_of::run_n) {
+      const size_t col = col0 + static_cast<size_t>(acc.col(j));
+      O *const to = c + row * ldc + col;
+      Acc result[tile_of::run_n];
+      GK__UNROLL
+      for (int r = 0; r < tile_of::run_n; r++) {
+        result[r] = gk__mul(alpha, acc.value[i][j + r]);
+        if (beta != Acc(0) && col + r < n) result[r] = gk__fma(beta, gk__convert<Acc, O>::from(to[r]), result[r]);
+      }
+      if (runs && col + tile_of::run_n <= n) {
+        run_c whole;
+        GK__UNROLL
+        for (int r = 0; r < tile_of::run_n; r++) whole.value[r] = gk__convert<O, Acc>::from(result[r]);
+        *reinterpret_cast<run_c *>(to) = whole;
+      } else {
+        GK__UNROLL
+        for (int r = 0; r < tile_of::run_n; r++)
+          if (col + r < n) to[r] = gk__convert<O, Acc>::from(result[r]);
+      }
+    }
+  }
+}
+
+/* --- The kernel ---------------------------------------------------------------------------------------------------*/
+
+template <class T, class O, class Acc> struct gk__matmul_args {
+  const T *a, *b;
+  O *c;
+  size_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c;
+  Acc alpha, beta;
+  bool trans_a, trans_b;
+};
+
+/* Brings one operand's tiles from global to shared memory, where each ends as tile[k][outer] (outer: rows of A, columns
+ * of B), in two steps: fetch into registers, put into shared memory, so that arithmetic can stand between a load and
+ * its use. A matrix is stored along k or across it; either way a thread loads runs of its rows, as vectors where the
+ * alignment allows. */
+template <class T, int Outer, int BK, int Threads> struct gk__operand {
+  static const int share = Outer * BK / Threads; /* elements of one thread */
+  static const int limit = 16 / static_cast<int>(sizeof(T));
+  static const int vector = share < limit ? share : limit;
+  static const int vectors = share / vector;
+  static_assert(Outer * BK % Threads == 0 && share % vector == 0 && BK % vector == 0 && Outer % vector == 0,
+                "a tile is dealt out evenly");
+  typedef gk__run<T, vector> run;
+
+  run held[vectors];
+  const T *at[vectors]; /* where the next fetch begins */
+  size_t step;
+  unsigned outer_left; /* of the tile's rows or columns, those that exist */
+  bool along, aligned;
+
+  GK__D gk__operand(const T *from, size_t ld, bool stored_along, size_t outer0, size_t outers)
+      : step(stored_along ? BK : BK * ld),
+        outer_left(outers - outer0 < Outer ? static_cast<unsigned>(outers - outer0) : Outer), along(stored_along),
+        aligned(reinterpret_cast<uintptr_t>(from) % sizeof(run) == 0 && ld % vector == 0) {
+    GK__UNROLL
+    for (int v = 0; v < vectors; v++)
+      at[v] = from + (along ? (outer0 + outer(v)) * ld + inner(v) : inner(v) * ld + outer0 + outer(v));
+  }
+  GK__D unsigned outer(int v) const {
+    const unsigned e = (threadIdx.x + static_cast<unsigned>(v) * Threads) * vector;
+    return along ? e / BK : e % Outer;
+  }
+  GK__D unsigned inner(int v) const {
+    const unsigned e = (threadIdx.x + static_cast<unsigned>(v) * Threads) * vector;
+    return along ? e % BK : e / Outer;
+  }
+  /* The next tile; k_left of its depth exist. */
+  GK__D void fetch(unsigned k_left) {
+    GK__UNROLL
+    for (int v = 0; v < vectors; v++) {
+      const bool exists = outer(v) < outer_left && inner(v) < k_left;
+      const unsigned room = !exists ? 0 : along ? k_left - inner(v) : outer_left - outer(v); /* elements from here on */
+      if (aligned && room >= vector) {
+        held[v] = *reinterpret_cast<const run *>(at[v]);
+      } else {
+        GK__UNROLL
+        for (unsigned i = 0; i < vector; i++)
+          held[v].value[i] = i < room ? at[v][i] : gk__convert<T, float>::from(0.0f);
+      }
+      at[v] += step;
+    }
+  }
+  template <class S, int Pitch> GK__D void put(S (&tile)[BK][Pitch]) const {
+    GK__UNROLL
+    for (int v = 0; v < vectors; v++) {
+      GK__UNROLL
+      for (unsigned i = 0; i < vector; i++) {
+        const S x = gk__convert<S, T>::from(held[v].value[i]);
+        if (along)
+          tile[inner(v) + i][outer(v)] = x;
+        else
+          tile[inner(v)][outer(v) + i] = x;
+      }
+    }
+  }
+};
+
+template <int BM, int BN, int BK, int TM, int TN, class T, class O, class Acc>
+__global__ void __launch_bounds__(BM / TM * (BN / TN), BM *BN * sizeof(Acc) <= 65536 ? 2 : 1)
+    gk__matmul_kernel(gk__matmul_args<T, O, Acc> p) {
+  typedef gk_tile<Acc, BM, BN, TM, TN> tile_of;
+  const int pad = 16 / static_cast<int>(sizeof(Acc)); /* spreads transposed stores over the banks */
+  __shared__ __align__(16) Acc as[2][BK][BM + pad];
+  __shared__ __align__(16) Acc bs[2][BK][BN + pad];
+  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(BM)), tiles_n = gk_ceil_div(p.n, static_cast<size_t>(BN));
+  const size_t tiles = tiles_m * tiles_n;
+  tile_of acc;
+  for (size_t job = blockIdx.x; job < tiles * p.batch; job += gridDim.x) {
+    /* Eight rows of tiles at a time, down and then across: blocks that run together share their operands in L2. */
+    const size_t batch = job / tiles, order = job % tiles, band = order / (8 * tiles_n) * 8;
+    const size_t rows = tiles_m - band < 8 ? tiles_m - band : 8, in_band = order % (8 * tiles_n);
+    const size_t row0 = (band + in_band % rows) * BM, col0 = in_band / rows * BN;
+
+    gk__operand<T, BM, BK, tile_of::threads> a(p.a + batch * p.stride_a, p.lda, !p.trans_a, row0, p.m);
+    gk__operand<T, BN, BK, tile_of::threads> b(p.b + batch * p.stride_b, p.ldb, p.trans_b, col0, p.n);
+    acc.zero();
+    unsigned depth = p.k < BK ? static_cast<unsigned>(p.k) : BK, now = 0;
+    a.fetch(depth), b.fetch(depth);
+    a.put(as[0]), b.put(bs[0]);
+    __syncthreads();
+    for (size_t done = 0; done < p.k; now = 1 - now) {
+      /* The padding of the last step is left out of the sum: a sum of -0 would not survive it. */
+      const size_t left = p.k - done - depth;
+      const unsigned next = left < BK ? static_cast<unsigned>(left) : BK;
+      if (next) a.fetch(next), b.fetch(next);
+      if (depth == BK)
+        gk_tile_multiply(acc, as[now], bs[now], BK);
+      else
+        gk_tile_multiply(acc, as[now], bs[now], static_cast<int>(depth));
+      if (next) a.put(as[1 - now]), b.put(bs[1 - now]);
+      __syncthreads();
+      done += depth;
+      depth = next;
+    }
+    gk_tile_store(acc, p.c + batch * p.stride_c, p.ldc, row0, col0, p.m, p.n, p.alpha, p.beta);
+  }
+}
+
+/* --- The planner and the call -------------------------------------------------------------------------------------*/
+
+/* The largest tile that still gives every multiprocessor a block: larger ones read their operands less often. */
+inline gk_plan gk__plan_matmul(size_t m, size_t n, size_t batch, int sms) {
+  const size_t want = static_cast<size_t>(sms);
+  for (int plan = GK_PLAN_TILE_128; plan > GK_PLAN_TILE_32; plan--) {
+    const size_t edge = plan == GK_PLAN_TILE_128 ? 128 : 64;
+    if (gk_ceil_div(m, edge) * gk_ceil_div(n, edge) * batch >= want) return static_cast<gk_plan>(plan);
+  }
+  return GK_PLAN_TILE_32;
+}
+
+template <int Edge, int BK, int Each, class T, class O, class Acc>
+cudaError_t gk__matmul_launch(const gk__matmul_args<T, O, Acc> &p, cudaStream_t stream) {
+  const size_t edge = Edge, jobs = gk_ceil_div(p.m, edge) * gk_ceil_div(p.n, edge) * p.batch;
+  return gk__launch("gk_matmul", gk__matmul_kernel<Edge, Edge, BK, Each, Each, T, O, Acc>,
+                    static_cast<unsigned>(jobs < 0x7fffffffu ? jobs : 0x7fffffffu),
+                    static_cast<unsigned>(gk_tile<Acc, Edge, Edge, Each, Each>::threads), 0, stream, p);
+}
+
+/* Whether the last of `batch` matrices ends where memory can still be addressed, and the rows do not overlap. */
+inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t rows, size_t cols, size_t ld,
+                                    size_t stride, size_t batch, size_t item_bytes) {
+  if (rows == 0 || cols == 0) return cudaSuccess;
+  if (!from) return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s is NULL but is %zu x %zu", name, rows, cols);
+  if (reinterpret_cast<uintptr_t>(from) % item_bytes)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s is not aligned to its elements' %zu bytes", name, item_bytes);
+  if (ld < cols)
+    return gk__fail(cudaErrorInvalidValue,
+                    "gk_matmul: the leading dimension of %s is %zu, but its stored rows have %zu", name, ld, cols);
+  const size_t most = static_cast<size_t>(-1) / item_bytes / 2;
+  if (ld > most / rows || (batch > 1 && stride > (most - rows * ld) / (batch - 1)))
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s, %zu times %zu x %zu, is more than memory can address", name,
+                    batch, rows, cols);
+  return cudaSuccess;
+}
+
+/* C = alpha op(A) op(B) + beta C with everything that gk_matmul_opts says; device memory, row-major. op(A) is m x k,
+ * op(B) is k x n, C is m x n and must not overlap them. Elements are float, double, __half or __nv_bfloat16; half types
+ * are multiplied and summed in float, and C may be float then. k = 0 gives beta C. */
+template <class T, class O>
+cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                         cudaStream_t stream = 0) {
+  typedef typename gk__carried<T>::type Acc;
+  static_assert(std::is_same<Acc, float>::value || std::is_same<Acc, double>::value,
+                "gk_matmul: float, double, __half and __nv_bfloat16");
+  static_assert(std::is_same<O, T>::value || std::is_same<O, Acc>::value,
+                "gk_matmul: C has the type of A and B, or float where these are half types");
+  gk__clear_detail();
+  const gk_matmul_opts o = opts ? *opts : gk_matmul_opts();
+  gk__matmul_args<T, O, Acc> p;
+  p.a = a, p.b = b, p.c = c, p.m = m, p.n = n, p.k = k;
+  p.trans_a = o.trans_a != 0, p.trans_b = o.trans_b != 0;
+  p.lda = o.lda ? o.lda : p.trans_a ? m : k;
+  p.ldb = o.ldb ? o.ldb : p.trans_b ? k : n;
+  p.ldc = o.ldc ? o.ldc : n;
+  p.batch = o.batch ? o.batch : 1;
+  p.stride_a = o.stride_a, p.stride_b = o.stride_b;
+  p.alpha = o.alpha ? static_cast<Acc>(*o.alpha) : Acc(1);
+  p.beta = o.beta ? static_cast<Acc>(*o.beta) : Acc(0);
+  if (m == 0 || n == 0) return cudaSuccess;
+  GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(T)));
+  GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(T)));
+  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(O)));
+  p.stride_c = o.stride_c ? o.stride_c : m * p.ldc;
+  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(O)));
+  if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: stride_c is %zu, but each C takes %zu elements", p.stride_c,
+                    (m - 1) * p.ldc + n);
+  if (k && (static_cast<const void *>(c) == a || static_cast<const void *>(c) == b))
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: C is the same memory as %s; it needs its own",
+                    static_cast<const void *>(c) == a ? "A" : "B");
+  if (o.precision != GK_PRECISION_STRICT)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
+                    static_cast<int>(o.precision));
+
+  int plan = o.plan;
+  if (plan == GK_PLAN_AUTO) {
+    int device = 0, sms = 1;
+    GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
+    GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
+    plan = gk__plan_matmul(m, n, p.batch, sms);
+  }
+  switch (plan) {
+  case GK_PLAN_TILE_32: return gk__matmul_launch<32, 16, 2>(p, stream);
+  case GK_PLAN_TILE_64: return gk__matmul_launch<64, 16, 4>(p, stream);
+  case GK_PLAN_TILE_128: return gk__matmul_launch<128, 64 / sizeof(Acc), 8>(p, stream);
+  default: return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", plan);
+  }
+}
+
+/* C = A B: dense row-major device memory, A m x k, B k x n, C m x n. */
+template <class T, class O>
+cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, cudaStream_t stream = 0) {
+  return gk_matmul_ex(a, b, c, m, n, k, NULL, stream);
+}
+
+/* --- Host arrays in, host arrays out: for a first try, a test, an assignment ----------------------------------------
+ * Allocates, copies, computes on the legacy default stream, copies back, frees, and waits for all of it. The outputs
+ * are valid only after success. */
+
+struct gk__device_copy { /* of host memory, freed with the scope */
+  void *ptr;
+  gk__device_copy() : ptr(NULL) {}
+  ~gk__device_copy() {
+    if (ptr) cudaFree(ptr);
+  }
+  cudaError_t create(const char *call, const void *host, size_t count, size_t item_bytes) {
+    if (count > static_cast<size_t>(-1) / item_bytes || (!host && count))
+      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements %s", call, count,
+                      host ? "is more than memory can address" : "is NULL");
+    const size_t bytes = count * item_bytes;
+    const cudaError_t code = cudaMalloc(&ptr, bytes ? bytes : 1);
+    if (code != cudaSuccess) ptr = NULL;
+    return gk__no_memory(code, call, bytes);
+  }
+  cudaError_t create_from(const char *call, const void *host, size_t count, size_t item_bytes) {
+    GK_TRY(create(call, host, count, item_bytes));
+    return gk__failed(cudaMemcpy(ptr, host, count * item_bytes, cudaMemcpyHostToDevice), call);
+  }
+  cudaError_t copy_to(const char *call, void *host, size_t bytes) {
+    return gk__failed(cudaMemcpy(host, ptr, bytes, cudaMemcpyDeviceToHost), call);
+  }
+};
+
+template <class T, class O, class Op> cudaError_t gk_host_reduce(const T *in, O *out, size_t n, Op op) {
+  const char *const call = "gk_host_reduce";
+  gk__clear_detail();
+  gk__device_copy from, to;
+  GK_TRY(from.create_from(call, in, n, sizeof(T)));
+  GK_TRY(to.create(call, out, 1, sizeof(O)));
+  GK_TRY(gk_reduce(static_cast<const T *>(from.ptr), static_cast<O *>(to.ptr), n, op));
+  return to.copy_to(call, out, sizeof(O));
+}
+template <class T, class O, class Op>
+cudaError_t gk__host_scan(const char *call, bool inclusive, const T *in, O *out, size_t n, Op op) {
+  gk__clear_detail();
+  gk__device_copy from, to;
+  GK_TRY(from.create_from(call, in, n, sizeof(T)));
+  GK_TRY(to.create(call, out, n, sizeof(O)));
+  const T *const device_in = static_cast<const T *>(from.ptr);
+  O *const device_out = static_cast<O *>(to.ptr);
+  GK_TRY(inclusive ? gk_scan_inclusive(device_in, device_out, n, op) : gk_scan_exclusive(device_in, device_out, n, op));
+  return to.copy_to(call, out, n * sizeof(O));
+}
+template <class T, class O, class Op> cudaError_t gk_host_scan_inclusive(const T *in, O *out, size_t n, Op op) {
+  return gk__host_scan("gk_host_scan_inclusive", true, in, out, n, op);
+}
+template <class T, class O, class Op> cudaError_t gk_host_scan_exclusive(const T *in, O *out, size_t n, Op op) {
+  return gk__host_scan("gk_host_scan_exclusive", false, in, out, n, op);
+}
+template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k) {
+  const char *const call = "gk_host_matmul";
+  gk__clear_detail();
+  const size_t most = static_cast<size_t>(-1);
+  if ((k && m > most / k) || (n && k > most / n) || (n && m > most / n))
+    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", call, m, n, k);
+  gk__device_copy from_a, from_b, to;
+  GK_TRY(from_a.create_from(call, a, m * k, sizeof(T)));
+  GK_TRY(from_b.create_from(call, b, k * n, sizeof(T)));
+  GK_TRY(to.create(call, c, m * n, sizeof(O)));
+  GK_TRY(gk_matmul(static_cast<const T *>(from_a.ptr), static_cast<const T *>(from_b.ptr), static_cast<O *>(to.ptr), m,
+                   n, k));
+  return to.copy_to(call, c, m * n * sizeof(O));
+}
+
+} // namespace GK__NAMESPACE
+#endif /* GK__KERNELS */
+
+/* ====================================================================================================================
+ * 12. IMPLEMENTATION: in the one file that defines GPUKIT_IMPLEMENTATION (compiled as CUDA C++), and for editors to
+ * see.
+ * ==================================================================================================================*/
+#endif /* GPUKIT_CUH */
+
+#if (defined(GPUKIT_IMPLEMENTATION) || defined(__INTELLISENSE__) || defined(__clangd__)) && !defined(GPUKIT_IMPLEMENTED)
+#define GPUKIT_IMPLEMENTED
+#if !defined(GK__KERNELS)
+#error                                                                                                                 \
+    "GPUKIT_IMPLEMENTATION belongs in a .cu file: compile it with nvcc (or with the CPU stand-in on the include path)"
+#endif
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#ifdef GPUKIT_NVTX
+#include <nvtx3/nvToolsExt.h>
+#endif
+#ifdef GPUKIT_C_API
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#endif
+
+extern "C" {
+
+/* --- Errors -------------------------------------------------------------------------------------------------------*/
+
+#define GK__HINTS(X)                                                                                                   \
+  X(cudaErrorNoDevice, "no GPU is visible: see what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES leaves of it")     \
+  X(cudaErrorInsufficientDriver,                                                                                       \
+    "the driver is older than this program's CUDA: update it, or build with an older CUDA")                            \
+  X(cudaErrorInitializationError, "CUDA could not start: a fork() after the first CUDA call is a usual cause")         \
+  X(cudaErrorInvalidDevice, "device numbers go from 0 to cudaGetDeviceCount - 1")                                      \
+  X(cudaErrorMemoryAllocation, "the device is out of memory: gk_device_print(-1) shows how much it has")               \
+  X(cudaErrorInvalidValue, "an argument is out of range; in a launch often a block of more than 1024 threads, a grid " \
+                           "of more than 65535 in y "                                                                  \
+                           "or z, or too much shared memory")                                                          \
+  X(cudaErrorInvalidConfiguration,                                                                                     \
+    "a block has 1 to 1024 threads (z up to 64), a grid at least one block and at most 65535 in y and z")              \
+  X(cudaErrorLaunchOutOfResources,                                                                                     \
+    "too many registers for so large a block: use a smaller one (gk_block_for), or __launch_bounds__ on the kernel")   \
+  X(cudaErrorNoKernelImageForDevice,                                                                                   \
+    "the binary has no code for this GPU: build with -arch=native, or -gencode arch=compute_XY,code=sm_XY for X.Y")    \
+  X(cudaErrorInvalidDeviceFunction, "not a kernel of this binary, or one without code for this GPU: see nvcc's -arch") \
+  X(cudaErrorUnsupportedPtxVersion, "the PTX is newer than the driver: update it, or build for this GPU's own sm_XY")  \
+  X(cudaErrorIllegalAddress, "a kernel went out of bounds: rerun with GPUKIT_DEBUG=1 to learn which, then under "      \
+                             "compute-sanitizer for the line")                                                         \
+  X(cudaErrorMisalignedAddress, "a kernel used a pointer as a type whose alignment it has not: rerun with "            \
+                                "GPUKIT_DEBUG=1, then under compute-sanitizer")                                        \
+  X(cudaErrorLaunchFailure, "a kernel died: rerun with GPUKIT_DEBUG=1 to learn which, then under compute-sanitizer")   \
+  X(cudaErrorIllegalInstruction, "a kernel died: rerun with GPUKIT_DEBUG=1 to learn which")                            \
+  X(cudaErrorHardwareStackError, "a kernel overran its stack: deep recursion? see cudaDeviceSetLimit")                 \
+  X(cudaErrorAssert, "an assert() in a kernel failed; it printed where")                                               \
+  X(cudaErrorLaunchTimeout, "a kernel ran longer than the display's watchdog allows: split its work")                  \
+  X(cudaErrorInvalidResourceHandle, "a stream or event that was destroyed, or that belongs to another device")         \
+  X(cudaErrorNotReady, "not an error: the work asked about has not finished yet")                                      \
+  X(cudaErrorStreamCaptureUnsupported, "this call may not be made while the stream is being captured into a graph")    \
+  X(cudaErrorStreamCaptureImplicit, "the legacy default stream may not be used while another stream is captured: "     \
+                                    "create streams with cudaStreamNonBlocking")                                       \
+  X(cudaErrorInvalidMemcpyDirection, "the direction of the copy does not fit the pointers: cudaMemcpyDefault decides " \
+                                     "by itself")
+
+static thread_local char gk__detail[512];
+static thread_local int gk__detail_code; /* the status that the detail explains */
+static gk_error_handler gk__handler;
+static void *gk__handler_user;
+
+GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
+  gk__handler = handler;
+  gk__handler_user = user;
+}
+
+GPUKIT_DEF const char *gk_error_detail(void) { return gk__detail; }
+
+GPUKIT_DEF const char *gk_error_hint(cudaError_t code) {
+#define GK__HINT(error, text)                                                                                          \
+  if (code == error) return text;
+  GK__HINTS(GK__HINT)
+#undef GK__HINT
+  return "";
+}
+
+/* Errors after which the context is lost: every later call returns them, whoever made it. */
+static bool gk__is_sticky(cudaError_t code) {
+  return code == cudaErrorIllegalAddress || code == cudaErrorLaunchFailure || code == cudaErrorAssert ||
+         code == cudaErrorIllegalInstruction || code == cudaErrorMisalignedAddress ||
+         code == cudaErrorHardwareStackError || code == cudaErrorInvalidAddressSpace || code == cudaErrorInvalidPc ||
+         code == cudaErrorLaunchTimeout || code == cudaErrorECCUncorrectable;
+}
+
+GPUKIT_DEF void gk__clear_detail(void) {
+  gk__detail[0] = 0;
+  gk__detail_code = 0;
+}
+
+GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  vsnprintf(gk__detail, sizeof(gk__detail), format, list);
+  va_end(list);
+  gk__detail_code = code;
+  return code;
+}
+
+GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what) {
+  if (code == cudaSuccess) return code;
+  if (gk__is_sticky(code))
+    return gk__fail(code, "%s: this error is from work before this call; the device's context is lost with it", what);
+  return gk__fail(code, "%s: %s", what, cudaGetErrorString(code));
+}
+
+GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes) {
+  if (code != cudaErrorMemoryAllocation) return gk__failed(code, what);
+  return gk__fail(code, "%s: the device has no %zu bytes left", what, bytes);
+}
+
+static void gk__report(const gk_error *error) {
+  if (gk__handler) {
+    gk__handler(error, gk__handler_user);
+    return;
+  }
+#ifdef GPUKIT_ON_ERROR
+  GPUKIT_ON_ERROR(error);
+#else
+  fflush(stdout);
+  fprintf(stderr, "%s:%d: %s: %s%s%s\n", error->file, error->line, error->expr, error->name,
+          error->message[0] ? ": " : "", error->message);
+  if (error->detail[0]) fprintf(stderr, "  detail: %s\n", error->detail);
+  if (error->hint[0]) fprintf(stderr, "  hint: %s\n", error->hint);
+  fflush(stderr);
+  abort();
+#endif
+}
+
+GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const char *file, int line) {
+  if (code == cudaSuccess) return code;
+  char detail[sizeof(gk__detail)];
+  snprintf(detail, sizeof(detail), "%s", gk__detail_code == static_cast<int>(code) ? gk__detail : "");
+  const gk_error error = {file,
+                          line,
+                          expr,
+                          static_cast<int>(code),
+                          cudaGetErrorName(code),
+                          cudaGetErrorString(code),
+                          detail,
+                          gk_error_hint(code)};
+  gk__detail_code = cudaSuccess; /* told once; it is not for the next error of the same kind */
+  gk__report(&error);
+  return code;
+}
+
+GPUKIT_DEF int gk_check_status(int code, const char *name, const char *message, const char *expr, const char *file,
+                               int line) {
+  if (code == 0) return code;
+  char number[32];
+  snprintf(number, sizeof(number), "status %d", code);
+  const gk_error error = {file, line, expr, code, name && name[0] ? name : number, message ? message : "", "", ""};
+  gk__report(&error);
+  return code;
+}
+
+static bool gk__debug(void) {
+  static const bool on = getenv("GPUKIT_DEBUG") && strcmp(getenv("GPUKIT_DEBUG"), "0") != 0;
+  return on;
+}
+
+/* Waits for the stream in debug mode, but never for one that is being captured. */
+static cudaError_t gk__debug_wait(cudaStream_t stream) {
+  if (!gk__debug()) return cudaSuccess;
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  const cudaError_t code = cudaStreamIsCapturing(stream, &capture);
+  if (gk__is_sticky(code)) return code; /* the kernel has died already */
+  if (code != cudaSuccess || capture != cudaStreamCaptureStatusNone) return cudaSuccess;
+  return cudaStreamSynchronize(stream);
+}
+
+GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, int line) {
+  cudaError_t code = cudaGetLastError();
+  if (code != cudaSuccess) {
+    if (gk__is_sticky(code))
+      gk__failed(code, "CUDA's last error");
+    else
+      gk__fail(code, "CUDA's last error, now cleared: of this launch or of an earlier call that nobody checked");
+    return gk_check_cuda(code, "kernel launch", file, line);
+  }
+  code = gk__debug_wait(stream);
+  if (code != cudaSuccess) gk__fail(code, "found by GPUKIT_DEBUG=1 when it waited for this kernel");
+  return gk_check_cuda(code, "kernel", file, line);
+}
+
+/* --- Launches -----------------------------------------------------------------------------------------------------*/
+
+/* The kernel's name stands at the front of GK_LAUNCH's arguments, up to the first comma outside brackets. */
+struct gk__kernel_name {
+  char text[80];
+  explicit gk__kernel_name(const char *arguments) {
+    int depth = 0, i = 0;
+    for (; arguments[i] && (depth > 0 || arguments[i] != ','); i++) {
+      if (strchr("([{", arguments[i])) depth++;
+      if (strchr(")]}", arguments[i])) depth--;
+    }
+    snprintf(text, sizeof(text), "%.*s", i ? i : 6, i ? arguments : "kernel");
+  }
+};
+
+GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem) {
+  if (smem == 0) return cudaSuccess;
+  const gk__kernel_name who(name);
+  cudaFuncAttributes attributes;
+  int device = 0, limit = 0;
+  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), who.text));
+  const size_t fixed = attributes.sharedSizeBytes;
+  if (smem <= static_cast<size_t>(attributes.maxDynamicSharedSizeBytes)) return cudaSuccess;
+  GK_TRY(gk__failed(cudaGetDevice(&device), who.text));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), who.text));
+  if (smem > static_cast<size_t>(limit) - fixed)
+    return gk__fail(cudaErrorInvalidValue,
+                    "%s: %zu bytes of dynamic shared memory beside %zu static ones; a block of this device has %d",
+                    who.text, smem, fixed, limit);
+  /* All that there is: launches of the same kernel by other threads would otherwise take it back from each other. */
+  return gk__failed(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - static_cast<int>(fixed)), name);
+}
+
+GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid,
+                                        const dim3 *block, size_t smem, cudaStream_t stream) {
+  if (code == cudaSuccess && !gk__debug()) return code;
+  char shape[256];
+  snprintf(shape, sizeof(shape), "%s: grid %u x %u x %u, block %u x %u x %u, %zu bytes of dynamic shared memory",
+           gk__kernel_name(name).text, grid->x, grid->y, grid->z, block->x, block->y, block->z, smem);
+  if (code == cudaSuccess) {
+    code = gk__debug_wait(stream);
+    return code == cudaSuccess ? code
+                               : gk__fail(code, "%s: GPUKIT_DEBUG=1 waited for this kernel, and it failed", shape);
+  }
+  if (gk__is_sticky(code)) return gk__failed(code, shape);
+  /* The device may have no code for this kernel at all, and then knows nothing about it either. */
+  const unsigned long long threads = static_cast<unsigned long long>(block->x) * block->y * block->z;
+  cudaFuncAttributes attributes;
+  memset(&attributes, 0, sizeof(attributes));
+  if (threads == 0) return gk__fail(code, "%s: the block is empty", shape);
+  if (threads > 1024) return gk__fail(code, "%s: the block has %llu threads, but 1024 is the most", shape, threads);
+  if (block->z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
+  if (grid->x > 0x7fffffff || grid->y > 65535 || grid->z > 65535)
+    return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
+  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+      threads > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
+    return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
+                    threads, attributes.numRegs, attributes.maxThreadsPerBlock);
+  return gk__fail(code, "%s", shape);
+}
+
+/* --- Devices and occupancy ----------------------------------------------------------------------------------------*/
+
+GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
+  const char *const call = "gk_device_query";
+  gk__clear_detail();
+  if (!info) return gk__fail(cudaErrorInvalidValue, "%s: info is NULL", call);
+  int count = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&count), call));
+  if (device == -1) GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  if (device < 0 || device >= count)
+    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", call, device, count);
+  memset(info, 0, sizeof(*info));
+  info->device = device;
+  cudaDeviceProp properties; /* for the name alone: the clocks have left the struct, and attributes are much faster */
+  GK_TRY(gk__failed(cudaGetDeviceProperties(&properties, device), call));
+  snprintf(info->name, sizeof(info->name), "%s", properties.name);
+  info->global_bytes = properties.totalGlobalMem;
+  const struct {
+    cudaDeviceAttr attribute;
+    int *value;
+    size_t *bytes;
+  } wanted[] = {
+      {cudaDevAttrComputeCapabilityMajor, &info->major, NULL},
+      {cudaDevAttrComputeCapabilityMinor, &info->minor, NULL},
+      {cudaDevAttrMultiProcessorCount, &info->sms, NULL},
+      {cudaDevAttrWarpSize, &info->warp_size, NULL},
+      {cudaDevAttrMaxThreadsPerBlock, &info->max_threads_per_block, NULL},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, &info->max_threads_per_sm, NULL},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, &info->max_blocks_per_sm, NULL},
+      {cudaDevAttrMaxBlockDimX, &info->max_block_x, NULL},
+      {cudaDevAttrMaxBlockDimY, &info->max_block_y, NULL},
+      {cudaDevAttrMaxBlockDimZ, &info->max_block_z, NULL},
+      {cudaDevAttrMaxGridDimX, &info->max_grid_x, NULL},
+      {cudaDevAttrMaxGridDimY, &info->max_grid_y, NULL},
+      {cudaDevAttrMaxGridDimZ, &info->max_grid_z, NULL},
+      {cudaDevAttrMaxRegistersPerBlock, &info->registers_per_block, NULL},
+      {cudaDevAttrMaxRegistersPerMultiprocessor, &info->registers_per_sm, NULL},
+      {cudaDevAttrMaxSharedMemoryPerBlock, NULL, &info->shared_per_block},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, NULL, &info->shared_per_block_optin},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, NULL, &info->shared_per_sm},
+      {cudaDevAttrReservedSharedMemoryPerBlock, NULL, &info->shared_reserved_per_block},
+      {cudaDevAttrTotalConstantMemory, NULL, &info->constant_bytes},
+      {cudaDevAttrL2CacheSize, NULL, &info->l2_bytes},
+      {cudaDevAttrClockRate, &info->clock_khz, NULL},
+      {cudaDevAttrMemoryClockRate, &info->memory_khz, NULL},
+      {cudaDevAttrGlobalMemoryBusWidth, &info->bus_bits, NULL},
+      {cudaDevAttrManagedMemory, &info->managed_memory, NULL},
+      {cudaDevAttrMemoryPoolsSupported, &info->memory_pools, NULL},
+      {cudaDevAttrCooperativeLaunch, &info->cooperative_launch, NULL},
+      {cudaDevAttrUnifiedAddressing, &info->unified_addressing, NULL},
+      {cudaDevAttrIntegrated, &info->integrated, NULL},
+      {cudaDevAttrAsyncEngineCount, &info->async_engines, NULL},
+  };
+  for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+    int value = 0;
+    GK_TRY(gk__failed(cudaDeviceGetAttribute(&value, wanted[i].attribute, device), call));
+    if (wanted[i].value)
+      *wanted[i].value = value;
+    else
+      *wanted[i].bytes = static_cast<size_t>(value);
+  }
+  info->peak_gbs = 2.0 * info->memory_khz * 1e3 * (info->bus_bits / 8.0) * 1e-9;
+  int current = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&current), call));
+  if (current != device) GK_TRY(gk__failed(cudaSetDevice(device), call));
+  const cudaError_t code = cudaMemGetInfo(&info->free_bytes, &info->global_bytes);
+  if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), call));
+  return gk__failed(code, call);
+}
+
+GPUKIT_DEF cudaError_t gk_device_print(int device) {
+  gk_device_info d;
+  GK_TRY(gk_device_query(device, &d));
+  printf("device %d: %s, compute capability %d.%d\n", d.device, d.name, d.major, d.minor);
+  printf("  %-34s %d x %.0f MHz\n", "multiprocessors", d.sms, d.clock_khz * 1e-3);
+  printf("  %-34s %.1f GiB, %.1f free; peak %.0f GB/s (%d bits)\n", "global memory",
+         static_cast<double>(d.global_bytes) / (1 << 30), static_cast<double>(d.free_bytes) / (1 << 30), d.peak_gbs,
+         d.bus_bits);
+  printf("  %-34s %.1f MiB\n", "L2 cache", static_cast<double>(d.l2_bytes) / (1 << 20));
+  printf("  %-34s %d (warp %d); %d x %d x %d at most\n", "threads per block", d.max_threads_per_block, d.warp_size,
+         d.max_block_x, d.max_block_y, d.max_block_z);
+  printf("  %-34s %d x %d x %d at most\n", "blocks per grid", d.max_grid_x, d.max_grid_y, d.max_grid_z);
+  printf("  %-34s %d, %d\n", "threads, blocks per multiprocessor", d.max_threads_per_sm, d.max_blocks_per_sm);
+  printf("  %-34s %d per block, %d per multiprocessor\n", "registers", d.registers_per_block, d.registers_per_sm);
+  printf("  %-34s %zu bytes per block, %zu if asked for, %zu per multiprocessor\n", "shared memory", d.shared_per_block,
+         d.shared_per_block_optin, d.shared_per_sm);
+  printf("  %-34s %s managed memory, %s memory pools, %s cooperative launch, %d copy engines\n", "features",
+         d.managed_memory ? "+" : "no", d.memory_pools ? "+" : "no", d.cooperative_launch ? "+" : "no",
+         d.async_engines);
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_device_best(int *device) {
+  const char *const call = "gk_device_best";
+  gk__clear_detail();
+  if (!device) return gk__fail(cudaErrorInvalidValue, "%s: device is NULL", call);
+  int count = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&count), call));
+  if (count == 0) return gk__fail(cudaErrorNoDevice, "%s: there is none", call);
+  gk_device_info best, next;
+  GK_TRY(gk_device_query(0, &best));
+  for (int i = 1; i < count; i++) {
+    GK_TRY(gk_device_query(i, &next));
+    const double speed = static_cast<double>(next.sms) * next.clock_khz;
+    const double best_speed = static_cast<double>(best.sms) * best.clock_khz;
+    if (speed > best_speed || (!(speed < best_speed) && next.free_bytes > best.free_bytes)) best = next;
+  }
+  *device = best.device;
+  return cudaSuccess;
+}
+
+static int gk__round(int x, int unit) { return (x + unit - 1) / unit * unit; }
+
+GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, gk_occupancy_info *info) {
+  const char *const call = "gk_occupancy";
+  gk_device_info d;
+  gk__clear_detail();
+  if (!kernel || !info) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "info" : "kernel");
+  GK_TRY(gk_device_query(-1, &d));
+  if (block < 1 || block > d.max_threads_per_block)
+    return gk__fail(cudaErrorInvalidValue, "%s: a block of %d threads; 1 to %d are possible", call, block,
+                    d.max_threads_per_block);
+  cudaFuncAttributes attributes;
+  GK_TRY(gk__allow_smem(kernel, call, smem));
+  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
+  memset(info, 0, sizeof(*info));
+  info->block = block;
+  info->dynamic_smem = smem;
+  info->registers = attributes.numRegs;
+  info->static_smem = attributes.sharedSizeBytes;
+  const int warps = gk__round(block, d.warp_size) / d.warp_size;
+  info->max_warps_per_sm = d.max_threads_per_sm / d.warp_size;
+  info->by_threads = info->max_warps_per_sm / warps;
+  info->by_blocks = d.max_blocks_per_sm;
+  /* Registers are given to warps, 256 at a time, and warps live on one of four partitions with a quarter of them each.
+   */
+  const int of_warp = gk__round(info->registers * d.warp_size, 256);
+  info->by_registers = of_warp ? d.registers_per_sm / 4 / of_warp * 4 / warps : d.max_blocks_per_sm;
+  const size_t of_block = (info->static_smem + smem + d.shared_reserved_per_block + 127) / 128 * 128;
+  info->by_smem = of_block ? static_cast<int>(d.shared_per_sm / of_block) : d.max_blocks_per_sm;
+  GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&info->blocks_per_sm, kernel, block, smem), call));
+  info->warps_per_sm = info->blocks_per_sm * warps;
+  info->occupancy = static_cast<double>(info->warps_per_sm) / info->max_warps_per_sm;
+  int least = info->by_threads;
+  info->limit = "threads";
+  if (info->by_blocks < least) least = info->by_blocks, info->limit = "blocks";
+  if (info->by_registers < least) least = info->by_registers, info->limit = "registers";
+  if (info->by_smem < least) info->limit = "shared memory";
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_occupancy_print(const void *kernel, int block, size_t smem) {
+  gk_occupancy_info o;
+  GK_TRY(gk_occupancy(kernel, block, smem, &o));
+  printf("occupancy %.0f %%: %d blocks of %d threads, %d of %d warps on a multiprocessor; limited by %s\n",
+         100 * o.occupancy, o.blocks_per_sm, o.block, o.warps_per_sm, o.max_warps_per_sm, o.limit);
+  printf("  blocks that each resource allows: threads %d, blocks %d, registers (%d a thread) %d, "
+         "shared memory (%zu bytes a block) %d\n",
+         o.by_threads, o.by_blocks, o.registers, o.by_registers, o.static_smem + o.dynamic_smem, o.by_smem);
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block) {
+  const char *const call = "gk_block_for";
+  gk__clear_detail();
+  if (!kernel || !block) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "block" : "kernel");
+  cudaFuncAttributes attributes;
+  GK_TRY(gk__allow_smem(kernel, call, smem));
+  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
+  int best = 0, most = 0;
+  for (int size = 32; size <= attributes.maxThreadsPerBlock; size += 32) {
+    int blocks = 0;
+    GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, size, smem), call));
+    const bool nearer = abs(size - 256) < abs(best - 256);
+    if (blocks * size > most || (blocks * size == most && nearer)) most = blocks * size, best = size;
+  }
+  if (!best) return gk__fail(cudaErrorInvalidValue, "%s: no block fits with %zu bytes of shared memory", call, smem);
+  *block = best;
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid) {
+  const char *const call = "gk_grid_shape";
+  gk__clear_detail();
+  if (!block || !grid) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, block ? "grid" : "block");
+  if (!block->x || !block->y || !block->z)
+    return gk__fail(cudaErrorInvalidConfiguration, "%s: the block is empty", call);
+  const size_t x = gk_ceil_div(w, static_cast<size_t>(block->x)), y = gk_ceil_div(h, static_cast<size_t>(block->y)),
+               z = gk_ceil_div(d, static_cast<size_t>(block->z));
+  if (x > 0x7fffffff || y > 65535 || z > 65535)
+    return gk__fail(cudaErrorInvalidConfiguration,
+                    "%s: %zu x %zu x %zu blocks; a grid has 2147483647 x 65535 x 65535 at most: loop in the kernel",
+                    call, x, y, z);
+  *grid = dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
+  return cudaSuccess;
+}
+
+/* --- Timing -------------------------------------------------------------------------------------------------------*/
+
+enum { GK__TIMER_EMPTY, GK__TIMER_CREATED, GK__TIMER_STARTED, GK__TIMER_STOPPED };
+
+static cudaError_t gk__timer_needs(const gk_timer *timer, int state, const char *call) {
+  gk__clear_detail();
+  if (!timer) return gk__fail(cudaErrorInvalidValue, "%s: timer is NULL", call);
+  if (timer->state >= state) return cudaSuccess;
+  return gk__fail(cudaErrorInvalidValue, "%s: the timer %s", call,
+                  timer->state == GK__TIMER_EMPTY     ? "is empty: create it first"
+                  : timer->state == GK__TIMER_CREATED ? "has not been started"
+                                                      : "has not been stopped");
+}
+
+GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer) {
+  GK_TRY(gk__timer_needs(timer, GK__TIMER_EMPTY, "gk_timer_create"));
+  if (timer->state) return gk__fail(cudaErrorInvalidValue, "gk_timer_create: the timer is not empty: destroy it first");
+  cudaEvent_t begin = NULL, end = NULL;
+  GK_TRY(gk__failed(cudaEventCreate(&begin), "gk_timer_create"));
+  const cudaError_t code = cudaEventCreate(&end);
+  if (code != cudaSuccess) {
+    cudaEventDestroy(begin);
+    return gk__failed(code, "gk_timer_create");
+  }
+  timer->begin = begin, timer->end = end;
+  timer->stream = 0;
+  timer->state = GK__TIMER_CREATED;
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream) {
+  GK_TRY(gk__timer_needs(timer, GK__TIMER_CREATED, "gk_timer_start"));
+  GK_TRY(gk__failed(cudaEventRecord(timer->begin, stream), "gk_timer_start"));
+  timer->stream = stream;
+  timer->state = GK__TIMER_STARTED;
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_timer_stop(gk_timer *timer) {
+  GK_TRY(gk__timer_needs(timer, GK__TIMER_STARTED, "gk_timer_stop"));
+  GK_TRY(gk__failed(cudaEventRecord(timer->end, timer->stream), "gk_timer_stop"));
+  timer->state = GK__TIMER_STOPPED;
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
+  GK_TRY(gk__timer_needs(timer, GK__TIMER_STOPPED, "gk_timer_ready"));
+  if (!ready) return gk__fail(cudaErrorInvalidValue, "gk_timer_ready: ready is NULL");
+  /* cudaEventQuery leaves cudaErrorNotReady behind as the last error, where a later check would take it for a failure.
+   */
+  const cudaError_t earlier = cudaPeekAtLastError(), code = cudaEventQuery(timer->end);
+  *ready = code == cudaSuccess;
+  if (code != cudaErrorNotReady) return gk__failed(code, "gk_timer_ready");
+  if (earlier == cudaSuccess) cudaGetLastError();
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_timer_ms(gk_timer *timer, float *ms) {
+  GK_TRY(gk__timer_needs(timer, GK__TIMER_STOPPED, "gk_timer_ms"));
+  if (!ms) return gk__fail(cudaErrorInvalidValue, "gk_timer_ms: ms is NULL");
+  GK_TRY(gk__failed(cudaEventSynchronize(timer->end), "gk_timer_ms"));
+  return gk__failed(cudaEventElapsedTime(ms, timer->begin, timer->end), "gk_timer_ms");
+}
+
+GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer) {
+  GK_TRY(gk__timer_needs(timer, GK__TIMER_EMPTY, "gk_timer_destroy"));
+  if (!timer->state) return cudaSuccess;
+  const cudaError_t begin = cudaEventDestroy(timer->begin), end = cudaEventDestroy(timer->end);
+  memset(timer, 0, sizeof(*timer));
+  return gk__failed(begin != cudaSuccess ? begin : end, "gk_timer_destroy");
+}
+
+GPUKIT_DEF gk_time_scope gk_time_begin(const char *label, cudaStream_t stream, const char *file, int line) {
+  gk_time_scope scope;
+  memset(&scope, 0, sizeof(scope));
+  scope.label = label, scope.file = file, scope.line = line;
+  cudaError_t code = gk_timer_create(&scope.timer);
+  if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
+  gk_check_cuda(code, "GK_TIME", file, line);
+#ifdef GPUKIT_NVTX
+  nvtxRangePushA(label);
+#endif
+  return scope;
+}
+
+GPUKIT_DEF int gk_time_next(gk_time_scope *scope) {
+  if (!scope->runs++) return 1;
+#ifdef GPUKIT_NVTX
+  nvtxRangePop();
+#endif
+  float ms = 0;
+  cudaError_t code = gk_timer_stop(&scope->timer);
+  if (code == cudaSuccess) code = gk_timer_ms(&scope->timer, &ms);
+  if (code == cudaSuccess) printf("%s: %.3f ms\n", scope->label, static_cast<double>(ms));
+  gk_check_cuda(code, "GK_TIME", scope->file, scope->line);
+  gk_check_cuda(gk_timer_destroy(&scope->timer), "GK_TIME", scope->file, scope->line);
+  return 0;
+}
+
+static int gk__compare_doubles(const void *x, const void *y) {
+  const double a = *static_cast<const double *>(x), b = *static_cast<const double *>(y);
+  return (a > b) - (a < b);
+}
+static double gk__median(double *values, int count) {
+  qsort(values, static_cast<size_t>(count), sizeof(double), gk__compare_doubles);
+  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* `calls` calls back to back; *next_call numbers all calls of a bench. */
+static cudaError_t gk__bench_sample(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_timer *timer, int calls,
+                                    size_t *next_call, double *ms) {
+  const size_t buffers = opts->buffers ? opts->buffers : 1;
+  float elapsed = 0;
+  GK_TRY(gk_timer_start(timer, opts->stream));
+  for (int i = 0; i < calls; i++) {
+    const cudaError_t code = fn(user, opts->stream, (*next_call)++ % buffers);
+    if (code != cudaSuccess && !gk__detail[0]) return gk__fail(code, "gk_bench: the function to measure failed");
+    GK_TRY(code);
+  }
+  GK_TRY(gk_timer_stop(timer));
+  GK_TRY(gk_timer_ms(timer, &elapsed));
+  *ms = static_cast<double>(elapsed) / calls;
+  return cudaSuccess;
+}
+
+static cudaError_t gk__bench_samples(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_timer *timer,
+                                     double *sample, gk_bench_result *result) {
+  size_t next_call = 0;
+  double ms = 0, sum = 0, squares = 0;
+  GK_TRY(gk__bench_sample(fn, user, opts, timer, opts->warmup > 0 ? opts->warmup : 3, &next_call, &ms));
+  if (opts->calls > 0) {
+    result->calls = opts->calls;
+  } else {
+    GK_TRY(gk__bench_sample(fn, user, opts, timer, 3, &next_call, &ms));
+    result->calls = ms < 1e-3 ? 1000 : ms > 1 ? 1 : static_cast<int>(1 / ms);
+  }
+  for (int i = 0; i < result->samples; i++)
+    GK_TRY(gk__bench_sample(fn, user, opts, timer, result->calls, &next_call, &sample[i]));
+  const int count = result->samples;
+  result->median_ms = gk__median(sample, count);
+  result->min_ms = sample[0];
+  for (int i = 0; i < count; i++) sum += sample[i];
+  result->mean_ms = sum / count;
+  for (int i = 0; i < count; i++) squares += (sample[i] - result->mean_ms) * (sample[i] - result->mean_ms);
+  result->stddev_ms = count > 1 ? sqrt(squares / (count - 1)) : 0;
+  for (int i = 0; i < count; i++) sample[i] = fabs(sample[i] - result->median_ms);
+  if (result->median_ms > 0) {
+    result->noise = gk__median(sample, count) / result->median_ms;
+    result->gbs = opts->bytes / result->median_ms * 1e-6;
+    result->gflops = opts->flops / result->median_ms * 1e-6;
+  }
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result) {
+  const char *const call = "gk_bench";
+  gk__clear_detail();
+  if (!fn || !result) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, fn ? "result" : "fn");
+  gk_bench_opts o;
+  memset(&o, 0, sizeof(o));
+  if (opts) o = *opts;
+  memset(result, 0, sizeof(*result));
+  result->samples = o.samples > 0 ? o.samples : 30;
+  gk_device_info device;
+  GK_TRY(gk_device_query(-1, &device));
+  double *const sample = static_cast<double *>(malloc(sizeof(double) * static_cast<size_t>(result->samples)));
+  if (!sample) return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, result->samples);
+  gk_timer timer;
+  memset(&timer, 0, sizeof(timer));
+  cudaError_t code = gk_timer_create(&timer);
+  if (code == cudaSuccess) code = gk__bench_samples(fn, user, &o, &timer, sample, result);
+  if (code == cudaSuccess && device.peak_gbs > 0) result->peak_percent = 100 * result->gbs / device.peak_gbs;
+  free(sample);
+  if (timer.state) {
+    /* An error of fn keeps its own detail. */
+    const cudaError_t begin = cudaEventDestroy(timer.begin), end = cudaEventDestroy(timer.end);
+    if (code == cudaSuccess) code = gk__failed(begin != cudaSuccess ? begin : end, call);
+  }
+  return code;
+}
+
+GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
+  int device = 0, l2 = 0;
+  gk__clear_detail();
+  if (!buffers) return gk__fail(cudaErrorInvalidValue, "gk_bench_buffers: buffers is NULL");
+  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_bench_buffers"));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "gk_bench_buffers"));
+  *buffers = bytes ? 1 + 3 * static_cast<size_t>(l2) / bytes : 1;
+  return cudaSuccess;
+}
+
+/* --- Scratch ------------------------------------------------------------------------------------------------------*/
+
+GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
+  const char *const call = "gk_scratch_create";
+  gk__clear_detail();
+  if (!scratch) return gk__fail(cudaErrorInvalidValue, "%s: scratch is NULL", call);
+  if (scratch->ptr) return gk__fail(cudaErrorInvalidValue, "%s: the scratch is not empty: destroy it first", call);
+  if (bytes < gk_reduce_scratch_bytes()) bytes = gk_reduce_scratch_bytes();
+  int device = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  void *ptr = NULL;
+  cudaError_t code = cudaMalloc(&ptr, bytes);
+  if (code != cudaSuccess) return gk__no_memory(code, call, bytes);
+  code = cudaMemsetAsync(ptr, 0, bytes, stream);
+  if (code != cudaSuccess) {
+    cudaFree(ptr);
+    return gk__failed(code, call);
+  }
+  scratch->ptr = ptr;
+  scratch->bytes = bytes;
+  scratch->device = device;
+  return cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch) {
+  gk__clear_detail();
+  if (!scratch) return gk__fail(cudaErrorInvalidValue, "gk_scratch_destroy: scratch is NULL");
+  void *const ptr = scratch->ptr;
+  memset(scratch, 0, sizeof(*scratch));
+  return ptr ? gk__failed(cudaFree(ptr), "gk_scratch_destroy") : cudaSuccess;
+}
+
+GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream) {
+  int device = 0, pools = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), what));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, device), what));
+  if (!pools)
+    return gk__fail(cudaErrorNotSupported,
+                    "%s: this device cannot allocate on a stream: pass a gk_scratch of %zu bytes", what, bytes);
+  void *ptr = NULL;
+  cudaError_t code = cudaMallocAsync(&ptr, bytes, stream);
+  if (code != cudaSuccess) return gk__no_memory(code, what, bytes);
+  code = cudaMemsetAsync(ptr, 0, bytes, stream);
+  if (code != cudaSuccess) {
+    cudaFreeAsync(ptr, stream);
+    return gk__failed(code, what);
+  }
+  scratch->ptr = ptr;
+  scratch->bytes = bytes;
+  scratch->device = device;
+  return cudaSuccess;
+}
+
+GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__WORK_BYTES; }
+GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
+  const size_t granules = (item_bytes + 11) / 12;
+  return gk__scan_bytes(gk__plan_scan(n, 2 * item_bytes), granules * sizeof(gk__chunk)); /* 2: input and output */
+}
+GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t, size_t, size_t) { return 0; }
+
+/* --- gk_allclose --------------------------------------------------------------------------------------------------*/
+
+GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where) {
+  const double error = fabs(a - b), allowed = atol + rtol * fabs(b);
+  if (error <= allowed && error < static_cast<double>(INFINITY)) return 1;
+  /* Not a number, or infinitely wrong, is worse than all else. */
+  const double excess =
+      error < static_cast<double>(INFINITY) ? (allowed > 0 ? error / allowed : error) : static_cast<double>(INFINITY);
+  if (!where->count++) where->first = i, where->first_a = a, where->first_b = b;
+  if (excess > *worst) *worst = excess, where->worst = i, where->worst_a = a, where->worst_b = b;
+  return 0;
+}
+
+GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where) {
+  gk__clear_detail();
+  if (where->count)
+    gk__fail(cudaErrorUnknown,
+             "gk_allclose: %zu of %zu differ: first [%zu]: %.9g against %.9g, worst [%zu]: %.9g against %.9g",
+             where->count, n, where->first, where->first_a, where->first_b, where->worst, where->worst_a,
+             where->worst_b);
+  return where->count == 0;
+}
+
+} /* extern "C" */
+
+/* --- Typed entry points -------------------------------------------------------------------------------------------*/
+
+#ifdef GPUKIT_C_API
+inline namespace GK__NAMESPACE {
+
+inline cudaError_t gk__unknown_op(const char *call, gk_op op) {
+  if (op == GK_OP_ARGMIN || op == GK_OP_ARGMAX)
+    return gk__fail(cudaErrorInvalidValue, "%s: argmin and argmax have another result: call gk_argreduce", call);
+  return gk__fail(cudaErrorInvalidValue, "%s: operator %d is none that it knows", call, static_cast<int>(op));
+}
+/* call(op, args) with the functor that a gk_op stands for. */
+template <class Call, class... Args> cudaError_t gk__by_op(const char *name, gk_op op, Call call, Args... args) {
+  gk__clear_detail();
+  switch (op) {
+  case GK_OP_SUM: return call(gk_op_sum(), args...);
+  case GK_OP_PROD: return call(gk_op_prod(), args...);
+  case GK_OP_MIN: return call(gk_op_min(), args...);
+  case GK_OP_MAX: return call(gk_op_max(), args...);
+  default: return gk__unknown_op(name, op);
+  }
+}
+#define GK__CALL(name, function)                                                                                       \
+  struct name {                                                                                                        \
+    template <class Op, class T, class O, class... Args>                                                               \
+    cudaError_t operator()(Op op, const T *in, O *out, size_t n, Args... args) const {                                 \
+      return function(in, out, n, op, args...);                                                                        \
+    }                                                                                                                  \
+  };
+GK__CALL(gk__call_reduce, gk_reduce)
+GK__CALL(gk__call_scan_exclusive, gk_scan_exclusive)
+GK__CALL(gk__call_scan_inclusive, gk_scan_inclusive)
+GK__CALL(gk__call_host_reduce, gk_host_reduce)
+GK__CALL(gk__call_host_scan_exclusive, gk_host_scan_exclusive)
+GK__CALL(gk__call_host_scan_inclusive, gk_host_scan_inclusive)
+#undef GK__CALL
+template <class Init> struct gk__call_scan_init {
+  Init init;
+  template <class Op, class T>
+  cudaError_t operator()(Op op, const T *in, T *out, size_t n, cudaStream_t stream, gk_scratch *scratch) const {
+    return gk_scan_exclusive_init(in, out, n, op, init, stream, scratch);
+  }
+};
+/* C's pair of value and index has the members of C++'s. */
+template <class T, class V, class Pair>
+cudaError_t gk__argreduce(const char *name, gk_op op, const T *in, Pair *out, size_t n, cudaStream_t stream,
+                          gk_scratch *scratch) {
+  static_assert(sizeof(Pair) == sizeof(gk_arg<V>) && offsetof(Pair, index) == offsetof(gk_arg<V>, index), "");
+  gk_arg<V> *const to = reinterpret_cast<gk_arg<V> *>(out);
+  gk__clear_detail();
+  if (op == GK_OP_ARGMIN) return gk_reduce(in, to, n, gk_op_argmin(), stream, scratch);
+  if (op == GK_OP_ARGMAX) return gk_reduce(in, to, n, gk_op_argmax(), stream, scratch);
+  return gk__fail(cudaErrorInvalidValue, "%s: operator %d is neither argmin nor argmax", name, static_cast<int>(op));
+}
+
+} // namespace GK__NAMESPACE
+
+extern "C" {
+
+#define GK__DEFINE(S, T)                                                                                               \
+  GPUKIT_DEF cudaError_t gk_reduce_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,                   \
+                                       gk_scratch *scratch) {                                                          \
+    return gk__by_op("gk_reduce_" #S, op, gk__call_reduce(), in, out, n, stream, scratch);                             \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_argreduce_##S(const T *in, gk_arg_##S *out, size_t n, gk_op op, cudaStream_t stream,       \
+                                          gk_scratch *scratch) {                                                       \
+    return gk__argreduce<T, T>("gk_argreduce_" #S, op, in, out, n, stream, scratch);                                   \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
+                                               gk_scratch *scratch) {                                                  \
+    return gk__by_op("gk_scan_exclusive_" #S, op, gk__call_scan_exclusive(), in, out, n, stream, scratch);             \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
+                                               gk_scratch *scratch) {                                                  \
+    return gk__by_op("gk_scan_inclusive_" #S, op, gk__call_scan_inclusive(), in, out, n, stream, scratch);             \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_scan_exclusive_init_##S(const T *in, T *out, size_t n, gk_op op, T init,                   \
+                                                    cudaStream_t stream, gk_scratch *scratch) {                        \
+    const gk__call_scan_init<T> call = {init};                                                                         \
+    return gk__by_op("gk_scan_exclusive_init_" #S, op, call, in, out, n, stream, scratch);                             \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_host_reduce_##S(const T *in, T *out, size_t n, gk_op op) {                                 \
+    return gk__by_op("gk_host_reduce_" #S, op, gk__call_host_reduce(), in, out, n);                                    \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_host_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op) {                         \
+    return gk__by_op("gk_host_scan_exclusive_" #S, op, gk__call_host_scan_exclusive(), in, out, n);                    \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_host_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op) {                         \
+    return gk__by_op("gk_host_scan_inclusive_" #S, op, gk__call_host_scan_inclusive(), in, out, n);                    \
+  }
+#define GK__DEFINE_REAL(S, T)                                                                                          \
+  GPUKIT_DEF cudaError_t gk_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                     \
+                                       cudaStream_t stream) {                                                          \
+    return gk_matmul(a, b, c, m, n, k, stream);                                                                        \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                  \
+                                          const gk_matmul_opts *opts, cudaStream_t stream) {                           \
+    return gk_matmul_ex(a, b, c, m, n, k, opts, stream);                                                               \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k) {              \
+    return gk_host_matmul(a, b, c, m, n, k);                                                                           \
+  }                                                                                                                    \
+  GPUKIT_DEF int gk_allclose_##S(const T *a, const T *b, size_t n, double rtol, double atol, gk_mismatch *where) {     \
+    return gk_allclose(a, b, n, rtol, atol, where);                                                                    \
+  }
+#define GK__DEFINE_HALF(S, T)                                                                                          \
+  GPUKIT_DEF cudaError_t gk_reduce_##S(const void *in, float *out, size_t n, gk_op op, cudaStream_t stream,            \
+                                       gk_scratch *scratch) {                                                          \
+    return gk__by_op("gk_reduce_" #S, op, gk__call_reduce(), static_cast<const T *>(in), out, n, stream, scratch);     \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_argreduce_##S(const void *in, gk_arg_f32 *out, size_t n, gk_op op, cudaStream_t stream,    \
+                                          gk_scratch *scratch) {                                                       \
+    return gk__argreduce<T, float>("gk_argreduce_" #S, op, static_cast<const T *>(in), out, n, stream, scratch);       \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
+                                               gk_scratch *scratch) {                                                  \
+    return gk__by_op("gk_scan_exclusive_" #S, op, gk__call_scan_exclusive(), static_cast<const T *>(in),               \
+                     static_cast<T *>(out), n, stream, scratch);                                                       \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
+                                               gk_scratch *scratch) {                                                  \
+    return gk__by_op("gk_scan_inclusive_" #S, op, gk__call_scan_inclusive(), static_cast<const T *>(in),               \
+                     static_cast<T *>(out), n, stream, scratch);                                                       \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_matmul_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,           \
+                                       cudaStream_t stream) {                                                          \
+    return gk_matmul(static_cast<const T *>(a), static_cast<const T *>(b), c, m, n, k, stream);                        \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,        \
+                                          const gk_matmul_opts *opts, cudaStream_t stream) {                           \
+    return gk_matmul_ex(static_cast<const T *>(a), static_cast<const T *>(b), c, m, n, k, opts, stream);               \
+  }
+GK__TYPES(GK__DEFINE)
+GK__REAL_TYPES(GK__DEFINE_REAL)
+GK__HALF_TYPES(GK__DEFINE_HALF)
+#undef GK__DEFINE
+#undef GK__DEFINE_REAL
+#undef GK__DEFINE_HALF
+
+} /* extern "C" */
+#endif /* GPUKIT_C_API */
+#endif /* implementation */
+
+#ifdef GK__OPEN
+#undef GK__OPEN
+#pragma pop_macro("A")
+#pragma pop_macro("B")
+#pragma pop_macro("C")
+#pragma pop_macro("D")
+#pragma pop_macro("I")
+#pragma pop_macro("K")
+#pragma pop_macro("M")
+#pragma pop_macro("N")
+#pragma pop_macro("O")
+#pragma pop_macro("P")
+#pragma pop_macro("R")
+#pragma pop_macro("S")
+#pragma pop_macro("T")
+#pragma pop_macro("U")
+#pragma pop_macro("V")
+#pragma pop_macro("W")
+#pragma pop_macro("X")
+#pragma pop_macro("a")
+#pragma pop_macro("b")
+#pragma pop_macro("c")
+#pragma pop_macro("d")
+#pragma pop_macro("h")
+#pragma pop_macro("i")
+#pragma pop_macro("j")
+#pragma pop_macro("k")
+#pragma pop_macro("m")
+#pragma pop_macro("n")
+#pragma pop_macro("s")
+#pragma pop_macro("u")
+#pragma pop_macro("v")
+#pragma pop_macro("w")
+#pragma pop_macro("x")
+#pragma pop_macro("y")
+#pragma pop_macro("z")
+#pragma pop_macro("Op")
+#pragma pop_macro("TILE")
+#pragma pop_macro("min")
+#pragma pop_macro("max")
+#pragma pop_macro("mask")
+#pragma pop_macro("swap")
+#pragma pop_macro("tile")
+#pragma pop_macro("block")
+#pragma pop_macro("grid")
+#pragma pop_macro("small")
+#pragma pop_macro("near")
+#pragma pop_macro("far")
+#pragma pop_macro("BK")
+#pragma pop_macro("BM")
+#pragma pop_macro("BN")
+#pragma pop_macro("E")
+#pragma pop_macro("F")
+#pragma pop_macro("H")
+#pragma pop_macro("TM")
+#pragma pop_macro("TN")
+#pragma pop_macro("To")
+#pragma pop_macro("as")
+#pragma pop_macro("bs")
+#pragma pop_macro("e")
+#pragma pop_macro("f")
+#pragma pop_macro("fn")
+#pragma pop_macro("g")
+#pragma pop_macro("l2")
+#pragma pop_macro("ld")
+#pragma pop_macro("o")
+#pragma pop_macro("on")
+#pragma pop_macro("p")
+#pragma pop_macro("r")
+#pragma pop_macro("op")
+#pragma pop_macro("at")
+#pragma pop_macro("to")
+#pragma pop_macro("ms")
+#pragma pop_macro("ns")
+#pragma pop_macro("in")
+#pragma pop_macro("out")
+#endif
+
+/* ====================================================================================================================
+ * 13. LICENCE: this software is available under two licences; choose whichever you prefer.
+ *
+ * ALTERNATIVE A - MIT
+ *
+ * Copyright (c) 2026 the gpukit authors
+ *
+ * Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+ * documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+ * rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to
+ * permit persons to whom the Software is furnished to do so, subject to the following conditions:
+ *
+ * The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+ * Software.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+ * WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+ * COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+ * OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+ *
+ * ALTERNATIVE B - public domain (www.unlicense.org)
+ *
+ * This is free and unencumbered software released into the public domain.
+ *
+ * Anyone is free to copy, modify, publish, use, compile, sell, or distribute this software, either in source code form
+ * or as a compiled binary, for any purpose, commercial or non-commercial, and by any means.
+ *
+ * In jurisdictions that recognize copyright laws, the author or authors of this software dedicate any and all copyright
+ * interest in the software to the public domain. We make this dedication for the benefit of the public at large and to
+ * the detriment of our heirs and successors. We intend this dedication to be an overt act of relinquishment in
+ * perpetuity of all present and future rights to this software under copyright law.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+ * WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS BE
+ * LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+ * OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+ * ==================================================================================================================*/

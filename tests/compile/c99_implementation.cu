@@ -1,0 +1,4 @@
+/* The implementation, with the typed entry points, for the plain C of c99.c. */
+#define GPUKIT_IMPLEMENTATION
+#define GPUKIT_C_API
+#include "gpukit.cuh"

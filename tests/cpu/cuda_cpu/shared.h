@@ -1,0 +1,96 @@
+/* Shared memory of a block. Static variables are thread-local ones of the worker; dynamic shared memory is one buffer
+ * for each worker, of which only the bytes that the launch asked for may be touched under ASan.
+ *
+ * Both are poisoned for each block. It is not known which static variables a kernel uses: those that a look after a
+ * block finds changed (at a few of their words) are poisoned again, then and after each further block of the launch.
+ * The first blocks of a launch, each 16th and the last one end with such a look. */
+#ifndef CUDA_CPU_SHARED_H
+#define CUDA_CPU_SHARED_H
+#pragma GCC system_header
+
+#include "block.h"
+#include "symbols.h"
+
+namespace cuda_cpu {
+
+const size_t shared_capacity = 228 << 10;
+
+/* A NaN in every floating-point type, and a number that nobody expects in every other. */
+const uint64_t poison_pattern = 0x7fff7fff7fff7fff;
+
+inline void poison(void *p, size_t bytes) {
+  char *c = static_cast<char *>(p);
+  for (; bytes >= 8; c += 8, bytes -= 8) memcpy(c, &poison_pattern, 8);
+  memcpy(c, &poison_pattern, bytes);
+}
+
+inline char *shared_address(const shared_variable &v) {
+  char *p = &anchor_variable;
+  asm("" : "+r"(p)); /* no longer known to point to one byte */
+  return p + v.offset;
+}
+
+inline bool shared_changed(const shared_variable &v) {
+  const char *p = shared_address(v);
+  size_t words = v.size / 8, step = words / 8 + 1;
+  for (size_t i = 0; i < words; i += step)
+    if (memcmp(p + 8 * i, &poison_pattern, 8)) return true;
+  if (words && memcmp(p + 8 * (words - 1), &poison_pattern, 8)) return true;
+  return memcmp(p + 8 * words, &poison_pattern, v.size % 8) != 0;
+}
+
+inline void shared_look(worker *w) {
+  const symbol_table *t = symbols();
+  for (int i = 0; i < t->shared_count; i++)
+    if (!w->shared_used[i] && shared_changed(t->shared[i])) {
+      w->shared_used[i] = true;
+      w->shared_list[w->shared_count++] = i;
+      poison(shared_address(t->shared[i]), t->shared[i].size);
+    }
+}
+
+inline void shared_begin(worker *w, const launch *job) {
+  const symbol_table *t = symbols();
+  if (!w->shared) {
+    void *p = mmap(nullptr, shared_capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    w->shared_used = static_cast<bool *>(calloc(static_cast<size_t>(t->shared_count) + 1, sizeof(bool)));
+    w->shared_list = static_cast<int *>(calloc(static_cast<size_t>(t->shared_count) + 1, sizeof(int)));
+    if (p == MAP_FAILED || !w->shared_used || !w->shared_list) {
+      fprintf(stderr, "CUDA stand-in: no memory for shared memory\n");
+      abort();
+    }
+    w->shared = static_cast<char *>(p);
+    for (int i = 0; i < t->shared_count; i++) poison(shared_address(t->shared[i]), t->shared[i].size);
+  }
+  w->blocks_run = 0;
+#ifdef CUDA_CPU_ASAN
+  __asan_unpoison_memory_region(w->shared, shared_capacity);
+  __asan_poison_memory_region(w->shared + job->shared_bytes, shared_capacity - job->shared_bytes);
+#else
+  (void)job;
+#endif
+}
+
+inline void shared_before_block(worker *w, const launch *job) { poison(w->shared, job->shared_bytes); }
+
+inline void shared_after_block(worker *w) {
+  const symbol_table *t = symbols();
+  for (int i = 0; i < w->shared_count; i++) {
+    const shared_variable &v = t->shared[w->shared_list[i]];
+    poison(shared_address(v), v.size);
+  }
+  if (w->blocks_run < 4 || w->blocks_run % 16 == 0) shared_look(w);
+  w->blocks_run++;
+}
+
+inline void shared_end(worker *w) {
+  if (w->blocks_run) shared_look(w);
+  while (w->shared_count) w->shared_used[w->shared_list[--w->shared_count]] = false;
+}
+
+} // namespace cuda_cpu
+
+/* The start of the block's dynamic shared memory, aligned to 128 bytes at least. */
+inline void *cuda_cpu_dynamic_shared() { return cuda_cpu::in_kernel("dynamic shared memory")->shared; }
+
+#endif

@@ -1,0 +1,148 @@
+/* What the executable's own symbol table tells: the name of a kernel, and where block-scope `__shared__` variables
+ * (thread-local ones here) lie. A stripped executable has neither: then addresses are printed, and static shared memory
+ * keeps what the last block left. */
+#ifndef CUDA_CPU_SYMBOLS_H
+#define CUDA_CPU_SYMBOLS_H
+#pragma GCC system_header
+
+#include <cxxabi.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+namespace cuda_cpu {
+
+/* Their places in the symbol table tell where the executable was loaded, and where a thread's block of thread-local
+ * variables starts. */
+__attribute__((used, noinline)) inline void anchor_function() {}
+__attribute__((used)) inline thread_local char anchor_variable = 1;
+
+struct shared_variable {
+  ptrdiff_t offset; /* from anchor_variable */
+  size_t size;
+  const char *name;
+};
+struct symbol {
+  uintptr_t address;
+  size_t size;
+  const char *name;
+};
+struct symbol_table {
+  symbol *functions;
+  size_t function_count;
+  shared_variable *shared;
+  int shared_count;
+};
+
+#ifdef __linux__
+inline bool is_shared_name(const char *name) {
+  if (strncmp(name, "_ZZ", 3)) return false; /* a variable of some function */
+  static const char *const others[] = {"8cuda_cpu",   "_ZZNSt",  "_ZZSt",  "__asan",
+                                       "__sanitizer", "__ubsan", "__lsan", "__interception"};
+  for (const char *o : others)
+    if (strstr(name, o)) return false;
+  return true;
+}
+
+inline void read_symbols(symbol_table *table) {
+  int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  struct stat st;
+  if (file < 0 || fstat(file, &st)) return;
+  size_t bytes = static_cast<size_t>(st.st_size);
+  void *p = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0); /* stays: names are read from it */
+  close(file);
+  if (p == MAP_FAILED) return;
+  const char *image = static_cast<const char *>(p);
+  const ElfW(Ehdr) *head = reinterpret_cast<const ElfW(Ehdr) *>(image);
+  if (bytes < sizeof *head || head->e_shoff + head->e_shnum * sizeof(ElfW(Shdr)) > bytes) return;
+  const ElfW(Shdr) *sections = reinterpret_cast<const ElfW(Shdr) *>(image + head->e_shoff);
+  for (int i = 0; i < head->e_shnum; i++) {
+    const ElfW(Shdr) &s = sections[i];
+    if (s.sh_type != SHT_SYMTAB || s.sh_link >= head->e_shnum) continue;
+    const ElfW(Sym) *symbols = reinterpret_cast<const ElfW(Sym) *>(image + s.sh_offset);
+    const char *names = image + sections[s.sh_link].sh_offset;
+    size_t count = s.sh_size / sizeof *symbols, functions = 0, shared = 0;
+    uintptr_t base = 0;
+    ptrdiff_t anchor = 0;
+    for (size_t k = 0; k < count; k++) {
+      const char *name = names + symbols[k].st_name;
+      int type = symbols[k].st_info & 15;
+      functions += type == STT_FUNC;
+      shared += type == STT_TLS && is_shared_name(name);
+      if (!strcmp(name, "_ZN8cuda_cpu15anchor_functionEv"))
+        base = reinterpret_cast<uintptr_t>(&anchor_function) - symbols[k].st_value;
+      if (!strcmp(name, "_ZN8cuda_cpu15anchor_variableE")) anchor = static_cast<ptrdiff_t>(symbols[k].st_value);
+    }
+    table->functions = static_cast<symbol *>(calloc(functions + 1, sizeof(symbol)));
+    table->shared = static_cast<shared_variable *>(calloc(shared + 1, sizeof(shared_variable)));
+    if (!table->functions || !table->shared) return;
+    for (size_t k = 0; k < count; k++) {
+      const char *name = names + symbols[k].st_name;
+      int type = symbols[k].st_info & 15;
+      if (type == STT_FUNC)
+        table->functions[table->function_count++] = symbol{base + symbols[k].st_value, symbols[k].st_size, name};
+      if (type == STT_TLS && symbols[k].st_size && is_shared_name(name))
+        table->shared[table->shared_count++] =
+            shared_variable{static_cast<ptrdiff_t>(symbols[k].st_value) - anchor, symbols[k].st_size, name};
+    }
+    return;
+  }
+}
+#else
+inline void read_symbols(symbol_table *) {}
+#endif
+
+inline symbol_table symbol_table_storage;
+inline const symbol_table *symbols() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] { read_symbols(&symbol_table_storage); });
+  return &symbol_table_storage;
+}
+
+/* NULL: not known */
+inline const char *mangled_name(const void *function) {
+  const symbol_table *t = symbols();
+  uintptr_t address = reinterpret_cast<uintptr_t>(function);
+  for (size_t i = 0; i < t->function_count; i++)
+    if (t->functions[i].address == address) return t->functions[i].name;
+  return nullptr;
+}
+
+/* The demangled name of a function, or its address. */
+inline void symbol_name(const void *function, char *name, size_t bytes) {
+  const char *mangled = mangled_name(function);
+  int status;
+  char *plain = mangled ? abi::__cxa_demangle(mangled, nullptr, nullptr, &status) : nullptr;
+  if (mangled)
+    snprintf(name, bytes, "%s", plain ? plain : mangled);
+  else
+    snprintf(name, bytes, "at %p", function);
+  free(plain);
+}
+
+/* Bytes of static shared memory that a kernel declares itself: `tile` in `_Z6kernelPf` is `_ZZ6kernelPfE4tile`. */
+inline size_t static_shared(const void *function) {
+  const symbol_table *t = symbols();
+  const char *name = mangled_name(function);
+  size_t bytes = 0, length = name ? strlen(name) : 0;
+  if (length < 2) return 0;
+  for (int i = 0; i < t->shared_count; i++) {
+    const char *v = t->shared[i].name;
+    if (!strncmp(v + 3, name + 2, length - 2) && v[length + 1] == 'E') bytes += t->shared[i].size;
+  }
+  return bytes;
+}
+
+} // namespace cuda_cpu
+#endif

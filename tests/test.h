@@ -1,0 +1,120 @@
+/* A small test harness: one executable for each test file, every TEST registered by itself.
+ *
+ *   #include "test.h"
+ *   TEST(sum_of_nothing_is_zero) { EXPECT_EQ(sum(0), 0); }
+ *   TEST(needs_two_devices) { if (devices < 2) SKIP("one device only"); ... }
+ *
+ * An EXPECT that fails is printed with file, line and values, and the test goes on; after ten in one test the rest
+ * are counted only. The executable's arguments are substrings: only tests whose names hold one of them run.
+ * The last line is `N passed, N failed[, N skipped]`, and the exit code is 0 only if nothing failed and something ran.
+ */
+#ifndef TEST_H
+#define TEST_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <exception>
+#include <sstream>
+#include <string>
+
+struct test_case {
+  const char *name;
+  void (*run)();
+  test_case *next;
+};
+struct test_skip {
+  std::string reason;
+};
+struct test_state {
+  test_case *first, **last;
+  int failures; /* of the running test */
+  test_state() : first(nullptr), last(&first), failures(0) {}
+};
+inline test_state &test_get() {
+  static test_state state;
+  return state;
+}
+struct test_register {
+  test_case entry;
+  test_register(const char *name, void (*run)()) : entry{name, run, nullptr} {
+    *test_get().last = &entry;
+    test_get().last = &entry.next;
+  }
+};
+
+#define TEST(name)                                                                                                     \
+  static void test_run_##name();                                                                                       \
+  static test_register test_entry_##name(#name, test_run_##name);                                                      \
+  static void test_run_##name()
+
+inline void test_fail(const char *file, int line, const std::string &what) {
+  int n = ++test_get().failures;
+  if (n <= 10) printf("  %s:%d: %s\n", file, line, what.c_str());
+  if (n == 10) printf("  (further failures of this test are only counted)\n");
+}
+
+template <class V> std::string test_show(const V &v) {
+  std::ostringstream s;
+  s.precision(17);
+  s << +v;
+  return s.str();
+}
+inline std::string test_show(const std::string &v) { return '"' + v + '"'; }
+inline std::string test_show(const char *v) { return v ? '"' + std::string(v) + '"' : "NULL"; }
+inline std::string test_show(bool v) { return v ? "true" : "false"; }
+template <class V> std::string test_show(V *v) { return v ? "a pointer" : "NULL"; }
+
+template <class A, class B> void test_eq(const A &a, const B &b, const char *sa, const char *sb, const char *f, int l) {
+  if (!(a == b)) test_fail(f, l, std::string(sa) + " == " + sb + ": " + test_show(a) + " against " + test_show(b));
+}
+inline void test_has(const char *text, const char *part, const char *f, int l) {
+  if (!text || !strstr(text, part)) test_fail(f, l, test_show(part) + " is not in " + test_show(text));
+}
+
+#define EXPECT(...)                                                                                                    \
+  do {                                                                                                                 \
+    if (!(__VA_ARGS__)) test_fail(__FILE__, __LINE__, "not so: " #__VA_ARGS__);                                        \
+  } while (0)
+#define EXPECT_EQ(a, b) test_eq(a, b, #a, #b, __FILE__, __LINE__)
+#define EXPECT_HAS(text, part) test_has(text, part, __FILE__, __LINE__) /* strstr */
+/* any status whose zero is success */
+#define EXPECT_OK(...)                                                                                                 \
+  do {                                                                                                                 \
+    int test_status = (int)(__VA_ARGS__);                                                                              \
+    if (test_status)                                                                                                   \
+      test_fail(__FILE__, __LINE__, std::string(#__VA_ARGS__) + ": status " + std::to_string(test_status));            \
+  } while (0)
+#define SKIP(reason)                                                                                                   \
+  throw test_skip { reason }
+
+int main(int argc, char **argv) {
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  int passed = 0, failed = 0, skipped = 0;
+  for (test_case *t = test_get().first; t; t = t->next) {
+    bool wanted = argc < 2;
+    for (int i = 1; i < argc; i++) wanted |= strstr(t->name, argv[i]) != nullptr;
+    if (!wanted) continue;
+    test_get().failures = 0;
+    try {
+      t->run();
+    } catch (const test_skip &s) {
+      if (!test_get().failures) {
+        printf("skipped %s: %s\n", t->name, s.reason.c_str());
+        skipped++;
+        continue;
+      }
+    } catch (const std::exception &e) { test_fail(__FILE__, __LINE__, std::string("exception: ") + e.what()); }
+    if (test_get().failures) {
+      printf("FAILED  %s: %d failed expectation(s)\n", t->name, test_get().failures);
+      failed++;
+    } else
+      passed++;
+  }
+  printf("%d passed, %d failed", passed, failed);
+  if (skipped) printf(", %d skipped", skipped);
+  printf("\n");
+  return failed || passed + skipped == 0;
+}
+
+#endif

@@ -1,0 +1,429 @@
+/* gk_matmul and gk_matmul_ex against one chain of fused multiply-adds for each element, bit by bit; and the building
+ * blocks in kernels of one's own. */
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include "data.h"
+#include <thread>
+
+/* --- what is right --------------------------------------------------------------------------------------------------*/
+
+struct problem { /* right when zero, but for the sizes */
+  size_t m, n, k;
+  int trans_a, trans_b;
+  size_t pad_a, pad_b, pad_c; /* columns of padding */
+  double alpha, beta;
+  size_t batch, gap_c; /* elements between one C and the next */
+  bool one_a, one_b;   /* for the whole batch */
+  size_t shift;        /* elements that every matrix is off its alignment */
+
+  size_t rows_a() const { return trans_a ? k : m; }
+  size_t cols_a() const { return trans_a ? m : k; }
+  size_t rows_b() const { return trans_b ? n : k; }
+  size_t cols_b() const { return trans_b ? k : n; }
+  size_t lda() const { return cols_a() + pad_a; }
+  size_t ldb() const { return cols_b() + pad_b; }
+  size_t ldc() const { return n + pad_c; }
+  size_t batches() const { return batch ? batch : 1; }
+  size_t stride_a() const { return one_a ? 0 : rows_a() * lda(); }
+  size_t stride_b() const { return one_b ? 0 : rows_b() * ldb(); }
+  size_t stride_c() const { return m * ldc() + gap_c; }
+  /* Elements up to the last one: the padding of the last row is not there. */
+  size_t size(size_t rows, size_t cols, size_t ld, size_t stride) const {
+    return rows && cols ? (batches() - 1) * stride + (rows - 1) * ld + cols : 0;
+  }
+  std::string text() const {
+    char line[256];
+    snprintf(
+        line, sizeof(line),
+        "%zu x %zu x %zu, trans %d %d, pad %zu %zu %zu, alpha %g, beta %g, batch %zu (one a %d, one b %d, gap %zu), "
+        "shift %zu",
+        m, n, k, trans_a, trans_b, pad_a, pad_b, pad_c, alpha, beta, batch, one_a, one_b, gap_c, shift);
+    return line;
+  }
+};
+static problem problem_of(size_t m, size_t n, size_t k) {
+  problem p = problem();
+  p.m = m, p.n = n, p.k = k, p.alpha = 1;
+  return p;
+}
+
+template <class T> using acc_type = plain_type<T>;
+
+template <class T, class O>
+static void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c) {
+  typedef acc_type<T> Acc;
+  const Acc alpha = static_cast<Acc>(p.alpha), beta = static_cast<Acc>(p.beta);
+  std::vector<Acc> row(p.n);
+  for (size_t q = 0; q < p.batches(); q++)
+    for (size_t i = 0; i < p.m; i++) {
+      std::fill(row.begin(), row.end(), Acc(0));
+      for (size_t l = 0; l < p.k; l++) {
+        const Acc x = plain(a[q * p.stride_a() + (p.trans_a ? l * p.lda() + i : i * p.lda() + l)]);
+        const T *const y = b.data() + q * p.stride_b() + (p.trans_b ? l : l * p.ldb());
+        const size_t step = p.trans_b ? p.ldb() : 1;
+        for (size_t j = 0; j < p.n; j++) row[j] = std::fma(x, static_cast<Acc>(plain(y[j * step])), row[j]);
+      }
+      for (size_t j = 0; j < p.n; j++) {
+        O &to = c[q * p.stride_c() + i * p.ldc() + j];
+        Acc result = alpha * row[j];
+        if (p.beta != 0) result = std::fma(beta, static_cast<Acc>(plain(to)), result);
+        to = make<O>(static_cast<double>(result));
+      }
+    }
+}
+
+/* --- one problem, every plan ----------------------------------------------------------------------------------------*/
+
+template <class T> static std::vector<T> random_elements(uint64_t seed, size_t n) {
+  std::vector<T> x(n);
+  for (size_t i = 0; i < n; i++) x[i] = rounding<T>(seed, i);
+  return x;
+}
+
+template <class T, class O>
+static void check_elements(const problem &p, const std::vector<T> &a, const std::vector<T> &b,
+                           std::initializer_list<gk_plan> plans) {
+  /* With beta 0 what stands in C is not read, a NaN neither; all else that is not an element of C stays. */
+  std::vector<O> before = random_elements<O>(13, p.size(p.m, p.n, p.ldc(), p.stride_c()));
+  if (p.beta == 0)
+    for (size_t q = 0; q < p.batches(); q++)
+      for (size_t i = 0; i < p.m; i++)
+        for (size_t j = 0; j < p.n; j++) before[q * p.stride_c() + i * p.ldc() + j] = make<O>(NAN);
+  std::vector<O> expected(before);
+  multiply_plainly(p, a, b, expected);
+  device_array<T> device_a(a, p.shift), device_b(b, p.shift);
+  device_array<O> device_c(before, p.shift);
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.trans_a = p.trans_a, opts.trans_b = p.trans_b;
+  opts.lda = p.pad_a ? p.lda() : 0, opts.ldb = p.pad_b ? p.ldb() : 0, opts.ldc = p.pad_c ? p.ldc() : 0;
+  if (p.alpha != 1) opts.alpha = &p.alpha;
+  if (p.beta != 0) opts.beta = &p.beta;
+  opts.batch = p.batch;
+  opts.stride_a = p.stride_a(), opts.stride_b = p.stride_b(), opts.stride_c = p.gap_c ? p.stride_c() : 0;
+  for (gk_plan plan : plans) {
+    opts.plan = plan;
+    device_c.set(before);
+    EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, device_c.ptr, p.m, p.n, p.k, &opts));
+    EXPECT_SAME(device_c.get(), expected, "plan %d, %s", static_cast<int>(plan), p.text().c_str());
+  }
+}
+template <class T, class O> static void check(const problem &p, std::initializer_list<gk_plan> plans) {
+  check_elements<T, O>(p, random_elements<T>(11, p.size(p.rows_a(), p.cols_a(), p.lda(), p.stride_a())),
+                       random_elements<T>(12, p.size(p.rows_b(), p.cols_b(), p.ldb(), p.stride_b())), plans);
+}
+template <class T, class O> static void check_all_plans(const problem &p) {
+  check<T, O>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
+}
+
+/* A problem of everything at once, by number. */
+static problem random_problem(uint64_t number, int largest) {
+  const size_t edges[] = {0, 1, 2, 3, 4, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129};
+  uint64_t draws = 1000 * number;
+  const auto draw = [&](int low, int high) { return static_cast<size_t>(uniform(14, draws++, low, high)); };
+  const auto size = [&] { return draw(0, 2) ? draw(1, largest) : edges[draw(0, 17)]; };
+  const double factors[] = {1, 1, -0.5, 2.25, 0};
+  problem p = problem();
+  p.m = size(), p.n = size(), p.k = size();
+  p.trans_a = static_cast<int>(draw(0, 1)), p.trans_b = static_cast<int>(draw(0, 1));
+  p.pad_a = draw(0, 2) * draw(0, 4), p.pad_b = draw(0, 2) * draw(0, 4), p.pad_c = draw(0, 2) * draw(0, 4);
+  p.alpha = factors[draw(0, 4)];
+  p.beta = draw(0, 1) ? factors[draw(0, 4)] : 0;
+  p.batch = draw(0, 3) ? 0 : draw(1, 4);
+  p.one_a = draw(0, 3) == 0, p.one_b = draw(0, 3) == 0;
+  p.gap_c = draw(0, 3) ? 0 : draw(1, 9);
+  p.shift = draw(0, 1) * draw(0, 15);
+  return p;
+}
+
+template <class T, class O> static void check_random(uint64_t first, uint64_t count) {
+  for (uint64_t i = first; i < first + count; i++) check_all_plans<T, O>(random_problem(i, 200));
+}
+TEST(random_problems_f32) { check_random<float, float>(0, 60); }
+TEST(random_problems_f64) { check_random<double, double>(100, 30); }
+TEST(random_problems_f16) { check_random<__half, __half>(200, 30); }
+TEST(random_problems_f16_f32) { check_random<__half, float>(300, 30); }
+TEST(random_problems_bf16) { check_random<__nv_bfloat16, __nv_bfloat16>(400, 20); }
+TEST(random_problems_bf16_f32) { check_random<__nv_bfloat16, float>(500, 20); }
+
+/* Around the edges of every tile and of its depth, each transposition, aligned and not. */
+TEST(edges_of_tiles) {
+  for (size_t edge : {1, 16, 32, 64, 128})
+    for (size_t off : {0, 1, 2})
+      for (int trans = 0; trans < 4; trans++) {
+        problem p = problem_of(edge - 1 + off, edge + 1 - off, edge - 1 + (off + 1) % 3);
+        p.trans_a = trans & 1, p.trans_b = trans >> 1;
+        check_all_plans<float, float>(p);
+      }
+}
+TEST(vectors_and_nothing) {
+  for (size_t m : {0, 1, 130})
+    for (size_t n : {0, 1, 130})
+      for (size_t k : {0, 1, 130})
+        for (double beta : {0.0, -0.5}) {
+          problem p = problem_of(m, n, k);
+          p.beta = beta;
+          check_all_plans<float, float>(p);
+        }
+}
+TEST(every_alignment) {
+  for (size_t shift = 0; shift < 8; shift++)
+    for (size_t pad : {0, 1, 2, 4}) {
+      problem p = problem_of(70, 68, 36);
+      p.shift = shift, p.pad_a = p.pad_b = p.pad_c = pad;
+      p.trans_a = pad & 1, p.trans_b = shift & 1, p.beta = 1;
+      check<float, float>(p, {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
+      check<__half, __half>(p, {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
+      check<double, double>(p, {GK_PLAN_TILE_64});
+    }
+}
+TEST(larger) {
+  check<float, float>(problem_of(300, 517, 1031), {GK_PLAN_AUTO, GK_PLAN_TILE_128});
+  check<double, double>(problem_of(200, 257, 511), {GK_PLAN_AUTO});
+  problem p = problem_of(1100, 70, 33); /* more than eight rows of tiles: the order of the blocks has bands */
+  check_all_plans<float, float>(p);
+  p = problem_of(40, 1500, 33);
+  p.batch = 3;
+  check_all_plans<float, float>(p);
+}
+
+/* Any grid: blocks that take several tiles begin each from zero, and leave shared memory to the next in order. */
+TEST(few_blocks_for_many_tiles) {
+  problem p = problem_of(200, 150, 37);
+  p.batch = 2;
+  const std::vector<float> a = random_elements<float>(1, 2 * p.m * p.k), b = random_elements<float>(2, 2 * p.k * p.n);
+  std::vector<float> expected(2 * p.m * p.n);
+  multiply_plainly(p, a, b, expected);
+  device_array<float> device_a(a), device_b(b), c(expected.size());
+  gk__matmul_args<float, float, float> args = gk__matmul_args<float, float, float>();
+  args.a = device_a.ptr, args.b = device_b.ptr, args.c = c.ptr;
+  args.m = p.m, args.n = p.n, args.k = p.k, args.lda = p.k, args.ldb = args.ldc = p.n;
+  args.batch = 2, args.stride_a = p.stride_a(), args.stride_b = p.stride_b(), args.stride_c = p.stride_c();
+  args.alpha = 1;
+  for (unsigned blocks : {1u, 7u}) {
+    c.clear();
+    GK_LAUNCH((gk__matmul_kernel<32, 32, 16, 2, 2, float, float, float>), blocks, 256, 0, 0, args);
+    EXPECT_SAME(c.get(), expected, "%u blocks", blocks);
+  }
+}
+
+/* --- values ---------------------------------------------------------------------------------------------------------*/
+
+TEST(nan_and_infinity_spread_as_they_should) {
+  const problem p = problem_of(70, 70, 37);
+  std::vector<float> a = random_elements<float>(11, 70 * 37), b = random_elements<float>(12, 37 * 70);
+  a[3 * 37 + 36] = NAN;        /* row 3 */
+  b[36 * 70 + 5] = HUGE_VALF;  /* column 5 */
+  a[9 * 37 + 36] = 0;          /* meets the infinity: NaN at (9, 5) */
+  a[20 * 37 + 1] = -HUGE_VALF; /* row 20 */
+  b[69] = 0, a[69 * 37] = NAN; /* the last column, the last row */
+  for (size_t l = 0; l < 37; l++) a[30 * 37 + l] = -0.0f;
+  check_elements<float, float>(p, a, b, {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
+}
+
+/* A product too small for any number is a zero with its sign, which padding must not touch. */
+TEST(a_sum_of_minus_zero_stays) {
+  const size_t k = 5;
+  check_elements<float, float>(problem_of(33, 33, k), std::vector<float>(33 * k, 1e-30f),
+                               std::vector<float>(33 * k, -1e-30f),
+                               {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
+}
+
+TEST(alpha_0_and_halves_that_overflow) {
+  problem p = problem_of(40, 40, 40);
+  p.alpha = 0, p.beta = 2;
+  check_all_plans<float, float>(p);
+  p.alpha = 30000, p.beta = 0; /* past what a half holds: infinity, as the conversion has it */
+  check_all_plans<__half, __half>(p);
+}
+
+/* The easy call, every element of whose result is exact. */
+TEST(easy_call) {
+  const size_t m = 37, n = 41, k = 29;
+  std::vector<double> a(m * k), b(k * n), c(m * n);
+  for (size_t i = 0; i < a.size(); i++) a[i] = uniform(15, i, -9, 9);
+  for (size_t i = 0; i < b.size(); i++) b[i] = uniform(16, i, -9, 9);
+  for (size_t i = 0; i < m; i++)
+    for (size_t j = 0; j < n; j++)
+      for (size_t l = 0; l < k; l++) c[i * n + j] += a[i * k + l] * b[l * n + j];
+  device_array<double> device_a(a), device_b(b), device_c(m * n);
+  EXPECT_OK(gk_matmul(device_a.ptr, device_b.ptr, device_c.ptr, m, n, k));
+  EXPECT_SAME(device_c.get(), c, "f64");
+}
+
+/* --- the plan -------------------------------------------------------------------------------------------------------*/
+
+TEST(planner_fills_the_device) {
+  EXPECT_EQ((int)gk__plan_matmul(4096, 4096, 1, 132), (int)GK_PLAN_TILE_128);
+  EXPECT_EQ((int)gk__plan_matmul(128 * 12, 128 * 11, 1, 132), (int)GK_PLAN_TILE_128);
+  EXPECT_EQ((int)gk__plan_matmul(128 * 12, 128 * 11, 1, 133), (int)GK_PLAN_TILE_64);
+  EXPECT_EQ((int)gk__plan_matmul(1, 1, 1, 132), (int)GK_PLAN_TILE_32);
+  EXPECT_EQ((int)gk__plan_matmul(1, 1, 132, 132), (int)GK_PLAN_TILE_128);
+  EXPECT_EQ((int)gk__plan_matmul(64, 64 * 132, 1, 132), (int)GK_PLAN_TILE_64);
+}
+
+/* --- errors ---------------------------------------------------------------------------------------------------------*/
+
+TEST(errors_are_told_and_change_nothing) {
+  const size_t m = 20, n = 30, k = 40;
+  device_array<float> a(random_elements<float>(1, m * k)), b(random_elements<float>(2, k * n)), c(m * n);
+  float *const none = NULL, *const askew = reinterpret_cast<float *>(reinterpret_cast<char *>(c.ptr) + 1);
+  gk_matmul_opts plain = gk_matmul_opts(), lda = plain, ldb = plain, ldc = plain, trans = plain, plan = plain,
+                 precision = plain, batch = plain, stride_c = plain;
+  lda.lda = k - 1, ldb.ldb = n - 1, ldc.ldc = n - 1, trans.trans_a = 1, trans.lda = m - 1;
+  const int none_of_them = 77; /* as C would pass it */
+  memcpy(&plan.plan, &none_of_them, sizeof(int));
+  memcpy(&precision.precision, &none_of_them, sizeof(int));
+  batch.batch = 3, batch.stride_a = SIZE_MAX / 8;
+  stride_c.batch = 2, stride_c.stride_c = m * n - 1;
+  const struct {
+    const float *a, *b;
+    float *c;
+    size_t m, n, k;
+    const gk_matmul_opts *opts;
+    const char *detail;
+  } cases[] = {
+      {none, b.ptr, c.ptr, m, n, k, NULL, "gk_matmul: A is NULL but is 20 x 40"},
+      {a.ptr, none, c.ptr, m, n, k, NULL, "gk_matmul: B is NULL but is 40 x 30"},
+      {a.ptr, b.ptr, none, m, n, k, NULL, "gk_matmul: C is NULL but is 20 x 30"},
+      {a.ptr, b.ptr, askew, m, n, k, NULL, "gk_matmul: C is not aligned to its elements' 4 bytes"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &lda, "the leading dimension of A is 39, but its stored rows have 40"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &ldb, "the leading dimension of B is 29, but its stored rows have 30"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &ldc, "the leading dimension of C is 29, but its stored rows have 30"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &trans, "the leading dimension of A is 19, but its stored rows have 20"},
+      {a.ptr, b.ptr, c.ptr, size_t(1) << 40, n, size_t(1) << 40, NULL, "gk_matmul: A, 1 times 1099511627776 x"},
+      {a.ptr, b.ptr, c.ptr, 1, size_t(1) << 40, size_t(1) << 40, NULL, "is more than memory can address"},
+      {a.ptr, b.ptr, c.ptr, size_t(1) << 40, size_t(1) << 40, 1, NULL, "gk_matmul: C, 1 times"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &batch, "gk_matmul: A, 3 times 20 x 40, is more than memory can address"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &stride_c, "stride_c is 599, but each C takes 600 elements"},
+      {c.ptr, b.ptr, c.ptr, m, n, n, NULL, "C is the same memory as A"},
+      {a.ptr, c.ptr, c.ptr, m, n, m, NULL, "C is the same memory as B"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &plan, "gk_matmul: plan 77 is none of gk_plan"},
+      {a.ptr, b.ptr, c.ptr, m, n, k, &precision, "gk_matmul: precision 77 is none of gk_precision"},
+  };
+  for (const auto &e : cases) {
+    EXPECT_ERROR(cudaErrorInvalidValue, e.detail, gk_matmul_ex(e.a, e.b, e.c, e.m, e.n, e.k, e.opts));
+    EXPECT(c.untouched());
+  }
+  /* nothing to do, nothing needed */
+  EXPECT_OK(gk_matmul(none, none, none, 0, n, k));
+  EXPECT_OK(gk_matmul(none, none, none, m, 0, k));
+  EXPECT_EQ(gk_error_detail(), std::string());
+  EXPECT_OK(gk_matmul(none, none, c.ptr, m, n, 0));
+  EXPECT_SAME(c.get(), std::vector<float>(m * n, 0.0f), "k = 0");
+  EXPECT_OK(gk_matmul(c.ptr, c.ptr, c.ptr, m, n, 0)); /* A and B have no elements that C could overlap */
+  EXPECT_EQ(gk_matmul_scratch_bytes(m, n, k), size_t(0));
+}
+
+TEST(an_error_from_elsewhere_is_neither_reported_nor_cleared) {
+  device_array<float> a(std::vector<float>(100, 1.0f)), c(100);
+  EXPECT(cudaSetDevice(12345) != cudaSuccess);
+  EXPECT_OK(gk_matmul(a.ptr, a.ptr, c.ptr, 10, 10, 10));
+  EXPECT_EQ((int)cudaPeekAtLastError(), (int)cudaErrorInvalidDevice);
+  EXPECT_EQ((int)cudaGetLastError(), (int)cudaErrorInvalidDevice);
+  EXPECT_SAME(c.get(), std::vector<float>(100, 10.0f), "product");
+}
+
+/* --- streams, threads, graphs ---------------------------------------------------------------------------------------*/
+
+TEST(two_threads_and_a_graph) {
+  const problem p = problem_of(150, 140, 130);
+  const std::vector<float> a[2] = {random_elements<float>(1, p.m * p.k), random_elements<float>(2, p.m * p.k)};
+  const std::vector<float> b = random_elements<float>(3, p.k * p.n);
+  std::vector<float> expected[2] = {std::vector<float>(p.m * p.n), std::vector<float>(p.m * p.n)};
+  device_array<float> device_b(b), a0(a[0]), a1(a[1]), c0(p.m * p.n), c1(p.m * p.n);
+  const float *const from[2] = {a0.ptr, a1.ptr};
+  float *const to[2] = {c0.ptr, c1.ptr};
+  test_stream streams[2];
+  std::thread threads[2];
+  int failed[2] = {0, 0};
+  for (size_t t = 0; t < 2; t++) {
+    multiply_plainly(p, a[t], b, expected[t]);
+    threads[t] = std::thread([&, t] {
+      for (int i = 0; i < 5; i++)
+        failed[t] += gk_matmul(from[t], device_b.ptr, to[t], p.m, p.n, p.k, streams[t].stream) != cudaSuccess;
+    });
+  }
+  for (std::thread &t : threads) t.join();
+  EXPECT_EQ(failed[0] + failed[1], 0);
+  EXPECT_SAME(c0.get(), expected[0], "thread 0");
+  EXPECT_SAME(c1.get(), expected[1], "thread 1");
+  replay_graph(
+      4, [&](cudaStream_t s) { EXPECT_OK(gk_matmul(from[0], device_b.ptr, to[0], p.m, p.n, p.k, s)); },
+      [&](int i) {
+        a0.set(a[i % 2]);
+        c0.clear();
+      },
+      [&](int i) { EXPECT_SAME(c0.get(), expected[i % 2], "replay %d", i); });
+}
+
+/* --- the building blocks, as the header's comment has them ----------------------------------------------------------*/
+
+template <int BM, int BN, int BK, int TM, int TN, class S, class T>
+__global__ void my_matmul(const T *a, const T *b, S *c, size_t m, size_t n, size_t k, bool transposed, S beta) {
+  __shared__ __align__(16) S as[BK][BM + 4], bs[BK][BN + 4];
+  gk_tile<S, BM, BN, TM, TN> acc;
+  const size_t row = BM * static_cast<size_t>(blockIdx.y), col = BN * static_cast<size_t>(blockIdx.x);
+  for (size_t i = 0; i < k; i += BK) {
+    if (transposed) {
+      gk_tile_load<BK, BM>(as, a, m, i, row, k, m);
+      gk_tile_load_transposed<BN, BK>(bs, b, k, col, i, n, k);
+    } else {
+      gk_tile_load_transposed<BM, BK>(as, a, k, row, i, m, k);
+      gk_tile_load<BK, BN>(bs, b, n, i, col, k, n);
+    }
+    __syncthreads();
+    gk_tile_multiply(acc, as, bs, BK);
+    __syncthreads();
+  }
+  gk_tile_store(acc, c, n, row, col, m, n, S(2), beta);
+}
+
+template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void check_blocks(dim3 block) {
+  EXPECT_EQ(static_cast<unsigned>(gk_tile<S, BM, BN, TM, TN>::threads), block.x * block.y * block.z);
+  const size_t sizes[] = {1, 5, 37, 64, 100};
+  for (size_t i = 0; i < 10; i++) {
+    problem p = problem_of(sizes[i % 5], sizes[(i + 2) % 5], sizes[(i * 2 + 1) % 5]);
+    p.trans_a = p.trans_b = i >= 5;
+    p.alpha = 2, p.beta = i % 2 ? -0.5 : 0;
+    const std::vector<T> a = random_elements<T>(1, p.m * p.k), b = random_elements<T>(2, p.k * p.n);
+    std::vector<S> before(p.m * p.n, p.beta != 0 ? S(3) : S(NAN)), expected(before);
+    multiply_plainly(p, a, b, expected);
+    device_array<T> device_a(a), device_b(b);
+    device_array<S> c(before);
+    const dim3 grid(static_cast<unsigned>(gk_ceil_div(p.n, size_t(BN))),
+                    static_cast<unsigned>(gk_ceil_div(p.m, size_t(BM))));
+    GK_LAUNCH((my_matmul<BM, BN, BK, TM, TN, S, T>), grid, block, 0, 0, device_a.ptr, device_b.ptr, c.ptr, p.m, p.n,
+              p.k, p.trans_a != 0, static_cast<S>(p.beta));
+    EXPECT_SAME(c.get(), expected, "%d x %d x %d, %d x %d a thread: %s", BM, BN, BK, TM, TN, p.text().c_str());
+  }
+}
+TEST(blocks_16_by_16) { check_blocks<16, 16, 16, 1, 1, float, float>(dim3(16, 16)); }
+TEST(blocks_32_by_32) { check_blocks<32, 32, 32, 1, 1, float, float>(dim3(32, 32)); }
+TEST(blocks_64_by_64_by_registers) { check_blocks<64, 64, 8, 4, 4, float, float>(dim3(256)); }
+TEST(blocks_64_by_32_uneven) { check_blocks<64, 32, 5, 8, 2, float, float>(dim3(8, 4, 4)); }
+TEST(blocks_of_double) { check_blocks<32, 32, 8, 2, 4, double, double>(dim3(64, 2)); }
+TEST(blocks_of_half) { check_blocks<32, 32, 8, 2, 2, float, __half>(dim3(256)); }
+
+/* --- past 2^32 ------------------------------------------------------------------------------------------------------*/
+
+__global__ static void count_wrong(const float *c, size_t rows, size_t cols, unsigned long long *wrong) {
+  GK_FOR_1D (i, rows * cols) {
+    const float row = static_cast<float>(i / cols % 1000), col = static_cast<float>(i % cols % 1000);
+    if (c[i] != row * 2 + col) atomicAdd(wrong, 1ull);
+  }
+}
+TEST(more_than_2_to_the_32_elements) {
+  const size_t edge = 65600, bytes = edge * edge * sizeof(float);
+  need_device_bytes(bytes + (size_t(1) << 30));
+  std::vector<float> a(2 * edge), b(2 * edge);
+  for (size_t i = 0; i < edge; i++) { /* C[i][j] = i * 2 + 1 * j */
+    a[2 * i] = static_cast<float>(i % 1000), a[2 * i + 1] = 1;
+    b[i] = 2, b[edge + i] = static_cast<float>(i % 1000);
+  }
+  device_array<float> device_a(a), device_b(b), c(edge * edge);
+  device_array<unsigned long long> wrong(std::vector<unsigned long long>(1, 0));
+  EXPECT_OK(gk_matmul(device_a.ptr, device_b.ptr, c.ptr, edge, edge, 2));
+  GK_LAUNCH(count_wrong, gk_grid_1d(edge * edge, 256), 256, 0, 0, c.ptr, edge, edge, wrong.ptr);
+  EXPECT_EQ(wrong.first(), 0ull);
+}
