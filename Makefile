@@ -230,7 +230,7 @@ build/compile/c99.cpu: tests/compile/c99.c tests/compile/c99_implementation.cu $
 	$(Q)$(CPU) -x c++ $(word 2,$^) -x none $@.o -o $@ -ldl
 build/compile/c99.nvcc: tests/compile/c99.c tests/compile/c99_implementation.cu $(drop_in)
 	$(call say,CC)
-	$(Q)$(C99) -isystem $(toolkit) -c $< -o $@.o
+	$(Q)$(C99) -isystem '$(toolkit)' -c $< -o $@.o
 	$(Q)$(GPU) $(if $(alone),,$(quick)) $(word 2,$^) $@.o -o $@
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
