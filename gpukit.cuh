@@ -1722,11 +1722,13 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT)
   }
   if (plan.tiles == 1) return;
 
-  /* The last block to finish makes the scratch ready for the next scan. */
+  /* The last block to finish makes the scratch ready for the next scan. The fences order what each block did with it
+   * before its ticket, and the last ticket before what is done now. */
   __shared__ bool last;
   if (threadIdx.x == 0) {
     __threadfence();
     last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
+    __threadfence();
   }
   __syncthreads();
   if (!last) return;

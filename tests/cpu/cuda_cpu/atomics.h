@@ -9,7 +9,7 @@
 namespace cuda_cpu {
 
 /* new = f(old), atomically; returns old. Works on the bits, so that any type of 1, 2, 4 or 8 bytes will do. */
-template <class Bits, class T, class F> inline T atomic_update(T *address, F f) {
+template <class Bits, class T, class F> CUDA_CPU_DEVICE T atomic_update(T *address, F f) {
   static_assert(sizeof(Bits) == sizeof(T), "the bits of T");
   atomic_point();
   Bits *p = reinterpret_cast<Bits *>(address), before = __atomic_load_n(p, __ATOMIC_RELAXED), after;
@@ -26,18 +26,18 @@ template <class Bits, class T, class F> inline T atomic_update(T *address, F f) 
 
 /* Each also as _block and _system, which are no different here. */
 #define CUDA_CPU_ATOMIC1(name, T, ...)                                                                                 \
-  inline T name(T *address, T value) {                                                                                 \
+  CUDA_CPU_DEVICE T name(T *address, T value) {                                                                        \
     cuda_cpu::atomic_point();                                                                                          \
     return __VA_ARGS__;                                                                                                \
   }                                                                                                                    \
-  inline T name##_block(T *address, T value) { return name(address, value); }                                          \
-  inline T name##_system(T *address, T value) { return name(address, value); }
+  CUDA_CPU_DEVICE T name##_block(T *address, T value) { return name(address, value); }                                 \
+  CUDA_CPU_DEVICE T name##_system(T *address, T value) { return name(address, value); }
 #define CUDA_CPU_UPDATE(name, T, Bits, ...)                                                                            \
-  inline T name(T *address, T value) {                                                                                 \
+  CUDA_CPU_DEVICE T name(T *address, T value) {                                                                        \
     return cuda_cpu::atomic_update<Bits>(address, [=](T old) -> T { return __VA_ARGS__; });                            \
   }                                                                                                                    \
-  inline T name##_block(T *address, T value) { return name(address, value); }                                          \
-  inline T name##_system(T *address, T value) { return name(address, value); }
+  CUDA_CPU_DEVICE T name##_block(T *address, T value) { return name(address, value); }                                 \
+  CUDA_CPU_DEVICE T name##_system(T *address, T value) { return name(address, value); }
 
 #define CUDA_CPU_INTEGER(T, Bits)                                                                                      \
   CUDA_CPU_ATOMIC1(atomicAnd, T, __atomic_fetch_and(address, value, __ATOMIC_RELAXED))                                 \
@@ -66,13 +66,13 @@ CUDA_CPU_UPDATE(atomicInc, unsigned, unsigned, old >= value ? 0 : old + 1)
 CUDA_CPU_UPDATE(atomicDec, unsigned, unsigned, old == 0 || old > value ? value : old - 1)
 
 #define CUDA_CPU_CAS(T)                                                                                                \
-  inline T atomicCAS(T *address, T compare, T value) {                                                                 \
+  CUDA_CPU_DEVICE T atomicCAS(T *address, T compare, T value) {                                                        \
     cuda_cpu::atomic_point();                                                                                          \
     __atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);                  \
     return compare;                                                                                                    \
   }                                                                                                                    \
-  inline T atomicCAS_block(T *address, T compare, T value) { return atomicCAS(address, compare, value); }              \
-  inline T atomicCAS_system(T *address, T compare, T value) { return atomicCAS(address, compare, value); }
+  CUDA_CPU_DEVICE T atomicCAS_block(T *address, T compare, T value) { return atomicCAS(address, compare, value); }     \
+  CUDA_CPU_DEVICE T atomicCAS_system(T *address, T compare, T value) { return atomicCAS(address, compare, value); }
 CUDA_CPU_CAS(int)
 CUDA_CPU_CAS(unsigned)
 CUDA_CPU_CAS(unsigned long long)

@@ -93,11 +93,15 @@ struct rendezvous {
 
 struct warp {
   unsigned present, exited;
+  bool diverged; /* for counters.h */
   int meetings;
   rendezvous meeting[32];
 };
 
+struct tracer;
+
 struct worker {
+  cuda_cpu::tracer *tracer; /* of the race checker */
   /* the running block */
   const cuda_cpu::launch *job;
   cuda_cpu::settings settings;
@@ -131,11 +135,27 @@ struct worker {
 
 inline thread_local worker *self; /* NULL outside a kernel */
 
+/* What the race checker hears of (trace.h). It tells places by return addresses: what reads and writes memory for a
+ * kernel has to be part of the kernel. */
+#ifdef CUDA_CPU_TRACE
+#define CUDA_CPU_DEVICE __attribute__((always_inline)) inline
+#define CUDA_CPU_SEPARATE __attribute__((noinline))     /* its branches are not the kernel's */
+CUDA_CPU_UNTRACED inline void trace_thread(worker *w);  /* another thread runs now */
+CUDA_CPU_UNTRACED inline void trace_barrier(worker *w); /* every thread of the block has arrived */
+CUDA_CPU_UNTRACED inline void trace_warp_barrier(worker *w, int warp, unsigned lanes); /* these lanes have */
+#else
+#define CUDA_CPU_DEVICE inline
+#define CUDA_CPU_SEPARATE
+CUDA_CPU_UNTRACED inline void trace_thread(worker *) {}
+CUDA_CPU_UNTRACED inline void trace_barrier(worker *) {}
+CUDA_CPU_UNTRACED inline void trace_warp_barrier(worker *, int, unsigned) {}
+#endif
+
 /* --- messages --- */
 
 /* Messages are made out of line: their buffer in the frame of a thread that waits would spread the stacks over twice as
  * many pages. */
-#define CUDA_CPU_COLD [[noreturn]] __attribute__((noinline, cold)) inline
+#define CUDA_CPU_COLD [[noreturn]] CUDA_CPU_UNTRACED __attribute__((noinline, cold)) inline
 
 struct text {
   char buffer[4096];
@@ -150,29 +170,29 @@ __attribute__((format(printf, 2, 3))) inline void add(text *t, const char *forma
   if (t->length >= sizeof t->buffer) t->length = sizeof t->buffer - 1;
 }
 
-inline uint3 thread_index(const dim3 &block, int t) {
+CUDA_CPU_UNTRACED inline uint3 thread_index(const dim3 &block, int t) {
   unsigned i = static_cast<unsigned>(t);
   return uint3{i % block.x, i / block.x % block.y, i / block.x / block.y};
 }
 
-inline void add_thread(text *t, worker *w, int thread) {
+CUDA_CPU_UNTRACED inline void add_thread(text *t, worker *w, int thread) {
   uint3 i = thread_index(w->job->block, thread);
   add(t, "thread (%u,%u,%u)", i.x, i.y, i.z);
 }
 
-inline void go(worker *w, fiber *to) {
+CUDA_CPU_UNTRACED inline void go(worker *w, fiber *to) {
   fiber *from = w->running;
   w->running = to;
   fiber_switch(from, to);
 }
 
 /* Ends the launch with a message: its other blocks stop at the next point where they could wait. */
-[[noreturn]] inline void abandon(worker *w) {
+[[noreturn]] CUDA_CPU_UNTRACED inline void abandon(worker *w) {
   w->abandoned = true;
   go(w, &w->main);
   __builtin_unreachable();
 }
-[[noreturn]] inline void fail(worker *w, const text *what) {
+[[noreturn]] CUDA_CPU_UNTRACED inline void fail(worker *w, const text *what) {
   int before = 0;
   launch *job = const_cast<launch *>(w->job);
   if (__atomic_compare_exchange_n(&job->failed, &before, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
@@ -188,7 +208,7 @@ inline void go(worker *w, fiber *to) {
   abandon(w);
 }
 
-inline worker *in_kernel(const char *name) {
+CUDA_CPU_UNTRACED inline worker *in_kernel(const char *name) {
   if (!self) {
     fprintf(stderr, "CUDA stand-in: %s called outside a kernel\n", name);
     abort();
@@ -198,17 +218,17 @@ inline worker *in_kernel(const char *name) {
 
 /* --- who runs next --- */
 
-inline uint32_t random_below(worker *w, uint32_t n) {
+CUDA_CPU_UNTRACED inline uint32_t random_below(worker *w, uint32_t n) {
   w->random = w->random * 6364136223846793005u + 1442695040888963407u;
   return static_cast<uint32_t>(((w->random >> 32) * n) >> 32);
 }
 
-inline void make_ready(worker *w, int thread) {
+CUDA_CPU_UNTRACED inline void make_ready(worker *w, int thread) {
   w->ready[(w->ready_head + w->ready_count++) % 1024] = static_cast<unsigned short>(thread);
 }
 
 /* A ready thread's number, -1: start a new one, -2: nobody can run. */
-inline int choose(worker *w, bool spinning) {
+CUDA_CPU_UNTRACED inline int choose(worker *w, bool spinning) {
   unsigned fresh = static_cast<unsigned>(w->count - w->started);
   if (w->settings.schedule == schedule_random) {
     if (!(fresh + w->ready_count)) return -2;
@@ -228,12 +248,12 @@ inline int choose(worker *w, bool spinning) {
   return t;
 }
 
-inline void be_patient(worker *w) {
+CUDA_CPU_UNTRACED inline void be_patient(worker *w) {
   w->patience = w->settings.schedule == schedule_random ? 1 + static_cast<int>(random_below(w, 8)) : 4096;
 }
 
-inline void runner();
-inline fiber *take_runner(worker *w) {
+CUDA_CPU_UNTRACED inline void runner();
+CUDA_CPU_UNTRACED inline fiber *take_runner(worker *w) {
   fiber *f = w->pool;
   if (f) {
     w->pool = f->next;
@@ -247,7 +267,7 @@ inline fiber *take_runner(worker *w) {
 CUDA_CPU_COLD void report_stuck(worker *w);
 
 /* Lets another thread run; the caller has said (make_ready, or in some queue) when this one may go on. */
-inline void suspend(worker *w, bool spinning = false) {
+CUDA_CPU_UNTRACED inline void suspend(worker *w, bool spinning = false) {
   int t = w->current;
   uint3 index = threadIdx;
   w->stands[t] = w->running;
@@ -258,11 +278,12 @@ inline void suspend(worker *w, bool spinning = false) {
   }
   w->current = t;
   threadIdx = index;
+  trace_thread(w);
   be_patient(w);
 }
 
 /* A thread that polls: others first; when there is nobody but pollers, the other workers. */
-inline void yield(worker *w) {
+CUDA_CPU_UNTRACED inline void yield(worker *w) {
   if (__atomic_load_n(&w->job->failed, __ATOMIC_RELAXED)) abandon(w);
   if (++w->idle_spins > w->live) {
     w->idle_spins = 0;
@@ -273,14 +294,15 @@ inline void yield(worker *w) {
 }
 
 /* Called by every atomic and fence. */
-inline void atomic_point() {
+CUDA_CPU_UNTRACED CUDA_CPU_SEPARATE inline void atomic_point() {
   worker *w = self;
   if (w && --w->patience <= 0) yield(w);
 }
 
 /* --- barriers --- */
 
-inline void release_barrier(worker *w, bool with_current) {
+CUDA_CPU_UNTRACED inline void release_barrier(worker *w, bool with_current) {
+  trace_barrier(w);
   w->barrier.result = w->barrier.accumulated;
   int n = w->barrier.arrived - (with_current ? 1 : 0);
   w->barrier.arrived = 0;
@@ -298,7 +320,7 @@ CUDA_CPU_COLD void report_two_barriers(worker *w, int op, const char *file, int 
   fail(w, &what);
 }
 
-__attribute__((noinline)) inline int barrier(int op, int predicate, const char *file, int line) {
+__attribute__((noinline)) CUDA_CPU_UNTRACED inline int barrier(int op, int predicate, const char *file, int line) {
   worker *w = in_kernel(operation_name(op));
   int t = w->current;
   auto &b = w->barrier;
@@ -326,7 +348,7 @@ __attribute__((noinline)) inline int barrier(int op, int predicate, const char *
 
 /* --- warp collectives --- */
 
-inline int shuffle_source(int op, int lane, unsigned arg, int width) {
+CUDA_CPU_UNTRACED inline int shuffle_source(int op, int lane, unsigned arg, int width) {
   int segment = lane & ~(width - 1), last = segment | (width - 1), b = static_cast<int>(arg & 31), j;
   switch (op) {
   case op_shfl: return segment | (b & (width - 1));
@@ -346,7 +368,7 @@ CUDA_CPU_COLD void report_source(worker *w, int thread, int source) {
 }
 
 /* The last lane to arrive computes for all of them. */
-inline void collect(worker *w, int first, int op, unsigned lanes) {
+CUDA_CPU_UNTRACED inline void collect(worker *w, int first, int op, unsigned lanes) {
   waiting *s = w->threads + first;
   uint64_t all = 0;
   unsigned votes = 0;
@@ -392,10 +414,11 @@ inline void collect(worker *w, int first, int op, unsigned lanes) {
   }
 }
 
-inline void finish_meeting(worker *w, int number, rendezvous *m) {
+CUDA_CPU_UNTRACED inline void finish_meeting(worker *w, int number, rendezvous *m) {
   warp &wp = w->warps[number];
   rendezvous done = *m;
   *m = wp.meeting[--wp.meetings];
+  if (done.op == op_syncwarp) trace_warp_barrier(w, number, done.arrived);
   collect(w, number * 32, done.op, done.arrived);
   w->idle_spins = 0;
   if (w->settings.schedule == schedule_reversed)
@@ -425,8 +448,8 @@ CUDA_CPU_COLD void report_mask(worker *w, int op, unsigned mask, int width, cons
   fail(w, &what);
 }
 
-__attribute__((noinline)) inline uint64_t collective(int op, int wide, unsigned mask, uint64_t value, unsigned arg,
-                                                     int width, const char *file, int line) {
+__attribute__((noinline)) CUDA_CPU_UNTRACED inline uint64_t
+collective(int op, int wide, unsigned mask, uint64_t value, unsigned arg, int width, const char *file, int line) {
   worker *w = in_kernel(operation_name(op));
   int t = w->current, number = t / 32, lane = t % 32;
   unsigned bit = 1u << lane;
@@ -515,7 +538,7 @@ CUDA_CPU_COLD void report_stuck(worker *w) {
 /* --- threads and blocks --- */
 
 /* A thread has returned: where such threads count as arrived, the others may now go on. */
-inline void after_exit(worker *w, int t) {
+CUDA_CPU_UNTRACED inline void after_exit(worker *w, int t) {
   if (w->barrier.arrived && w->barrier.arrived == w->live) release_barrier(w, false);
   warp &wp = w->warps[t / 32];
   for (int i = 0; i < wp.meetings;) {
@@ -527,7 +550,7 @@ inline void after_exit(worker *w, int t) {
   }
 }
 
-inline void run_thread(worker *w) {
+CUDA_CPU_UNTRACED inline void run_thread(worker *w) {
   int i = w->started++, t = i;
   const dim3 &block = w->job->block;
   if (w->settings.schedule == schedule_forward) {
@@ -544,6 +567,7 @@ inline void run_thread(worker *w) {
     threadIdx = thread_index(block, t);
   }
   w->current = t;
+  trace_thread(w);
   be_patient(w);
   w->job->call(w->job->closure);
   w->warps[t / 32].exited |= 1u << t % 32;
@@ -551,7 +575,7 @@ inline void run_thread(worker *w) {
   if (w->settings.exited_arrives) after_exit(w, t);
 }
 
-inline void runner() {
+CUDA_CPU_UNTRACED inline void runner() {
   worker *w = self;
   fiber *me = w->running;
   fiber_arrive(me);
@@ -569,7 +593,7 @@ inline void runner() {
   }
 }
 
-inline void run_block(worker *w, const launch *job, uint3 index, uint64_t seed) {
+CUDA_CPU_UNTRACED inline void run_block(worker *w, const launch *job, uint3 index, uint64_t seed) {
   int count = static_cast<int>(job->block.x * job->block.y * job->block.z);
   w->job = job;
   w->count = w->live = count;

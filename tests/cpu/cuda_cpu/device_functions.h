@@ -353,7 +353,7 @@ template <class T> struct same { /* not deduced from, so that a literal converts
 } // namespace cuda_cpu
 
 #define CUDA_CPU_LOAD(name)                                                                                            \
-  template <class T> inline T name(const T *p) {                                                                       \
+  template <class T> CUDA_CPU_DEVICE T name(const T *p) {                                                              \
     static_assert(cuda_cpu::loadable<T>, #name " has no form for this type");                                          \
     return *p;                                                                                                         \
   }
@@ -363,13 +363,14 @@ CUDA_CPU_LOAD(__ldcg)
 CUDA_CPU_LOAD(__ldcs)
 CUDA_CPU_LOAD(__ldlu)
 #undef CUDA_CPU_LOAD
-template <class T> inline T __ldcv(const T *p) { /* what others may be changing: a poll lets them */
+template <class T> CUDA_CPU_DEVICE T __ldcv(const T *p) { /* what others may be changing: a poll lets them */
   static_assert(cuda_cpu::loadable<T>, "__ldcv has no form for this type");
   cuda_cpu::atomic_point();
+  if constexpr (std::is_arithmetic<T>::value) return *const_cast<const volatile T *>(p);
   return *p;
 }
 #define CUDA_CPU_STORE(name)                                                                                           \
-  template <class T> inline void name(T *p, typename cuda_cpu::same<T>::type value) {                                  \
+  template <class T> CUDA_CPU_DEVICE void name(T *p, typename cuda_cpu::same<T>::type value) {                         \
     static_assert(cuda_cpu::loadable<T>, #name " has no form for this type");                                          \
     *p = value;                                                                                                        \
   }

@@ -28,6 +28,22 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 }
 #endif
 
+/* The compiler instruments accesses for the race checker; those of the stand-in itself are of no interest. */
+#if defined(__SANITIZE_THREAD__)
+#define CUDA_CPU_TRACE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CUDA_CPU_TRACE 1
+#endif
+#endif
+#if defined(CUDA_CPU_TRACE) && defined(__clang__)
+#define CUDA_CPU_UNTRACED __attribute__((no_sanitize("thread", "coverage"), disable_sanitizer_instrumentation))
+#elif defined(CUDA_CPU_TRACE)
+#define CUDA_CPU_UNTRACED __attribute__((no_sanitize("thread"), no_sanitize_coverage))
+#else
+#define CUDA_CPU_UNTRACED
+#endif
+
 #if defined(CUDA_CPU_UCONTEXT)
 #include <ucontext.h>
 #elif defined(__ELF__) && defined(__x86_64__)
@@ -119,7 +135,7 @@ const size_t stack_bytes = 256 << 10; /* of address space: only touched pages ta
 
 inline thread_local fiber *switched_from;
 
-inline void fiber_arrive(fiber *self) {
+CUDA_CPU_UNTRACED inline void fiber_arrive(fiber *self) {
 #ifdef CUDA_CPU_ASAN
   fiber *from = switched_from;
   __sanitizer_finish_switch_fiber(self->fake_stack, &from->low, &from->size);
@@ -129,7 +145,7 @@ inline void fiber_arrive(fiber *self) {
 #endif
 }
 
-inline void fiber_switch(fiber *from, fiber *to) {
+CUDA_CPU_UNTRACED inline void fiber_switch(fiber *from, fiber *to) {
 #ifdef CUDA_CPU_ASAN
   __sanitizer_start_switch_fiber(&from->fake_stack, to->low, to->size);
   switched_from = from;
@@ -143,7 +159,7 @@ inline void fiber_switch(fiber *from, fiber *to) {
 }
 
 /* (Re)starts a fiber: the next switch to it calls entry, which must not return. */
-inline void fiber_reset(fiber *f, void (*entry)()) {
+CUDA_CPU_UNTRACED inline void fiber_reset(fiber *f, void (*entry)()) {
   f->fake_stack = nullptr;
 #ifdef CUDA_CPU_ASAN
   __asan_unpoison_memory_region(f->low, f->size);
@@ -170,7 +186,7 @@ inline void fiber_reset(fiber *f, void (*entry)()) {
 #endif
 }
 
-inline fiber *fiber_create(unsigned number, void (*entry)()) {
+CUDA_CPU_UNTRACED inline fiber *fiber_create(unsigned number, void (*entry)()) {
   const size_t guard = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void *p =
       mmap(nullptr, guard + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include "block.h"
 #include "shared.h"
+#include "trace.h"
+#include "counters.h"
 
 namespace cuda_cpu {
 
@@ -32,7 +34,7 @@ struct pool {
 inline pool the_pool = {
     PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, nullptr, 0, 0, false, {}, {}};
 
-inline void pause_cpu() {
+CUDA_CPU_UNTRACED inline void pause_cpu() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -41,7 +43,7 @@ inline void pause_cpu() {
 }
 
 /* "forward", "reversed", "random:SEED" */
-inline bool set_schedule(settings *s, const char *text) {
+CUDA_CPU_UNTRACED inline bool set_schedule(settings *s, const char *text) {
   s->seed = 0;
   if (!strcmp(text, "forward"))
     s->schedule = schedule_forward;
@@ -56,7 +58,7 @@ inline bool set_schedule(settings *s, const char *text) {
 }
 
 /* What the environment asks for; read at the first use. */
-inline settings *configure() {
+CUDA_CPU_UNTRACED inline settings *configure() {
   pool &p = the_pool;
   if (p.configured) return &p.settings;
   settings s = {};
@@ -68,6 +70,9 @@ inline settings *configure() {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   e = getenv("GPUKIT_CPU_THREADS");
   if (e && *e) cores = strtol(e, nullptr, 0);
+#ifdef CUDA_CPU_TRACE
+  cores = 1; /* the checker's shadow of memory has no locks */
+#endif
   s.workers = static_cast<int>(cores < 1 ? 1 : cores > max_workers ? max_workers : cores);
   e = getenv("GPUKIT_CPU_EXITED");
   s.exited_arrives = e && !strcmp(e, "arrived");
@@ -76,14 +81,14 @@ inline settings *configure() {
   return &p.settings;
 }
 
-inline uint64_t mix(uint64_t x) {
+CUDA_CPU_UNTRACED inline uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
 
 /* The k-th block to run: a permutation of 0 .. blocks-1 (a few Feistel rounds, walked until inside). */
-inline unsigned long long block_in_order(const settings &s, const launch *job, unsigned long long k) {
+CUDA_CPU_UNTRACED inline unsigned long long block_in_order(const settings &s, const launch *job, unsigned long long k) {
   if (s.schedule == schedule_forward) return k;
   if (s.schedule == schedule_reversed) return job->blocks - 1 - k;
   int half = 1;
@@ -101,9 +106,10 @@ inline unsigned long long block_in_order(const settings &s, const launch *job, u
   return k;
 }
 
-inline void run_blocks(worker *w, launch *job) {
+CUDA_CPU_UNTRACED inline void run_blocks(worker *w, launch *job) {
   w->settings = the_pool.settings;
   shared_begin(w, job);
+  trace_worker(w);
   for (;;) {
     unsigned long long k = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
     if (k >= job->blocks || __atomic_load_n(&job->failed, __ATOMIC_RELAXED)) break;
@@ -111,13 +117,15 @@ inline void run_blocks(worker *w, launch *job) {
     uint3 index = {static_cast<unsigned>(b % job->grid.x), static_cast<unsigned>(row % job->grid.y),
                    static_cast<unsigned>(row / job->grid.y)};
     shared_before_block(w, job);
+    trace_block(w, job, index);
     run_block(w, job, index, mix(w->settings.seed + mix(b + job->number * 0x9e3779b97f4a7c15u)));
+    trace_block_end();
     shared_after_block(w);
   }
   shared_end(w);
 }
 
-inline void *work(void *number) {
+CUDA_CPU_UNTRACED inline void *work(void *number) {
   pool &p = the_pool;
   pool_worker &me = p.workers[reinterpret_cast<intptr_t>(number)];
   worker *w = static_cast<worker *>(calloc(1, sizeof(worker)));
@@ -148,12 +156,13 @@ inline void *work(void *number) {
 }
 
 /* Runs all blocks; false if the kernel failed. */
-inline bool run(launch *job) {
+CUDA_CPU_UNTRACED inline bool run(launch *job) {
   pool &p = the_pool;
   pthread_mutex_lock(&p.lock);
   configure();
   symbols();
   job->number = p.launches++;
+  trace_launch(job);
   unsigned long long threads = job->blocks * job->block.x * job->block.y * job->block.z;
   int workers = p.settings.workers;
   if (threads < small_launch) workers = 1;

@@ -210,6 +210,16 @@ CUDA_CPU_OUT_OF_LINE allocation *find_allocation(const void *p) {
   allocation *a = &ctx.allocations[i - 1];
   return address - a->base < a->size ? a : nullptr;
 }
+#ifdef CUDA_CPU_TRACE
+inline bool trace_find_allocation(const void *p, uintptr_t *base, size_t *size) {
+  locked lock;
+  allocation *a = find_allocation(p);
+  if (!a) return false;
+  *base = a->base;
+  *size = a->size;
+  return true;
+}
+#endif
 CUDA_CPU_OUT_OF_LINE bool add_allocation(const allocation &a) {
   if (ctx.allocation_count == ctx.allocation_capacity) {
     size_t capacity = ctx.allocation_capacity * 2 + 64;
@@ -222,6 +232,7 @@ CUDA_CPU_OUT_OF_LINE bool add_allocation(const allocation &a) {
   memmove(ctx.allocations + i + 1, ctx.allocations + i, (ctx.allocation_count - i) * sizeof(allocation));
   ctx.allocations[i] = a;
   ctx.allocation_count++;
+  trace_register(reinterpret_cast<const void *>(a.base), a.size, false);
   return true;
 }
 CUDA_CPU_OUT_OF_LINE void remove_allocation(allocation *a) {

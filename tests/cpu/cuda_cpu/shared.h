@@ -18,19 +18,19 @@ const size_t shared_capacity = 228 << 10;
 /* A NaN in every floating-point type, and a number that nobody expects in every other. */
 const uint64_t poison_pattern = 0x7fff7fff7fff7fff;
 
-inline void poison(void *p, size_t bytes) {
+CUDA_CPU_UNTRACED inline void poison(void *p, size_t bytes) {
   char *c = static_cast<char *>(p);
   for (; bytes >= 8; c += 8, bytes -= 8) memcpy(c, &poison_pattern, 8);
   memcpy(c, &poison_pattern, bytes);
 }
 
-inline char *shared_address(const shared_variable &v) {
+CUDA_CPU_UNTRACED inline char *shared_address(const shared_variable &v) {
   char *p = &anchor_variable;
   asm("" : "+r"(p)); /* no longer known to point to one byte */
   return p + v.offset;
 }
 
-inline bool shared_changed(const shared_variable &v) {
+CUDA_CPU_UNTRACED inline bool shared_changed(const shared_variable &v) {
   const char *p = shared_address(v);
   size_t words = v.size / 8, step = words / 8 + 1;
   for (size_t i = 0; i < words; i += step)
@@ -39,7 +39,7 @@ inline bool shared_changed(const shared_variable &v) {
   return memcmp(p + 8 * words, &poison_pattern, v.size % 8) != 0;
 }
 
-inline void shared_look(worker *w) {
+CUDA_CPU_UNTRACED inline void shared_look(worker *w) {
   const symbol_table *t = symbols();
   for (int i = 0; i < t->shared_count; i++)
     if (!w->shared_used[i] && shared_changed(t->shared[i])) {
@@ -49,7 +49,7 @@ inline void shared_look(worker *w) {
     }
 }
 
-inline void shared_begin(worker *w, const launch *job) {
+CUDA_CPU_UNTRACED inline void shared_begin(worker *w, const launch *job) {
   const symbol_table *t = symbols();
   if (!w->shared) {
     void *p = mmap(nullptr, shared_capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -71,9 +71,11 @@ inline void shared_begin(worker *w, const launch *job) {
 #endif
 }
 
-inline void shared_before_block(worker *w, const launch *job) { poison(w->shared, job->shared_bytes); }
+CUDA_CPU_UNTRACED inline void shared_before_block(worker *w, const launch *job) {
+  poison(w->shared, job->shared_bytes);
+}
 
-inline void shared_after_block(worker *w) {
+CUDA_CPU_UNTRACED inline void shared_after_block(worker *w) {
   const symbol_table *t = symbols();
   for (int i = 0; i < w->shared_count; i++) {
     const shared_variable &v = t->shared[w->shared_list[i]];
@@ -83,7 +85,7 @@ inline void shared_after_block(worker *w) {
   w->blocks_run++;
 }
 
-inline void shared_end(worker *w) {
+CUDA_CPU_UNTRACED inline void shared_end(worker *w) {
   if (w->blocks_run) shared_look(w);
   while (w->shared_count) w->shared_used[w->shared_list[--w->shared_count]] = false;
 }
@@ -91,6 +93,8 @@ inline void shared_end(worker *w) {
 } // namespace cuda_cpu
 
 /* The start of the block's dynamic shared memory, aligned to 128 bytes at least. */
-inline void *cuda_cpu_dynamic_shared() { return cuda_cpu::in_kernel("dynamic shared memory")->shared; }
+CUDA_CPU_UNTRACED inline void *cuda_cpu_dynamic_shared() {
+  return cuda_cpu::in_kernel("dynamic shared memory")->shared;
+}
 
 #endif

@@ -43,6 +43,9 @@ struct symbol_table {
   size_t function_count;
   shared_variable *shared;
   int shared_count;
+  symbol *variables; /* the program's own, `__device__` ones among them, for the race checker */
+  size_t variable_count;
+  uintptr_t base; /* where the executable lies */
 };
 
 #ifdef __linux__
@@ -53,6 +56,10 @@ inline bool is_shared_name(const char *name) {
   for (const char *o : others)
     if (strstr(name, o)) return false;
   return true;
+}
+
+inline bool is_variable_name(const char *name) {
+  return !strstr(name, "8cuda_cpu") && strncmp(name, "_ZNSt", 5) && strncmp(name, "_ZTV", 4) && strncmp(name, "__", 2);
 }
 
 inline void read_symbols(symbol_table *table) {
@@ -72,13 +79,14 @@ inline void read_symbols(symbol_table *table) {
     if (s.sh_type != SHT_SYMTAB || s.sh_link >= head->e_shnum) continue;
     const ElfW(Sym) *symbols = reinterpret_cast<const ElfW(Sym) *>(image + s.sh_offset);
     const char *names = image + sections[s.sh_link].sh_offset;
-    size_t count = s.sh_size / sizeof *symbols, functions = 0, shared = 0;
+    size_t count = s.sh_size / sizeof *symbols, functions = 0, shared = 0, variables = 0;
     uintptr_t base = 0;
     ptrdiff_t anchor = 0;
     for (size_t k = 0; k < count; k++) {
       const char *name = names + symbols[k].st_name;
       int type = symbols[k].st_info & 15;
       functions += type == STT_FUNC;
+      variables += type == STT_OBJECT;
       shared += type == STT_TLS && is_shared_name(name);
       if (!strcmp(name, "_ZN8cuda_cpu15anchor_functionEv"))
         base = reinterpret_cast<uintptr_t>(&anchor_function) - symbols[k].st_value;
@@ -86,12 +94,16 @@ inline void read_symbols(symbol_table *table) {
     }
     table->functions = static_cast<symbol *>(calloc(functions + 1, sizeof(symbol)));
     table->shared = static_cast<shared_variable *>(calloc(shared + 1, sizeof(shared_variable)));
-    if (!table->functions || !table->shared) return;
+    table->variables = static_cast<symbol *>(calloc(variables + 1, sizeof(symbol)));
+    table->base = base;
+    if (!table->functions || !table->shared || !table->variables) return;
     for (size_t k = 0; k < count; k++) {
       const char *name = names + symbols[k].st_name;
       int type = symbols[k].st_info & 15;
       if (type == STT_FUNC)
         table->functions[table->function_count++] = symbol{base + symbols[k].st_value, symbols[k].st_size, name};
+      if (type == STT_OBJECT && symbols[k].st_size && symbols[k].st_shndx && is_variable_name(name))
+        table->variables[table->variable_count++] = symbol{base + symbols[k].st_value, symbols[k].st_size, name};
       if (type == STT_TLS && symbols[k].st_size && is_shared_name(name))
         table->shared[table->shared_count++] =
             shared_variable{static_cast<ptrdiff_t>(symbols[k].st_value) - anchor, symbols[k].st_size, name};
@@ -119,16 +131,26 @@ inline const char *mangled_name(const void *function) {
   return nullptr;
 }
 
+inline void plain_name(const char *mangled, char *name, size_t bytes) {
+  int status;
+  char *plain = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  snprintf(name, bytes, "%s", plain ? plain : mangled);
+  free(plain);
+}
+
 /* The demangled name of a function, or its address. */
 inline void symbol_name(const void *function, char *name, size_t bytes) {
-  const char *mangled = mangled_name(function);
-  int status;
-  char *plain = mangled ? abi::__cxa_demangle(mangled, nullptr, nullptr, &status) : nullptr;
-  if (mangled)
-    snprintf(name, bytes, "%s", plain ? plain : mangled);
+  if (const char *mangled = mangled_name(function))
+    plain_name(mangled, name, bytes);
   else
     snprintf(name, bytes, "at %p", function);
-  free(plain);
+}
+
+/* What the address lies in; NULL: not known. */
+inline const symbol *symbol_around(const symbol *list, size_t count, uintptr_t address) {
+  for (size_t i = 0; i < count; i++)
+    if (address - list[i].address < list[i].size) return list + i;
+  return nullptr;
 }
 
 /* Bytes of static shared memory that a kernel declares itself: `tile` in `_Z6kernelPf` is `_ZZ6kernelPfE4tile`. */
