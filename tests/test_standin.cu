@@ -1661,7 +1661,7 @@ TEST(limits_are_those_of_sm_90) {
   int blocks = 0, grid = 0, block = 0;
   size_t bytes = 0;
   EXPECT_OK(cudaGetDeviceProperties(&p, 0));
-  EXPECT_EQ(std::string(p.name), "CPU stand-in (sm_90 limits)");
+  EXPECT_EQ(std::string(p.name), "CPU stand-in (H200, sm_90)");
   EXPECT_EQ(p.major * 10 + p.minor, 90);
   EXPECT_EQ(p.multiProcessorCount, 132);
   EXPECT_EQ(p.sharedMemPerBlockOptin, size_t{232448});

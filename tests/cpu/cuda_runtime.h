@@ -71,7 +71,17 @@
 #include "cuda_cpu/device_functions.h"
 #include "vector_functions.h"
 
-/* At block scope thread_local implies static, and each worker runs one block at a time. */
+/* At block scope thread_local implies static, and each worker runs one block at a time. Under ASan a fence lies before
+ * each variable (cuda_cpu/crash.h), and since an alignment that is written before __shared__ is the fence's then, each
+ * variable has that of dynamic shared memory. */
+#ifdef CUDA_CPU_ASAN
+#define CUDA_CPU_FENCE_NAME(number) cuda_cpu_fence_##number
+#define CUDA_CPU_FENCE(number)                                                                                         \
+  __attribute__((used, aligned(128))) thread_local char CUDA_CPU_FENCE_NAME(number)[cuda_cpu::shared_fence];           \
+  __attribute__((aligned(128))) thread_local
+#define __shared__ CUDA_CPU_FENCE(__COUNTER__)
+#else
 #define __shared__ thread_local
+#endif
 
 #endif

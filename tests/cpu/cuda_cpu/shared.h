@@ -9,11 +9,10 @@
 #pragma GCC system_header
 
 #include "block.h"
+#include "crash.h"
 #include "symbols.h"
 
 namespace cuda_cpu {
-
-const size_t shared_capacity = 228 << 10;
 
 /* A NaN in every floating-point type, and a number that nobody expects in every other. */
 const uint64_t poison_pattern = 0x7fff7fff7fff7fff;
@@ -22,12 +21,6 @@ inline void poison(void *p, size_t bytes) {
   char *c = static_cast<char *>(p);
   for (; bytes >= 8; c += 8, bytes -= 8) memcpy(c, &poison_pattern, 8);
   memcpy(c, &poison_pattern, bytes);
-}
-
-inline char *shared_address(const shared_variable &v) {
-  char *p = &anchor_variable;
-  asm("" : "+r"(p)); /* no longer known to point to one byte */
-  return p + v.offset;
 }
 
 inline bool shared_changed(const shared_variable &v) {
@@ -52,15 +45,16 @@ inline void shared_look(worker *w) {
 inline void shared_begin(worker *w, const launch *job) {
   const symbol_table *t = symbols();
   if (!w->shared) {
-    void *p = mmap(nullptr, shared_capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap(nullptr, 4096 + shared_capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     w->shared_used = static_cast<bool *>(calloc(static_cast<size_t>(t->shared_count) + 1, sizeof(bool)));
     w->shared_list = static_cast<int *>(calloc(static_cast<size_t>(t->shared_count) + 1, sizeof(int)));
     if (p == MAP_FAILED || !w->shared_used || !w->shared_list) {
       fprintf(stderr, "CUDA stand-in: no memory for shared memory\n");
       abort();
     }
-    w->shared = static_cast<char *>(p);
+    w->shared = static_cast<char *>(p) + 4096; /* what lies before it belongs to nobody */
     for (int i = 0; i < t->shared_count; i++) poison(shared_address(t->shared[i]), t->shared[i].size);
+    fence_shared(w);
   }
   w->blocks_run = 0;
 #ifdef CUDA_CPU_ASAN

@@ -116,7 +116,7 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *minGridSize, int
     if (blocks * block > most) {
       most = blocks * block;
       *blockSize = block;
-      *minGridSize = blocks * cuda_cpu::sm_count;
+      *minGridSize = blocks * cuda_cpu::gpu().sm_count;
     }
   }
   return cudaSuccess;
