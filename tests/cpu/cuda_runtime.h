@@ -71,13 +71,19 @@
 #include "cuda_cpu/device_functions.h"
 #include "vector_functions.h"
 
-/* At block scope thread_local implies static, and each worker runs one block at a time. Under ASan a fence lies before
- * each variable (cuda_cpu/crash.h), and since an alignment that is written before __shared__ is the fence's then, each
- * variable has that of dynamic shared memory. */
+/* At block scope thread_local implies static, and each worker runs one block at a time. Under ASan a fence (see
+ * cuda_cpu/crash.h) lies before each variable. One more comes from a function, which no one calls, and so behind the last
+ * variable with compilers that keep the order. Each variable is aligned as dynamic shared memory is, since an alignment
+ * that is written before __shared__ goes to the fence. */
 #ifdef CUDA_CPU_ASAN
-#define CUDA_CPU_FENCE_NAME(number) cuda_cpu_fence_##number
+#define CUDA_CPU_JOIN(a, b) a##b
 #define CUDA_CPU_FENCE(number)                                                                                         \
-  __attribute__((used, aligned(128))) thread_local char CUDA_CPU_FENCE_NAME(number)[cuda_cpu::shared_fence];           \
+  __attribute__((used, aligned(128))) thread_local char CUDA_CPU_JOIN(cuda_cpu_fence_, number)[128];                   \
+  struct CUDA_CPU_JOIN(cuda_cpu_fenced_, number) {                                                                     \
+    __attribute__((used)) static void last() {                                                                         \
+      __attribute__((used, aligned(128))) static thread_local char cuda_cpu_fence_[128];                               \
+    }                                                                                                                  \
+  };                                                                                                                   \
   __attribute__((aligned(128))) thread_local
 #define __shared__ CUDA_CPU_FENCE(__COUNTER__)
 #else

@@ -1,14 +1,34 @@
 /* What a crash in a kernel says: kernel, block, thread and what lies at the address, before the process ends as it would
- * have ended anyway. Under ASan and UBSan their own reports follow these lines.
+ * have ended anyway. Under ASan and UBSan these lines come with their reports.
  *
- * Under ASan each `__shared__` variable has a fence before it, since ASan puts no red zones around thread-local
- * variables. Fences, and the padding behind a variable, are poisoned once for each worker. */
+ * ASan puts no red zones around thread-local variables, which `__shared__` ones are here. So under ASan fences lie
+ * between them; these and the padding behind a variable are poisoned once for each worker. */
 #ifndef CUDA_CPU_CRASH_H
 #define CUDA_CPU_CRASH_H
 #pragma GCC system_header
 
 #include <signal.h>
 #include "block.h"
+
+#ifdef CUDA_CPU_ASAN
+extern "C" {
+int __asan_report_present(void);
+void *__asan_get_report_address(void);
+void __sanitizer_set_death_callback(void (*callback)(void));
+}
+/* GNU ld puts this section behind all other thread-local variables. What lies behind it is the C library's. */
+asm(R"(
+  .pushsection .tcommon,"awTG",@nobits,cuda_cpu_fence_end,comdat
+  .weak cuda_cpu_fence_end
+  .hidden cuda_cpu_fence_end
+  .type cuda_cpu_fence_end,@tls_object
+  .size cuda_cpu_fence_end,128
+  .balign 128
+cuda_cpu_fence_end:
+  .skip 128
+  .popsection
+)");
+#endif
 
 namespace cuda_cpu {
 
@@ -48,13 +68,13 @@ inline void describe_address(text *t, uintptr_t address) {
           w->job->shared_bytes);
     const symbol_table *s = symbols();
     const shared_variable *nearest = nullptr;
-    intptr_t nearest_byte = 0;
+    intptr_t nearest_byte = 0, least = 2 * shared_fence;
     for (int i = 0; i < s->shared_count; i++) {
       const shared_variable &v = s->shared[i];
       const intptr_t byte = static_cast<intptr_t>(address - reinterpret_cast<uintptr_t>(shared_address(v)));
-      const intptr_t size = static_cast<intptr_t>(v.size);
-      if (byte < -shared_fence || byte >= size + shared_fence) continue;
-      if (nearest && byte < 0) continue; /* an access behind an array is likelier than one before the next */
+      const intptr_t beyond = byte - static_cast<intptr_t>(v.size) + 1, distance = byte < 0 ? -byte : beyond;
+      if (distance >= least) continue;
+      least = distance;
       nearest = &v;
       nearest_byte = byte;
     }
@@ -105,9 +125,20 @@ CUDA_CPU_OUT_OF_LINE void report_crash(const char *what, uintptr_t address, bool
 }
 
 #ifdef CUDA_CPU_ASAN
-/* The sanitizers' handlers see the signals. */
-inline void watch_signals() {}
-inline void watch_signals_of_worker() {}
+inline void after_report(bool undefined) {
+  static int reported;
+  if (__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST)) return;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(__asan_get_report_address()); /* 0: of a signal, or none */
+  report_crash(undefined ? "undefined behaviour" : "wrong access", address, !undefined && address);
+}
+
+/* The sanitizers' handlers see the signals. Their last act is a callback, except in g++'s UBSan when it comes beside
+ * ASan: that has another one, and clang's does not find it. */
+inline void watch_signals() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] { __sanitizer_set_death_callback([] { after_report(!__asan_report_present()); }); });
+}
+inline void watch_signals_of_worker() { watch_signals(); }
 
 inline void fence_shared(const worker *w) {
   const symbol_table *s = symbols();
@@ -158,17 +189,8 @@ inline void watch_signals_of_worker() {
 } // namespace cuda_cpu
 
 #ifdef CUDA_CPU_ASAN
-extern "C" {
-void *__asan_get_report_address(void);
-/* Called by the sanitizers at the start of a report. */
-__attribute__((used, no_sanitize("address"))) inline void __asan_on_error() {
-  const uintptr_t address =
-      reinterpret_cast<uintptr_t>(__asan_get_report_address()); /* 0: of a signal, not known yet */
-  cuda_cpu::report_crash("wrong access", address, address != 0);
-}
-__attribute__((used, no_sanitize("address"))) inline void __ubsan_on_report() {
-  cuda_cpu::report_crash("undefined behaviour", 0, false);
-}
+extern "C" __attribute__((used, no_sanitize("address"))) inline void __ubsan_on_report() {
+  cuda_cpu::after_report(true);
 }
 #endif
 
