@@ -218,8 +218,8 @@ static cudaError_t program(int *result) {
   if (exec) cudaGraphExecDestroy(exec);
   if (graph) cudaGraphDestroy(graph);
   if (event) cudaEventDestroy(event);
-  if (b) cudaFreeAsync(b, stream);
-  if (stream) cudaStreamDestroy(stream);
+  if (stream) cudaStreamDestroy(stream); /* ends a capture whose end has failed */
+  cudaFree(b);
   cudaFree(a);
   return e;
 }
