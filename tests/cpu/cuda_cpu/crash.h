@@ -40,7 +40,7 @@ inline char *shared_address(const shared_variable &v) {
   return p + v.offset;
 }
 
-inline void add_demangled(text *t, const char *name) {
+CUDA_CPU_RARE void add_demangled(text *t, const char *name) {
   int status;
   char *plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
   add(t, "%s", plain ? plain : name);
@@ -48,10 +48,10 @@ inline void add_demangled(text *t, const char *name) {
 }
 
 /* Which memory of the device holds the address, or held it; defined with the table of allocations. */
-inline void describe_device_address(text *t, uintptr_t address);
+CUDA_CPU_RARE void describe_device_address(text *t, uintptr_t address);
 
 /* Where an address lies, as far as the stand-in knows. */
-inline void describe_address(text *t, uintptr_t address) {
+CUDA_CPU_RARE void describe_address(text *t, uintptr_t address) {
   const worker *w = self;
   if (address < 4096) add(t, "\n  a null pointer, or an index to one");
   if (w && w->running != &w->main) {
@@ -98,7 +98,7 @@ inline void write_text(const text *t) {
 }
 
 /* what: as in "wrong access" */
-CUDA_CPU_OUT_OF_LINE void report_crash(const char *what, uintptr_t address, bool has_address) {
+CUDA_CPU_RARE void report_crash(const char *what, uintptr_t address, bool has_address) {
   text t = {};
   if (in_thread()) {
     const launch *job = self->job;
@@ -134,11 +134,11 @@ inline void after_report(bool undefined) {
 
 /* The sanitizers' handlers see the signals. Their last act is a callback, except in g++'s UBSan when it comes beside
  * ASan: that has another one, and clang's does not find it. */
-inline void watch_signals() {
+CUDA_CPU_RARE void watch_signals() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, [] { __sanitizer_set_death_callback([] { after_report(!__asan_report_present()); }); });
 }
-inline void watch_signals_of_worker() { watch_signals(); }
+CUDA_CPU_RARE void watch_signals_of_worker() { watch_signals(); }
 
 inline void fence_shared(const worker *w) {
   const symbol_table *s = symbols();
@@ -150,7 +150,7 @@ inline void fence_shared(const worker *w) {
 #else
 inline void fence_shared(const worker *) {}
 
-inline void on_signal(int number, siginfo_t *info, void *) {
+CUDA_CPU_RARE void on_signal(int number, siginfo_t *info, void *) {
   signal(number, SIG_DFL);
   alarm(10); /* should the fault be one of malloc, which names need */
   const char *what = number == SIGFPE    ? "division by zero or overflow"
@@ -164,7 +164,7 @@ inline void on_signal(int number, siginfo_t *info, void *) {
 }
 
 /* Handlers that the program has installed stay. */
-inline void watch_signals() {
+CUDA_CPU_RARE void watch_signals() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, [] {
     for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
@@ -177,7 +177,7 @@ inline void watch_signals() {
   });
 }
 /* A thread that has used up its stack cannot tell so on it. */
-inline void watch_signals_of_worker() {
+CUDA_CPU_RARE void watch_signals_of_worker() {
   watch_signals();
   stack_t stack = {};
   stack.ss_size = 128 << 10;

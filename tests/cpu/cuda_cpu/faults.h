@@ -50,7 +50,7 @@ struct fault_state {
 inline fault_state faults = {PTHREAD_MUTEX_INITIALIZER, 0, {}, 0, {}, {}, 0};
 
 /* Of which kind a call is; kind_any: of no other. */
-inline call_kind kind_of(const char *name) {
+CUDA_CPU_RARE call_kind kind_of(const char *name) {
   static const struct {
     const char *prefix;
     call_kind kind;
@@ -73,7 +73,7 @@ inline call_kind kind_of(const char *name) {
   return kind_any;
 }
 
-inline cudaError_t fitting_error(const char *name) {
+CUDA_CPU_RARE cudaError_t fitting_error(const char *name) {
   switch (kind_of(name)) {
   case kind_alloc: return cudaErrorMemoryAllocation;
   case kind_copy: return cudaErrorInvalidValue;
@@ -86,27 +86,26 @@ inline cudaError_t fitting_error(const char *name) {
 }
 
 /* After these a GPU's context is of no use any more. */
-inline bool is_sticky(cudaError_t e) {
+CUDA_CPU_RARE bool is_sticky(cudaError_t e) {
   return e == cudaErrorIllegalAddress || e == cudaErrorLaunchTimeout || e == cudaErrorAssert ||
          (e >= cudaErrorHardwareStackError && e <= cudaErrorLaunchFailure) || e == cudaErrorECCUncorrectable;
 }
 
-inline bool parse_error(const char *text, cudaError_t *out) {
+CUDA_CPU_RARE bool parse_error(const char *text, cudaError_t *out) {
   char *end;
   const long number = strtol(text, &end, 10);
   const bool is_number = end != text && !*end;
-#define CUDA_CPU_MATCH(name, value, explanation)                                                                       \
-  if (value && (is_number ? number == value : !strcmp(text, #name))) {                                                 \
-    *out = name;                                                                                                       \
-    return true;                                                                                                       \
+  for (int code = 1; code < 1000; code++) {
+    const char *name = cudaGetErrorName(static_cast<cudaError_t>(code));
+    if (strncmp(name, "cuda", 4) || (is_number ? number != code : strcmp(text, name) != 0)) continue;
+    *out = static_cast<cudaError_t>(code);
+    return true;
   }
-  CUDA_CPU_ERRORS(CUDA_CPU_MATCH)
-#undef CUDA_CPU_MATCH
   return false;
 }
 
 /* Is there such a call in this program? A stripped one cannot tell. */
-inline bool is_call(const char *name) {
+CUDA_CPU_RARE bool is_call(const char *name) {
   char mangled[96];
   if (strncmp(name, "cuda", 4) || strlen(name) >= sizeof faults.list[0].name) return false;
   const symbol_table *t = symbols();
@@ -139,7 +138,7 @@ inline const char *parse_fault(char *text, fault *f) {
   return nullptr;
 }
 
-inline void set_faults(const char *spec, const char *source) {
+CUDA_CPU_RARE void set_faults(const char *spec, const char *source) {
   faults.count = faults.names = 0;
   for (unsigned long long &n : faults.by_kind) n = 0;
   if (!spec || !*spec) return;
@@ -166,13 +165,13 @@ inline void set_faults(const char *spec, const char *source) {
 }
 
 /* Counts one; the error that it has to fail with, or cudaSuccess. */
-inline cudaError_t strike(fault *f, const char *name) {
+CUDA_CPU_RARE cudaError_t strike(fault *f, const char *name) {
   const unsigned long long n = ++f->seen;
   if (n != f->first && !(f->later && n > f->first)) return cudaSuccess;
   return f->error ? f->error : name ? fitting_error(name) : cudaErrorLaunchFailure;
 }
 
-inline cudaError_t count_call(const char *name) { /* NULL: a kernel starts */
+CUDA_CPU_RARE cudaError_t count_call(const char *name) { /* NULL: a kernel starts */
   pthread_mutex_lock(&faults.mutex);
   cudaError_t result = cudaSuccess;
   const int kind = name ? kind_of(name) : kind_kernel;
@@ -196,7 +195,7 @@ inline cudaError_t count_call(const char *name) { /* NULL: a kernel starts */
   return result;
 }
 
-CUDA_CPU_OUT_OF_LINE void arm_faults() {
+CUDA_CPU_RARE void arm_faults() {
   pthread_mutex_lock(&faults.mutex);
   if (!faults.armed) {
     const char *e = getenv("GPUKIT_CPU_FAIL");
@@ -216,14 +215,14 @@ inline cudaError_t injected(const char *name) {
 } // namespace cuda_cpu
 
 /* For tests: replaces what GPUKIT_CPU_FAIL or the last call said, and counts from here on. NULL: nothing fails. */
-CUDA_CPU_OUT_OF_LINE void cuda_cpu_fail(const char *specification) {
+CUDA_CPU_RARE void cuda_cpu_fail(const char *specification) {
   pthread_mutex_lock(&cuda_cpu::faults.mutex);
   cuda_cpu::set_faults(specification, "cuda_cpu_fail");
   __atomic_store_n(&cuda_cpu::faults.armed, 2, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&cuda_cpu::faults.mutex);
 }
 /* How many calls of a kind, or of one name, there have been since cuda_cpu_fail. */
-CUDA_CPU_OUT_OF_LINE unsigned long long cuda_cpu_calls(const char *what) {
+CUDA_CPU_RARE unsigned long long cuda_cpu_calls(const char *what) {
   cuda_cpu::fault_state &f = cuda_cpu::faults;
   unsigned long long count = 0;
   pthread_mutex_lock(&f.mutex);

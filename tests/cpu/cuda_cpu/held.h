@@ -37,7 +37,7 @@ inline bool leaks_wanted() {
   return wanted;
 }
 
-CUDA_CPU_OUT_OF_LINE void hold(const void *p, held_kind kind, int device, const char *call) {
+CUDA_CPU_RARE void hold(const void *p, held_kind kind, int device, const char *call) {
   if (!leaks_wanted()) return;
   pthread_mutex_lock(&held_now.mutex);
   if (held_now.count == held_now.capacity) {
@@ -53,7 +53,7 @@ CUDA_CPU_OUT_OF_LINE void hold(const void *p, held_kind kind, int device, const 
   pthread_mutex_unlock(&held_now.mutex);
 }
 
-CUDA_CPU_OUT_OF_LINE void let_go(const void *p) {
+CUDA_CPU_RARE void let_go(const void *p) {
   if (!leaks_wanted()) return;
   pthread_mutex_lock(&held_now.mutex);
   size_t i = held_now.count;

@@ -58,7 +58,7 @@ CUDA_CPU_OUT_OF_LINE const profile &gpu() {
   return *chosen;
 }
 
-CUDA_CPU_OUT_OF_LINE int device_count() {
+CUDA_CPU_RARE int device_count() {
   static const int count = [] {
     const char *e = getenv("GPUKIT_CPU_DEVICES");
     char *end = nullptr;
@@ -73,7 +73,7 @@ CUDA_CPU_OUT_OF_LINE int device_count() {
 }
 
 /* As much as the GPU has, but at most half of the machine's. */
-CUDA_CPU_OUT_OF_LINE size_t device_memory() {
+CUDA_CPU_RARE size_t device_memory() {
   static const size_t bytes = [] {
     const size_t half = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<size_t>(sysconf(_SC_PAGESIZE));
     const size_t most = static_cast<size_t>(gpu().memory_gib) << 30;
@@ -119,7 +119,7 @@ inline const attribute attributes[] = {
 };
 
 /* 0: what neither the profile nor the table names, the device has not got. */
-CUDA_CPU_OUT_OF_LINE int attribute_value(cudaDeviceAttr attr) {
+CUDA_CPU_RARE int attribute_value(cudaDeviceAttr attr) {
   const profile &p = gpu();
   switch (attr) {
   case cudaDevAttrComputeCapabilityMajor: return p.major;
@@ -144,7 +144,7 @@ CUDA_CPU_OUT_OF_LINE int attribute_value(cudaDeviceAttr attr) {
   return 0;
 }
 
-CUDA_CPU_OUT_OF_LINE void fill_properties(cudaDeviceProp *out, int device) {
+CUDA_CPU_RARE void fill_properties(cudaDeviceProp *out, int device) {
   cudaDeviceProp p = {};
   const profile &g = gpu();
   snprintf(p.name, sizeof p.name, "CPU stand-in (%s, %s)", g.name, g.target);

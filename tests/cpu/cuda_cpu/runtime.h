@@ -184,14 +184,14 @@ inline bool protects() {
   }();
   return wanted;
 }
-CUDA_CPU_OUT_OF_LINE void move_window(int by);
+CUDA_CPU_RARE void move_window(int by);
 
 struct api_call {
   cudaError_t failed;
-  explicit api_call(const char *name) : failed(enter(name)) {
+  __attribute__((noinline)) explicit api_call(const char *name) : failed(enter(name)) {
     if (!call_depth++ && protects()) move_window(1);
   }
-  ~api_call() {
+  __attribute__((noinline)) ~api_call() {
     if (!--call_depth && protects()) move_window(-1);
   }
   api_call(const api_call &) = delete;
@@ -256,14 +256,14 @@ inline void put_memory(const allocation &a) { free(reinterpret_cast<void *>(a.ba
 inline void open_memory(const allocation &a, bool open) {
   (open ? __asan_unpoison_memory_region : __asan_poison_memory_region)(reinterpret_cast<void *>(a.base), a.size);
 }
-inline void describe_freed(text *, uintptr_t) {}
+CUDA_CPU_RARE void describe_freed(text *, uintptr_t) {}
 #else
 const uintptr_t page_bytes = 4096;
 inline uintptr_t first_page(const allocation &a) { return a.base / page_bytes * page_bytes; }
 inline size_t bytes_of_pages(const allocation &a) {
   return (a.base + a.size + page_bytes - 1) / page_bytes * page_bytes - first_page(a);
 }
-inline void *get_memory(size_t size, memory_kind kind) {
+CUDA_CPU_OUT_OF_LINE void *get_memory(size_t size, memory_kind kind) {
   void *p;
   if (kind != memory_device || !protects()) return posix_memalign(&p, 256, size) ? nullptr : p;
   const size_t pages = (size + page_bytes - 1) / page_bytes * page_bytes;
@@ -283,7 +283,7 @@ struct freed_memory {
   size_t count;
 };
 inline freed_memory freed;
-inline void put_memory(const allocation &a) {
+CUDA_CPU_OUT_OF_LINE void put_memory(const allocation &a) {
   if (a.kind != memory_device || !protects()) return free(reinterpret_cast<void *>(a.base));
   allocation &slot = freed.list[freed.count++ % (sizeof freed.list / sizeof *freed.list)];
   if (slot.base) munmap(reinterpret_cast<void *>(first_page(slot) - page_bytes), bytes_of_pages(slot) + 2 * page_bytes);
@@ -295,7 +295,7 @@ inline void put_memory(const allocation &a) {
 inline void open_memory(const allocation &a, bool open) {
   mprotect(reinterpret_cast<void *>(first_page(a)), bytes_of_pages(a), open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
-inline void describe_freed(text *t, uintptr_t address) {
+CUDA_CPU_RARE void describe_freed(text *t, uintptr_t address) {
   for (const allocation &a : freed.list)
     if (a.base && address >= first_page(a) && address < first_page(a) + bytes_of_pages(a))
       add(t, "\n  byte %zd of freed device memory of %zu bytes, allocation %llu, by %s",
@@ -303,7 +303,7 @@ inline void describe_freed(text *t, uintptr_t address) {
 }
 #endif
 
-CUDA_CPU_OUT_OF_LINE void move_window(int by) {
+CUDA_CPU_RARE void move_window(int by) {
   locked lock;
   const int before = ctx.windows;
   ctx.windows += by;
@@ -312,7 +312,7 @@ CUDA_CPU_OUT_OF_LINE void move_window(int by) {
     if (ctx.allocations[i].kind == memory_device) open_memory(ctx.allocations[i], ctx.windows != 0);
 }
 
-inline void describe_device_address(text *t, uintptr_t address) {
+CUDA_CPU_RARE void describe_device_address(text *t, uintptr_t address) {
   if (pthread_mutex_trylock(&ctx.mutex)) return; /* another thread changes the table, and may have been stopped */
   const size_t i = allocation_after(address + 256);
   for (size_t k = i; k-- > 0 && k + 2 >= i;) {
@@ -679,7 +679,7 @@ CUDA_CPU_OUT_OF_LINE void reset() {
 }
 
 /* GPUKIT_CPU_LEAKS=1: after all destructors of the program's own objects. */
-__attribute__((used, destructor)) inline void list_leaks() {
+__attribute__((used, destructor, cold)) inline void list_leaks() {
   static bool listed;
   if (!leaks_wanted() || listed) return;
   listed = true;

@@ -22,6 +22,7 @@
 #endif
 
 #define CUDA_CPU_OUT_OF_LINE __attribute__((noinline)) inline /* for compile time */
+#define CUDA_CPU_RARE __attribute__((noinline, cold)) inline  /* and small */
 
 namespace cuda_cpu {
 
