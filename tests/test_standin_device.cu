@@ -254,6 +254,27 @@ TEST(peer_access_is_switched_on_and_off) {
   cudaGetLastError();
 }
 
+TEST(a_kernel_reaches_protected_memory_of_its_peers_alone) {
+  const char *const name = "a_kernel_reaches_protected_memory_of_its_peers_alone";
+  if (in_child(name)) {
+    int *p = nullptr, value = 0;
+    EXPECT_OK(cudaMalloc(&p, 4));
+    EXPECT_OK(cudaMemset(p, 0, 4));
+    EXPECT_OK(cudaSetDevice(1));
+    if (*getenv("HOW") == 'p') EXPECT_OK(cudaDeviceEnablePeerAccess(0, 0));
+    EXPECT_OK(launch(add_one, 1, 1, 0, p));
+    EXPECT_OK(cudaMemcpy(&value, p, 4, cudaMemcpyDeviceToHost));
+    EXPECT_EQ(value, 1);
+    EXPECT_OK(cudaFree(p));
+    return;
+  }
+  EXPECT_PASSED(run_child(name, "GPUKIT_CPU_DEVICES=2 GPUKIT_CPU_PROTECT=1 HOW=peer"));
+  const child c = run_child(name, "GPUKIT_CPU_DEVICES=2 GPUKIT_CPU_PROTECT=1 HOW=alone");
+  EXPECT(c.signal == SIGSEGV || c.status == 1);
+  EXPECT_HAS(c.output.c_str(), "in kernel add_one(int*)");
+  EXPECT_HAS(c.output.c_str(), "byte 0 of device memory of 4 bytes, allocation 1, by cudaMalloc, device 0\n");
+}
+
 TEST(a_failure_and_a_reset_are_one_devices) {
   RUN_WITH("a_failure_and_a_reset_are_one_devices", "GPUKIT_CPU_DEVICES=2");
   int *p[2] = {};

@@ -16,6 +16,7 @@ int __asan_report_present(void);
 void *__asan_get_report_address(void);
 void __sanitizer_set_death_callback(void (*callback)(void));
 }
+#ifdef __ELF__
 /* GNU ld puts this section behind all other thread-local variables. What lies behind it is the C library's. */
 asm(R"(
   .pushsection .tcommon,"awTG",@nobits,cuda_cpu_fence_end,comdat
@@ -28,6 +29,7 @@ cuda_cpu_fence_end:
   .skip 128
   .popsection
 )");
+#endif
 #endif
 
 namespace cuda_cpu {

@@ -312,18 +312,34 @@ CUDA_CPU_RARE void move_window(int by) {
     if (ctx.allocations[i].kind == memory_device) open_memory(ctx.allocations[i], ctx.windows != 0);
 }
 
+/* While a kernel runs, memory of other devices is open only to their peers. */
+CUDA_CPU_RARE void open_foreign_memory(int owner, bool open) {
+  locked lock;
+  const unsigned reached = device(owner).peers | 1u << owner;
+  for (size_t i = 0; i < ctx.allocation_count; i++) {
+    const allocation &a = ctx.allocations[i];
+    if (a.kind == memory_device && !(reached >> a.device & 1)) open_memory(a, open);
+  }
+}
+
 CUDA_CPU_RARE void describe_device_address(text *t, uintptr_t address) {
   if (pthread_mutex_trylock(&ctx.mutex)) return; /* another thread changes the table, and may have been stopped */
-  const size_t i = allocation_after(address + 256);
-  for (size_t k = i; k-- > 0 && k + 2 >= i;) {
-    const allocation &a = ctx.allocations[k];
-    if (a.kind == memory_registered || address + 256 < a.base || address >= a.base + a.size + 256) continue;
-    add(t, "\n  byte %zd of %s memory of %zu bytes, allocation %llu, by %s", static_cast<intptr_t>(address - a.base),
-        a.kind == memory_device ? "device"
-        : a.kind == memory_host ? "pinned"
-                                : "managed",
-        a.size, a.number, a.call);
-    break;
+  const size_t after = allocation_after(address);
+  const allocation *nearest = nullptr;
+  uintptr_t least = 256;
+  for (size_t i = after ? after - 1 : 0; i <= after && i < ctx.allocation_count; i++) {
+    const allocation &a = ctx.allocations[i];
+    const uintptr_t end = a.base + a.size;
+    const uintptr_t distance = address < a.base ? a.base - address : address < end ? 0 : address - end + 1;
+    if (a.kind == memory_registered || distance >= least) continue;
+    least = distance;
+    nearest = &a;
+  }
+  if (nearest) {
+    const char *kind = nearest->kind == memory_device ? "device" : nearest->kind == memory_host ? "pinned" : "managed";
+    add(t, "\n  byte %zd of %s memory of %zu bytes, allocation %llu, by %s",
+        static_cast<intptr_t>(address - nearest->base), kind, nearest->size, nearest->number, nearest->call);
+    if (device_count() > 1) add(t, ", device %d", nearest->device);
   }
   describe_freed(t, address);
   pthread_mutex_unlock(&ctx.mutex);
@@ -771,8 +787,12 @@ CUDA_CPU_OUT_OF_LINE cudaError_t run_launch(const erased_launch &l, const void *
   job.block = l.block;
   job.shared_bytes = l.shared_bytes;
   job.blocks = static_cast<unsigned long long>(l.grid.x) * l.grid.y * l.grid.z;
+  const bool guards = protects() && device_count() > 1;
+  if (guards) open_foreign_memory(l.device, false);
+  const bool well = run(&job);
+  if (guards) open_foreign_memory(l.device, true);
   /* as on a GPU: the launch has gone well, and what comes after it reports the failure */
-  if (!run(&job)) __atomic_store_n(&device(l.device).sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
+  if (!well) __atomic_store_n(&device(l.device).sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
   return cudaSuccess;
 }
 
