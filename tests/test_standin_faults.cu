@@ -152,7 +152,7 @@ TEST(a_call_counts_once) {
   ONCE("any", cudaFree, cudaFree(f));
   ONCE("alloc", cudaMallocPitch, cudaMallocPitch(&f, &size, 4, 4));
   ONCE("any", cudaFree, cudaFree(f));
-  ONCE("alloc", cudaHostAlloc, cudaMallocHost(&f, 4));
+  ONCE("alloc", cudaMallocHost, cudaMallocHost(&f, 4));
   ONCE("any", cudaFreeHost, cudaFreeHost(f));
   ONCE("stream", cudaStreamCreate, cudaStreamCreate(&stream));
   ONCE("stream", cudaStreamDestroy, cudaStreamDestroy(stream));
@@ -160,13 +160,13 @@ TEST(a_call_counts_once) {
   ONCE("alloc", cudaMallocAsync, cudaMallocAsync(&f, 4, stream));
   ONCE("any", cudaFreeAsync, cudaFreeAsync(f, stream));
   ONCE("event", cudaEventCreate, cudaEventCreate(&event));
-  ONCE("event", cudaEventCreateWithFlags, cudaEventCreate(&second, cudaEventDisableTiming));
+  ONCE("event", cudaEventCreate, cudaEventCreate(&second, cudaEventDisableTiming));
   ONCE("event", cudaEventRecord, cudaEventRecord(event, stream));
   ONCE("stream", cudaStreamWaitEvent, cudaStreamWaitEvent(stream, event, 0));
   ONCE("stream", cudaLaunchHostFunc, cudaLaunchHostFunc(stream, nothing_on_the_host, nullptr));
   ONCE("stream", cudaStreamAddCallback, cudaStreamAddCallback(stream, nothing_after, nullptr, 0));
-  ONCE("copy", cudaMemcpyToSymbolAsync, cudaMemcpyToSymbol(symbol, &value, sizeof value));
-  ONCE("copy", cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbol(&value, symbol, sizeof value));
+  ONCE("copy", cudaMemcpyToSymbol, cudaMemcpyToSymbol(symbol, &value, sizeof value));
+  ONCE("copy", cudaMemcpyFromSymbol, cudaMemcpyFromSymbol(&value, symbol, sizeof value));
   ONCE("copy", cudaMemcpyToSymbol, cudaMemcpyToSymbol(static_cast<const void *>(&symbol), &value, sizeof value));
   ONCE("any", cudaGetSymbolAddress, cudaGetSymbolAddress(&address, symbol));
   ONCE("graph", cudaStreamIsCapturing, cudaStreamIsCapturing(stream, &status));
@@ -265,6 +265,7 @@ TEST(the_environment_lets_calls_fail) {
                                 {"alloc:3:0", "has an error that CUDA has not"},
                                 {"copy:1,cudaMaloc:3", "'cudaMaloc:3' names neither"},
                                 {"alocate:1", "names neither a kind of call nor a call of this program"},
+                                {"cudaGetLastError:1", "names a call that cannot fail"},
                                 {"alloc:1,", "'' has no :K"}};
   for (const auto &b : bad) {
     const child c = run_child(name, (std::string("GPUKIT_CPU_FAIL=") + b[0]).c_str());

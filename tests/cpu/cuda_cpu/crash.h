@@ -7,6 +7,7 @@
 #define CUDA_CPU_CRASH_H
 #pragma GCC system_header
 
+#include <pthread.h>
 #include <signal.h>
 #include "block.h"
 
@@ -153,7 +154,15 @@ inline void fence_shared(const worker *w) {
 inline void fence_shared(const worker *) {}
 
 CUDA_CPU_RARE void on_signal(int number, siginfo_t *info, void *) {
-  signal(number, SIG_DFL);
+  static pthread_t reporter;
+  static int reporting;
+  if (__atomic_exchange_n(&reporting, 1, __ATOMIC_SEQ_CST)) {
+    while (!pthread_equal(reporter, pthread_self())) pause(); /* one report is enough, and ends the process */
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
+  reporter = pthread_self();
   alarm(10); /* should the fault be one of malloc, which names need */
   const char *what = number == SIGFPE    ? "division by zero or overflow"
                      : number == SIGILL  ? "illegal instruction (compilers put it where behaviour is undefined)"
@@ -162,6 +171,7 @@ CUDA_CPU_RARE void on_signal(int number, siginfo_t *info, void *) {
   const bool has_address = (number == SIGSEGV || number == SIGBUS) && info->si_code > 0;
   report_crash(what, reinterpret_cast<uintptr_t>(info->si_addr), has_address);
   alarm(0);
+  signal(number, SIG_DFL);
   if (info->si_code <= 0) raise(number); /* sent by somebody; a fault comes again by itself */
 }
 

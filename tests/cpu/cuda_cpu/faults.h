@@ -8,7 +8,7 @@
 #define CUDA_CPU_FAULTS_H
 #pragma GCC system_header
 
-#include <limits.h>
+#include <initializer_list>
 #include "symbols.h"
 #include "../cuda_runtime_api.h"
 
@@ -126,6 +126,9 @@ inline const char *parse_fault(char *text, fault *f) {
   *f = fault{-1, "", 0, 0, false, cudaSuccess};
   for (int i = 0; i < kinds; i++)
     if (!strcmp(text, kind_names[i])) f->kind = i;
+  for (const char *never : {"cudaGetLastError", "cudaPeekAtLastError", "cudaGetErrorName", "cudaGetErrorString",
+                            "cudaDeviceReset", "cudaDriverGetVersion", "cudaRuntimeGetVersion"})
+    if (!strcmp(text, never)) return "names a call that cannot fail";
   if (f->kind < 0) {
     if (!is_call(text)) return "names neither a kind of call nor a call of this program";
     strcpy(f->name, text);

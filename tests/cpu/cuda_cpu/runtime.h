@@ -258,20 +258,23 @@ inline void open_memory(const allocation &a, bool open) {
 }
 CUDA_CPU_RARE void describe_freed(text *, uintptr_t) {}
 #else
-const uintptr_t page_bytes = 4096;
-inline uintptr_t first_page(const allocation &a) { return a.base / page_bytes * page_bytes; }
+inline size_t page() {
+  static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+inline uintptr_t first_page(const allocation &a) { return a.base / page() * page(); }
 inline size_t bytes_of_pages(const allocation &a) {
-  return (a.base + a.size + page_bytes - 1) / page_bytes * page_bytes - first_page(a);
+  return (a.base + a.size + page() - 1) / page() * page() - first_page(a);
 }
 CUDA_CPU_OUT_OF_LINE void *get_memory(size_t size, memory_kind kind) {
   void *p;
   if (kind != memory_device || !protects()) return posix_memalign(&p, 256, size) ? nullptr : p;
-  const size_t pages = (size + page_bytes - 1) / page_bytes * page_bytes;
-  p = mmap(nullptr, pages + 2 * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const size_t pages = (size + page() - 1) / page() * page();
+  p = mmap(nullptr, pages + 2 * page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;
-  char *first = static_cast<char *>(p) + page_bytes;
+  char *first = static_cast<char *>(p) + page();
   if (mprotect(first, pages, PROT_READ | PROT_WRITE)) {
-    munmap(p, pages + 2 * page_bytes);
+    munmap(p, pages + 2 * page());
     return nullptr;
   }
   return first + (pages - size) / 256 * 256;
@@ -286,7 +289,7 @@ inline freed_memory freed;
 CUDA_CPU_OUT_OF_LINE void put_memory(const allocation &a) {
   if (a.kind != memory_device || !protects()) return free(reinterpret_cast<void *>(a.base));
   allocation &slot = freed.list[freed.count++ % (sizeof freed.list / sizeof *freed.list)];
-  if (slot.base) munmap(reinterpret_cast<void *>(first_page(slot) - page_bytes), bytes_of_pages(slot) + 2 * page_bytes);
+  if (slot.base) munmap(reinterpret_cast<void *>(first_page(slot) - page()), bytes_of_pages(slot) + 2 * page());
   slot = a;
   void *p = reinterpret_cast<void *>(first_page(a));
   madvise(p, bytes_of_pages(a), MADV_DONTNEED);
