@@ -71,7 +71,7 @@
  * What it costs (g++ 12 -O2, each of two 2.6 GHz cores, over which blocks are spread): 7 ns for a trivial thread, 15 to
  * 21 ns a thread for a barrier, 23 ns for a shuffle, 2 to 3 times that under ASan. A small launch takes 0.6 us soon after
  * another one, 60 us after a pause. Including this file costs 0.2 s of compile time, and code that each file emits for
- * the runtime's calls 1.1 s more at -O2. */
+ * the runtime's calls 1.1 s more at -O2, with g++. */
 #ifndef CUDA_CPU_RUNTIME_HEADER_H
 #define CUDA_CPU_RUNTIME_HEADER_H
 #pragma GCC system_header

@@ -175,14 +175,16 @@ CUDA_CPU_OUT_OF_LINE cudaError_t enter(const char *name) {
 }
 
 /* GPUKIT_CPU_PROTECT=1: the host cannot touch device memory unless a call runs. */
+inline int protection; /* 0: the environment has not been read, 1: off, 2: on */
+CUDA_CPU_RARE void choose_protection() {
+  const char *e = getenv("GPUKIT_CPU_PROTECT");
+  const bool on = e && *e && strcmp(e, "0") != 0;
+  if (on) watch_signals();
+  __atomic_store_n(&protection, on ? 2 : 1, __ATOMIC_RELEASE);
+}
 inline bool protects() {
-  static const bool wanted = [] {
-    const char *e = getenv("GPUKIT_CPU_PROTECT");
-    const bool on = e && *e && strcmp(e, "0") != 0;
-    if (on) watch_signals();
-    return on;
-  }();
-  return wanted;
+  if (!__atomic_load_n(&protection, __ATOMIC_ACQUIRE)) choose_protection();
+  return __atomic_load_n(&protection, __ATOMIC_RELAXED) == 2;
 }
 CUDA_CPU_RARE void move_window(int by);
 
@@ -258,12 +260,9 @@ inline void open_memory(const allocation &a, bool open) {
 }
 CUDA_CPU_RARE void describe_freed(text *, uintptr_t) {}
 #else
-inline size_t page() {
-  static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-inline uintptr_t first_page(const allocation &a) { return a.base / page() * page(); }
-inline size_t bytes_of_pages(const allocation &a) {
+CUDA_CPU_RARE size_t page() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+CUDA_CPU_RARE uintptr_t first_page(const allocation &a) { return a.base / page() * page(); }
+CUDA_CPU_RARE size_t bytes_of_pages(const allocation &a) {
   return (a.base + a.size + page() - 1) / page() * page() - first_page(a);
 }
 CUDA_CPU_OUT_OF_LINE void *get_memory(size_t size, memory_kind kind) {
@@ -295,7 +294,7 @@ CUDA_CPU_OUT_OF_LINE void put_memory(const allocation &a) {
   madvise(p, bytes_of_pages(a), MADV_DONTNEED);
   mprotect(p, bytes_of_pages(a), PROT_NONE);
 }
-inline void open_memory(const allocation &a, bool open) {
+CUDA_CPU_RARE void open_memory(const allocation &a, bool open) {
   mprotect(reinterpret_cast<void *>(first_page(a)), bytes_of_pages(a), open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 CUDA_CPU_RARE void describe_freed(text *t, uintptr_t address) {
