@@ -58,6 +58,7 @@ TEST(a_crash_in_a_kernel_says_where) {
     if (how == 1 && !has_asan) EXPECT_HAS(c.output.c_str(), "the thread's stack of 256 KiB is full");
     if (how == 2) EXPECT_HAS(c.output.c_str(), "abort or assert in kernel");
   }
+  EXPECT_HAS(run_child(name, "HOW=0 GPUKIT_CPU_SCHEDULE=random:5").output.c_str(), "(GPUKIT_CPU_SCHEDULE=random:5)\n");
 }
 
 static void leave_with_7(int) { _exit(7); }

@@ -117,6 +117,9 @@ CUDA_CPU_RARE void report_crash(const char *what, uintptr_t address, bool has_ad
         job->grid.z, job->block.x, job->block.y, job->block.z, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
         threadIdx.y, threadIdx.z);
     if (has_address) describe_address(&t, address);
+    const settings &s = self->settings;
+    if (s.schedule == schedule_reversed) add(&t, "\n  (GPUKIT_CPU_SCHEDULE=reversed)");
+    if (s.schedule == schedule_random) add(&t, "\n  (GPUKIT_CPU_SCHEDULE=random:%llu)", s.seed);
   } else {
     text where = {};
     if (has_address) describe_device_address(&where, address);
@@ -129,8 +132,6 @@ CUDA_CPU_RARE void report_crash(const char *what, uintptr_t address, bool has_ad
 
 #ifdef CUDA_CPU_ASAN
 inline void after_report(bool undefined) {
-  static int reported;
-  if (__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST)) return;
   const uintptr_t address = reinterpret_cast<uintptr_t>(__asan_get_report_address()); /* 0: of a signal, or none */
   report_crash(undefined ? "undefined behaviour" : "wrong access", address, !undefined && address);
 }
