@@ -41,9 +41,9 @@
  *   GPUKIT_CPU_FAIL      alloc:3, copy:1+, launch:2:cudaErrorUnknown, kernel:2:cudaErrorIllegalAddress, cudaFree:1, ...
  *                        with commas between them: which calls fail, and how (cuda_cpu/faults.h)
  *   GPUKIT_CPU_LEAKS     1: what is still held at the end of the program is listed
- *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels not that of other devices without
- *                        peer access, nobody what is freed: what on a GPU would be a crash is one here, and named. Costs
- *                        two system calls for each allocation and call.
+ *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels not that of other devices
+ *                        without peer access, nobody what is freed: what on a GPU would be a crash is one here, and
+ *                        named. Costs two system calls for each allocation and call.
  *
  * How it differs from a GPU
  *   - A launch, copy or host function has completed when its call returns; cudaStreamQuery is never cudaErrorNotReady.

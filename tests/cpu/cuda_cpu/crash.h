@@ -1,5 +1,5 @@
-/* What a crash in a kernel says: kernel, block, thread and what lies at the address, before the process ends as it would
- * have ended anyway. Under ASan and UBSan these lines come with their reports.
+/* What a crash in a kernel says: kernel, block, thread and what lies at the address, before the process ends as it
+ * would have ended anyway. Under ASan and UBSan these lines come with their reports.
  *
  * ASan puts no red zones around thread-local variables, which `__shared__` ones are here. So under ASan fences lie
  * between them; these and the padding behind a variable are poisoned once for each worker. */

@@ -1,7 +1,8 @@
 /* Injected failures: GPUKIT_CPU_FAIL=alloc:3 lets the third allocation fail. A specification is WHAT:K[+][:ERROR], or
- * several with commas between them. WHAT is alloc, copy (fills too), launch, event, stream, graph (capture too), any, or
- * the name of a call; K counts from 1, with a + every later one fails too; ERROR is a name or a number. kernel:K lets the
- * K-th launch go well and its kernel fault instead of running, which the next call reports.
+ * several with commas between them. WHAT is alloc, copy (fills too), launch, event, stream, graph (capture too), any,
+ * or the name of a call; K counts from 1, with a + every later one fails too; ERROR is a name or a number. kernel:K
+ * lets the K-th launch go well and its kernel fault instead of running, which the next call reports. An ERROR after
+ * which a GPU's context is of no use stays until cudaDeviceReset, whichever call it was given to.
  *
  * A call counts once, however it is made of others, and a call that fails has done nothing. */
 #ifndef CUDA_CPU_FAULTS_H

@@ -1,5 +1,5 @@
-/* What the program still holds at its end, for GPUKIT_CPU_LEAKS=1: streams, events, graphs and pools. Allocations are in
- * the table that all calls use. */
+/* What the program still holds at its end, for GPUKIT_CPU_LEAKS=1: streams, events, graphs and pools. Allocations are
+ * in the table that all calls use. */
 #ifndef CUDA_CPU_HELD_H
 #define CUDA_CPU_HELD_H
 #pragma GCC system_header

@@ -1,5 +1,5 @@
-/* The GPU that GPUKIT_CPU_DEVICE asks for, and how many of them GPUKIT_CPU_DEVICES: limits by compute capability from the
- * tables of the CUDA programming guide, the rest from one well-known GPU of each. */
+/* The GPU that GPUKIT_CPU_DEVICE asks for, and how many of them GPUKIT_CPU_DEVICES: limits by compute capability from
+ * the tables of the CUDA programming guide, the rest from one well-known GPU of each. */
 #ifndef CUDA_CPU_PROFILES_H
 #define CUDA_CPU_PROFILES_H
 #pragma GCC system_header
