@@ -247,6 +247,18 @@ TEST(fresh_memory_is_poison) {
   EXPECT_OK(cudaMemPoolDestroy(pool));
 }
 
+__global__ void write_one_word(unsigned *stale) {
+  __shared__ unsigned sparse[1000];
+  if (threadIdx.x == 0 && unknown(sparse)[17] != 0x7fff7fff) atomicAdd(stale, 1u);
+  __syncthreads();
+  unknown(sparse)[17] = 1;
+}
+TEST(one_word_of_the_last_block_is_poison_again) {
+  device_array<unsigned> stale(1);
+  for (int i = 0; i < 3; i++) EXPECT_OK(launch(write_one_word, 100, 64, 0, stale.p));
+  EXPECT_EQ(stale.get()[0], 0u);
+}
+
 /* --- what is still held at the end --- */
 
 struct late_owner { /* made before the first call, so destroyed after what later calls have registered */

@@ -132,7 +132,11 @@ struct worker {
   char *shared; /* dynamic */
   bool *shared_used;
   int *shared_list, shared_count; /* static variables that the running launch uses */
-  unsigned long long blocks_run;  /* of the running launch */
+  struct {
+    const void *kernel;
+    cuda_cpu::shared_list list;
+  } shared_own[64];              /* those that recent kernels declare */
+  unsigned long long blocks_run; /* of the running launch */
 };
 
 inline thread_local worker *self; /* NULL outside a kernel */

@@ -1,9 +1,10 @@
 /* Shared memory of a block. Static variables are thread-local ones of the worker; dynamic shared memory is one buffer
  * for each worker, of which only the bytes that the launch asked for may be touched under ASan.
  *
- * Both are poisoned for each block. It is not known which static variables a kernel uses: those that a look after a
- * block finds changed (at a few of their words) are poisoned again, then and after each further block of the launch.
- * The first blocks of a launch, each 16th and the last one end with such a look. */
+ * Both are poisoned for each block: of the static variables those that the kernel declares. It is not known which others
+ * its functions use: those that a look after a block finds changed (at a few of their words) are poisoned again, then and
+ * after each further block of the launch. The first blocks of a launch, each 16th and the last one end with such a
+ * look. */
 #ifndef CUDA_CPU_SHARED_H
 #define CUDA_CPU_SHARED_H
 #pragma GCC system_header
@@ -32,12 +33,17 @@ inline bool shared_changed(const shared_variable &v) {
   return memcmp(p + 8 * words, &poison_pattern, v.size % 8) != 0;
 }
 
+inline void shared_use(worker *w, int i) {
+  if (w->shared_used[i]) return;
+  w->shared_used[i] = true;
+  w->shared_list[w->shared_count++] = i;
+}
+
 inline void shared_look(worker *w) {
   const symbol_table *t = symbols();
   for (int i = 0; i < t->shared_count; i++)
     if (!w->shared_used[i] && shared_changed(t->shared[i])) {
-      w->shared_used[i] = true;
-      w->shared_list[w->shared_count++] = i;
+      shared_use(w, i);
       poison(shared_address(t->shared[i]), t->shared[i].size);
     }
 }
@@ -57,11 +63,16 @@ inline void shared_begin(worker *w, const launch *job) {
     fence_shared(w);
   }
   w->blocks_run = 0;
+  auto &own = w->shared_own[reinterpret_cast<uintptr_t>(job->kernel) / 16 % 64];
+  if (own.kernel != job->kernel) {
+    free(own.list.indices);
+    own.list = shared_of(job->kernel);
+    own.kernel = job->kernel;
+  }
+  for (int i = 0; i < own.list.count; i++) shared_use(w, own.list.indices[i]);
 #ifdef CUDA_CPU_ASAN
   __asan_unpoison_memory_region(w->shared, shared_capacity);
   __asan_poison_memory_region(w->shared + job->shared_bytes, shared_capacity - job->shared_bytes);
-#else
-  (void)job;
 #endif
 }
 

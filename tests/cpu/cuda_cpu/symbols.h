@@ -150,16 +150,29 @@ inline void symbol_name(const void *function, char *name, size_t bytes) {
   free(plain);
 }
 
-/* Bytes of static shared memory that a kernel declares itself: `tile` in `_Z6kernelPf` is `_ZZ6kernelPfE4tile`. */
-inline size_t static_shared(const void *function) {
+/* The static shared variables that a kernel declares itself, as indices (the caller frees them): `tile` in `_Z6kernelPf`
+ * is `_ZZ6kernelPfE4tile`. */
+struct shared_list {
+  int *indices, count;
+};
+inline shared_list shared_of(const void *function) {
   const symbol_table *t = symbols();
   const char *name = mangled_name(function);
-  size_t bytes = 0, length = name ? strlen(name) : 0;
-  if (length < 2) return 0;
+  const size_t length = name ? strlen(name) : 0;
+  shared_list l = {static_cast<int *>(calloc(static_cast<size_t>(t->shared_count) + 1, sizeof(int))), 0};
+  if (length < 2 || !l.indices) return l;
   for (int i = 0; i < t->shared_count; i++) {
     const char *v = t->shared[i].name;
-    if (!strncmp(v + 3, name + 2, length - 2) && v[length + 1] == 'E') bytes += t->shared[i].size;
+    if (!strncmp(v + 3, name + 2, length - 2) && v[length + 1] == 'E') l.indices[l.count++] = i;
   }
+  return l;
+}
+
+inline size_t static_shared(const void *function) {
+  const shared_list l = shared_of(function);
+  size_t bytes = 0;
+  for (int i = 0; i < l.count; i++) bytes += symbols()->shared[l.indices[i]].size;
+  free(l.indices);
   return bytes;
 }
 
