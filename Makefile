@@ -142,7 +142,7 @@ about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring 
 ifeq ($(backend),cpu)
   reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits))
   random   := $(addsuffix .random,$(call about,warp scan))
-  asan     := $(addsuffix .asan,$(call about,bits error image warp))
+  asan     := $(addsuffix .asan,$(call about,bits error image memory warp))
 endif
 
 # Ways to include the header, each by g++ and by nvcc: flags and sources.

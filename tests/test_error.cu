@@ -1,9 +1,11 @@
 /* Section 3 of the header: checks, handlers, details and hints, launches, and what faults of kernels look like.
  * Tests named provoke_... make CUDA calls that fail, which compute-sanitizer reports as errors of the program. */
 #include "test.h"
+#include "child.h"
 
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
+#include "device_array.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -31,50 +33,6 @@ struct remembering : record {
   remembering(const remembering &) = delete;
   ~remembering() { gk_set_error_handler(NULL, NULL); }
 };
-
-template <class T> struct device_array { /* starts as zeros */
-  T *p;
-  size_t n;
-  explicit device_array(size_t count) : p(nullptr), n(count) {
-    EXPECT_OK(cudaMalloc(&p, n * sizeof(T)));
-    EXPECT_OK(cudaMemset(p, 0, n * sizeof(T)));
-  }
-  device_array(const device_array &) = delete;
-  ~device_array() { EXPECT_OK(cudaFree(p)); }
-  std::vector<T> get() const {
-    std::vector<T> host(n);
-    EXPECT_OK(cudaMemcpy(host.data(), p, n * sizeof(T), cudaMemcpyDefault));
-    return host;
-  }
-};
-
-/* --- children: a test that has to die, or needs another environment, runs again as a process of its own --- */
-
-struct child {
-  std::string output; /* both streams */
-  int signal, status;
-};
-static bool in_child(const char *test) {
-  const char *name = getenv("GPUKIT_TEST_CHILD");
-  return name && strcmp(name, test) == 0;
-}
-static child run_child(const char *test, const char *environment) {
-  char path[4096] = "";
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-  if (length < 1 || getenv("GPUKIT_TEST_CHILD")) SKIP("cannot start itself as a child");
-  const std::string command = std::string("ulimit -c 0; exec env GPUKIT_TEST_CHILD=") + test + " " + environment +
-                              " '" + path + "' " + test + " 2>&1";
-  child c = {"", 0, 0};
-  FILE *pipe = popen(command.c_str(), "r");
-  EXPECT(pipe != nullptr);
-  if (!pipe) return c;
-  for (int ch; (ch = fgetc(pipe)) != EOF;) c.output += static_cast<char>(ch);
-  const int status = pclose(pipe);
-  if (WIFSIGNALED(status)) c.signal = WTERMSIG(status);
-  if (WIFEXITED(status)) c.status = WEXITSTATUS(status);
-  return c;
-}
-#define EXPECT_PASSED(c) EXPECT_HAS((c).output.c_str(), "1 passed, 0 failed\n")
 
 /* --- GK_CHECK --- */
 

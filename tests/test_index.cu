@@ -3,25 +3,10 @@
 
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
+#include "device_array.h"
 
 #include <limits.h>
 #include <vector>
-
-template <class T> struct device_array { /* starts as zeros */
-  T *p;
-  size_t n;
-  explicit device_array(size_t count) : p(nullptr), n(count) {
-    EXPECT_OK(cudaMalloc(&p, (n ? n : 1) * sizeof(T)));
-    EXPECT_OK(cudaMemset(p, 0, n * sizeof(T)));
-  }
-  device_array(const device_array &) = delete;
-  ~device_array() { EXPECT_OK(cudaFree(p)); }
-  std::vector<T> get() const {
-    std::vector<T> host(n);
-    EXPECT_OK(cudaMemcpy(host.data(), p, n * sizeof(T), cudaMemcpyDefault));
-    return host;
-  }
-};
 
 static std::string show(dim3 d) { return std::to_string(d.x) + "x" + std::to_string(d.y) + "x" + std::to_string(d.z); }
 static bool operator==(dim3 a, dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }

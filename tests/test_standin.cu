@@ -1,6 +1,7 @@
 /* The stand-in for the CUDA runtime in tests/cpu, without gpukit. What is about CUDA itself runs on a GPU too, where the
  * same expectations and recorded values have to hold; what is about the stand-in alone is at the end. */
 #include "test.h"
+#include "device_array.h"
 
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
@@ -25,23 +26,6 @@ template <class... P, class... A>
 static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t smem, A... args) {
   return launch_on(nullptr, kernel, grid, block, smem, args...);
 }
-
-template <class T> struct device_array { /* starts as zeros */
-  T *p;
-  size_t n;
-  explicit device_array(size_t count) : p(nullptr), n(count) {
-    EXPECT_OK(cudaMalloc(&p, n * sizeof(T)));
-    EXPECT_OK(cudaMemset(p, 0, n * sizeof(T)));
-  }
-  device_array(const device_array &) = delete;
-  ~device_array() { cudaFree(p); }
-  std::vector<T> get() const {
-    std::vector<T> host(n);
-    EXPECT_OK(cudaMemcpy(host.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
-    return host;
-  }
-  void set(const std::vector<T> &v) { EXPECT_OK(cudaMemcpy(p, v.data(), n * sizeof(T), cudaMemcpyHostToDevice)); }
-};
 
 __host__ __device__ inline u64 mix(u64 x) {
   x += 0x9e3779b97f4a7c15u;
@@ -1661,7 +1645,7 @@ TEST(limits_are_those_of_sm_90) {
   int blocks = 0, grid = 0, block = 0;
   size_t bytes = 0;
   EXPECT_OK(cudaGetDeviceProperties(&p, 0));
-  EXPECT_EQ(std::string(p.name), "CPU stand-in (sm_90 limits)");
+  EXPECT_EQ(std::string(p.name), "CPU stand-in (H200, sm_90)");
   EXPECT_EQ(p.major * 10 + p.minor, 90);
   EXPECT_EQ(p.multiProcessorCount, 132);
   EXPECT_EQ(p.sharedMemPerBlockOptin, size_t{232448});

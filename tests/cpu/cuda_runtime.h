@@ -9,13 +9,15 @@
  * What it covers
  *   kernels     one fiber for each CUDA thread, one block at a time on each core, any grid and block that sm_90 allows
  *   shared      __shared__ variables; dynamic shared memory of the exact size through cuda_cpu_dynamic_shared(), aligned
- *               to 128 bytes, with its end known to ASan
+ *               to 128 bytes; under ASan the ends of both are known
  *   barriers    __syncthreads, _count, _and, _or, __syncwarp
  *   warps       __shfl_*_sync, __any/all/ballot_sync, __match_*_sync, __reduce_*_sync, with masks and widths checked
  *   atomics     all of CUDA's for its types, with _block and _system; fences; __nanosleep
  *   intrinsics  bits, integers, conversions, arithmetic in the four rounding modes, cache hints, min/max, half, bfloat16
  *   runtime     memory (stream-ordered too), copies, fills, symbols, streams, events, capture and graphs, attributes and
- *               occupancy of a pretended GPU with the limits of sm_90; CUDA 13's signatures, error codes and texts
+ *               occupancy of a pretended GPU with the limits of its architecture; several such GPUs, with copies from one
+ *               to the other; CUDA 13's signatures, error codes and texts
+ *   failures    any call can be made to fail, from the environment or by cuda_cpu_fail() (cuda_cpu/faults.h)
  *
  * What it says
  *   A barrier or warp primitive that cannot be completed (threads that have returned or wait elsewhere, two barriers in
@@ -23,6 +25,9 @@
  *   block, threads, what they wait for and the lines. As after any fault on a GPU, every later call then returns
  *   cudaErrorLaunchFailure until cudaDeviceReset. CUDA would let threads that have returned count as arrived; here that
  *   is an error, since it mostly is one, unless GPUKIT_CPU_EXITED=arrived.
+ *   A crash in a kernel (a wild access, a full stack, abort, a failed assert) names kernel, block, thread and, where it is
+ *   known, the memory; then the process ends as it would have. Under ASan and UBSan the same comes with their reports,
+ *   of accesses outside global memory, freed memory, static and dynamic shared memory too.
  *   Fresh device memory, and the shared memory of each block, hold 0x7fff in every 16 bits: NaN as half, bfloat16, float
  *   or double, and a large integer.
  *
@@ -31,6 +36,14 @@
  *                        barriers and warp primitives; at random, at atomics and fences too.
  *   GPUKIT_CPU_THREADS   worker threads, by default one for each core, up to 16
  *   GPUKIT_CPU_EXITED    arrived: see above
+ *   GPUKIT_CPU_DEVICE    sm_75, sm_80, sm_86, sm_89, sm_90 (default), sm_100 or sm_120: which GPU is pretended
+ *   GPUKIT_CPU_DEVICES   how many of it, 1 (default) to 8
+ *   GPUKIT_CPU_FAIL      alloc:3, copy:1+, launch:2:cudaErrorUnknown, kernel:2:cudaErrorIllegalAddress, cudaFree:1, ...
+ *                        with commas between them: which calls fail, and how (cuda_cpu/faults.h)
+ *   GPUKIT_CPU_LEAKS     1: what is still held at the end of the program is listed
+ *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels not that of other devices
+ *                        without peer access, nobody what is freed: what on a GPU would be a crash is one here, and
+ *                        named. Costs two system calls for each allocation and call.
  *
  * How it differs from a GPU
  *   - A launch, copy or host function has completed when its call returns; cudaStreamQuery is never cudaErrorNotReady.
@@ -40,20 +53,25 @@
  *   - A block that waits for a block which comes later in the block order may wait for ever: blocks start in order, and
  *     as many run at once as there are workers.
  *   - __activemask() is the thread alone.
- *   - Device memory is the host's: a wild access ends the process, or is found by ASan. printf and assert are the
- *     host's. Kernels run on worker threads, and see none of the caller's thread_local variables.
+ *   - Device memory is the host's: what lies outside an allocation is found by ASan alone, what the host does to it, or
+ *     a kernel of another device without peer access, by GPUKIT_CPU_PROTECT alone. A crash ends the process. printf and
+ *     assert are the host's. Kernels run on worker threads, and see none of the caller's thread_local
+ *     variables.
+ *   - ASan misses an access in front of the first, or with some compilers behind the last, of a file's __shared__
+ *     variables, one that skips 128 bytes, and one from a variable to another in the same declaration; UBSan finds
+ *     indices of declared arrays anyway.
  *   - Floating point is the host's: fast intrinsics are the plain functions, and functions like expf are libm's. Give
  *     -ffp-contract=off where the compiler could contract.
  *   - Registers are always 32; static shared memory is what the kernel itself declares, not what it calls.
  *
- * What it has not got: cooperative launches and clusters, kernels that launch kernels, several devices, textures,
- * cooperative groups, extern __shared__ arrays (the linker names them), inline PTX. A call that it does not support
- * returns cudaErrorNotSupported and says its name on stderr, or is not declared.
+ * What it has not got: cooperative launches and clusters, kernels that launch kernels, textures, cooperative groups,
+ * extern __shared__ arrays (the linker names them), inline PTX. A call that it does not support returns
+ * cudaErrorNotSupported and says its name on stderr, or is not declared.
  *
  * What it costs (g++ 12 -O2, each of two 2.6 GHz cores, over which blocks are spread): 7 ns for a trivial thread, 15 to
  * 21 ns a thread for a barrier, 23 ns for a shuffle, 2 to 3 times that under ASan. A small launch takes 0.6 us soon after
  * another one, 60 us after a pause. Including this file costs 0.2 s of compile time, and code that each file emits for
- * the runtime's calls 0.7 s more at -O2. */
+ * the runtime's calls 1.1 s more at -O2, with g++. */
 #ifndef CUDA_CPU_RUNTIME_HEADER_H
 #define CUDA_CPU_RUNTIME_HEADER_H
 #pragma GCC system_header
@@ -71,7 +89,23 @@
 #include "cuda_cpu/device_functions.h"
 #include "vector_functions.h"
 
-/* At block scope thread_local implies static, and each worker runs one block at a time. */
+/* At block scope thread_local implies static, and each worker runs one block at a time. Under ASan a fence (see
+ * cuda_cpu/crash.h) lies before each variable. One more comes from a function, which no one calls, and so behind the last
+ * variable with compilers that keep the order. Each variable is aligned as dynamic shared memory is, since an alignment
+ * that is written before __shared__ goes to the fence. */
+#ifdef CUDA_CPU_ASAN
+#define CUDA_CPU_JOIN(a, b) a##b
+#define CUDA_CPU_FENCE(number)                                                                                         \
+  __attribute__((used, aligned(128))) thread_local char CUDA_CPU_JOIN(cuda_cpu_fence_, number)[128];                   \
+  struct CUDA_CPU_JOIN(cuda_cpu_fenced_, number) {                                                                     \
+    __attribute__((used)) static void last() {                                                                         \
+      __attribute__((used, aligned(128))) static thread_local char cuda_cpu_fence_[128];                               \
+    }                                                                                                                  \
+  };                                                                                                                   \
+  __attribute__((aligned(128))) thread_local
+#define __shared__ CUDA_CPU_FENCE(__COUNTER__)
+#else
 #define __shared__ thread_local
+#endif
 
 #endif

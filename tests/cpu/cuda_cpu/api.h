@@ -8,7 +8,7 @@
 /* --- errors --- */
 
 CUDA_CPU_EXPORT cudaError_t cudaPeekAtLastError(void) {
-  cudaError_t sticky = __atomic_load_n(&cuda_cpu::ctx.sticky, __ATOMIC_ACQUIRE);
+  cudaError_t sticky = __atomic_load_n(&cuda_cpu::here().sticky, __ATOMIC_ACQUIRE);
   return sticky ? sticky : cuda_cpu::last_error;
 }
 CUDA_CPU_EXPORT cudaError_t cudaGetLastError(void) {
@@ -40,83 +40,48 @@ CUDA_CPU_EXPORT const char *cudaGetErrorString(cudaError_t error) {
 CUDA_CPU_EXPORT cudaError_t cudaGetDeviceCount(int *count) {
   CUDA_CPU_API(cudaGetDeviceCount);
   if (!count) return cuda_cpu::error(cudaErrorInvalidValue);
-  *count = 1;
+  *count = cuda_cpu::device_count();
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaGetDevice(int *device) {
   CUDA_CPU_API(cudaGetDevice);
   if (!device) return cuda_cpu::error(cudaErrorInvalidValue);
-  *device = 0;
+  *device = cuda_cpu::device_now;
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaSetDevice(int device) {
   CUDA_CPU_API(cudaSetDevice);
-  return cuda_cpu::error(device ? cudaErrorInvalidDevice : cudaSuccess);
+  if (!cuda_cpu::is_device(device)) return cuda_cpu::error(cudaErrorInvalidDevice);
+  cuda_cpu::device_now = device;
+  return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
   CUDA_CPU_API(cudaInitDevice);
-  return cuda_cpu::error(device ? cudaErrorInvalidDevice : cudaSuccess);
+  return cuda_cpu::error(cuda_cpu::is_device(device) ? cudaSuccess : cudaErrorInvalidDevice);
 }
 CUDA_CPU_EXPORT cudaError_t cudaSetDeviceFlags(unsigned int flags) {
   CUDA_CPU_API(cudaSetDeviceFlags);
-  cuda_cpu::ctx.device_flags = flags;
+  cuda_cpu::here().flags = flags;
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
   CUDA_CPU_API(cudaGetDeviceFlags);
   if (!flags) return cuda_cpu::error(cudaErrorInvalidValue);
-  *flags = cuda_cpu::ctx.device_flags;
+  *flags = cuda_cpu::here().flags;
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device) {
   CUDA_CPU_API(cudaDeviceGetAttribute);
-  if (device) return cuda_cpu::error(cudaErrorInvalidDevice);
+  if (!cuda_cpu::is_device(device)) return cuda_cpu::error(cudaErrorInvalidDevice);
   if (!value || attr < 1 || attr >= cudaDevAttrMax) return cuda_cpu::error(cudaErrorInvalidValue);
-  *value = 0; /* what the table does not name, this device has not got */
-  for (const cuda_cpu::attribute &a : cuda_cpu::attributes)
-    if (a.attr == attr) *value = a.value;
+  *value = attr == cudaDevAttrPciBusId ? device : cuda_cpu::attribute_value(attr);
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device) {
   CUDA_CPU_API(cudaGetDeviceProperties);
   if (!prop) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (device) return cuda_cpu::error(cudaErrorInvalidDevice);
-  cudaDeviceProp p = {};
-  auto value = [](cudaDeviceAttr attr) {
-    for (const cuda_cpu::attribute &a : cuda_cpu::attributes)
-      if (a.attr == attr) return a.value;
-    return 0;
-  };
-  strcpy(p.name, "CPU stand-in (sm_90 limits)");
-  memcpy(p.uuid.bytes, "gpukit-cpu-sm_90", 16);
-  p.totalGlobalMem = cuda_cpu::device_memory();
-  p.sharedMemPerBlock = cuda_cpu::shared_default;
-  p.regsPerBlock = p.regsPerMultiprocessor = cuda_cpu::register_file;
-  p.warpSize = 32;
-  p.memPitch = static_cast<size_t>(value(cudaDevAttrMaxPitch));
-  p.maxThreadsPerBlock = cuda_cpu::max_threads;
-  p.maxThreadsDim[0] = p.maxThreadsDim[1] = 1024;
-  p.maxThreadsDim[2] = 64;
-  p.maxGridSize[0] = 2147483647;
-  p.maxGridSize[1] = p.maxGridSize[2] = 65535;
-  p.totalConstMem = static_cast<size_t>(value(cudaDevAttrTotalConstantMemory));
-  p.major = 9;
-  p.textureAlignment = p.surfaceAlignment = 512;
-  p.texturePitchAlignment = 32;
-  p.multiProcessorCount = cuda_cpu::sm_count;
-  p.canMapHostMemory = p.concurrentKernels = p.ECCEnabled = p.unifiedAddressing = 1;
-  p.asyncEngineCount = value(cudaDevAttrAsyncEngineCount);
-  p.memoryBusWidth = value(cudaDevAttrGlobalMemoryBusWidth);
-  p.l2CacheSize = value(cudaDevAttrL2CacheSize);
-  p.maxThreadsPerMultiProcessor = cuda_cpu::max_threads_sm;
-  p.streamPrioritiesSupported = p.globalL1CacheSupported = p.localL1CacheSupported = p.managedMemory = 1;
-  p.sharedMemPerMultiprocessor = cuda_cpu::shared_sm;
-  p.concurrentManagedAccess = p.computePreemptionSupported = p.canUseHostPointerForRegisteredMem = 1;
-  p.sharedMemPerBlockOptin = cuda_cpu::shared_optin;
-  p.maxBlocksPerMultiProcessor = cuda_cpu::max_blocks_sm;
-  p.reservedSharedMemPerBlock = cuda_cpu::shared_reserved;
-  p.hostRegisterSupported = p.memoryPoolsSupported = 1;
-  *prop = p;
+  if (!cuda_cpu::is_device(device)) return cuda_cpu::error(cudaErrorInvalidDevice);
+  cuda_cpu::fill_properties(prop, device);
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *prop) {
@@ -128,8 +93,8 @@ CUDA_CPU_EXPORT cudaError_t cudaChooseDevice(int *device, const struct cudaDevic
 CUDA_CPU_EXPORT cudaError_t cudaDeviceGetPCIBusId(char *id, int len, int device) {
   CUDA_CPU_API(cudaDeviceGetPCIBusId);
   if (!id || len < 13) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (device) return cuda_cpu::error(cudaErrorInvalidDevice);
-  strcpy(id, "0000:00:00.0");
+  if (!cuda_cpu::is_device(device)) return cuda_cpu::error(cudaErrorInvalidDevice);
+  snprintf(id, static_cast<size_t>(len), "0000:%02x:00.0", static_cast<unsigned>(device));
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaDeviceSynchronize(void) {
@@ -145,18 +110,18 @@ CUDA_CPU_EXPORT cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit lim
   CUDA_CPU_API(cudaDeviceGetLimit);
   if (!value) return cuda_cpu::error(cudaErrorInvalidValue);
   switch (limit) {
-  case cudaLimitStackSize: *value = cuda_cpu::ctx.stack_limit; return cudaSuccess;
-  case cudaLimitPrintfFifoSize: *value = cuda_cpu::ctx.fifo_limit; return cudaSuccess;
-  case cudaLimitMallocHeapSize: *value = cuda_cpu::ctx.heap_limit; return cudaSuccess;
+  case cudaLimitStackSize: *value = cuda_cpu::here().stack_limit; return cudaSuccess;
+  case cudaLimitPrintfFifoSize: *value = cuda_cpu::here().fifo_limit; return cudaSuccess;
+  case cudaLimitMallocHeapSize: *value = cuda_cpu::here().heap_limit; return cudaSuccess;
   default: return cuda_cpu::error(cudaErrorUnsupportedLimit);
   }
 }
 CUDA_CPU_EXPORT cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
   CUDA_CPU_API(cudaDeviceSetLimit);
   switch (limit) {
-  case cudaLimitStackSize: cuda_cpu::ctx.stack_limit = value; return cudaSuccess;
-  case cudaLimitPrintfFifoSize: cuda_cpu::ctx.fifo_limit = value; return cudaSuccess;
-  case cudaLimitMallocHeapSize: cuda_cpu::ctx.heap_limit = value; return cudaSuccess;
+  case cudaLimitStackSize: cuda_cpu::here().stack_limit = value; return cudaSuccess;
+  case cudaLimitPrintfFifoSize: cuda_cpu::here().fifo_limit = value; return cudaSuccess;
+  case cudaLimitMallocHeapSize: cuda_cpu::here().heap_limit = value; return cudaSuccess;
   default: return cuda_cpu::error(cudaErrorUnsupportedLimit);
   }
 }
@@ -179,17 +144,28 @@ CUDA_CPU_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *gr
 CUDA_CPU_EXPORT cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   CUDA_CPU_API(cudaDeviceCanAccessPeer);
   if (!can) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (device || peer) return cuda_cpu::error(cudaErrorInvalidDevice);
-  *can = 0;
+  if (!cuda_cpu::is_device(device) || !cuda_cpu::is_device(peer)) return cuda_cpu::error(cudaErrorInvalidDevice);
+  *can = device != peer;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) {
+CUDA_CPU_EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
   CUDA_CPU_API(cudaDeviceEnablePeerAccess);
-  return cuda_cpu::error(cudaErrorInvalidDevice);
+  if (flags) return cuda_cpu::error(cudaErrorInvalidValue);
+  if (!cuda_cpu::is_device(peer) || peer == cuda_cpu::device_now) return cuda_cpu::error(cudaErrorInvalidDevice);
+  cuda_cpu::locked lock;
+  unsigned &peers = cuda_cpu::here().peers, bit = 1u << peer;
+  if (peers & bit) return cuda_cpu::error(cudaErrorPeerAccessAlreadyEnabled);
+  peers |= bit;
+  return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   CUDA_CPU_API(cudaDeviceDisablePeerAccess);
-  return cuda_cpu::error(peer ? cudaErrorInvalidDevice : cudaErrorPeerAccessNotEnabled);
+  if (!cuda_cpu::is_device(peer)) return cuda_cpu::error(cudaErrorInvalidDevice);
+  cuda_cpu::locked lock;
+  unsigned &peers = cuda_cpu::here().peers, bit = 1u << peer;
+  if (!(peers & bit)) return cuda_cpu::error(cudaErrorPeerAccessNotEnabled);
+  peers &= ~bit;
+  return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaDriverGetVersion(int *version) {
   if (!version) return cuda_cpu::error(cudaErrorInvalidValue);
@@ -265,7 +241,8 @@ CUDA_CPU_EXPORT cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned in
   if (cuda_cpu::find_allocation(ptr) ||
       (i < cuda_cpu::ctx.allocation_count && cuda_cpu::ctx.allocations[i].base - base < size))
     return cuda_cpu::error(cudaErrorHostMemoryAlreadyRegistered);
-  return cuda_cpu::error(cuda_cpu::add_allocation({base, size, cuda_cpu::memory_registered, flags, nullptr, false})
+  return cuda_cpu::error(cuda_cpu::add_allocation({base, size, cuda_cpu::memory_registered, flags, nullptr, false,
+                                                   cuda_cpu::device_now, 0, "cudaHostRegister"})
                              ? cudaSuccess
                              : cudaErrorMemoryAllocation);
 }
@@ -302,7 +279,7 @@ CUDA_CPU_EXPORT cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
   if (!free || !total) return cuda_cpu::error(cudaErrorInvalidValue);
   cuda_cpu::locked lock;
   *total = cuda_cpu::device_memory();
-  *free = *total - cuda_cpu::ctx.device_used;
+  *free = *total - cuda_cpu::here().used;
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr) {
@@ -316,7 +293,7 @@ CUDA_CPU_EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttribute
   if (!a) {
     r.hostPointer = p;
   } else {
-    r.device = 0;
+    r.device = a->device;
     r.devicePointer = p;
     r.type = a->kind == cuda_cpu::memory_device    ? cudaMemoryTypeDevice
              : a->kind == cuda_cpu::memory_managed ? cudaMemoryTypeManaged
@@ -332,35 +309,43 @@ CUDA_CPU_EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttribute
 CUDA_CPU_EXPORT cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *memPool, int device) {
   CUDA_CPU_API(cudaDeviceGetDefaultMemPool);
   if (!memPool) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (device) return cuda_cpu::error(cudaErrorInvalidDevice);
-  *memPool = &cuda_cpu::ctx.default_pool;
+  if (!cuda_cpu::is_device(device)) return cuda_cpu::error(cudaErrorInvalidDevice);
+  *memPool = &cuda_cpu::device(device).default_pool;
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device) {
   CUDA_CPU_API(cudaDeviceGetMemPool);
   if (!memPool) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (device) return cuda_cpu::error(cudaErrorInvalidDevice);
-  *memPool = cuda_cpu::ctx.current_pool ? cuda_cpu::ctx.current_pool : &cuda_cpu::ctx.default_pool;
+  if (!cuda_cpu::is_device(device)) return cuda_cpu::error(cudaErrorInvalidDevice);
+  cuda_cpu::device_state &d = cuda_cpu::device(device);
+  *memPool = d.current_pool ? d.current_pool : &d.default_pool;
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t memPool) {
   CUDA_CPU_API(cudaDeviceSetMemPool);
   if (!memPool) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (device) return cuda_cpu::error(cudaErrorInvalidDevice);
-  cuda_cpu::ctx.current_pool = memPool;
+  if (!cuda_cpu::is_device(device)) return cuda_cpu::error(cudaErrorInvalidDevice);
+  cuda_cpu::device(device).current_pool = memPool;
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cudaMemPoolProps *props) {
   CUDA_CPU_API(cudaMemPoolCreate);
   if (!memPool || !props || props->allocType != cudaMemAllocationTypePinned)
     return cuda_cpu::error(cudaErrorInvalidValue);
+  const bool placed = props->location.type == cudaMemLocationTypeDevice;
+  if (placed && !cuda_cpu::is_device(props->location.id)) return cuda_cpu::error(cudaErrorInvalidValue);
   *memPool = static_cast<cudaMemPool_t>(calloc(1, sizeof(CUmemPoolHandle_st)));
-  return cuda_cpu::error(*memPool ? cudaSuccess : cudaErrorMemoryAllocation);
+  if (!*memPool) return cuda_cpu::error(cudaErrorMemoryAllocation);
+  (*memPool)->device = placed ? props->location.id : cuda_cpu::device_now;
+  cuda_cpu::hold(*memPool, cuda_cpu::held_pool, (*memPool)->device, cuda_cpu::call_name);
+  return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t memPool) {
   CUDA_CPU_API(cudaMemPoolDestroy);
   if (!memPool || memPool->is_default || memPool->used) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (cuda_cpu::ctx.current_pool == memPool) cuda_cpu::ctx.current_pool = nullptr;
+  cuda_cpu::device_state &d = cuda_cpu::device(memPool->device);
+  if (d.current_pool == memPool) d.current_pool = nullptr;
+  cuda_cpu::let_go(memPool);
   free(memPool);
   return cudaSuccess;
 }
@@ -405,8 +390,9 @@ CUDA_CPU_EXPORT cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cud
 CUDA_CPU_EXPORT cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t stream) {
   CUDA_CPU_API(cudaMallocAsync);
   if (!devPtr) return cuda_cpu::error(cudaErrorInvalidValue);
-  cuda_cpu::context &c = cuda_cpu::ctx;
-  return cuda_cpu::allocate_async(devPtr, size, c.current_pool ? c.current_pool : &c.default_pool, stream);
+  const CUstream_st *s = cuda_cpu::find_stream(stream);
+  cuda_cpu::device_state &d = cuda_cpu::device(s ? s->device : cuda_cpu::device_now);
+  return cuda_cpu::allocate_async(devPtr, size, d.current_pool ? d.current_pool : &d.default_pool, stream);
 }
 CUDA_CPU_EXPORT cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t stream) {
   CUDA_CPU_API(cudaFreeAsync);
@@ -469,13 +455,15 @@ CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const vo
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDevice, size_t count) {
   CUDA_CPU_API(cudaMemcpyPeer);
-  if (dstDevice || srcDevice) return cuda_cpu::error(cudaErrorInvalidDevice);
+  if (!cuda_cpu::is_device(dstDevice) || !cuda_cpu::is_device(srcDevice))
+    return cuda_cpu::error(cudaErrorInvalidDevice);
   return cuda_cpu::copy(dst, count, src, count, count, 1, cudaMemcpyDeviceToDevice, nullptr);
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count,
                                                 cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpyPeerAsync);
-  if (dstDevice || srcDevice) return cuda_cpu::error(cudaErrorInvalidDevice);
+  if (!cuda_cpu::is_device(dstDevice) || !cuda_cpu::is_device(srcDevice))
+    return cuda_cpu::error(cudaErrorInvalidDevice);
   return cuda_cpu::copy(dst, count, src, count, count, 1, cudaMemcpyDeviceToDevice, stream);
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemset(void *devPtr, int value, size_t count) {
@@ -521,24 +509,28 @@ CUDA_CPU_EXPORT cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *sym
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset,
                                                enum cudaMemcpyKind kind) {
+  CUDA_CPU_API(cudaMemcpyToSymbol);
   return cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, nullptr);
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t count, size_t offset,
                                                  enum cudaMemcpyKind kind) {
+  CUDA_CPU_API(cudaMemcpyFromSymbol);
   return cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, nullptr);
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, struct cudaMemLocation location,
                                                  unsigned int flags, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemPrefetchAsync);
   if (flags || !cuda_cpu::is_managed(devPtr, count)) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (location.type == cudaMemLocationTypeDevice && location.id) return cuda_cpu::error(cudaErrorInvalidDevice);
+  if (location.type == cudaMemLocationTypeDevice && !cuda_cpu::is_device(location.id))
+    return cuda_cpu::error(cudaErrorInvalidDevice);
   return cuda_cpu::enqueue(stream, [] { return cudaSuccess; });
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemAdvise(const void *devPtr, size_t count, enum cudaMemoryAdvise,
                                           struct cudaMemLocation location) {
   CUDA_CPU_API(cudaMemAdvise);
   if (!cuda_cpu::is_managed(devPtr, count)) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (location.type == cudaMemLocationTypeDevice && location.id) return cuda_cpu::error(cudaErrorInvalidDevice);
+  if (location.type == cudaMemLocationTypeDevice && !cuda_cpu::is_device(location.id))
+    return cuda_cpu::error(cudaErrorInvalidDevice);
   return cudaSuccess;
 }
 
@@ -551,6 +543,8 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, 
   if (!s) return cuda_cpu::error(cudaErrorMemoryAllocation);
   s->flags = flags;
   s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+  s->device = cuda_cpu::device_now;
+  cuda_cpu::hold(s, cuda_cpu::held_stream, s->device, cuda_cpu::call_name);
   cuda_cpu::locked lock;
   s->next = cuda_cpu::ctx.streams;
   cuda_cpu::ctx.streams = s;
@@ -558,9 +552,11 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, 
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags) {
+  CUDA_CPU_API(cudaStreamCreateWithFlags);
   return cudaStreamCreateWithPriority(pStream, flags, 0);
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamCreate(cudaStream_t *pStream) {
+  CUDA_CPU_API(cudaStreamCreate);
   return cudaStreamCreateWithPriority(pStream, cudaStreamDefault, 0);
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -570,6 +566,7 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     if (*p == stream) {
       *p = stream->next;
       if (stream->capture) cuda_cpu::leave_capture(stream);
+      cuda_cpu::let_go(stream);
       free(stream);
       return cudaSuccess;
     }
@@ -601,7 +598,7 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int *devic
   CUDA_CPU_API(cudaStreamGetDevice);
   CUstream_st *s = cuda_cpu::find_stream(hStream);
   if (!s || !device) return cuda_cpu::error(s ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
-  *device = 0;
+  *device = s->device;
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData) {
@@ -631,6 +628,8 @@ CUDA_CPU_EXPORT cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigne
   CUevent_st *e = static_cast<CUevent_st *>(calloc(1, sizeof(CUevent_st)));
   if (!e) return cuda_cpu::error(cudaErrorMemoryAllocation);
   e->flags = flags;
+  e->device = cuda_cpu::device_now;
+  cuda_cpu::hold(e, cuda_cpu::held_event, e->device, cuda_cpu::call_name);
   cuda_cpu::locked lock;
   e->next = cuda_cpu::ctx.events;
   cuda_cpu::ctx.events = e;
@@ -638,6 +637,7 @@ CUDA_CPU_EXPORT cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigne
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaEventCreate(cudaEvent_t *event) {
+  CUDA_CPU_API(cudaEventCreate);
   return cudaEventCreateWithFlags(event, cudaEventDefault);
 }
 CUDA_CPU_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -646,6 +646,7 @@ CUDA_CPU_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event) {
   for (CUevent_st **p = &cuda_cpu::ctx.events; *p; p = &(*p)->next)
     if (*p == event) {
       *p = event->next;
+      cuda_cpu::let_go(event);
       free(event);
       return cudaSuccess;
     }
@@ -680,6 +681,7 @@ CUDA_CPU_EXPORT cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, c
   for (cudaEvent_t e : both)
     if (!cuda_cpu::is_event(e) || !e->recorded || (e->flags & cudaEventDisableTiming))
       return cuda_cpu::error(cudaErrorInvalidResourceHandle);
+  if (start->device != end->device) return cuda_cpu::error(cudaErrorInvalidResourceHandle);
   *ms = static_cast<float>(static_cast<double>(end->ns - start->ns) * 1e-6);
   return cudaSuccess;
 }
@@ -690,7 +692,7 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cud
   CUDA_CPU_API(cudaStreamBeginCapture);
   CUstream_st *s = cuda_cpu::find_stream(stream);
   if (!s) return cuda_cpu::error(cudaErrorInvalidResourceHandle);
-  if (s == &cuda_cpu::ctx.legacy || s == &cuda_cpu::ctx.per_thread)
+  if (cuda_cpu::is_legacy(s) || s == &cuda_cpu::device(s->device).per_thread)
     return cuda_cpu::error(cudaErrorStreamCaptureUnsupported);
   if (s->capture) return cuda_cpu::error(cudaErrorIllegalState);
   CUgraph_st *g = static_cast<CUgraph_st *>(calloc(1, sizeof(CUgraph_st)));
@@ -712,9 +714,12 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_
   if (!pGraph) return cuda_cpu::error(cudaErrorInvalidValue);
   CUstream_st *s = cuda_cpu::find_stream(stream);
   if (!s) return cuda_cpu::error(cudaErrorInvalidResourceHandle);
-  return cuda_cpu::error(cuda_cpu::end_capture(s, pGraph));
+  if (cudaError_t e = cuda_cpu::end_capture(s, pGraph)) return cuda_cpu::error(e);
+  cuda_cpu::hold(*pGraph, cuda_cpu::held_graph, s->device, cuda_cpu::call_name);
+  return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
+  CUDA_CPU_API(cudaStreamIsCapturing);
   return cudaStreamGetCaptureInfo(stream, status, nullptr, nullptr, nullptr, nullptr, nullptr);
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
@@ -757,11 +762,13 @@ CUDA_CPU_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGrap
   if (!e) return cuda_cpu::error(cudaErrorMemoryAllocation);
   e->graph = graph;
   graph->references++;
+  cuda_cpu::hold(e, cuda_cpu::held_exec, cuda_cpu::device_now, cuda_cpu::call_name);
   *pGraphExec = e;
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
                                                  unsigned long long flags) {
+  CUDA_CPU_API(cudaGraphInstantiate);
   return cudaGraphInstantiateWithFlags(pGraphExec, graph, flags);
 }
 CUDA_CPU_EXPORT cudaError_t cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t) {
@@ -782,6 +789,7 @@ CUDA_CPU_EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStrea
 CUDA_CPU_EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
   CUDA_CPU_API(cudaGraphExecDestroy);
   if (!graphExec) return cuda_cpu::error(cudaErrorInvalidValue);
+  cuda_cpu::let_go(graphExec);
   cuda_cpu::drop_graph(graphExec->graph);
   free(graphExec);
   return cudaSuccess;
@@ -789,6 +797,7 @@ CUDA_CPU_EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
 CUDA_CPU_EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   CUDA_CPU_API(cudaGraphDestroy);
   if (!graph) return cuda_cpu::error(cudaErrorInvalidValue);
+  cuda_cpu::let_go(graph);
   cuda_cpu::drop_graph(graph);
   return cudaSuccess;
 }
@@ -804,7 +813,7 @@ CUDA_CPU_EXPORT cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *att
   a.sharedSizeBytes = k.static_shared;
   a.maxThreadsPerBlock = cuda_cpu::max_threads;
   a.numRegs = cuda_cpu::registers_per_thread;
-  a.ptxVersion = a.binaryVersion = 90;
+  a.ptxVersion = a.binaryVersion = cuda_cpu::gpu().major * 10 + cuda_cpu::gpu().minor;
   a.maxDynamicSharedSizeBytes = k.dynamic_limit;
   a.preferredShmemCarveout = k.carveout;
   *attr = a;
@@ -816,7 +825,7 @@ CUDA_CPU_EXPORT cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFunc
   cuda_cpu::kernel k = cuda_cpu::find_kernel(func);
   switch (attr) {
   case cudaFuncAttributeMaxDynamicSharedMemorySize:
-    if (value < 0 || static_cast<size_t>(value) + k.static_shared > cuda_cpu::shared_optin)
+    if (value < 0 || static_cast<size_t>(value) + k.static_shared > cuda_cpu::gpu().shared_optin)
       return cuda_cpu::error(cudaErrorInvalidValue);
     k.dynamic_limit = value;
     break;
@@ -856,7 +865,7 @@ CUDA_CPU_EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *, cons
 CUDA_CPU_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, const void *func,
                                                                                    int blockSize, size_t dynamic,
                                                                                    unsigned int) {
-  CUDA_CPU_API(cudaOccupancyMaxActiveBlocksPerMultiprocessor);
+  CUDA_CPU_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
   if (!numBlocks || blockSize < 1) return cuda_cpu::error(cudaErrorInvalidValue);
   if (!func) return cuda_cpu::error(cudaErrorInvalidDeviceFunction);
   *numBlocks = cuda_cpu::blocks_per_sm(func, blockSize, dynamic);
@@ -864,6 +873,7 @@ CUDA_CPU_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFla
 }
 CUDA_CPU_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func,
                                                                           int blockSize, size_t dynamic) {
+  CUDA_CPU_API(cudaOccupancyMaxActiveBlocksPerMultiprocessor);
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamic, 0);
 }
 CUDA_CPU_EXPORT cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *func, int numBlocks,
@@ -872,8 +882,9 @@ CUDA_CPU_EXPORT cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *by
   if (!bytes || numBlocks < 1 || blockSize < 1) return cuda_cpu::error(cudaErrorInvalidValue);
   if (!func) return cuda_cpu::error(cudaErrorInvalidDeviceFunction);
   if (cuda_cpu::blocks_per_sm(func, blockSize, 0) < numBlocks) return cuda_cpu::error(cudaErrorInvalidValue);
-  size_t each = cuda_cpu::shared_sm / static_cast<size_t>(numBlocks) / 128 * 128 - cuda_cpu::shared_reserved;
-  if (each > cuda_cpu::shared_optin) each = cuda_cpu::shared_optin;
+  const cuda_cpu::profile &g = cuda_cpu::gpu();
+  size_t each = g.shared_sm / static_cast<size_t>(numBlocks) / 128 * 128 - g.shared_reserved;
+  if (each > g.shared_optin) each = g.shared_optin;
   *bytes = each - cuda_cpu::find_kernel(func).static_shared;
   return cudaSuccess;
 }

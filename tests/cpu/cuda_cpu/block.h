@@ -14,9 +14,15 @@
 #include "fiber.h"
 #include "symbols.h"
 
-/* The coordinates of the running thread. */
+/* The coordinates of the running thread. Under ASan none of them may come to lie between a __shared__ variable and its
+ * fence, where a compiler could put what it meets for the first time. */
+#ifdef CUDA_CPU_ASAN
+__attribute__((used)) inline thread_local uint3 threadIdx, blockIdx;
+__attribute__((used)) inline thread_local dim3 blockDim, gridDim;
+#else
 inline thread_local uint3 threadIdx, blockIdx;
 inline thread_local dim3 blockDim, gridDim;
+#endif
 inline constexpr int warpSize = 32;
 
 namespace cuda_cpu {
@@ -130,7 +136,11 @@ struct worker {
   char *shared; /* dynamic */
   bool *shared_used;
   int *shared_list, shared_count; /* static variables that the running launch uses */
-  unsigned long long blocks_run;  /* of the running launch */
+  struct {
+    const void *kernel;
+    cuda_cpu::shared_list list;
+  } shared_own[64];              /* those that recent kernels declare */
+  unsigned long long blocks_run; /* of the running launch */
 };
 
 inline thread_local worker *self; /* NULL outside a kernel */

@@ -132,6 +132,7 @@ struct fiber {
 };
 
 const size_t stack_bytes = 256 << 10; /* of address space: only touched pages take memory */
+const size_t stack_guard = 512 << 10; /* below it, so large that a large frame cannot skip it */
 
 inline thread_local fiber *switched_from;
 
@@ -187,15 +188,14 @@ CUDA_CPU_UNTRACED inline void fiber_reset(fiber *f, void (*entry)()) {
 }
 
 CUDA_CPU_UNTRACED inline fiber *fiber_create(unsigned number, void (*entry)()) {
-  const size_t guard = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void *p =
-      mmap(nullptr, guard + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *p = mmap(nullptr, stack_guard + stack_bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   fiber *f = static_cast<fiber *>(calloc(1, sizeof(fiber)));
-  if (p == MAP_FAILED || !f || mprotect(p, guard, PROT_NONE)) {
+  if (p == MAP_FAILED || !f || mprotect(p, stack_guard, PROT_NONE)) {
     fprintf(stderr, "CUDA stand-in: no memory for the stack of a thread\n");
     abort();
   }
-  f->low = static_cast<char *>(p) + guard;
+  f->low = static_cast<char *>(p) + stack_guard;
   f->size = stack_bytes;
   f->stagger = number % 32 * 128;
   fiber_reset(f, entry);

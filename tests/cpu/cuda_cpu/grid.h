@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include "block.h"
+#include "crash.h"
 #include "shared.h"
 #include "trace.h"
 #include "counters.h"
@@ -135,6 +136,7 @@ CUDA_CPU_UNTRACED inline void *work(void *number) {
     abort();
   }
   self = w;
+  watch_signals_of_worker();
   for (;;) {
     for (int i = 0; i < 2000 && !__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE); i++) pause_cpu();
     if (!__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE)) {

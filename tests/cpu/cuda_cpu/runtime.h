@@ -5,7 +5,10 @@
 #pragma GCC system_header
 
 #include <time.h>
+#include "faults.h"
 #include "grid.h"
+#include "held.h"
+#include "profiles.h"
 
 /* `used`: a C file of the program calls these without seeing their definition. */
 #ifdef __clang__
@@ -13,10 +16,10 @@
 #else
 #define CUDA_CPU_EXPORT extern "C" __attribute__((used, noipa, cold)) inline
 #endif
-#define CUDA_CPU_OUT_OF_LINE __attribute__((noinline)) inline /* for compile time */
 /* Opens every call of the API, and nothing else decides whether a call may go on. */
 #define CUDA_CPU_API(name)                                                                                             \
-  if (cudaError_t cuda_cpu_error = cuda_cpu::enter(#name)) return cuda_cpu_error
+  cuda_cpu::api_call cuda_cpu_call(#name);                                                                             \
+  if (cuda_cpu_call.failed) return cuda_cpu_call.failed
 
 struct CUgraphNode_st {
   cudaError_t (*run)(CUgraphNode_st *);
@@ -38,13 +41,14 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
   unsigned flags;
-  int priority;
+  int priority, device;
   CUgraph_st *capture;
   size_t last_node, joined; /* in the capture: node count after this stream's last one, and at its last join */
   CUstream_st *next;
 };
 struct CUevent_st {
   unsigned flags;
+  int device;
   bool recorded;
   long long ns;
   CUgraph_st *capture; /* it was last recorded in */
@@ -55,75 +59,10 @@ struct CUevent_st {
 struct CUmemPoolHandle_st {
   unsigned long long threshold, used, used_high;
   bool is_default;
+  int device;
 };
 
 namespace cuda_cpu {
-
-/* --- the pretended GPU: limits of sm_90 --- */
-
-const int sm_count = 132, registers_per_thread = 32, max_threads = 1024, max_threads_sm = 2048, max_blocks_sm = 32;
-const int register_file = 65536;
-const size_t shared_default = 48 << 10, shared_optin = 227 << 10, shared_sm = 228 << 10, shared_reserved = 1 << 10;
-
-struct attribute {
-  cudaDeviceAttr attr;
-  int value;
-};
-inline const attribute attributes[] = {
-    {cudaDevAttrMaxThreadsPerBlock, max_threads},
-    {cudaDevAttrMaxBlockDimX, 1024},
-    {cudaDevAttrMaxBlockDimY, 1024},
-    {cudaDevAttrMaxBlockDimZ, 64},
-    {cudaDevAttrMaxGridDimX, 2147483647},
-    {cudaDevAttrMaxGridDimY, 65535},
-    {cudaDevAttrMaxGridDimZ, 65535},
-    {cudaDevAttrMaxSharedMemoryPerBlock, shared_default},
-    {cudaDevAttrTotalConstantMemory, 65536},
-    {cudaDevAttrWarpSize, 32},
-    {cudaDevAttrMaxPitch, 2147483647},
-    {cudaDevAttrMaxRegistersPerBlock, register_file},
-    {cudaDevAttrClockRate, 1980000},
-    {cudaDevAttrTextureAlignment, 512},
-    {cudaDevAttrTexturePitchAlignment, 32},
-    {cudaDevAttrSurfaceAlignment, 512},
-    {cudaDevAttrGpuOverlap, 1},
-    {cudaDevAttrMultiProcessorCount, sm_count},
-    {cudaDevAttrCanMapHostMemory, 1},
-    {cudaDevAttrConcurrentKernels, 1},
-    {cudaDevAttrEccEnabled, 1},
-    {cudaDevAttrMemoryClockRate, 2619000},
-    {cudaDevAttrGlobalMemoryBusWidth, 5120},
-    {cudaDevAttrL2CacheSize, 52428800},
-    {cudaDevAttrMaxThreadsPerMultiProcessor, max_threads_sm},
-    {cudaDevAttrAsyncEngineCount, 3},
-    {cudaDevAttrUnifiedAddressing, 1},
-    {cudaDevAttrComputeCapabilityMajor, 9},
-    {cudaDevAttrComputeCapabilityMinor, 0},
-    {cudaDevAttrStreamPrioritiesSupported, 1},
-    {cudaDevAttrGlobalL1CacheSupported, 1},
-    {cudaDevAttrLocalL1CacheSupported, 1},
-    {cudaDevAttrMaxSharedMemoryPerMultiprocessor, shared_sm},
-    {cudaDevAttrMaxRegistersPerMultiprocessor, register_file},
-    {cudaDevAttrManagedMemory, 1},
-    {cudaDevAttrSingleToDoublePrecisionPerfRatio, 2},
-    {cudaDevAttrConcurrentManagedAccess, 1},
-    {cudaDevAttrComputePreemptionSupported, 1},
-    {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
-    {cudaDevAttrMaxSharedMemoryPerBlockOptin, shared_optin},
-    {cudaDevAttrHostRegisterSupported, 1},
-    {cudaDevAttrMaxBlocksPerMultiprocessor, max_blocks_sm},
-    {cudaDevAttrReservedSharedMemoryPerBlock, shared_reserved},
-    {cudaDevAttrMemoryPoolsSupported, 1},
-};
-
-inline size_t device_memory() { /* half of the machine's, at most 80 GiB */
-  static const size_t bytes = [] {
-    size_t half = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t most = size_t{80} << 30;
-    return half < most ? half : most;
-  }();
-  return bytes;
-}
 
 /* --- state --- */
 
@@ -136,36 +75,48 @@ struct allocation {
   unsigned flags;
   CUmemPoolHandle_st *pool; /* NULL: not a stream-ordered one */
   bool of_graph;
+  int device;                /* that was current, or is the pool's */
+  unsigned long long number; /* from 1, in the order of allocation */
+  const char *call;          /* that made it */
 };
 
 struct kernel {
   const void *function;
+  int device;
   size_t static_shared;
   int dynamic_limit, carveout; /* cudaFuncSetAttribute */
 };
 
-struct context {
-  pthread_mutex_t mutex;
-  cudaError_t sticky;
-  allocation *allocations; /* by address */
-  size_t allocation_count, allocation_capacity, device_used;
-  kernel *kernels;
-  size_t kernel_count;
-  CUstream_st *streams, legacy, per_thread;
-  CUevent_st *events;
-  CUmemPoolHandle_st default_pool, *current_pool;
-  unsigned long long captures;
-  int capturing; /* streams */
-  unsigned device_flags;
-  size_t heap_limit, stack_limit, fifo_limit;
-};
 #ifdef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #define CUDA_CPU_MUTEX PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #else
 #define CUDA_CPU_MUTEX PTHREAD_RECURSIVE_MUTEX_INITIALIZER
 #endif
-inline context ctx = {CUDA_CPU_MUTEX, cudaSuccess,     nullptr, 0, 0, 0, nullptr, 0,    nullptr, {}, {},
-                      nullptr,        {0, 0, 0, true}, nullptr, 0, 0, 0, 8 << 20, 1024, 1 << 20};
+struct device_state {
+  CUstream_st legacy, per_thread;
+  CUmemPoolHandle_st default_pool, *current_pool;
+  size_t used;
+  cudaError_t sticky;
+  unsigned flags, peers; /* peers: a bit for each device whose memory kernels of this one may use */
+  size_t heap_limit, stack_limit, fifo_limit;
+};
+struct context {
+  pthread_mutex_t mutex = CUDA_CPU_MUTEX;
+  bool ready = false; /* devices are set up */
+  device_state devices[max_devices] = {};
+  allocation *allocations = nullptr; /* by address */
+  size_t allocation_count = 0, allocation_capacity = 0;
+  unsigned long long allocations_made = 0;
+  kernel *kernels = nullptr;
+  size_t kernel_count = 0;
+  CUstream_st *streams = nullptr;
+  CUevent_st *events = nullptr;
+  unsigned long long captures = 0;
+  int capturing = 0; /* streams */
+  int windows = 0;   /* calls that run: device memory is accessible, see GPUKIT_CPU_PROTECT */
+};
+inline context ctx;
+inline thread_local int device_now = 0; /* cudaSetDevice */
 inline thread_local cudaError_t last_error = cudaSuccess;
 
 struct locked {
@@ -173,6 +124,26 @@ struct locked {
   ~locked() { pthread_mutex_unlock(&ctx.mutex); }
   locked(const locked &) = delete;
 };
+
+inline void set_up_device(int number) {
+  device_state &d = ctx.devices[number];
+  d = device_state{};
+  d.legacy.device = d.per_thread.device = d.default_pool.device = number;
+  d.default_pool.is_default = true;
+  d.heap_limit = 8 << 20;
+  d.stack_limit = 1024;
+  d.fifo_limit = 1 << 20;
+}
+inline device_state &device(int number) {
+  if (!__atomic_load_n(&ctx.ready, __ATOMIC_ACQUIRE)) {
+    locked lock;
+    for (int i = 0; i < max_devices && !ctx.ready; i++) set_up_device(i);
+    __atomic_store_n(&ctx.ready, true, __ATOMIC_RELEASE);
+  }
+  return ctx.devices[number];
+}
+inline device_state &here() { return device(device_now); }
+inline bool is_device(int number) { return number >= 0 && number < device_count(); }
 
 inline cudaError_t error(cudaError_t code) {
   if (code != cudaSuccess) last_error = code;
@@ -182,13 +153,51 @@ inline cudaError_t unsupported(const char *what) {
   fprintf(stderr, "CUDA stand-in: not supported: %s\n", what);
   return error(cudaErrorNotSupported);
 }
+
+/* --- calls --- */
+
+inline thread_local int call_depth; /* of calls of the API in one another: only the outermost one counts */
+inline thread_local const char *call_name = "";
+
 CUDA_CPU_OUT_OF_LINE cudaError_t enter(const char *name) {
   if (self) {
     fprintf(stderr, "CUDA stand-in: not supported: %s called in a kernel\n", name);
     return cudaErrorNotSupported;
   }
-  return error(__atomic_load_n(&ctx.sticky, __ATOMIC_ACQUIRE));
+  if (!call_depth) {
+    call_name = name;
+    if (cudaError_t e = injected(name)) {
+      if (is_sticky(e)) __atomic_store_n(&here().sticky, e, __ATOMIC_RELEASE);
+      return error(e);
+    }
+  }
+  return error(__atomic_load_n(&here().sticky, __ATOMIC_ACQUIRE));
 }
+
+/* GPUKIT_CPU_PROTECT=1: the host cannot touch device memory unless a call runs. */
+inline int protection; /* 0: the environment has not been read, 1: off, 2: on */
+CUDA_CPU_RARE void choose_protection() {
+  const char *e = getenv("GPUKIT_CPU_PROTECT");
+  const bool on = e && *e && strcmp(e, "0") != 0;
+  if (on) watch_signals();
+  __atomic_store_n(&protection, on ? 2 : 1, __ATOMIC_RELEASE);
+}
+inline bool protects() {
+  if (!__atomic_load_n(&protection, __ATOMIC_ACQUIRE)) choose_protection();
+  return __atomic_load_n(&protection, __ATOMIC_RELAXED) == 2;
+}
+CUDA_CPU_RARE void move_window(int by);
+
+struct api_call {
+  cudaError_t failed;
+  __attribute__((noinline)) explicit api_call(const char *name) : failed(enter(name)) {
+    if (!call_depth++ && protects()) move_window(1);
+  }
+  __attribute__((noinline)) ~api_call() {
+    if (!--call_depth && protects()) move_window(-1);
+  }
+  api_call(const api_call &) = delete;
+};
 
 /* --- memory --- */
 
@@ -210,16 +219,6 @@ CUDA_CPU_OUT_OF_LINE allocation *find_allocation(const void *p) {
   allocation *a = &ctx.allocations[i - 1];
   return address - a->base < a->size ? a : nullptr;
 }
-#ifdef CUDA_CPU_TRACE
-inline bool trace_find_allocation(const void *p, uintptr_t *base, size_t *size) {
-  locked lock;
-  allocation *a = find_allocation(p);
-  if (!a) return false;
-  *base = a->base;
-  *size = a->size;
-  return true;
-}
-#endif
 CUDA_CPU_OUT_OF_LINE bool add_allocation(const allocation &a) {
   if (ctx.allocation_count == ctx.allocation_capacity) {
     size_t capacity = ctx.allocation_capacity * 2 + 64;
@@ -249,6 +248,106 @@ CUDA_CPU_OUT_OF_LINE void poison_allocation(void *p, size_t size) {
   poison(static_cast<char *>(p) + (size - part) / 8 * 8, size - (size - part) / 8 * 8);
 }
 
+/* Protected memory has its own pages, and ends where they end as far as its alignment permits. Under ASan it is poisoned
+ * instead, byte by byte. */
+#ifdef CUDA_CPU_ASAN
+inline void *get_memory(size_t size, memory_kind) {
+  void *p;
+  return posix_memalign(&p, 256, size) ? nullptr : p;
+}
+inline void put_memory(const allocation &a) { free(reinterpret_cast<void *>(a.base)); }
+inline void open_memory(const allocation &a, bool open) {
+  (open ? __asan_unpoison_memory_region : __asan_poison_memory_region)(reinterpret_cast<void *>(a.base), a.size);
+}
+CUDA_CPU_RARE void describe_freed(text *, uintptr_t) {}
+#else
+CUDA_CPU_RARE size_t page() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+CUDA_CPU_RARE uintptr_t first_page(const allocation &a) { return a.base / page() * page(); }
+CUDA_CPU_RARE size_t bytes_of_pages(const allocation &a) {
+  return (a.base + a.size + page() - 1) / page() * page() - first_page(a);
+}
+CUDA_CPU_OUT_OF_LINE void *get_memory(size_t size, memory_kind kind) {
+  void *p;
+  if (kind != memory_device || !protects()) return posix_memalign(&p, 256, size) ? nullptr : p;
+  const size_t pages = (size + page() - 1) / page() * page();
+  p = mmap(nullptr, pages + 2 * page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  char *first = static_cast<char *>(p) + page();
+  if (mprotect(first, pages, PROT_READ | PROT_WRITE)) {
+    munmap(p, pages + 2 * page());
+    return nullptr;
+  }
+  return first + (pages - size) / 256 * 256;
+}
+
+/* Addresses that are freed stay unused for a while, so that a late access to them is found. */
+struct freed_memory {
+  allocation list[256];
+  size_t count;
+};
+inline freed_memory freed;
+CUDA_CPU_OUT_OF_LINE void put_memory(const allocation &a) {
+  if (a.kind != memory_device || !protects()) return free(reinterpret_cast<void *>(a.base));
+  allocation &slot = freed.list[freed.count++ % (sizeof freed.list / sizeof *freed.list)];
+  if (slot.base) munmap(reinterpret_cast<void *>(first_page(slot) - page()), bytes_of_pages(slot) + 2 * page());
+  slot = a;
+  void *p = reinterpret_cast<void *>(first_page(a));
+  madvise(p, bytes_of_pages(a), MADV_DONTNEED);
+  mprotect(p, bytes_of_pages(a), PROT_NONE);
+}
+CUDA_CPU_RARE void open_memory(const allocation &a, bool open) {
+  mprotect(reinterpret_cast<void *>(first_page(a)), bytes_of_pages(a), open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+CUDA_CPU_RARE void describe_freed(text *t, uintptr_t address) {
+  for (const allocation &a : freed.list)
+    if (a.base && address >= first_page(a) && address < first_page(a) + bytes_of_pages(a))
+      add(t, "\n  byte %zd of freed device memory of %zu bytes, allocation %llu, by %s",
+          static_cast<intptr_t>(address - a.base), a.size, a.number, a.call);
+}
+#endif
+
+CUDA_CPU_RARE void move_window(int by) {
+  locked lock;
+  const int before = ctx.windows;
+  ctx.windows += by;
+  if (before && ctx.windows) return;
+  for (size_t i = 0; i < ctx.allocation_count; i++)
+    if (ctx.allocations[i].kind == memory_device) open_memory(ctx.allocations[i], ctx.windows != 0);
+}
+
+/* While a kernel runs, memory of other devices is open only to their peers. */
+CUDA_CPU_RARE void open_foreign_memory(int owner, bool open) {
+  locked lock;
+  const unsigned reached = device(owner).peers | 1u << owner;
+  for (size_t i = 0; i < ctx.allocation_count; i++) {
+    const allocation &a = ctx.allocations[i];
+    if (a.kind == memory_device && !(reached >> a.device & 1)) open_memory(a, open);
+  }
+}
+
+CUDA_CPU_RARE void describe_device_address(text *t, uintptr_t address) {
+  if (pthread_mutex_trylock(&ctx.mutex)) return; /* another thread changes the table, and may have been stopped */
+  const size_t after = allocation_after(address);
+  const allocation *nearest = nullptr;
+  uintptr_t least = 256;
+  for (size_t i = after ? after - 1 : 0; i <= after && i < ctx.allocation_count; i++) {
+    const allocation &a = ctx.allocations[i];
+    const uintptr_t end = a.base + a.size;
+    const uintptr_t distance = address < a.base ? a.base - address : address < end ? 0 : address - end + 1;
+    if (a.kind == memory_registered || distance >= least) continue;
+    least = distance;
+    nearest = &a;
+  }
+  if (nearest) {
+    const char *kind = nearest->kind == memory_device ? "device" : nearest->kind == memory_host ? "pinned" : "managed";
+    add(t, "\n  byte %zd of %s memory of %zu bytes, allocation %llu, by %s",
+        static_cast<intptr_t>(address - nearest->base), kind, nearest->size, nearest->number, nearest->call);
+    if (device_count() > 1) add(t, ", device %d", nearest->device);
+  }
+  describe_freed(t, address);
+  pthread_mutex_unlock(&ctx.mutex);
+}
+
 CUDA_CPU_OUT_OF_LINE cudaError_t allocate(void **out, size_t size, memory_kind kind, unsigned flags,
                                           CUmemPoolHandle_st *pool = nullptr, bool of_graph = false) {
   if (!out) return error(cudaErrorInvalidValue);
@@ -256,14 +355,18 @@ CUDA_CPU_OUT_OF_LINE cudaError_t allocate(void **out, size_t size, memory_kind k
   if (!size) return cudaSuccess;
   locked lock;
   bool on_device = kind == memory_device;
-  if (on_device && size > device_memory() - ctx.device_used) return error(cudaErrorMemoryAllocation);
-  void *p;
-  if (posix_memalign(&p, 256, size)) return error(cudaErrorMemoryAllocation);
-  if (!add_allocation({reinterpret_cast<uintptr_t>(p), size, kind, flags, pool, of_graph})) {
-    free(p);
+  const int owner = pool ? pool->device : device_now;
+  if (on_device && size > device_memory() - device(owner).used) return error(cudaErrorMemoryAllocation);
+  void *p = get_memory(size, kind);
+  if (!p) return error(cudaErrorMemoryAllocation);
+  const allocation made = {reinterpret_cast<uintptr_t>(p), size,     kind, flags, pool, of_graph, owner,
+                           ctx.allocations_made + 1,       call_name};
+  if (!add_allocation(made)) {
+    put_memory(made);
     return error(cudaErrorMemoryAllocation);
   }
-  if (on_device) ctx.device_used += size;
+  ctx.allocations_made++;
+  if (on_device) device(owner).used += size;
   if (pool) {
     pool->used += size;
     if (pool->used > pool->used_high) pool->used_high = pool->used;
@@ -280,10 +383,11 @@ CUDA_CPU_OUT_OF_LINE cudaError_t release(void *p, bool host) {
   if (!a || a->base != reinterpret_cast<uintptr_t>(p) || a->kind == memory_registered ||
       host != (a->kind == memory_host) || a->of_graph)
     return error(cudaErrorInvalidValue);
-  if (a->kind == memory_device) ctx.device_used -= a->size;
+  if (a->kind == memory_device) device(a->device).used -= a->size;
   if (a->pool) a->pool->used -= a->size;
+  const allocation gone = *a;
   remove_allocation(a);
-  free(p);
+  put_memory(gone);
   return cudaSuccess;
 }
 
@@ -339,8 +443,8 @@ CUDA_CPU_OUT_OF_LINE cudaError_t check_copy(const void *dst, const void *src, si
 
 /* NULL: no such stream */
 CUDA_CPU_OUT_OF_LINE CUstream_st *find_stream(cudaStream_t s) {
-  if (!s || s == cudaStreamLegacy) return &ctx.legacy;
-  if (s == cudaStreamPerThread) return &ctx.per_thread;
+  if (!s || s == cudaStreamLegacy) return &here().legacy;
+  if (s == cudaStreamPerThread) return &here().per_thread;
   locked lock;
   for (CUstream_st *i = ctx.streams; i; i = i->next)
     if (i == s) return i;
@@ -382,16 +486,17 @@ template <class F> node<F> *keep(CUstream_st *s, const F &work) {
   return n;
 }
 
+inline bool is_legacy(const CUstream_st *s) { return s == &device(s->device).legacy; }
 inline void invalidate(CUgraph_st *g) { g->status = cudaStreamCaptureStatusInvalidated; }
 
 /* May work be put into this stream now? */
 CUDA_CPU_OUT_OF_LINE cudaError_t check_stream(CUstream_st *s) {
   if (!s) return cudaErrorInvalidResourceHandle;
   if (s->capture && s->capture->status == cudaStreamCaptureStatusInvalidated) return cudaErrorStreamCaptureInvalidated;
-  if (s == &ctx.legacy && ctx.capturing) { /* it would have to wait for blocking streams that capture */
+  if (is_legacy(s) && ctx.capturing) { /* it would have to wait for blocking streams that capture */
     locked lock;
     for (CUstream_st *i = ctx.streams; i; i = i->next)
-      if (i->capture && !(i->flags & cudaStreamNonBlocking)) {
+      if (i->capture && i->device == s->device && !(i->flags & cudaStreamNonBlocking)) {
         invalidate(i->capture);
         return cudaErrorStreamCaptureImplicit;
       }
@@ -471,6 +576,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t record(cudaEvent_t event, cudaStream_t stream, 
   if (!is_event(event)) return cudaErrorInvalidResourceHandle;
   CUstream_st *s = find_stream(stream);
   if (cudaError_t e = check_stream(s)) return e;
+  if (event->device != s->device) return cudaErrorInvalidResourceHandle;
   if (s->capture && !(flags & cudaEventRecordExternal)) { /* orders captured work only */
     event->capture = s->capture;
     event->stream = s;
@@ -496,7 +602,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
     invalidate(s->capture);
     return cudaErrorStreamCaptureIsolation;
   }
-  if (s == &ctx.legacy) return cudaErrorStreamCaptureImplicit;
+  if (is_legacy(s)) return cudaErrorStreamCaptureImplicit;
   if (s->capture && s->capture != event->capture) {
     invalidate(s->capture);
     invalidate(event->capture);
@@ -549,26 +655,71 @@ CUDA_CPU_OUT_OF_LINE bool is_managed(const void *p, size_t bytes) {
   return a && a->kind == memory_managed && bytes && bytes <= a->size - (reinterpret_cast<uintptr_t>(p) - a->base);
 }
 
-/* The context as at the start of the program. */
+/* The current device as at the start of the program. */
 CUDA_CPU_OUT_OF_LINE void reset() {
   locked lock;
-  for (CUstream_st *s = ctx.streams, *next; s; s = next) {
-    next = s->next;
+  for (CUstream_st **p = &ctx.streams; *p;) {
+    CUstream_st *s = *p;
+    if (s->device != device_now) {
+      p = &s->next;
+      continue;
+    }
+    *p = s->next;
     if (s->capture) leave_capture(s);
+    let_go(s);
     free(s);
   }
-  for (CUevent_st *e = ctx.events, *next; e; e = next) {
-    next = e->next;
+  for (CUevent_st **p = &ctx.events; *p;) {
+    CUevent_st *e = *p;
+    if (e->device != device_now) {
+      p = &e->next;
+      continue;
+    }
+    *p = e->next;
+    let_go(e);
     free(e);
   }
+  size_t kept = 0;
+  for (size_t i = 0; i < ctx.allocation_count; i++) {
+    const allocation a = ctx.allocations[i];
+    if (a.device != device_now)
+      ctx.allocations[kept++] = a;
+    else if (a.kind != memory_registered)
+      put_memory(a);
+  }
+  ctx.allocation_count = kept;
+  kept = 0;
+  for (size_t i = 0; i < ctx.kernel_count; i++)
+    if (ctx.kernels[i].device != device_now) ctx.kernels[kept++] = ctx.kernels[i];
+  ctx.kernel_count = kept;
+  here(); /* sets up all of them, if this is the first call */
+  set_up_device(device_now);
+  last_error = cudaSuccess;
+}
+
+/* GPUKIT_CPU_LEAKS=1: after all destructors of the program's own objects. */
+__attribute__((used, destructor, cold)) inline void list_leaks() {
+  static bool listed;
+  if (!leaks_wanted() || listed) return;
+  listed = true;
+  size_t count = held_now.count, bytes = 0;
   for (size_t i = 0; i < ctx.allocation_count; i++)
-    if (ctx.allocations[i].kind != memory_registered) free(reinterpret_cast<void *>(ctx.allocations[i].base));
-  ctx.streams = nullptr;
-  ctx.events = nullptr;
-  ctx.current_pool = nullptr;
-  ctx.default_pool = CUmemPoolHandle_st{0, 0, 0, true};
-  ctx.allocation_count = ctx.kernel_count = ctx.device_used = 0;
-  ctx.sticky = last_error = cudaSuccess;
+    if (ctx.allocations[i].kind != memory_registered) count++, bytes += ctx.allocations[i].size;
+  if (!count) return;
+  fprintf(stderr, "CUDA stand-in: %zu still held at the end of the program, %zu bytes of memory\n", count, bytes);
+  for (size_t i = 0; i < ctx.allocation_count; i++) {
+    const allocation &a = ctx.allocations[i];
+    static const char *const kind[] = {"device", "pinned", "managed"};
+    if (a.kind == memory_registered) continue;
+    fprintf(stderr, "  %s memory at 0x%zx, %zu bytes, allocation %llu, by %s", kind[a.kind],
+            static_cast<size_t>(a.base), a.size, a.number, a.call);
+    fprintf(stderr, device_count() > 1 ? ", device %d\n" : "\n", a.device);
+  }
+  for (size_t i = 0; i < held_now.count; i++) {
+    const held &h = held_now.list[i];
+    fprintf(stderr, "  %s %llu at %p, by %s", held_names[h.kind], h.number, h.p, h.call);
+    fprintf(stderr, device_count() > 1 ? ", device %d\n" : "\n", h.device);
+  }
 }
 
 /* --- kernels --- */
@@ -576,10 +727,10 @@ CUDA_CPU_OUT_OF_LINE void reset() {
 CUDA_CPU_OUT_OF_LINE kernel find_kernel(const void *function, const kernel *update = nullptr) {
   locked lock;
   size_t i = 0;
-  while (i < ctx.kernel_count && ctx.kernels[i].function != function) i++;
+  while (i < ctx.kernel_count && (ctx.kernels[i].function != function || ctx.kernels[i].device != device_now)) i++;
   if (i == ctx.kernel_count) {
     size_t fixed = static_shared(function);
-    kernel k = {function, fixed, fixed < shared_default ? static_cast<int>(shared_default - fixed) : 0, -1};
+    kernel k = {function, device_now, fixed, fixed < shared_default ? static_cast<int>(shared_default - fixed) : 0, -1};
     void *more = realloc(ctx.kernels, (ctx.kernel_count + 1) * sizeof(kernel));
     if (!more) return k;
     ctx.kernels = static_cast<kernel *>(more);
@@ -590,14 +741,15 @@ CUDA_CPU_OUT_OF_LINE kernel find_kernel(const void *function, const kernel *upda
 }
 
 CUDA_CPU_OUT_OF_LINE int blocks_per_sm(const void *function, int block, size_t dynamic) {
-  if (block > max_threads || dynamic > shared_optin) return 0;
-  int warps = (block + 31) / 32, blocks = max_threads_sm / 32 / warps;
+  const profile &g = gpu();
+  if (block > max_threads || dynamic > g.shared_optin) return 0;
+  int warps = (block + 31) / 32, blocks = g.max_threads_sm / 32 / warps;
   int by_registers = register_file / (registers_per_thread * 32) / warps;
-  size_t shared = (find_kernel(function).static_shared + dynamic + shared_reserved + 127) / 128 * 128;
-  int by_shared = static_cast<int>(shared_sm / shared);
+  size_t shared = (find_kernel(function).static_shared + dynamic + g.shared_reserved + 127) / 128 * 128;
+  int by_shared = shared ? static_cast<int>(g.shared_sm / shared) : g.max_blocks_sm;
   if (by_registers < blocks) blocks = by_registers;
   if (by_shared < blocks) blocks = by_shared;
-  return blocks < max_blocks_sm ? blocks : max_blocks_sm;
+  return blocks < g.max_blocks_sm ? blocks : g.max_blocks_sm;
 }
 
 CUDA_CPU_OUT_OF_LINE cudaError_t check_launch(const void *function, const cudaLaunchConfig_t &c) {
@@ -622,9 +774,14 @@ struct erased_launch {
   const void *function;
   dim3 grid, block;
   size_t shared_bytes;
+  int device;
 };
 
 CUDA_CPU_OUT_OF_LINE cudaError_t run_launch(const erased_launch &l, const void *closure) {
+  if (cudaError_t e = injected(nullptr)) {
+    __atomic_store_n(&device(l.device).sticky, e, __ATOMIC_RELEASE);
+    return cudaSuccess;
+  }
   launch job = {};
   job.call = l.call;
   job.closure = closure;
@@ -633,23 +790,32 @@ CUDA_CPU_OUT_OF_LINE cudaError_t run_launch(const erased_launch &l, const void *
   job.block = l.block;
   job.shared_bytes = l.shared_bytes;
   job.blocks = static_cast<unsigned long long>(l.grid.x) * l.grid.y * l.grid.z;
+  const bool guards = protects() && device_count() > 1;
+  if (guards) open_foreign_memory(l.device, false);
+  const bool well = run(&job);
+  if (guards) open_foreign_memory(l.device, true);
   /* as on a GPU: the launch has gone well, and what comes after it reports the failure */
-  if (!run(&job)) __atomic_store_n(&ctx.sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
+  if (!well) __atomic_store_n(&device(l.device).sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
   return cudaSuccess;
 }
 
 CUDA_CPU_OUT_OF_LINE cudaError_t prepare_launch(const void *function, const cudaLaunchConfig_t &c, CUstream_st **s) {
   if (cudaError_t e = check_launch(function, c)) return error(e);
   *s = find_stream(c.stream);
-  return error(check_stream(*s));
+  if (cudaError_t e = check_stream(*s)) return error(e);
+  return error((*s)->device == device_now ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }
 
 /* closure() calls the kernel with the launch's arguments. */
 template <class F> cudaError_t launch_kernel(const void *function, const cudaLaunchConfig_t &c, const F &closure) {
   CUstream_st *s;
   if (cudaError_t e = prepare_launch(function, c, &s)) return e;
-  erased_launch l = {[](const void *f) { (*static_cast<const F *>(f))(); }, function, c.gridDim, c.blockDim,
-                     c.dynamicSmemBytes};
+  erased_launch l = {[](const void *f) { (*static_cast<const F *>(f))(); },
+                     function,
+                     c.gridDim,
+                     c.blockDim,
+                     c.dynamicSmemBytes,
+                     s->device};
   if (!s->capture) return run_launch(l, &closure);
   keep(s, [=] { return run_launch(l, &closure); });
   return cudaSuccess;

@@ -1,19 +1,19 @@
 /* Shared memory of a block. Static variables are thread-local ones of the worker; dynamic shared memory is one buffer
  * for each worker, of which only the bytes that the launch asked for may be touched under ASan.
  *
- * Both are poisoned for each block. It is not known which static variables a kernel uses: those that a look after a
- * block finds changed (at a few of their words) are poisoned again, then and after each further block of the launch.
- * The first blocks of a launch, each 16th and the last one end with such a look. */
+ * Both are poisoned for each block: of the static variables those that the kernel declares. It is not known which others
+ * its functions use: those that a look after a block finds changed (at a few of their words) are poisoned again, then and
+ * after each further block of the launch. The first blocks of a launch, each 16th and the last one end with such a
+ * look. */
 #ifndef CUDA_CPU_SHARED_H
 #define CUDA_CPU_SHARED_H
 #pragma GCC system_header
 
 #include "block.h"
+#include "crash.h"
 #include "symbols.h"
 
 namespace cuda_cpu {
-
-const size_t shared_capacity = 228 << 10;
 
 /* A NaN in every floating-point type, and a number that nobody expects in every other. */
 const uint64_t poison_pattern = 0x7fff7fff7fff7fff;
@@ -22,12 +22,6 @@ CUDA_CPU_UNTRACED inline void poison(void *p, size_t bytes) {
   char *c = static_cast<char *>(p);
   for (; bytes >= 8; c += 8, bytes -= 8) memcpy(c, &poison_pattern, 8);
   memcpy(c, &poison_pattern, bytes);
-}
-
-CUDA_CPU_UNTRACED inline char *shared_address(const shared_variable &v) {
-  char *p = &anchor_variable;
-  asm("" : "+r"(p)); /* no longer known to point to one byte */
-  return p + v.offset;
 }
 
 CUDA_CPU_UNTRACED inline bool shared_changed(const shared_variable &v) {
@@ -39,12 +33,17 @@ CUDA_CPU_UNTRACED inline bool shared_changed(const shared_variable &v) {
   return memcmp(p + 8 * words, &poison_pattern, v.size % 8) != 0;
 }
 
+CUDA_CPU_UNTRACED inline void shared_use(worker *w, int i) {
+  if (w->shared_used[i]) return;
+  w->shared_used[i] = true;
+  w->shared_list[w->shared_count++] = i;
+}
+
 CUDA_CPU_UNTRACED inline void shared_look(worker *w) {
   const symbol_table *t = symbols();
   for (int i = 0; i < t->shared_count; i++)
     if (!w->shared_used[i] && shared_changed(t->shared[i])) {
-      w->shared_used[i] = true;
-      w->shared_list[w->shared_count++] = i;
+      shared_use(w, i);
       poison(shared_address(t->shared[i]), t->shared[i].size);
     }
 }
@@ -52,22 +51,28 @@ CUDA_CPU_UNTRACED inline void shared_look(worker *w) {
 CUDA_CPU_UNTRACED inline void shared_begin(worker *w, const launch *job) {
   const symbol_table *t = symbols();
   if (!w->shared) {
-    void *p = mmap(nullptr, shared_capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap(nullptr, 4096 + shared_capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     w->shared_used = static_cast<bool *>(calloc(static_cast<size_t>(t->shared_count) + 1, sizeof(bool)));
     w->shared_list = static_cast<int *>(calloc(static_cast<size_t>(t->shared_count) + 1, sizeof(int)));
     if (p == MAP_FAILED || !w->shared_used || !w->shared_list) {
       fprintf(stderr, "CUDA stand-in: no memory for shared memory\n");
       abort();
     }
-    w->shared = static_cast<char *>(p);
+    w->shared = static_cast<char *>(p) + 4096; /* what lies before it belongs to nobody */
     for (int i = 0; i < t->shared_count; i++) poison(shared_address(t->shared[i]), t->shared[i].size);
+    fence_shared(w);
   }
   w->blocks_run = 0;
+  auto &own = w->shared_own[reinterpret_cast<uintptr_t>(job->kernel) / 16 % 64];
+  if (own.kernel != job->kernel) {
+    free(own.list.indices);
+    own.list = shared_of(job->kernel);
+    own.kernel = job->kernel;
+  }
+  for (int i = 0; i < own.list.count; i++) shared_use(w, own.list.indices[i]);
 #ifdef CUDA_CPU_ASAN
   __asan_unpoison_memory_region(w->shared, shared_capacity);
   __asan_poison_memory_region(w->shared + job->shared_bytes, shared_capacity - job->shared_bytes);
-#else
-  (void)job;
 #endif
 }
 

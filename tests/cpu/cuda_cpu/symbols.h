@@ -21,6 +21,9 @@
 #include <unistd.h>
 #endif
 
+#define CUDA_CPU_OUT_OF_LINE __attribute__((noinline)) inline /* for compile time */
+#define CUDA_CPU_RARE __attribute__((noinline, cold)) inline  /* and small */
+
 namespace cuda_cpu {
 
 /* Their places in the symbol table tell where the executable was loaded, and where a thread's block of thread-local
@@ -31,8 +34,10 @@ __attribute__((used)) inline thread_local char anchor_variable = 1;
 struct shared_variable {
   ptrdiff_t offset; /* from anchor_variable */
   size_t size;
+  size_t padding; /* behind it, up to the next thread-local variable or a multiple of shared_fence */
   const char *name;
 };
+const int shared_fence = 128; /* bytes before each __shared__ variable, under ASan */
 struct symbol {
   uintptr_t address;
   size_t size;
@@ -41,14 +46,15 @@ struct symbol {
 struct symbol_table {
   symbol *functions;
   size_t function_count;
-  shared_variable *shared;
-  int shared_count;
+  shared_variable *shared, *fences;
+  int shared_count, fence_count;
   symbol *variables; /* the program's own, `__device__` ones among them, for the race checker */
   size_t variable_count;
   uintptr_t base; /* where the executable lies */
 };
 
 #ifdef __linux__
+inline bool is_fence_name(const char *name) { return strstr(name, "cuda_cpu_fence_") != nullptr; }
 inline bool is_shared_name(const char *name) {
   if (strncmp(name, "_ZZ", 3)) return false; /* a variable of some function */
   static const char *const others[] = {"8cuda_cpu",   "_ZZNSt",  "_ZZSt",  "__asan",
@@ -87,16 +93,17 @@ inline void read_symbols(symbol_table *table) {
       int type = symbols[k].st_info & 15;
       functions += type == STT_FUNC;
       variables += type == STT_OBJECT;
-      shared += type == STT_TLS && is_shared_name(name);
+      shared += type == STT_TLS;
       if (!strcmp(name, "_ZN8cuda_cpu15anchor_functionEv"))
         base = reinterpret_cast<uintptr_t>(&anchor_function) - symbols[k].st_value;
       if (!strcmp(name, "_ZN8cuda_cpu15anchor_variableE")) anchor = static_cast<ptrdiff_t>(symbols[k].st_value);
     }
     table->functions = static_cast<symbol *>(calloc(functions + 1, sizeof(symbol)));
     table->shared = static_cast<shared_variable *>(calloc(shared + 1, sizeof(shared_variable)));
+    table->fences = static_cast<shared_variable *>(calloc(shared + 1, sizeof(shared_variable)));
     table->variables = static_cast<symbol *>(calloc(variables + 1, sizeof(symbol)));
     table->base = base;
-    if (!table->functions || !table->shared || !table->variables) return;
+    if (!table->functions || !table->shared || !table->fences || !table->variables) return;
     for (size_t k = 0; k < count; k++) {
       const char *name = names + symbols[k].st_name;
       int type = symbols[k].st_info & 15;
@@ -104,9 +111,21 @@ inline void read_symbols(symbol_table *table) {
         table->functions[table->function_count++] = symbol{base + symbols[k].st_value, symbols[k].st_size, name};
       if (type == STT_OBJECT && symbols[k].st_size && symbols[k].st_shndx && is_variable_name(name))
         table->variables[table->variable_count++] = symbol{base + symbols[k].st_value, symbols[k].st_size, name};
-      if (type == STT_TLS && symbols[k].st_size && is_shared_name(name))
-        table->shared[table->shared_count++] =
-            shared_variable{static_cast<ptrdiff_t>(symbols[k].st_value) - anchor, symbols[k].st_size, name};
+      if (type != STT_TLS || !symbols[k].st_size) continue;
+      const shared_variable v = {static_cast<ptrdiff_t>(symbols[k].st_value) - anchor, symbols[k].st_size, 0, name};
+      if (is_fence_name(name))
+        table->fences[table->fence_count++] = v;
+      else if (is_shared_name(name))
+        table->shared[table->shared_count++] = v;
+    }
+    for (int i = 0; i < table->shared_count; i++) {
+      shared_variable &v = table->shared[i];
+      const uint64_t end = static_cast<uint64_t>(v.offset + anchor) + v.size;
+      uint64_t next = (end + shared_fence - 1) / shared_fence * shared_fence;
+      for (size_t k = 0; table->fence_count && k < count; k++)
+        if ((symbols[k].st_info & 15) == STT_TLS && symbols[k].st_value >= end && symbols[k].st_value < next)
+          next = symbols[k].st_value;
+      v.padding = next - end;
     }
     return;
   }
@@ -153,16 +172,29 @@ inline const symbol *symbol_around(const symbol *list, size_t count, uintptr_t a
   return nullptr;
 }
 
-/* Bytes of static shared memory that a kernel declares itself: `tile` in `_Z6kernelPf` is `_ZZ6kernelPfE4tile`. */
-inline size_t static_shared(const void *function) {
+/* The static shared variables that a kernel declares itself, as indices (the caller frees them): `tile` in `_Z6kernelPf`
+ * is `_ZZ6kernelPfE4tile`. */
+struct shared_list {
+  int *indices, count;
+};
+inline shared_list shared_of(const void *function) {
   const symbol_table *t = symbols();
   const char *name = mangled_name(function);
-  size_t bytes = 0, length = name ? strlen(name) : 0;
-  if (length < 2) return 0;
+  const size_t length = name ? strlen(name) : 0;
+  shared_list l = {static_cast<int *>(calloc(static_cast<size_t>(t->shared_count) + 1, sizeof(int))), 0};
+  if (length < 2 || !l.indices) return l;
   for (int i = 0; i < t->shared_count; i++) {
     const char *v = t->shared[i].name;
-    if (!strncmp(v + 3, name + 2, length - 2) && v[length + 1] == 'E') bytes += t->shared[i].size;
+    if (!strncmp(v + 3, name + 2, length - 2) && v[length + 1] == 'E') l.indices[l.count++] = i;
   }
+  return l;
+}
+
+inline size_t static_shared(const void *function) {
+  const shared_list l = shared_of(function);
+  size_t bytes = 0;
+  for (int i = 0; i < l.count; i++) bytes += symbols()->shared[l.indices[i]].size;
+  free(l.indices);
   return bytes;
 }
 

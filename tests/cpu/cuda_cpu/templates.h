@@ -11,6 +11,7 @@ template <class T> cudaError_t cudaMalloc(T **devPtr, size_t size) {
   return cudaMalloc(reinterpret_cast<void **>(devPtr), size);
 }
 template <class T> cudaError_t cudaMallocHost(T **ptr, size_t size, unsigned int flags = 0) {
+  CUDA_CPU_API(cudaMallocHost);
   return cudaHostAlloc(reinterpret_cast<void **>(ptr), size, flags);
 }
 template <class T> cudaError_t cudaHostAlloc(T **ptr, size_t size, unsigned int flags) {
@@ -29,10 +30,11 @@ template <class T> cudaError_t cudaMallocAsync(T **ptr, size_t size, cudaStream_
   return cudaMallocAsync(reinterpret_cast<void **>(ptr), size, stream);
 }
 inline cudaError_t cudaMallocAsync(void **ptr, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+  CUDA_CPU_API(cudaMallocAsync);
   return cudaMallocFromPoolAsync(ptr, size, pool, stream);
 }
 template <class T> cudaError_t cudaMallocAsync(T **ptr, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
-  return cudaMallocFromPoolAsync(reinterpret_cast<void **>(ptr), size, pool, stream);
+  return cudaMallocAsync(reinterpret_cast<void **>(ptr), size, pool, stream);
 }
 template <class T> cudaError_t cudaMallocFromPoolAsync(T **ptr, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
   return cudaMallocFromPoolAsync(reinterpret_cast<void **>(ptr), size, pool, stream);
@@ -48,6 +50,7 @@ cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *src, size_t cou
 template <class T>
 cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *src, size_t count, size_t offset = 0,
                                cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  CUDA_CPU_API(cudaMemcpyToSymbol);
   return cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, nullptr);
 }
 template <class T>
@@ -59,17 +62,20 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const T &symbol, size_t count, 
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void *dst, const T &symbol, size_t count, size_t offset = 0,
                                  cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  CUDA_CPU_API(cudaMemcpyFromSymbol);
   return cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, nullptr);
 }
 template <class T> cudaError_t cudaGetSymbolAddress(void **devPtr, const T &symbol) {
   return cudaGetSymbolAddress(devPtr, static_cast<const void *>(&symbol));
 }
 template <class T> cudaError_t cudaGetSymbolSize(size_t *size, const T &symbol) {
+  CUDA_CPU_API(cudaGetSymbolSize);
   *size = sizeof symbol;
   return cudaSuccess;
 }
 
 inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
+  CUDA_CPU_API(cudaEventCreate);
   return cudaEventCreateWithFlags(event, flags);
 }
 
@@ -104,7 +110,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, T *func, in
 template <class F, class T>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *minGridSize, int *blockSize, T func, F sizeToBytes,
                                                            int limit = 0) {
-  CUDA_CPU_API(cudaOccupancyMaxPotentialBlockSize);
+  CUDA_CPU_API(cudaOccupancyMaxPotentialBlockSizeVariableSMem);
   if (!minGridSize || !blockSize || limit < 0) return cuda_cpu::error(cudaErrorInvalidValue);
   const void *f = reinterpret_cast<const void *>(func);
   if (!f) return cuda_cpu::error(cudaErrorInvalidDeviceFunction);
@@ -116,7 +122,7 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *minGridSize, int
     if (blocks * block > most) {
       most = blocks * block;
       *blockSize = block;
-      *minGridSize = blocks * cuda_cpu::sm_count;
+      *minGridSize = blocks * cuda_cpu::gpu().sm_count;
     }
   }
   return cudaSuccess;
@@ -124,6 +130,7 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *minGridSize, int
 template <class T>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, T func, size_t dynamic = 0,
                                                int limit = 0) {
+  CUDA_CPU_API(cudaOccupancyMaxPotentialBlockSize);
   return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
       minGridSize, blockSize, func, [=](int) { return dynamic; }, limit);
 }

@@ -23,6 +23,7 @@
 #pragma GCC system_header
 
 #include "block.h"
+#include "crash.h"
 #include "shared.h"
 #include "symbols.h"
 
@@ -138,8 +139,6 @@ inline thread_local tracer *tracing; /* NULL outside kernels */
 void log_access(tracer *tr, uintptr_t address, size_t size, unsigned char kind, bool shared, uint32_t here);
 void count_block(worker *w, bool ends);
 void count_launch(const launch *job);
-
-bool trace_find_allocation(const void *p, uintptr_t *base, size_t *size);
 
 CUDA_CPU_COLD void trace_no_memory() {
   fprintf(stderr, "CUDA stand-in: no memory for the race checker\n");
@@ -462,10 +461,10 @@ CUDA_CPU_QUIET void add_variable(text *what, tracer *tr, uintptr_t address) {
     add(what, "byte %zu of %s", static_cast<size_t>(address - v->address), name);
     return;
   }
-  uintptr_t base;
-  size_t size;
-  if (trace_find_allocation(p, &base, &size))
-    add(what, "byte %zu of an allocation of %zu bytes", static_cast<size_t>(address - base), size);
+  text where = {};
+  describe_device_address(&where, address);
+  if (where.length)
+    add(what, "%s", where.buffer + strspn(where.buffer, "\n "));
   else
     add(what, "address 0x%zx", static_cast<size_t>(address));
 }
@@ -578,7 +577,8 @@ __attribute__((noinline)) CUDA_CPU_QUIET void conflict(tracer *tr, cell *c, int 
     tr->same.here = here;
     tr->same.address = address;
     tr->same.size = size;
-    for (unsigned i = 0; i < size; i++) tr->same.value[i] = reinterpret_cast<const volatile unsigned char *>(address)[i];
+    for (unsigned i = 0; i < size; i++)
+      tr->same.value[i] = reinterpret_cast<const volatile unsigned char *>(address)[i];
     return;
   }
   report_race(tr, race{c->who[slot], tr->me, c->where[slot], here, did_what(slot, c->who[slot]), does_what(kind),
