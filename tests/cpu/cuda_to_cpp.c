@@ -669,15 +669,11 @@ static void translate_launch(struct translation *t, size_t open) {
     fail(t, line, "there are no arguments in parentheses after this launch");
     return;
   }
-  if (call != NONE && t->tokens[call].match == NONE) {
-    fail(t, line, "the arguments of this launch do not end");
-    return;
-  }
   if (named) {
     struct arguments a;
     memset(&a, 0, sizeof a);
     a.count = -1;
-    if (call != NONE) read_arguments(t, call, &a);
+    if (call != NONE && t->tokens[call].match != NONE) read_arguments(t, call, &a);
     put_kernel(t, first, last, &a);
   } else {
     insert_before(t, first, "CUDA_CPU_LAUNCH_POINTER(");
