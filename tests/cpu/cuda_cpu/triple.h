@@ -156,6 +156,11 @@ template <class... P> pointer_launch<P...> make_pointer_launch(kernel_pointer<P.
       [&] parameters { __VA_ARGS__ values; }, #__VA_ARGS__))
 #define CUDA_CPU_LAUNCH_POINTER(...) (::cuda_cpu::make_pointer_launch(__VA_ARGS__))
 
+/* Says, as the call with all arguments does, that this needs the kernel's type. */
+inline cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared = 0) {
+  return cudaLaunchKernel(func, grid, block, args, shared, nullptr);
+}
+
 /* As CUDA 12 has these, which most courses still write. */
 inline cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, int device, cudaStream_t stream = nullptr) {
   cudaMemLocation where = {device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
