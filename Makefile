@@ -115,7 +115,7 @@ build/gpu/%: tests/bench/%.cu build/gpu/flags
 # ---- plain CUDA, by way of C++ ---------------------------------------------------------------------------------------
 
 # g++ and clang++ cannot parse <<<>>>: cuda_to_cpp rewrites it. Warnings of such programs are shown and no more.
-PLAIN = $(CXX) $(CPU_FLAGS) -Wall $(CXXFLAGS)
+PLAIN = $(CXX) $(CPU_FLAGS) -Wall -Wno-sign-compare -Wno-unknown-pragmas $(CXXFLAGS)
 build/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c
 	@mkdir -p $(@D)
 	$(call say,CC)
