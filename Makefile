@@ -70,7 +70,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
 CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I . -pthread -rdynamic
 CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
-ASAN       = $(CXX) -O1 $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
+CPU_ASAN   = $(CXX) -O1 $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
 
 # Without a GPU: the oldest target, whose PTX the driver of any newer one takes.
 ARCH      ?= $(if $(has_gpu),native,sm_75)
@@ -84,7 +84,7 @@ build/%.d: ;
 
 # ... and other tools or flags than last time rebuild all.
 tools_cpu     = $(CPU)
-tools_asan    = $(ASAN)
+tools_asan    = $(CPU_ASAN)
 tools_gpu     = $(GPU)
 tools_compile = $(CC) $(CPU) $(GPU)
 build/%/flags: FORCE
@@ -101,7 +101,7 @@ build/cpu/%: examples/%.cu build/cpu/flags
 	$(Q)$(CPU) $(DEPS) -x c++ $< -o $@ -ldl
 build/asan/%: tests/%.cu build/asan/flags
 	$(call say,ASAN)
-	$(Q)$(ASAN) $(DEPS) -x c++ $< -o $@ -ldl
+	$(Q)$(CPU_ASAN) $(DEPS) -x c++ $< -o $@ -ldl
 build/gpu/%: tests/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< -o $@
