@@ -121,7 +121,7 @@ build/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c
 	$(call say,CC)
 	$(Q)$(CC) -std=c99 -pedantic -O2 $(WARNINGS) -Werror $< -o $@
 
-build/cpu/%: tests/programs/%.cu build/host/cuda_to_cpp build/cpu/flags
+build/cpu/%: tests/programs/%.cu build/host/cuda_to_cpp build/cpu/flags $(wildcard tests/programs/*/*)
 	$(call say,CXX)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
 	$(Q)$(PLAIN) -O1 $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl

@@ -53,6 +53,23 @@ refuses '\\\nk<<<1, 1>>>;' 2 'there are no arguments in parentheses after this l
 refuses '\nextern __shared__ float x[' 2 'this declaration of extern __shared__ memory makes no sense'
 refuses '{extern __shared__ float x[]}' 1 'this declaration of extern __shared__ memory makes no sense'
 
+# included files: translated where there is something to translate, named where they are, left alone where they are found
+mkdir "$temp/sub"
+printf '#include "sub/a.cuh"\n#include "sub/b.h"\n#include "none.h"\n#include <sub/a.cuh>\n' >"$temp/in.cu"
+printf '#include "b.h"\n#include "a.cuh"\nvoid f() { k<<<1, 1>>>(); }\n' >"$temp/sub/a.cuh"
+printf 'int b;\n' >"$temp/sub/b.h"
+"$program" "$temp/in.cu" "$temp/out.cpp" || fail 'included files are refused'
+printf '#include "cuda_cpu/triple.h"\n#line 1 "%s"\n' "$temp/in.cu" >"$temp/expected"
+printf '#include "out.cpp.1"\n#include "sub/b.h"\n#include "none.h"\n#include <sub/a.cuh>\n' >>"$temp/expected"
+diff "$temp/expected" "$temp/out.cpp" || fail 'the names of included files'
+printf '#include "cuda_cpu/triple.h"\n#line 1 "%s/sub/a.cuh"\n#include "%s/sub/b.h"\n' "$temp" "$temp" >"$temp/expected"
+printf '#include "%s/sub/a.cuh"\nvoid f() { CUDA_CPU_LAUNCH(0, k)(1, 1)(); }\n' "$temp" >>"$temp/expected"
+diff "$temp/expected" "$temp/out.cpp.1" || fail 'an included file'
+printf '\nk<<<1, 1>>\n' >"$temp/sub/b.h"
+"$program" "$temp/in.cu" "$temp/out.cpp" 2>"$temp/err" && fail 'an error in an included file is accepted'
+[ "$(cat "$temp/err")" = "$temp/sub/b.h:2: error: there is no >>> for this <<<" ] || fail "$(cat "$temp/err")"
+[ -e "$temp/out.cpp" ] || [ -e "$temp/out.cpp.1" ] && fail 'output of an included file is left'
+
 "$program" "$temp" "$temp/out.cpp" 2>/dev/null && fail 'a folder is accepted'
 "$program" "$temp/none.cu" "$temp/out.cpp" 2>"$temp/err" && fail 'a missing file is accepted'
 grep -q 'none.cu: cannot be read: No such file' "$temp/err" || fail "a missing file: $(cat "$temp/err")"

@@ -5,7 +5,7 @@
  * g++ or clang++, Linux (x86-64, aarch64; other systems through ucontext, without kernel names and poisoned __shared__
  * variables). CUDA_ON_CPU is 1; __CUDACC__ and __CUDA_ARCH__ stay undefined. Kernels are launched with
  * cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
- * through cuda_to_cpp first, a small program whose one source lies next to this file; `make cpu FILE=hw.cu` does it all.
+ * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
  *
  * What it covers
  *   kernels     one fiber for each CUDA thread, one block at a time on each core, any grid and block that sm_90 allows
@@ -16,8 +16,8 @@
  *   atomics     all of CUDA's for its types, with _block and _system; fences; __nanosleep
  *   intrinsics  bits, integers, conversions, arithmetic in the four rounding modes, cache hints, min/max, half, bfloat16
  *   sources     plain CUDA through cuda_to_cpp: launches of any kernel (also overloaded, of a template with deduced
- *               arguments, through pointers, in macros), extern __shared__ arrays in functions and outside them, and what
- *               nvcc includes by itself. Only the named file is translated, not the files that it includes.
+ *               arguments, through pointers, in macros), extern __shared__ arrays in functions and outside them, what
+ *               nvcc includes by itself; in the source, and in the files next to it that it includes with quotes
  *   runtime     memory (stream-ordered too), copies, fills, symbols, streams, events, capture and graphs, attributes and
  *               occupancy of a pretended GPU with the limits of sm_90; CUDA 13's signatures, error codes and texts
  *
@@ -50,11 +50,11 @@
  *     -ffp-contract=off where the compiler could contract.
  *   - Registers are always 32; static shared memory is what the kernel itself declares, not what it calls.
  *
- * What it has not got: cooperative launches and clusters, several devices, textures,
- * cooperative groups, inline PTX; extern __shared__ arrays without cuda_to_cpp (the linker names them); the driver's own
- * calls (cuda.h is there, for programs that include it in vain) and the libraries, whose headers are an #error each. A
- * call that it does not support returns cudaErrorNotSupported and says its name on stderr, or is not declared. A kernel
- * that launches a kernel ends with an error. A launch whose kernel is known only by its arguments takes no {braced} ones.
+ * What it has not got: cooperative launches and clusters, kernels that launch kernels (an error), several devices,
+ * textures, cooperative groups, inline PTX; extern __shared__ arrays without cuda_to_cpp (the linker names them); the
+ * driver's own calls (cuda.h is there, for programs that include it in vain); the libraries, whose headers are an #error
+ * each; {braced} arguments of a launch whose kernel only its arguments tell. A call that it does not support returns
+ * cudaErrorNotSupported and says its name on stderr, or is not declared.
  *
  * What it costs (g++ 12 -O2, each of two 2.6 GHz cores, over which blocks are spread): 7 ns for a trivial thread, 15 to
  * 21 ns a thread for a barrier, 23 ns for a shuffle, 2 to 3 times that under ASan. A small launch takes 0.6 us soon after

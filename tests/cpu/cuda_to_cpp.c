@@ -8,9 +8,10 @@
  *   extern __shared__ float x[];           float (&x)[] = ::cuda_cpu::dynamic_shared();
  *   static __shared__ int n;               __shared__ int n;
  *   #include <thrust/sort.h>               an #error, since the stand-in has nothing of the kind
+ *   #include "kernels.cuh"                 the translation of that file, if it has something to translate
  *
- * The text is taken apart into tokens as a compiler does it, so that strings, comments, numbers and shifts stay what they
- * are. The body of a macro is read by itself. A file that makes no sense (a launch without its end) is an error, and
+ * The text is taken apart into tokens as a compiler does it, so that strings, comments, numbers and shifts stay what
+ * they are. The body of a macro is read by itself. A file that makes no sense (a launch without its end) is an error, and
  * leaves no output. The C++ side of it is in cuda_cpu/triple.h. */
 #include <errno.h>
 #include <limits.h>
@@ -35,6 +36,14 @@ struct token {
 struct edit {
   size_t start, end, order;
   char text[64];
+  char *longer; /* instead of text, if it is not NULL */
+};
+
+/* What the translation of a text asks about the files that it includes with quotes. The answer, of malloc, is what to
+ * include instead; NULL: the same. *changed: the file has been translated, and not only found. */
+struct includes {
+  char *(*find)(void *context, const char *name, size_t length, int *changed);
+  void *context;
 };
 
 struct translation {
@@ -44,6 +53,8 @@ struct translation {
   size_t count, capacity;
   struct edit *edits;
   size_t edit_count, edit_capacity;
+  const struct includes *includes;
+  int changed;     /* it does not stay what it was */
   int failed_line; /* 0: none */
   char failure[200];
 };
@@ -398,6 +409,7 @@ static void put(struct translation *t, size_t start, size_t end, const char *tex
   t->edits[t->edit_count].start = start;
   t->edits[t->edit_count].end = end;
   t->edits[t->edit_count].order = t->edit_count;
+  t->edits[t->edit_count].longer = NULL;
   snprintf(t->edits[t->edit_count].text, sizeof t->edits->text, "%s", text);
   t->edit_count++;
 }
@@ -620,8 +632,8 @@ static void read_arguments(const struct translation *t, size_t open, struct argu
   a->count = n;
 }
 
-/* Before the kernel: CUDA_CPU_LAUNCH(count, or, where a 0 or NULL has to stay what it is for a kernel whose parameters are
- * known only when it is called, CUDA_CPU_LAUNCH_NULL(count, (the parameters of a lambda), (what it calls the kernel with), */
+/* Before the kernel: CUDA_CPU_LAUNCH(count, or, where a 0 or NULL has to stay what it is for a kernel whose parameters
+ * only the call tells, CUDA_CPU_LAUNCH_NULL(count, (parameters of a lambda), (what it calls the kernel with), */
 static void put_kernel(struct translation *t, size_t first, size_t last, const struct arguments *a) {
   char text[64];
   int i;
@@ -804,7 +816,7 @@ static void translate_shared(struct translation *t, size_t shared_at) {
 
 /* --- headers --- */
 
-/* Libraries of many headers that the stand-in has nothing of. The compiler then says so, and only where it gets there. */
+/* Libraries of many headers that the stand-in has nothing of: the compiler says so, and only where it gets there. */
 static void translate_include(struct translation *t, size_t hash) {
   static const struct {
     const char *folder, *error;
@@ -816,6 +828,21 @@ static void translate_include(struct translation *t, size_t hash) {
   };
   size_t name = next_token(t, hash), file = name == NONE ? NONE : next_token(t, name), i;
   if (file == NONE || !token_is(t, name, "include") || t->tokens[file].kind != kind_string) return;
+  if (t->text[t->tokens[file].start] == '"') {
+    size_t start = t->tokens[file].start + 1, end = t->tokens[file].end - 1;
+    int changed = 0;
+    char *instead;
+    if (!t->includes || end <= start || t->text[end] != '"') return;
+    instead = t->includes->find(t->includes->context, t->text + start, end - start, &changed);
+    if (!instead) return;
+    put(t, start, end, "");
+    if (t->failed_line)
+      free(instead);
+    else
+      t->edits[t->edit_count - 1].longer = instead;
+    if (changed) t->changed = 1;
+    return;
+  }
   for (i = 0; i < sizeof missing / sizeof *missing; i++) {
     size_t n = strlen(missing[i].folder);
     if (t->tokens[file].end - t->tokens[file].start > n + 1 &&
@@ -837,6 +864,8 @@ static void translate(struct translation *t) {
     if (token_is(t, i, "<<<")) translate_launch(t, i);
     if (token_is(t, i, "__shared__")) translate_shared(t, i);
   }
+  for (i = 0; i < t->edit_count; i++)
+    if (!t->edits[i].longer) t->changed = 1;
 }
 
 struct output {
@@ -872,15 +901,17 @@ static void write_line_ends(struct output *o, const char *text, size_t start, si
     }
 }
 
-/* The C++ of a CUDA text of any bytes, to be freed; NULL: an error, of which *line (0: of none) and message (of 200
- * characters) tell. The result is not terminated by a zero. */
-char *cuda_to_cpp(const char *text, size_t length, const char *name, size_t *result_length, int *line, char *message) {
+/* The C++ of a CUDA text of any bytes, to be freed; NULL: an error, of which *line and message (200 characters) tell.
+ * The result is not terminated by a zero. *changed: there was something to translate. */
+char *cuda_to_cpp(const char *text, size_t length, const char *name, const struct includes *includes,
+                  size_t *result_length, int *changed, int *line, char *message) {
   struct translation t;
   struct output o = {NULL, 0, 0, 0};
   size_t at = length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0, i;
   memset(&t, 0, sizeof t);
   t.text = text + at;
   t.length = length - at;
+  t.includes = includes;
   lex(&t);
   if (!t.failed_line) pair_brackets(&t);
   if (!t.failed_line) translate(&t);
@@ -896,7 +927,7 @@ char *cuda_to_cpp(const char *text, size_t length, const char *name, size_t *res
     const struct edit *e = &t.edits[i];
     if (e->start < at) continue;
     write_bytes(&o, t.text + at, e->start - at);
-    write_text(&o, e->text);
+    write_text(&o, e->longer ? e->longer : e->text);
     write_line_ends(&o, t.text, e->start, e->end);
     at = e->end;
   }
@@ -904,7 +935,9 @@ char *cuda_to_cpp(const char *text, size_t length, const char *name, size_t *res
 
   if (o.failed) fail(&t, 1, "no memory");
   free(t.tokens);
+  for (i = 0; i < t.edit_count; i++) free(t.edits[i].longer);
   free(t.edits);
+  *changed = t.changed;
   *line = t.failed_line;
   memcpy(message, t.failure, sizeof t.failure);
   *result_length = o.length;
@@ -935,11 +968,106 @@ static char *read_file(const char *name, size_t *length) {
   return text;
 }
 
+/* The program's files: the source, and those next to it that it includes and that have to be translated too. */
+struct file {
+  char *name;    /* as it is read */
+  char *written; /* its translation; NULL: it needs none */
+  int busy;      /* it is being translated: it includes itself, behind some guard */
+};
+struct program {
+  const char *result;
+  struct file *files;
+  size_t count, capacity;
+  size_t current, depth;
+  int failed;
+};
+
+static int write_file(const char *name, const char *bytes, size_t length) {
+  FILE *f = fopen(name, "wb");
+  int written = f && fwrite(bytes, 1, length, f) == length;
+  if (f && fclose(f)) written = 0;
+  if (!written) fprintf(stderr, "%s: cannot be written: %s\n", name, strerror(errno));
+  return written;
+}
+
+/* Two texts and a number, if it is not 0, one after the other. */
+static char *join(const char *a, size_t a_length, const char *b, size_t b_length, size_t number) {
+  char digits[24] = "", *s;
+  if (number) snprintf(digits, sizeof digits, "%lu", (unsigned long)number);
+  s = (char *)malloc(a_length + b_length + strlen(digits) + 1);
+  if (!s) return NULL;
+  memcpy(s, a, a_length);
+  memcpy(s + a_length, b, b_length);
+  strcpy(s + a_length + b_length, digits);
+  return s;
+}
+
+static void translate_file(struct program *p, const char *text, size_t length);
+
+/* A file that is included with quotes, looked for next to the one that includes it. A translated header lies elsewhere,
+ * and names what it includes by the way from the current folder; for the source itself -iquote does it. */
+static char *find_include(void *context, const char *quoted, size_t quoted_length, int *changed) {
+  struct program *p = (struct program *)context;
+  const char *from = p->files[p->current].name, *slash = strrchr(from, '/');
+  size_t folder = slash && *quoted != '/' ? (size_t)(slash + 1 - from) : 0, length, i, outer = p->current;
+  char *name, *text, *copy;
+  struct file *files;
+  if (p->failed || p->depth > 100 || memchr(quoted, '\0', quoted_length)) return NULL;
+  name = join(from, folder, quoted, quoted_length, 0);
+  if (!name) return NULL;
+  for (i = 0; i < p->count && strcmp(p->files[i].name, name) != 0;) i++;
+  if (i == p->count) {
+    text = read_file(name, &length);
+    files = text ? (struct file *)grow(p->files, p->count, &p->capacity, sizeof *files) : NULL;
+    if (!files) {
+      free(text);
+      free(name);
+      return NULL;
+    }
+    p->files = files;
+    memset(&p->files[i], 0, sizeof p->files[i]);
+    p->files[i].name = name;
+    p->count++;
+    p->current = i;
+    p->depth++;
+    translate_file(p, text, length);
+    p->depth--;
+    p->current = outer;
+    free(text);
+  } else
+    free(name);
+  *changed = p->files[i].written && !p->files[i].busy;
+  if (!*changed && outer == 0) return NULL;
+  copy = *changed ? p->files[i].written : p->files[i].name;
+  if (*changed && strrchr(copy, '/')) copy = strrchr(copy, '/') + 1; /* it lies next to the C++ that includes it */
+  return join(copy, strlen(copy), "", 0, 0);
+}
+
+static void translate_file(struct program *p, const char *text, size_t length) {
+  size_t number = p->current, result_length;
+  struct includes includes;
+  char message[200], *result;
+  int line, changed;
+  includes.find = find_include;
+  includes.context = p;
+  p->files[number].busy = 1;
+  result = cuda_to_cpp(text, length, p->files[number].name, &includes, &result_length, &changed, &line, message);
+  p->files[number].busy = 0;
+  if (!result) {
+    if (!p->failed) fprintf(stderr, "%s:%d: error: %s\n", p->files[number].name, line, message);
+    p->failed = 1;
+  } else if (!p->failed && (changed || number == 0)) {
+    p->files[number].written = join(p->result, strlen(p->result), ".", number ? 1 : 0, number);
+    if (!p->files[number].written || !write_file(p->files[number].written, result, result_length)) p->failed = 1;
+  }
+  free(result);
+}
+
 int main(int argc, char **argv) {
-  char message[200], *text, *result;
-  size_t length, result_length;
-  int line, written;
-  FILE *f;
+  struct program p;
+  size_t length, i;
+  char *text;
+  memset(&p, 0, sizeof p);
   if (argc != 3) {
     fprintf(stderr, "usage: %s FILE.cu RESULT.cpp\n", argv[0]);
     return 2;
@@ -949,20 +1077,21 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s: cannot be read: %s\n", argv[1], strerror(errno));
     return 1;
   }
-  result = cuda_to_cpp(text, length, argv[1], &result_length, &line, message);
-  free(text);
-  if (!result) {
-    fprintf(stderr, "%s:%d: error: %s\n", argv[1], line, message);
-    remove(argv[2]);
-    return 1;
+  p.result = argv[2];
+  p.files = (struct file *)grow(NULL, 0, &p.capacity, sizeof *p.files);
+  if (!p.files) return 1;
+  memset(p.files, 0, sizeof *p.files);
+  p.files[p.count++].name = join(argv[1], strlen(argv[1]), "", 0, 0);
+  if (!p.files[0].name) return 1;
+  translate_file(&p, text, length);
+  if (p.failed) remove(argv[2]);
+  for (i = 0; i < p.count; i++) {
+    if (p.failed && p.files[i].written) remove(p.files[i].written);
+    free(p.files[i].written);
+    free(p.files[i].name);
   }
-  f = fopen(argv[2], "wb");
-  written = f && fwrite(result, 1, result_length, f) == result_length;
-  if (f && fclose(f)) written = 0;
-  free(result);
-  if (written) return 0;
-  fprintf(stderr, "%s: cannot be written: %s\n", argv[2], strerror(errno));
-  if (f) remove(argv[2]);
-  return 1;
+  free(p.files);
+  free(text);
+  return p.failed;
 }
 #endif

@@ -1,4 +1,4 @@
-// Kernels of several types: templates with all, some and none of their arguments written, overloads, defaults, pointers.
+// Templates with all, some and none of their arguments written, overloads, default arguments, pointers to kernels.
 #include <stdio.h>
 #include <vector>
 
