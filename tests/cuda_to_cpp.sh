@@ -63,9 +63,10 @@ printf '#include "cuda_cpu/triple.h"\n#line 1 "%s"\n' "$temp/in.cu" >"$temp/expe
 printf '#include "out.cpp.1"\n#include "sub/b.h"\n#include "none.h"\n#include <sub/a.cuh>\n' >>"$temp/expected"
 diff "$temp/expected" "$temp/out.cpp" || fail 'the names of included files'
 printf '#include "cuda_cpu/triple.h"\n#line 1 "%s/sub/a.cuh"\n#include "%s/sub/b.h"\n' "$temp" "$temp" >"$temp/expected"
-printf '#include "%s/sub/a.cuh"\nvoid f() { CUDA_CPU_LAUNCH(0, k)(1, 1)(); }\n' "$temp" >>"$temp/expected"
+printf '#include "out.cpp.1"\nvoid f() { CUDA_CPU_LAUNCH(0, k)(1, 1)(); }\n' >>"$temp/expected"
 diff "$temp/expected" "$temp/out.cpp.1" || fail 'an included file'
 printf '\nk<<<1, 1>>\n' >"$temp/sub/b.h"
+rm "$temp/out.cpp.1"
 "$program" "$temp/in.cu" "$temp/out.cpp" 2>"$temp/err" && fail 'an error in an included file is accepted'
 [ "$(cat "$temp/err")" = "$temp/sub/b.h:2: error: there is no >>> for this <<<" ] || fail "$(cat "$temp/err")"
 [ -e "$temp/out.cpp" ] || [ -e "$temp/out.cpp.1" ] && fail 'output of an included file is left'

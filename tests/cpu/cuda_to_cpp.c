@@ -972,7 +972,8 @@ static char *read_file(const char *name, size_t *length) {
 struct file {
   char *name;    /* as it is read */
   char *written; /* its translation; NULL: it needs none */
-  int busy;      /* it is being translated: it includes itself, behind some guard */
+  int busy;      /* it is being translated, and somebody whom it includes ... */
+  int promised;  /* ... includes it, behind some guard, by the name of the translation */
 };
 struct program {
   const char *result;
@@ -1010,7 +1011,7 @@ static char *find_include(void *context, const char *quoted, size_t quoted_lengt
   struct program *p = (struct program *)context;
   const char *from = p->files[p->current].name, *slash = strrchr(from, '/');
   size_t folder = slash && *quoted != '/' ? (size_t)(slash + 1 - from) : 0, length, i, outer = p->current;
-  char *name, *text, *copy;
+  char *name, *text;
   struct file *files;
   if (p->failed || p->depth > 100 || memchr(quoted, '\0', quoted_length)) return NULL;
   name = join(from, folder, quoted, quoted_length, 0);
@@ -1036,11 +1037,12 @@ static char *find_include(void *context, const char *quoted, size_t quoted_lengt
     free(text);
   } else
     free(name);
-  *changed = p->files[i].written && !p->files[i].busy;
-  if (!*changed && outer == 0) return NULL;
-  copy = *changed ? p->files[i].written : p->files[i].name;
-  if (*changed && strrchr(copy, '/')) copy = strrchr(copy, '/') + 1; /* it lies next to the C++ that includes it */
-  return join(copy, strlen(copy), "", 0, 0);
+  if (p->files[i].busy && i) p->files[i].promised = 1;
+  *changed = i && (p->files[i].written || p->files[i].promised);
+  if (!*changed) return outer ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
+  slash = strrchr(p->result, '/');
+  from = slash ? slash + 1 : p->result;
+  return join(from, strlen(from), ".", 1, i); /* it lies next to the C++ that includes it */
 }
 
 static void translate_file(struct program *p, const char *text, size_t length) {
@@ -1056,7 +1058,7 @@ static void translate_file(struct program *p, const char *text, size_t length) {
   if (!result) {
     if (!p->failed) fprintf(stderr, "%s:%d: error: %s\n", p->files[number].name, line, message);
     p->failed = 1;
-  } else if (!p->failed && (changed || number == 0)) {
+  } else if (!p->failed && (changed || number == 0 || p->files[number].promised)) {
     p->files[number].written = join(p->result, strlen(p->result), ".", number ? 1 : 0, number);
     if (!p->files[number].written || !write_file(p->files[number].written, result, result_length)) p->failed = 1;
   }
