@@ -125,6 +125,10 @@ build/cpu/%: tests/programs/%.cu build/host/cuda_to_cpp build/cpu/flags $(wildca
 	$(call say,CXX)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
 	$(Q)$(PLAIN) -O1 $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
+build/asan/%: tests/programs/%.cu build/host/cuda_to_cpp build/asan/flags
+	$(call say,ASAN)
+	$(Q)build/host/cuda_to_cpp $< $@.cpp
+	$(Q)$(CPU_ASAN) $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
 build/gpu/%: tests/programs/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
@@ -174,6 +178,7 @@ ifeq ($(backend),cpu)
   reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits))
   random   := $(addsuffix .random,$(call about,warp scan))
   asan     := $(addsuffix .asan,$(call about,bits error image warp))
+  plain_asan := $(if $(TESTS),,reduction.asan)
 endif
 
 # Ways to include the header, each by g++ and by nvcc: flags and sources.
@@ -198,7 +203,7 @@ all := $(foreach arch,$(archs),$(stds:%=all.$(arch).%))
 checks_cpu  := $(cases:%=%.cpu) c99.cpu
 checks_link := $(cases:%=%.nvcc) two.rdc c99.nvcc
 checks_nvcc := $(if $(has_nvcc),$(checks_link) $(all) $(built),nvcc)
-checks      := $(programs) $(if $(TESTS),,$(examples) $(plain) cuda_to_cpp $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan)
+checks      := $(programs) $(if $(TESTS),,$(examples) $(plain) cuda_to_cpp $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan) $(plain_asan)
 
 test test-all:
 	@rm -rf build/results
@@ -224,6 +229,8 @@ $(random:%=check/%): check/%.random: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.random $<
 $(asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh program $*.asan $<
+$(plain_asan:%=check/%): check/%.asan: build/asan/%
+	@tests/run.sh one $*.asan $<
 $(checks_cpu:%=check/%): check/%: build/compile/%
 	@tests/run.sh one $* $<
 $(checks_link:%=check/%): check/%: build/compile/%
