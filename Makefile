@@ -196,7 +196,7 @@ stds  := c++11 c++17
 ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
   archs := $(sort $(archs) $(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
   stds  := c++11 c++14 c++17 c++20
-  built := $(if $(filter cpu,$(backend)),$(tests:%=%.built) $(examples:%=%.built))
+  built := $(if $(filter cpu,$(backend)),$(tests:%=%.built) $(examples:%=%.built) $(plain:%=%.built))
 endif
 all := $(foreach arch,$(archs),$(stds:%=all.$(arch).%))
 

@@ -27,7 +27,8 @@
 
 namespace cuda_cpu {
 
-/* Converts to a reference to any array, of unknown bound too, as `extern __shared__ T x[]` is one. */
+/* Converts to a reference to any array, of unknown bound too, as `extern __shared__ T x[]` is one. Those of file scope
+ * are bound once in each worker, whose buffer stays where it is. */
 struct dynamic_shared {
   template <class T> operator T &() const { return *static_cast<T *>(cuda_cpu_dynamic_shared()); }
 };
@@ -161,7 +162,9 @@ inline cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, voi
   return cudaLaunchKernel(func, grid, block, args, shared, nullptr);
 }
 
-/* As CUDA 12 has these, which most courses still write. */
+/* What CUDA 13 has dropped or changed, as most courses still write it. */
+inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
 inline cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, int device, cudaStream_t stream = nullptr) {
   cudaMemLocation where = {device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
                            device == cudaCpuDeviceId ? 0 : device};
