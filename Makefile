@@ -179,6 +179,7 @@ ifeq ($(backend),cpu)
   random   := $(addsuffix .random,$(call about,warp scan))
   asan     := $(addsuffix .asan,$(call about,bits error image warp))
   plain_asan := $(if $(TESTS),,reduction.asan)
+  plain_reversed := $(if $(TESTS),,$(addsuffix .reversed,reduction matmul_tiled histogram warp_sum))
 endif
 
 # Ways to include the header, each by g++ and by nvcc: flags and sources.
@@ -203,7 +204,7 @@ all := $(foreach arch,$(archs),$(stds:%=all.$(arch).%))
 checks_cpu  := $(cases:%=%.cpu) c99.cpu
 checks_link := $(cases:%=%.nvcc) two.rdc c99.nvcc
 checks_nvcc := $(if $(has_nvcc),$(checks_link) $(all) $(built),nvcc)
-checks      := $(programs) $(if $(TESTS),,$(examples) $(plain) cuda_to_cpp $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan) $(plain_asan)
+checks      := $(programs) $(if $(TESTS),,$(examples) $(plain) cuda_to_cpp $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan) $(plain_asan) $(plain_reversed)
 
 test test-all:
 	@rm -rf build/results
@@ -229,6 +230,8 @@ $(random:%=check/%): check/%.random: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.random $<
 $(asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh program $*.asan $<
+$(plain_reversed:%=check/%): check/%.reversed: build/cpu/%
+	@GPUKIT_CPU_SCHEDULE=reversed tests/run.sh one $*.reversed $<
 $(plain_asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh one $*.asan $<
 $(checks_cpu:%=check/%): check/%: build/compile/%

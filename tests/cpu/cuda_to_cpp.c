@@ -12,7 +12,8 @@
  *
  * The text is taken apart into tokens as a compiler does it, so that strings, comments, numbers and shifts stay what
  * they are. The body of a macro is read by itself. A file that makes no sense (a launch without its end) is an error, and
- * leaves no output. The C++ side of it is in cuda_cpu/triple.h. */
+ * leaves no output. The C++ side of it is in cuda_cpu/triple.h. With CUDA_TO_CPP_NO_MAIN there is only the function that
+ * translates a text, for tests. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

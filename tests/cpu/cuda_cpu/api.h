@@ -116,6 +116,9 @@ CUDA_CPU_EXPORT cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,
   p.maxBlocksPerMultiProcessor = cuda_cpu::max_blocks_sm;
   p.reservedSharedMemPerBlock = cuda_cpu::shared_reserved;
   p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+  p.clockRate = value(cudaDevAttrClockRate);
+  p.memoryClockRate = value(cudaDevAttrMemoryClockRate);
+  p.deviceOverlap = value(cudaDevAttrGpuOverlap);
   *prop = p;
   return cudaSuccess;
 }
