@@ -178,8 +178,8 @@ ifeq ($(backend),cpu)
   reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits))
   random   := $(addsuffix .random,$(call about,warp scan))
   asan     := $(addsuffix .asan,$(call about,bits error image warp))
-  plain_asan := $(if $(TESTS),,reduction.asan)
-  plain_reversed := $(if $(TESTS),,$(addsuffix .reversed,reduction matmul_tiled histogram warp_sum))
+  plain_asan     := reduction.asan
+  plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
 endif
 
 # Ways to include the header, each by g++ and by nvcc: flags and sources.
@@ -204,7 +204,9 @@ all := $(foreach arch,$(archs),$(stds:%=all.$(arch).%))
 checks_cpu  := $(cases:%=%.cpu) c99.cpu
 checks_link := $(cases:%=%.nvcc) two.rdc c99.nvcc
 checks_nvcc := $(if $(has_nvcc),$(checks_link) $(all) $(built),nvcc)
-checks      := $(programs) $(if $(TESTS),,$(examples) $(plain) cuda_to_cpp $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan) $(plain_asan) $(plain_reversed)
+checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp $(plain_reversed) $(plain_asan))
+checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan) \
+               $(checks_plain)
 
 test test-all:
 	@rm -rf build/results
