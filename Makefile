@@ -14,11 +14,12 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run test test-all checks bench examples gpu-binaries format check-format clean FORCE
+.PHONY: help run cpu test test-all checks bench examples gpu-binaries format check-format clean FORCE
 FORCE:
 
 help:
 	@echo 'run           takes a photograph through the library, into build/tour (PHOTO=mine.ppm: another one)'
+	@echo 'cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1]'
 	@echo 'test          all tests and compile checks (TESTS=tests/test_scan.cu: only that)'
 	@echo 'test-all      the same with every target and every C++ standard that nvcc knows'
 	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU)'
@@ -69,7 +70,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
 CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I . -pthread -rdynamic
 CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
-ASAN       = $(CXX) -O1 $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
+CPU_ASAN   = $(CXX) -O1 $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
 
 # Without a GPU: the oldest target, whose PTX the driver of any newer one takes.
 ARCH      ?= $(if $(has_gpu),native,sm_75)
@@ -83,7 +84,7 @@ build/%.d: ;
 
 # ... and other tools or flags than last time rebuild all.
 tools_cpu     = $(CPU)
-tools_asan    = $(ASAN)
+tools_asan    = $(CPU_ASAN)
 tools_gpu     = $(GPU)
 tools_compile = $(CC) $(CPU) $(GPU)
 build/%/flags: FORCE
@@ -100,7 +101,7 @@ build/cpu/%: examples/%.cu build/cpu/flags
 	$(Q)$(CPU) $(DEPS) -x c++ $< -o $@ -ldl
 build/asan/%: tests/%.cu build/asan/flags
 	$(call say,ASAN)
-	$(Q)$(ASAN) $(DEPS) -x c++ $< -o $@ -ldl
+	$(Q)$(CPU_ASAN) $(DEPS) -x c++ $< -o $@ -ldl
 build/gpu/%: tests/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< -o $@
@@ -111,6 +112,39 @@ build/gpu/%: tests/bench/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< -o $@ -lcublas
 
+# ---- plain CUDA, by way of C++ ---------------------------------------------------------------------------------------
+
+# g++ and clang++ cannot parse <<<>>>: cuda_to_cpp rewrites it. Warnings of such programs are shown and no more.
+PLAIN = $(CXX) $(CPU_FLAGS) -Wall -Wno-sign-compare -Wno-unknown-pragmas $(CXXFLAGS)
+build/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=c99 -pedantic -O2 $(WARNINGS) -Werror $< -o $@
+
+build/cpu/%: tests/programs/%.cu build/host/cuda_to_cpp build/cpu/flags $(wildcard tests/programs/*/*)
+	$(call say,CXX)
+	$(Q)build/host/cuda_to_cpp $< $@.cpp
+	$(Q)$(PLAIN) -O1 $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
+build/asan/%: tests/programs/%.cu build/host/cuda_to_cpp build/asan/flags
+	$(call say,ASAN)
+	$(Q)build/host/cuda_to_cpp $< $@.cpp
+	$(Q)$(CPU_ASAN) $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
+build/gpu/%: tests/programs/%.cu build/gpu/flags
+	$(call say,NVCC)
+	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
+
+# Of a program named on the command line; the flags for RACES=1 are those of the race checker.
+cpu_races_flags :=
+user       = build/user/$(basename $(notdir $(FILE)))
+user_flags = $(if $(ASAN),-O1 -fsanitize=address$(comma)undefined,-O2) $(if $(RACES),$(cpu_races_flags))
+cpu: build/host/cuda_to_cpp
+	@[ '$(FILE)' ] || { echo 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu' >&2; exit 1; }
+	@[ -f '$(FILE)' ] && [ -r '$(FILE)' ] || { echo 'make cpu: $(FILE) is not there, or cannot be read' >&2; exit 1; }
+	@mkdir -p build/user
+	$(Q)build/host/cuda_to_cpp '$(FILE)' '$(user).cpp'
+	$(Q)$(PLAIN) $(user_flags) -iquote '$(dir $(FILE))' '$(user).cpp' -o '$(user)' -ldl
+	@'$(user)' $(ARGS)
+
 # ---- run, examples, bench --------------------------------------------------------------------------------------------
 
 run: build/$(backend)/tour
@@ -118,11 +152,12 @@ run: build/$(backend)/tour
 
 examples := $(patsubst examples/%.cu,%,$(wildcard examples/*.cu))
 tests    := $(patsubst tests/%.cu,%,$(wildcard tests/test_*.cu))
+plain    := $(patsubst tests/programs/%.cu,%,$(wildcard tests/programs/*.cu))
 
 examples: $(examples:%=build/$(backend)/%)
 
 # To build here and run elsewhere.
-gpu-binaries: $(tests:%=build/gpu/%) $(examples:%=build/gpu/%)
+gpu-binaries: $(tests:%=build/gpu/%) $(examples:%=build/gpu/%) $(plain:%=build/gpu/%)
 
 benches := $(patsubst tests/bench/%.cu,build/gpu/%,$(wildcard tests/bench/*.cu))
 bench: $(if $(why_not),,$(benches))
@@ -143,6 +178,8 @@ ifeq ($(backend),cpu)
   reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits))
   random   := $(addsuffix .random,$(call about,warp scan))
   asan     := $(addsuffix .asan,$(call about,bits error image memory warp))
+  plain_asan     := reduction.asan
+  plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
 endif
 
 # Ways to include the header, each by g++ and by nvcc: flags and sources.
@@ -160,14 +197,16 @@ stds  := c++11 c++17
 ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
   archs := $(sort $(archs) $(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
   stds  := c++11 c++14 c++17 c++20
-  built := $(if $(filter cpu,$(backend)),$(tests:%=%.built) $(examples:%=%.built))
+  built := $(if $(filter cpu,$(backend)),$(tests:%=%.built) $(examples:%=%.built) $(plain:%=%.built))
 endif
 all := $(foreach arch,$(archs),$(stds:%=all.$(arch).%))
 
 checks_cpu  := $(cases:%=%.cpu) c99.cpu
 checks_link := $(cases:%=%.nvcc) two.rdc c99.nvcc
 checks_nvcc := $(if $(has_nvcc),$(checks_link) $(all) $(built),nvcc)
-checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan)
+checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp $(plain_reversed) $(plain_asan))
+checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan) \
+               $(checks_plain)
 
 test test-all:
 	@rm -rf build/results
@@ -183,14 +222,20 @@ alone := $(if $(filter gpu,$(backend)),flock build/gpu)
 
 $(programs:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh program $* $<
-$(examples:%=check/%): check/%: build/$(backend)/%
+$(examples:%=check/%) $(plain:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh one $* $<
+check/cuda_to_cpp: build/host/cuda_to_cpp
+	@tests/run.sh one cuda_to_cpp tests/cuda_to_cpp.sh $<
 $(reversed:%=check/%): check/%.reversed: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=reversed tests/run.sh program $*.reversed $<
 $(random:%=check/%): check/%.random: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.random $<
 $(asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh program $*.asan $<
+$(plain_reversed:%=check/%): check/%.reversed: build/cpu/%
+	@GPUKIT_CPU_SCHEDULE=reversed tests/run.sh one $*.reversed $<
+$(plain_asan:%=check/%): check/%.asan: build/asan/%
+	@tests/run.sh one $*.asan $<
 $(checks_cpu:%=check/%): check/%: build/compile/%
 	@tests/run.sh one $* $<
 $(checks_link:%=check/%): check/%: build/compile/%

@@ -4,7 +4,8 @@
  *
  * g++ or clang++, Linux (x86-64, aarch64; other systems through ucontext, without kernel names and poisoned __shared__
  * variables). CUDA_ON_CPU is 1; __CUDACC__ and __CUDA_ARCH__ stay undefined. Kernels are launched with
- * cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>.
+ * cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
+ * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
  *
  * What it covers
  *   kernels     one fiber for each CUDA thread, one block at a time on each core, any grid and block that sm_90 allows
@@ -14,6 +15,9 @@
  *   warps       __shfl_*_sync, __any/all/ballot_sync, __match_*_sync, __reduce_*_sync, with masks and widths checked
  *   atomics     all of CUDA's for its types, with _block and _system; fences; __nanosleep
  *   intrinsics  bits, integers, conversions, arithmetic in the four rounding modes, cache hints, min/max, half, bfloat16
+ *   sources     plain CUDA through cuda_to_cpp: launches of any kernel (also overloaded, of a template with deduced
+ *               arguments, through pointers, in macros), extern __shared__ arrays in functions and outside them, what
+ *               nvcc includes by itself; in the source, and in the files next to it that it includes with quotes
  *   runtime     memory (stream-ordered too), copies, fills, symbols, streams, events, capture and graphs, attributes and
  *               occupancy of a pretended GPU with the limits of its architecture; several such GPUs, with copies from one
  *               to the other; CUDA 13's signatures, error codes and texts
@@ -64,8 +68,10 @@
  *     -ffp-contract=off where the compiler could contract.
  *   - Registers are always 32; static shared memory is what the kernel itself declares, not what it calls.
  *
- * What it has not got: cooperative launches and clusters, kernels that launch kernels, textures, cooperative groups,
- * extern __shared__ arrays (the linker names them), inline PTX. A call that it does not support returns
+ * What it has not got: cooperative launches and clusters, kernels that launch kernels (an error), textures, cooperative
+ * groups, inline PTX; extern __shared__ arrays without cuda_to_cpp (the linker names them); the driver's own calls
+ * (cuda.h is there, for programs that include it in vain); the libraries, whose headers are an #error each; {braced}
+ * arguments of a launch whose kernel only its arguments tell. A call that it does not support returns
  * cudaErrorNotSupported and says its name on stderr, or is not declared.
  *
  * What it costs (g++ 12 -O2, each of two 2.6 GHz cores, over which blocks are spread): 7 ns for a trivial thread, 15 to

@@ -234,7 +234,9 @@ struct cudaDeviceProp {
   int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers, deviceNumaConfig,
       deviceNumaId, mpsEnabled, hostNumaId;
   unsigned int gpuPciDeviceID, gpuPciSubsystemID;
-  int hostNumaMultinodeIpcSupported, reserved[56];
+  int hostNumaMultinodeIpcSupported;
+  int clockRate, memoryClockRate, computeMode, deviceOverlap, kernelExecTimeoutEnabled; /* CUDA 12 still has these */
+  int reserved[51];
 };
 
 struct cudaPointerAttributes {

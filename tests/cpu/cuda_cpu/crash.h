@@ -104,17 +104,13 @@ CUDA_CPU_RARE void report_crash(const char *what, uintptr_t address, bool has_ad
   text t = {};
   if (in_thread()) {
     const launch *job = self->job;
-    const char *name = mangled_name(job->kernel);
+    char name[512];
+    symbol_name(job->kernel, name, sizeof name);
     add(&t, "CUDA stand-in: %s", what);
     if (has_address) add(&t, " to 0x%zx", static_cast<size_t>(address));
-    add(&t, " in kernel ");
-    if (name)
-      add_demangled(&t, name);
-    else
-      add(&t, "at %p", job->kernel);
-    add(&t, ", grid (%u,%u,%u), block (%u,%u,%u)\n  block (%u,%u,%u): thread (%u,%u,%u)", job->grid.x, job->grid.y,
-        job->grid.z, job->block.x, job->block.y, job->block.z, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
-        threadIdx.y, threadIdx.z);
+    add(&t, " in kernel %s, grid (%u,%u,%u), block (%u,%u,%u)\n  block (%u,%u,%u): thread (%u,%u,%u)", name,
+        job->grid.x, job->grid.y, job->grid.z, job->block.x, job->block.y, job->block.z, blockIdx.x, blockIdx.y,
+        blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
     if (has_address) describe_address(&t, address);
     const settings &s = self->settings;
     if (s.schedule == schedule_reversed) add(&t, "\n  (GPUKIT_CPU_SCHEDULE=reversed)");

@@ -179,6 +179,9 @@ CUDA_CPU_RARE void fill_properties(cudaDeviceProp *out, int device) {
   p.maxBlocksPerMultiProcessor = g.max_blocks_sm;
   p.reservedSharedMemPerBlock = g.shared_reserved;
   p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+  p.clockRate = attribute_value(cudaDevAttrClockRate);
+  p.memoryClockRate = attribute_value(cudaDevAttrMemoryClockRate);
+  p.deviceOverlap = attribute_value(cudaDevAttrGpuOverlap);
   *out = p;
 }
 

@@ -157,8 +157,29 @@ inline void plain_name(const char *mangled, char *name, size_t bytes) {
   free(plain);
 }
 
+/* A launch that finds its kernel only when a thread calls it has no function's address, and gives one of its own. */
+struct named_address {
+  const void *address;
+  const char *name;
+  named_address *next;
+};
+inline named_address *named_addresses;
+inline void remember_name(named_address *a) {
+  if (a->next) return;
+  named_address *first = __atomic_load_n(&named_addresses, __ATOMIC_ACQUIRE);
+  do a->next = first ? first : a; /* the last one points to itself */
+  while (!__atomic_compare_exchange_n(&named_addresses, &first, a, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+}
+
 /* The demangled name of a function, or its address. */
 inline void symbol_name(const void *function, char *name, size_t bytes) {
+  for (const named_address *a = __atomic_load_n(&named_addresses, __ATOMIC_ACQUIRE); a; a = a->next) {
+    if (a->address == function) {
+      snprintf(name, bytes, "%s", a->name);
+      return;
+    }
+    if (a->next == a) break;
+  }
   if (const char *mangled = mangled_name(function))
     plain_name(mangled, name, bytes);
   else

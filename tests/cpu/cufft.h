@@ -1,0 +1,1 @@
+#error "the stand-in for CUDA has no cuFFT"

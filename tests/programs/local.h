@@ -1,0 +1,4 @@
+#ifndef LOCAL_H
+#define LOCAL_H
+#define BINS 26
+#endif
