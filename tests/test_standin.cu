@@ -1441,15 +1441,6 @@ TEST(returned_threads_may_count_as_arrived) {
 }
 
 TEST(what_is_not_supported_says_so) {
-  cudaLaunchConfig_t config = {};
-  cudaLaunchAttribute cooperative = {};
-  cooperative.id = cudaLaunchAttributeCooperative;
-  cooperative.val.cooperative = 1;
-  config.gridDim = config.blockDim = dim3(1);
-  config.attrs = &cooperative;
-  config.numAttrs = 1;
-  said = stderr_of([&] { EXPECT_EQ(cudaLaunchKernelEx(&config, nothing), cudaErrorNotSupported); });
-  EXPECT_SAID("not supported: a cooperative launch");
   said = stderr_of([&] {
     const void *untyped = reinterpret_cast<const void *>(nothing);
     EXPECT_EQ(cudaLaunchKernel(untyped, 1, 1, nullptr, 0, nullptr), cudaErrorNotSupported);

@@ -115,7 +115,7 @@ CUDA_CPU_EXPORT cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,
   p.sharedMemPerBlockOptin = cuda_cpu::shared_optin;
   p.maxBlocksPerMultiProcessor = cuda_cpu::max_blocks_sm;
   p.reservedSharedMemPerBlock = cuda_cpu::shared_reserved;
-  p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+  p.hostRegisterSupported = p.memoryPoolsSupported = p.cooperativeLaunch = 1;
   *prop = p;
   return cudaSuccess;
 }
@@ -847,7 +847,8 @@ CUDA_CPU_EXPORT cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, 
 }
 CUDA_CPU_EXPORT cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) {
   CUDA_CPU_API(cudaLaunchCooperativeKernel);
-  return cuda_cpu::unsupported("cudaLaunchCooperativeKernel");
+  return cuda_cpu::unsupported(
+      "cudaLaunchCooperativeKernel of a const void *, which tells no argument types: pass the kernel itself");
 }
 CUDA_CPU_EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *, const void *, void **) {
   CUDA_CPU_API(cudaLaunchKernelExC);

@@ -53,7 +53,8 @@ enum operation {
   op_reduce_umax,
   op_reduce_and,
   op_reduce_or,
-  op_reduce_xor
+  op_reduce_xor,
+  op_grid_sync
 };
 inline const char *operation_name(int op) {
   static const char *const names[] = {
@@ -61,7 +62,7 @@ inline const char *operation_name(int op) {
       "__shfl_sync",       "__shfl_up_sync",      "__shfl_down_sync",  "__shfl_xor_sync",   "__ballot_sync",
       "__any_sync",        "__all_sync",          "__match_any_sync",  "__match_all_sync",  "__reduce_add_sync",
       "__reduce_min_sync", "__reduce_max_sync",   "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
-      "__reduce_or_sync",  "__reduce_xor_sync"};
+      "__reduce_or_sync",  "__reduce_xor_sync",   "grid_group::sync"};
   return names[op];
 }
 
@@ -73,6 +74,7 @@ struct launch {
   size_t shared_bytes; /* dynamic */
   unsigned long long blocks, next, number;
   int failed;
+  struct grid_barrier *cooperative; /* NULL: an ordinary launch */
 };
 
 /* A thread that waits for others of its warp, and what it brought along. */
@@ -298,6 +300,9 @@ CUDA_CPU_COLD void report_two_barriers(worker *w, int op, const char *file, int 
   fail(w, &what);
 }
 
+/* Every thread of the block waits at the barrier of the grid: waits for the other blocks. */
+inline void grid_arrive(worker *w);
+
 __attribute__((noinline)) inline int barrier(int op, int predicate, const char *file, int line) {
   worker *w = in_kernel(operation_name(op));
   int t = w->current;
@@ -315,7 +320,9 @@ __attribute__((noinline)) inline int barrier(int op, int predicate, const char *
     b.accumulated &= predicate != 0;
   else
     b.accumulated |= predicate != 0;
-  if (++b.arrived == (w->settings.exited_arrives ? w->live : w->count)) {
+  bool lenient = w->settings.exited_arrives && op != op_grid_sync; /* which CUDA wants every thread of the grid for */
+  if (++b.arrived == (lenient ? w->live : w->count)) {
+    if (op == op_grid_sync) grid_arrive(w);
     release_barrier(w, true);
     make_ready(w, t);
   } else
@@ -516,7 +523,7 @@ CUDA_CPU_COLD void report_stuck(worker *w) {
 
 /* A thread has returned: where such threads count as arrived, the others may now go on. */
 inline void after_exit(worker *w, int t) {
-  if (w->barrier.arrived && w->barrier.arrived == w->live) release_barrier(w, false);
+  if (w->barrier.arrived && w->barrier.arrived == w->live && w->barrier.op != op_grid_sync) release_barrier(w, false);
   warp &wp = w->warps[t / 32];
   for (int i = 0; i < wp.meetings;) {
     rendezvous &m = wp.meeting[i];

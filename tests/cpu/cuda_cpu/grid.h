@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include "block.h"
+#include "cooperative.h"
 #include "shared.h"
 
 namespace cuda_cpu {
@@ -113,13 +114,12 @@ inline void run_blocks(worker *w, launch *job) {
     shared_before_block(w, job);
     run_block(w, job, index, mix(w->settings.seed + mix(b + job->number * 0x9e3779b97f4a7c15u)));
     shared_after_block(w);
+    if (job->cooperative) grid_leave(job, b);
   }
   shared_end(w);
 }
 
-inline void *work(void *number) {
-  pool &p = the_pool;
-  pool_worker &me = p.workers[reinterpret_cast<intptr_t>(number)];
+inline worker *make_worker() {
   worker *w = static_cast<worker *>(calloc(1, sizeof(worker)));
   if (w) w->fibers = static_cast<fiber **>(calloc(1025, sizeof(fiber *)));
   if (!w || !w->fibers) {
@@ -127,6 +127,26 @@ inline void *work(void *number) {
     abort();
   }
   self = w;
+  return w;
+}
+
+/* An OS thread for one block of a cooperative launch. */
+inline void *cooperate(void *launched) {
+  launch *job = static_cast<launch *>(launched);
+  if (!grid_start(job->cooperative)) return nullptr;
+  worker *w = make_worker();
+  run_blocks(w, job);
+  for (int i = 0; i < w->fibers_made; i++) fiber_release(w->fibers[i]);
+  shared_drop(w);
+  free(w->fibers);
+  free(w);
+  return nullptr;
+}
+
+inline void *work(void *number) {
+  pool &p = the_pool;
+  pool_worker &me = p.workers[reinterpret_cast<intptr_t>(number)];
+  worker *w = make_worker();
   for (;;) {
     for (int i = 0; i < 2000 && !__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE); i++) pause_cpu();
     if (!__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE)) {
@@ -147,6 +167,22 @@ inline void *work(void *number) {
   return nullptr;
 }
 
+/* All blocks at once, each on an OS thread of its own, since each has to be able to wait for every other one. */
+CUDA_CPU_COOPERATIVE void run_cooperative(launch *job) {
+  grid_barrier *g = job->cooperative;
+  pthread_t *threads = static_cast<pthread_t *>(calloc(job->blocks, sizeof(pthread_t)));
+  unsigned long long made = 0;
+  while (threads && made < job->blocks && !pthread_create(&threads[made], nullptr, cooperate, job)) made++;
+  g->cannot_start = made < job->blocks;
+  if (g->cannot_start)
+    fprintf(stderr,
+            "CUDA stand-in: the system gives %llu of the %llu OS threads for the blocks of a cooperative launch\n",
+            made, job->blocks);
+  grid_open(g);
+  for (unsigned long long i = 0; i < made; i++) pthread_join(threads[i], nullptr);
+  free(threads);
+}
+
 /* Runs all blocks; false if the kernel failed. */
 inline bool run(launch *job) {
   pool &p = the_pool;
@@ -154,6 +190,11 @@ inline bool run(launch *job) {
   configure();
   symbols();
   job->number = p.launches++;
+  if (job->cooperative) {
+    run_cooperative(job);
+    pthread_mutex_unlock(&p.lock);
+    return !job->failed;
+  }
   unsigned long long threads = job->blocks * job->block.x * job->block.y * job->block.z;
   int workers = p.settings.workers;
   if (threads < small_launch) workers = 1;

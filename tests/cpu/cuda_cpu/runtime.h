@@ -109,6 +109,7 @@ inline const attribute attributes[] = {
     {cudaDevAttrConcurrentManagedAccess, 1},
     {cudaDevAttrComputePreemptionSupported, 1},
     {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
+    {cudaDevAttrCooperativeLaunch, 1},
     {cudaDevAttrMaxSharedMemoryPerBlockOptin, shared_optin},
     {cudaDevAttrHostRegisterSupported, 1},
     {cudaDevAttrMaxBlocksPerMultiprocessor, max_blocks_sm},
@@ -589,6 +590,26 @@ CUDA_CPU_OUT_OF_LINE int blocks_per_sm(const void *function, int block, size_t d
   return blocks < max_blocks_sm ? blocks : max_blocks_sm;
 }
 
+inline bool is_cooperative(const cudaLaunchConfig_t &c) {
+  for (unsigned i = 0; i < c.numAttrs; i++)
+    if (c.attrs[i].id == cudaLaunchAttributeCooperative) return c.attrs[i].val.cooperative != 0;
+  return false;
+}
+
+/* All blocks have to be on the GPU at once. */
+CUDA_CPU_OUT_OF_LINE cudaError_t check_cooperative(const void *function, const cudaLaunchConfig_t &c) {
+  unsigned long long blocks = static_cast<unsigned long long>(c.gridDim.x) * c.gridDim.y * c.gridDim.z;
+  int threads = static_cast<int>(c.blockDim.x * c.blockDim.y * c.blockDim.z);
+  int room = sm_count * blocks_per_sm(function, threads, c.dynamicSmemBytes);
+  if (blocks > static_cast<unsigned long long>(room)) return cudaErrorCooperativeLaunchTooLarge;
+#ifdef CUDA_CPU_SHARED_IS_STATIC
+  if (blocks > 1 && find_kernel(function).static_shared)
+    return unsupported("a cooperative launch of several blocks whose kernel has static __shared__ variables, of which "
+                       "there is one for all blocks in a build with sanitizers");
+#endif
+  return cudaSuccess;
+}
+
 CUDA_CPU_OUT_OF_LINE cudaError_t check_launch(const void *function, const cudaLaunchConfig_t &c) {
   const dim3 &g = c.gridDim, &b = c.blockDim;
   if (!function) return cudaErrorInvalidDeviceFunction;
@@ -598,12 +619,13 @@ CUDA_CPU_OUT_OF_LINE cudaError_t check_launch(const void *function, const cudaLa
   if (c.dynamicSmemBytes > static_cast<size_t>(find_kernel(function).dynamic_limit)) return cudaErrorInvalidValue;
   for (unsigned i = 0; i < c.numAttrs; i++) {
     const cudaLaunchAttribute &a = c.attrs[i];
-    if (a.id == cudaLaunchAttributeCooperative && a.val.cooperative)
-      return unsupported("a cooperative launch (cudaLaunchAttributeCooperative)");
-    if (a.id == cudaLaunchAttributeClusterDimension && a.val.clusterDim.x * a.val.clusterDim.y * a.val.clusterDim.z > 1)
+    if (a.id != cudaLaunchAttributeClusterDimension) continue;
+    const auto &d = a.val.clusterDim;
+    if (!d.x || !d.y || !d.z) return cudaErrorInvalidValue;
+    if (d.x > 1 || d.y > 1 || d.z > 1)
       return unsupported("a launch with thread-block clusters (cudaLaunchAttributeClusterDimension)");
   }
-  return cudaSuccess;
+  return is_cooperative(c) ? check_cooperative(function, c) : cudaSuccess;
 }
 
 struct erased_launch {
@@ -611,6 +633,7 @@ struct erased_launch {
   const void *function;
   dim3 grid, block;
   size_t shared_bytes;
+  bool cooperative;
 };
 
 CUDA_CPU_OUT_OF_LINE cudaError_t run_launch(const erased_launch &l, const void *closure) {
@@ -622,6 +645,14 @@ CUDA_CPU_OUT_OF_LINE cudaError_t run_launch(const erased_launch &l, const void *
   job.block = l.block;
   job.shared_bytes = l.shared_bytes;
   job.blocks = static_cast<unsigned long long>(l.grid.x) * l.grid.y * l.grid.z;
+  if (l.cooperative) {
+    job.cooperative = grid_create(job.blocks);
+    bool went_well = run(&job), cannot_start = job.cooperative->cannot_start;
+    grid_destroy(job.cooperative);
+    if (cannot_start) return error(cudaErrorLaunchOutOfResources);
+    if (!went_well) __atomic_store_n(&ctx.sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
+    return cudaSuccess;
+  }
   /* as on a GPU: the launch has gone well, and what comes after it reports the failure */
   if (!run(&job)) __atomic_store_n(&ctx.sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
   return cudaSuccess;
@@ -637,8 +668,12 @@ CUDA_CPU_OUT_OF_LINE cudaError_t prepare_launch(const void *function, const cuda
 template <class F> cudaError_t launch_kernel(const void *function, const cudaLaunchConfig_t &c, const F &closure) {
   CUstream_st *s;
   if (cudaError_t e = prepare_launch(function, c, &s)) return e;
-  erased_launch l = {[](const void *f) { (*static_cast<const F *>(f))(); }, function, c.gridDim, c.blockDim,
-                     c.dynamicSmemBytes};
+  erased_launch l = {[](const void *f) { (*static_cast<const F *>(f))(); },
+                     function,
+                     c.gridDim,
+                     c.blockDim,
+                     c.dynamicSmemBytes,
+                     is_cooperative(c)};
   if (!s->capture) return run_launch(l, &closure);
   keep(s, [=] { return run_launch(l, &closure); });
   return cudaSuccess;
