@@ -14,27 +14,9 @@
 #endif
 #pragma GCC diagnostic pop
 
-#include <math.h>
-#include <vector>
-#include "fault.h"
+#include "device.h"
 
 namespace cg = cooperative_groups;
-
-template <class T> struct device_array { /* starts as zeros */
-  T *p;
-  size_t n;
-  explicit device_array(size_t count) : p(nullptr), n(count) {
-    EXPECT_OK(cudaMalloc(&p, n * sizeof(T)));
-    EXPECT_OK(cudaMemset(p, 0, n * sizeof(T)));
-  }
-  device_array(const device_array &) = delete;
-  ~device_array() { cudaFree(p); }
-  std::vector<T> get() const {
-    std::vector<T> host(n);
-    EXPECT_OK(cudaMemcpy(host.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
-    return host;
-  }
-};
 
 template <class... P, class... A>
 static cudaError_t launch_as(bool cooperative, cudaStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block,
@@ -327,9 +309,12 @@ TEST(tiles_of_16_threads) { expect_tile<16>(); }
 TEST(tiles_of_32_threads) { expect_tile<32>(); }
 
 /* The order of the additions shows in the bits: by halves in a tile. */
+__host__ __device__ inline float one_over(unsigned i) {
+  return 1.0f / static_cast<float>(1 + i * 5 % 32 + i % 3 * 100);
+}
 __global__ void sum_floats(float *out) {
   const auto tile = cg::tiled_partition<32>(cg::this_thread_block());
-  const float v = 1.0f / (1.0f + static_cast<float>(tile.thread_rank()));
+  const float v = one_over(tile.thread_rank());
   const float total = cg::reduce(tile, v, cg::plus<float>()), upto = cg::inclusive_scan(tile, v);
   out[tile.thread_rank()] = total;
   out[32 + tile.thread_rank()] = upto;
@@ -339,12 +324,15 @@ TEST(sums_of_floats_have_one_order) {
   device_array<float> out(64);
   EXPECT_OK(launch(sum_floats, 1, 32, out.p));
   const std::vector<float> got = out.get();
-  std::vector<float> v(32), scan(32);
-  for (size_t i = 0; i < 32; i++) v[i] = scan[i] = 1.0f / (1.0f + static_cast<float>(i));
+  std::vector<float> v(32), scan(32), other(32);
+  for (size_t i = 0; i < 32; i++) v[i] = scan[i] = other[i] = one_over(static_cast<unsigned>(i));
   for (size_t part = 16; part; part /= 2)
     for (size_t i = 0; i < part; i++) v[i] += v[i + part];
   for (size_t step = 1; step < 32; step *= 2)
     for (size_t i = 31; i >= step; i--) scan[i] += scan[i - step];
+  for (size_t step = 1; step < 32; step *= 2)
+    for (size_t i = 0; i < 32; i += 2 * step) other[i] += other[i + step];
+  EXPECT(other[0] != v[0]);
   for (size_t i = 0; i < 32; i++) {
     EXPECT_EQ(got[i], v[0]);
     EXPECT_EQ(got[32 + i], scan[i]);
@@ -432,12 +420,14 @@ TEST(active_threads_can_share_an_atomic) {
 __global__ void copy_in(const int *in, int *out, int n) {
   __shared__ __align__(16) int tile[2][128];
   const cg::thread_block block = cg::this_thread_block();
+  tile[1][threadIdx.x] = -7;
+  block.sync();
   cg::memcpy_async(block, tile[0], in, sizeof(int) * static_cast<size_t>(n));
   cg::memcpy_async(block, tile[1], 128, in, static_cast<size_t>(n - 3));
   cg::wait_prior<1>(block);
   const int first = tile[0][n - 1 - static_cast<int>(threadIdx.x)];
   cg::wait(block);
-  out[threadIdx.x] = first + (static_cast<int>(threadIdx.x) < n - 3 ? 1000 * tile[1][threadIdx.x] : 0);
+  out[threadIdx.x] = first + 1000 * tile[1][threadIdx.x];
   block.sync();
   cg::memcpy_async(block, tile[0], in, cuda::aligned_size_t<16>(64));
   cg::wait(block);
@@ -452,7 +442,7 @@ TEST(a_block_copies_together) {
   EXPECT_OK(cudaMemcpy(in.p, host.data(), n * sizeof(int), cudaMemcpyHostToDevice));
   EXPECT_OK(launch(copy_in, 1, n, in.p, out.p, n));
   const std::vector<int> got = out.get();
-  for (int i = 0; i < n; i++) EXPECT_EQ(got[static_cast<size_t>(i)], n - 1 - i + (i < n - 3 ? 1000 * i : 0));
+  for (int i = 0; i < n; i++) EXPECT_EQ(got[static_cast<size_t>(i)], n - 1 - i + 1000 * (i < n - 3 ? i : -7));
 }
 
 /* --- clusters --- */

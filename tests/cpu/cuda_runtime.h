@@ -69,6 +69,8 @@
 #include "cuda_cpu/warp.h"
 #include "cuda_cpu/atomics.h"
 #include "cuda_cpu/device_functions.h"
+#include "cuda_cpu/texture.h"
+#include "cuda_cpu/texture_fetch.h"
 #include "vector_functions.h"
 
 /* At block scope thread_local implies static, and each worker runs one block at a time. */

@@ -100,6 +100,14 @@ CUDA_CPU_EXPORT cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,
   p.maxGridSize[0] = 2147483647;
   p.maxGridSize[1] = p.maxGridSize[2] = 65535;
   p.totalConstMem = static_cast<size_t>(value(cudaDevAttrTotalConstantMemory));
+  p.maxTexture1D = p.maxTexture2D[0] = p.maxTexture2DLinear[0] = p.maxSurface2D[0] = 131072;
+  p.maxTexture2D[1] = p.maxSurface2D[1] = 65536;
+  p.maxTexture2DLinear[1] = value(cudaDevAttrMaxTexture2DLinearHeight);
+  p.maxTexture2DLinear[2] = value(cudaDevAttrMaxTexture2DLinearPitch);
+  for (int i = 0; i < 3; i++) p.maxTexture3D[i] = p.maxSurface3D[i] = 16384;
+  for (int i = 0; i < 2; i++) p.maxTexture2DLayered[i] = p.maxSurface2DLayered[i] = 32768;
+  p.maxTexture1DLayered[0] = p.maxSurface1D = p.maxSurface1DLayered[0] = 32768;
+  p.maxTexture1DLayered[1] = p.maxTexture2DLayered[2] = p.maxSurface1DLayered[1] = p.maxSurface2DLayered[2] = 2048;
   p.major = 9;
   p.textureAlignment = p.surfaceAlignment = 512;
   p.texturePitchAlignment = 32;

@@ -83,6 +83,21 @@ inline const attribute attributes[] = {
     {cudaDevAttrMaxPitch, 2147483647},
     {cudaDevAttrMaxRegistersPerBlock, register_file},
     {cudaDevAttrClockRate, 1980000},
+    {cudaDevAttrMaxTexture1DWidth, 131072},
+    {cudaDevAttrMaxTexture2DWidth, 131072},
+    {cudaDevAttrMaxTexture2DHeight, 65536},
+    {cudaDevAttrMaxTexture3DWidth, 16384},
+    {cudaDevAttrMaxTexture3DHeight, 16384},
+    {cudaDevAttrMaxTexture3DDepth, 16384},
+    {cudaDevAttrMaxTexture1DLayeredWidth, 32768},
+    {cudaDevAttrMaxTexture1DLayeredLayers, 2048},
+    {cudaDevAttrMaxTexture2DLayeredWidth, 32768},
+    {cudaDevAttrMaxTexture2DLayeredHeight, 32768},
+    {cudaDevAttrMaxTexture2DLayeredLayers, 2048},
+    {cudaDevAttrMaxTexture1DLinearWidth, 268435456},
+    {cudaDevAttrMaxTexture2DLinearWidth, 131072},
+    {cudaDevAttrMaxTexture2DLinearHeight, 65000},
+    {cudaDevAttrMaxTexture2DLinearPitch, 2097120},
     {cudaDevAttrTextureAlignment, 512},
     {cudaDevAttrTexturePitchAlignment, 32},
     {cudaDevAttrSurfaceAlignment, 512},
@@ -159,6 +174,7 @@ struct context {
   int capturing; /* streams */
   unsigned device_flags;
   size_t heap_limit, stack_limit, fifo_limit;
+  void (*memory_goes)(uintptr_t base, size_t size); /* tells textures, if there are any; of all memory at a reset */
 };
 #ifdef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #define CUDA_CPU_MUTEX PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
@@ -272,6 +288,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t release(void *p, bool host) {
     return error(cudaErrorInvalidValue);
   if (a->kind == memory_device) ctx.device_used -= a->size;
   if (a->pool) a->pool->used -= a->size;
+  if (ctx.memory_goes) ctx.memory_goes(a->base, a->size);
   remove_allocation(a);
   free(p);
   return cudaSuccess;
@@ -542,6 +559,7 @@ CUDA_CPU_OUT_OF_LINE bool is_managed(const void *p, size_t bytes) {
 /* The context as at the start of the program. */
 CUDA_CPU_OUT_OF_LINE void reset() {
   locked lock;
+  if (ctx.memory_goes) ctx.memory_goes(0, SIZE_MAX);
   for (CUstream_st *s = ctx.streams, *next; s; s = next) {
     next = s->next;
     if (s->capture) leave_capture(s);
