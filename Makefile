@@ -140,9 +140,9 @@ about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring 
 # On the stand-in, what could lean on the order of threads runs again in reverse and random order, and some of each
 # section under AddressSanitizer and UBSan (which take long to compile).
 ifeq ($(backend),cpu)
-  reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits))
-  random   := $(addsuffix .random,$(call about,warp scan))
-  asan     := $(addsuffix .asan,$(call about,bits error image warp))
+  reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits cooperative))
+  random   := $(addsuffix .random,$(call about,warp scan cooperative))
+  asan     := $(addsuffix .asan,$(call about,bits error image warp texture cooperative))
 endif
 
 # Ways to include the header, each by g++ and by nvcc: flags and sources.

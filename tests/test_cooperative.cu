@@ -14,7 +14,8 @@
 #endif
 #pragma GCC diagnostic pop
 
-#include "device.h"
+#include "device_array.h"
+#include "fault.h"
 
 namespace cg = cooperative_groups;
 

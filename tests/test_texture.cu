@@ -6,7 +6,8 @@
 #include <cuda_fp16.h>
 
 #include <math.h>
-#include "device.h"
+#include "device_array.h"
+#include "fault.h"
 
 template <class... P, class... A> static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, A... args) {
   cudaLaunchConfig_t config = {};
@@ -200,6 +201,27 @@ TEST(rectangles_to_and_from_arrays) {
   EXPECT_OK(cudaFreeArray(nullptr));
   cudaGetLastError();
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#ifdef __CUDACC__
+#pragma nv_diag_suppress 1444
+#endif
+/* Without a pitch the bytes go on at the start of the next row. */
+TEST(runs_to_and_from_arrays) {
+  const array_of a(std::vector<int>(12), make_cudaExtent(4, 3, 0));
+  const std::vector<int> some = count_up<int>(5, 1);
+  EXPECT_OK(cudaMemcpyToArray(a.a, 8, 1, some.data(), 20, cudaMemcpyHostToDevice));
+  std::vector<int> got(12, -1);
+  EXPECT_OK(cudaMemcpyFromArray(got.data(), a.a, 0, 0, 48, cudaMemcpyDeviceToHost));
+  const int want[12] = {0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 0};
+  for (size_t i = 0; i < 12; i++) EXPECT_EQ(got[i], want[i]);
+  EXPECT_OK(cudaMemcpyFromArray(got.data(), a.a, 4, 2, 8, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(got[0], 4);
+  EXPECT_EQ(cudaMemcpyToArray(a.a, 8, 2, some.data(), 12, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+#pragma GCC diagnostic pop
 
 TEST(boxes_to_and_from_arrays) {
   const array_of a(count_up<short>(4 * 3 * 2), make_cudaExtent(4, 3, 2));
