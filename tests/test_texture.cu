@@ -246,6 +246,40 @@ TEST(boxes_to_and_from_arrays) {
   cudaGetLastError();
 }
 
+/* Fills all, then a box of 3 x 2 x 2 in a corner, and sends it to an array and back. */
+TEST(pitched_memory_of_three_dimensions) {
+  const cudaExtent all = make_cudaExtent(5, 3, 2);
+  cudaPitchedPtr d;
+  EXPECT_OK(cudaMalloc3D(&d, all));
+  EXPECT(d.pitch >= 5 && d.xsize == 5 && d.ysize == 3);
+  EXPECT_OK(cudaMemset3D(d, 7, all));
+  EXPECT_OK(cudaMemset3D(d, 9, make_cudaExtent(3, 2, 2)));
+  const array_of a(std::vector<unsigned char>(30), all);
+  std::vector<unsigned char> got(30, 1);
+  cudaMemcpy3DParms p = {};
+  p.srcPtr = d;
+  p.dstArray = a.a;
+  p.extent = all;
+  p.kind = cudaMemcpyDeviceToDevice;
+  EXPECT_OK(cudaMemcpy3D(&p));
+  p = cudaMemcpy3DParms();
+  p.srcArray = a.a;
+  p.dstPtr = make_cudaPitchedPtr(got.data(), 5, 5, 3);
+  p.extent = all;
+  p.kind = cudaMemcpyDeviceToHost;
+  EXPECT_OK(cudaMemcpy3D(&p));
+  for (size_t i = 0; i < 30; i++) EXPECT_EQ(got[i], i % 5 < 3 && i / 5 % 3 < 2 ? 9 : 7);
+  std::vector<unsigned char> again(30, 1);
+  p = cudaMemcpy3DParms();
+  p.srcPtr = d;
+  p.dstPtr = make_cudaPitchedPtr(again.data(), 5, 5, 3);
+  p.extent = all;
+  p.kind = cudaMemcpyDeviceToHost;
+  EXPECT_OK(cudaMemcpy3D(&p));
+  for (size_t i = 0; i < 30; i++) EXPECT_EQ(again[i], got[i]);
+  EXPECT_OK(cudaFree(d.ptr));
+}
+
 /* --- points --- */
 
 TEST(every_type_reads_as_it_is) {

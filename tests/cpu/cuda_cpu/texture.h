@@ -394,6 +394,38 @@ CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) {
   return cudaMemcpy3DAsync(p);
 }
 
+/* Pitched memory of three dimensions: no array, but what is copied to and from them. Widths in bytes. */
+CUDA_CPU_TEXTURE_API cudaError_t cudaMalloc3D(cudaPitchedPtr *pitchedDevPtr, cudaExtent extent) {
+  CUDA_CPU_API(cudaMalloc3D);
+  size_t rows;
+  if (!pitchedDevPtr) return cuda_cpu::error(cudaErrorInvalidValue);
+  if (__builtin_mul_overflow(extent.height, extent.depth, &rows)) return cuda_cpu::error(cudaErrorMemoryAllocation);
+  *pitchedDevPtr = make_cudaPitchedPtr(nullptr, 0, extent.width, extent.height);
+  return cudaMallocPitch(&pitchedDevPtr->ptr, &pitchedDevPtr->pitch, extent.width, rows);
+}
+CUDA_CPU_TEXTURE_API cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent extent,
+                                                   cudaStream_t stream = nullptr) {
+  CUDA_CPU_API(cudaMemset3DAsync);
+  const size_t slice = p.pitch * p.ysize;
+  if (!extent.width || !extent.height || !extent.depth) return cudaSuccess;
+  if (extent.width > p.pitch || (extent.depth > 1 && extent.height > p.ysize))
+    return cuda_cpu::error(cudaErrorInvalidValue);
+  {
+    cuda_cpu::locked lock;
+    if (!cuda_cpu::reaches(p.ptr, (extent.depth - 1) * slice + (extent.height - 1) * p.pitch + extent.width, true))
+      return cuda_cpu::error(cudaErrorInvalidValue);
+  }
+  return cuda_cpu::enqueue(stream, [=] {
+    for (size_t z = 0; z < extent.depth; z++)
+      for (size_t y = 0; y < extent.height; y++)
+        memset(static_cast<char *>(p.ptr) + z * slice + y * p.pitch, value, extent.width);
+    return cudaSuccess;
+  });
+}
+inline cudaError_t cudaMemset3D(cudaPitchedPtr pitchedDevPtr, int value, cudaExtent extent) {
+  return cudaMemset3DAsync(pitchedDevPtr, value, extent);
+}
+
 /* --- texture and surface objects --- */
 
 namespace cuda_cpu {
