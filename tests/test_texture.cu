@@ -732,6 +732,16 @@ TEST(a_fetch_from_an_object_that_is_gone_is_named) {
   });
   EXPECT_SAID("tex1Dfetch, ");
   EXPECT_SAID("of a texture object whose memory has been freed");
+  expect_bad_fetch<float>(-1, 0, [](array_of &a) { /* a reset takes the memory, and with it the array */
+                                                   const cudaTextureObject_t t = plain_texture(a);
+                                                   EXPECT_OK(cudaDeviceReset());
+                                                   cudaExtent size;
+                                                   EXPECT_EQ(cudaArrayGetInfo(nullptr, &size, nullptr, a.a),
+                                                             cudaErrorInvalidValue);
+                                                   cudaGetLastError();
+                                                   return t;
+  });
+  EXPECT_SAID("of a texture object whose array has been freed");
   expect_bad_fetch<float>(-1, 0, [](array_of &) { return 0; });
   EXPECT_SAID("of a texture object that never was, 0x0");
 }

@@ -174,7 +174,6 @@ struct context {
   int capturing; /* streams */
   unsigned device_flags;
   size_t heap_limit, stack_limit, fifo_limit;
-  void (*memory_goes)(uintptr_t base, size_t size); /* tells textures, if there are any; of all memory at a reset */
 };
 #ifdef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #define CUDA_CPU_MUTEX PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
@@ -279,6 +278,12 @@ CUDA_CPU_OUT_OF_LINE cudaError_t allocate(void **out, size_t size, memory_kind k
   return cudaSuccess;
 }
 
+/* What reads memory has to know when that goes; NULL as long as there are no arrays and textures. */
+inline void (*memory_goes)(const void *p, size_t size);
+inline void tell_textures(const void *p, size_t size) {
+  if (memory_goes) memory_goes(p, size);
+}
+
 CUDA_CPU_OUT_OF_LINE cudaError_t release(void *p, bool host) {
   if (!p) return cudaSuccess;
   locked lock;
@@ -288,8 +293,9 @@ CUDA_CPU_OUT_OF_LINE cudaError_t release(void *p, bool host) {
     return error(cudaErrorInvalidValue);
   if (a->kind == memory_device) ctx.device_used -= a->size;
   if (a->pool) a->pool->used -= a->size;
-  if (ctx.memory_goes) ctx.memory_goes(a->base, a->size);
+  const size_t size = a->size;
   remove_allocation(a);
+  tell_textures(p, size);
   free(p);
   return cudaSuccess;
 }
@@ -559,7 +565,6 @@ CUDA_CPU_OUT_OF_LINE bool is_managed(const void *p, size_t bytes) {
 /* The context as at the start of the program. */
 CUDA_CPU_OUT_OF_LINE void reset() {
   locked lock;
-  if (ctx.memory_goes) ctx.memory_goes(0, SIZE_MAX);
   for (CUstream_st *s = ctx.streams, *next; s; s = next) {
     next = s->next;
     if (s->capture) leave_capture(s);
@@ -570,7 +575,11 @@ CUDA_CPU_OUT_OF_LINE void reset() {
     free(e);
   }
   for (size_t i = 0; i < ctx.allocation_count; i++)
-    if (ctx.allocations[i].kind != memory_registered) free(reinterpret_cast<void *>(ctx.allocations[i].base));
+    if (ctx.allocations[i].kind != memory_registered) {
+      void *p = reinterpret_cast<void *>(ctx.allocations[i].base);
+      tell_textures(p, ctx.allocations[i].size);
+      free(p);
+    }
   ctx.streams = nullptr;
   ctx.events = nullptr;
   ctx.current_pool = nullptr;

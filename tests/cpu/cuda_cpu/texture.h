@@ -90,23 +90,25 @@ CUDA_CPU_TEXTURE_API texture *texture_create() {
   return made;
 }
 
-/* Memory is freed: what reads it is told. At a reset all objects and arrays go. */
-CUDA_CPU_TEXTURE_API void texture_memory_goes(uintptr_t base, size_t size) {
+/* Memory is freed: what reads it can no more. An array whose memory goes without it is lost in a reset of the device. */
+CUDA_CPU_TEXTURE_API void texture_memory_goes(const void *p, size_t size) {
   texture_table &t = the_textures;
-  const bool all = size == SIZE_MAX;
+  auto goes = [=](const char *data) {
+    return reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(p) < size;
+  };
   for (unsigned i = 0; i < t.used; i++) {
     texture &o = t.chunks[i / texture_chunk][i % texture_chunk];
-    if (!all && !o.gone && reinterpret_cast<uintptr_t>(o.data) - base < size)
-      o.gone = o.array ? "whose array has been freed" : "whose memory has been freed";
-    if (all) o.data = nullptr;
-    if (all) o.gone = "that has been destroyed";
+    if (!o.gone && goes(o.data)) o.gone = o.array ? "whose array has been freed" : "whose memory has been freed";
   }
-  if (!all) return;
-  for (cudaArray *a = t.arrays, *next; a; a = next) {
-    next = a->next;
-    free(a);
+  for (cudaArray **a = &t.arrays; *a;) {
+    cudaArray *lost = *a;
+    if (!goes(lost->data)) {
+      a = &lost->next;
+      continue;
+    }
+    *a = lost->next;
+    free(lost);
   }
-  t.arrays = nullptr;
 }
 
 /* --- formats --- */
@@ -237,7 +239,7 @@ CUDA_CPU_TEXTURE_API cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cud
   a->data = static_cast<char *>(data);
   a->next = cuda_cpu::the_textures.arrays;
   cuda_cpu::the_textures.arrays = a;
-  cuda_cpu::ctx.memory_goes = cuda_cpu::texture_memory_goes;
+  cuda_cpu::memory_goes = cuda_cpu::texture_memory_goes;
   *array = a;
   return cudaSuccess;
 }
@@ -536,7 +538,7 @@ CUDA_CPU_TEXTURE_API cudaError_t object_create(unsigned long long *handle, const
   checked.resource = *r;
   checked.is_surface = !d;
   *made = checked;
-  ctx.memory_goes = texture_memory_goes;
+  memory_goes = texture_memory_goes;
   *handle = made->handle;
   return cudaSuccess;
 }
