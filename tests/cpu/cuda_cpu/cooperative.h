@@ -33,10 +33,13 @@ CUDA_CPU_COOPERATIVE grid_barrier *grid_create(unsigned long long blocks) {
   g->blocks = blocks;
   return g;
 }
-CUDA_CPU_COOPERATIVE void grid_destroy(grid_barrier *g) {
+/* False: there were not enough OS threads to start it. */
+CUDA_CPU_COOPERATIVE bool grid_destroy(grid_barrier *g) {
+  const bool started = !g->cannot_start;
   pthread_cond_destroy(&g->changed);
   pthread_mutex_destroy(&g->mutex);
   free(g);
+  return started;
 }
 
 /* Blocks start when it is clear that all of them can. */

@@ -672,16 +672,11 @@ CUDA_CPU_OUT_OF_LINE cudaError_t run_launch(const erased_launch &l, const void *
   job.block = l.block;
   job.shared_bytes = l.shared_bytes;
   job.blocks = static_cast<unsigned long long>(l.grid.x) * l.grid.y * l.grid.z;
-  if (l.cooperative) {
-    job.cooperative = grid_create(job.blocks);
-    bool went_well = run(&job), cannot_start = job.cooperative->cannot_start;
-    grid_destroy(job.cooperative);
-    if (cannot_start) return error(cudaErrorLaunchOutOfResources);
-    if (!went_well) __atomic_store_n(&ctx.sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
-    return cudaSuccess;
-  }
+  if (l.cooperative) job.cooperative = grid_create(job.blocks);
+  const bool well = run(&job);
+  if (job.cooperative && !grid_destroy(job.cooperative)) return error(cudaErrorLaunchOutOfResources);
   /* as on a GPU: the launch has gone well, and what comes after it reports the failure */
-  if (!run(&job)) __atomic_store_n(&ctx.sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
+  if (!well) __atomic_store_n(&ctx.sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
   return cudaSuccess;
 }
 
