@@ -208,6 +208,12 @@ CUDA_CPU_OUT_OF_LINE cudaError_t enter(const char *name) {
 
 /* --- memory --- */
 
+/* What reads memory has to know when that goes; NULL as long as there are no arrays and textures. */
+inline void (*memory_goes)(const void *p, size_t size);
+inline void tell_textures(const void *p, size_t size) {
+  if (memory_goes) memory_goes(p, size);
+}
+
 inline size_t allocation_after(uintptr_t address) { /* index of the first one that starts beyond address */
   size_t low = 0, high = ctx.allocation_count;
   while (low < high) {
@@ -276,12 +282,6 @@ CUDA_CPU_OUT_OF_LINE cudaError_t allocate(void **out, size_t size, memory_kind k
   poison_allocation(p, size);
   *out = p;
   return cudaSuccess;
-}
-
-/* What reads memory has to know when that goes; NULL as long as there are no arrays and textures. */
-inline void (*memory_goes)(const void *p, size_t size);
-inline void tell_textures(const void *p, size_t size) {
-  if (memory_goes) memory_goes(p, size);
 }
 
 CUDA_CPU_OUT_OF_LINE cudaError_t release(void *p, bool host) {
