@@ -190,7 +190,7 @@ inline bool run(launch *job) {
   configure();
   symbols();
   job->number = p.launches++;
-  if (job->cooperative) {
+  if (job->cooperative && job->blocks > 1) {
     run_cooperative(job);
     pthread_mutex_unlock(&p.lock);
     return !job->failed;

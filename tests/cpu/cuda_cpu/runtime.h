@@ -629,6 +629,10 @@ CUDA_CPU_OUT_OF_LINE cudaError_t check_cooperative(const void *function, const c
   int threads = static_cast<int>(c.blockDim.x * c.blockDim.y * c.blockDim.z);
   int room = sm_count * blocks_per_sm(function, threads, c.dynamicSmemBytes);
   if (blocks > static_cast<unsigned long long>(room)) return cudaErrorCooperativeLaunchTooLarge;
+#ifdef CUDA_CPU_TRACE
+  if (blocks > 1)
+    return unsupported("a cooperative launch of several blocks under the race checker, which knows one OS thread");
+#endif
 #ifdef CUDA_CPU_SHARED_IS_STATIC
   if (blocks > 1 && find_kernel(function).static_shared)
     return unsupported("a cooperative launch of several blocks whose kernel has static __shared__ variables, of which "
