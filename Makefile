@@ -19,7 +19,7 @@ FORCE:
 
 help:
 	@echo 'run           takes a photograph through the library, into build/tour (PHOTO=mine.ppm: another one)'
-	@echo 'cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1]'
+	@echo 'cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]'
 	@echo 'test          all tests and compile checks (TESTS=tests/test_scan.cu: only that)'
 	@echo 'test-all      the same with every target and every C++ standard that nvcc knows'
 	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU)'
@@ -70,7 +70,17 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
 CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I . -pthread -rdynamic
 CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
+CPU_LINK   = -pthread -rdynamic
 CPU_ASAN   = $(CXX) -O1 $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
+
+# The race checker and the counters see each access by what -fsanitize=thread makes the compiler call, and are linked
+# instead of ThreadSanitizer's own library (hence no -fsanitize=thread there).
+clang     := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
+traced    := -fsanitize=thread $(if $(clang),-mllvm -tsan-distinguish-volatile=1 \
+               -mllvm -tsan-instrument-read-before-write=1,--param tsan-distinguish-volatile=1 -fno-tree-sra -Wno-tsan)
+counted   := -fsanitize-coverage=trace-pc
+linked    := -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -ldl
+CPU_TRACED = $(CXX) -O2 $(CPU_FLAGS) -w -g $(traced) $(CXXFLAGS)
 
 # Without a GPU: the oldest target, whose PTX the driver of any newer one takes.
 ARCH      ?= $(if $(has_gpu),native,sm_75)
@@ -85,6 +95,7 @@ build/%.d: ;
 # ... and other tools or flags than last time rebuild all.
 tools_cpu     = $(CPU)
 tools_asan    = $(CPU_ASAN)
+tools_traced  = $(CPU_TRACED)
 tools_gpu     = $(GPU)
 tools_compile = $(CC) $(CPU) $(GPU)
 build/%/flags: FORCE
@@ -102,6 +113,10 @@ build/cpu/%: examples/%.cu build/cpu/flags
 build/asan/%: tests/%.cu build/asan/flags
 	$(call say,ASAN)
 	$(Q)$(CPU_ASAN) $(DEPS) -x c++ $< -o $@ -ldl
+build/traced/%: tests/%.cu build/traced/flags
+	$(call say,CXX)
+	$(Q)$(CPU_TRACED) $(if $(findstring counters,$*),$(counted)) $(DEPS) -x c++ -c $< -o $@.o
+	$(Q)$(CXX) $(CPU_LINK) $@.o -o $@ $(linked)
 build/gpu/%: tests/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< -o $@
@@ -133,17 +148,20 @@ build/gpu/%: tests/programs/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
 
-# Of a program named on the command line; the flags for RACES=1 are those of the race checker.
-cpu_races_flags :=
+# Of a program named on the command line.
 user       = build/user/$(basename $(notdir $(FILE)))
-user_flags = $(if $(ASAN),-O1 -fsanitize=address$(comma)undefined,-O2) $(if $(RACES),$(cpu_races_flags))
+user_flags = $(if $(ASAN),-O1 -fsanitize=address$(comma)undefined,-O2) \
+             $(if $(RACES)$(STATS),-g $(traced) $(if $(STATS),$(counted)))
 cpu: build/host/cuda_to_cpp
 	@[ '$(FILE)' ] || { echo 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu' >&2; exit 1; }
 	@[ -f '$(FILE)' ] && [ -r '$(FILE)' ] || { echo 'make cpu: $(FILE) is not there, or cannot be read' >&2; exit 1; }
 	@mkdir -p build/user
 	$(Q)build/host/cuda_to_cpp '$(FILE)' '$(user).cpp'
-	$(Q)$(PLAIN) $(user_flags) -iquote '$(dir $(FILE))' '$(user).cpp' -o '$(user)' -ldl
-	@'$(user)' $(ARGS)
+	$(if $(ASAN),$(if $(RACES)$(STATS),@echo 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1' >&2; exit 1))
+	$(Q)$(PLAIN) $(user_flags) -iquote '$(dir $(FILE))' -c '$(user).cpp' -o '$(user).o'
+	$(Q)$(CXX) $(if $(ASAN),-fsanitize=address$(comma)undefined) $(CPU_LINK) '$(user).o' -o '$(user)' \
+	  $(if $(RACES)$(STATS),$(linked),-ldl)
+	@$(if $(STATS),GPUKIT_CPU_STATS='$(STATS)') GPUKIT_CPU_LEAKS=$${GPUKIT_CPU_LEAKS-1} '$(user)' $(ARGS)
 
 # ---- run, examples, bench --------------------------------------------------------------------------------------------
 
@@ -151,7 +169,8 @@ run: build/$(backend)/tour
 	$< $(PHOTO)
 
 examples := $(patsubst examples/%.cu,%,$(wildcard examples/*.cu))
-tests    := $(patsubst tests/%.cu,%,$(wildcard tests/test_*.cu))
+traces   := test_races test_counters
+tests    := $(filter-out $(traces),$(patsubst tests/%.cu,%,$(wildcard tests/test_*.cu)))
 plain    := $(patsubst tests/programs/%.cu,%,$(wildcard tests/programs/*.cu))
 
 examples: $(examples:%=build/$(backend)/%)
@@ -169,17 +188,22 @@ bench: $(if $(why_not),,$(benches))
 # Each check is a target check/NAME that leaves its counts in build/results/NAME. One that cannot be built leaves none,
 # which counts as a failure: hence the second make, whose -k goes on after failures, and then the sum.
 
-programs := $(if $(TESTS),$(TESTS:tests/%.cu=%),$(tests))
+wanted   := $(if $(TESTS),$(TESTS:tests/%.cu=%),$(tests) $(traces))
+programs := $(filter-out $(traces),$(wanted))
 about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring $(topic),$p),$p))))
 
 # On the stand-in, what could lean on the order of threads runs again in reverse and random order, and some of each
-# section under AddressSanitizer and UBSan (which take long to compile).
+# section under AddressSanitizer and UBSan (which take long to compile). The kernels of all run under the race checker.
 ifeq ($(backend),cpu)
-  reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits))
-  random   := $(addsuffix .random,$(call about,warp scan))
-  asan     := $(addsuffix .asan,$(call about,bits error image memory warp))
+  reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits cooperative))
+  random   := $(addsuffix .random,$(call about,warp scan cooperative))
+  asan     := $(addsuffix .asan,$(call about,bits error image memory warp texture cooperative))
   plain_asan     := reduction.asan
   plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
+  traced_alone   := $(filter $(traces),$(wanted))
+  ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+    traced_too   := $(addsuffix .races,$(call about,warp block reduce scan matmul bits index cooperative))
+  endif
 endif
 
 # Ways to include the header, each by g++ and by nvcc: flags and sources.
@@ -206,7 +230,7 @@ checks_link := $(cases:%=%.nvcc) two.rdc c99.nvcc
 checks_nvcc := $(if $(has_nvcc),$(checks_link) $(all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan) \
-               $(checks_plain)
+               $(traced_alone) $(traced_too) $(checks_plain)
 
 test test-all:
 	@rm -rf build/results
@@ -232,6 +256,10 @@ $(random:%=check/%): check/%.random: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.random $<
 $(asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh program $*.asan $<
+$(traced_alone:%=check/%): check/%: build/traced/%
+	@tests/run.sh program $* $<
+$(traced_too:%=check/%): check/%.races: build/traced/%
+	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.races $<
 $(plain_reversed:%=check/%): check/%.reversed: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=reversed tests/run.sh one $*.reversed $<
 $(plain_asan:%=check/%): check/%.asan: build/asan/%

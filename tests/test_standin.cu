@@ -1425,15 +1425,6 @@ TEST(returned_threads_may_count_as_arrived) {
 }
 
 TEST(what_is_not_supported_says_so) {
-  cudaLaunchConfig_t config = {};
-  cudaLaunchAttribute cooperative = {};
-  cooperative.id = cudaLaunchAttributeCooperative;
-  cooperative.val.cooperative = 1;
-  config.gridDim = config.blockDim = dim3(1);
-  config.attrs = &cooperative;
-  config.numAttrs = 1;
-  said = stderr_of([&] { EXPECT_EQ(cudaLaunchKernelEx(&config, nothing), cudaErrorNotSupported); });
-  EXPECT_SAID("not supported: a cooperative launch");
   said = stderr_of([&] {
     const void *untyped = reinterpret_cast<const void *>(nothing);
     EXPECT_EQ(cudaLaunchKernel(untyped, 1, 1, nullptr, 0, nullptr), cudaErrorNotSupported);
@@ -1551,7 +1542,10 @@ TEST(the_environment_chooses_schedule_and_workers) {
   EXPECT_HAS(output_of("GPUKIT_CPU_SCHEDULE=random:42 GPUKIT_CPU_EXITED=arrived " + child, name).c_str(),
              "schedule 2 seed 42");
   EXPECT_HAS(output_of("GPUKIT_CPU_SCHEDULE=sideways " + child, name).c_str(),
-             "GPUKIT_CPU_SCHEDULE=sideways is none of forward, reversed, random:SEED");
+             "GPUKIT_CPU_SCHEDULE=sideways is none of forward, reversed, random, random:SEED");
+  const std::string some = output_of("GPUKIT_CPU_SCHEDULE=random " + child, name);
+  EXPECT_HAS(some.c_str(), "CUDA stand-in: GPUKIT_CPU_SCHEDULE=random:"); /* to be tried again */
+  EXPECT_HAS(some.c_str(), "schedule 2 seed ");
 }
 
 __global__ void note_worker(pthread_t *out) {

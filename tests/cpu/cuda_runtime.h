@@ -22,22 +22,33 @@
  *               occupancy of a pretended GPU with the limits of its architecture; several such GPUs, with copies from one
  *               to the other; CUDA 13's signatures, error codes and texts
  *   failures    any call can be made to fail, from the environment or by cuda_cpu_fail() (cuda_cpu/faults.h)
+ *   textures    (C++ only) arrays of one to three dimensions and in layers; texture objects of arrays, linear and pitched
+ *               memory, all address modes, point and linear filters with weights of 8 fractional bits; surfaces
+ *   cooperative launches, with every block on an OS thread of its own and the barrier of the grid checked like the
+ *               others; cooperative_groups.h with reduce, scan and memcpy_async
+ *   races       between threads of a warp, a block and a grid, and missing fences, by CUDA's memory model
+ *               (cuda_cpu/trace.h); what a profiler counts: sectors, bank conflicts, divergent branches, atomics
+ *               (cuda_cpu/counters.h). Both need a build of their own: `make cpu FILE=hw.cu RACES=1` or STATS=1
  *
  * What it says
  *   A barrier or warp primitive that cannot be completed (threads that have returned or wait elsewhere, two barriers in
  *   two branches, lanes outside a mask, a shuffle from an absent lane) ends the launch with a message that names kernel,
  *   block, threads, what they wait for and the lines. As after any fault on a GPU, every later call then returns
  *   cudaErrorLaunchFailure until cudaDeviceReset. CUDA would let threads that have returned count as arrived; here that
- *   is an error, since it mostly is one, unless GPUKIT_CPU_EXITED=arrived.
+ *   is an error, since it mostly is one, unless GPUKIT_CPU_EXITED=arrived. At the barrier of the grid it always is one.
+ *   A fetch from a texture or surface object that is gone or whose memory is, outside a surface, or as a type that the
+ *   object does not give, ends the launch in the same way.
  *   A crash in a kernel (a wild access, a full stack, abort, a failed assert) names kernel, block, thread and, where it is
  *   known, the memory; then the process ends as it would have. Under ASan and UBSan the same comes with their reports,
  *   of accesses outside global memory, freed memory, static and dynamic shared memory too.
+ *   A race names kernel, variable, both threads and both lines; a program with races ends with status 66.
  *   Fresh device memory, and the shared memory of each block, hold 0x7fff in every 16 bits: NaN as half, bfloat16, float
  *   or double, and a large integer.
  *
  * Environment
- *   GPUKIT_CPU_SCHEDULE  forward (default): threads and blocks in order; reversed; random:SEED. Threads switch at
- *                        barriers and warp primitives; at random, at atomics and fences too.
+ *   GPUKIT_CPU_SCHEDULE  forward (default): threads and blocks in order; reversed; random:SEED, or random for a seed
+ *                        that is printed. Threads switch at barriers and warp primitives; at random, at atomics and
+ *                        fences too.
  *   GPUKIT_CPU_THREADS   worker threads, by default one for each core, up to 16
  *   GPUKIT_CPU_EXITED    arrived: see above
  *   GPUKIT_CPU_DEVICE    sm_75, sm_80, sm_86, sm_89, sm_90 (default), sm_100 or sm_120: which GPU is pretended
@@ -48,6 +59,7 @@
  *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels not that of other devices
  *                        without peer access, nobody what is freed: what on a GPU would be a crash is one here, and
  *                        named. Costs two system calls for each allocation and call.
+ *   GPUKIT_CPU_STATS     1: in a build with STATS=1, what a profiler counts, for each kernel; lines: for each line, too
  *
  * How it differs from a GPU
  *   - A launch, copy or host function has completed when its call returns; cudaStreamQuery is never cudaErrorNotReady.
@@ -55,8 +67,8 @@
  *   - A thread that waits for another one has to poll with an atomic, a fence, __ldcv or __nanosleep in its loop:
  *     a loop over a volatile variable alone is never left, since only these let other threads run.
  *   - A block that waits for a block which comes later in the block order may wait for ever: blocks start in order, and
- *     as many run at once as there are workers.
- *   - __activemask() is the thread alone.
+ *     as many run at once as there are workers. All blocks of a cooperative launch run at once.
+ *   - __activemask() is the thread alone, and with it cooperative_groups::coalesced_threads().
  *   - Device memory is the host's: what lies outside an allocation is found by ASan alone, what the host does to it, or
  *     a kernel of another device without peer access, by GPUKIT_CPU_PROTECT alone. A crash ends the process. printf and
  *     assert are the host's. Kernels run on worker threads, and see none of the caller's thread_local
@@ -68,16 +80,19 @@
  *     -ffp-contract=off where the compiler could contract.
  *   - Registers are always 32; static shared memory is what the kernel itself declares, not what it calls.
  *
- * What it has not got: cooperative launches and clusters, kernels that launch kernels (an error), textures, cooperative
- * groups, inline PTX; extern __shared__ arrays without cuda_to_cpp (the linker names them); the driver's own calls
- * (cuda.h is there, for programs that include it in vain); the libraries, whose headers are an #error each; {braced}
- * arguments of a launch whose kernel only its arguments tell. A call that it does not support returns
- * cudaErrorNotSupported and says its name on stderr, or is not declared.
+ * What it has not got: clusters of more than one block, tiles of more than 32 threads, kernels that launch kernels (an
+ * error), mipmaps, cube maps, texture gathers and resource views, inline PTX; extern __shared__ arrays without
+ * cuda_to_cpp (the linker names them); the driver's own calls (cuda.h is there, for programs that include it in vain);
+ * the libraries, whose headers are an #error each; {braced} arguments of a launch whose kernel only its arguments tell. A
+ * call that it does not support returns cudaErrorNotSupported and says its name on stderr, or is not declared.
  *
  * What it costs (g++ 12 -O2, each of two 2.6 GHz cores, over which blocks are spread): 7 ns for a trivial thread, 15 to
  * 21 ns a thread for a barrier, 23 ns for a shuffle, 2 to 3 times that under ASan. A small launch takes 0.6 us soon after
- * another one, 60 us after a pause. Including this file costs 0.2 s of compile time, and code that each file emits for
- * the runtime's calls 1.1 s more at -O2, with g++. */
+ * another one, 60 us after a pause. A cooperative launch takes 0.1 ms for two blocks and 12 ms for 132, with barriers of
+ * 64 to 280 ns a thread, and 10 us for each thread beyond 16,384. A fetch takes 25 ns, with a linear filter in two
+ * dimensions 65 ns. The race checker works on one core, and takes 4 to 20 times as long as two cores without it.
+ * Including this file costs 0.2 s of compile time, and code that each file emits for the runtime's calls 1.1 s more at
+ * -O2, with g++. */
 #ifndef CUDA_CPU_RUNTIME_HEADER_H
 #define CUDA_CPU_RUNTIME_HEADER_H
 #pragma GCC system_header
@@ -93,6 +108,8 @@
 #include "cuda_cpu/warp.h"
 #include "cuda_cpu/atomics.h"
 #include "cuda_cpu/device_functions.h"
+#include "cuda_cpu/texture.h"
+#include "cuda_cpu/texture_fetch.h"
 #include "vector_functions.h"
 
 /* At block scope thread_local implies static, and each worker runs one block at a time. Under ASan a fence (see

@@ -856,7 +856,8 @@ CUDA_CPU_EXPORT cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, 
 }
 CUDA_CPU_EXPORT cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) {
   CUDA_CPU_API(cudaLaunchCooperativeKernel);
-  return cuda_cpu::unsupported("cudaLaunchCooperativeKernel");
+  return cuda_cpu::unsupported(
+      "cudaLaunchCooperativeKernel of a const void *, which tells no argument types: pass the kernel itself");
 }
 CUDA_CPU_EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *, const void *, void **) {
   CUDA_CPU_API(cudaLaunchKernelExC);

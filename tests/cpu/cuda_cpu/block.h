@@ -59,7 +59,8 @@ enum operation {
   op_reduce_umax,
   op_reduce_and,
   op_reduce_or,
-  op_reduce_xor
+  op_reduce_xor,
+  op_grid_sync
 };
 inline const char *operation_name(int op) {
   static const char *const names[] = {
@@ -67,7 +68,7 @@ inline const char *operation_name(int op) {
       "__shfl_sync",       "__shfl_up_sync",      "__shfl_down_sync",  "__shfl_xor_sync",   "__ballot_sync",
       "__any_sync",        "__all_sync",          "__match_any_sync",  "__match_all_sync",  "__reduce_add_sync",
       "__reduce_min_sync", "__reduce_max_sync",   "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
-      "__reduce_or_sync",  "__reduce_xor_sync"};
+      "__reduce_or_sync",  "__reduce_xor_sync",   "grid_group::sync"};
   return names[op];
 }
 
@@ -79,6 +80,7 @@ struct launch {
   size_t shared_bytes; /* dynamic */
   unsigned long long blocks, next, number;
   int failed;
+  struct grid_barrier *cooperative; /* NULL: an ordinary launch */
 };
 
 /* A thread that waits for others of its warp, and what it brought along. */
@@ -153,12 +155,19 @@ inline thread_local worker *self; /* NULL outside a kernel */
 CUDA_CPU_UNTRACED inline void trace_thread(worker *w);  /* another thread runs now */
 CUDA_CPU_UNTRACED inline void trace_barrier(worker *w); /* every thread of the block has arrived */
 CUDA_CPU_UNTRACED inline void trace_warp_barrier(worker *w, int warp, unsigned lanes); /* these lanes have */
+/* It knows one OS thread: those of a cooperative launch take turns. */
+CUDA_CPU_UNTRACED inline void trace_take_turn();
+CUDA_CPU_UNTRACED inline void trace_give_turn();
+CUDA_CPU_UNTRACED inline void trace_grid_barrier(); /* every thread of the grid has arrived; once for each block */
 #else
 #define CUDA_CPU_DEVICE inline
 #define CUDA_CPU_SEPARATE
 CUDA_CPU_UNTRACED inline void trace_thread(worker *) {}
 CUDA_CPU_UNTRACED inline void trace_barrier(worker *) {}
 CUDA_CPU_UNTRACED inline void trace_warp_barrier(worker *, int, unsigned) {}
+CUDA_CPU_UNTRACED inline void trace_take_turn() {}
+CUDA_CPU_UNTRACED inline void trace_give_turn() {}
+CUDA_CPU_UNTRACED inline void trace_grid_barrier() {}
 #endif
 
 /* --- messages --- */
@@ -297,7 +306,9 @@ CUDA_CPU_UNTRACED inline void yield(worker *w) {
   if (__atomic_load_n(&w->job->failed, __ATOMIC_RELAXED)) abandon(w);
   if (++w->idle_spins > w->live) {
     w->idle_spins = 0;
+    trace_give_turn();
     sched_yield();
+    trace_take_turn();
   }
   make_ready(w, w->current);
   suspend(w, true);
@@ -330,6 +341,9 @@ CUDA_CPU_COLD void report_two_barriers(worker *w, int op, const char *file, int 
   fail(w, &what);
 }
 
+/* Every thread of the block waits at the barrier of the grid: waits for the other blocks. */
+CUDA_CPU_UNTRACED inline void grid_arrive(worker *w);
+
 __attribute__((noinline)) CUDA_CPU_UNTRACED inline int barrier(int op, int predicate, const char *file, int line) {
   worker *w = in_kernel(operation_name(op));
   int t = w->current;
@@ -347,7 +361,9 @@ __attribute__((noinline)) CUDA_CPU_UNTRACED inline int barrier(int op, int predi
     b.accumulated &= predicate != 0;
   else
     b.accumulated |= predicate != 0;
-  if (++b.arrived == (w->settings.exited_arrives ? w->live : w->count)) {
+  bool lenient = w->settings.exited_arrives && op != op_grid_sync; /* which CUDA wants every thread of the grid for */
+  if (++b.arrived == (lenient ? w->live : w->count)) {
+    if (op == op_grid_sync) grid_arrive(w);
     release_barrier(w, true);
     make_ready(w, t);
   } else
@@ -549,7 +565,7 @@ CUDA_CPU_COLD void report_stuck(worker *w) {
 
 /* A thread has returned: where such threads count as arrived, the others may now go on. */
 CUDA_CPU_UNTRACED inline void after_exit(worker *w, int t) {
-  if (w->barrier.arrived && w->barrier.arrived == w->live) release_barrier(w, false);
+  if (w->barrier.arrived && w->barrier.arrived == w->live && w->barrier.op != op_grid_sync) release_barrier(w, false);
   warp &wp = w->warps[t / 32];
   for (int i = 0; i < wp.meetings;) {
     rendezvous &m = wp.meeting[i];

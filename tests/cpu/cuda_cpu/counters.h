@@ -66,7 +66,6 @@ struct counting_state {
   bool on, print, by_line; /* on: from the next launch on */
   std::vector<kernel_counters *> kernels;
   kernel_counters *current;
-  thread_log logs[1024];
 };
 inline counting_state *counting; /* NULL: nobody wants it */
 
@@ -77,7 +76,9 @@ CUDA_CPU_QUIET counting_state *start_counting() {
 
 CUDA_CPU_QUIET void log_access(tracer *tr, uintptr_t address, size_t size, unsigned char kind, bool shared,
                                uint32_t here) {
-  thread_log *log = counting->logs + tr->of->current;
+  if (!tr->logs) tr->logs = static_cast<thread_log *>(calloc(1024, sizeof(thread_log)));
+  if (!tr->logs) trace_no_memory();
+  thread_log *log = tr->logs + tr->of->current;
   if (log->count == log->capacity) {
     if (log->capacity == longest_log) {
       counting->current->sum.not_counted++;
@@ -89,6 +90,11 @@ CUDA_CPU_QUIET void log_access(tracer *tr, uintptr_t address, size_t size, unsig
   }
   log->entries[log->count++] =
       log_entry{address, here, kind, static_cast<unsigned char>(size < 255 ? size : 255), shared};
+}
+
+CUDA_CPU_QUIET void drop_logs(tracer *tr) {
+  for (int t = 0; tr->logs && t < 1024; t++) free(tr->logs[t].entries);
+  free(tr->logs);
 }
 
 /* --- requests --- */
@@ -266,12 +272,14 @@ CUDA_CPU_QUIET void count_block(worker *w, bool ends) {
   for (int first = 0; first < w->count; first += 32) {
     int lanes = w->count - first < 32 ? w->count - first : 32;
     bool &diverged = w->warps[first / 32].diverged;
-    thread_log *logs = counting->logs + first;
-    if (in_step(logs, lanes))
+    thread_log *logs = tr->logs + first;
+    if (!tr->logs)
+      ; /* no access so far */
+    else if (in_step(logs, lanes))
       count_in_step(k, logs, lanes);
     else if (count_by_place(k, logs, lanes))
       diverged = true;
-    for (int i = 0; i < lanes; i++) logs[i].count = 0;
+    for (int i = 0; tr->logs && i < lanes; i++) logs[i].count = 0;
     if (ends) {
       k->sum.warps++;
       k->sum.diverged_warps += diverged;

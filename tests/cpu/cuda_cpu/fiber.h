@@ -4,6 +4,7 @@
 #define CUDA_CPU_FIBER_H
 #pragma GCC system_header
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -129,6 +130,7 @@ struct fiber {
   void *fake_stack;
   fiber *next; /* in the pool */
   unsigned stagger;
+  bool guarded;
 };
 
 const size_t stack_bytes = 256 << 10; /* of address space: only touched pages take memory */
@@ -187,19 +189,61 @@ CUDA_CPU_UNTRACED inline void fiber_reset(fiber *f, void (*entry)()) {
 #endif
 }
 
+/* Stacks of OS threads that have ended, for others to take. Linux allows some 65,000 mappings in a process, and a guard
+ * page makes two of a stack: beyond the first stacks, which only cooperative launches reach, there are none. */
+struct spare_fibers {
+  pthread_mutex_t mutex;
+  fiber *first;
+  int count, guarded;
+};
+inline spare_fibers the_spares = {PTHREAD_MUTEX_INITIALIZER, nullptr, 0, 0};
+const int most_spares = 16384, most_guarded = 16384;
+
 CUDA_CPU_UNTRACED inline fiber *fiber_create(unsigned number, void (*entry)()) {
+  pthread_mutex_lock(&the_spares.mutex);
+  if (fiber *spare = the_spares.first) {
+    the_spares.first = spare->next;
+    the_spares.count--;
+    pthread_mutex_unlock(&the_spares.mutex);
+    spare->stagger = number % 32 * 128;
+    fiber_reset(spare, entry);
+    return spare;
+  }
+  const bool guarded = the_spares.guarded < most_guarded;
+  the_spares.guarded += guarded;
+  pthread_mutex_unlock(&the_spares.mutex);
   void *p = mmap(nullptr, stack_guard + stack_bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   fiber *f = static_cast<fiber *>(calloc(1, sizeof(fiber)));
-  if (p == MAP_FAILED || !f || mprotect(p, stack_guard, PROT_NONE)) {
+  if (p == MAP_FAILED || !f || (guarded && mprotect(p, stack_guard, PROT_NONE))) {
     fprintf(stderr, "CUDA stand-in: no memory for the stack of a thread\n");
     abort();
   }
   f->low = static_cast<char *>(p) + stack_guard;
   f->size = stack_bytes;
   f->stagger = number % 32 * 128;
+  f->guarded = guarded;
   fiber_reset(f, entry);
   return f;
+}
+
+/* Of an OS thread that ends. */
+CUDA_CPU_UNTRACED inline void fiber_release(fiber *f) {
+#ifdef CUDA_CPU_ASAN
+  __asan_unpoison_memory_region(f->low, f->size);
+#endif
+  pthread_mutex_lock(&the_spares.mutex);
+  bool kept = the_spares.count < most_spares;
+  if (kept) {
+    f->next = the_spares.first;
+    the_spares.first = f;
+    the_spares.count++;
+  } else
+    the_spares.guarded -= f->guarded;
+  pthread_mutex_unlock(&the_spares.mutex);
+  if (kept) return;
+  munmap(static_cast<char *>(const_cast<void *>(f->low)) - stack_guard, stack_guard + f->size);
+  free(f);
 }
 
 } // namespace cuda_cpu

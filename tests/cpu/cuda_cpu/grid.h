@@ -5,7 +5,9 @@
 #pragma GCC system_header
 
 #include <pthread.h>
+#include <time.h>
 #include "block.h"
+#include "cooperative.h"
 #include "crash.h"
 #include "shared.h"
 #include "trace.h"
@@ -64,8 +66,15 @@ CUDA_CPU_UNTRACED inline settings *configure() {
   if (p.configured) return &p.settings;
   settings s = {};
   const char *e = getenv("GPUKIT_CPU_SCHEDULE");
+  char chosen[40];
+  if (e && !strcmp(e, "random")) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(chosen, sizeof chosen, "random:%ld", (now.tv_sec * 1000 + now.tv_nsec / 1000000) % 1000000);
+    fprintf(stderr, "CUDA stand-in: GPUKIT_CPU_SCHEDULE=%s\n", e = chosen);
+  }
   if (e && *e && !set_schedule(&s, e)) {
-    fprintf(stderr, "CUDA stand-in: GPUKIT_CPU_SCHEDULE=%s is none of forward, reversed, random:SEED\n", e);
+    fprintf(stderr, "CUDA stand-in: GPUKIT_CPU_SCHEDULE=%s is none of forward, reversed, random, random:SEED\n", e);
     abort();
   }
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -109,6 +118,7 @@ CUDA_CPU_UNTRACED inline unsigned long long block_in_order(const settings &s, co
 
 CUDA_CPU_UNTRACED inline void run_blocks(worker *w, launch *job) {
   w->settings = the_pool.settings;
+  trace_take_turn();
   shared_begin(w, job);
   trace_worker(w);
   for (;;) {
@@ -122,13 +132,13 @@ CUDA_CPU_UNTRACED inline void run_blocks(worker *w, launch *job) {
     run_block(w, job, index, mix(w->settings.seed + mix(b + job->number * 0x9e3779b97f4a7c15u)));
     trace_block_end();
     shared_after_block(w);
+    if (job->cooperative) grid_leave(job, b);
   }
   shared_end(w);
+  trace_give_turn();
 }
 
-CUDA_CPU_UNTRACED inline void *work(void *number) {
-  pool &p = the_pool;
-  pool_worker &me = p.workers[reinterpret_cast<intptr_t>(number)];
+CUDA_CPU_UNTRACED inline worker *make_worker() {
   worker *w = static_cast<worker *>(calloc(1, sizeof(worker)));
   if (w) w->fibers = static_cast<fiber **>(calloc(1025, sizeof(fiber *)));
   if (!w || !w->fibers) {
@@ -137,6 +147,27 @@ CUDA_CPU_UNTRACED inline void *work(void *number) {
   }
   self = w;
   watch_signals_of_worker();
+  return w;
+}
+
+/* An OS thread for one block of a cooperative launch. */
+CUDA_CPU_UNTRACED inline void *cooperate(void *launched) {
+  launch *job = static_cast<launch *>(launched);
+  if (!grid_start(job->cooperative)) return nullptr;
+  worker *w = make_worker();
+  run_blocks(w, job);
+  for (int i = 0; i < w->fibers_made; i++) fiber_release(w->fibers[i]);
+  trace_drop(w);
+  shared_drop(w);
+  free(w->fibers);
+  free(w);
+  return nullptr;
+}
+
+CUDA_CPU_UNTRACED inline void *work(void *number) {
+  pool &p = the_pool;
+  pool_worker &me = p.workers[reinterpret_cast<intptr_t>(number)];
+  worker *w = make_worker();
   for (;;) {
     for (int i = 0; i < 2000 && !__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE); i++) pause_cpu();
     if (!__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE)) {
@@ -157,6 +188,22 @@ CUDA_CPU_UNTRACED inline void *work(void *number) {
   return nullptr;
 }
 
+/* All blocks at once, each on an OS thread of its own, since each has to be able to wait for every other one. */
+CUDA_CPU_COOPERATIVE void run_cooperative(launch *job) {
+  grid_barrier *g = job->cooperative;
+  pthread_t *threads = static_cast<pthread_t *>(calloc(job->blocks, sizeof(pthread_t)));
+  unsigned long long made = 0;
+  while (threads && made < job->blocks && !pthread_create(&threads[made], nullptr, cooperate, job)) made++;
+  g->cannot_start = made < job->blocks;
+  if (g->cannot_start)
+    fprintf(stderr,
+            "CUDA stand-in: the system gives %llu of the %llu OS threads for the blocks of a cooperative launch\n",
+            made, job->blocks);
+  grid_open(g);
+  for (unsigned long long i = 0; i < made; i++) pthread_join(threads[i], nullptr);
+  free(threads);
+}
+
 /* Runs all blocks; false if the kernel failed. */
 CUDA_CPU_UNTRACED inline bool run(launch *job) {
   pool &p = the_pool;
@@ -165,6 +212,11 @@ CUDA_CPU_UNTRACED inline bool run(launch *job) {
   symbols();
   job->number = p.launches++;
   trace_launch(job);
+  if (job->cooperative && job->blocks > 1) {
+    run_cooperative(job);
+    pthread_mutex_unlock(&p.lock);
+    return !job->failed;
+  }
   unsigned long long threads = job->blocks * job->block.x * job->block.y * job->block.z;
   int workers = p.settings.workers;
   if (threads < small_launch) workers = 1;

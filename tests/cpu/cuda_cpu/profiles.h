@@ -99,6 +99,21 @@ inline const attribute attributes[] = {
     {cudaDevAttrWarpSize, 32},
     {cudaDevAttrMaxPitch, 2147483647},
     {cudaDevAttrMaxRegistersPerBlock, register_file},
+    {cudaDevAttrMaxTexture1DWidth, 131072},
+    {cudaDevAttrMaxTexture2DWidth, 131072},
+    {cudaDevAttrMaxTexture2DHeight, 65536},
+    {cudaDevAttrMaxTexture3DWidth, 16384},
+    {cudaDevAttrMaxTexture3DHeight, 16384},
+    {cudaDevAttrMaxTexture3DDepth, 16384},
+    {cudaDevAttrMaxTexture1DLayeredWidth, 32768},
+    {cudaDevAttrMaxTexture1DLayeredLayers, 2048},
+    {cudaDevAttrMaxTexture2DLayeredWidth, 32768},
+    {cudaDevAttrMaxTexture2DLayeredHeight, 32768},
+    {cudaDevAttrMaxTexture2DLayeredLayers, 2048},
+    {cudaDevAttrMaxTexture1DLinearWidth, 268435456},
+    {cudaDevAttrMaxTexture2DLinearWidth, 131072},
+    {cudaDevAttrMaxTexture2DLinearHeight, 65000},
+    {cudaDevAttrMaxTexture2DLinearPitch, 2097120},
     {cudaDevAttrTextureAlignment, 512},
     {cudaDevAttrTexturePitchAlignment, 32},
     {cudaDevAttrSurfaceAlignment, 512},
@@ -114,6 +129,7 @@ inline const attribute attributes[] = {
     {cudaDevAttrConcurrentManagedAccess, 1},
     {cudaDevAttrComputePreemptionSupported, 1},
     {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
+    {cudaDevAttrCooperativeLaunch, 1},
     {cudaDevAttrHostRegisterSupported, 1},
     {cudaDevAttrMemoryPoolsSupported, 1},
 };
@@ -160,6 +176,14 @@ CUDA_CPU_RARE void fill_properties(cudaDeviceProp *out, int device) {
   p.maxGridSize[0] = 2147483647;
   p.maxGridSize[1] = p.maxGridSize[2] = 65535;
   p.totalConstMem = static_cast<size_t>(attribute_value(cudaDevAttrTotalConstantMemory));
+  p.maxTexture1D = p.maxTexture2D[0] = p.maxTexture2DLinear[0] = p.maxSurface2D[0] = 131072;
+  p.maxTexture2D[1] = p.maxSurface2D[1] = 65536;
+  p.maxTexture2DLinear[1] = attribute_value(cudaDevAttrMaxTexture2DLinearHeight);
+  p.maxTexture2DLinear[2] = attribute_value(cudaDevAttrMaxTexture2DLinearPitch);
+  for (int i = 0; i < 3; i++) p.maxTexture3D[i] = p.maxSurface3D[i] = 16384;
+  for (int i = 0; i < 2; i++) p.maxTexture2DLayered[i] = p.maxSurface2DLayered[i] = 32768;
+  p.maxTexture1DLayered[0] = p.maxSurface1D = p.maxSurface1DLayered[0] = 32768;
+  p.maxTexture1DLayered[1] = p.maxTexture2DLayered[2] = p.maxSurface1DLayered[1] = p.maxSurface2DLayered[2] = 2048;
   p.major = g.major;
   p.minor = g.minor;
   p.pciBusID = device;
@@ -178,7 +202,7 @@ CUDA_CPU_RARE void fill_properties(cudaDeviceProp *out, int device) {
   p.sharedMemPerBlockOptin = g.shared_optin;
   p.maxBlocksPerMultiProcessor = g.max_blocks_sm;
   p.reservedSharedMemPerBlock = g.shared_reserved;
-  p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+  p.hostRegisterSupported = p.memoryPoolsSupported = p.cooperativeLaunch = 1;
   p.clockRate = attribute_value(cudaDevAttrClockRate);
   p.memoryClockRate = attribute_value(cudaDevAttrMemoryClockRate);
   p.deviceOverlap = attribute_value(cudaDevAttrGpuOverlap);

@@ -201,6 +201,12 @@ struct api_call {
 
 /* --- memory --- */
 
+/* What reads memory has to know when that goes; NULL as long as there are no arrays and textures. */
+inline void (*memory_goes)(const void *p, size_t size);
+inline void tell_textures(const void *p, size_t size) {
+  if (memory_goes) memory_goes(p, size);
+}
+
 inline size_t allocation_after(uintptr_t address) { /* index of the first one that starts beyond address */
   size_t low = 0, high = ctx.allocation_count;
   while (low < high) {
@@ -231,7 +237,9 @@ CUDA_CPU_OUT_OF_LINE bool add_allocation(const allocation &a) {
   memmove(ctx.allocations + i + 1, ctx.allocations + i, (ctx.allocation_count - i) * sizeof(allocation));
   ctx.allocations[i] = a;
   ctx.allocation_count++;
+  trace_take_turn();
   trace_register(reinterpret_cast<const void *>(a.base), a.size, false);
+  trace_give_turn();
   return true;
 }
 CUDA_CPU_OUT_OF_LINE void remove_allocation(allocation *a) {
@@ -255,7 +263,10 @@ inline void *get_memory(size_t size, memory_kind) {
   void *p;
   return posix_memalign(&p, 256, size) ? nullptr : p;
 }
-inline void put_memory(const allocation &a) { free(reinterpret_cast<void *>(a.base)); }
+inline void put_memory(const allocation &a) {
+  tell_textures(reinterpret_cast<void *>(a.base), a.size);
+  free(reinterpret_cast<void *>(a.base));
+}
 inline void open_memory(const allocation &a, bool open) {
   (open ? __asan_unpoison_memory_region : __asan_poison_memory_region)(reinterpret_cast<void *>(a.base), a.size);
 }
@@ -287,6 +298,7 @@ struct freed_memory {
 };
 inline freed_memory freed;
 CUDA_CPU_OUT_OF_LINE void put_memory(const allocation &a) {
+  tell_textures(reinterpret_cast<void *>(a.base), a.size);
   if (a.kind != memory_device || !protects()) return free(reinterpret_cast<void *>(a.base));
   allocation &slot = freed.list[freed.count++ % (sizeof freed.list / sizeof *freed.list)];
   if (slot.base) munmap(reinterpret_cast<void *>(first_page(slot) - page()), bytes_of_pages(slot) + 2 * page());
@@ -752,6 +764,21 @@ CUDA_CPU_OUT_OF_LINE int blocks_per_sm(const void *function, int block, size_t d
   return blocks < g.max_blocks_sm ? blocks : g.max_blocks_sm;
 }
 
+inline bool is_cooperative(const cudaLaunchConfig_t &c) {
+  for (unsigned i = 0; i < c.numAttrs; i++)
+    if (c.attrs[i].id == cudaLaunchAttributeCooperative) return c.attrs[i].val.cooperative != 0;
+  return false;
+}
+
+/* All blocks have to be on the GPU at once. */
+CUDA_CPU_OUT_OF_LINE cudaError_t check_cooperative(const void *function, const cudaLaunchConfig_t &c) {
+  unsigned long long blocks = static_cast<unsigned long long>(c.gridDim.x) * c.gridDim.y * c.gridDim.z;
+  int threads = static_cast<int>(c.blockDim.x * c.blockDim.y * c.blockDim.z);
+  int room = gpu().sm_count * blocks_per_sm(function, threads, c.dynamicSmemBytes);
+  if (blocks > static_cast<unsigned long long>(room)) return cudaErrorCooperativeLaunchTooLarge;
+  return cudaSuccess;
+}
+
 CUDA_CPU_OUT_OF_LINE cudaError_t check_launch(const void *function, const cudaLaunchConfig_t &c) {
   const dim3 &g = c.gridDim, &b = c.blockDim;
   if (!function) return cudaErrorInvalidDeviceFunction;
@@ -761,12 +788,13 @@ CUDA_CPU_OUT_OF_LINE cudaError_t check_launch(const void *function, const cudaLa
   if (c.dynamicSmemBytes > static_cast<size_t>(find_kernel(function).dynamic_limit)) return cudaErrorInvalidValue;
   for (unsigned i = 0; i < c.numAttrs; i++) {
     const cudaLaunchAttribute &a = c.attrs[i];
-    if (a.id == cudaLaunchAttributeCooperative && a.val.cooperative)
-      return unsupported("a cooperative launch (cudaLaunchAttributeCooperative)");
-    if (a.id == cudaLaunchAttributeClusterDimension && a.val.clusterDim.x * a.val.clusterDim.y * a.val.clusterDim.z > 1)
+    if (a.id != cudaLaunchAttributeClusterDimension) continue;
+    const auto &d = a.val.clusterDim;
+    if (!d.x || !d.y || !d.z) return cudaErrorInvalidValue;
+    if (d.x > 1 || d.y > 1 || d.z > 1)
       return unsupported("a launch with thread-block clusters (cudaLaunchAttributeClusterDimension)");
   }
-  return cudaSuccess;
+  return is_cooperative(c) ? check_cooperative(function, c) : cudaSuccess;
 }
 
 struct erased_launch {
@@ -775,6 +803,7 @@ struct erased_launch {
   dim3 grid, block;
   size_t shared_bytes;
   int device;
+  bool cooperative;
 };
 
 CUDA_CPU_OUT_OF_LINE cudaError_t run_launch(const erased_launch &l, const void *closure) {
@@ -792,8 +821,10 @@ CUDA_CPU_OUT_OF_LINE cudaError_t run_launch(const erased_launch &l, const void *
   job.blocks = static_cast<unsigned long long>(l.grid.x) * l.grid.y * l.grid.z;
   const bool guards = protects() && device_count() > 1;
   if (guards) open_foreign_memory(l.device, false);
+  if (l.cooperative) job.cooperative = grid_create(job.blocks);
   const bool well = run(&job);
   if (guards) open_foreign_memory(l.device, true);
+  if (job.cooperative && !grid_destroy(job.cooperative)) return error(cudaErrorLaunchOutOfResources);
   /* as on a GPU: the launch has gone well, and what comes after it reports the failure */
   if (!well) __atomic_store_n(&device(l.device).sticky, cudaErrorLaunchFailure, __ATOMIC_RELEASE);
   return cudaSuccess;
@@ -815,7 +846,8 @@ template <class F> cudaError_t launch_kernel(const void *function, const cudaLau
                      c.gridDim,
                      c.blockDim,
                      c.dynamicSmemBytes,
-                     s->device};
+                     s->device,
+                     is_cooperative(c)};
   if (!s->capture) return run_launch(l, &closure);
   keep(s, [=] { return run_launch(l, &closure); });
   return cudaSuccess;

@@ -95,6 +95,18 @@ CUDA_CPU_UNTRACED inline void shared_end(worker *w) {
   while (w->shared_count) w->shared_used[w->shared_list[--w->shared_count]] = false;
 }
 
+/* Of a worker that ends. */
+CUDA_CPU_UNTRACED inline void shared_drop(worker *w) {
+  if (!w->shared) return;
+#ifdef CUDA_CPU_ASAN
+  __asan_unpoison_memory_region(w->shared, shared_capacity);
+#endif
+  munmap(w->shared - 4096, 4096 + shared_capacity);
+  free(w->shared_used);
+  free(w->shared_list);
+  for (auto &own : w->shared_own) free(own.list.indices);
+}
+
 } // namespace cuda_cpu
 
 /* The start of the block's dynamic shared memory, aligned to 128 bytes at least. */

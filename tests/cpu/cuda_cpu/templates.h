@@ -159,6 +159,18 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void *
                                         std::make_index_sequence<sizeof...(P)>());
 }
 
+template <class... P>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **args, size_t shared = 0,
+                                        cudaStream_t stream = nullptr) {
+  CUDA_CPU_API(cudaLaunchCooperativeKernel);
+  if (sizeof...(P) && !args) return cuda_cpu::error(cudaErrorInvalidValue);
+  cudaLaunchAttribute cooperative = {};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = 1;
+  return cuda_cpu::launch_from_pointers({grid, block, shared, stream, &cooperative, 1}, kernel, args,
+                                        std::make_index_sequence<sizeof...(P)>());
+}
+
 /* As CUDA's own: a lambda with the kernel's parameter types converts the arguments as a call of the kernel would. Each
  * thread gets its own copy of them. */
 template <class... Expected, class... Actual>

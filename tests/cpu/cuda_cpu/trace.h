@@ -86,6 +86,8 @@ struct traced_thread {
   unsigned next_seen;
 };
 
+struct thread_log;
+
 struct tracer {
   access_mark me;
   uint32_t tag[2]; /* of the launch, of the block */
@@ -105,6 +107,7 @@ struct tracer {
     unsigned char value[4];
     access_mark me;
   } same;
+  thread_log *logs; /* for counters.h */
   traced_thread threads[1024];
   uint32_t lane_time[1024][32], fenced_lane_time[1024][32];
 };
@@ -129,8 +132,9 @@ struct trace_state {
   uint32_t serial;
   uintptr_t base; /* where the executable lies */
   bool logging;   /* for counters.h */
+  pthread_mutex_t turn;
 };
-inline trace_state trace;
+inline trace_state trace = {nullptr, nullptr, 0, 0, {}, 0, {}, 0, false, 0, 0, 0, false, PTHREAD_MUTEX_INITIALIZER};
 inline thread_local tracer *tracing; /* NULL outside kernels */
 
 #define CUDA_CPU_QUIET CUDA_CPU_UNTRACED inline
@@ -139,6 +143,7 @@ inline thread_local tracer *tracing; /* NULL outside kernels */
 void log_access(tracer *tr, uintptr_t address, size_t size, unsigned char kind, bool shared, uint32_t here);
 void count_block(worker *w, bool ends);
 void count_launch(const launch *job);
+void drop_logs(tracer *tr);
 
 CUDA_CPU_COLD void trace_no_memory() {
   fprintf(stderr, "CUDA stand-in: no memory for the race checker\n");
@@ -163,8 +168,8 @@ CUDA_CPU_QUIET void trace_register(const void *start, size_t bytes, bool shared)
       if (!page) trace_no_memory();
       page->words = static_cast<cell *>(trace_reserve(page_words * sizeof(cell)));
       page->bytes = static_cast<cell *>(trace_reserve(page_words * 4 * sizeof(cell)));
-      page->shared = shared;
     }
+    page->shared = shared;
     if (low <= page_low && page_high <= high) {
       if (!fresh) madvise(page->words, page_words * sizeof(cell), MADV_DONTNEED);
       continue;
@@ -415,11 +420,12 @@ CUDA_CPU_QUIET bool add_place(text *what, uint32_t where) {
   snprintf(command, sizeof command, "addr2line -i -e /proc/%d/exe 0x%zx 2>/dev/null", static_cast<int>(getpid()),
            static_cast<size_t>(offset));
   FILE *pipe = popen(command, "r");
-  bool found = false;
+  bool found = false, known = false;
   while (pipe && fgets(line, sizeof line, pipe)) {
     char *end = strpbrk(line, "\n");
     if (end) *end = 0;
     if (char *more = strstr(line, " (discriminator")) *more = 0;
+    known = known || line[0] != '?';
     if (found || line[0] == '?' || !strncmp(line, own, strlen(own)) || strstr(line, "cuda_cpu/")) continue;
     char here[1024];
     size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
@@ -433,7 +439,7 @@ CUDA_CPU_QUIET bool add_place(text *what, uint32_t where) {
     plain_name(f->name, function, sizeof function);
   else
     snprintf(function, sizeof function, "0x%zx", static_cast<size_t>(offset));
-  add(what, "%s (for lines: -g, and addr2line of binutils)", function);
+  add(what, known ? "%s of the stand-in" : "%s (for lines: -g, and addr2line of binutils)", function);
   return false;
 }
 
@@ -705,6 +711,7 @@ CUDA_CPU_FAST void trace_access(uintptr_t address, size_t size, int kind, const 
 __attribute__((noinline)) CUDA_CPU_QUIET void trace_signal(uintptr_t address, size_t size, int kind, const void *pc) {
   tracer *tr = tracing;
   if (!tr || !trace.pages[address >> page_shift]) return;
+  if (kind == access_read) atomic_point(); /* a thread that polls a volatile lets others run */
   trace_access(address, size, kind | access_atomic, pc);
   kind &= ~access_uncounted;
   if (kind != access_write) trace_acquire(tr, address);
@@ -716,6 +723,28 @@ __attribute__((noinline)) CUDA_CPU_QUIET void trace_signal(uintptr_t address, si
 
 CUDA_CPU_QUIET void trace_thread(worker *) {
   if (tracing) trace_me(tracing);
+}
+
+/* Accesses from before and after it are as far apart as those of two launches. */
+CUDA_CPU_QUIET void trace_grid_barrier() {
+  tracer *tr = tracing;
+  if (tr && ++tr->tag[0] > trace.serial) trace.serial = tr->tag[0];
+}
+CUDA_CPU_QUIET void trace_take_turn() { pthread_mutex_lock(&trace.turn); }
+CUDA_CPU_QUIET void trace_give_turn() { pthread_mutex_unlock(&trace.turn); }
+
+CUDA_CPU_QUIET void trace_drop(worker *w) {
+  pthread_mutex_lock(&trace.turn);
+  for (int t = 0; t < 1024; t++) {
+    clock_drop(&w->tracer->threads[t].known);
+    clock_drop(&w->tracer->threads[t].fenced);
+    clock_drop(&w->tracer->threads[t].pending);
+  }
+  clock_drop(&w->tracer->block_known);
+  clock_drop(&w->tracer->all_fenced);
+  drop_logs(w->tracer);
+  pthread_mutex_unlock(&trace.turn);
+  munmap(w->tracer, sizeof(tracer));
 }
 
 CUDA_CPU_QUIET void trace_worker(worker *w) {
@@ -913,6 +942,7 @@ CUDA_CPU_HOOK void __tsan_atomic_signal_fence(int) {}
 namespace cuda_cpu {
 inline void trace_register(const void *, size_t, bool) {}
 inline void trace_worker(worker *) {}
+inline void trace_drop(worker *) {}
 inline void trace_launch(const launch *) {}
 inline void trace_block(worker *, const launch *, uint3) {}
 inline void trace_block_end() {}

@@ -1,0 +1,307 @@
+/* Texture and surface functions of kernels.
+ *
+ * Filtering follows the programming guide: at x, with xB = x - 0.5, the texels floor(xB) and floor(xB) + 1 get weights
+ * from frac(xB), which is rounded to a multiple of 1/256 (ties up, which the guide does not tell); the sum of up to
+ * eight texels is formed in float. Coordinates are exact (in double), a NaN is taken for 0, and no coordinate is too
+ * large. In wrap and mirror mode the coordinate is folded first; the neighbours of an edge follow from that. */
+#ifndef CUDA_CPU_TEXTURE_FETCH_H
+#define CUDA_CPU_TEXTURE_FETCH_H
+#pragma GCC system_header
+
+#include <math.h>
+#include "rounding.h"
+#include "texture.h"
+#include "warp.h"
+
+namespace cuda_cpu {
+
+inline const char *shape_name(texture_shape shape) {
+  static const char *const names[] = {"a 1D array",          "a 2D array or pitched memory", "a 3D array",
+                                      "layers of 1D arrays", "layers of 2D arrays",          "linear memory"};
+  return names[shape];
+}
+
+struct texture_call {
+  const char *name, *file;
+  int line;
+  bool surface;
+};
+
+CUDA_CPU_COLD void texture_fault(const texture_call &c, const char *why) {
+  worker *w = in_kernel(c.name);
+  text what = {};
+  add_thread(&what, w, w->current);
+  add(&what, ": %s, %s:%d, %s", c.name, c.file, c.line, why);
+  fail(w, &what);
+}
+
+CUDA_CPU_COLD void report_object(const texture_call &c, unsigned long long handle, texture_shape shape) {
+  const texture *t = texture_slot(handle);
+  const char *kind = c.surface ? "surface" : "texture";
+  text why = {};
+  if (!t || t->handle < handle)
+    add(&why, "of a %s object that never was, 0x%llx", kind, handle);
+  else if (t->handle > handle || t->gone)
+    add(&why, "of a %s object %s", kind, t->handle > handle ? "that has been destroyed" : t->gone);
+  else if (t->is_surface != c.surface)
+    add(&why, "of a %s object", t->is_surface ? "surface" : "texture");
+  else
+    add(&why, "of a %s object of %s, not of %s", kind, shape_name(t->shape), shape_name(shape));
+  texture_fault(c, why.buffer);
+}
+
+inline const texture *object_of(const texture_call &c, unsigned long long handle, texture_shape shape) {
+  const texture *t = texture_slot(handle);
+  if (!self || !t || t->handle != handle || t->gone || t->is_surface != c.surface || t->shape != shape)
+    report_object(c, handle, shape);
+  return t;
+}
+
+/* --- texels --- */
+
+union texel {
+  float f[4];    /* of what gives floats */
+  uint32_t u[4]; /* of what does not: extended to 32 bits */
+};
+
+inline uint32_t texel_bits(const texture *t, const char *p, int channel) {
+  const bool is_signed = t->format == cudaChannelFormatKindSigned;
+  if (t->bits == 8) {
+    unsigned char v = static_cast<unsigned char>(p[channel]);
+    return is_signed ? static_cast<uint32_t>(static_cast<signed char>(v)) : v;
+  }
+  if (t->bits == 16) {
+    unsigned short v;
+    memcpy(&v, p + 2 * channel, 2);
+    return is_signed ? static_cast<uint32_t>(static_cast<short>(v)) : v;
+  }
+  uint32_t v;
+  memcpy(&v, p + 4 * channel, 4);
+  return v;
+}
+inline float texel_float(const texture *t, const char *p, int channel) {
+  const uint32_t v = texel_bits(t, p, channel);
+  if (!t->normalized_values) {
+    if (t->bits == 16) return widen<10>(static_cast<unsigned short>(v));
+    float f;
+    memcpy(&f, &v, 4);
+    return f;
+  }
+  if (t->format == cudaChannelFormatKindUnsigned) return static_cast<float>(v) / (t->bits == 8 ? 255.0f : 65535.0f);
+  const float f = static_cast<float>(static_cast<int32_t>(v)) / (t->bits == 8 ? 127.0f : 32767.0f);
+  return f < -1 ? -1 : f; /* the lowest number and the one above it are both -1 */
+}
+
+/* An index of -1 is beyond the border. */
+inline void texel_read(const texture *t, long long x, long long y, long long z, texel *out) {
+  if ((x | y | z) < 0) {
+    memcpy(out, t->border, sizeof *out);
+    return;
+  }
+  const char *p = t->data + static_cast<size_t>(z) * t->slice + static_cast<size_t>(y) * t->pitch +
+                  static_cast<size_t>(x) * t->element;
+  for (int c = 0; c < t->channels; c++)
+    if (t->gives_floats)
+      out->f[c] = texel_float(t, p, c);
+    else
+      out->u[c] = texel_bits(t, p, c);
+}
+
+/* --- coordinates --- */
+
+struct texture_axis {
+  long long index[2]; /* -1: beyond the border */
+  float weight;       /* of the second one */
+};
+
+inline long long texture_index(long long i, long long n, cudaTextureAddressMode mode) {
+  if (i >= 0 && i < n) return i;
+  switch (mode) {
+  case cudaAddressModeBorder: return -1;
+  case cudaAddressModeWrap: return i < 0 ? n - 1 : 0; /* it is folded, and at most one outside */
+  default: return i < 0 ? 0 : n - 1;
+  }
+}
+
+inline texture_axis texture_place(const texture *t, int dimension, float coordinate, size_t size) {
+  const cudaTextureAddressMode mode = t->address[dimension];
+  const double n = static_cast<double>(size);
+  double x = static_cast<double>(coordinate);
+  if (t->normalized_coords) {
+    const double whole = floor(x);
+    if (mode == cudaAddressModeWrap) x -= whole;
+    if (mode == cudaAddressModeMirror) x = fmod(whole, 2) != 0 ? 1 - (x - whole) : x - whole;
+    x *= n;
+  }
+  if (t->linear) x -= 0.5;
+  x = x != x ? 0 : x < -2 ? -2 : x > n + 1 ? n + 1 : x;
+  const long long i = static_cast<long long>(floor(x)), count = static_cast<long long>(size);
+  texture_axis a = {{texture_index(i, count, mode), 0}, 0};
+  if (t->linear) {
+    a.index[1] = texture_index(i + 1, count, mode);
+    a.weight = static_cast<float>(floor((x - floor(x)) * 256 + 0.5) / 256);
+  }
+  return a;
+}
+
+/* --- fetches --- */
+
+/* At so many coordinates; what has fewer than three may have layers. */
+template <int Dimensions> void texture_sample(const texture *t, const float *at, long long layer, texel *out) {
+  const size_t sizes[3] = {t->width, t->height, t->depth};
+  texture_axis axes[3] = {};
+  for (int d = 0; d < Dimensions; d++) axes[d] = texture_place(t, d, at[d], sizes[d]);
+  if (Dimensions < 3) axes[2].index[0] = axes[2].index[1] = layer;
+  if (!t->linear) return texel_read(t, axes[0].index[0], axes[1].index[0], axes[2].index[0], out);
+  texel sum = {};
+  for (int corner = 0; corner < 1 << Dimensions; corner++) {
+    float weight = 1;
+    for (int d = 0; d < Dimensions; d++) weight *= corner >> d & 1 ? axes[d].weight : 1 - axes[d].weight;
+    texel one;
+    texel_read(t, axes[0].index[corner & 1], axes[1].index[corner >> 1 & 1],
+               axes[2].index[Dimensions < 3 ? 0 : corner >> 2], &one);
+    for (int c = 0; c < t->channels; c++) sum.f[c] += weight * one.f[c];
+  }
+  *out = sum;
+}
+
+CUDA_CPU_COLD void report_type(const texture_call &c, const texture *t, bool floats, int channels, size_t bytes) {
+  text why = {};
+  if (floats != t->gives_floats)
+    add(&why, "as %s, of a texture object that gives %s", floats ? "float" : "integers",
+        t->gives_floats ? "float" : "integers (cudaReadModeElementType)");
+  else if (channels > t->channels)
+    add(&why, "as %d channels, of a texture object with %d", channels, t->channels);
+  else
+    add(&why, "as integers of %zu bits, of a texture object with %d", bytes * 8, t->bits);
+  texture_fault(c, why.buffer);
+}
+
+template <class T> T texture_value(const texture_call &c, const texture *t, const texel &from) {
+  typedef texel_type<T> type;
+  static_assert(type::channels && type::channels != 3,
+                "textures have elements of 1, 2 or 4 channels of 8, 16 or 32 bits");
+  typedef typename type::channel channel;
+  constexpr bool floats = type::kind == cudaChannelFormatKindFloat;
+  if (floats != t->gives_floats || type::channels > t->channels || (!floats && sizeof(channel) * 8 < t->bits))
+    report_type(c, t, floats, type::channels, sizeof(channel));
+  channel values[type::channels];
+  for (int i = 0; i < type::channels; i++)
+    if constexpr (floats)
+      values[i] = from.f[i];
+    else
+      values[i] = static_cast<channel>(from.u[i]);
+  T result;
+  static_assert(sizeof result == sizeof values, "channels without gaps");
+  memcpy(&result, values, sizeof result);
+  return result;
+}
+
+template <class T, int Dimensions>
+T texture_fetch(const texture_call &c, unsigned long long handle, texture_shape shape, const float *at, int layer = 0) {
+  const texture *t = object_of(c, handle, shape);
+  const int layers = static_cast<int>(shape == shape_3d ? 1 : t->depth);
+  texel out;
+  texture_sample<Dimensions>(t, at, layer < 0 ? 0 : layer < layers ? layer : layers - 1, &out);
+  return texture_value<T>(c, t, out);
+}
+
+/* --- surfaces --- */
+
+CUDA_CPU_COLD void report_place(const texture_call &c, int x, int y, int z, size_t bytes) {
+  text why = {};
+  if (x % static_cast<int>(bytes))
+    add(&why, "at byte %d, no multiple of the %zu bytes of the type", x, bytes);
+  else
+    add(&why, "at (%d,%d,%d), x in bytes, outside the surface (cudaBoundaryModeTrap)", x, y, z);
+  texture_fault(c, why.buffer);
+}
+
+/* NULL: outside, where zeros are read and nothing is written */
+inline char *surface_place(const texture_call &c, unsigned long long handle, texture_shape shape, int x, int y, int z,
+                           size_t bytes, cudaSurfaceBoundaryMode mode) {
+  const texture *t = object_of(c, handle, shape);
+  if (x % static_cast<int>(bytes)) report_place(c, x, y, z, bytes);
+  const int row = static_cast<int>(t->width * t->element), last = row - static_cast<int>(bytes);
+  const int height = static_cast<int>(t->height), depth = static_cast<int>(t->depth);
+  if (x < 0 || x > last || y < 0 || y >= height || z < 0 || z >= depth) {
+    if (mode == cudaBoundaryModeTrap || last < 0) report_place(c, x, y, z, bytes);
+    if (mode == cudaBoundaryModeZero) return nullptr;
+    x = x < 0 ? 0 : x > last ? last : x;
+    y = y < 0 ? 0 : y >= height ? height - 1 : y;
+    z = z < 0 ? 0 : z >= depth ? depth - 1 : z;
+  }
+  return t->data + static_cast<size_t>(z) * t->slice + static_cast<size_t>(y) * t->pitch + static_cast<size_t>(x);
+}
+template <class T>
+T surface_read(const texture_call &c, unsigned long long handle, texture_shape shape, int x, int y, int z,
+               cudaSurfaceBoundaryMode mode) {
+  static_assert(sizeof(T) <= 16 && !(sizeof(T) & (sizeof(T) - 1)), "surfaces have elements of 1, 2, 4, 8 or 16 bytes");
+  T value;
+  memset(static_cast<void *>(&value), 0, sizeof value);
+  const char *p = surface_place(c, handle, shape, x, y, z, sizeof(T), mode);
+  if (p) memcpy(static_cast<void *>(&value), p, sizeof value);
+  return value;
+}
+template <class T>
+void surface_write(const texture_call &c, unsigned long long handle, texture_shape shape, int x, int y, int z,
+                   cudaSurfaceBoundaryMode mode, const T &value) {
+  static_assert(sizeof(T) <= 16 && !(sizeof(T) & (sizeof(T) - 1)), "surfaces have elements of 1, 2, 4, 8 or 16 bytes");
+  char *p = surface_place(c, handle, shape, x, y, z, sizeof(T), mode);
+  if (p) memcpy(p, &value, sizeof value);
+}
+
+} // namespace cuda_cpu
+
+#define CUDA_CPU_CALL(surface)                                                                                         \
+  cuda_cpu::texture_call { __func__, file, line, surface }
+
+/* Beyond its ends linear memory reads as 0. */
+template <class T> T tex1Dfetch(cudaTextureObject_t texObject, int x, CUDA_CPU_SITE) {
+  const cuda_cpu::texture *t = cuda_cpu::object_of(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_linear);
+  cuda_cpu::texel out = {};
+  if (x >= 0 && static_cast<size_t>(x) < t->width) cuda_cpu::texel_read(t, x, 0, 0, &out);
+  return cuda_cpu::texture_value<T>(CUDA_CPU_CALL(false), t, out);
+}
+template <class T> T tex1D(cudaTextureObject_t texObject, float x, CUDA_CPU_SITE) {
+  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_1d, &x);
+}
+template <class T> T tex2D(cudaTextureObject_t texObject, float x, float y, CUDA_CPU_SITE) {
+  const float at[] = {x, y};
+  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_2d, at);
+}
+template <class T> T tex3D(cudaTextureObject_t texObject, float x, float y, float z, CUDA_CPU_SITE) {
+  const float at[] = {x, y, z};
+  return cuda_cpu::texture_fetch<T, 3>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_3d, at);
+}
+template <class T> T tex1DLayered(cudaTextureObject_t texObject, float x, int layer, CUDA_CPU_SITE) {
+  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_layered_1d, &x, layer);
+}
+template <class T> T tex2DLayered(cudaTextureObject_t texObject, float x, float y, int layer, CUDA_CPU_SITE) {
+  const float at[] = {x, y};
+  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_layered_2d, at, layer);
+}
+
+/* x in bytes; y and z where the surface has them */
+#define CUDA_CPU_SURFACE(name, shape, parameters, y, z)                                                                \
+  template <class T>                                                                                                   \
+  T name##read(cudaSurfaceObject_t surfObject, CUDA_CPU_UNPACK parameters,                                             \
+               cudaSurfaceBoundaryMode boundaryMode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                           \
+    return cuda_cpu::surface_read<T>(CUDA_CPU_CALL(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode);         \
+  }                                                                                                                    \
+  template <class T>                                                                                                   \
+  void name##write(T val, cudaSurfaceObject_t surfObject, CUDA_CPU_UNPACK parameters,                                  \
+                   cudaSurfaceBoundaryMode boundaryMode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                       \
+    cuda_cpu::surface_write(CUDA_CPU_CALL(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode, val);             \
+  }
+#define CUDA_CPU_UNPACK(...) __VA_ARGS__
+CUDA_CPU_SURFACE(surf1D, shape_1d, (int x), 0, 0)
+CUDA_CPU_SURFACE(surf2D, shape_2d, (int x, int y), y, 0)
+CUDA_CPU_SURFACE(surf3D, shape_3d, (int x, int y, int z), y, z)
+CUDA_CPU_SURFACE(surf1DLayered, shape_layered_1d, (int x, int layer), 0, layer)
+CUDA_CPU_SURFACE(surf2DLayered, shape_layered_2d, (int x, int y, int layer), y, layer)
+#undef CUDA_CPU_UNPACK
+#undef CUDA_CPU_SURFACE
+#undef CUDA_CPU_CALL
+
+#endif
