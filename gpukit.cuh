@@ -495,15 +495,16 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
  * small is cudaErrorInvalidValue, and the detail names the bytes needed. One scratch serves calls of any size and type,
  * one after the other on one stream; each stream has its own. Zero-initialised it is valid and empty.
  *
- * Inside: 256 bytes of state, 32 KiB of work area, then slots of 16 bytes whose last word is a tag and nothing else
- * ever, so that a stale slot cannot be taken for a fresh one whatever types met here before (section 9 says more). */
+ * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans. A slot has 16 bytes, whose last
+ * word is a tag and nothing else ever, so that a stale slot cannot be taken for a fresh one whatever types met here
+ * before (section 8 says more). */
 typedef struct gk_scratch {
   void *ptr;
   size_t bytes;
   int device;
 } gk_scratch;
 #define GK__STATE_BYTES 256u
-#define GK__WORK_BYTES 32768u
+#define GK__REDUCE_BYTES 32768u
 
 /* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty. */
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
@@ -620,6 +621,10 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid,
                                         const dim3 *block, size_t smem, cudaStream_t stream);
+/* *attributes becomes 1 if the kernel may be launched while earlier work runs. waits[device] remembers it; 0 is not
+ * known. */
+#define GK__DEVICES 64
+GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsigned *attributes);
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
 GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
 GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
@@ -710,9 +715,31 @@ inline namespace GK__NAMESPACE {
 
 /* --- Launches -----------------------------------------------------------------------------------------------------*/
 
+/* Programmatic dependent launch: the kernel is set up while earlier work of the stream still runs, and waits for it by
+ * itself. Every thread of such a kernel calls this before it touches memory. */
+GK__D void gk__wait_for_earlier_work() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* What a block will read first may be on its way to the L2 while the block still waits: no value is read so early, and
+ * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads. */
+template <unsigned Threads, class T> GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count) {
+#ifdef __CUDA_ARCH__
+  for (unsigned byte = threadIdx.x * 128; byte < count * sizeof(T); byte += Threads * 128)
+    if (first + byte / sizeof(T) < n)
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char *>(in + first) + byte));
+#else
+  (void)in, (void)n, (void)first, (void)count;
+#endif
+}
+
+/* waits: NULL for a kernel that does not call it; else one value for each device, zero at first, for what gk__overlaps
+ * finds out about the kernel. */
 template <class... Params, class... Args>
-cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem,
-                       cudaStream_t stream, Args &&...args) {
+cudaError_t gk__launch_as(signed char *waits, const char *name, void (*kernel)(Params...), dim3 grid, dim3 block,
+                          size_t smem, cudaStream_t stream, Args &&...args) {
   const void *address = reinterpret_cast<const void *>(kernel);
   gk__clear_detail();
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return cudaSuccess;
@@ -722,8 +749,18 @@ cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid, d
   config.blockDim = block;
   config.dynamicSmemBytes = smem;
   config.stream = stream;
-  const cudaError_t code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+  cudaLaunchAttribute early = cudaLaunchAttribute();
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early;
+  cudaError_t code = waits ? gk__overlaps(waits, address, &config.numAttrs) : cudaSuccess;
+  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
   return gk__after_launch(code, address, name, &grid, &block, smem, stream);
+}
+template <class... Params, class... Args>
+cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem,
+                       cudaStream_t stream, Args &&...args) {
+  return gk__launch_as(NULL, name, kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
 }
 
 /* Launches kernel on the stream, each argument converted to the type of the kernel's own parameter. An empty grid is a
@@ -1122,20 +1159,24 @@ template <unsigned Threads> GK__D unsigned gk__lanes_here() {
   return Threads % 32 == 0 && Threads ? 32 : left < 32 ? left : 32;
 }
 
-/* Every thread gets the value of all. */
-template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_reduce(A value, Op op) {
-  GK__SHARED(A, warp_value, 32);
+/* The first warp gets the value of all, one value of each warp having gone through warp_value; behind one barrier. */
+template <unsigned Threads, class A, class Op> GK__D A gk__first_warp_reduce(A value, Op op, A *warp_value) {
   const unsigned warps = gk_ceil_div(gk__block_size<Threads>(), 32u);
   value = gk_warp_reduce(value, op, gk__lanes_here<Threads>());
   if (warps == 1) return value;
   if (gk_lane() == 0) warp_value[gk_warp()] = value;
   __syncthreads();
-  if (gk_thread_rank() < warps) {
-    const A all = gk_warp_reduce(warp_value[gk_lane()], op, warps);
-    if (gk_lane() == 0) warp_value[0] = all;
-  }
+  return gk_thread_rank() < warps ? gk_warp_reduce(warp_value[gk_lane()], op, warps) : value;
+}
+/* Every thread gets the value of all. */
+template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_reduce(A value, Op op) {
+  GK__SHARED(A, warp_value, 32);
+  GK__SHARED(A, all, 1);
+  value = gk__first_warp_reduce<Threads>(value, op, warp_value);
+  if (gk__block_size<Threads>() <= 32) return value;
+  if (gk_thread_rank() == 0) *all = value;
   __syncthreads();
-  value = warp_value[0];
+  value = *all;
   __syncthreads();
   return value;
 }
@@ -1206,22 +1247,42 @@ template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n,
  *
  * The bits of a result must depend on n, the types and the operator alone. So n is cut into tiles of a fixed size, and
  * the tiles are dealt in turn to a number of pieces that n alone decides; a block works through one piece or several,
- * each thread always on the same places of a tile. The last block to finish (it takes the last ticket) combines the
- * pieces' values, again in a fixed shape. So one launch does it all, on any grid.
+ * each thread always on the same places of a tile. The block that was the last to start waits for the pieces of all
+ * others and combines them, again in a fixed shape. So one launch does it all, on any grid.
  *
  * A thread keeps up to four sums, and each of these grows by four elements for every tile of its piece; above them
  * stands a tree. So a sum of n floats sees about 4 n / 2^22 + 20 roundings in a row, where a loop would see n.
  * ==================================================================================================================*/
 
-/* The state at the front of a scratch: all zero between calls, but for the epoch. */
+/* --- Between blocks: turns and slots ---------------------------------------------------------------------------------
+ *
+ * Blocks of a launch find each other through the scratch. The first thing that a block takes from it is a turn: how
+ * many blocks (or tiles) have come before it, and a tag that no call before this one had. Who has a turn can rely on
+ * all earlier ones: these blocks run already, in whatever order they were started, and need nothing from later ones.
+ *
+ * Values travel in slots of 16-byte granules: 12 bytes of the value and the tag, written and read as one. So a value
+ * needs neither a fence nor a flag, and since each call has its own tag, nothing is to be cleared between calls, nor in
+ * a replayed graph. Every 2^32 - 1 calls the tags run out, and all slots are cleared. */
+
+/* The state at the front of a scratch. Tags so far in the upper half of a turn, turns of this call in the lower: zero
+ * between calls. */
 struct gk__state {
-  unsigned reduce_done; /* blocks that have finished */
-  unsigned scan_ticket; /* the next tile to be handed out */
-  unsigned scan_done;
-  unsigned epoch; /* scans done with this scratch; the tag of the next one is epoch + 1 */
+  unsigned long long reduce_turn, scan_turn;
+  unsigned scan_done; /* blocks that have finished; counted only when tags run out, zero between calls */
 };
-template <class A> A *gk__work_area(const gk_scratch *scratch) {
-  return reinterpret_cast<A *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
+#define GK__LAST_TAG 0xffffffffu
+struct gk__turn {
+  unsigned number, tag;
+};
+/* By one thread of each block. What comes back is on its way until it is read. */
+GK__D unsigned long long gk__take_turn(unsigned long long *word) { return atomicAdd(word, 1ull); }
+GK__D gk__turn gk__read_turn(unsigned long long taken) {
+  const gk__turn turn = {static_cast<unsigned>(taken), static_cast<unsigned>(taken >> 32) + 1};
+  return turn;
+}
+/* By the one thread that has the last turn of the call: the next call has the next tag, or the first one again. */
+GK__D void gk__end_turns(unsigned long long *word, gk__turn turn) {
+  atomicExch(word, turn.tag == GK__LAST_TAG ? 0ull : static_cast<unsigned long long>(turn.tag) << 32);
 }
 
 /* 16 bytes of memory, whatever their type. */
@@ -1234,269 +1295,10 @@ struct GK__MAY_ALIAS __align__(16) gk__chunk {
   unsigned word[4];
 };
 
-enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 1024 };
-
-/* How a reduction is laid out: what the bits depend on (tiles, pieces), and what they do not (blocks). */
-struct gk_reduce_plan {
-  size_t tiles;    /* of tile_items elements; the last may be partial */
-  unsigned pieces; /* piece p has the tiles p, p + pieces, ... */
-  unsigned blocks;
-  int needs_scratch; /* more than one piece */
-};
-template <class T> struct gk__reduce_tile {
-  static const unsigned vector = 16 % sizeof(T) ? 1 : 16 / sizeof(T); /* elements that a thread loads at once */
-  static const unsigned sums = vector < 4 ? vector : 4;
-  static const unsigned items = GK__REDUCE_THREADS * GK__REDUCE_LOADS * vector;
-};
-inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t working_bytes) {
-  const size_t room = GK__WORK_BYTES / working_bytes;
-  const size_t limit = room < GK__REDUCE_PIECES ? room : static_cast<size_t>(GK__REDUCE_PIECES);
-  gk_reduce_plan plan;
-  plan.tiles = gk_ceil_div(n, tile_items);
-  plan.pieces = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
-  if (plan.pieces == 0) plan.pieces = 1; /* of no tiles: its value is the identity */
-  plan.blocks = plan.pieces;
-  plan.needs_scratch = plan.pieces > 1;
-  return plan;
-}
-
-/* Takes a vector's elements into the thread's sums: element j always into sum j % sums. */
-template <class Op, class T> struct gk__reduce_vector {
-  typedef typename gk__working<Op>::type A;
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t index, const Op &op) {
-    const unsigned vector = gk__reduce_tile<T>::vector;
-    T item[vector];
-    memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
-    GK__UNROLL
-    for (unsigned j = 0; j < vector; j++) {
-      A &s = sum[j % gk__reduce_tile<T>::sums];
-      s = op(s, gk__lift<A, T>::from(item[j], index + j));
-    }
-  }
-};
-/* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
-template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
-    int part = 0;
-    GK__UNROLL
-    for (int i = 0; i < 4; i++) part = __dp4a(static_cast<int>(chunk.word[i]), 0x01010101, part);
-    sum[0] = op(sum[0], static_cast<A>(part));
-  }
-};
-template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
-    unsigned part = 0;
-    GK__UNROLL
-    for (int i = 0; i < 4; i++) part = __dp4a(chunk.word[i], 0x01010101u, part);
-    sum[0] = op(sum[0], static_cast<A>(part));
-  }
-};
-
-template <class T, class O, class Op, class A>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS)
-    gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, A *piece_value) {
-  typedef gk__reduce_tile<T> tile_of;
-  const bool vectors = 16 % sizeof(T) == 0 && reinterpret_cast<uintptr_t>(in) % 16 == 0;
-  const unsigned place = threadIdx.x * tile_of::vector;
-  for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
-    A sum[tile_of::sums];
-    GK__UNROLL
-    for (unsigned j = 0; j < tile_of::sums; j++) sum[j] = op.identity();
-    for (size_t tile = piece; tile < plan.tiles; tile += plan.pieces) {
-      const size_t first = tile * tile_of::items;
-      if (vectors && first + tile_of::items <= n) {
-        gk__chunk chunk[GK__REDUCE_LOADS];
-        GK__UNROLL
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-          chunk[v] =
-              *reinterpret_cast<const gk__chunk *>(in + first + place + v * (GK__REDUCE_THREADS * tile_of::vector));
-        GK__UNROLL
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-          gk__reduce_vector<Op, T>::take(sum, chunk[v], first + place + v * (GK__REDUCE_THREADS * tile_of::vector), op);
-      } else {
-        GK__UNROLL_BY(1)
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-          GK__UNROLL
-          for (unsigned j = 0; j < tile_of::vector; j++) {
-            const size_t i = first + place + v * (GK__REDUCE_THREADS * tile_of::vector) + j;
-            A &s = sum[j % tile_of::sums];
-            if (i < n) s = op(s, gk__lift<A, T>::from(in[i], i));
-          }
-        }
-      }
-    }
-    A value = sum[0];
-    GK__UNROLL
-    for (unsigned j = 1; j < tile_of::sums; j++) value = op(value, sum[j]);
-    value = gk_block_reduce<GK__REDUCE_THREADS>(value, op);
-    if (threadIdx.x == 0) {
-      if (plan.pieces == 1)
-        *out = gk__convert<O, A>::from(value);
-      else
-        piece_value[piece] = value;
-    }
-  }
-  if (plan.pieces == 1) return;
-
-  /* The ticket counter wraps to zero by itself. The fences order each block's values before its ticket, and the last
-   * ticket before the reading of all values. */
-  __shared__ bool last;
-  if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicInc(&state->reduce_done, gridDim.x - 1) == gridDim.x - 1;
-    __threadfence();
-  }
-  __syncthreads();
-  if (!last) return;
-  A value = op.identity();
-  for (unsigned piece = threadIdx.x; piece < plan.pieces; piece += GK__REDUCE_THREADS)
-    value = op(value, piece_value[piece]);
-  value = gk_block_reduce<GK__REDUCE_THREADS>(value, op);
-  if (threadIdx.x == 0) *out = gk__convert<O, A>::from(value);
-}
-
-/* What reduce and scan ask of their arrays. */
-template <class T, class O>
-cudaError_t gk__check_arrays(const char *call, const T *in, const O *out, size_t n, size_t n_out) {
-  if (n > static_cast<size_t>(-1) / (sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O)))
-    return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
-                    n, sizeof(T));
-  if (!in && n) return gk__fail(cudaErrorInvalidValue, "%s: in is NULL but n = %zu", call, n);
-  if (!out && n_out) return gk__fail(cudaErrorInvalidValue, "%s: out is NULL but n = %zu", call, n);
-  if (reinterpret_cast<uintptr_t>(in) % std::alignment_of<T>::value)
-    return gk__fail(cudaErrorInvalidValue, "%s: in is not aligned to its elements' %zu bytes", call,
-                    static_cast<size_t>(std::alignment_of<T>::value));
-  if (reinterpret_cast<uintptr_t>(out) % std::alignment_of<O>::value)
-    return gk__fail(cudaErrorInvalidValue, "%s: out is not aligned to its elements' %zu bytes", call,
-                    static_cast<size_t>(std::alignment_of<O>::value));
-  return cudaSuccess;
-}
-
-/* The scratch to use: the caller's if it is large enough, or a temporary one, which `temporary` then holds. */
-inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
-                                      const gk_scratch **chosen, cudaStream_t stream) {
-  *chosen = given ? given : temporary;
-  if (!given) return gk__temporary_scratch(temporary, bytes, call, stream);
-  if (!given->ptr || given->bytes < bytes)
-    return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed", call,
-                    given->ptr ? given->bytes : 0, bytes);
-  return cudaSuccess;
-}
-
-template <class T, class O, class Op>
-cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, const gk_reduce_plan &plan,
-                       cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__working<Op>::type A;
-  gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
-  if (plan.needs_scratch)
-    GK_TRY(gk__choose_scratch(call, gk_reduce_scratch_bytes(), scratch, &temporary, &use, stream));
-  cudaError_t status =
-      gk__launch(call, gk__reduce_kernel<T, O, Op, A>, plan.blocks, static_cast<unsigned>(GK__REDUCE_THREADS), 0,
-                 stream, in, out, n, op, plan, static_cast<gk__state *>(use->ptr), gk__work_area<A>(use));
-  if (temporary.ptr) {
-    const cudaError_t freed = cudaFreeAsync(temporary.ptr, stream);
-    if (status == cudaSuccess) status = gk__failed(freed, call);
-  }
-  return status;
-}
-
-/* *out = in[0] op in[1] op ... op in[n-1]; in and out are device memory, out one element. The operator must be
- * associative and commutative: the order is fixed, but it is not that of the indices. n = 0 gives the identity.
- *
- *   op           in              works in           out (any type that the working type converts to)
- *   sum, prod    i8, i16, u8...  64 bits            a 64-bit integer
- *                f16, bf16       float              float
- *                others          their type         their type; integers wrap
- *   min, max     f16, bf16       float              the type, exactly
- *                others          their type         the type; a NaN anywhere gives NaN
- *   argmin/max   any             value and index    gk_arg<value>; the first of equals; the first NaN before all
- *   a functor    any             its A              any
- */
-template <class T, class O, class Op>
-cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, T>::reduce F;
-  gk__clear_detail();
-  GK_TRY(gk__check_arrays("gk_reduce", in, out, n, 1));
-  const gk_reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(typename gk__working<F>::type));
-  return gk__reduce("gk_reduce", in, out, n, F(op), plan, stream, scratch);
-}
-
-#define GK__REDUCE_BY(name)                                                                                            \
-  template <class T, class O>                                                                                          \
-  cudaError_t gk_reduce_##name(const T *in, O *out, size_t n, cudaStream_t stream = 0,                                 \
-                               const gk_scratch *scratch = NULL) {                                                     \
-    return gk_reduce(in, out, n, gk_op_##name(), stream, scratch);                                                     \
-  }
-GK__REDUCE_BY(sum)
-GK__REDUCE_BY(prod)
-GK__REDUCE_BY(min)
-GK__REDUCE_BY(max)
-GK__REDUCE_BY(argmin)
-GK__REDUCE_BY(argmax)
-#undef GK__REDUCE_BY
-
-/* ====================================================================================================================
- * 9. SCAN
- *
- * One launch, one pass over the data, after Merrill and Garland, "Single-pass parallel prefix scan with decoupled
- * look-back" (2016). A block takes a tile by a ticket, so that every tile before its own is already being worked on by
- * somebody, in whatever order the blocks were started. It publishes its tile's total and gathers what stands before.
- *
- * The original sums whatever totals and prefixes it meets, and a float result then depends on timing. Here the shape is
- * fixed: 32 tiles are a group. What stands before a tile is the prefix of its group and the totals of its group's
- * earlier tiles, which one warp reads at once and combines as a tree. The prefix of a group is the strict left fold of
- * the totals of the groups before it: from whichever earlier prefix is ready it is folded up to here, always with the
- * same bits.
- *
- * Totals and prefixes travel in slots of 16-byte granules: 12 bytes of the value and a tag, written and read as one.
- * The tag of a scan is new each time (a count that lives in the scratch and that the last block moves on), so nothing
- * is to be cleared between calls, nor in a replayed graph; every 2^32 - 1 scans the last block clears all slots.
- * ==================================================================================================================*/
-
-enum { GK__SCAN_THREADS = 256, GK__SCAN_GROUP = 32 };
-/* Blocks that a multiprocessor is to hold at once, so that it always has loads in flight; sm_75 has room for four. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-enum { GK__SCAN_RESIDENT = 4 };
-#else
-enum { GK__SCAN_RESIDENT = 5 };
-#endif
-
-/* Elements of one thread, by the shared memory that each takes: its size, or the sizes of input and output together
- * where these differ. Mostly an odd number of 16-byte chunks, which a warp reads from shared memory without bank
- * conflicts, each thread its own in a row. */
-template <class T, class O> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
-  return sizeof(T) == sizeof(O) ? sizeof(T) : sizeof(T) + sizeof(O);
-}
-constexpr __host__ __device__ unsigned gk__scan_items(size_t bytes) {
-  return bytes <= 1   ? 48
-         : bytes <= 2 ? 40
-         : bytes <= 4 ? 36
-         : bytes <= 8 ? 18
-                      : (bytes < 144 ? static_cast<unsigned>(144 / bytes) : 1);
-}
-struct gk_scan_plan {
-  size_t tiles, groups;
-  size_t capacity; /* chunks that the scratch has room for */
-  unsigned blocks; /* one for each tile; or fewer, and they take several */
-};
-inline gk_scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
-  gk_scan_plan plan;
-  plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * gk__scan_items(item_bytes));
-  plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
-  plan.capacity = 0;
-  plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
-  return plan;
-}
-
 template <class A> struct gk__slot {
   static const unsigned granules = (sizeof(A) + 11) / 12;
   gk__chunk granule[granules];
 };
-inline size_t gk__scan_bytes(const gk_scan_plan &plan, size_t slot_bytes) {
-  return GK__STATE_BYTES + GK__WORK_BYTES + (plan.tiles + 2 * plan.groups) * slot_bytes;
-}
-
 /* One granule is stored and loaded as a whole: as one 128-bit word where PTX has these, else the tag goes last. */
 GK__D void gk__store_granule(gk__chunk *to, const gk__chunk &x) {
 #if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
@@ -1552,10 +1354,370 @@ template <class A> GK__D bool gk__peek(const gk__slot<A> *slot, A *value, unsign
   if (ready) memcpy(static_cast<void *>(value), word, sizeof(A));
   return ready;
 }
+/* By all threads of a block, when no tag of this round can be in use any more. */
+GK__D void gk__clear_slots(void *slots, size_t chunks, unsigned threads) {
+  const gk__chunk clear = {{0, 0, 0, 0}};
+  for (size_t i = threadIdx.x; i < chunks; i += threads) static_cast<gk__chunk *>(slots)[i] = clear;
+}
 /* A pause that grows from wait to wait; it leaves the issue slots to the blocks waited for. */
 GK__D void gk__back_off(unsigned *ns) {
   __nanosleep(*ns);
-  if (*ns < 256) *ns *= 2;
+  if (*ns < 64) *ns *= 2;
+}
+
+/* --- The kernel ---------------------------------------------------------------------------------------------------*/
+
+enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512 };
+/* Blocks that a multiprocessor is to hold at once: all that it has threads for, or fewer of large values. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
+#define GK__REDUCE_RESIDENT(A) 4
+#else
+#define GK__REDUCE_RESIDENT(A) (sizeof(A) > 8 ? 5 : 8)
+#endif
+
+/* How a reduction is laid out: what the bits depend on (tiles, pieces), and what they do not (blocks). */
+struct gk_reduce_plan {
+  size_t tiles;    /* of tile_items elements; the last may be partial */
+  unsigned pieces; /* piece p has the tiles p, p + pieces, ... */
+  unsigned blocks;
+  int needs_scratch; /* more than one piece */
+};
+template <class T> struct gk__reduce_tile {
+  static const unsigned vector = 16 % sizeof(T) ? 1 : 16 / sizeof(T); /* elements that a thread loads at once */
+  static const unsigned stride = GK__REDUCE_THREADS * vector;         /* from one of its vectors to the next */
+  static const unsigned sums = vector < 4 ? vector : 4;
+  static const unsigned items = GK__REDUCE_LOADS * stride;
+};
+inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
+  const size_t room = GK__REDUCE_BYTES / slot_bytes;
+  const size_t limit = room < GK__REDUCE_PIECES ? room : static_cast<size_t>(GK__REDUCE_PIECES);
+  gk_reduce_plan plan;
+  plan.tiles = gk_ceil_div(n, tile_items);
+  plan.pieces = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
+  if (plan.pieces == 0) plan.pieces = 1; /* of no tiles: its value is the identity */
+  plan.blocks = plan.pieces;
+  plan.needs_scratch = plan.pieces > 1;
+  return plan;
+}
+
+/* The 16 bytes that begin `low` bytes past a chunk, 0 < low: from it and the one behind it, which the next thread reads
+ * as well. */
+GK__D gk__chunk gk__shifted_chunk(const gk__chunk *from, unsigned low) {
+  const gk__chunk first = from[0], second = from[1];
+  unsigned word[8];
+  GK__UNROLL
+  for (unsigned k = 0; k < 4; k++) {
+    word[k] = first.word[k];
+    word[k + 4] = second.word[k];
+  }
+  if (low & 8) {
+    GK__UNROLL
+    for (unsigned k = 0; k < 6; k++) word[k] = word[k + 2];
+  }
+  if (low & 4) {
+    GK__UNROLL
+    for (unsigned k = 0; k < 5; k++) word[k] = word[k + 1];
+  }
+  gk__chunk result;
+  GK__UNROLL
+  for (unsigned k = 0; k < 4; k++) {
+    const unsigned long long two = static_cast<unsigned long long>(word[k + 1]) << 32 | word[k];
+    result.word[k] = static_cast<unsigned>(two >> low % 4 * 8);
+  }
+  return result;
+}
+
+/* Takes elements into the thread's sums: element j of a vector always into sum j % sums. */
+template <class A, class T, class Op>
+GK__D void gk__reduce_each(A *sum, const T *in, size_t i, size_t count, const Op &op) {
+  GK__UNROLL
+  for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) {
+    A &s = sum[j % gk__reduce_tile<T>::sums];
+    if (j < count) s = op(s, gk__lift<A, T>::from(in[i + j], i + j));
+  }
+}
+template <class Op, class T> struct gk__reduce_vector {
+  typedef typename gk__working<Op>::type A;
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t i, const Op &op) {
+    T item[gk__reduce_tile<T>::vector];
+    memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
+    GK__UNROLL
+    for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) {
+      A &s = sum[j % gk__reduce_tile<T>::sums];
+      s = op(s, gk__lift<A, T>::from(item[j], i + j));
+    }
+  }
+};
+/* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
+template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
+    int part = 0;
+    GK__UNROLL
+    for (int k = 0; k < 4; k++) part = __dp4a(static_cast<int>(chunk.word[k]), 0x01010101, part);
+    sum[0] = op(sum[0], static_cast<A>(part));
+  }
+};
+template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
+    unsigned part = 0;
+    GK__UNROLL
+    for (int k = 0; k < 4; k++) part = __dp4a(chunk.word[k], 0x01010101u, part);
+    sum[0] = op(sum[0], static_cast<A>(part));
+  }
+};
+
+/* What a thread makes of its places in one piece. */
+template <class Op, class T, class A = typename gk__working<Op>::type>
+GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_plan &plan, unsigned piece) {
+  typedef gk__reduce_tile<T> tile_of;
+  typedef gk__reduce_vector<Op, T> vector_of;
+  const bool vectors = 16 % sizeof(T) == 0;
+  const unsigned low = static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16),
+                 mine = threadIdx.x * tile_of::vector;
+  A sum[tile_of::sums];
+  GK__UNROLL
+  for (unsigned j = 0; j < tile_of::sums; j++) sum[j] = op.identity();
+  for (size_t tile = piece; tile < plan.tiles; tile += plan.pieces) {
+    const size_t i = tile * tile_of::items + mine, left = n - tile * tile_of::items;
+    const gk__chunk *const from =
+        reinterpret_cast<const gk__chunk *>(reinterpret_cast<const unsigned char *>(in + i) - low);
+    if (vectors && low == 0 && left >= tile_of::items) {
+      gk__chunk chunk[GK__REDUCE_LOADS];
+      GK__UNROLL
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
+      GK__UNROLL
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) vector_of::take(sum, chunk[v], i + v * tile_of::stride, op);
+    } else if (vectors && tile > 0 && left >= tile_of::items + tile_of::vector) {
+      GK__UNROLL_BY(2)
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+        vector_of::take(sum, gk__shifted_chunk(from + v * GK__REDUCE_THREADS, low), i + v * tile_of::stride, op);
+    } else { /* at an end of the array, where a part of a chunk may be somebody else's */
+      GK__UNROLL_BY(1)
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+        const size_t at = mine + v * tile_of::stride;
+        if (at >= left) break;
+        if (vectors && low == 0 && left - at >= tile_of::vector)
+          vector_of::take(sum, from[v * GK__REDUCE_THREADS], i + v * tile_of::stride, op);
+        else
+          gk__reduce_each(sum, in, i + v * tile_of::stride, left - at, op);
+      }
+    }
+  }
+  A value = sum[0];
+  GK__UNROLL
+  for (unsigned j = 1; j < tile_of::sums; j++) value = op(value, sum[j]);
+  return value;
+}
+
+template <class T, class O, class Op, class A>
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, GK__REDUCE_RESIDENT(A))
+    gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, gk__slot<A> *slots) {
+  GK__SHARED(A, warp_value, 32);
+  __shared__ gk__turn turn;
+  gk__prefetch_tile<GK__REDUCE_THREADS>(in, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<T>::items),
+                                        gk__reduce_tile<T>::items);
+  gk__wait_for_earlier_work();
+  unsigned long long taken = 0; /* the turn is on its way while the data is */
+  if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_turn(&state->reduce_turn);
+  for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
+    A value = gk__reduce_piece(in, n, op, plan, piece);
+    if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) turn = gk__read_turn(taken);
+    value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
+    if (threadIdx.x == 0) {
+      if (plan.pieces == 1)
+        *out = gk__convert<O, A>::from(value);
+      else
+        gk__publish(slots + piece, value, turn.tag);
+    }
+    if (gridDim.x < plan.pieces) __syncthreads(); /* warp_value is used again */
+  }
+  if (plan.pieces == 1 || turn.number != gridDim.x - 1) return;
+
+  /* The last to start combines: all others run already. Here, too, the loads go out together. */
+  const unsigned each = GK__REDUCE_PIECES / GK__REDUCE_THREADS;
+  A part[each];
+  bool missing[each], any;
+  unsigned ns = 16;
+  GK__UNROLL
+  for (unsigned k = 0; k < each; k++) {
+    part[k] = op.identity();
+    missing[k] = threadIdx.x + k * GK__REDUCE_THREADS < plan.pieces;
+  }
+  do {
+    any = false;
+    GK__UNROLL
+    for (unsigned k = 0; k < each; k++) {
+      if (missing[k]) missing[k] = !gk__peek(slots + threadIdx.x + k * GK__REDUCE_THREADS, &part[k], turn.tag);
+      any = any || missing[k];
+    }
+    if (any) gk__back_off(&ns);
+  } while (any);
+  A value = op.identity();
+  GK__UNROLL
+  for (unsigned k = 0; k < each; k++)
+    if (threadIdx.x + k * GK__REDUCE_THREADS < plan.pieces) value = op(value, part[k]);
+  __syncthreads();
+  value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
+  if (threadIdx.x == 0) {
+    *out = gk__convert<O, A>::from(value);
+    gk__end_turns(&state->reduce_turn, turn);
+  }
+  if (turn.tag == GK__LAST_TAG) gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
+}
+
+/* What reduce and scan ask of their arrays. */
+template <class T, class O>
+cudaError_t gk__check_arrays(const char *call, const T *in, const O *out, size_t n, size_t n_out) {
+  if (n > static_cast<size_t>(-1) / (sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O)))
+    return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
+                    n, sizeof(T));
+  if (!in && n) return gk__fail(cudaErrorInvalidValue, "%s: in is NULL but n = %zu", call, n);
+  if (!out && n_out) return gk__fail(cudaErrorInvalidValue, "%s: out is NULL but n = %zu", call, n);
+  if (reinterpret_cast<uintptr_t>(in) % std::alignment_of<T>::value)
+    return gk__fail(cudaErrorInvalidValue, "%s: in is not aligned to its elements' %zu bytes", call,
+                    static_cast<size_t>(std::alignment_of<T>::value));
+  if (reinterpret_cast<uintptr_t>(out) % std::alignment_of<O>::value)
+    return gk__fail(cudaErrorInvalidValue, "%s: out is not aligned to its elements' %zu bytes", call,
+                    static_cast<size_t>(std::alignment_of<O>::value));
+  return cudaSuccess;
+}
+
+/* The scratch to use: the caller's if it is large enough, or a temporary one, which `temporary` then holds. */
+inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
+                                      const gk_scratch **chosen, cudaStream_t stream) {
+  *chosen = given ? given : temporary;
+  if (!given) return gk__temporary_scratch(temporary, bytes, call, stream);
+  if (!given->ptr || given->bytes < bytes)
+    return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed", call,
+                    given->ptr ? given->bytes : 0, bytes);
+  return cudaSuccess;
+}
+
+/* After the launch: a temporary scratch goes back, whatever became of it. */
+inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *temporary, const char *call,
+                                       cudaStream_t stream) {
+  if (!temporary->ptr) return status;
+  const cudaError_t freed = cudaFreeAsync(temporary->ptr, stream);
+  return status == cudaSuccess ? gk__failed(freed, call) : status;
+}
+
+template <class T, class O, class Op>
+cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, const gk_reduce_plan &plan,
+                       cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__working<Op>::type A;
+  static signed char waits[GK__DEVICES];
+  gk_scratch temporary = gk_scratch();
+  const gk_scratch *use = &temporary;
+  unsigned char *memory = NULL;
+  if (plan.needs_scratch) {
+    GK_TRY(gk__choose_scratch(call, gk_reduce_scratch_bytes(), scratch, &temporary, &use, stream));
+    memory = static_cast<unsigned char *>(use->ptr);
+  }
+  const cudaError_t status = gk__launch_as(
+      waits, call, gk__reduce_kernel<T, O, Op, A>, plan.blocks < plan.pieces ? plan.blocks : plan.pieces,
+      static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, in, out, n, op, plan, reinterpret_cast<gk__state *>(memory),
+      reinterpret_cast<gk__slot<A> *>(memory ? memory + GK__STATE_BYTES : NULL));
+  return gk__release_scratch(status, &temporary, call, stream);
+}
+
+/* *out = in[0] op in[1] op ... op in[n-1]; in and out are device memory, out one element. The operator must be
+ * associative and commutative: the order is fixed, but it is not that of the indices. n = 0 gives the identity.
+ *
+ *   op           in              works in           out (any type that the working type converts to)
+ *   sum, prod    i8, i16, u8...  64 bits            a 64-bit integer
+ *                f16, bf16       float              float
+ *                others          their type         their type; integers wrap
+ *   min, max     f16, bf16       float              the type, exactly
+ *                others          their type         the type; a NaN anywhere gives NaN
+ *   argmin/max   any             value and index    gk_arg<value>; the first of equals; the first NaN before all
+ *   a functor    any             its A              any
+ */
+template <class T, class O, class Op>
+cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, T>::reduce F;
+  gk__clear_detail();
+  GK_TRY(gk__check_arrays("gk_reduce", in, out, n, 1));
+  const gk_reduce_plan plan =
+      gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(gk__slot<typename gk__working<F>::type>));
+  return gk__reduce("gk_reduce", in, out, n, F(op), plan, stream, scratch);
+}
+
+#define GK__REDUCE_BY(name)                                                                                            \
+  template <class T, class O>                                                                                          \
+  cudaError_t gk_reduce_##name(const T *in, O *out, size_t n, cudaStream_t stream = 0,                                 \
+                               const gk_scratch *scratch = NULL) {                                                     \
+    return gk_reduce(in, out, n, gk_op_##name(), stream, scratch);                                                     \
+  }
+GK__REDUCE_BY(sum)
+GK__REDUCE_BY(prod)
+GK__REDUCE_BY(min)
+GK__REDUCE_BY(max)
+GK__REDUCE_BY(argmin)
+GK__REDUCE_BY(argmax)
+#undef GK__REDUCE_BY
+
+/* ====================================================================================================================
+ * 9. SCAN
+ *
+ * One launch, one pass over the data, after Merrill and Garland, "Single-pass parallel prefix scan with decoupled
+ * look-back" (2016). A block takes a tile by its turn, so that every tile before its own is already being worked on by
+ * somebody, in whatever order the blocks were started. It publishes its tile's total and gathers what stands before.
+ *
+ * The original sums whatever totals and prefixes it meets, and a float result then depends on timing. Here the shape is
+ * fixed: 32 tiles are a group. What stands before a tile is the prefix of its group and the totals of its group's
+ * earlier tiles, which one warp reads at once and combines as a tree. The prefix of a group is the strict left fold of
+ * the totals of the groups before it: from whichever earlier prefix is ready it is folded up to here, always with the
+ * same bits.
+ *
+ * Turns, tags and slots are those of section 8. A thread has few elements up to 2^21, where what counts is how soon a
+ * tile is done, and more above, where memory is to be kept busy.
+ * ==================================================================================================================*/
+
+enum { GK__SCAN_THREADS = 256, GK__SCAN_GROUP = 32 };
+/* Blocks that a multiprocessor is to hold at once, so that it always has loads in flight; sm_75 has room for four. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+enum { GK__SCAN_RESIDENT = 4 };
+#else
+enum { GK__SCAN_RESIDENT = 6 };
+#endif
+
+/* Elements of one thread, by the shared memory that each takes: its size, or the sizes of input and output together
+ * where these differ. Mostly an odd number of 16-byte chunks, which a warp reads from shared memory without bank
+ * conflicts, each thread its own in a row. Many of them keep memory busy; few are soon done, which counts where the GPU
+ * is not full. */
+template <class T, class O> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
+  return sizeof(T) == sizeof(O) ? sizeof(T) : sizeof(T) + sizeof(O);
+}
+constexpr __host__ __device__ unsigned gk__scan_many(size_t bytes) {
+  return bytes <= 1   ? 48
+         : bytes <= 2 ? 40
+         : bytes <= 4 ? 28
+         : bytes <= 8 ? 14
+                      : (bytes < 112 ? static_cast<unsigned>(112 / bytes) : 1);
+}
+constexpr __host__ __device__ unsigned gk__scan_few(size_t bytes) {
+  return bytes < 48 ? static_cast<unsigned>(48 / bytes) : 1;
+}
+#define GK__SCAN_FEW (size_t(1) << 21) /* elements, up to which a thread has few; but many where one tile will do */
+
+struct gk_scan_plan {
+  unsigned items; /* of a thread; these, tiles and groups are all that the bits depend on, and they depend on n */
+  size_t tiles, groups;
+  size_t capacity; /* chunks that the scratch has room for */
+  unsigned blocks; /* one for each tile; or fewer, and they take several */
+};
+inline gk_scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
+  const unsigned many = gk__scan_many(item_bytes);
+  gk_scan_plan plan;
+  plan.items = n <= GK__SCAN_THREADS / 2 * many || n > GK__SCAN_FEW ? many : gk__scan_few(item_bytes);
+  plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * plan.items);
+  plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
+  plan.capacity = 0;
+  plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
+  return plan;
+}
+inline size_t gk__scan_bytes(const gk_scan_plan &plan, size_t slot_bytes) {
+  return GK__STATE_BYTES + GK__REDUCE_BYTES + (plan.tiles + 2 * plan.groups) * slot_bytes;
 }
 
 /* What one scan's blocks share. */
@@ -1621,18 +1783,16 @@ template <class T, class O, unsigned Items> struct gk__shared_tile {
 
   /* Between global memory and shared memory, `count` elements, by all threads. */
   template <class E> static GK__D void copy(E *to, const E *from, unsigned count) {
-    const unsigned by_chunk = items * sizeof(E) / 16, each = (by_chunk + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
+    const unsigned each = (items * sizeof(E) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
     const bool aligned = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-    if (aligned && count == items && items * sizeof(E) % 16 == 0) {
-      GK__UNROLL
-      for (unsigned c = 0; c < each; c++) {
-        const unsigned i = c * GK__SCAN_THREADS + threadIdx.x;
-        if (by_chunk % GK__SCAN_THREADS == 0 || i < by_chunk)
-          reinterpret_cast<gk__chunk *>(to)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
-      }
-    } else {
-      for (unsigned i = threadIdx.x; i < count; i += GK__SCAN_THREADS) to[i] = from[i];
+    const unsigned chunks = aligned ? count * static_cast<unsigned>(sizeof(E)) / 16 : 0;
+    GK__UNROLL
+    for (unsigned c = 0; c < each; c++) {
+      const unsigned i = c * GK__SCAN_THREADS + threadIdx.x;
+      if (i < chunks) reinterpret_cast<gk__chunk *>(to)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
     }
+    for (unsigned i = chunks * 16 / static_cast<unsigned>(sizeof(E)) + threadIdx.x; i < count; i += GK__SCAN_THREADS)
+      to[i] = from[i];
   }
   /* Items first ... first + width - 1 of this thread's own. */
   template <class E> static GK__D void get(E *item, const E *tile, unsigned first) {
@@ -1662,19 +1822,26 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT)
                     gk__slot<A> *slots) {
   typedef gk__shared_tile<T, O, Items> shared_tile;
   __shared__ gk__chunk shared[shared_tile::chunks];
-  __shared__ unsigned ticket, tag;
+  __shared__ gk__turn turn;
   GK__SHARED(A, shared_prefix, 1);
   T *const shared_in = reinterpret_cast<T *>(shared);
   O *const shared_out = reinterpret_cast<O *>(shared + shared_tile::out_offset);
-  for (bool more = true; more; more = plan.blocks < plan.tiles) {
+  if (Items == gk__scan_few(gk__scan_item_bytes<T, O>()))
+    gk__prefetch_tile<GK__SCAN_THREADS>(in, n, blockIdx.x * static_cast<size_t>(shared_tile::items),
+                                        shared_tile::items);
+  gk__wait_for_earlier_work();
+  /* Blocks that are too few take several tiles, and find out with one more turn each that there are none left. */
+  const bool several = plan.blocks < plan.tiles;
+  const size_t last_turn = plan.tiles + (several ? plan.blocks : 0) - 1;
+  for (bool more = true; more; more = several) {
     size_t tile = 0;
     if (plan.tiles > 1) {
       if (threadIdx.x == 0) {
-        ticket = atomicAdd(&state->scan_ticket, 1u);
-        tag = *static_cast<volatile unsigned *>(&state->epoch) + 1;
+        turn = gk__read_turn(gk__take_turn(&state->scan_turn));
+        if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
       }
       __syncthreads();
-      tile = ticket;
+      tile = turn.number;
       if (tile >= plan.tiles) break;
     }
     const size_t first = tile * shared_tile::items;
@@ -1695,7 +1862,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT)
     A running = gk_block_scan_exclusive<GK__SCAN_THREADS>(total, op, &tile_total);
     if (plan.tiles > 1) {
       if (gk_warp() == 0) {
-        const gk__scan_slots<A> at = {slots, slots + plan.tiles, slots + plan.tiles + plan.groups, tag};
+        const gk__scan_slots<A> at = {slots, slots + plan.tiles, slots + plan.tiles + plan.groups, turn.tag};
         const A prefix = gk__tile_prefix(tile, tile_total, init, op, plan, at);
         if (threadIdx.x == 0) *shared_prefix = prefix;
       }
@@ -1720,10 +1887,10 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT)
     __syncthreads();
     shared_tile::copy(out + first, shared_out, count);
   }
-  if (plan.tiles == 1) return;
+  if (plan.tiles == 1 || turn.tag != GK__LAST_TAG) return;
 
-  /* The last block to finish makes the scratch ready for the next scan. The fences order what each block did with it
-   * before its ticket, and the last ticket before what is done now. */
+  /* The tags have run out: the last block to finish clears all slots. The fences order what each block did with them
+   * before it is counted, and the last count before what is done now. */
   __shared__ bool last;
   if (threadIdx.x == 0) {
     __threadfence();
@@ -1732,41 +1899,31 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT)
   }
   __syncthreads();
   if (!last) return;
-  const unsigned epoch = *static_cast<volatile unsigned *>(&state->epoch) + 1;
-  const bool wraps = epoch == 0xffffffffu;
-  if (wraps) {
-    const gk__chunk clear = {{0, 0, 0, 0}};
-    for (size_t i = threadIdx.x; i < plan.capacity; i += GK__SCAN_THREADS)
-      reinterpret_cast<gk__chunk *>(slots)[i] = clear;
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    state->scan_ticket = 0;
-    state->epoch = wraps ? 0 : epoch;
-  }
+  gk__clear_slots(slots, plan.capacity, GK__SCAN_THREADS);
+  if (threadIdx.x == 0) gk__end_turns(&state->scan_turn, turn);
 }
 
 template <class T, class O, class Op, class A>
 cudaError_t gk__scan(const char *call, const T *in, O *out, size_t n, Op op, A init, bool inclusive, gk_scan_plan plan,
                      cudaStream_t stream, const gk_scratch *scratch) {
+  static signed char waits[2][GK__DEVICES];
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   unsigned char *slots = NULL;
   if (plan.tiles > 1) {
     const size_t bytes = gk__scan_bytes(plan, sizeof(gk__slot<A>));
     GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
-    slots = static_cast<unsigned char *>(use->ptr) + GK__STATE_BYTES + GK__WORK_BYTES;
-    plan.capacity = (use->bytes - GK__STATE_BYTES - GK__WORK_BYTES) / sizeof(gk__chunk);
+    slots = static_cast<unsigned char *>(use->ptr) + GK__STATE_BYTES + GK__REDUCE_BYTES;
+    plan.capacity = (use->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES) / sizeof(gk__chunk);
   }
-  const unsigned items = gk__scan_items(gk__scan_item_bytes<T, O>());
-  cudaError_t status = gk__launch(call, gk__scan_kernel<items, T, O, Op, A>, plan.blocks,
-                                  static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, in, out, n, op, init, inclusive,
-                                  plan, static_cast<gk__state *>(use->ptr), reinterpret_cast<gk__slot<A> *>(slots));
-  if (temporary.ptr) {
-    const cudaError_t freed = cudaFreeAsync(temporary.ptr, stream);
-    if (status == cudaSuccess) status = gk__failed(freed, call);
-  }
-  return status;
+  const unsigned many = gk__scan_many(gk__scan_item_bytes<T, O>()), few = gk__scan_few(gk__scan_item_bytes<T, O>());
+  void (*const kernels[])(const T *, O *, size_t, Op, A, bool, gk_scan_plan, gk__state *,
+                          gk__slot<A> *) = {gk__scan_kernel<many, T, O, Op, A>, gk__scan_kernel<few, T, O, Op, A>};
+  const int which = plan.items != many;
+  const cudaError_t status = gk__launch_as(
+      waits[which], call, kernels[which], plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, in, out, n,
+      op, init, inclusive, plan, static_cast<gk__state *>(use->ptr), reinterpret_cast<gk__slot<A> *>(slots));
+  return gk__release_scratch(status, &temporary, call, stream);
 }
 
 template <class T, class O, class Op, class A>
@@ -2466,6 +2623,25 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - static_cast<int>(fixed)), name);
 }
 
+/* Only machine code that was made for sm_90 or later has the wait in it; what the driver makes from older PTX has none,
+ * and would run into the work before it. */
+GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsigned *attributes) {
+  int device = 0, major = 0;
+  cudaError_t code = cudaGetDevice(&device);
+  if (code != cudaSuccess) return code;
+  signed char unknown = 0;
+  volatile signed char *const known = device < GK__DEVICES ? waits + device : &unknown;
+  if (*known == 0) {
+    cudaFuncAttributes kernel_code;
+    code = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (code == cudaSuccess) code = cudaFuncGetAttributes(&kernel_code, kernel);
+    if (code != cudaSuccess) return code;
+    *known = major >= 9 && kernel_code.ptxVersion >= 90 ? 1 : -1;
+  }
+  *attributes = *known > 0;
+  return cudaSuccess;
+}
+
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid,
                                         const dim3 *block, size_t smem, cudaStream_t stream) {
   if (code == cudaSuccess && !gk__debug()) return code;
@@ -2935,10 +3111,12 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
   return cudaSuccess;
 }
 
-GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__WORK_BYTES; }
+GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
-  const size_t granules = (item_bytes + 11) / 12;
-  return gk__scan_bytes(gk__plan_scan(n, 2 * item_bytes), granules * sizeof(gk__chunk)); /* 2: input and output */
+  const size_t slot = (item_bytes + 11) / 12 * sizeof(gk__chunk), both = 2 * item_bytes; /* input and output */
+  const size_t all = gk__scan_bytes(gk__plan_scan(n, both), slot);
+  const size_t few = gk__scan_bytes(gk__plan_scan(n < GK__SCAN_FEW ? n : GK__SCAN_FEW, both), slot);
+  return all > few ? all : few;
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t, size_t, size_t) { return 0; }
 

@@ -186,7 +186,7 @@ template <class T> struct device_array {
   bool untouched() const { return written(ptr, n * sizeof(T)) == 0; }
 };
 
-/* A scratch for the length of a test. At its end the state must be as the header promises: zero but for the epoch. */
+/* A scratch for the length of a test. At its end the state must be as the header promises: zero but for the tags. */
 struct test_scratch : gk_scratch {
   explicit test_scratch(size_t wanted = gk_reduce_scratch_bytes()) : gk_scratch() {
     EXPECT_OK(gk_scratch_create(this, wanted, 0));
@@ -200,10 +200,26 @@ struct test_scratch : gk_scratch {
     EXPECT_OK(cudaMemcpy(&now, ptr, sizeof(now), cudaMemcpyDeviceToHost));
     return now;
   }
+  /* As if that many reductions and scans had used it. */
+  void set_tags(unsigned used) const {
+    gk__state now = state();
+    now.reduce_turn = now.scan_turn = static_cast<unsigned long long>(used) << 32;
+    EXPECT_OK(cudaMemcpy(ptr, &now, sizeof(now), cudaMemcpyHostToDevice));
+  }
+  unsigned reduce_tags() const { return static_cast<unsigned>(state().reduce_turn >> 32); }
+  unsigned scan_tags() const { return static_cast<unsigned>(state().scan_turn >> 32); }
+  size_t bytes_not_zero(size_t from, size_t count) const {
+    std::vector<unsigned char> host(count);
+    EXPECT_OK(cudaDeviceSynchronize());
+    EXPECT_OK(cudaMemcpy(host.data(), static_cast<unsigned char *>(ptr) + from, count, cudaMemcpyDeviceToHost));
+    size_t some = 0;
+    for (unsigned char byte : host) some += byte != 0;
+    return some;
+  }
   ~test_scratch() {
     const gk__state now = state();
-    EXPECT_EQ(now.reduce_done, 0u);
-    EXPECT_EQ(now.scan_ticket, 0u);
+    EXPECT_EQ(now.reduce_turn & 0xffffffffu, 0u);
+    EXPECT_EQ(now.scan_turn & 0xffffffffu, 0u);
     EXPECT_EQ(now.scan_done, 0u);
     EXPECT_OK(gk_scratch_destroy(this));
   }

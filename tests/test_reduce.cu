@@ -19,12 +19,12 @@ template <class T> static std::vector<T> random_numbers(size_t n) {
 /* --- the plan -------------------------------------------------------------------------------------------------------*/
 
 TEST(plan_depends_on_n_and_types_alone) {
-  for (size_t working : {1u, 4u, 16u, 32u, 33u, 40u, 4096u})
+  for (size_t slot : {16u, 32u, 48u, 4096u})
     for (size_t n : {size_t(0), size_t(1), size_t(4096), size_t(4097), size_t(1) << 20, SIZE_MAX}) {
-      const gk_reduce_plan plan = gk__plan_reduce(n, 4096, working);
+      const gk_reduce_plan plan = gk__plan_reduce(n, 4096, slot);
       EXPECT(plan.tiles >= n / 4096 && plan.tiles <= n / 4096 + 1);
       EXPECT(plan.pieces >= 1 && plan.pieces <= (plan.tiles ? plan.tiles : 1));
-      EXPECT(plan.pieces * working <= GK__WORK_BYTES); /* the pieces' values fit */
+      EXPECT(plan.pieces * slot <= GK__REDUCE_BYTES); /* the pieces' values fit */
       EXPECT_EQ(plan.needs_scratch != 0, plan.pieces > 1);
     }
 }
@@ -34,7 +34,7 @@ template <class Op, class T, class O>
 static cudaError_t reduce_on(unsigned blocks, const T *in, O *out, size_t n, cudaStream_t stream,
                              const gk_scratch *scratch) {
   typedef typename gk__functor<Op, T>::reduce F;
-  gk_reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(typename gk__working<F>::type));
+  gk_reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(gk__slot<typename gk__working<F>::type>));
   if (blocks) plan.blocks = blocks;
   return gk__reduce("gk_reduce", in, out, n, F(Op()), plan, stream, scratch);
 }
@@ -366,8 +366,6 @@ TEST(one_scratch_serves_all) {
   device_array<gk_arg<float>> arg(1);
   test_scratch scratch;
   for (size_t n : {size_t(300000), size_t(4097), size_t(5), size_t(123457), size_t(0), size_t(300000)}) {
-    /* what earlier calls left in the work area does not matter */
-    EXPECT_OK(cudaMemset(static_cast<unsigned char *>(scratch.ptr) + GK__STATE_BYTES, 0xff, GK__WORK_BYTES));
     long long byte_expected = 0;
     gk_arg<float> least = {HUGE_VALF, SIZE_MAX};
     for (size_t i = 0; i < n; i++) {
@@ -383,6 +381,23 @@ TEST(one_scratch_serves_all) {
     EXPECT_SAME(sums.first(), fresh.first(), "sum, n = %zu", n);
     EXPECT_SAME(arg.first(), least, "argmin, n = %zu", n);
     EXPECT_EQ(byte_sum.first(), byte_expected);
+  }
+}
+
+/* When the tags run out all slots are cleared. */
+TEST(tags_run_out) {
+  const std::vector<float> host = random_numbers<float>(300000);
+  device_array<float> in(host), sum(1), before(1);
+  test_scratch scratch;
+  EXPECT_OK(gk_reduce_sum(in.ptr, before.ptr, host.size(), 0, &scratch)); /* leaves slots with the tag 1 */
+  scratch.set_tags(0xfffffffdu);
+  const unsigned tags[] = {0xfffffffeu, 0, 1, 2};
+  for (int i = 0; i < 4; i++) {
+    const size_t n = i < 2 ? 5000 : host.size();
+    EXPECT_OK(gk_reduce_sum(in.ptr, sum.ptr, n, 0, &scratch));
+    if (i >= 2) EXPECT_SAME(sum.first(), before.first(), "sum %d", i);
+    EXPECT_EQ(scratch.reduce_tags(), tags[i]);
+    if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(GK__STATE_BYTES, GK__REDUCE_BYTES), size_t(0));
   }
 }
 

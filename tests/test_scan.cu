@@ -135,7 +135,7 @@ template <class T, class O> struct operation {
   cudaError_t (*scan)(scan_kind kind, unsigned blocks, const T *in, O *out, size_t n, const O &init, cudaStream_t,
                       const gk_scratch *);
 
-  static size_t tile() { return static_cast<size_t>(GK__SCAN_THREADS) * gk__scan_items(gk__scan_item_bytes<T, O>()); }
+  static size_t tile() { return static_cast<size_t>(GK__SCAN_THREADS) * gk__scan_few(gk__scan_item_bytes<T, O>()); }
   size_t scratch_bytes(size_t n) const {
     const size_t larger = sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O);
     return gk_scan_scratch_bytes(n, larger > working_bytes ? larger : working_bytes);
@@ -447,11 +447,6 @@ TEST(an_init_of_another_type) {
 
 /* --- scratch --------------------------------------------------------------------------------------------------------*/
 
-static void set_epoch(const gk_scratch &scratch, unsigned epoch) {
-  EXPECT_OK(cudaMemcpy(static_cast<unsigned char *>(scratch.ptr) + offsetof(gk__state, epoch), &epoch, sizeof(epoch),
-                       cudaMemcpyHostToDevice));
-}
-
 /* Scans of several types and sizes with one scratch, reductions in between. */
 struct mixed_scans {
   operation<float, float> sums;
@@ -482,7 +477,7 @@ struct mixed_scans {
     if (which % 3 == 1) run_one(maps, maps_in, tiles, scratch);
     if (which % 3 == 2) run_one(bytes, bytes_in, tiles, scratch);
     device_array<float> in(sums_in), out(1);
-    EXPECT_OK(gk_reduce_max(in.ptr, out.ptr, tiles * 5000, 0, scratch));
+    EXPECT_OK(gk_reduce_max(in.ptr, out.ptr, tiles * 3000, 0, scratch));
     EXPECT_EQ(out.first(), 8.0f);
   }
 };
@@ -490,32 +485,27 @@ struct mixed_scans {
 TEST(one_scratch_serves_all) {
   const mixed_scans scans(70);
   test_scratch scratch(scans.scratch_bytes());
-  const unsigned before = scratch.state().epoch;
+  const unsigned before = scratch.scan_tags();
   for (size_t i = 0; i < 12; i++) scans.run(i, i % 4 ? 2 + 5 * i : 70, &scratch);
-  EXPECT_EQ(scratch.state().epoch, before + 12);
+  EXPECT_EQ(scratch.scan_tags(), before + 12);
   /* a scan of one tile needs no scratch, and leaves it alone */
   device_array<float> few(first_of(scans.sums_in, 1000));
   EXPECT_OK(gk_scan_inclusive(few.ptr, few.ptr, 1000, gk_op_sum(), 0, &scratch));
-  EXPECT_EQ(scratch.state().epoch, before + 12);
+  EXPECT_EQ(scratch.scan_tags(), before + 12);
 }
 
-/* The tag of a scan is the epoch + 1. When the tags run out all slots are cleared, those of larger scans too. */
-TEST(epoch_wraps_around) {
+/* When the tags run out all slots are cleared, those of larger scans too. */
+TEST(tags_run_out) {
   const mixed_scans scans(70);
   test_scratch scratch(scans.scratch_bytes());
   for (size_t i = 0; i < 3; i++) scans.run(i, 70, &scratch); /* leaves slots with the tags 1, 2, 3 */
-  set_epoch(scratch, 0xfffffffdu);
-  const unsigned epochs[] = {0xfffffffeu, 0, 1, 2, 3, 4};
+  scratch.set_tags(0xfffffffdu);
+  const unsigned tags[] = {0xfffffffeu, 0, 1, 2, 3, 4};
   for (size_t i = 0; i < 6; i++) {
     scans.run(i, i < 2 ? 3 : 70 - i, &scratch);
-    EXPECT_EQ(scratch.state().epoch, epochs[i]);
-    if (i != 1) continue;
-    std::vector<unsigned char> slots(scratch.bytes - GK__STATE_BYTES - GK__WORK_BYTES);
-    EXPECT_OK(cudaMemcpy(slots.data(), static_cast<unsigned char *>(scratch.ptr) + GK__STATE_BYTES + GK__WORK_BYTES,
-                         slots.size() / 16 * 16, cudaMemcpyDeviceToHost));
-    size_t left = 0;
-    for (unsigned char byte : slots) left += byte != 0;
-    EXPECT_EQ(left, size_t(0));
+    EXPECT_EQ(scratch.scan_tags(), tags[i]);
+    const size_t slots = GK__STATE_BYTES + GK__REDUCE_BYTES;
+    if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(slots, (scratch.bytes - slots) / 16 * 16), size_t(0));
   }
 }
 
@@ -547,8 +537,8 @@ TEST(errors_are_told_and_change_nothing) {
     const gk_scratch *scratch;
     const char *detail;
   } cases[] = {
-      {none, out.ptr, n, &scratch, "in is NULL but n = 92160"},
-      {in.ptr, NULL, n, &scratch, "out is NULL but n = 92160"},
+      {none, out.ptr, n, &scratch, "in is NULL but n = 30720"},
+      {in.ptr, NULL, n, &scratch, "out is NULL but n = 30720"},
       {askew, out.ptr, n - 1, &scratch, "in is not aligned to its elements' 4 bytes"},
       {in.ptr, askew_out, n, &scratch, "out is not aligned to its elements' 4 bytes"},
       {in.ptr, out.ptr, SIZE_MAX / 4 + 1, &scratch, "n = 4611686018427387904 elements of 4 bytes are more than memory"},
@@ -562,7 +552,7 @@ TEST(errors_are_told_and_change_nothing) {
       EXPECT_ERROR(cudaErrorInvalidValue, c.detail, op.scan(kind, 0, c.in, c.out, c.n, 0, 0, c.scratch));
       EXPECT_HAS((op.scan(kind, 0, c.in, c.out, c.n, 0, 0, c.scratch), gk_error_detail()), calls[kind]);
       EXPECT(out.untouched());
-      EXPECT_EQ(scratch.state().scan_ticket, 0u);
+      EXPECT_EQ(scratch.state().scan_turn, 0u);
     }
   EXPECT_OK(gk_scan_inclusive(in.ptr, out.ptr, n, gk_op_sum(), 0, &scratch));
   EXPECT_EQ(gk_error_detail(), std::string());
@@ -648,7 +638,7 @@ TEST(graph_with_a_scratch) {
 }
 TEST(graph_across_the_wrap) {
   test_scratch scratch(gk_scan_scratch_bytes(100000, 8));
-  set_epoch(scratch, 0xfffffffbu);
+  scratch.set_tags(0xfffffffbu);
   check_graph(&scratch, 10);
 }
 TEST(graph_without_a_scratch) { check_graph(NULL, 20); }
