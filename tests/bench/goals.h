@@ -142,7 +142,12 @@ static inline void print_summary(const std::vector<bench_row> &rows) {
     const bench_row *at = NULL;
     const bool known = goal_value(g, rows, &value, &at);
     const bool met = value >= g.floor, aimed = g.aim > 0 && value >= g.aim;
-    printf("%-40s %-8s ", g.what, !known ? "-" : !met ? "NOT MET" : aimed ? "aim met" : g.floor > 0 ? "met" : "no");
+    printf("%-40s %-8s ", g.what,
+           !known        ? "-"
+           : !met        ? "NOT MET"
+           : aimed       ? "aim met"
+           : g.floor > 0 ? "met"
+                         : "not yet");
     known ? printf("%8.3f ", value) : printf("%8s ", "no rows");
     g.floor > 0 ? printf("%8.3f ", g.floor) : printf("%8s ", "");
     g.aim > 0 ? printf("%6.2f  ", g.aim) : printf("%6s  ", "");

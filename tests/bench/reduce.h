@@ -179,8 +179,8 @@ template <class P> void reduce_contest(const bench_size &size, int modes, reduce
   call.temp = bench_temp(call.temp_bytes);
   reduce_call<T> aligned = call;
   if (misaligned) call.in += 1;
-  if (variant == REDUCE_MISALIGNED_SELF) /* behind the results, which take less than a MiB each */
-    call.misplaced = reinterpret_cast<T *>(bench.out + (1 << 22)) + 1;
+  if (variant == REDUCE_MISALIGNED_SELF) /* behind the results, and off alignment */
+    call.misplaced = reinterpret_cast<T *>(bench.out + (16 << 20)) + 1;
 
   bench_traffic traffic = {bench.in, bench.out, size.n * sizeof(T), c.rotate_bytes};
   c.ours = {"gpukit", reduce_ours<P>, &call};
