@@ -279,6 +279,7 @@ static void run_mode(const bench_contest &c, int mode, const char *mode_name) {
   std::vector<double> ms(who.size() * samples);
   std::vector<gk_bench_result> results(who.size());
   gk_bench_opts opts = gk_bench_opts();
+  opts.warmup = c.warm_seconds > 0 ? 1 : 3;
   opts.stream = bench.stream, opts.buffers = buffers, opts.samples = static_cast<int>(samples),
   opts.sample_ms = ms.data();
   GK_CHECK(gk_bench_compare(fns.data(), users.data(), static_cast<int>(who.size()), &opts, results.data()));

@@ -10,10 +10,10 @@
  *   hot      calls back to back on the same input and output
  *
  * Contestants take turns in bursts of about a millisecond (gk_bench_compare), since events resolve half a microsecond
- * and many calls are shorter than ten. A figure is the median of a contestant's bursts; the ratio is the median, over the
- * turns, of the peer's time over gpukit's in the same turn, so that above 1 gpukit is the faster; the noise is the median
- * distance of the turns' ratios from that, in percent. Where a contest has several peers, or several ceilings, the
- * fastest counts.
+ * and many calls are shorter than ten. A figure is the median of a contestant's bursts; the ratio is the median, over
+ * the turns, of the peer's time over gpukit's in the same turn, so that above 1 gpukit is the faster; the noise is the
+ * median distance of the turns' ratios from that, in percent. Where a contest has several peers, or several ceilings,
+ * the fastest counts.
  *
  * After the timing each contestant runs once more into an output full of 0xff bytes, and that result is checked. One
  * that is wrong has no ratio. */

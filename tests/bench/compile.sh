@@ -35,7 +35,9 @@ done
 if [ -t 2 ]; then printf '\r%30s\r' '' >&2; fi
 
 # median FILE KIND
-median() { sort -g "$work/$1.$2" | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+median() {
+  sort -g "$work/$1.$2" | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
+}
 
 "$nvcc" --version | sed -n 's/.*release \(.*\)/nvcc \1/p'
 printf '%-40s %10s %10s %10s %10s\n' "medians of $rounds, seconds" wall 'over bare' processor 'over bare'
@@ -45,12 +47,15 @@ for file in "${files[@]}"; do
     "$(awk "BEGIN { print $(median "$file" cpu) - $(median bare cpu) }")"
 done
 echo
+# share FILE PEER KIND: what FILE takes over bare, in percent of what PEER takes over bare
+share() {
+  awk "BEGIN {
+    printf \"%.1f\", 100 * ($(median "$1" "$3") - $(median bare "$3")) / ($(median "$2" "$3") - $(median bare "$3"))
+  }"
+}
 for file in included called sums matmul; do
   for peer in cub cub_parts; do
-    awk "BEGIN {
-      printf \"%-40s %4.1f %% in wall time, %4.1f %% in processor time, of '%s'\n\", \"${title[$file]}\",
-        100 * ($(median "$file" wall) - $(median bare wall)) / ($(median "$peer" wall) - $(median bare wall)),
-        100 * ($(median "$file" cpu) - $(median bare cpu)) / ($(median "$peer" cpu) - $(median bare cpu)), \"${title[$peer]}\"
-    }"
+    printf '%-40s %5s %% in wall time, %5s %% in processor time, of %s\n' "${title[$file]}" \
+      "$(share "$file" "$peer" wall)" "$(share "$file" "$peer" cpu)" "${title[$peer]}"
   done
 done

@@ -107,7 +107,7 @@ static inline bool goal_value(const bench_goal &g, const std::vector<bench_row> 
   return count > 0;
 }
 
-/* Geometric mean and worst of the rows of a group in a mode, perhaps of one operator and type and powers of two alone. */
+/* Geometric mean and worst of the rows of a group in a mode, perhaps of one operator and type at powers of two. */
 static inline void print_group(const std::vector<bench_row> &rows, const char *title, const char *group,
                                const char *mode, const char *what, const char *type) {
   double logs = 0;

@@ -1,5 +1,5 @@
-/* Matmul against cuBLAS: the faster of cublasGemmEx and the first heuristic of cublasLt, with the same types and layouts
- * on the same stream, a workspace of 32 MiB each, and no TF32. */
+/* Matmul against cuBLAS: the faster of cublasGemmEx and the first heuristic of cublasLt, with the same types and
+ * layouts on the same stream, a workspace of 32 MiB each, and no TF32. */
 #include "reference.h"
 
 #include <cublasLt.h>
@@ -79,8 +79,8 @@ template <class T> static void forget_algorithm(matmul_call<T> *s) {
 
 /* --- The check ----------------------------------------------------------------------------------------------------*/
 
-/* Counts the elements of C further from the f64 product than 16 roundings of the sum of |a b|. A chain of k of them could
- * be off by k; on data from N(0, 1) it is off by about one, and one product left out would be seen. A block makes
+/* Counts the elements of C further from the f64 product than 16 roundings of the sum of |a b|. A chain of k of them
+ * could be off by k; on data from N(0, 1) it is off by about one, and one product left out would be seen. A block makes
  * 64 x 64 elements, a thread 4 x 4. */
 template <class T>
 static __global__ void __launch_bounds__(256)

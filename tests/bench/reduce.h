@@ -7,9 +7,9 @@
 #include <cub/cub.cuh>
 
 template <class T> struct reduce_call {
-  const T *in;  /* buffer i begins at in + i * stride */
-  char *out;    /* results of up to 16 bytes: that of buffer i at out + 16 i */
-  T *misplaced; /* room for a copy off alignment; NULL: not asked for */
+  const T *in; /* buffer i begins at in + i * stride */
+  char *out;   /* results of up to 16 bytes: that of buffer i at out + 16 i */
+  T *aligned;  /* room for a copy of a misaligned buffer; NULL: not asked for */
   size_t n, stride, temp_bytes;
   void *temp;
   const gk_scratch *scratch;
@@ -17,8 +17,8 @@ template <class T> struct reduce_call {
 
 /* Each operator: the type of the result, our call, CUB's that does the same arithmetic, and the check of a result. */
 
-/* Ours works in 64 bits for 8-bit integers, in float for the half types, else in the type itself. So does CUB's Sum, whose
- * working type is that of the output; it cannot add a half to a float, which Reduce with plus<float> can. */
+/* Ours works in 64 bits for 8-bit integers, in float for the half types, else in the type itself. So does CUB's Sum,
+ * whose working type is that of the output; it cannot add a half to a float, which Reduce with plus<float> can. */
 template <class In> struct reduce_sum {
   typedef In T;
   typedef typename gk__widened<T>::type O;
@@ -135,16 +135,16 @@ template <class P> size_t reduce_wrong(const bench_contestant *who, size_t i) {
   GK_CHECK(who->fn(who->user, bench.stream, i));
   return !P::right(c->in + i * c->stride, reduce_result<P>(c, i), c->n);
 }
-/* The same, and that a copy of the input that begins one element later gives the same bits. */
+/* The same, and that an aligned copy of the misaligned input gives the same bits. */
 template <class P> size_t reduce_wrong_misaligned(const bench_contestant *who, size_t i) {
   typedef typename P::T T;
   reduce_call<T> c = *static_cast<reduce_call<T> *>(who->user);
   size_t wrong = reduce_wrong<P>(who, i);
-  if (!c.misplaced) return wrong;
+  if (!c.aligned) return wrong;
   const auto got = reference_fetch(reduce_result<P>(&c, i));
   const T *from = c.in + i * c.stride;
-  GK_CHECK(cudaMemcpyAsync(c.misplaced, from, c.n * sizeof(T), cudaMemcpyDeviceToDevice, bench.stream));
-  GK_CHECK(P::ours(c.misplaced, reduce_result<P>(&c, i), c.n, bench.stream, c.scratch));
+  GK_CHECK(cudaMemcpyAsync(c.aligned, from, c.n * sizeof(T), cudaMemcpyDeviceToDevice, bench.stream));
+  GK_CHECK(P::ours(c.aligned, reduce_result<P>(&c, i), c.n, bench.stream, c.scratch));
   const auto moved = reference_fetch(reduce_result<P>(&c, i));
   return wrong + (memcmp(&got, &moved, sizeof(got)) != 0);
 }
@@ -179,8 +179,8 @@ template <class P> void reduce_contest(const bench_size &size, int modes, reduce
   call.temp = bench_temp(call.temp_bytes);
   reduce_call<T> aligned = call;
   if (misaligned) call.in += 1;
-  if (variant == REDUCE_MISALIGNED_SELF) /* behind the results, and off alignment */
-    call.misplaced = reinterpret_cast<T *>(bench.out + (16 << 20)) + 1;
+  if (variant == REDUCE_MISALIGNED_SELF) /* behind the results */
+    call.aligned = reinterpret_cast<T *>(bench.out + (16 << 20));
 
   bench_traffic traffic = {bench.in, bench.out, size.n * sizeof(T), c.rotate_bytes};
   c.ours = {"gpukit", reduce_ours<P>, &call};
@@ -201,7 +201,12 @@ template <class T> void reduce_fill() {
 template <class T> void reduce_type() {
   reduce_fill<T>();
   for (const bench_size *s = bench_sizes(false); s->n; s++) reduce_contest<reduce_sum<T>>(*s, BENCH_ALL_MODES);
-  for (const bench_size *s = bench_sizes(true); s->n; s++) reduce_contest<reduce_arg<T, false>>(*s, BENCH_COLD);
+  for (const bench_size *s = bench_sizes(true); s->n; s++) {
+    reduce_contest<reduce_arg<T, false>>(*s, BENCH_COLD);
+    reduce_contest<reduce_arg<T, true>>(*s, BENCH_COLD);
+    reduce_contest<reduce_extreme<T, false>>(*s, BENCH_COLD);
+    reduce_contest<reduce_extreme<T, true>>(*s, BENCH_COLD);
+  }
 }
 
 #endif

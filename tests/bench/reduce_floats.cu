@@ -8,9 +8,6 @@ void bench_reduce_floats() {
   reduce_type<__nv_bfloat16>();
   reduce_type<float>();
   for (const bench_size *s = bench_sizes(true); s->n; s++) {
-    reduce_contest<reduce_arg<float, true>>(*s, BENCH_COLD);
-    reduce_contest<reduce_extreme<float, false>>(*s, BENCH_COLD);
-    reduce_contest<reduce_extreme<float, true>>(*s, BENCH_COLD);
     reduce_contest<reduce_custom>(*s, BENCH_COLD);
     reduce_contest<reduce_sum<float>>(*s, BENCH_COLD | BENCH_STREAM, REDUCE_NO_SCRATCH);
     reduce_contest<reduce_sum<float>>(*s, BENCH_COLD, REDUCE_MISALIGNED);

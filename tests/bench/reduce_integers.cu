@@ -2,10 +2,6 @@
 
 void bench_reduce_integers() {
   reduce_type<int>();
-  for (const bench_size *s = bench_sizes(true); s->n; s++) {
-    reduce_contest<reduce_extreme<int, false>>(*s, BENCH_COLD);
-    reduce_contest<reduce_extreme<int, true>>(*s, BENCH_COLD);
-  }
   reduce_type<long long>();
   reduce_type<signed char>();
   reduce_type<unsigned char>();

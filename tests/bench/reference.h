@@ -7,8 +7,8 @@
 
 /* --- Types --------------------------------------------------------------------------------------------------------*/
 
-/* R: what a reference is computed in. roundoff: of one operation in the type that sums are made in; for double four times
- * that, since the reference errs, too. */
+/* R: what a reference is computed in. roundoff: of one operation in the type that sums are made in; for double four
+ * times that, since the reference errs, too. */
 template <class T> struct reference_type {
   typedef typename std::conditional<std::is_signed<T>::value, long long, unsigned long long>::type R;
   static constexpr double roundoff = 0;
@@ -49,7 +49,7 @@ template <class T> __host__ __device__ auto reference_wide(T x) -> typename refe
     return static_cast<typename reference_type<T>::R>(x);
 }
 
-/* Whether `got` is `want` up to `allowed`, rounded to its type. A NaN never is. Integers: exactly, modulo their range. */
+/* Whether `got` is `want` up to `allowed`, rounded to its type. A NaN never is. Integers: exactly, modulo 2^bits. */
 template <class O, class R> __host__ __device__ bool reference_agrees(O got, R want, double allowed) {
   if constexpr (std::is_integral<O>::value) {
     return got == static_cast<O>(want);
@@ -174,9 +174,9 @@ template <class Op, class T> typename reference_type<T>::R reference_reduce(cons
   return reference_fetch(totals + gk_ceil_div(n, static_cast<size_t>(REFERENCE_CHUNK)));
 }
 
-/* How far a sum of n values of N(0, 1) may be off, whatever its order. Partial sums grow like sqrt(n), so that a
- * thread that adds m values in a row is off by about u m / 2.4, and n / m such threads by u sqrt(n m) / 2.4, where CUB's
- * m is about 800 on this class of GPU at 2^30. One lost value would be seen in nearly every case. */
+/* How far a sum of n values of N(0, 1) may be off, whatever its order. Partial sums grow like sqrt(n), so that a thread
+ * that adds m values in a row is off by about u m / 2.4, and n / m such threads by u sqrt(n m) / 2.4, where CUB's m is
+ * about 800 on this class of GPU at 2^30. One lost value would be seen in nearly every case. */
 inline double reference_sum_allowance(double roundoff, size_t n, double sum) {
   return roundoff * (64 * sqrt(static_cast<double>(n)) + 8 * fabs(sum));
 }

@@ -15,9 +15,9 @@ template <class T> struct scan_call {
   const gk_scratch *scratch;
 };
 
-/* Ours works in float for the half types, else in the type itself, which wraps. So do CUB's sums, but for the half types,
- * where they would work in the half type; a scan with plus<float> and a float to begin with does not. (For 8 bits CUB works
- * in int, which gives the same bits.) */
+/* Ours works in float for the half types, else in the type itself, which wraps. So do CUB's sums, but for the half
+ * types, where they would work in the half type; a scan with plus<float> and a float to begin with does not. (For 8
+ * bits CUB works in int, which gives the same bits.) */
 template <class In, bool Inclusive> struct scan_sum {
   typedef In T;
   typedef reference_sum reference;
@@ -29,7 +29,9 @@ template <class In, bool Inclusive> struct scan_sum {
   }
   static cudaError_t peer(void *temp, size_t &bytes, const T *in, T *out, size_t n, cudaStream_t stream) {
     const BENCH_CUB_SIZE count = static_cast<BENCH_CUB_SIZE>(n);
-    if constexpr (Inclusive)
+    if constexpr (Inclusive && sizeof(T) == 2)
+      return cub::DeviceScan::InclusiveScanInit(temp, bytes, in, out, cuda::std::plus<float>(), 0.0f, count, stream);
+    else if constexpr (Inclusive)
       return cub::DeviceScan::InclusiveSum(temp, bytes, in, out, count, stream);
     else if constexpr (sizeof(T) == 2)
       return cub::DeviceScan::ExclusiveScan(temp, bytes, in, out, cuda::std::plus<float>(), 0.0f, count, stream);
@@ -135,6 +137,8 @@ template <class P> void scan_contest(const bench_size &size, int modes, scan_var
 template <class T> void scan_type() {
   reference_fill(reinterpret_cast<T *>(bench.in), bench.capacity / sizeof(T), 2);
   for (const bench_size *s = bench_sizes(false); s->n; s++) scan_contest<scan_sum<T, false>>(*s, BENCH_ALL_MODES);
+  for (const bench_size *s = bench_sizes(!std::is_same<T, float>::value); s->n; s++)
+    scan_contest<scan_sum<T, true>>(*s, std::is_same<T, float>::value ? BENCH_ALL_MODES : BENCH_COLD);
 }
 
 #endif

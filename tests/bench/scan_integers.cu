@@ -1,7 +1,7 @@
 #include "scan.h"
 
-/* In place with integers: the sums of sums of floats would soon be infinite, those of integers stay as they are, any bits
- * alike. */
+/* In place with integers: the sums of sums of floats would soon be infinite, those of integers stay as they are, any
+ * bits alike. */
 void bench_scan_integers() {
   scan_type<long long>();
   scan_type<signed char>();
