@@ -139,7 +139,7 @@ bench: $(if $(why_not),,build/bench/bench)
 
 bench-compile:
 	$(if $(has_nvcc),,@echo 'make bench-compile needs nvcc' >&2; exit 1)
-	@NVCC='$(NVCC)' tests/bench/compile.sh
+	@NVCC='$(NVCC)' NVCCFLAGS='$(NVCCFLAGS)' tests/bench/compile.sh
 
 CSV ?= tests/bench/h200.csv
 plots:

@@ -226,89 +226,95 @@ static void print_row(const bench_row &r) {
 }
 static void save_row(const bench_row &r) {
   if (!csv) return;
-  fprintf(csv, "%s,%s,%s,%s,%.0f,%s,%.4f,%s,%.4f,%.4f,%.4f,%s,%.2f,%s,%.4f,%s\n", r.group.c_str(), r.what.c_str(),
+  fprintf(csv, "%s,%s,%s,%s,%.0f,%s,%.4f,%s,%.4f,%.4f,%.4f,%s,%.6g,%s,%.4f,%s\n", r.group.c_str(), r.what.c_str(),
           r.type.c_str(), r.size.c_str(), r.n, r.mode.c_str(), r.ours_us, r.peer.c_str(), r.peer_us, r.ratio, r.noise,
           r.flops > 0 ? "TFLOP/s" : "GB/s", r.rate(), r.ceiling.c_str(), r.ceiling_us,
           r.wrong_ours || r.wrong_peer ? "wrong" : "ok");
   fflush(csv);
 }
 
-/* Index, within who, of the one with the smallest median; -1: of nobody. */
-static int fastest(const std::vector<std::vector<double>> &us, size_t from, size_t to) {
-  int best = -1;
-  for (size_t c = from; c < to; c++)
-    if (best < 0 || median_of(us[c]) < median_of(us[static_cast<size_t>(best)])) best = static_cast<int>(c);
+/* One who takes part, and the microseconds of a call in each turn. */
+struct taking_part {
+  bench_contestant who;
+  std::vector<double> us;
+  double median_us;
+};
+
+/* Of those from `first` on, up to before `end`; NULL: nobody. */
+static const taking_part *fastest(const std::vector<taking_part> &all, size_t first, size_t end) {
+  const taking_part *best = NULL;
+  for (size_t i = first; i < end; i++)
+    if (!best || all[i].median_us < best->median_us) best = &all[i];
   return best;
 }
 
-static void warm(const std::vector<bench_contestant> &who, double seconds) {
-  for (const bench_contestant &one : who) {
-    const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-    while (seconds_since(began) < seconds) {
-      for (int i = 0; i < 4; i++) GK_CHECK(one.fn(one.user, bench.stream, 0));
-      GK_CHECK(cudaStreamSynchronize(bench.stream));
-    }
+static void warm(const bench_contestant &who, double seconds) {
+  const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  while (seconds_since(began) < seconds) {
+    for (int i = 0; i < 4; i++) GK_CHECK(who.fn(who.user, bench.stream, 0));
+    GK_CHECK(cudaStreamSynchronize(bench.stream));
+  }
+}
+
+/* Lets all of them take turns, and fills in their times. */
+static void take_turns(std::vector<taking_part> *all, bool stream, bool warmed, size_t buffers) {
+  const size_t samples = bench.quick ? 11 : 31;
+  bench_contestant alone = {"", NULL, NULL};
+  std::vector<gk_bench_fn> fns;
+  std::vector<void *> users;
+  for (taking_part &one : *all) {
+    fns.push_back(stream ? after_ordinary : one.who.fn);
+    users.push_back(stream ? &one.who : one.who.user);
+  }
+  if (stream) fns.push_back(after_ordinary), users.push_back(&alone);
+  std::vector<double> ms(fns.size() * samples);
+  std::vector<gk_bench_result> results(fns.size());
+  gk_bench_opts opts = gk_bench_opts();
+  opts.stream = bench.stream;
+  opts.buffers = buffers;
+  opts.warmup = warmed ? 1 : 3;
+  opts.samples = static_cast<int>(samples);
+  opts.sample_ms = ms.data();
+  GK_CHECK(gk_bench_compare(fns.data(), users.data(), static_cast<int>(fns.size()), &opts, results.data()));
+  for (size_t i = 0; i < all->size(); i++) {
+    taking_part &one = (*all)[i];
+    for (size_t turn = 0; turn < samples; turn++)
+      one.us.push_back(1e3 * (ms[i * samples + turn] - (stream ? ms[all->size() * samples + turn] : 0)));
+    one.median_us = median_of(one.us);
   }
 }
 
 static void run_mode(const bench_contest &c, int mode, const char *mode_name) {
-  std::vector<bench_contestant> who(1, c.ours);
-  for (const bench_contestant &peer : c.peers)
-    if (peer.fn) who.push_back(peer);
-  const size_t checked = who.size();
-  for (const bench_contestant &ceiling : c.ceilings)
-    if (ceiling.fn) who.push_back(ceiling);
-  const size_t measured = who.size();
-  if (mode == BENCH_STREAM) who.push_back({"", NULL, NULL}); /* the ordinary kernel alone */
-
   size_t buffers = 1;
   if (mode != BENCH_HOT && c.rotate_bytes) {
     GK_CHECK(gk_bench_buffers(c.rotate_bytes, &buffers));
     if (buffers > c.most_buffers) return bench_skip(&c, "the memory does not suffice to rotate");
   }
-  if (c.warm_seconds > 0)
-    warm(std::vector<bench_contestant>(who.begin(), who.begin() + static_cast<ptrdiff_t>(checked)), c.warm_seconds);
-
-  const size_t samples = bench.quick ? 11 : 31;
-  std::vector<gk_bench_fn> fns;
-  std::vector<void *> users;
-  for (bench_contestant &one : who) {
-    fns.push_back(mode == BENCH_STREAM ? after_ordinary : one.fn);
-    users.push_back(mode == BENCH_STREAM ? &one : one.user);
-  }
-  std::vector<double> ms(who.size() * samples);
-  std::vector<gk_bench_result> results(who.size());
-  gk_bench_opts opts = gk_bench_opts();
-  opts.warmup = c.warm_seconds > 0 ? 1 : 3;
-  opts.stream = bench.stream, opts.buffers = buffers, opts.samples = static_cast<int>(samples),
-  opts.sample_ms = ms.data();
-  GK_CHECK(gk_bench_compare(fns.data(), users.data(), static_cast<int>(who.size()), &opts, results.data()));
-
-  std::vector<std::vector<double>> us(measured, std::vector<double>(samples));
-  for (size_t w = 0; w < measured; w++) {
-    for (size_t s = 0; s < samples; s++)
-      us[w][s] = 1e3 * (ms[w * samples + s] - (mode == BENCH_STREAM ? ms[measured * samples + s] : 0));
-  }
-  const int peer = fastest(us, 1, checked), ceiling = fastest(us, checked, measured);
+  /* gpukit, then its peers, then the ceilings */
+  std::vector<taking_part> all(1, {c.ours, {}, 0});
+  for (const bench_contestant &peer : c.peers)
+    if (peer.fn) all.push_back({peer, {}, 0});
+  const size_t contestants = all.size();
+  for (const bench_contestant &ceiling : c.ceilings)
+    if (ceiling.fn) all.push_back({ceiling, {}, 0});
+  for (size_t i = 0; i < contestants && c.warm_seconds > 0; i++) warm(all[i].who, c.warm_seconds);
+  take_turns(&all, mode == BENCH_STREAM, c.warm_seconds > 0, buffers);
+  const taking_part &ours = all[0];
+  const taking_part *const peer = fastest(all, 1, contestants);
+  const taking_part *const ceiling = fastest(all, contestants, all.size());
 
   bench_row r = {};
   r.group = c.group, r.what = c.what, r.type = c.type, r.size = c.size, r.mode = mode_name;
   r.n = c.n, r.bytes = c.bytes, r.flops = c.flops;
-  r.ours_us = median_of(us[0]);
-  if (ceiling >= 0)
-    r.ceiling = who[static_cast<size_t>(ceiling)].name, r.ceiling_us = median_of(us[static_cast<size_t>(ceiling)]);
+  r.ours_us = ours.median_us;
+  if (ceiling) r.ceiling = ceiling->who.name, r.ceiling_us = ceiling->median_us;
   if (c.ceiling_us > 0) r.ceiling = "arithmetic", r.ceiling_us = c.ceiling_us;
-  if (c.wrong) {
-    r.wrong_ours = c.wrong(&who[0], buffers - 1);
-    for (size_t w = 1; w < checked; w++) {
-      const size_t wrong = c.wrong(&who[w], buffers - 1);
-      if (static_cast<int>(w) == peer) r.wrong_peer = wrong;
-    }
-  }
-  if (peer >= 0) {
-    r.peer = who[static_cast<size_t>(peer)].name, r.peer_us = median_of(us[static_cast<size_t>(peer)]);
-    std::vector<double> turns(samples);
-    for (size_t s = 0; s < samples; s++) turns[s] = us[static_cast<size_t>(peer)][s] / us[0][s];
+  if (c.wrong) r.wrong_ours = c.wrong(&ours.who, buffers - 1);
+  if (peer) {
+    r.peer = peer->who.name, r.peer_us = peer->median_us;
+    if (c.wrong) r.wrong_peer = c.wrong(&peer->who, buffers - 1);
+    std::vector<double> turns;
+    for (size_t turn = 0; turn < ours.us.size(); turn++) turns.push_back(peer->us[turn] / ours.us[turn]);
     const double ratio = median_of(turns);
     for (double &turn : turns) turn = fabs(turn - ratio);
     /* What is left after a subtraction may be too little to divide by. */
@@ -365,12 +371,13 @@ static const char usage[] =
     "  --csv=FILE       writes the rows there, too\n"
     "The exit status is 1 if a result was wrong.\n";
 
-static void create(int device_memory_share) {
+static void create() {
   GK_CHECK(gk_device_query(-1, &bench.device));
   GK_CHECK(cudaStreamCreateWithFlags(&bench.stream, cudaStreamNonBlocking));
-  /* 2^30 elements of 8 bytes, and what the rotation adds to the smaller ones; or what there is. */
-  const size_t want = ((size_t)8 << 30) + 4 * bench.device.l2_bytes;
-  const size_t most = bench.device.free_bytes / 100 * static_cast<size_t>(device_memory_share);
+  /* 2^30 elements of 8 bytes, and what the rotation adds to the smaller ones; or 40 % of what is free, for input and
+   * output each. */
+  const size_t want = (size_t{8} << 30) + 4 * bench.device.l2_bytes;
+  const size_t most = bench.device.free_bytes / 5 * 2;
   bench.capacity = (want < most ? want : most) / 4096 * 4096;
   GK_CHECK(cudaMalloc(&bench.in, bench.capacity + (16 << 20) + 4096));
   GK_CHECK(cudaMalloc(&bench.out, bench.capacity + (16 << 20) + 4096));
@@ -380,7 +387,7 @@ static void create(int device_memory_share) {
   GK_CHECK(cudaMemsetAsync(ordinary_x, 0, ORDINARY_ITEMS * sizeof(float), bench.stream));
   GK_CHECK(cudaMemsetAsync(ordinary_y, 0, ORDINARY_ITEMS * sizeof(float), bench.stream));
   GK_CHECK(cudaMemsetAsync(bench.in, 0, bench.capacity, bench.stream));
-  GK_CHECK(gk_scratch_create(&bench.scratch, gk_scan_scratch_bytes((size_t)1 << 30, 8), bench.stream));
+  GK_CHECK(gk_scratch_create(&bench.scratch, gk_scan_scratch_bytes(size_t{1} << 30, 8), bench.stream));
   /* Else the pool would be emptied at each end of a burst, and the first allocation of the next would pay for it. */
   cudaMemPool_t pool;
   unsigned long long keep = ~0ull;
@@ -426,7 +433,7 @@ int main(int argc, char **argv) {
                            "CUBLAS_EMULATION_STRATEGY"})
     unsetenv(name);
   start = std::chrono::steady_clock::now();
-  create(40);
+  create();
   print_head(stdout, "");
   find_ceilings(stdout);
   if (csv) {

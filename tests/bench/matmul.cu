@@ -5,7 +5,7 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
-static const size_t workspace_bytes = (size_t)32 << 20;
+static const size_t workspace_bytes = size_t{32} << 20;
 
 template <class T> struct blas_types;
 template <> struct blas_types<float> {
