@@ -14,7 +14,7 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench examples gpu-binaries format check-format clean FORCE
+.PHONY: help run cpu test test-all checks bench bench-compile plots examples gpu-binaries format check-format clean FORCE
 FORCE:
 
 help:
@@ -22,7 +22,9 @@ help:
 	@echo 'cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]'
 	@echo 'test          all tests and compile checks (TESTS=tests/test_scan.cu: only that)'
 	@echo 'test-all      the same with every target and every C++ standard that nvcc knows'
-	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU)'
+	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how'
+	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
+	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
 	@echo 'examples      builds all of examples/'
 	@echo 'format        formats the sources'
 	@echo 'check-format  lists the sources that are not formatted, and fails if there are any'
@@ -97,6 +99,7 @@ tools_cpu     = $(CPU)
 tools_asan    = $(CPU_ASAN)
 tools_traced  = $(CPU_TRACED)
 tools_gpu     = $(GPU)
+tools_bench   = $(GPU)
 tools_compile = $(CC) $(CPU) $(GPU)
 build/%/flags: FORCE
 	@mkdir -p $(@D); echo '$(tools_$*)' | cmp -s - $@ || echo '$(tools_$*)' >$@
@@ -123,9 +126,9 @@ build/gpu/%: tests/%.cu build/gpu/flags
 build/gpu/%: examples/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< -o $@
-build/gpu/%: tests/bench/%.cu build/gpu/flags
+build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
-	$(Q)$(GPU) $(DEPS) $< -o $@ -lcublas
+	$(Q)$(GPU) $(DEPS) -c $< -o $@
 
 # ---- plain CUDA, by way of C++ ---------------------------------------------------------------------------------------
 
@@ -178,10 +181,23 @@ examples: $(examples:%=build/$(backend)/%)
 # To build here and run elsewhere.
 gpu-binaries: $(tests:%=build/gpu/%) $(examples:%=build/gpu/%) $(plain:%=build/gpu/%)
 
-benches := $(patsubst tests/bench/%.cu,build/gpu/%,$(wildcard tests/bench/*.cu))
-bench: $(if $(why_not),,$(benches))
+bench_parts := $(patsubst tests/bench/%.cu,build/bench/%.o,$(wildcard tests/bench/*.cu))
+build/bench/bench: $(bench_parts)
+	$(call say,LINK)
+	$(Q)$(GPU) $^ -o $@ -lcublas -lcublasLt
+
+# To compare another copy of the header: NVCCFLAGS='-DGPUKIT_HEADER=\"other.cuh\"'.
+bench: $(if $(why_not),,build/bench/bench)
 	$(if $(why_not),@echo 'make bench needs nvcc and a GPU: $(why_not)' >&2; exit 1)
-	@for bench in $^; do $$bench || exit; done
+	@$< $(BENCHFLAGS)
+
+bench-compile:
+	$(if $(has_nvcc),,@echo 'make bench-compile needs nvcc' >&2; exit 1)
+	@NVCC='$(NVCC)' NVCCFLAGS='$(NVCCFLAGS)' tests/bench/compile.sh
+
+CSV ?= tests/bench/h200.csv
+plots:
+	@tests/bench/plots.sh '$(CSV)' build/plots
 
 # ---- test ------------------------------------------------------------------------------------------------------------
 

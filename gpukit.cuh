@@ -60,7 +60,8 @@
  *   errors     GK_CHECK GK_CHECK_STATUS GK_TRY GK_LAUNCH GK_CHECK_LAUNCH gk_launch
  *              gk_set_error_handler gk_error_detail gk_error_hint
  *   devices    gk_device_query gk_device_print gk_device_best gk_occupancy gk_occupancy_print gk_block_for
- *   timing     GK_TIME gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_buffers
+ *   timing     GK_TIME gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_compare
+ *              gk_bench_buffers
  *   scratch    gk_scratch_create/destroy gk_reduce_scratch_bytes gk_scan_scratch_bytes gk_matmul_scratch_bytes
  *   index      gk_x gk_y gk_z gk_thread_rank gk_block_rank gk_global_rank gk_block_size gk_grid_size gk_global_size
  *              gk_lane gk_warp GK_FOR_1D GK_FOR_2D gk_ceil_div gk_round_up gk_grid_1d/2d/3d gk_grid_shape
@@ -476,15 +477,22 @@ typedef struct gk_bench_opts { /* right when zero */
   int samples;         /* 0: 30 */
   int calls;           /* back to back in a sample; 0: as many as take about a millisecond, 1 to 1000 */
   double bytes, flops; /* moved and done by one call, for the rates below */
+  double *sample_ms;   /* NULL, or room for `samples` doubles (for each function): one call's time in each sample */
 } gk_bench_opts;
 typedef struct gk_bench_result {
   double median_ms, min_ms, mean_ms, stddev_ms; /* of one call */
   double noise;                                 /* median absolute deviation / median */
   double gbs, gflops;                           /* 10^9 bytes and operations a second, at the median */
   double peak_percent;                          /* gbs against the device's peak_gbs */
+  double ratio; /* the median of its time / the first function's in the same turn; 1 for the first */
   int samples, calls;
 } gk_bench_result;
 GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result);
+/* The same for `count` functions that take turns, sample by sample and forwards and backwards, so that whatever changes
+ * meanwhile (clocks, heat, other work) meets all of them alike. fns[0] is called with users[0], and so on (users NULL:
+ * all with NULL); i runs on from one function to the next; results has `count` entries. */
+GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int count,
+                                        const gk_bench_opts *opts, gk_bench_result *results);
 /* How many buffers of so many bytes cover three times the L2 (at least 1). */
 GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
 
@@ -2992,53 +3000,79 @@ static cudaError_t gk__bench_sample(gk_bench_fn fn, void *user, const gk_bench_o
   return cudaSuccess;
 }
 
-static cudaError_t gk__bench_samples(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_timer *timer,
-                                     double *sample, gk_bench_result *result) {
-  size_t next_call = 0;
-  double ms = 0, sum = 0, squares = 0;
-  GK_TRY(gk__bench_sample(fn, user, opts, timer, opts->warmup > 0 ? opts->warmup : 3, &next_call, &ms));
-  if (opts->calls > 0) {
-    result->calls = opts->calls;
-  } else {
-    GK_TRY(gk__bench_sample(fn, user, opts, timer, 3, &next_call, &ms));
-    result->calls = ms < 1e-3 ? 1000 : ms > 1 ? 1 : static_cast<int>(1 / ms);
-  }
-  for (int i = 0; i < result->samples; i++)
-    GK_TRY(gk__bench_sample(fn, user, opts, timer, result->calls, &next_call, &sample[i]));
+/* What the samples of one function say; first are those of the function that it is compared with. */
+static void gk__bench_summary(const double *sample, const double *first, double *spare, const gk_bench_opts *opts,
+                              gk_bench_result *result) {
   const int count = result->samples;
-  result->median_ms = gk__median(sample, count);
-  result->min_ms = sample[0];
-  for (int i = 0; i < count; i++) sum += sample[i];
+  double sum = 0, squares = 0;
+  for (int i = 0; i < count; i++) sum += spare[i] = sample[i];
+  result->median_ms = gk__median(spare, count);
+  result->min_ms = spare[0];
   result->mean_ms = sum / count;
   for (int i = 0; i < count; i++) squares += (sample[i] - result->mean_ms) * (sample[i] - result->mean_ms);
   result->stddev_ms = count > 1 ? sqrt(squares / (count - 1)) : 0;
-  for (int i = 0; i < count; i++) sample[i] = fabs(sample[i] - result->median_ms);
+  for (int i = 0; i < count; i++) spare[i] = first[i] > 0 ? sample[i] / first[i] : 1;
+  result->ratio = gk__median(spare, count);
+  for (int i = 0; i < count; i++) spare[i] = fabs(sample[i] - result->median_ms);
   if (result->median_ms > 0) {
-    result->noise = gk__median(sample, count) / result->median_ms;
+    result->noise = gk__median(spare, count) / result->median_ms;
     result->gbs = opts->bytes / result->median_ms * 1e-6;
     result->gflops = opts->flops / result->median_ms * 1e-6;
   }
+}
+
+/* sample has room for the samples of all functions, one function after the other, and for those of one more. */
+static cudaError_t gk__bench_samples(const gk_bench_fn *fns, void *const *users, int count, const gk_bench_opts *opts,
+                                     gk_timer *timer, double *sample, gk_bench_result *results) {
+  const int samples = results[0].samples;
+  size_t next_call = 0;
+  double ms = 0;
+  for (int f = 0; f < count; f++) {
+    void *const user = users ? users[f] : NULL;
+    GK_TRY(gk__bench_sample(fns[f], user, opts, timer, opts->warmup > 0 ? opts->warmup : 3, &next_call, &ms));
+    if (opts->calls > 0) {
+      results[f].calls = opts->calls;
+    } else {
+      GK_TRY(gk__bench_sample(fns[f], user, opts, timer, 3, &next_call, &ms));
+      results[f].calls = ms < 1e-3 ? 1000 : ms > 1 ? 1 : static_cast<int>(1 / ms);
+    }
+  }
+  for (int i = 0; i < samples; i++) {
+    for (int turn = 0; turn < count; turn++) {
+      const int f = i % 2 ? count - 1 - turn : turn;
+      GK_TRY(gk__bench_sample(fns[f], users ? users[f] : NULL, opts, timer, results[f].calls, &next_call,
+                              &sample[f * samples + i]));
+    }
+  }
+  for (int f = 0; f < count; f++)
+    gk__bench_summary(sample + f * samples, sample, sample + count * samples, opts, &results[f]);
   return cudaSuccess;
 }
 
-GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result) {
-  const char *const call = "gk_bench";
+static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *const *users, int count,
+                             const gk_bench_opts *opts, gk_bench_result *results) {
   gk__clear_detail();
-  if (!fn || !result) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, fn ? "result" : "fn");
+  for (int f = 0; f < count; f++)
+    if (!fns[f]) return gk__fail(cudaErrorInvalidValue, "%s: fn is NULL", call);
+  if (!results) return gk__fail(cudaErrorInvalidValue, "%s: result is NULL", call);
   gk_bench_opts o;
   memset(&o, 0, sizeof(o));
   if (opts) o = *opts;
-  memset(result, 0, sizeof(*result));
-  result->samples = o.samples > 0 ? o.samples : 30;
+  const int samples = o.samples > 0 ? o.samples : 30;
+  const size_t kept = static_cast<size_t>(count) * static_cast<size_t>(samples);
+  memset(results, 0, sizeof(*results) * static_cast<size_t>(count));
+  for (int f = 0; f < count; f++) results[f].samples = samples;
   gk_device_info device;
   GK_TRY(gk_device_query(-1, &device));
-  double *const sample = static_cast<double *>(malloc(sizeof(double) * static_cast<size_t>(result->samples)));
-  if (!sample) return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, result->samples);
+  double *const sample = static_cast<double *>(malloc(sizeof(double) * (kept + static_cast<size_t>(samples))));
+  if (!sample) return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, samples);
   gk_timer timer;
   memset(&timer, 0, sizeof(timer));
   cudaError_t code = gk_timer_create(&timer);
-  if (code == cudaSuccess) code = gk__bench_samples(fn, user, &o, &timer, sample, result);
-  if (code == cudaSuccess && device.peak_gbs > 0) result->peak_percent = 100 * result->gbs / device.peak_gbs;
+  if (code == cudaSuccess) code = gk__bench_samples(fns, users, count, &o, &timer, sample, results);
+  for (int f = 0; f < count; f++)
+    if (code == cudaSuccess && device.peak_gbs > 0) results[f].peak_percent = 100 * results[f].gbs / device.peak_gbs;
+  if (code == cudaSuccess && o.sample_ms) memcpy(o.sample_ms, sample, sizeof(double) * kept);
   free(sample);
   if (timer.state) {
     /* An error of fn keeps its own detail. */
@@ -3046,6 +3080,18 @@ GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts 
     if (code == cudaSuccess) code = gk__failed(begin != cudaSuccess ? begin : end, call);
   }
   return code;
+}
+
+GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result) {
+  return gk__bench("gk_bench", &fn, &user, 1, opts, result);
+}
+GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int count,
+                                        const gk_bench_opts *opts, gk_bench_result *results) {
+  const char *const call = "gk_bench_compare";
+  gk__clear_detail();
+  if (!fns) return gk__fail(cudaErrorInvalidValue, "%s: fns is NULL", call);
+  if (count < 1) return gk__fail(cudaErrorInvalidValue, "%s: %d functions to compare", call, count);
+  return gk__bench(call, fns, users, count, opts, results);
 }
 
 GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {

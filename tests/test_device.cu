@@ -551,6 +551,63 @@ TEST(bench_returns_the_error_of_the_function) {
   EXPECT_FAILS(gk_bench(run_fake, &f, &o, NULL), cudaErrorInvalidValue, "gk_bench: result is NULL");
 }
 
+TEST(bench_compare_takes_turns) {
+  fake f = {{}, {}, 0, 0, cudaSuccess};
+  std::string order;
+  struct named {
+    fake *f;
+    std::string *order;
+    char name;
+  } a = {&f, &order, 'a'}, b = {&f, &order, 'b'}, c = {&f, &order, 'c'};
+  const gk_bench_fn call = [](void *user, cudaStream_t stream, size_t i) {
+    named *n = static_cast<named *>(user);
+    *n->order += n->name;
+    return run_fake(n->f, stream, i);
+  };
+  const gk_bench_fn fns[] = {call, call, call};
+  void *const users[] = {&a, &b, &c};
+  gk_bench_opts o = gk_bench_opts();
+  gk_bench_result r[3];
+  o.buffers = 5, o.warmup = 1, o.samples = 3, o.calls = 2;
+  EXPECT_OK(gk_bench_compare(fns, users, 3, &o, r));
+  EXPECT_EQ(order, std::string("abc"
+                               "aabbcc"
+                               "ccbbaa"
+                               "aabbcc"));
+  for (size_t i = 0; i < f.calls.size(); i++) EXPECT_EQ(f.calls[i], i % 5); /* never back to a buffer still warm */
+  EXPECT_EQ(r[2].samples * 10 + r[2].calls, 32);
+}
+TEST(bench_compare_tells_the_ratio_and_every_sample) {
+  fake fast = {{}, {}, 1, 0, cudaSuccess}, slow = {{}, {}, 5, 0, cudaSuccess};
+  const gk_bench_fn fns[] = {run_fake, run_fake};
+  void *const users[] = {&fast, &slow};
+  double ms[2][3];
+  gk_bench_opts o = gk_bench_opts();
+  gk_bench_result r[2];
+  o.warmup = 1, o.samples = 3, o.calls = 1, o.bytes = 1e6, o.sample_ms = ms[0];
+  EXPECT_OK(gk_bench_compare(fns, users, 2, &o, r));
+  for (int i = 0; i < 3; i++) EXPECT(ms[0][i] > 0.99 && ms[1][i] > 4.99);
+  const double ratio[3] = {ms[1][0] / ms[0][0], ms[1][1] / ms[0][1], ms[1][2] / ms[0][2]};
+  EXPECT(about(r[0].ratio, 1));
+  EXPECT(about(r[1].ratio, ratio[0]) || about(r[1].ratio, ratio[1]) || about(r[1].ratio, ratio[2]));
+  EXPECT(r[1].ratio > 1); /* it may be far from 5 where the machine is busy */
+  EXPECT(r[1].min_ms > 4.99 && about(r[1].gbs, 1e6 / (r[1].median_ms * 1e-3) / 1e9));
+  EXPECT(r[0].median_ms < r[1].median_ms);
+}
+TEST(bench_compare_rejects_what_it_cannot_run) {
+  fake f = {{}, {}, 0, 0, cudaSuccess};
+  const gk_bench_fn fns[] = {run_fake, NULL};
+  void *const users[] = {&f, &f};
+  gk_bench_result r[2];
+  EXPECT_FAILS(gk_bench_compare(NULL, users, 1, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: fns is NULL");
+  EXPECT_FAILS(gk_bench_compare(fns, users, 2, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: fn is NULL");
+  EXPECT_FAILS(gk_bench_compare(fns, users, 1, NULL, NULL), cudaErrorInvalidValue, "result is NULL");
+  EXPECT_FAILS(gk_bench_compare(fns, users, 0, NULL, r), cudaErrorInvalidValue, "0 functions to compare");
+  EXPECT(f.calls.empty());
+  const gk_bench_fn unaware[] = {
+      [](void *user, cudaStream_t, size_t) { return user ? cudaErrorInvalidValue : cudaSuccess; }};
+  EXPECT_OK(gk_bench_compare(unaware, NULL, 1, NULL, r));
+}
 TEST(bench_buffers_cover_the_cache_three_times) {
   gk_device_info d;
   EXPECT_OK(gk_device_query(-1, &d));

@@ -205,8 +205,9 @@ void errors_devices_timing(cudaStream_t stream) {
     GK_TIME ("inner", stream) GK_LAUNCH(nothing, 1, 1, 0, stream);
   }
   GK_CHECK(gk_bench_buffers(1 << 20, &buffers));
-  GK_CHECK(
-      gk_bench([](void *, cudaStream_t on, size_t) { return gk_launch(nothing, 1, 1, 0, on); }, NULL, NULL, &result));
+  const gk_bench_fn empty = [](void *, cudaStream_t on, size_t) { return gk_launch(nothing, 1, 1, 0, on); };
+  GK_CHECK(gk_bench(empty, NULL, NULL, &result));
+  GK_CHECK(gk_bench_compare(&empty, NULL, 1, NULL, &result));
   if (gk_error_detail()[0] || gk_error_hint(cudaErrorNoDevice)[0]) GK_CHECK(cudaErrorUnknown);
   if (gk_matmul_scratch_bytes(1, 1, 1)) GK_CHECK(cudaErrorUnknown);
 }

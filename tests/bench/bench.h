@@ -1,0 +1,109 @@
+/* The harness of the bench: contests between gpukit, a peer and the memory's ceiling, and the table of their results.
+ *
+ * A contest runs in three modes:
+ *
+ *   cold     calls back to back; inputs and outputs rotate over at least three times the L2
+ *   stream   before each call an ordinary kernel (y += x over 2^21 floats, with nothing to do with the call), as in a
+ *            program that does other things, too; inputs and outputs rotate as above. The kernel alone is one more
+ *            contestant, and each turn's time of it is subtracted from the others': what is left is by how much a call
+ *            makes the program longer
+ *   hot      calls back to back on the same input and output
+ *
+ * Contestants take turns in bursts of about a millisecond (gk_bench_compare), since events resolve half a microsecond
+ * and many calls are shorter than ten. A figure is the median of a contestant's bursts; the ratio is the median, over
+ * the turns, of the peer's time over gpukit's in the same turn, so that above 1 gpukit is the faster; the noise is the
+ * median distance of the turns' ratios from that, in percent. Where a contest has several peers, or several ceilings,
+ * the fastest counts.
+ *
+ * After the timing each contestant runs once more into an output full of 0xff bytes, and that result is checked. One
+ * that is wrong has no ratio. */
+#ifndef BENCH_H
+#define BENCH_H
+
+/* Another copy of the header is compared with -DGPUKIT_HEADER='"other.cuh"'. */
+#ifndef GPUKIT_HEADER
+#define GPUKIT_HEADER "gpukit.cuh"
+#endif
+#include GPUKIT_HEADER
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stdio.h>
+
+/* CUB gets n as gpukit does. With int it takes 32-bit offsets: -DBENCH_CUB_SIZE=int. */
+#ifndef BENCH_CUB_SIZE
+#define BENCH_CUB_SIZE size_t
+#endif
+
+enum bench_modes { BENCH_COLD = 1, BENCH_STREAM = 2, BENCH_HOT = 4, BENCH_ALL_MODES = 7 };
+
+struct bench_contestant {
+  const char *name;
+  gk_bench_fn fn; /* NULL: nobody */
+  void *user;
+};
+
+struct bench_contest {
+  const char *group, *what, *type; /* "reduce", "sum", "f32" */
+  char size[40];                   /* "2^20", "1000003", "4096x4096x4096" */
+  double n;                        /* elements, for the order and for the goals */
+  int modes;                       /* of bench_modes */
+  bench_contestant ours, peers[2], ceilings[2];
+  double ceiling_us; /* where the ceiling is a calculation */
+  double bytes, flops;
+  size_t rotate_bytes; /* what one call reads of the arrays that rotate, at distances as they lie in memory */
+  size_t most_buffers; /* the memory's room for these */
+  double warm_seconds; /* each contestant runs that long before its first turn */
+  /* Runs one contestant with buffer i, and says how many of its results are wrong. */
+  size_t (*wrong)(const bench_contestant *who, size_t i);
+};
+
+struct bench_size {
+  char label[24];
+  size_t n;
+};
+
+/* What every part of the bench uses. */
+struct bench_state {
+  int quick;
+  cudaStream_t stream;
+  gk_device_info device;
+  char *in, *out;  /* arrays: `capacity` bytes each */
+  size_t capacity; /* what cases may need, the padding of rotating buffers included */
+  char *spare;     /* 8 MiB of the checks' own */
+  void *temp;      /* the peers' temporaries */
+  size_t temp_bytes;
+  gk_scratch scratch; /* ours: one for all sizes and types */
+};
+extern bench_state bench;
+
+/* Whether some mode of this contest was asked for: ask before preparing data. */
+bool bench_wanted(const bench_contest *contest);
+void bench_run(const bench_contest *contest);
+/* Says so, once, in the table. */
+void bench_skip(const bench_contest *contest, const char *reason);
+
+/* The sizes of reduce and scan, 0-terminated: powers of two, then odd ones; few is a selection for variants. */
+const bench_size *bench_sizes(bool few);
+/* At least so many bytes of temporaries for the peers. */
+void *bench_temp(size_t bytes);
+
+/* The ceilings: read, or copy, `bytes` bytes from in + i * stride (to out + i * stride). */
+struct bench_traffic {
+  const char *in;
+  char *out;
+  size_t bytes, stride;
+};
+cudaError_t bench_read_all(void *traffic, cudaStream_t stream, size_t i);
+cudaError_t bench_copy_by_kernel(void *traffic, cudaStream_t stream, size_t i);
+cudaError_t bench_copy_by_memcpy(void *traffic, cudaStream_t stream, size_t i);
+
+/* The parts, each in a file of its own so that they compile side by side. */
+void bench_reduce_floats();
+void bench_reduce_integers();
+void bench_scan_floats();
+void bench_scan_integers();
+void bench_matmul();
+int bench_cublas_version();
+
+#endif

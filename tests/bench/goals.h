@@ -1,0 +1,159 @@
+/* The rows of a run, what they sum up to, and the goals that they are held against. */
+#ifndef BENCH_GOALS_H
+#define BENCH_GOALS_H
+
+#include <algorithm>
+#include <math.h>
+#include <stdio.h>
+#include <string>
+#include <vector>
+
+struct bench_row {
+  std::string group, what, type, size, mode, peer, ceiling;
+  double n, bytes, flops;
+  double ours_us, peer_us, ceiling_us;
+  double ratio, noise; /* ratio 0: none */
+  size_t wrong_ours, wrong_peer;
+  double rate() const { return ours_us > 0 ? flops > 0 ? flops / ours_us * 1e-6 : bytes / ours_us * 1e-3 : 0; }
+  bool power() const { return size.compare(0, 2, "2^") == 0; }
+};
+
+/* What a goal looks at in the rows that it names. */
+enum goal_figure {
+  GOAL_WORST,       /* the smallest ratio */
+  GOAL_MEAN,        /* the geometric mean of the ratios over powers of two */
+  GOAL_CEILING,     /* the smallest share of the ceiling */
+  GOAL_BESIDE_SUMS, /* the smallest ratio of the sum's time to this one's, at the same type, n and mode */
+};
+struct bench_goal {
+  const char *what, *group, *op, *types, *mode; /* types: blank-separated */
+  double from, to;                              /* n */
+  goal_figure figure;
+  double floor, aim; /* aim 0: none */
+};
+
+static const double goal_all = 1e300;
+static const bench_goal goals[] = {
+    {"reduce f32, mean", "reduce", "sum", "f32", "cold", 0, goal_all, GOAL_MEAN, 1.45, 1.6},
+    {"reduce f32, 2^14 to 2^16", "reduce", "sum", "f32", "cold", 1 << 14, 1 << 16, GOAL_WORST, 2.0, 0},
+    {"reduce f32, 2^18", "reduce", "sum", "f32", "cold", 1 << 18, 1 << 18, GOAL_WORST, 1.8, 0},
+    {"reduce f32, 2^20", "reduce", "sum", "f32", "cold", 1 << 20, 1 << 20, GOAL_WORST, 1.5, 0},
+    {"reduce f32, 2^22", "reduce", "sum", "f32", "cold", 1 << 22, 1 << 22, GOAL_WORST, 1.35, 0},
+    {"reduce f32, any n", "reduce", "sum", "f32", "cold", 0, goal_all, GOAL_WORST, 0.98, 0},
+    {"reduce f32, 2^30, of reading", "reduce", "sum", "f32", "cold", 1 << 30, 1 << 30, GOAL_CEILING, 0.99, 0},
+    {"reduce f32 in a stream, mean", "reduce", "sum", "f32", "stream", 0, goal_all, GOAL_MEAN, 1.2, 0},
+    {"reduce, other types, any n", "reduce", "sum", "i8 u8 f16 bf16 f64 i32 i64", "cold", 0, goal_all, GOAL_WORST, 0.98,
+     0},
+    {"reduce, other types, 2^30, of reading", "reduce", "sum", "i8 u8 f16 bf16 f64 i32 i64", "cold", 1 << 30, 1 << 30,
+     GOAL_CEILING, 0.98, 0},
+    {"argmin, any n", "reduce", "argmin", "", "cold", 0, goal_all, GOAL_WORST, 1.3, 0},
+    {"argmax, any n", "reduce", "argmax", "", "cold", 0, goal_all, GOAL_WORST, 1.3, 0},
+    {"reduce, misaligned against aligned", "reduce", "sum misaligned/aligned", "", "cold", 0, goal_all, GOAL_WORST,
+     1 / 1.1, 0},
+    {"reduce without scratch", "reduce", "sum no scratch", "", "cold", 0, goal_all, GOAL_WORST, 0.98, 0},
+    {"scan f32 exclusive, from 2^24", "scan", "exclusive sum", "f32", "cold", 1 << 24, goal_all, GOAL_WORST, 1.1, 1.2},
+    {"scan f32 inclusive, from 2^24", "scan", "inclusive sum", "f32", "cold", 1 << 24, goal_all, GOAL_WORST, 1.1, 1.2},
+    {"scan f32 exclusive, up to 2^14", "scan", "exclusive sum", "f32", "cold", 0, 1 << 14, GOAL_WORST, 2.2, 0},
+    {"scan f32 inclusive, up to 2^14", "scan", "inclusive sum", "f32", "cold", 0, 1 << 14, GOAL_WORST, 2.2, 0},
+    {"scan f32 exclusive, 2^16", "scan", "exclusive sum", "f32", "cold", 1 << 16, 1 << 16, GOAL_WORST, 1.9, 0},
+    {"scan f32 inclusive, 2^16", "scan", "inclusive sum", "f32", "cold", 1 << 16, 1 << 16, GOAL_WORST, 1.9, 0},
+    {"scan f32 exclusive, 2^20", "scan", "exclusive sum", "f32", "cold", 1 << 20, 1 << 20, GOAL_WORST, 1.5, 0},
+    {"scan f32 inclusive, 2^20", "scan", "inclusive sum", "f32", "cold", 1 << 20, 1 << 20, GOAL_WORST, 1.5, 0},
+    {"scan f32, any n", "scan", "", "f32", "cold", 0, goal_all, GOAL_WORST, 0.98, 0},
+    {"scan f16 and bf16, 2^30", "scan", "exclusive sum", "f16 bf16", "cold", 1 << 30, 1 << 30, GOAL_WORST, 1.5, 1.8},
+    {"scan i8 and u8, 2^30", "scan", "exclusive sum", "i8 u8", "cold", 1 << 30, 1 << 30, GOAL_WORST, 3, 3.5},
+    {"scan f64, 2^30", "scan", "exclusive sum", "f64", "cold", 1 << 30, 1 << 30, GOAL_WORST, 1.05, 0},
+    {"scan, custom operator beside sum", "scan", "exclusive custom", "", "cold", 0, goal_all, GOAL_BESIDE_SUMS, 0.95,
+     0},
+    {"scan, in place beside not", "scan", "exclusive sum in place", "", "cold", 0, goal_all, GOAL_BESIDE_SUMS, 0.95, 0},
+    {"scan without scratch", "scan", "exclusive sum no scratch", "", "cold", 0, goal_all, GOAL_WORST, 0.98, 0},
+    {"scan f32, from 2^24, of copying", "scan", "exclusive sum", "f32", "cold", 1 << 24, goal_all, GOAL_CEILING, 0,
+     0.95},
+};
+
+static inline bool goal_names(const bench_goal &g, const bench_row &r) {
+  return r.group == g.group && (!*g.op || r.what == g.op) && r.mode == g.mode && r.n >= g.from && r.n <= g.to &&
+         (!*g.types || (" " + std::string(g.types) + " ").find(" " + r.type + " ") != std::string::npos);
+}
+static inline const bench_row *goal_sum_beside(const std::vector<bench_row> &rows, const bench_row &r) {
+  for (const bench_row &sum : rows)
+    if (sum.group == r.group && sum.what == "exclusive sum" && sum.type == r.type && sum.size == r.size &&
+        sum.mode == r.mode)
+      return &sum;
+  return NULL;
+}
+
+/* The figure, and the row that it comes from. A wrong result counts as 0; false: no row has it. */
+static inline bool goal_value(const bench_goal &g, const std::vector<bench_row> &rows, double *value,
+                              const bench_row **at) {
+  double logs = 0;
+  int count = 0;
+  *value = 0, *at = NULL;
+  for (const bench_row &r : rows) {
+    if (!goal_names(g, r)) continue;
+    double figure = r.ratio;
+    if (g.figure == GOAL_CEILING) figure = r.ceiling_us / r.ours_us;
+    if (g.figure == GOAL_MEAN && !r.power()) continue;
+    if (g.figure == GOAL_BESIDE_SUMS) {
+      const bench_row *sum = goal_sum_beside(rows, r);
+      if (!sum) continue;
+      figure = sum->ours_us / r.ours_us;
+    }
+    if (r.wrong_ours || r.wrong_peer || figure < 0) figure = 0;
+    logs += log(figure), count++;
+    if (!*at || figure < *value) *value = figure, *at = &r;
+  }
+  if (g.figure == GOAL_MEAN && count) *value = exp(logs / count);
+  return count > 0;
+}
+
+/* Geometric mean and worst of the rows of a group in a mode, perhaps of one operator and type at powers of two. */
+static inline void print_group(const std::vector<bench_row> &rows, const char *title, const char *group,
+                               const char *mode, const char *what, const char *type) {
+  double logs = 0;
+  int count = 0;
+  const bench_row *worst = NULL;
+  for (const bench_row &r : rows) {
+    if (r.group != group || r.mode != mode || !(r.ratio > 0) || (*type && r.type != type)) continue;
+    if (*what && (r.what != what || !r.power())) continue;
+    if (r.what.find("misaligned/") != std::string::npos) continue; /* gpukit against itself */
+    logs += log(r.ratio), count++;
+    if (!worst || r.ratio < worst->ratio) worst = &r;
+  }
+  if (count)
+    printf("%-44s %4d %9.3f %8.3f  %s %s %s\n", title, count, exp(logs / count), worst->ratio, worst->what.c_str(),
+           worst->type.c_str(), worst->size.c_str());
+}
+
+static inline void print_summary(const std::vector<bench_row> &rows) {
+  printf("\n%-44s %4s %9s %8s  %s\n", "the peer's time / gpukit's", "rows", "geo. mean", "worst", "at");
+  print_group(rows, "reduce f32 sum, cold, 2^10 ... 2^30", "reduce", "cold", "sum", "f32");
+  print_group(rows, "reduce f32 sum, in a stream, 2^10 ... 2^30", "reduce", "stream", "sum", "f32");
+  print_group(rows, "scan f32 exclusive sum, cold, 2^10 ... 2^30", "scan", "cold", "exclusive sum", "f32");
+  for (const char *group : {"reduce", "scan"})
+    for (const char *mode : {"cold", "stream", "hot"})
+      print_group(rows, (std::string(group) + ", all, " + mode).c_str(), group, mode, "", "");
+  print_group(rows, "matmul f32", "matmul", "hot", "", "f32");
+  print_group(rows, "matmul f64", "matmul", "hot", "", "f64");
+
+  printf("\n%-40s %-8s %8s %8s %6s  %s\n", "goal", "", "is", "floor", "aim", "at");
+  for (const bench_goal &g : goals) {
+    double value = 0;
+    const bench_row *at = NULL;
+    const bool known = goal_value(g, rows, &value, &at);
+    const bool met = value >= g.floor, aimed = g.aim > 0 && value >= g.aim;
+    printf("%-40s %-8s ", g.what,
+           !known        ? "-"
+           : !met        ? "NOT MET"
+           : aimed       ? "aim met"
+           : g.floor > 0 ? "met"
+                         : "not yet");
+    known ? printf("%8.3f ", value) : printf("%8s ", "no rows");
+    g.floor > 0 ? printf("%8.3f ", g.floor) : printf("%8s ", "");
+    g.aim > 0 ? printf("%6.2f  ", g.aim) : printf("%6s  ", "");
+    if (known) printf("%s %s", at->type.c_str(), g.figure == GOAL_MEAN ? "" : at->size.c_str());
+    printf("\n");
+  }
+}
+
+#endif

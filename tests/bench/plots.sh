@@ -1,0 +1,75 @@
+#!/bin/sh
+# Draws the charts of a CSV file that the bench wrote:  plots.sh FILE.csv FOLDER
+# Each script in plots/ reads tables that are made here, so that it has nothing to filter.
+set -eu
+csv=$1
+to=$2
+export LC_ALL=C # points in numbers
+
+command -v gnuplot >/dev/null || {
+  echo 'make plots needs gnuplot; on Debian: apt-get install gnuplot-nox' >&2
+  exit 1
+}
+[ -r "$csv" ] || {
+  echo "make plots: there is no $csv; make bench BENCHFLAGS=--csv=FILE writes one, on a GPU" >&2
+  exit 1
+}
+# The columns by number, as the awk programs below have them.
+columns=group,what,type,size,n,mode,gpukit_us,peer,peer_us,ratio,noise,unit,gpukit_rate,ceiling,ceiling_us,check
+grep -qx "$columns" "$csv" || {
+  echo "make plots: $csv is not of this version of the bench: make bench BENCHFLAGS=--csv=FILE writes one, on a GPU" >&2
+  exit 1
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$to"
+device=$(sed -n 's/^# \(.*\), sm_.*/\1/p' "$csv" | head -n 1)
+
+# rates GROUP WHAT TYPE: n, and the rates of gpukit, the peer and the ceiling, cold, at powers of two
+rates() {
+  awk -F, -v g="$1" -v w="$2" -v t="$3" \
+    '$1 == g && $2 == w && $3 == t && $6 == "cold" && $4 ~ /^2\^/ && $16 == "ok" && $9 > 0 && $15 > 0 {
+      print $5, $13, $13 * $7 / $9, $13 * $7 / $15
+    }' "$csv" | sort -g
+}
+# ratios GROUP WHAT TYPE: n and the ratio, cold, at powers of two
+ratios() {
+  awk -F, -v g="$1" -v w="$2" -v t="$3" \
+    '$1 == g && $2 == w && $3 == t && $6 == "cold" && $4 ~ /^2\^/ && $10 > 0 { print $5, $10 }' "$csv" | sort -g
+}
+
+drawn=0
+# draw NAME TABLE: a chart, if its table has rows
+draw() {
+  [ -s "$work/$2" ] || return 0
+  LC_ALL=C.UTF-8 gnuplot -e "work = '$work'; out = '$to/$1.png'; device = '$device'" tests/bench/plots/style.gp \
+    "tests/bench/plots/$1.gp"
+  echo "$to/$1.png"
+  drawn=1
+}
+
+rates reduce sum f32 >"$work/reduce"
+rates scan 'exclusive sum' f32 >"$work/scan"
+for type in f32 f64 f16 bf16 i8 u8 i32 i64; do
+  ratios reduce sum $type >"$work/reduce.$type"
+  ratios scan 'exclusive sum' $type >"$work/scan.$type"
+done
+cat "$work"/reduce.* "$work"/scan.* >"$work/ratios"
+for type in f32 f64; do
+  # shape, then TFLOP/s of gpukit and of cuBLAS
+  awk -F, -v t=$type '$1 == "matmul" && $3 == t && $10 > 0 {
+    gsub(/x/, "×", $4)
+    printf "\"%s\" %s %s\n", $4, $13, $13 * $7 / $9
+  }' "$csv" >"$work/matmul.$type"
+done
+cat "$work"/matmul.* >"$work/matmul"
+
+draw reduce reduce
+draw scan scan
+draw ratios ratios
+draw matmul matmul
+[ $drawn = 1 ] || {
+  echo "make plots: $csv has none of the rows that the charts show" >&2
+  exit 1
+}

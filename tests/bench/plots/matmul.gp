@@ -1,0 +1,37 @@
+# TFLOP/s by shape, gpukit beside cuBLAS: floats on the left, doubles on the right.
+set terminal pngcairo size 1200,820 enhanced font "DejaVu Sans,13" background "#ffffff" linewidth 1.2
+has(file) = int(system("test -s " . file . " && echo 1 || echo 0"))
+single = work . "/matmul.f32"
+double = work . "/matmul.f64"
+panels = has(single) + has(double)
+
+set multiplot layout 1,panels title "Matmul on one " . device font ",19" textcolor rgb text \
+  margins 0.175,0.985,0.09,0.88 spacing 0.175,0.1
+set style fill solid 1 noborder
+set border 1
+set grid noytics xtics
+set ytics scale 0
+set xlabel "TFLOP/s"
+set boxwidth 0.36
+
+# The first shape on top. Bars lie: x from 0 to the value, y around the row.
+do for [file in single . " " . double] {
+  if (has(file)) {
+    set xrange [*:*]
+    set yrange [*:*]
+    stats file using 2 name "us" nooutput
+    stats file using 3 name "they" nooutput
+    rows = int(us_records)
+    most = us_max > they_max ? us_max : they_max
+    set title (file eq single ? "float" : "double") font ",15" offset 0,-0.4
+    set yrange [rows - 0.4 : -0.8]
+    set xrange [0 : most * 1.16]
+    set label 1 "gpukit" at graph 0.99, graph 0.975 right textcolor rgb ours
+    set label 2 "cuBLAS" at graph 0.99, graph 0.94 right textcolor rgb peer
+    plot file using (0):($0):(0):2:($0 - 0.38):($0 - 0.02):ytic(1) with boxxyerror linecolor rgb ours, \
+         file using (0):($0):(0):3:($0 + 0.02):($0 + 0.38) with boxxyerror linecolor rgb peer, \
+         file using 2:($0 - 0.2):(sprintf(" %.1f", $2)) with labels left font ",10" textcolor rgb text, \
+         file using 3:($0 + 0.2):(sprintf(" %.1f", $3)) with labels left font ",10" textcolor rgb text
+  }
+}
+unset multiplot
