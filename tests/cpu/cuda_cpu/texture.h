@@ -518,6 +518,13 @@ CUDA_CPU_TEXTURE_API cudaError_t texture_reading(texture *t, const cudaTextureDe
   if (d.sRGB) return unsupported("a texture object with sRGB conversion");
   t->normalized_coords = d.normalizedCoords != 0;
   memcpy(t->border, d.borderColor, sizeof t->border);
+  if (d.readMode == cudaReadModeNormalizedFloat &&
+      t->format != cudaChannelFormatKindFloat) /* kept as a texel would be */
+    for (float &b : t->border) {
+      const bool is_signed = t->format == cudaChannelFormatKindSigned;
+      const float most = static_cast<float>((1 << (t->bits - is_signed)) - 1), least = is_signed ? -1 : 0;
+      b = floorf((b < least ? least : b > 1 ? 1 : b) * most + 0.5f) / most;
+    }
   return cudaSuccess;
 }
 
@@ -566,7 +573,8 @@ CUDA_CPU_TEXTURE_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *pT
                                                          const cudaTextureDesc *pTexDesc,
                                                          const cudaResourceViewDesc *pResViewDesc) {
   CUDA_CPU_API(cudaCreateTextureObject);
-  if (!pTexObject || !pResDesc || !pTexDesc) return cuda_cpu::error(cudaErrorInvalidValue);
+  if (!pTexObject || !pResDesc) return cuda_cpu::error(cudaErrorInvalidValue);
+  if (!pTexDesc) return cuda_cpu::error(cudaErrorInvalidResourceHandle); /* as CUDA 13 has it */
   if (pResViewDesc) return cuda_cpu::unsupported("cudaCreateTextureObject with a resource view");
   return cuda_cpu::object_create(pTexObject, pResDesc, pTexDesc);
 }

@@ -162,6 +162,12 @@ template <int Dimensions> void texture_sample(const texture *t, const float *at,
                axes[2].index[Dimensions < 3 ? 0 : corner >> 2], &one);
     for (int c = 0; c < t->channels; c++) sum.f[c] += weight * one.f[c];
   }
+  for (int c = 0; c < t->channels; c++) {
+    /* What is 1D is a row at height 0 to the hardware, and half of what its filter takes lies beyond that row's border. */
+    if (Dimensions == 1 && t->address[1] == cudaAddressModeBorder) sum.f[c] = (sum.f[c] + t->border[c]) / 2;
+    /* Fractions of integers are filtered in 16 bits. */
+    if (t->format == cudaChannelFormatKindUnsigned) sum.f[c] = floorf(sum.f[c] * 65535 + 0.5f) / 65535;
+  }
   *out = sum;
 }
 
@@ -202,7 +208,8 @@ T texture_fetch(const texture_call &c, unsigned long long handle, texture_shape 
   const texture *t = object_of(c, handle, shape);
   const int layers = static_cast<int>(shape == shape_3d ? 1 : t->depth);
   texel out;
-  texture_sample<Dimensions>(t, at, layer < 0 ? 0 : layer < layers ? layer : layers - 1, &out);
+  /* the index counts as unsigned: a negative one is beyond the end */
+  texture_sample<Dimensions>(t, at, layer >= 0 && layer < layers ? layer : layers - 1, &out);
   return texture_value<T>(c, t, out);
 }
 
