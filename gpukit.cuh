@@ -1376,12 +1376,8 @@ GK__D void gk__back_off(unsigned *ns) {
 /* --- The kernel ---------------------------------------------------------------------------------------------------*/
 
 enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512 };
-/* Blocks that a multiprocessor is to hold at once: all that it has threads for, or fewer of large values. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
-#define GK__REDUCE_RESIDENT(A) 4
-#else
-#define GK__REDUCE_RESIDENT(A) (sizeof(A) > 8 ? 5 : 8)
-#endif
+/* Blocks that a multiprocessor is to hold at once, so that all pieces of an H200 are under way. */
+enum { GK__REDUCE_RESIDENT = 4 };
 
 /* How a reduction is laid out: what the bits depend on (tiles, pieces), and what they do not (blocks). */
 struct gk_reduce_plan {
@@ -1395,6 +1391,7 @@ template <class T> struct gk__reduce_tile {
   static const unsigned stride = GK__REDUCE_THREADS * vector;         /* from one of its vectors to the next */
   static const unsigned sums = vector < 4 ? vector : 4;
   static const unsigned items = GK__REDUCE_LOADS * stride;
+  static const unsigned chunks = items * sizeof(T) / 16;
 };
 inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
   const size_t room = GK__REDUCE_BYTES / slot_bytes;
@@ -1408,10 +1405,14 @@ inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_b
   return plan;
 }
 
-/* The 16 bytes that begin `low` bytes past a chunk, 0 < low: from it and the one behind it, which the next thread reads
- * as well. */
-GK__D gk__chunk gk__shifted_chunk(const gk__chunk *from, unsigned low) {
-  const gk__chunk first = from[0], second = from[1];
+/* A thread's vectors of a tile, of which it has the first one's place. */
+GK__D void gk__reduce_load(gk__chunk *chunk, const gk__chunk *from) {
+  GK__UNROLL
+  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
+}
+
+/* The 16 bytes that begin `low` bytes past the first of two neighbouring chunks. */
+GK__D gk__chunk gk__shifted_chunk(const gk__chunk &first, const gk__chunk &second, unsigned low) {
   unsigned word[8];
   GK__UNROLL
   for (unsigned k = 0; k < 4; k++) {
@@ -1480,25 +1481,41 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
   typedef gk__reduce_tile<T> tile_of;
   typedef gk__reduce_vector<Op, T> vector_of;
   const bool vectors = 16 % sizeof(T) == 0;
-  const unsigned low = static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16),
-                 mine = threadIdx.x * tile_of::vector;
+  const unsigned low = static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16);
+  const unsigned mine = threadIdx.x * tile_of::vector;
+  const gk__chunk *const chunks =
+      reinterpret_cast<const gk__chunk *>(reinterpret_cast<uintptr_t>(in) - low) + threadIdx.x;
   A sum[tile_of::sums];
   GK__UNROLL
   for (unsigned j = 0; j < tile_of::sums; j++) sum[j] = op.identity();
-  for (size_t tile = piece; tile < plan.tiles; tile += plan.pieces) {
+  size_t tile = piece;
+  if (vectors && low == 0) { /* whole tiles; while one is taken, the next one is on its way */
+    const size_t whole = n / tile_of::items;
+    gk__chunk chunk[GK__REDUCE_LOADS];
+    if (tile < whole) gk__reduce_load(chunk, chunks + tile * tile_of::chunks);
+    while (tile < whole) {
+      const size_t next = tile + plan.pieces;
+      gk__chunk ahead[GK__REDUCE_LOADS];
+      if (next < whole) gk__reduce_load(ahead, chunks + next * tile_of::chunks);
+      GK__UNROLL
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+        vector_of::take(sum, chunk[v], tile * tile_of::items + mine + v * tile_of::stride, op);
+        chunk[v] = ahead[v];
+      }
+      tile = next;
+    }
+  }
+  for (; tile < plan.tiles; tile += plan.pieces) {
     const size_t i = tile * tile_of::items + mine, left = n - tile * tile_of::items;
-    const gk__chunk *const from =
-        reinterpret_cast<const gk__chunk *>(reinterpret_cast<const unsigned char *>(in + i) - low);
-    if (vectors && low == 0 && left >= tile_of::items) {
-      gk__chunk chunk[GK__REDUCE_LOADS];
+    const gk__chunk *const from = chunks + tile * tile_of::chunks;
+    if (vectors && low && tile > 0 && left >= tile_of::items + tile_of::vector) {
       GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) vector_of::take(sum, chunk[v], i + v * tile_of::stride, op);
-    } else if (vectors && tile > 0 && left >= tile_of::items + tile_of::vector) {
-      GK__UNROLL_BY(2)
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-        vector_of::take(sum, gk__shifted_chunk(from + v * GK__REDUCE_THREADS, low), i + v * tile_of::stride, op);
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v += 2) { /* the next thread reads the second chunk as its first one */
+        const gk__chunk *const x = from + v * GK__REDUCE_THREADS, *const y = x + GK__REDUCE_THREADS;
+        const gk__chunk x0 = x[0], x1 = x[1], y0 = y[0], y1 = y[1];
+        vector_of::take(sum, gk__shifted_chunk(x0, x1, low), i + v * tile_of::stride, op);
+        vector_of::take(sum, gk__shifted_chunk(y0, y1, low), i + (v + 1) * tile_of::stride, op);
+      }
     } else { /* at an end of the array, where a part of a chunk may be somebody else's */
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -1518,7 +1535,7 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
 }
 
 template <class T, class O, class Op, class A>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, GK__REDUCE_RESIDENT(A))
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, GK__REDUCE_RESIDENT)
     gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, gk__slot<A> *slots) {
   GK__SHARED(A, warp_value, 32);
   __shared__ gk__turn turn;
