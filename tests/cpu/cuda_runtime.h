@@ -87,7 +87,7 @@
  * call that it does not support returns cudaErrorNotSupported and says its name on stderr, or is not declared.
  *
  * What it costs (g++ 12 -O2, two 2.6 GHz cores with nothing else to do): 170 million trivial threads a second, 7 to 12 ns
- * a thread for a barrier, 12 ns for a shuffle; 2 to 3 times that under ASan. A small launch takes 0.6 us soon after
+ * a thread for a barrier; 2 to 3 times that under ASan. A small launch takes 0.6 us soon after
  * another one, 60 us after a pause. A cooperative launch takes 0.1 ms for two blocks and 12 ms for 132, with barriers of
  * 64 to 280 ns a thread, and 10 us for each thread beyond 16,384. A fetch takes 13 ns, with a linear filter in two
  * dimensions 33 ns. The race checker works on one core: from 1.2 times as long (barriers) over 4 (a transpose) to 20 (a
