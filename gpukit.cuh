@@ -1239,8 +1239,10 @@ template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_scan_inclusi
  * (Harris, Sengupta and Owens, GPU Gems 3, chapter 39, 2007). n > 0 is any size, and the block any shape; data has room
  * for GK_BLELLOCH_SIZE(n) elements. Returns the total to every thread. Barriers stand before and behind. */
 GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
-constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n, unsigned p = 1) {
-  return p >= n ? p : gk__power_of_two(n, 2 * p);
+/* The smallest power of two that is at least n, without recursion: a debug build would want a stack of unknown size. */
+constexpr __host__ __device__ unsigned gk__smear(unsigned n, unsigned by) { return n | n >> by; }
+constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n) {
+  return gk__smear(gk__smear(gk__smear(gk__smear(gk__smear(n - 1, 1), 2), 4), 8), 16) + 1;
 }
 #define GK_BLELLOCH_SIZE(n) (gk_bank(gk__power_of_two(n) - 1) + 1)
 template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n, Op op) {
