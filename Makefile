@@ -215,7 +215,7 @@ checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc)
-checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(checks_all) $(built),nvcc)
+checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_drop_in)) $(reversed) $(random) $(asan) \
                $(traced_alone) $(traced_too) $(checks_plain)
@@ -270,6 +270,8 @@ check/macros.nvcc:
 	@tests/run.sh one macros.nvcc tests/compile/macros.sh $(NVCC) -I . -E -Xcompiler=-dM
 $(built:%=check/%): check/%.built: build/gpu/%
 	@tests/run.sh one $*.built
+$(unlinkable:%=check/%.nvcc): check/%:
+	@tests/run.sh skip $* 1 'this toolkit links no such program'
 check/nvcc:
 	@tests/run.sh skip nvcc $(words $(linked_nvcc) $(refused_nvcc) $(symbols_nvcc) $(modes)) '$(why_not)'
 

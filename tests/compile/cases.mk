@@ -18,6 +18,8 @@ way.3            := -DPART=3
 way.4            := -DPART=4
 way.clangd       := -D__CLANGD__
 way.vscode       := -D__INTELLISENSE__
+way.below        := -DBELOW
+way.first        := -DGPUKIT_FIRST
 way.inside       := -DINSIDE_A_NAMESPACE
 way.hidden.cpu   := -fPIC -fvisibility=hidden
 way.hidden.nvcc  := -Xcompiler=-fPIC,-fvisibility=hidden
@@ -29,6 +31,8 @@ way.new.cpu      := -D__CUDA_ARCH_LIST__=800
 way.new.nvcc     := -arch=sm_80
 way.several.nvcc := -gencode arch=compute_75,code=sm_75 -gencode arch=compute_80,code=sm_80 \
                     -gencode arch=compute_80,code=compute_80
+way.every.nvcc   := -arch=all
+way.ptx.nvcc     := -arch=compute_75
 way.merged.nvcc  := -static-global-template-stub=false
 way.rdc.nvcc     := -rdc=true
 way.lto.nvcc     := -rdc=true -dlto
@@ -38,6 +42,11 @@ way.debug.nvcc   := -G
 $(foreach std,11 14 17 20,$(eval way.$(std).nvcc := -std=c++$(std)))
 
 linked.hostile   := hostile@
+linked.below     := hostile@below
+linked.libraries := -lcublas libraries@
+linked.libraries_below := -lcublas libraries@first
+linked.groups    := libraries@
+linked.groups_below := libraries@first
 linked.twice     := twice@
 linked.c99       := c99@ c99_implementation@
 linked.c99_cpp   := c99_as_cpp@ c99_implementation@
@@ -51,7 +60,7 @@ linked.clangd    := parts@ part@clangd
 linked.vscode    := parts@ part@vscode
 linked.shared    := -Xlinker --no-as-needed parts@ part@impl part@hidden+impl.so
 linked.stds      := parts@ part@impl+11 part@14 part@17 part@20
-linked.flags     := parts@ part@impl+lambda part@fast part@debug part@several
+linked.flags     := parts@ part@impl+lambda part@fast part@debug part@several part@every part@ptx
 linked.rdc       := -rdc=true parts@ part@rdc+impl part@rdc
 linked.lto       := -rdc=true -dlto parts@ part@lto+impl part@lto
 linked.merged_archs    := parts@ part@merged+impl+old part@merged+new
@@ -79,7 +88,7 @@ symbols.streams  := apart part@merged+impl part@merged+thread
 symbols.static   := apart part@static part@static+2
 symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 
-linked_cpu   := hostile twice c99 c99_cpp two five static archs settings versions clangd vscode shared
+linked_cpu   := hostile below groups groups_below twice c99 c99_cpp two five static archs settings versions clangd vscode shared
 linked_nvcc  := hostile twice c99 two rdc merged_versions
 refused_cpu  := missing too_many version c_api inside
 refused_nvcc := missing cpp
@@ -87,7 +96,12 @@ symbols_nvcc := named versions
 archs        := sm_75 sm_80 sm_90a compute_75
 stds         := 11 17
 ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
-  linked_nvcc  := $(filter-out vscode,$(linked_cpu)) stds flags rdc lto merged_archs merged_settings merged_versions
+  linked_nvcc  := $(filter-out vscode groups%,$(linked_cpu)) libraries libraries_below stds flags rdc lto merged_archs merged_settings merged_versions
+  # A toolkit without all of its parts cannot link what -dlto has compiled, no program whatever.
+  lto_links    := $(shell d=$$(mktemp -d) && cd $$d && echo 'int main() { return 0; }' >a.cu && \
+                    '$(NVCC)' -rdc=true -dlto a.cu -o a 2>/dev/null && echo yes; rm -rf "$$d")
+  unlinkable   := $(if $(lto_links),,lto)
+  linked_nvcc  := $(filter-out $(unlinkable),$(linked_nvcc))
   refused_nvcc := $(refused_cpu) cpp
   symbols_nvcc := named hidden versions archs streams static tag
   archs        := $(sort $(archs) $(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
