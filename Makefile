@@ -288,9 +288,10 @@ arch      = $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
 # functions stay functions, which then need more registers than the kernels that call them have.
 quick     = $(if $(alone)$(filter -std=c++17 -rdc=true -G,$1),,-Xcicc -O1)
 C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
+# Not optimised by the stand-in's compiler: the linker merges no function that was inlined.
 cpu.c     = $(C99) -I tests/cpu $1
-cpu.cpp   = $(CPU) -O1 $1
-cpu.cu    = $(CPU) -O1 $1 -x c++
+cpu.cpp   = $(filter-out -rdynamic,$(CPU)) -O0 $1
+cpu.cu    = $(cpu.cpp) -x c++
 nvcc.c    = $(C99) -isystem '$(toolkit)' $1
 nvcc.cpp  = $(CXX) -std=c++11 $(WARNINGS) -Werror -I . -isystem '$(toolkit)' $1
 nvcc.cu   = $(NVCC_BASE) $(if $(filter -std=%,$1),,-std=c++17) $(if $(filter -arch=% -gencode,$1),,$(arch)) \

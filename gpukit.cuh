@@ -300,6 +300,9 @@
  * 2. CONFIGURATION (the manual says what each macro does and in which files it counts)
  * ==================================================================================================================*/
 
+#if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER)
+#error "gpukit.cuh needs C++11 or newer"
+#endif
 /* Inside a namespace the second line is an error, which shows this name: before the headers below bring a hundred. */
 #ifdef __cplusplus
 struct gk_ERROR_gpukit_cuh_is_included_inside_a_namespace;
@@ -322,9 +325,6 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #endif
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
 #error "gpukit.cuh needs sm_75 or newer: build with -arch=native, or -gencode arch=compute_75,code=sm_75 and up"
-#endif
-#if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER)
-#error "gpukit.cuh needs C++11 or newer"
 #endif
 
 /* Device code can be compiled here: by nvcc, by clang in CUDA mode, or by any C++ compiler through a stand-in of the

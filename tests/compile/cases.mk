@@ -20,6 +20,8 @@ way.clangd       := -D__CLANGD__
 way.vscode       := -D__INTELLISENSE__
 way.below        := -DBELOW
 way.first        := -DGPUKIT_FIRST
+way.too_old.cpu  := -D__CUDA_ARCH__=700
+way.too_old.nvcc := -std=c++98
 way.inside       := -DINSIDE_A_NAMESPACE
 way.hidden.cpu   := -fPIC -fvisibility=hidden
 way.hidden.nvcc  := -Xcompiler=-fPIC,-fvisibility=hidden
@@ -50,6 +52,7 @@ linked.groups_below := libraries@first
 linked.twice     := twice@
 linked.c99       := c99@ c99_implementation@
 linked.c99_cpp   := c99_as_cpp@ c99_implementation@
+linked.c99_clang := c99_as_cpp@clang c99_implementation@
 linked.two       := parts@ part@impl part@
 linked.five      := parts@ part@impl part@ part@2 part@3 part@4
 linked.static    := parts@ part@static part@static+2 part@impl part@
@@ -77,6 +80,10 @@ refused.c_api    := c99@ part@impl
 says.c_api       := gk_v0_1_0_needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file
 refused.inside   := refused@inside
 says.inside      := gk_ERROR_gpukit_cuh_is_included_inside_a_namespace
+refused.arch     := refused@too_old
+says.arch        := gpukit.cuh needs sm_75 or newer
+refused.standard := refused_in_cpp@too_old
+says.standard    := gpukit.cuh needs C++11 or newer
 refused.cpp      := refused_in_cpp@
 says.cpp         := GPUKIT_IMPLEMENTATION belongs in a .cu file
 
@@ -88,10 +95,11 @@ symbols.streams  := apart part@merged+impl part@merged+thread
 symbols.static   := apart part@static part@static+2
 symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 
-linked_cpu   := hostile below groups groups_below twice c99 c99_cpp two five static archs settings versions clangd vscode shared
+linked_cpu   := hostile below groups groups_below twice c99 c99_cpp two five static archs settings versions clangd vscode shared \
+                $(if $(shell command -v clang++),c99_clang)
 linked_nvcc  := hostile twice c99 two rdc merged_versions
-refused_cpu  := missing too_many version c_api inside
-refused_nvcc := missing cpp
+refused_cpu  := missing too_many version c_api inside arch
+refused_nvcc := missing cpp standard
 symbols_nvcc := named versions
 archs        := sm_75 sm_80 sm_90a compute_75
 stds         := 11 17
@@ -102,12 +110,14 @@ ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
                     '$(NVCC)' -rdc=true -dlto a.cu -o a 2>/dev/null && echo yes; rm -rf "$$d")
   unlinkable   := $(if $(lto_links),,lto)
   linked_nvcc  := $(filter-out $(unlinkable),$(linked_nvcc))
-  refused_nvcc := $(refused_cpu) cpp
+  refused_nvcc := $(filter-out arch,$(refused_cpu)) cpp standard
   symbols_nvcc := named hidden versions archs streams static tag
   archs        := $(sort $(archs) $(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
   stds         := 11 14 17 20
   modes        := static tag several rdc lto thread lambda fast debug merged static+rdc rdc+debug
 endif
+
+build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
 
 # The whole API for each target (compute_75: PTX alone) by each standard.
 $(foreach arch,$(archs),$(eval way.$(arch).nvcc := -arch=$(arch)))
