@@ -97,7 +97,8 @@ tools_cpu     = $(CPU)
 tools_asan    = $(CPU_ASAN)
 tools_traced  = $(CPU_TRACED)
 tools_gpu     = $(GPU)
-tools_compile = $(CC) $(CPU) $(GPU) $(alone) $(foreach way,$(sort $(filter way.%,$(.VARIABLES))),$(way) $($(way)))
+tools_compile = $(CC) $(CPU) $(GPU) $(alone) $(foreach way,$(ways),$(way) $($(way)))
+ways          = $(sort $(filter-out way.sm_% way.compute_%,$(filter way.%,$(.VARIABLES))))
 build/%/flags: FORCE
 	@mkdir -p $(@D); echo '$(tools_$*)' | cmp -s - $@ || echo '$(tools_$*)' >$@
 
@@ -255,7 +256,7 @@ $(plain_asan:%=check/%): check/%.asan: build/asan/%
 # What is linked gets the number of its parts; without a GPU, that nvcc has linked it is the test.
 parts_of = $(words $(filter part@%,$(linked.$(basename $1))))
 $(checks_link:%=check/%): check/%: build/compile/%
-	@$(alone) tests/run.sh one $* $(if $(filter %.cpu,$*)$(alone),$< $(call parts_of,$*))
+	@$(if $(filter %.nvcc,$*),$(alone)) tests/run.sh one $* $(if $(filter %.cpu,$*)$(alone),$< $(call parts_of,$*))
 $(checks_all:%=check/%): check/%: build/compile/%.nvcc.o
 	@tests/run.sh one $*
 $(refused_cpu:%=check/refused_%.cpu): check/refused_%.cpu: $$(call to_link,$$*,cpu)
@@ -275,7 +276,7 @@ $(unlinkable:%=check/%.nvcc): check/%:
 check/nvcc:
 	@tests/run.sh skip nvcc $(words $(linked_nvcc) $(refused_nvcc) $(symbols_nvcc) $(modes)) '$(why_not)'
 
-# Of an object's name FILE@WAY+WAY: its source, and the flags of its ways. $1 is the name, $2 the compiler (cpu or nvcc).
+# Of an object's name FILE@WAY+WAY: its source, and the flags of its ways. $1 is the name, $2 the compiler: cpu or nvcc.
 source    = $(filter %.c %.cpp %.cu,$(wildcard tests/compile/$(firstword $(subst @, ,$1)).*))
 flags     = $(foreach way,$(subst +, ,$(word 2,$(subst @, ,$1))),$(way.$(way)) $(way.$(way).$2))
 # The files of a case's objects, and of its shared libraries.
@@ -326,7 +327,8 @@ build/compile/%.nvcc: $$(call objects,$$(linked.$$*),nvcc) tests/compile/cases.m
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 
-sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c' -o -name '*.cpp')
+sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c' \
+            -o -name '*.cpp')
 ifneq ($(filter format check-format,$(MAKECMDGOALS)),)
   $(if $(shell command -v $(CLANG_FORMAT)),,$(error there is no $(CLANG_FORMAT); on Debian: apt-get install clang-format))
 endif

@@ -1,12 +1,12 @@
-# How the header is dropped into programs, as data for the Makefile. An object is FILE@WAY+WAY: a source of this folder and
-# the ways in which it is compiled; .so makes a shared library of it. What stands under
+# How the header is dropped into programs, as data for the Makefile. An object is FILE@WAY+WAY: a source of this folder
+# and the ways in which it is compiled; .so makes a shared library of it. What stands under
 #
 #   linked    is linked (flags in front) and run; the parts of parts.cpp check that each meets its own gpukit
 #   refused   must not link, or not compile if it is a single object, and the reason must be what `says` has
 #   symbols   goes to symbols.sh
 #   modes     is a way, or several, in which the whole API has to compile
 #
-# by g++ or clang++ with the stand-in (cpu) and by nvcc. make test takes a few of nvcc's cases, make test-all has them all.
+# by g++ or clang++ with the stand-in (cpu) and by nvcc. make test takes a few of nvcc's cases, make test-all all.
 
 # Flags for both compilers, and for one of them.
 way.impl         := -DGPUKIT_IMPLEMENTATION
@@ -65,6 +65,8 @@ linked.shared    := -Xlinker --no-as-needed parts@ part@impl part@hidden+impl.so
 linked.stds      := parts@ part@impl+11 part@14 part@17 part@20
 linked.flags     := parts@ part@impl+lambda part@fast part@debug part@several part@every part@ptx
 linked.rdc       := -rdc=true parts@ part@rdc+impl part@rdc
+linked.rdc_many  := -rdc=true parts@ part@rdc+impl part@rdc part@rdc+2 part@rdc+other+impl part@rdc+tag+impl \
+                    part@rdc+static part@rdc+static+2
 linked.lto       := -rdc=true -dlto parts@ part@lto+impl part@lto
 linked.merged_archs    := parts@ part@merged+impl+old part@merged+new
 linked.merged_settings := parts@ part@merged+impl part@merged+thread part@merged+tag+fast+impl part@merged+static
@@ -95,8 +97,8 @@ symbols.streams  := apart part@merged+impl part@merged+thread
 symbols.static   := apart part@static part@static+2
 symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 
-linked_cpu   := hostile below groups groups_below twice c99 c99_cpp two five static archs settings versions clangd vscode shared \
-                $(if $(shell command -v clang++),c99_clang)
+linked_cpu   := hostile below groups groups_below twice c99 c99_cpp two five static archs settings versions clangd \
+                vscode shared $(if $(shell command -v clang++),c99_clang)
 linked_nvcc  := hostile twice c99 two rdc merged_versions
 refused_cpu  := missing too_many version c_api inside arch
 refused_nvcc := missing cpp standard
@@ -104,7 +106,8 @@ symbols_nvcc := named versions
 archs        := sm_75 sm_80 sm_90a compute_75
 stds         := 11 17
 ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
-  linked_nvcc  := $(filter-out vscode groups%,$(linked_cpu)) libraries libraries_below stds flags rdc lto merged_archs merged_settings merged_versions
+  linked_nvcc  := $(filter-out vscode groups%,$(linked_cpu)) libraries libraries_below stds flags rdc \
+                  rdc_many lto merged_archs merged_settings merged_versions
   # A toolkit without all of its parts cannot link what -dlto has compiled, no program whatever.
   lto_links    := $(shell d=$$(mktemp -d) && cd $$d && echo 'int main() { return 0; }' >a.cu && \
                     '$(NVCC)' -rdc=true -dlto a.cu -o a 2>/dev/null && echo yes; rm -rf "$$d")
