@@ -47,7 +47,8 @@
  *   GPUKIT_IMPLEMENTATION    in one .cu file: compiles the host functions there
  *   GPUKIT_STATIC            in any number of .cu files, instead: each has functions, kernels, error handler and detail
  *                            of its own, not seen outside
- *   GPUKIT_DEF               every file: what stands before each host function, e.g. a dllexport; default extern
+ *   GPUKIT_DEF               every file: what stands before each host function, e.g. a dllexport; default extern. A
+ *                            library that exports them shares CUDA's runtime with its users: nvcc -cudart shared
  *   GPUKIT_TAG               every file of a part of the program: a word that sets the part's gpukit apart, functions,
  *                            kernels and types; see SEVERAL COPIES
  *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: compiles what C files call, the typed entry points

@@ -49,6 +49,8 @@ linked.libraries := -lcublas libraries@
 linked.libraries_below := -lcublas libraries@first
 linked.groups    := libraries@
 linked.groups_below := libraries@first
+linked.bare      := bare@
+linked.bare_static := bare@static
 linked.twice     := twice@
 linked.c99       := c99@ c99_implementation@
 linked.c99_cpp   := c99_as_cpp@ c99_implementation@
@@ -80,6 +82,8 @@ refused.version  := parts@ part@impl part@other+2
 says.version     := gk_v0_2_0_needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file
 refused.c_api    := c99@ part@impl
 says.c_api       := gk_v0_1_0_needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file
+refused.c_version := c99@ c99_implementation@other
+says.c_version   := gk_v0_1_0_needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file
 refused.inside   := refused@inside
 says.inside      := gk_ERROR_gpukit_cuh_is_included_inside_a_namespace
 refused.arch     := refused@too_old
@@ -97,8 +101,8 @@ symbols.streams  := apart part@merged+impl part@merged+thread
 symbols.static   := apart part@static part@static+2
 symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 
-linked_cpu   := hostile below groups groups_below twice c99 c99_cpp two five static archs settings versions clangd \
-                vscode shared $(if $(shell command -v clang++),c99_clang)
+linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp two five static archs settings \
+                versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
 linked_nvcc  := hostile twice c99 two rdc merged_versions
 refused_cpu  := missing too_many version c_api inside arch
 refused_nvcc := missing cpp standard
@@ -113,6 +117,7 @@ ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
                     '$(NVCC)' -rdc=true -dlto a.cu -o a 2>/dev/null && echo yes; rm -rf "$$d")
   unlinkable   := $(if $(lto_links),,lto)
   linked_nvcc  := $(filter-out $(unlinkable),$(linked_nvcc))
+  refused_cpu  += c_version
   refused_nvcc := $(filter-out arch,$(refused_cpu)) cpp standard
   symbols_nvcc := named hidden versions archs streams static tag
   archs        := $(sort $(archs) $(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
