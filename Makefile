@@ -100,7 +100,8 @@ tools_asan    = $(CPU_ASAN)
 tools_traced  = $(CPU_TRACED)
 tools_gpu     = $(GPU)
 tools_bench   = $(GPU)
-tools_compile = $(CC) $(CPU) $(GPU)
+tools_compile = $(CC) $(CPU) $(GPU) $(alone) $(foreach way,$(ways),$(way) $($(way)))
+ways          = $(sort $(filter-out way.sm_% way.compute_%,$(filter way.%,$(.VARIABLES))))
 build/%/flags: FORCE
 	@mkdir -p $(@D); echo '$(tools_$*)' | cmp -s - $@ || echo '$(tools_$*)' >$@
 
@@ -222,30 +223,18 @@ ifeq ($(backend),cpu)
   endif
 endif
 
-# Ways to include the header, each by g++ and by nvcc: flags and sources.
-cases   := two static twice hostile
-two     := two_a.cu two_b.cu
-static  := -DGPUKIT_STATIC two_a.cu two_b.cu
-twice   := twice.cu
-hostile := hostile.cu
-case_files = $(addprefix tests/compile/,$(filter-out -%,$($1)))
-case       = $(filter -%,$($1)) $(call case_files,$1)
-
-# The whole API for each target (compute_75: PTX alone) by each standard.
-archs := sm_75 sm_80 sm_90a compute_75
-stds  := c++11 c++17
+# The cases of tests/compile/cases.mk, each a check by the stand-in's compiler or by nvcc.
+include tests/compile/cases.mk
 ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
-  archs := $(sort $(archs) $(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
-  stds  := c++11 c++14 c++17 c++20
   built := $(if $(filter cpu,$(backend)),$(tests:%=%.built) $(examples:%=%.built) $(plain:%=%.built))
 endif
-all := $(foreach arch,$(archs),$(stds:%=all.$(arch).%))
-
-checks_cpu  := $(cases:%=%.cpu) c99.cpu
-checks_link := $(cases:%=%.nvcc) two.rdc c99.nvcc
-checks_nvcc := $(if $(has_nvcc),$(checks_link) $(all) $(built),nvcc)
+checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
+checks_all  := $(modes:%=all@%)
+checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
+               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc)
+checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp $(plain_reversed) $(plain_asan))
-checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan) \
+checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_drop_in)) $(reversed) $(random) $(asan) \
                $(traced_alone) $(traced_too) $(checks_plain)
 
 test test-all:
@@ -280,51 +269,82 @@ $(plain_reversed:%=check/%): check/%.reversed: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=reversed tests/run.sh one $*.reversed $<
 $(plain_asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh one $*.asan $<
-$(checks_cpu:%=check/%): check/%: build/compile/%
-	@tests/run.sh one $* $<
+# What is linked gets the number of its parts; without a GPU, that nvcc has linked it is the test.
+parts_of = $(words $(filter part@%,$(linked.$(basename $1))))
 $(checks_link:%=check/%): check/%: build/compile/%
-	@$(alone) tests/run.sh one $* $(if $(alone),$<)
-$(all:%=check/%): check/%: build/compile/%.o
+	@$(if $(filter %.nvcc,$*),$(alone)) tests/run.sh one $* $(if $(filter %.cpu,$*)$(alone),$< $(call parts_of,$*))
+$(checks_all:%=check/%): check/%: build/compile/%.nvcc.o
 	@tests/run.sh one $*
+$(refused_cpu:%=check/refused_%.cpu): check/refused_%.cpu: $$(call to_link,$$*,cpu)
+	@tests/run.sh one refused_$*.cpu tests/compile/refuse.sh '$(says.$*)' $(call refused_by,$*,cpu)
+$(refused_nvcc:%=check/refused_%.nvcc): check/refused_%.nvcc: $$(call to_link,$$*,nvcc)
+	@tests/run.sh one refused_$*.nvcc tests/compile/refuse.sh '$(says.$*)' $(call refused_by,$*,nvcc)
+$(symbols_nvcc:%=check/symbols_%.nvcc): check/symbols_%.nvcc: $$(call objects,$$(wordlist 2,3,$$(symbols.$$*)),nvcc)
+	@tests/run.sh one symbols_$*.nvcc tests/compile/symbols.sh $(firstword $(symbols.$*)) $^
+check/macros.cpu:
+	@tests/run.sh one macros.cpu tests/compile/macros.sh $(CXX) $(CPU_FLAGS) -x c++ -E -dM
+check/macros.nvcc:
+	@tests/run.sh one macros.nvcc tests/compile/macros.sh $(NVCC) -I . -E -Xcompiler=-dM
 $(built:%=check/%): check/%.built: build/gpu/%
 	@tests/run.sh one $*.built
+$(unlinkable:%=check/%.nvcc): check/%:
+	@tests/run.sh skip $* 1 'this toolkit links no such program'
 check/nvcc:
-	@tests/run.sh skip nvcc $(words $(checks_link) $(all)) '$(why_not)'
+	@tests/run.sh skip nvcc $(words $(linked_nvcc) $(refused_nvcc) $(symbols_nvcc) $(modes)) '$(why_not)'
 
-# Half the time, for what only has to compile: standards differ in the front end, not in the code generator.
-quick := -Xcicc -O1
+# Of an object's name FILE@WAY+WAY: its source, and the flags of its ways. $1 is the name, $2 the compiler: cpu or nvcc.
+source    = $(filter %.c %.cpp %.cu,$(wildcard tests/compile/$(firstword $(subst @, ,$1)).*))
+flags     = $(foreach way,$(subst +, ,$(word 2,$(subst @, ,$1))),$(way.$(way)) $(way.$(way).$2))
+# The files of a case's objects, and of its shared libraries.
+objects   = $(foreach o,$(filter-out -%,$1),build/compile/$(if $(filter %.so,$o),$(o:.so=.$2.so),$o.$2.o))
 
-drop_in := gpukit.cuh $(wildcard tests/cpu/*.h tests/cpu/*/*.h) build/compile/flags
-build/compile/%.cpu: $$(call case_files,$$*) $(drop_in)
-	$(call say,CXX)
-	$(Q)$(CPU) -x c++ $(call case,$*) -o $@ -ldl
-build/compile/%.nvcc: $$(call case_files,$$*) $(drop_in)
-	$(call say,NVCC)
-	$(Q)$(GPU) $(call case,$*) -o $@
-build/compile/%.rdc: $$(call case_files,$$*) $(drop_in)
-	$(call say,NVCC)
-	$(Q)$(GPU) -rdc=true $(call case,$*) -o $@
-build/compile/all.%.o: tests/compile/all.cu build/compile/flags
-	$(call say,NVCC)
-	$(Q)$(NVCC_BASE) $(DEPS) -arch=$(word 1,$(subst ., ,$*)) -std=$(word 2,$(subst ., ,$*)) \
-	  $(if $(filter %.c++17,$*),,$(quick)) -c $< -o $@
-
-# Plain C, linked with the implementation.
-C99 = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
 # nvcc itself tells where its headers are: the nvcc in the PATH may be a script that calls another.
-toolkit = $(shell $(NVCC) --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed -n 's/^.. INCLUDES="-I\([^"]*\)".*/\1/p')
-build/compile/c99.cpu: tests/compile/c99.c tests/compile/c99_implementation.cu $(drop_in)
-	$(call say,CC)
-	$(Q)$(C99) -I tests/cpu -c $< -o $@.o
-	$(Q)$(CPU) -x c++ $(word 2,$^) -x none $@.o -o $@ -ldl
-build/compile/c99.nvcc: tests/compile/c99.c tests/compile/c99_implementation.cu $(drop_in)
-	$(call say,CC)
-	$(Q)$(C99) -isystem '$(toolkit)' -c $< -o $@.o
-	$(Q)$(GPU) $(if $(alone),,$(quick)) $(word 2,$^) $@.o -o $@
+toolkit   = $(shell $(NVCC) --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed -n 's/^.. INCLUDES="-I\([^"]*\)".*/\1/p')
+arch      = $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
+# Half the time, for what only has to compile. Not for C++17, whose objects are to be as users have them, nor where
+# functions stay functions, which then need more registers than the kernels that call them have.
+quick     = $(if $(alone)$(filter -std=c++17 -rdc=true -G,$1),,-Xcicc -O1)
+C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
+# Not optimised by the stand-in's compiler: the linker merges no function that was inlined.
+cpu.c     = $(C99) -I tests/cpu $1
+cpu.cpp   = $(filter-out -rdynamic,$(CPU)) -O0 $1
+cpu.cu    = $(cpu.cpp) -x c++
+nvcc.c    = $(C99) -isystem '$(toolkit)' $1
+nvcc.cpp  = $(CXX) -std=c++11 $(WARNINGS) -Werror -I . -isystem '$(toolkit)' $1
+nvcc.cu   = $(NVCC_BASE) $(if $(filter -std=%,$1),,-std=c++17) $(if $(filter -arch=% -gencode,$1),,$(arch)) \
+              $(call quick,$1) $1
+compile   = $(call $2$(suffix $(call source,$1)),$(call flags,$1,$2)) -c $(call source,$1)
+link.cpu  = $(CXX) $(CPU_LINK)
+link.nvcc = $(NVCC) -Werror all-warnings $(arch)
+
+# What is refused is the link, or the compilation where there is but one object.
+to_link    = $(if $(word 2,$(refused.$1)),$(call objects,$(refused.$1),$2))
+refused_by = $(if $(to_link),$(link.$2) $(to_link) -ldl,$(call compile,$(refused.$1),$2)) -o build/compile/refused_$1.$2
+
+# Another version of the header: another number, and sums that are products.
+build/compile/other/gpukit.cuh: gpukit.cuh
+	@mkdir -p $(@D)
+	$(Q)sed 's/\(define GPUKIT_VERSION_MINOR\) .*/\1 2/; s/gk__arithmetic<A>::add/gk__arithmetic<A>::mul/' $< >$@
+
+build/compile/%.cpu.o: $$(call source,$$*) build/compile/flags | build/compile/other/gpukit.cuh
+	$(call say,CXX)
+	$(Q)$(call compile,$*,cpu) $(DEPS) -o $@
+build/compile/%.nvcc.o: $$(call source,$$*) build/compile/flags | build/compile/other/gpukit.cuh
+	$(call say,NVCC)
+	$(Q)$(call compile,$*,nvcc) $(DEPS) -o $@
+build/compile/%.cpu.so: build/compile/%.cpu.o
+	$(Q)$(link.cpu) -shared $< -o $@
+build/compile/%.nvcc.so: build/compile/%.nvcc.o
+	$(Q)$(link.nvcc) -shared $< -o $@
+build/compile/%.cpu: $$(call objects,$$(linked.$$*),cpu) tests/compile/cases.mk
+	$(Q)$(link.cpu) $(filter -%,$(linked.$*)) $(filter %.o %.so,$^) -ldl -o $@
+build/compile/%.nvcc: $$(call objects,$$(linked.$$*),nvcc) tests/compile/cases.mk
+	$(Q)$(link.nvcc) $(filter -%,$(linked.$*)) $(filter %.o %.so,$^) -o $@
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 
-sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c')
+sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c' \
+            -o -name '*.cpp')
 ifneq ($(filter format check-format,$(MAKECMDGOALS)),)
   $(if $(shell command -v $(CLANG_FORMAT)),,$(error there is no $(CLANG_FORMAT); on Debian: apt-get install clang-format))
 endif

@@ -45,15 +45,38 @@
  * CONFIGURATION: macros to define before including this file
  *
  *   GPUKIT_IMPLEMENTATION    in one .cu file: compiles the host functions there
- *   GPUKIT_STATIC            in any number of .cu files, instead: each has host functions of its own, not seen outside
- *   GPUKIT_DEF               every file: what stands before each host function, e.g. a dllexport; default extern
- *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: compiles the typed entry points (gk_reduce_f32, ...) that C
- *                            files call; about 25 s of compile time that C++ files have no use for
+ *   GPUKIT_STATIC            in any number of .cu files, instead: each has functions, kernels, error handler and detail
+ *                            of its own, not seen outside
+ *   GPUKIT_DEF               every file: what stands before each host function, e.g. a dllexport; default extern. A
+ *                            library that exports them shares CUDA's runtime with its users: nvcc -cudart shared
+ *   GPUKIT_TAG               every file of a part of the program: a word that sets the part's gpukit apart, functions,
+ *                            kernels and types; see SEVERAL COPIES
+ *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: compiles what C files call, the typed entry points
+ *                            (gk_reduce_f32, ...) among it; about 25 s of compile time that C++ files have no use for
  *   GPUKIT_ON_ERROR(e)       the implementing file: what a failed check does when no handler is set; e is a const
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              the implementing file: GK_TIME is an NVTX range, too (needs nvtx3/nvToolsExt.h)
  *   GPUKIT_DEBUG=1           not a macro but an environment variable: waits after every launch, so that a fault is
  *                            reported by the kernel that made it
+ *
+ *   Editors show the implementation, too, where they define __INTELLISENSE__, __JETBRAINS_IDE__, __CDT_PARSER__ or
+ *   Q_CREATOR_RUN, as they do by themselves, or __CLANGD__, for which clangd needs a file .clangd that says
+ *   CompileFlags: {Add: [-D__CLANGD__]}
+ *
+ * SEVERAL COPIES IN ONE PROGRAM
+ *
+ *   All that C++ files see lies in inline namespaces that are named after the version and GPUKIT_TAG, kernels also after
+ *   the architectures compiled for. So files for different architectures share one implementation, while two versions
+ *   bring one each and do not meet: each calls its own. A missing implementation, or one too many, is an error of the
+ *   linker about gk_v..._needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file, which says what to do. (So include this
+ *   file where its types are named: a forward declaration of your own would be another type.)
+ *
+ *   C's names cannot carry a version. So one implementation in a program may define GPUKIT_C_API, and every C file asks
+ *   the linker for gk_v..._needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file, which another version lacks.
+ *
+ *   A library that uses gpukit by itself gives all of its files a GPUKIT_TAG of its own, and is not disturbed by the
+ *   program around it. So do files compiled differently in a way that no macro tells (--use_fast_math; PTX alone beside
+ *   machine code), where the linker may merge kernels: before CUDA 13, and with -static-global-template-stub=false.
  *
  * API (each call is documented where it is declared)
  *
@@ -87,13 +110,16 @@
  *   Streams      Work runs on the stream given, and nothing is synchronised but where the call says so. Reduce, scan
  *                and matmul may be captured into CUDA graphs, and may run at the same time on several streams and
  *                threads, each with a scratch of its own.
+ *   Overlap      On sm_90 and up reduce and scan are set up while earlier work of the stream still runs (programmatic
+ *                dependent launch), if their machine code has the wait for that work in it, as code made from older PTX
+ *                has not. They read and write nothing before it has ended, and what follows them waits as ever.
  *   Same bits    Reduce, scan and float or double matmul with the operators of section 5 give the same bits on every
  *                run, every GPU, every grid, and without a GPU: the order of the arithmetic is fixed by n (or m, n, k),
  *                the types and the operator. A NaN is a NaN, of unspecified sign and payload. Builds with
  *                --use_fast_math or -ftz=true are outside of this.
  *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
- *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand). Macros of yours named T, N,
- *                min and so on neither disturb this file nor are lost.
+ *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand), symbols of object files
+ *                included. Macros of yours named T, N, min and so on neither disturb this file nor are lost.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99.
  *
@@ -279,6 +305,15 @@
  * 2. CONFIGURATION (the manual says what each macro does and in which files it counts)
  * ==================================================================================================================*/
 
+#if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER)
+#error "gpukit.cuh needs C++11 or newer"
+#endif
+/* Inside a namespace the second line is an error, which shows this name: before the headers below bring a hundred. */
+#ifdef __cplusplus
+struct gk_ERROR_gpukit_cuh_is_included_inside_a_namespace;
+typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outside;
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 #ifdef __cplusplus
@@ -296,9 +331,6 @@
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
 #error "gpukit.cuh needs sm_75 or newer: build with -arch=native, or -gencode arch=compute_75,code=sm_75 and up"
 #endif
-#if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER)
-#error "gpukit.cuh needs C++11 or newer"
-#endif
 
 /* Device code can be compiled here: by nvcc, by clang in CUDA mode, or by any C++ compiler through a stand-in of the
  * CUDA runtime that says so. Elsewhere (C, or a .cpp file beside the toolkit) the host API is all there is to see. */
@@ -309,6 +341,24 @@
 #ifndef GPUKIT_DEF
 #define GPUKIT_DEF extern
 #endif
+
+/* gk_v0_1_0_what, or gk_v0_1_0_TAG_what. */
+#define GK__VERSIONED3(major, minor, patch, what) gk_v##major##_##minor##_##patch##_##what
+#define GK__VERSIONED2(major, minor, patch, what) GK__VERSIONED3(major, minor, patch, what)
+#define GK__VERSIONED1(what) GK__VERSIONED2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH, what)
+#ifdef GPUKIT_TAG
+#define GK__TAGGED2(tag, what) tag##_##what
+#define GK__TAGGED(tag, what) GK__TAGGED2(tag, what)
+#define GK__VERSIONED(what) GK__VERSIONED1(GK__TAGGED(GPUKIT_TAG, what))
+#else
+#define GK__VERSIONED(what) GK__VERSIONED1(what)
+#endif
+
+/* The linker shows these names when an implementation is missing, or there is one too many: so they say what to do. */
+#define GK__HOST GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file)
+#define GK__NAMESPACE_HOST inline namespace GK__HOST
+#define GK__NAMESPACE(which) GK__NAMESPACE_##which
+#define GK__C_API GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GK__PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
@@ -332,7 +382,13 @@
  * ==================================================================================================================*/
 
 #ifdef __cplusplus
-extern "C" {
+GK__NAMESPACE(HOST) {
+#else
+/* Every C file asks for this, and so for the implementation of its own version. */
+GPUKIT_DEF void GK__C_API(void);
+#if defined(__GNUC__) || defined(__clang__)
+static void (*const gk__c_api)(void) __attribute__((__used__)) = GK__C_API;
+#endif
 #endif
 
 /* --- Errors -------------------------------------------------------------------------------------------------------*/
@@ -610,9 +666,15 @@ typedef struct gk_mismatch {
                                           const gk_matmul_opts *opts, cudaStream_t stream);
 
 #if !defined(GPUKIT_STATIC) || defined(GPUKIT_C_API)
+#ifdef __cplusplus
+extern "C" {
+#endif
 GK__TYPES(GK__DECLARE)
 GK__REAL_TYPES(GK__DECLARE_REAL)
 GK__HALF_TYPES(GK__DECLARE_HALF)
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
 #endif
 #undef GK__DECLARE
 #undef GK__DECLARE_REAL
@@ -620,6 +682,7 @@ GK__HALF_TYPES(GK__DECLARE_HALF)
 
 /* --- What the macros and the templates below call; not for use by hand --------------------------------------------*/
 
+#ifdef __cplusplus
 GPUKIT_DEF void gk__clear_detail(void);
 GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) GK__PRINTF(2, 3);
 /* Says of a failed runtime call which gk_ call, or which kernel, it was made for. */
@@ -636,15 +699,13 @@ GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsi
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
 GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
 GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
-
-#ifdef __cplusplus
-} /* extern "C" */
+} // GK__NAMESPACE(HOST)
 #endif
 
 /* ====================================================================================================================
- * From here on: C++11. All of it lives in an inline namespace named after this version and the architectures compiled
- * for, because the linker merges equally named template instances of different files, and one file would then launch
- * the kernels of another.
+ * From here on: C++11. All of it lives in an inline namespace named after this version, the architectures compiled for
+ * and what else changes a template's body, because the linker merges equally named template instances of different
+ * files, and one file would then launch the kernels of another. With GPUKIT_STATIC no two files may share an instance.
  * ==================================================================================================================*/
 
 #ifdef __cplusplus
@@ -654,12 +715,22 @@ GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
 #else
 #define GK__ARCHS 0
 #endif
-#define GK__JOIN(v, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                        \
-  gk_##v##_sm##a1##a2##a3##a4##a5##a6##a7##a8##a9##a10##a11##a12##a13##a14##a15##a16
+/* What a stream of 0 means to the launches in a template's body. */
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#define GK__STREAMS _streams_per_thread
+#else
+#define GK__STREAMS
+#endif
+#define GK__JOIN(streams, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                  \
+  GK__VERSIONED(sm##a1##a2##a3##a4##a5##a6##a7##a8##a9##a10##a11##a12##a13##a14##a15##a16##streams)
 #define GK__NAMED(...) GK__JOIN(__VA_ARGS__)
-#define GK__NAMESPACE GK__NAMED(v0_1_0, GK__ARCHS, , , , , , , , , , , , , , , , , )
+#ifdef GPUKIT_STATIC
+#define GK__NAMESPACE_KERNELS namespace /* not inline: nvcc allows no kernel in one that is both that and unnamed */
+#else
+#define GK__NAMESPACE_KERNELS inline namespace GK__NAMED(GK__STREAMS, GK__ARCHS, , , , , , , , , , , , , , , , , )
+#endif
 
-inline namespace GK__NAMESPACE {
+GK__NAMESPACE(KERNELS) {
 
 /* --- GK_CHECK for any status --------------------------------------------------------------------------------------
  * The library whose status it is need not be included here, nor at all: its describing function is looked up where the
@@ -712,11 +783,11 @@ bool gk_allclose(const T *a, const U *b, size_t n, double rtol, double atol, gk_
   return gk__close_report(n, &found) != 0;
 }
 
-} // namespace GK__NAMESPACE
+} // GK__NAMESPACE(KERNELS)
 #endif /* __cplusplus */
 
 #ifdef GK__KERNELS
-inline namespace GK__NAMESPACE {
+GK__NAMESPACE(KERNELS) {
 
 #define GK__HD __host__ __device__ inline
 #define GK__D __device__ inline
@@ -897,24 +968,26 @@ GK__D void *gk__dynamic_shared() {
 
 /* --- Types --------------------------------------------------------------------------------------------------------*/
 
-/* A value with the index it came from: the working type and the result of argmin and argmax. */
+} // GK__NAMESPACE(KERNELS)
+/* A value with the index it came from: the working type and the result of argmin and argmax. One type for all files. */
+GK__NAMESPACE(HOST) {
 template <class T> struct gk_arg {
   T value;
   size_t index;
 };
-
-} // namespace GK__NAMESPACE
-struct __half; /* of cuda_fp16.h and cuda_bf16.h, which only a file that uses them needs to include */
-struct __nv_bfloat16;
-inline namespace GK__NAMESPACE {
-
-/* Conversions between input, working type and output. Those of the half types go by the functions of their headers,
- * since a build may have switched the operators off; these are found when a half type is used, through an argument of a
- * class type where the function itself takes a float. */
+/* A float as a class type, for the sake of the global functions that argument-dependent lookup then finds. */
 struct gk__f32 {
   float value;
   GK__HD operator float() const { return value; }
 };
+} // GK__NAMESPACE(HOST)
+struct __half; /* of cuda_fp16.h and cuda_bf16.h, which only a file that uses them needs to include */
+struct __nv_bfloat16;
+GK__NAMESPACE(KERNELS) {
+
+/* Conversions between input, working type and output. Those of the half types go by the functions of their headers,
+ * since a build may have switched the operators off; these are found when a half type is used, through an argument of a
+ * class type where the function itself takes a float. */
 template <class T> struct gk__half_traits { static const bool is_half = false; };
 template <> struct gk__half_traits<__half> {
   static const bool is_half = true;
@@ -1219,8 +1292,10 @@ template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_scan_inclusi
  * (Harris, Sengupta and Owens, GPU Gems 3, chapter 39, 2007). n > 0 is any size, and the block any shape; data has room
  * for GK_BLELLOCH_SIZE(n) elements. Returns the total to every thread. Barriers stand before and behind. */
 GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
-constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n, unsigned p = 1) {
-  return p >= n ? p : gk__power_of_two(n, 2 * p);
+/* The smallest power of two that is at least n, without recursion: a debug build would want a stack of unknown size. */
+constexpr __host__ __device__ unsigned gk__smear(unsigned n, unsigned by) { return n | n >> by; }
+constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n) {
+  return gk__smear(gk__smear(gk__smear(gk__smear(gk__smear(n - 1, 1), 2), 4), 8), 16) + 1;
 }
 #define GK_BLELLOCH_SIZE(n) (gk_bank(gk__power_of_two(n) - 1) + 1)
 template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n, Op op) {
@@ -2122,7 +2197,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t l
       GK__UNROLL
       for (int r = 0; r < tile_of::run_n; r++) {
         result[r] = gk__mul(alpha, acc.value[i][j + r]);
-        if (beta != Acc(0) && col + r < n) result[r] = gk__fma(beta, gk__convert<Acc, O>::from(to[r]), result[r]);
+        if (beta != Acc(0) && col + static_cast<size_t>(r) < n)
+          result[r] = gk__fma(beta, gk__convert<Acc, O>::from(to[r]), result[r]);
       }
       if (runs && col + tile_of::run_n <= n) {
         run_c whole;
@@ -2132,7 +2208,7 @@ GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t l
       } else {
         GK__UNROLL
         for (int r = 0; r < tile_of::run_n; r++)
-          if (col + r < n) to[r] = gk__convert<O, Acc>::from(result[r]);
+          if (col + static_cast<size_t>(r) < n) to[r] = gk__convert<O, Acc>::from(result[r]);
       }
     }
   }
@@ -2421,7 +2497,7 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
   return to.copy_to(call, c, m * n * sizeof(O));
 }
 
-} // namespace GK__NAMESPACE
+} // GK__NAMESPACE(KERNELS)
 #endif /* GK__KERNELS */
 
 /* ====================================================================================================================
@@ -2430,7 +2506,12 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
 
-#if (defined(GPUKIT_IMPLEMENTATION) || defined(__INTELLISENSE__) || defined(__clangd__)) && !defined(GPUKIT_IMPLEMENTED)
+/* Editors, which should not show it greyed out. */
+#if defined(__INTELLISENSE__) || defined(__CLANGD__) || defined(__JETBRAINS_IDE__) || defined(__CDT_PARSER__) ||       \
+    defined(Q_CREATOR_RUN)
+#define GK__EDITOR 1
+#endif
+#if (defined(GPUKIT_IMPLEMENTATION) || (defined(GK__EDITOR) && defined(GK__KERNELS))) && !defined(GPUKIT_IMPLEMENTED)
 #define GPUKIT_IMPLEMENTED
 #if !defined(GK__KERNELS)
 #error                                                                                                                 \
@@ -2447,7 +2528,7 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
 #include <cuda_bf16.h>
 #endif
 
-extern "C" {
+GK__NAMESPACE(HOST) {
 
 /* --- Errors -------------------------------------------------------------------------------------------------------*/
 
@@ -3206,12 +3287,12 @@ GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where) {
   return where->count == 0;
 }
 
-} /* extern "C" */
+} // GK__NAMESPACE(HOST)
 
 /* --- Typed entry points -------------------------------------------------------------------------------------------*/
 
 #ifdef GPUKIT_C_API
-inline namespace GK__NAMESPACE {
+GK__NAMESPACE(KERNELS) {
 
 inline cudaError_t gk__unknown_op(const char *call, gk_op op) {
   if (op == GK_OP_ARGMIN || op == GK_OP_ARGMAX)
@@ -3262,8 +3343,9 @@ cudaError_t gk__argreduce(const char *name, gk_op op, const T *in, Pair *out, si
   return gk__fail(cudaErrorInvalidValue, "%s: operator %d is neither argmin nor argmax", name, static_cast<int>(op));
 }
 
-} // namespace GK__NAMESPACE
+} // GK__NAMESPACE(KERNELS)
 
+GK__NAMESPACE(HOST) {
 extern "C" {
 
 #define GK__DEFINE(S, T)                                                                                               \
@@ -3347,6 +3429,58 @@ GK__HALF_TYPES(GK__DEFINE_HALF)
 #undef GK__DEFINE_HALF
 
 } /* extern "C" */
+} // GK__NAMESPACE(HOST)
+
+/* The other host functions by C's names. They stand in a namespace of their own, which a C name does not show, since a
+ * call by a C++ file would otherwise be ambiguous. */
+#ifndef GPUKIT_STATIC
+namespace gk__c {
+extern "C" {
+#define GK__FOR_C(result, name, parameters, args)                                                                      \
+  GPUKIT_DEF result name parameters;                                                                                   \
+  GPUKIT_DEF result name parameters { return GK__HOST::name args; }
+GK__FOR_C(void, gk_set_error_handler, (gk_error_handler handler, void *user), (handler, user))
+GK__FOR_C(const char *, gk_error_detail, (void), ())
+GK__FOR_C(const char *, gk_error_hint, (cudaError_t code), (code))
+GK__FOR_C(cudaError_t, gk_check_cuda, (cudaError_t code, const char *expr, const char *file, int line),
+          (code, expr, file, line))
+GK__FOR_C(int, gk_check_status,
+          (int code, const char *name, const char *message, const char *expr, const char *file, int line),
+          (code, name, message, expr, file, line))
+GK__FOR_C(cudaError_t, gk_check_launch, (cudaStream_t stream, const char *file, int line), (stream, file, line))
+GK__FOR_C(cudaError_t, gk_device_query, (int device, gk_device_info *info), (device, info))
+GK__FOR_C(cudaError_t, gk_device_print, (int device), (device))
+GK__FOR_C(cudaError_t, gk_device_best, (int *device), (device))
+GK__FOR_C(cudaError_t, gk_occupancy, (const void *kernel, int block, size_t smem, gk_occupancy_info *info),
+          (kernel, block, smem, info))
+GK__FOR_C(cudaError_t, gk_occupancy_print, (const void *kernel, int block, size_t smem), (kernel, block, smem))
+GK__FOR_C(cudaError_t, gk_block_for, (const void *kernel, size_t smem, int *block), (kernel, smem, block))
+GK__FOR_C(cudaError_t, gk_grid_shape, (size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid),
+          (w, h, d, block, grid))
+GK__FOR_C(cudaError_t, gk_timer_create, (gk_timer * timer), (timer))
+GK__FOR_C(cudaError_t, gk_timer_start, (gk_timer * timer, cudaStream_t stream), (timer, stream))
+GK__FOR_C(cudaError_t, gk_timer_stop, (gk_timer * timer), (timer))
+GK__FOR_C(cudaError_t, gk_timer_ready, (gk_timer * timer, int *ready), (timer, ready))
+GK__FOR_C(cudaError_t, gk_timer_ms, (gk_timer * timer, float *ms), (timer, ms))
+GK__FOR_C(cudaError_t, gk_timer_destroy, (gk_timer * timer), (timer))
+GK__FOR_C(gk_time_scope, gk_time_begin, (const char *label, cudaStream_t stream, const char *file, int line),
+          (label, stream, file, line))
+GK__FOR_C(int, gk_time_next, (gk_time_scope * scope), (scope))
+GK__FOR_C(cudaError_t, gk_bench, (gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result),
+          (fn, user, opts, result))
+GK__FOR_C(cudaError_t, gk_bench_buffers, (size_t bytes, size_t *buffers), (bytes, buffers))
+GK__FOR_C(cudaError_t, gk_scratch_create, (gk_scratch * scratch, size_t bytes, cudaStream_t stream),
+          (scratch, bytes, stream))
+GK__FOR_C(cudaError_t, gk_scratch_destroy, (gk_scratch * scratch), (scratch))
+GK__FOR_C(size_t, gk_reduce_scratch_bytes, (void), ())
+GK__FOR_C(size_t, gk_scan_scratch_bytes, (size_t n, size_t item_bytes), (n, item_bytes))
+GK__FOR_C(size_t, gk_matmul_scratch_bytes, (size_t m, size_t n, size_t k), (m, n, k))
+#undef GK__FOR_C
+GPUKIT_DEF void GK__C_API(void);
+GPUKIT_DEF void GK__C_API(void) {}
+} /* extern "C" */
+} // namespace gk__c
+#endif
 #endif /* GPUKIT_C_API */
 #endif /* implementation */
 

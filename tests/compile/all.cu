@@ -68,6 +68,10 @@ __global__ void tiles(const T *a, const T *b, T *c, size_t m, size_t n, size_t k
   gk_tile_store(acc, c, n, row, col, m, n, T(1), T(0));
 }
 
+template <class F> __global__ void apply(F f, float *x, size_t n) {
+  GK_FOR_1D (i, n) x[i] = f(x[i]);
+}
+
 /* ---- host --------------------------------------------------------------------------------------------------------*/
 
 template <class A, class Op> void launch_blocks(const A *in, A *out, Op op, cudaStream_t stream) {
@@ -95,6 +99,15 @@ void launches(float *x, double *y, int *z, cudaStream_t stream) {
   GK_CHECK(gk_occupancy_print(tiles<float, 32, 32, 8, 4, 4>, 64, 0));
   GK_CHECK(gk_block_for(nothing, 0, &block));
 }
+
+#ifdef __CUDACC_EXTENDED_LAMBDA__
+void lambdas(float *x, float by, cudaStream_t stream) {
+  const auto scale = [by] __device__(float value) { return by * value; };
+  const auto shift = [by] __host__ __device__(float value) { return by + value; };
+  GK_LAUNCH(apply<decltype(scale)>, gk_grid_1d(1000, 256), 256, 0, stream, scale, x, 1000);
+  GK_CHECK(gk_launch(apply<decltype(shift)>, 1, 256, 0, stream, shift, x, 1000));
+}
+#endif
 
 /* Every call once in float, and for each other type the calls that treat it differently. */
 void reduces(const float *in, float *out, cudaStream_t stream) {

@@ -145,7 +145,7 @@ static void check_bench(void) {
   float *memory = NULL;
   opts.samples = 3;
   opts.calls = 2;
-  opts.flops = 2.0 * SIDE;
+  opts.flops = 2.0 * (double)SIDE;
   GK_CHECK(cudaMalloc((void **)&memory, 3 * SIDE * sizeof(float)));
   GK_CHECK(cudaMemset(memory, 0, 3 * SIDE * sizeof(float)));
   GK_CHECK(gk_bench(one_matmul, memory, &opts, &result));

@@ -1,6 +1,10 @@
 /* A file full of names that gpukit.cuh would like to use, too: macros whose expansion is an error wherever it happens,
  * functions, shared arrays. The header must include, its calls must work, and the macros must still be there behind
- * it. */
+ * it; with BELOW they come only then. */
+#ifdef BELOW
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+#endif
 #include <stdio.h>
 #include <string.h>
 #include <algorithm>
@@ -47,8 +51,10 @@ using namespace std;
 #define ld this macro leaked
 #define v this macro leaked
 
+#ifndef BELOW
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
+#endif
 
 #define TEXT2(...) #__VA_ARGS__
 #define TEXT(...) TEXT2(__VA_ARGS__)
@@ -67,6 +73,29 @@ struct GpuTimer {
   int started;
 };
 __device__ inline float warpReduceSum(float x) { return x; }
+static cudaError_t checkCuda(cudaError_t status) {
+  GK_TRY(status);
+  return cudaSuccess;
+}
+static const char *text_of(int) { return "never shown"; }
+
+#ifndef CUDA_ON_CPU /* which has no other dynamic shared memory than GK_DYNAMIC_SHARED */
+__global__ void shared_floats() {
+  extern __shared__ float sdata[];
+  sdata[gk_thread_rank()] = 1;
+}
+__global__ void shared_doubles() {
+  extern __shared__ double smem[];
+  smem[gk_thread_rank()] = 1;
+}
+__global__ void shared_chars() {
+  extern __shared__ char shared[];
+  shared[gk_thread_rank()] = 1;
+}
+#endif
+__global__ void fill_2d(int *out, int width, int height) {
+  GK_FOR_2D (x, y, width, height) out[y * width + x] = 7;
+}
 
 template <class Item> __global__ void copy_by_shared(const Item *in, Item *out, int n) {
   GK_DYNAMIC_SHARED(Item, sdata);
@@ -128,7 +157,7 @@ int main() {
   vector<int> counted(32);
   for (int i = 0; i < 32; i++) counted[static_cast<size_t>(i)] = i;
   float *floats = NULL, sum = 0;
-  int *ints = NULL, total = 0;
+  int *ints = NULL, total = 0, sevens = 0;
   GK_CHECK(cudaMalloc(reinterpret_cast<void **>(&floats), 64 * sizeof(float)));
   GK_CHECK(cudaMalloc(reinterpret_cast<void **>(&ints), 64 * sizeof(int)));
   GK_CHECK(cudaMemcpy(floats, ones.data(), 32 * sizeof(float), cudaMemcpyHostToDevice));
@@ -140,7 +169,20 @@ int main() {
   GK_CHECK(gk_reduce_sum(ints + 32, ints, 32));
   GK_CHECK(cudaMemcpy(&sum, floats, sizeof(sum), cudaMemcpyDeviceToHost));
   GK_CHECK(cudaMemcpy(&total, ints, sizeof(total), cudaMemcpyDeviceToHost));
+  GK_TIME ("hostile", 0) {
+    GK_LAUNCH(fill_2d, gk_grid_2d(8, 4, dim3(4, 4)), dim3(4, 4), 0, 0, ints, 8, 4);
+    GK_CHECK_LAUNCH();
+  }
+  GK_CHECK(gk_reduce_sum(ints, ints + 32, 32));
+  GK_CHECK(cudaMemcpy(&sevens, ints + 32, sizeof(sevens), cudaMemcpyDeviceToHost));
+  GK_CHECK_STATUS(0, text_of);
+  GK_CHECK(checkCuda(cudaSuccess));
+#ifndef CUDA_ON_CPU
+  GK_LAUNCH(shared_floats, 1, 32, 32 * sizeof(float), 0);
+  GK_LAUNCH(shared_doubles, 1, 32, 32 * sizeof(double), 0);
+  GK_LAUNCH(shared_chars, 1, 32, 32, 0);
+#endif
   GK_CHECK(cudaFree(floats));
   GK_CHECK(cudaFree(ints));
-  return lost || timer.started != 4 || sum != 32.0f || total != 31 * 32;
+  return lost || timer.started != 4 || sum != 32.0f || total != 31 * 32 || sevens != 7 * 32;
 }

@@ -1,0 +1,132 @@
+# How the header is dropped into programs, as data for the Makefile. An object is FILE@WAY+WAY: a source of this folder
+# and the ways in which it is compiled; .so makes a shared library of it. What stands under
+#
+#   linked    is linked (flags in front) and run; the parts of parts.cpp check that each meets its own gpukit
+#   refused   must not link, or not compile if it is a single object, and the reason must be what `says` has
+#   symbols   goes to symbols.sh
+#   modes     is a way, or several, in which the whole API has to compile
+#
+# by g++ or clang++ with the stand-in (cpu) and by nvcc. make test takes a few of nvcc's cases, make test-all all.
+
+# Flags for both compilers, and for one of them.
+way.impl         := -DGPUKIT_IMPLEMENTATION
+way.static       := -DGPUKIT_STATIC
+way.tag          := -DGPUKIT_TAG=mine
+way.other        := -DOTHER_VERSION
+way.2            := -DPART=2
+way.3            := -DPART=3
+way.4            := -DPART=4
+way.clangd       := -D__CLANGD__
+way.vscode       := -D__INTELLISENSE__
+way.below        := -DBELOW
+way.first        := -DGPUKIT_FIRST
+way.too_old.cpu  := -D__CUDA_ARCH__=700
+way.too_old.nvcc := -std=c++98
+way.inside       := -DINSIDE_A_NAMESPACE
+way.hidden.cpu   := -fPIC -fvisibility=hidden
+way.hidden.nvcc  := -Xcompiler=-fPIC,-fvisibility=hidden
+way.thread.cpu   := -DCUDA_API_PER_THREAD_DEFAULT_STREAM=1
+way.thread.nvcc  := --default-stream per-thread
+way.old.cpu      := -D__CUDA_ARCH_LIST__=750
+way.old.nvcc     := -arch=sm_75
+way.new.cpu      := -D__CUDA_ARCH_LIST__=800
+way.new.nvcc     := -arch=sm_80
+way.several.nvcc := -gencode arch=compute_75,code=sm_75 -gencode arch=compute_80,code=sm_80 \
+                    -gencode arch=compute_80,code=compute_80
+way.every.nvcc   := -arch=all
+way.ptx.nvcc     := -arch=compute_75
+way.merged.nvcc  := -static-global-template-stub=false
+way.rdc.nvcc     := -rdc=true
+way.lto.nvcc     := -rdc=true -dlto
+way.lambda.nvcc  := --extended-lambda
+way.fast.nvcc    := --use_fast_math
+way.debug.nvcc   := -G
+$(foreach std,11 14 17 20,$(eval way.$(std).nvcc := -std=c++$(std)))
+
+linked.hostile   := hostile@
+linked.below     := hostile@below
+linked.libraries := -lcublas libraries@
+linked.libraries_below := -lcublas libraries@first
+linked.groups    := libraries@
+linked.groups_below := libraries@first
+linked.bare      := bare@
+linked.bare_static := bare@static
+linked.twice     := twice@
+linked.c99       := c99@ c99_implementation@
+linked.c99_cpp   := c99_as_cpp@ c99_implementation@
+linked.c99_clang := c99_as_cpp@clang c99_implementation@
+linked.two       := parts@ part@impl part@
+linked.five      := parts@ part@impl part@ part@2 part@3 part@4
+linked.static    := parts@ part@static part@static+2 part@impl part@
+linked.archs     := parts@ part@impl+old part@new
+linked.settings  := parts@ part@impl part@thread part@tag+impl part@tag+2 part@static
+linked.versions  := parts@ part@impl part@ part@other+impl part@other+2
+linked.clangd    := parts@ part@clangd
+linked.vscode    := parts@ part@vscode
+linked.shared    := -Xlinker --no-as-needed parts@ part@impl part@hidden+impl.so
+linked.stds      := parts@ part@impl+11 part@14 part@17 part@20
+linked.flags     := parts@ part@impl+lambda part@fast part@debug part@several part@every part@ptx
+linked.rdc       := -rdc=true parts@ part@rdc+impl part@rdc
+linked.rdc_many  := -rdc=true parts@ part@rdc+impl part@rdc part@rdc+2 part@rdc+other+impl part@rdc+tag+impl \
+                    part@rdc+static part@rdc+static+2
+linked.lto       := -rdc=true -dlto parts@ part@lto+impl part@lto
+linked.merged_archs    := parts@ part@merged+impl+old part@merged+new
+linked.merged_settings := parts@ part@merged+impl part@merged+thread part@merged+tag+fast+impl part@merged+static
+linked.merged_versions := parts@ part@merged+impl part@merged+other+impl
+
+refused.missing  := parts@ part@
+says.missing     := gk_v0_1_0_needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file
+refused.too_many := parts@ part@impl part@impl+2
+says.too_many    := multiple definition.*gk_v0_1_0_needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file
+refused.version  := parts@ part@impl part@other+2
+says.version     := gk_v0_2_0_needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file
+refused.c_api    := c99@ part@impl
+says.c_api       := gk_v0_1_0_needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file
+refused.c_version := c99@ c99_implementation@other
+says.c_version   := gk_v0_1_0_needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file
+refused.inside   := refused@inside
+says.inside      := gk_ERROR_gpukit_cuh_is_included_inside_a_namespace
+refused.arch     := refused@too_old
+says.arch        := gpukit.cuh needs sm_75 or newer
+refused.standard := refused_in_cpp@too_old
+says.standard    := gpukit.cuh needs C++11 or newer
+refused.cpp      := refused_in_cpp@
+says.cpp         := GPUKIT_IMPLEMENTATION belongs in a .cu file
+
+symbols.named    := named c99_implementation@
+symbols.hidden   := hidden part@hidden+impl.so
+symbols.versions := apart part@merged+impl part@merged+other+impl
+symbols.archs    := apart part@merged+impl+old part@merged+new
+symbols.streams  := apart part@merged+impl part@merged+thread
+symbols.static   := apart part@static part@static+2
+symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
+
+linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp two five static archs settings \
+                versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
+linked_nvcc  := hostile twice c99 two rdc merged_versions
+refused_cpu  := missing too_many version c_api inside arch
+refused_nvcc := missing cpp standard
+symbols_nvcc := named versions
+archs        := sm_75 sm_80 sm_90a compute_75
+stds         := 11 17
+ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+  linked_nvcc  := $(filter-out vscode groups%,$(linked_cpu)) libraries libraries_below stds flags rdc \
+                  rdc_many lto merged_archs merged_settings merged_versions
+  # A toolkit without all of its parts cannot link what -dlto has compiled, no program whatever.
+  lto_links    := $(shell d=$$(mktemp -d) && cd $$d && echo 'int main() { return 0; }' >a.cu && \
+                    '$(NVCC)' -rdc=true -dlto a.cu -o a 2>/dev/null && echo yes; rm -rf "$$d")
+  unlinkable   := $(if $(lto_links),,lto)
+  linked_nvcc  := $(filter-out $(unlinkable),$(linked_nvcc))
+  refused_cpu  += c_version
+  refused_nvcc := $(filter-out arch,$(refused_cpu)) cpp standard
+  symbols_nvcc := named hidden versions archs streams static tag
+  archs        := $(sort $(archs) $(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
+  stds         := 11 14 17 20
+  modes        := static tag several rdc lto thread lambda fast debug merged static+rdc rdc+debug
+endif
+
+build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
+
+# The whole API for each target (compute_75: PTX alone) by each standard.
+$(foreach arch,$(archs),$(eval way.$(arch).nvcc := -arch=$(arch)))
+modes += $(foreach arch,$(archs),$(stds:%=$(arch)+%))
