@@ -2730,9 +2730,9 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
 }
 
 /* Only machine code that was made for sm_90 or later has the wait in it; what the driver makes from older PTX has none,
- * and would run into the work before it. */
+ * and would run into the work before it. Older drivers cannot capture such launches. */
 GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsigned *attributes) {
-  int device = 0, major = 0;
+  int device = 0, major = 0, driver = 0;
   cudaError_t code = cudaGetDevice(&device);
   if (code != cudaSuccess) return code;
   signed char unknown = 0;
@@ -2740,9 +2740,10 @@ GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsi
   if (*known == 0) {
     cudaFuncAttributes kernel_code;
     code = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (code == cudaSuccess) code = cudaDriverGetVersion(&driver);
     if (code == cudaSuccess) code = cudaFuncGetAttributes(&kernel_code, kernel);
     if (code != cudaSuccess) return code;
-    *known = major >= 9 && kernel_code.ptxVersion >= 90 ? 1 : -1;
+    *known = driver >= 12030 && major >= 9 && kernel_code.ptxVersion >= 90 ? 1 : -1;
   }
   *attributes = *known > 0;
   return cudaSuccess;
