@@ -124,6 +124,11 @@ build/traced/%: tests/%.cu build/traced/flags
 build/gpu/%: tests/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< -o $@
+# With no machine code at all, only PTX that is older than the GPU may be.
+build/ptx/%: tests/%.cu build/gpu/flags
+	@mkdir -p $(@D)
+	$(call say,NVCC)
+	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) $< -o $@
 build/gpu/%: examples/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< -o $@
@@ -211,6 +216,7 @@ about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring 
 
 # On the stand-in, what could lean on the order of threads runs again in reverse and random order, and some of each
 # section under AddressSanitizer and UBSan (which take long to compile). The kernels of all run under the race checker.
+ptx := $(if $(filter gpu,$(backend)),$(addsuffix .ptx,$(call about,overlap)))
 ifeq ($(backend),cpu)
   reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits cooperative))
   random   := $(addsuffix .random,$(call about,warp scan cooperative))
@@ -235,7 +241,7 @@ checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_drop_in)) $(reversed) $(random) $(asan) \
-               $(traced_alone) $(traced_too) $(checks_plain)
+               $(traced_alone) $(traced_too) $(checks_plain) $(ptx)
 
 test test-all:
 	@rm -rf build/results
@@ -261,6 +267,8 @@ $(random:%=check/%): check/%.random: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.random $<
 $(asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh program $*.asan $<
+$(ptx:%=check/%): check/%.ptx: build/ptx/%
+	@$(alone) tests/run.sh program $*.ptx $<
 $(traced_alone:%=check/%): check/%: build/traced/%
 	@tests/run.sh program $* $<
 $(traced_too:%=check/%): check/%.races: build/traced/%
