@@ -1520,7 +1520,7 @@ GK__D void gk__reduce_each(A *sum, const T *in, size_t i, size_t count, const Op
     if (j < count) s = op(s, gk__lift<A, T>::from(in[i + j], i + j));
   }
 }
-template <class Op, class T> struct gk__reduce_vector {
+template <class Op, class T> struct gk__reduce_any_vector {
   typedef typename gk__working<Op>::type A;
   static GK__D void take(A *sum, const gk__chunk &chunk, size_t i, const Op &op) {
     T item[gk__reduce_tile<T>::vector];
@@ -1532,6 +1532,32 @@ template <class Op, class T> struct gk__reduce_vector {
     }
   }
 };
+template <class Op, class T> struct gk__reduce_vector : gk__reduce_any_vector<Op, T> {};
+/* The best of a vector first, and only that against what the thread has, whose index is lower. So elements are compared
+ * by value alone: an equal one stays behind, but for one that is no better than nothing. */
+template <class V, bool Greatest, class T> struct gk__reduce_arg_vector {
+  static GK__D void take(gk_arg<V> *sum, const gk__chunk &chunk, size_t i, const gk__argbest<V, Greatest> &) {
+    T item[gk__reduce_tile<T>::vector];
+    memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
+    V best = gk__convert<V, T>::from(item[0]);
+    unsigned place = 0;
+    GK__UNROLL
+    for (unsigned j = 1; j < gk__reduce_tile<T>::vector; j++) {
+      const V x = gk__convert<V, T>::from(item[j]);
+      const bool better = gk__goes_before<Greatest>(x, best);
+      best = better ? x : best;
+      place = better ? j : place;
+    }
+    if (gk__goes_before<Greatest>(best, sum->value) || sum->index == static_cast<size_t>(-1))
+      *sum = gk_arg<V>{best, i + place};
+  }
+};
+template <class V, class T> struct gk__reduce_vector<gk_argmin<V>, T> : gk__reduce_arg_vector<V, false, T> {};
+template <class V, class T> struct gk__reduce_vector<gk_argmax<V>, T> : gk__reduce_arg_vector<V, true, T> {};
+template <class V, class W>
+struct gk__reduce_vector<gk_argmin<V>, gk_arg<W>> : gk__reduce_any_vector<gk_argmin<V>, gk_arg<W>> {};
+template <class V, class W>
+struct gk__reduce_vector<gk_argmax<V>, gk_arg<W>> : gk__reduce_any_vector<gk_argmax<V>, gk_arg<W>> {};
 /* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
 template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
   static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
