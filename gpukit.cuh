@@ -1464,10 +1464,15 @@ struct gk_reduce_plan {
 template <class T> struct gk__reduce_tile {
   static const unsigned vector = 16 % sizeof(T) ? 1 : 16 / sizeof(T); /* elements that a thread loads at once */
   static const unsigned stride = GK__REDUCE_THREADS * vector;         /* from one of its vectors to the next */
-  static const unsigned sums = vector < 4 ? vector : 4;
   static const unsigned items = GK__REDUCE_LOADS * stride;
   static const unsigned chunks = items * sizeof(T) / 16;
 };
+/* Partial values of a thread, so that one operation need not wait for the other; of large ones, one. */
+template <class Op, class T> struct gk__reduce_sums {
+  static const unsigned count = gk__reduce_tile<T>::vector < 4 ? gk__reduce_tile<T>::vector : 4;
+};
+template <class V, class T> struct gk__reduce_sums<gk_argmin<V>, T> { static const unsigned count = 1; };
+template <class V, class T> struct gk__reduce_sums<gk_argmax<V>, T> { static const unsigned count = 1; };
 inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
   const size_t room = GK__REDUCE_BYTES / slot_bytes;
   const size_t limit = room < GK__REDUCE_PIECES ? room : static_cast<size_t>(GK__REDUCE_PIECES);
@@ -1511,12 +1516,12 @@ GK__D gk__chunk gk__shifted_chunk(const gk__chunk &first, const gk__chunk &secon
   return result;
 }
 
-/* Takes elements into the thread's sums: element j of a vector always into sum j % sums. */
+/* Takes elements into the thread's sums: element j of a vector always into sum j % count. */
 template <class A, class T, class Op>
 GK__D void gk__reduce_each(A *sum, const T *in, size_t i, size_t count, const Op &op) {
   GK__UNROLL
   for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) {
-    A &s = sum[j % gk__reduce_tile<T>::sums];
+    A &s = sum[j % gk__reduce_sums<Op, T>::count];
     if (j < count) s = op(s, gk__lift<A, T>::from(in[i + j], i + j));
   }
 }
@@ -1527,7 +1532,7 @@ template <class Op, class T> struct gk__reduce_any_vector {
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
     GK__UNROLL
     for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) {
-      A &s = sum[j % gk__reduce_tile<T>::sums];
+      A &s = sum[j % gk__reduce_sums<Op, T>::count];
       s = op(s, gk__lift<A, T>::from(item[j], i + j));
     }
   }
@@ -1586,9 +1591,10 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
   const unsigned mine = threadIdx.x * tile_of::vector;
   const gk__chunk *const chunks =
       reinterpret_cast<const gk__chunk *>(reinterpret_cast<uintptr_t>(in) - low) + threadIdx.x;
-  A sum[tile_of::sums];
+  const unsigned sums = gk__reduce_sums<Op, T>::count;
+  A sum[sums];
   GK__UNROLL
-  for (unsigned j = 0; j < tile_of::sums; j++) sum[j] = op.identity();
+  for (unsigned j = 0; j < sums; j++) sum[j] = op.identity();
   size_t tile = piece;
   if (vectors && low == 0) { /* whole tiles; while one is taken, the next one is on its way */
     const size_t whole = n / tile_of::items;
@@ -1631,7 +1637,7 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
   }
   A value = sum[0];
   GK__UNROLL
-  for (unsigned j = 1; j < tile_of::sums; j++) value = op(value, sum[j]);
+  for (unsigned j = 1; j < sums; j++) value = op(value, sum[j]);
   return value;
 }
 
