@@ -2463,7 +2463,8 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
                     who.text, smem, fixed, limit);
   /* All that there is: launches of the same kernel by other threads would otherwise take it back from each other. */
   return gk__failed(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - static_cast<int>(fixed)), name);
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - static_cast<int>(fixed)),
+      who.text);
 }
 
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid,
@@ -2491,7 +2492,7 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
       threads > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
     return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
                     threads, attributes.numRegs, attributes.maxThreadsPerBlock);
-  return gk__fail(code, "%s", shape);
+  return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
 }
 
 /* --- Devices and occupancy ----------------------------------------------------------------------------------------*/
