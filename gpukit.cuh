@@ -2497,10 +2497,7 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
 
 /* --- Devices and occupancy ----------------------------------------------------------------------------------------*/
 
-GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
-  const char *const call = "gk_device_query";
-  gk__clear_detail();
-  if (!info) return gk__fail(cudaErrorInvalidValue, "%s: info is NULL", call);
+static cudaError_t gk__query(const char *call, int device, gk_device_info *info) {
   int count = 0;
   GK_TRY(gk__failed(cudaGetDeviceCount(&count), call));
   if (device == -1) GK_TRY(gk__failed(cudaGetDevice(&device), call));
@@ -2564,6 +2561,15 @@ GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
   if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), call));
   return gk__failed(code, call);
 }
+GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
+  const char *const call = "gk_device_query";
+  gk_device_info found;
+  gk__clear_detail();
+  if (!info) return gk__fail(cudaErrorInvalidValue, "%s: info is NULL", call);
+  GK_TRY(gk__query(call, device, &found));
+  *info = found;
+  return cudaSuccess;
+}
 
 GPUKIT_DEF cudaError_t gk_device_print(int device) {
   gk_device_info d;
@@ -2620,6 +2626,8 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, 
   cudaFuncAttributes attributes;
   GK_TRY(gk__allow_smem(kernel, call, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
+  int blocks_per_sm = 0;
+  GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, kernel, block, smem), call));
   memset(info, 0, sizeof(*info));
   info->block = block;
   info->dynamic_smem = smem;
@@ -2635,7 +2643,7 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, 
   info->by_registers = of_warp ? d.registers_per_sm / 4 / of_warp * 4 / warps : d.max_blocks_per_sm;
   const size_t of_block = (info->static_smem + smem + d.shared_reserved_per_block + 127) / 128 * 128;
   info->by_smem = of_block ? static_cast<int>(d.shared_per_sm / of_block) : d.max_blocks_per_sm;
-  GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&info->blocks_per_sm, kernel, block, smem), call));
+  info->blocks_per_sm = blocks_per_sm;
   info->warps_per_sm = info->blocks_per_sm * warps;
   info->occupancy = static_cast<double>(info->warps_per_sm) / info->max_warps_per_sm;
   int least = info->by_threads;
@@ -2743,7 +2751,7 @@ GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
   /* cudaEventQuery leaves cudaErrorNotReady behind as the last error, where a later check would take it for a failure.
    */
   const cudaError_t earlier = cudaPeekAtLastError(), code = cudaEventQuery(timer->end);
-  *ready = code == cudaSuccess;
+  if (code == cudaSuccess || code == cudaErrorNotReady) *ready = code == cudaSuccess;
   if (code != cudaErrorNotReady) return gk__failed(code, "gk_timer_ready");
   if (earlier == cudaSuccess) cudaGetLastError();
   return cudaSuccess;
@@ -2853,23 +2861,25 @@ GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts 
   gk_bench_opts o;
   memset(&o, 0, sizeof(o));
   if (opts) o = *opts;
-  memset(result, 0, sizeof(*result));
-  result->samples = o.samples > 0 ? o.samples : 30;
+  gk_bench_result found;
+  memset(&found, 0, sizeof(found));
+  found.samples = o.samples > 0 ? o.samples : 30;
   gk_device_info device;
   GK_TRY(gk_device_query(-1, &device));
-  double *const sample = static_cast<double *>(malloc(sizeof(double) * static_cast<size_t>(result->samples)));
-  if (!sample) return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, result->samples);
+  double *const sample = static_cast<double *>(malloc(sizeof(double) * static_cast<size_t>(found.samples)));
+  if (!sample) return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, found.samples);
   gk_timer timer;
   memset(&timer, 0, sizeof(timer));
   cudaError_t code = gk_timer_create(&timer);
-  if (code == cudaSuccess) code = gk__bench_samples(fn, user, &o, &timer, sample, result);
-  if (code == cudaSuccess && device.peak_gbs > 0) result->peak_percent = 100 * result->gbs / device.peak_gbs;
+  if (code == cudaSuccess) code = gk__bench_samples(fn, user, &o, &timer, sample, &found);
+  if (code == cudaSuccess && device.peak_gbs > 0) found.peak_percent = 100 * found.gbs / device.peak_gbs;
   free(sample);
   if (timer.state) {
     /* An error of fn keeps its own detail. */
     const cudaError_t begin = cudaEventDestroy(timer.begin), end = cudaEventDestroy(timer.end);
     if (code == cudaSuccess) code = gk__failed(begin != cudaSuccess ? begin : end, call);
   }
+  if (code == cudaSuccess) *result = found;
   return code;
 }
 
