@@ -2196,6 +2196,11 @@ struct gk__device_copy { /* of host memory, freed with the scope */
   cudaError_t copy_to(const char *call, void *host, size_t bytes) {
     return gk__failed(cudaMemcpy(host, ptr, bytes, cudaMemcpyDeviceToHost), call);
   }
+  cudaError_t destroy(const char *call) {
+    void *const old = ptr;
+    ptr = NULL;
+    return gk__failed(cudaFree(old), call);
+  }
 };
 
 template <class T, class O, class Op> cudaError_t gk_host_reduce(const T *in, O *out, size_t n, Op op) {
@@ -2205,7 +2210,9 @@ template <class T, class O, class Op> cudaError_t gk_host_reduce(const T *in, O 
   GK_TRY(from.create_from(call, in, n, sizeof(T)));
   GK_TRY(to.create(call, out, 1, sizeof(O)));
   GK_TRY(gk_reduce(static_cast<const T *>(from.ptr), static_cast<O *>(to.ptr), n, op));
-  return to.copy_to(call, out, sizeof(O));
+  GK_TRY(to.copy_to(call, out, sizeof(O)));
+  GK_TRY(from.destroy(call));
+  return to.destroy(call);
 }
 template <class T, class O, class Op>
 cudaError_t gk__host_scan(const char *call, bool inclusive, const T *in, O *out, size_t n, Op op) {
@@ -2216,7 +2223,9 @@ cudaError_t gk__host_scan(const char *call, bool inclusive, const T *in, O *out,
   const T *const device_in = static_cast<const T *>(from.ptr);
   O *const device_out = static_cast<O *>(to.ptr);
   GK_TRY(inclusive ? gk_scan_inclusive(device_in, device_out, n, op) : gk_scan_exclusive(device_in, device_out, n, op));
-  return to.copy_to(call, out, n * sizeof(O));
+  GK_TRY(to.copy_to(call, out, n * sizeof(O)));
+  GK_TRY(from.destroy(call));
+  return to.destroy(call);
 }
 template <class T, class O, class Op> cudaError_t gk_host_scan_inclusive(const T *in, O *out, size_t n, Op op) {
   return gk__host_scan("gk_host_scan_inclusive", true, in, out, n, op);
@@ -2236,7 +2245,10 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
   GK_TRY(to.create(call, c, m * n, sizeof(O)));
   GK_TRY(gk_matmul(static_cast<const T *>(from_a.ptr), static_cast<const T *>(from_b.ptr), static_cast<O *>(to.ptr), m,
                    n, k));
-  return to.copy_to(call, c, m * n * sizeof(O));
+  GK_TRY(to.copy_to(call, c, m * n * sizeof(O)));
+  GK_TRY(from_a.destroy(call));
+  GK_TRY(from_b.destroy(call));
+  return to.destroy(call);
 }
 
 } // namespace GK__NAMESPACE
