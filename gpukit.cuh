@@ -505,7 +505,8 @@ typedef struct gk_scratch {
 #define GK__STATE_BYTES 256u
 #define GK__WORK_BYTES 32768u
 
-/* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty. */
+/* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it
+ * empty. */
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
@@ -2932,9 +2933,10 @@ GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cuda
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch) {
   gk__clear_detail();
   if (!scratch) return gk__fail(cudaErrorInvalidValue, "gk_scratch_destroy: scratch is NULL");
-  void *const ptr = scratch->ptr;
+  /* A failure, as during a capture, leaves the scratch whole, to be destroyed later. */
+  if (scratch->ptr) GK_TRY(gk__failed(cudaFree(scratch->ptr), "gk_scratch_destroy"));
   memset(scratch, 0, sizeof(*scratch));
-  return ptr ? gk__failed(cudaFree(ptr), "gk_scratch_destroy") : cudaSuccess;
+  return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream) {
