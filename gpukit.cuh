@@ -505,8 +505,8 @@ typedef struct gk_scratch {
 #define GK__STATE_BYTES 256u
 #define GK__WORK_BYTES 32768u
 
-/* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it
- * empty. */
+/* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty; where it
+ * fails, as during a capture, it leaves all as it was. */
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
@@ -1381,6 +1381,11 @@ inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_s
   if (!given->ptr || given->bytes < bytes)
     return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed", call,
                     given->ptr ? given->bytes : 0, bytes);
+  int device = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  if (device != given->device)
+    return gk__fail(cudaErrorInvalidValue, "%s: the scratch is of device %d, but device %d is current", call,
+                    given->device, device);
   return cudaSuccess;
 }
 
