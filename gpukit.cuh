@@ -53,7 +53,7 @@
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              the implementing file: GK_TIME is an NVTX range, too (needs nvtx3/nvToolsExt.h)
  *   GPUKIT_DEBUG=1           not a macro but an environment variable: waits after every launch, so that a fault is
- *                            reported by the kernel that made it
+ *                            reported by the kernel that made it; and refuses host arrays where device ones belong
  *
  * API (each call is documented where it is declared)
  *
@@ -622,6 +622,7 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid,
                                         const dim3 *block, size_t smem, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
+GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
 GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
 
@@ -1370,7 +1371,8 @@ cudaError_t gk__check_arrays(const char *call, const T *in, const O *out, size_t
   if (reinterpret_cast<uintptr_t>(out) % std::alignment_of<O>::value)
     return gk__fail(cudaErrorInvalidValue, "%s: out is not aligned to its elements' %zu bytes", call,
                     static_cast<size_t>(std::alignment_of<O>::value));
-  return cudaSuccess;
+  GK_TRY(gk__check_memory(call, "in", in));
+  return gk__check_memory(call, "out", out);
 }
 
 /* The scratch to use: the caller's if it is large enough, or a temporary one, which `temporary` then holds. */
@@ -2113,7 +2115,7 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
   if (ld > most / rows || (batch > 1 && stride > (most - rows * ld) / (batch - 1)))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s, %zu times %zu x %zu, is more than memory can address", name,
                     batch, rows, cols);
-  return cudaSuccess;
+  return gk__check_memory("gk_matmul", name, from);
 }
 
 /* C = alpha op(A) op(B) + beta C with everything that gk_matmul_opts says; device memory, row-major. op(A) is m x k,
@@ -2434,6 +2436,19 @@ static cudaError_t gk__debug_wait(cudaStream_t stream) {
   if (gk__is_sticky(code)) return code; /* the kernel has died already */
   if (code != cudaSuccess || capture != cudaStreamCaptureStatusNone) return cudaSuccess;
   return cudaStreamSynchronize(stream);
+}
+
+/* Asking takes longer than many a call, hence in debug mode only. Some systems let the GPU read all host memory. */
+GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr) {
+  int device = 0, pageable = 0;
+  cudaPointerAttributes attributes;
+  if (!ptr || !gk__debug()) return cudaSuccess;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, device), call));
+  GK_TRY(gk__failed(cudaPointerGetAttributes(&attributes, ptr), call));
+  if (pageable || attributes.type != cudaMemoryTypeUnregistered) return cudaSuccess;
+  return gk__fail(cudaErrorInvalidValue, "%s: %s is not in device memory: copy it there first (cudaMalloc, cudaMemcpy)",
+                  call, name);
 }
 
 GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, int line) {
