@@ -14,7 +14,7 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench examples gpu-binaries format check-format clean FORCE
+.PHONY: help run cpu test test-all checks bench examples gpu-binaries fuzz coverage mutate format check-format clean FORCE
 FORCE:
 
 help:
@@ -24,6 +24,9 @@ help:
 	@echo 'test-all      the same with every target and every C++ standard that nvcc knows'
 	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU)'
 	@echo 'examples      builds all of examples/'
+	@echo 'fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)'
+	@echo 'coverage      lines of gpukit.cuh that no test runs on the CPU'
+	@echo 'mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)'
 	@echo 'format        formats the sources'
 	@echo 'check-format  lists the sources that are not formatted, and fails if there are any'
 	@echo 'clean         removes build/'
@@ -148,6 +151,22 @@ build/gpu/%: tests/programs/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
 
+# The mistakes of README's table: one source, in each of the ways that find some of them.
+mistakes := $(addprefix build/mistakes/,plain asan races)
+build/mistakes/%.cpp: tests/mistakes/%.cu build/host/cuda_to_cpp
+	@mkdir -p $(@D)
+	$(Q)build/host/cuda_to_cpp $< $@
+build/mistakes/plain: build/mistakes/mistakes.cpp build/cpu/flags
+	$(call say,CXX)
+	$(Q)$(PLAIN) -O1 $(DEPS) $< -o $@ -ldl
+build/mistakes/asan: build/mistakes/mistakes.cpp build/asan/flags
+	$(call say,ASAN)
+	$(Q)$(CPU_ASAN) $(DEPS) $< -o $@ -ldl
+build/mistakes/races: build/mistakes/mistakes.cpp build/traced/flags
+	$(call say,CXX)
+	$(Q)$(PLAIN) -O1 -g $(traced) $(DEPS) -c $< -o $@.o
+	$(Q)$(CXX) $(CPU_LINK) $@.o -o $@ $(linked)
+
 # Of a program named on the command line.
 user       = build/user/$(basename $(notdir $(FILE)))
 user_flags = $(if $(ASAN),-O1 -fsanitize=address$(comma)undefined,-O2) \
@@ -196,12 +215,13 @@ about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring 
 # section under AddressSanitizer and UBSan (which take long to compile). The kernels of all run under the race checker.
 ifeq ($(backend),cpu)
   reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits cooperative))
-  random   := $(addsuffix .random,$(call about,warp scan cooperative))
+  random   := $(addsuffix .random,$(call about,warp scan cooperative fuzz))
   asan     := $(addsuffix .asan,$(call about,bits error image memory warp texture cooperative))
   plain_asan     := reduction.asan
   plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
   traced_alone   := $(filter $(traces),$(wanted))
   ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+    asan           += $(addsuffix .asan,$(call about,fuzz))
     traced_too   := $(addsuffix .races,$(call about,warp block reduce scan matmul bits index cooperative))
   endif
 endif
@@ -228,7 +248,7 @@ all := $(foreach arch,$(archs),$(stds:%=all.$(arch).%))
 checks_cpu  := $(cases:%=%.cpu) c99.cpu
 checks_link := $(cases:%=%.nvcc) two.rdc c99.nvcc
 checks_nvcc := $(if $(has_nvcc),$(checks_link) $(all) $(built),nvcc)
-checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp $(plain_reversed) $(plain_asan))
+checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_cpu) $(checks_nvcc)) $(reversed) $(random) $(asan) \
                $(traced_alone) $(traced_too) $(checks_plain)
 
@@ -244,10 +264,17 @@ checks: $(checks:%=check/%)
 # One program at a time has the GPU; the stand-in takes as many as there are jobs.
 alone := $(if $(filter gpu,$(backend)),flock build/gpu)
 
+# All that the fuzz test is for, where there is time: on a GPU minutes.
+check/test_fuzz: export GPUKIT_FUZZ_CASES ?= $(if $(ALL),$(if $(filter gpu,$(backend)),1000000))
+check/test_fuzz: export TIMEOUT ?= $(if $(ALL),1200,300)
+check/test_fuzz.asan: export GPUKIT_FUZZ_CASES ?= 10000
+
 $(programs:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh program $* $<
 $(examples:%=check/%) $(plain:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh one $* $<
+check/mistakes: $(mistakes)
+	@tests/run.sh one mistakes tests/mistakes.sh $^
 check/cuda_to_cpp: build/host/cuda_to_cpp
 	@tests/run.sh one cuda_to_cpp tests/cuda_to_cpp.sh $<
 $(reversed:%=check/%): check/%.reversed: build/cpu/%
@@ -305,6 +332,24 @@ build/compile/c99.nvcc: tests/compile/c99.c tests/compile/c99_implementation.cu 
 	$(call say,CC)
 	$(Q)$(C99) -isystem '$(toolkit)' -c $< -o $@.o
 	$(Q)$(GPU) $(if $(alone),,$(quick)) $(word 2,$^) $@.o -o $@
+
+# ---- fuzz, coverage, mutate ------------------------------------------------------------------------------------------
+
+FUZZ_SECONDS ?= 60
+CLANG        ?= clang
+fuzzers      := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
+build/fuzz/%: tests/fuzz/%.c examples/image.h tests/cpu/cuda_to_cpp.c
+	@mkdir -p $@.corpus
+	$(call say,FUZZ)
+	$(Q)$(CLANG) -std=c99 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(WARNINGS) $< -o $@
+# What a run finds new stays in build/fuzz, for the next one. One that fails leaves the bytes it failed on there.
+fuzz/%: build/fuzz/%
+	@echo '  FUZZ  $* for $(FUZZ_SECONDS) s'
+	@$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=2000 -verbosity=0 -print_final_stats=1 \
+	  -artifact_prefix=$<- $<.corpus $(<:build/fuzz/fuzz_%=tests/fuzz/%) $(if $(findstring cuda,$<),tests/programs) \
+	  >$<.log 2>&1 || { grep -v '# Uses:' $<.log; exit 1; }; sed -n 's/^stat::number_of_executed_units/$*: inputs/p' $<.log
+fuzz: $(if $(shell command -v $(CLANG)),$(fuzzers:%=fuzz/%))
+	$(if $^,,@echo 'make fuzz needs clang with libFuzzer: $(CLANG) is not here' >&2; exit 1)
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 

@@ -149,7 +149,6 @@ template <class V> static void compare(fuzz_case &c, const std::vector<V> &actua
 struct triple { /* of no size that fits into 16 bytes a whole number of times */
   uint32_t x, y, z;
 };
-static inline bool operator!=(const triple &a, const triple &b) { return a.x != b.x || a.y != b.y || a.z != b.z; }
 struct exclusive_or {
   __host__ __device__ triple operator()(const triple &a, const triple &b) const {
     return triple{a.x ^ b.x, a.y ^ b.y, a.z ^ b.z};
