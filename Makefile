@@ -361,6 +361,9 @@ build/coverage/%: tests/%.cu build/coverage/flags
 coverage: $(covered:%=build/coverage/%)
 	@tests/coverage.sh build/coverage $^
 
+mutate:
+	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' tests/mutate.sh $(MUTATIONS)
+
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 
 sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c')
