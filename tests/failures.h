@@ -57,12 +57,12 @@ struct fault_world {
 
 /* One call. `prepare` brings about what the call needs, with nothing failing yet. */
 struct fault_subject {
-  const char *name;
+  std::string name;
   std::function<cudaError_t(fault_world &)> call;
   std::function<void(fault_world &)> prepare;
-  fault_subject(const char *n, std::function<cudaError_t(fault_world &)> c,
-                std::function<void(fault_world &)> p = nullptr)
-      : name(n), call(c), prepare(p) {}
+  fault_subject(const std::string &what, std::function<cudaError_t(fault_world &)> does,
+                std::function<void(fault_world &)> before = nullptr)
+      : name(what), call(does), prepare(before) {}
 };
 
 /* What the program holds: allocations and events. */
@@ -103,7 +103,7 @@ inline unsigned long long fail_once(const fault_subject &s, unsigned k, const ch
                              kernels = cuda_cpu_calls("kernel");
     calls = cuda_cpu_calls("any");
     cuda_cpu_fail(NULL);
-    const std::string where = std::string(s.name) + ", call " + std::to_string(k) + " failing" + (error ? error : "");
+    const std::string where = s.name + ", call " + std::to_string(k) + " failing" + (error ? error : "");
     const auto demand = [&](bool so, const std::string &what) {
       if (!so) test_fail(__FILE__, __LINE__, where + ": " + what);
     };
@@ -116,12 +116,12 @@ inline unsigned long long fail_once(const fault_subject &s, unsigned k, const ch
       demand(false, "it succeeds all the same");
     } else {
       demand(!detail.compare(0, 3, "gk_"), "the detail names no call: " + detail);
-      const char *const cause = sticky                              ? "work before this call"
-                                : code == cudaErrorMemoryAllocation ? "has no "
-                                                                    : cudaGetErrorString(code);
       /* An event that there is no memory for has no number of bytes to tell. */
-      demand(strstr(detail.c_str(), cause) || strstr(detail.c_str(), cudaGetErrorString(code)),
-             "the detail names no cause: " + detail);
+      const bool told = sticky
+                            ? strstr(detail.c_str(), "work before this call") != NULL
+                            : strstr(detail.c_str(), cudaGetErrorString(code)) ||
+                                  (code == cudaErrorMemoryAllocation && strstr(detail.c_str(), "the device has no "));
+      demand(told, "the detail names no cause: " + detail);
       if (!kernels) demand(w.untouched(), "outputs were written before it failed");
     }
     cudaGetLastError();
