@@ -1948,7 +1948,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t l
       GK__UNROLL
       for (int r = 0; r < tile_of::run_n; r++) {
         result[r] = gk__mul(alpha, acc.value[i][j + r]);
-        if (beta != Acc(0) && col + r < n) result[r] = gk__fma(beta, gk__convert<Acc, O>::from(to[r]), result[r]);
+        if (beta != Acc(0) && col + static_cast<size_t>(r) < n)
+          result[r] = gk__fma(beta, gk__convert<Acc, O>::from(to[r]), result[r]);
       }
       if (runs && col + tile_of::run_n <= n) {
         run_c whole;
@@ -1958,7 +1959,7 @@ GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t l
       } else {
         GK__UNROLL
         for (int r = 0; r < tile_of::run_n; r++)
-          if (col + r < n) to[r] = gk__convert<O, Acc>::from(result[r]);
+          if (col + static_cast<size_t>(r) < n) to[r] = gk__convert<O, Acc>::from(result[r]);
       }
     }
   }
