@@ -362,7 +362,7 @@ coverage: $(covered:%=build/coverage/%)
 	@tests/coverage.sh build/coverage $^
 
 mutate:
-	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' tests/mutate.sh $(MUTATIONS)
+	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' tests/mutate.sh $(MUTATIONS)
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Breaks gpukit.cuh in each way that tests/mutations.txt lists, one at a time in a copy, and runs the test that ought to
 # notice: mutate.sh [NAME...], of these alone. Prints killed or survived for each; fails if one survived, if a break no
-# longer fits the header, or if a test fails without any break. CXX and FLAGS say how to build, JOBS how many at once.
+# longer fits the header, or if a test fails without any break. CXX and FLAGS say how to build, TRACED and LINKED how for
+# the race checker, JOBS how many at once.
 set -u
 : "${CXX:=g++}" "${FLAGS:=-std=c++17 -pthread -rdynamic}" "${JOBS:=$(nproc 2>/dev/null || echo 2)}"
 export CXX FLAGS
@@ -10,19 +11,22 @@ export CXX FLAGS
 if [ "${1-}" = one ]; then
   folder=$2
   name=$(cat "$folder/name")
-  settings=$(cut -d ' ' -f 1- "$folder/test" | tr ' ' '\n' | grep '=' | tr '\n' ' ')
+  settings=$(tr ' ' '\n' <"$folder/test" | grep '=' | tr '\n' ' ')
   words=$(tr ' ' '\n' <"$folder/test" | grep -v '=')
   test=$(echo "$words" | head -n 1)
   filters=$(echo "$words" | tail -n +2)
+  traced= linked=-ldl
+  case " $settings" in *' RACES=1 '*) traced=${TRACED-} linked=${LINKED-} ;; esac
   verdict=killed
-  if ! $CXX -O1 -w -I "$folder" $FLAGS -I tests/cpu -x c++ "tests/$test.cu" -o "$folder/program" -ldl \
-    >"$folder/log" 2>&1; then
+  if ! $CXX -O1 -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c "tests/$test.cu" -o "$folder/program.o" \
+    >"$folder/log" 2>&1 || ! $CXX -pthread -rdynamic "$folder/program.o" -o "$folder/program" $linked \
+    >>"$folder/log" 2>&1; then
     verdict='does not build'
   elif (cd "$folder" && ulimit -c 0 && env $settings timeout 60 ./program $filters; exit $?) >"$folder/log" 2>&1 \
     </dev/null; then
     verdict=survived
   fi
-  rm -f "$folder/program"
+  rm -f "$folder/program" "$folder/program.o"
   echo "$verdict" >"$folder/verdict"
   [ "$name/$verdict" = 'nothing broken/survived' ] ||
     printf '  %-14s %-34s %s\n' "$verdict" "$name" "$(cat "$folder/test")"
