@@ -351,9 +351,9 @@ fuzz/%: build/fuzz/%
 fuzz: $(if $(shell command -v $(CLANG)),$(fuzzers:%=fuzz/%))
 	$(if $^,,@echo 'make fuzz needs clang with libFuzzer: $(CLANG) is not here' >&2; exit 1)
 
-# Of the tests that are about the header. Nothing is optimised, so that each line is a line.
+# Of the tests that are about the header. Hardly anything is optimised or inlined, so that each line is a line.
 covered     := $(filter-out test_standin% test_texture test_cooperative test_image,$(tests))
-CPU_COVERED  = $(CXX) -O0 $(CPU_FLAGS) -w --coverage -fprofile-abs-path $(CXXFLAGS)
+CPU_COVERED  = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-abs-path $(CXXFLAGS)
 tools_coverage = $(CPU_COVERED)
 build/coverage/%: tests/%.cu build/coverage/flags
 	$(call say,CXX)

@@ -8,13 +8,16 @@ shift
 : >"$folder/lines"
 for program in "$@"; do
   name=$(basename "$program")
-  find "$folder" -name "$name*.gcda" -exec rm -f {} +
+  rm -f "$folder/$name.gcda" "$folder/$name-"*.gcda
   "$program" >"$folder/$name.log" 2>&1 </dev/null || {
     echo "$name fails:"
     tail -n 20 "$folder/$name.log"
     exit 1
   }
-  (cd "$folder" && ${GCOV:-gcov} -t "$name-"*.gcda 2>/dev/null || ${GCOV:-gcov} -t "$name".gcda) >"$folder/gcov" 2>/dev/null
+  # Compilers name these files in one of two ways.
+  (cd "$folder" && for data in "$name.gcda" "$name-"*.gcda; do
+    [ ! -f "$data" ] || ${GCOV:-gcov} -t "$data"
+  done) >"$folder/gcov" 2>/dev/null
   awk -F: '
     / 0:Source:/ { here = $0 ~ /(^|\/|:)gpukit\.cuh$/ }
     here && NF > 2 {

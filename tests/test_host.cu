@@ -414,8 +414,16 @@ TEST(each_call_of_the_typed_ones_fails_in_turn) {
   SUBJECT(gk_scan_inclusive_##S, w.in, w.out, n, GK_OP_SUM, 0, &w.scratch)                                             \
   SUBJECT(gk_matmul_##S, w.in, w.in, w.to<float>(), 9, 8, 7, 0)                                                        \
   SUBJECT(gk_matmul_ex_##S, w.in, w.in, w.to<float>(), 9, 8, 7, NULL, 0)
-  OF_TYPE(f32, float)
-  OF_TYPE(f64, double) OF_TYPE(i32, int32_t) OF_TYPE(u32, uint32_t) OF_TYPE(i64, int64_t) OF_TYPE(u64, uint64_t)
-      OF_REAL(f32, float) OF_REAL(f64, double) OF_HALF(f16) OF_HALF(bf16) EXPECT(fail_each(subjects, false) > 300);
+  OF_TYPE(f32, float);
+  OF_TYPE(f64, double);
+  OF_TYPE(i32, int32_t);
+  OF_TYPE(u32, uint32_t);
+  OF_TYPE(i64, int64_t);
+  OF_TYPE(u64, uint64_t);
+  OF_REAL(f32, float);
+  OF_REAL(f64, double);
+  OF_HALF(f16);
+  OF_HALF(bf16);
+  EXPECT(fail_each(subjects, false) > 300);
 }
 #endif
