@@ -14,7 +14,8 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-compile plots examples gpu-binaries format check-format clean FORCE
+.PHONY: help run cpu test test-all checks bench bench-compile plots examples gpu-binaries fuzz coverage mutate format \
+        check-format clean FORCE
 FORCE:
 
 help:
@@ -26,6 +27,9 @@ help:
 	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
 	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
 	@echo 'examples      builds all of examples/'
+	@echo 'fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)'
+	@echo 'coverage      lines of gpukit.cuh that no test runs on the CPU'
+	@echo 'mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)'
 	@echo 'format        formats the sources'
 	@echo 'check-format  lists the sources that are not formatted, and fails if there are any'
 	@echo 'clean         removes build/'
@@ -157,6 +161,22 @@ build/gpu/%: tests/programs/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
 
+# The mistakes of README's table: one source, in each of the ways that find some of them.
+mistakes := $(addprefix build/mistakes/,plain asan races)
+build/mistakes/%.cpp: tests/mistakes/%.cu build/host/cuda_to_cpp
+	@mkdir -p $(@D)
+	$(Q)build/host/cuda_to_cpp $< $@
+build/mistakes/plain: build/mistakes/mistakes.cpp build/cpu/flags
+	$(call say,CXX)
+	$(Q)$(PLAIN) -O1 $(DEPS) $< -o $@ -ldl
+build/mistakes/asan: build/mistakes/mistakes.cpp build/asan/flags
+	$(call say,ASAN)
+	$(Q)$(CPU_ASAN) $(DEPS) $< -o $@ -ldl
+build/mistakes/races: build/mistakes/mistakes.cpp build/traced/flags
+	$(call say,CXX)
+	$(Q)$(PLAIN) -O1 -g $(traced) $(DEPS) -c $< -o $@.o
+	$(Q)$(CXX) $(CPU_LINK) $@.o -o $@ $(linked)
+
 # Of a program named on the command line.
 user       = build/user/$(basename $(notdir $(FILE)))
 user_flags = $(if $(ASAN),-O1 -fsanitize=address$(comma)undefined,-O2) \
@@ -219,12 +239,13 @@ about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring 
 ptx := $(if $(filter gpu,$(backend)),$(addsuffix .ptx,$(call about,overlap)))
 ifeq ($(backend),cpu)
   reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits cooperative))
-  random   := $(addsuffix .random,$(call about,warp scan cooperative))
+  random   := $(addsuffix .random,$(call about,warp scan cooperative fuzz))
   asan     := $(addsuffix .asan,$(call about,bits error image memory warp texture cooperative))
   plain_asan     := reduction.asan
   plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
   traced_alone   := $(filter $(traces),$(wanted))
   ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+    asan           += $(addsuffix .asan,$(call about,fuzz))
     traced_too   := $(addsuffix .races,$(call about,warp block reduce scan matmul bits index cooperative))
   endif
 endif
@@ -239,7 +260,7 @@ checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
-checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp $(plain_reversed) $(plain_asan))
+checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_drop_in)) $(reversed) $(random) $(asan) \
                $(traced_alone) $(traced_too) $(checks_plain) $(ptx)
 
@@ -255,10 +276,17 @@ checks: $(checks:%=check/%)
 # One program at a time has the GPU; the stand-in takes as many as there are jobs.
 alone := $(if $(filter gpu,$(backend)),flock build/gpu)
 
+# All that the fuzz test is for, where there is time: on a GPU minutes.
+check/test_fuzz: export GPUKIT_FUZZ_CASES ?= $(if $(ALL),$(if $(filter gpu,$(backend)),1000000))
+check/test_fuzz: export TIMEOUT ?= $(if $(ALL),1200,300)
+check/test_fuzz.asan: export GPUKIT_FUZZ_CASES ?= 10000
+
 $(programs:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh program $* $<
 $(examples:%=check/%) $(plain:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh one $* $<
+check/mistakes: $(mistakes)
+	@tests/run.sh one mistakes tests/mistakes.sh $^
 check/cuda_to_cpp: build/host/cuda_to_cpp
 	@tests/run.sh one cuda_to_cpp tests/cuda_to_cpp.sh $<
 $(reversed:%=check/%): check/%.reversed: build/cpu/%
@@ -348,6 +376,37 @@ build/compile/%.cpu: $$(call objects,$$(linked.$$*),cpu) tests/compile/cases.mk
 	$(Q)$(link.cpu) $(filter -%,$(linked.$*)) $(filter %.o %.so,$^) -ldl -o $@
 build/compile/%.nvcc: $$(call objects,$$(linked.$$*),nvcc) tests/compile/cases.mk
 	$(Q)$(link.nvcc) $(filter -%,$(linked.$*)) $(filter %.o %.so,$^) -o $@
+
+# ---- fuzz, coverage, mutate ------------------------------------------------------------------------------------------
+
+FUZZ_SECONDS ?= 60
+CLANG        ?= clang
+fuzzers      := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
+build/fuzz/%: tests/fuzz/%.c examples/image.h tests/cpu/cuda_to_cpp.c
+	@mkdir -p $@.corpus
+	$(call say,FUZZ)
+	$(Q)$(CLANG) -std=c99 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(WARNINGS) $< -o $@
+# What a run finds new stays in build/fuzz, for the next one. One that fails leaves the bytes it failed on there.
+fuzz/%: build/fuzz/%
+	@echo '  FUZZ  $* for $(FUZZ_SECONDS) s'
+	@$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=2000 -verbosity=0 -print_final_stats=1 \
+	  -artifact_prefix=$<- $<.corpus $(<:build/fuzz/fuzz_%=tests/fuzz/%) $(if $(findstring cuda,$<),tests/programs) \
+	  >$<.log 2>&1 || { grep -v '# Uses:' $<.log; exit 1; }; sed -n 's/^stat::number_of_executed_units/$*: inputs/p' $<.log
+fuzz: $(if $(shell command -v $(CLANG)),$(fuzzers:%=fuzz/%))
+	$(if $^,,@echo 'make fuzz needs clang with libFuzzer: $(CLANG) is not here' >&2; exit 1)
+
+# Of the tests that are about the header. Hardly anything is optimised or inlined, so that each line is a line.
+covered     := $(filter-out test_standin% test_texture test_cooperative test_image,$(tests))
+CPU_COVERED  = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-abs-path $(CXXFLAGS)
+tools_coverage = $(CPU_COVERED)
+build/coverage/%: tests/%.cu build/coverage/flags
+	$(call say,CXX)
+	$(Q)$(CPU_COVERED) $(DEPS) -x c++ $< -o $@ -ldl
+coverage: $(covered:%=build/coverage/%)
+	@tests/coverage.sh build/coverage $^
+
+mutate:
+	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' tests/mutate.sh $(MUTATIONS)
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              the implementing file: GK_TIME is an NVTX range, too (needs nvtx3/nvToolsExt.h)
  *   GPUKIT_DEBUG=1           not a macro but an environment variable: waits after every launch, so that a fault is
- *                            reported by the kernel that made it
+ *                            reported by the kernel that made it; and refuses host arrays where device ones belong
  *
  *   Editors show the implementation, too, where they define __INTELLISENSE__, __JETBRAINS_IDE__, __CDT_PARSER__ or
  *   Q_CREATOR_RUN, as they do by themselves, or __CLANGD__, for which clangd needs a file .clangd that says
@@ -65,9 +65,9 @@
  *
  * SEVERAL COPIES IN ONE PROGRAM
  *
- *   All that C++ files see lies in inline namespaces that are named after the version and GPUKIT_TAG, kernels also after
- *   the architectures compiled for. So files for different architectures share one implementation, while two versions
- *   bring one each and do not meet: each calls its own. A missing implementation, or one too many, is an error of the
+ *   All that C++ files see lies in inline namespaces that are named after the version and GPUKIT_TAG, kernels also
+ *   after the architectures compiled for. So files for different architectures share one implementation, while two
+ *   versions bring one each and do not meet: each calls its own. A missing implementation, or one too many, is an error of the
  *   linker about gk_v..._needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file, which says what to do. (So include this
  *   file where its types are named: a forward declaration of your own would be another type.)
  *
@@ -570,7 +570,8 @@ typedef struct gk_scratch {
 #define GK__STATE_BYTES 256u
 #define GK__REDUCE_BYTES 32768u
 
-/* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty. */
+/* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty; where it
+ * fails, as during a capture, it leaves all as it was. */
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
@@ -697,6 +698,7 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
 #define GK__DEVICES 64
 GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsigned *attributes);
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
+GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
 GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
 } // GK__NAMESPACE(HOST)
@@ -1711,7 +1713,8 @@ cudaError_t gk__check_arrays(const char *call, const T *in, const O *out, size_t
   if (reinterpret_cast<uintptr_t>(out) % std::alignment_of<O>::value)
     return gk__fail(cudaErrorInvalidValue, "%s: out is not aligned to its elements' %zu bytes", call,
                     static_cast<size_t>(std::alignment_of<O>::value));
-  return cudaSuccess;
+  GK_TRY(gk__check_memory(call, "in", in));
+  return gk__check_memory(call, "out", out);
 }
 
 /* The scratch to use: the caller's if it is large enough, or a temporary one, which `temporary` then holds. */
@@ -1722,6 +1725,11 @@ inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_s
   if (!given->ptr || given->bytes < bytes)
     return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed", call,
                     given->ptr ? given->bytes : 0, bytes);
+  int device = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  if (device != given->device)
+    return gk__fail(cudaErrorInvalidValue, "%s: the scratch is of device %d, but device %d is current", call,
+                    given->device, device);
   return cudaSuccess;
 }
 
@@ -2397,7 +2405,7 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
   if (ld > most / rows || (batch > 1 && stride > (most - rows * ld) / (batch - 1)))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s, %zu times %zu x %zu, is more than memory can address", name,
                     batch, rows, cols);
-  return cudaSuccess;
+  return gk__check_memory("gk_matmul", name, from);
 }
 
 /* C = alpha op(A) op(B) + beta C with everything that gk_matmul_opts says; device memory, row-major. op(A) is m x k,
@@ -2486,6 +2494,11 @@ struct gk__device_copy { /* of host memory, freed with the scope */
   cudaError_t copy_to(const char *call, void *host, size_t bytes) {
     return gk__failed(cudaMemcpy(host, ptr, bytes, cudaMemcpyDeviceToHost), call);
   }
+  cudaError_t destroy(const char *call) {
+    void *const old = ptr;
+    ptr = NULL;
+    return gk__failed(cudaFree(old), call);
+  }
 };
 
 template <class T, class O, class Op> cudaError_t gk_host_reduce(const T *in, O *out, size_t n, Op op) {
@@ -2495,7 +2508,9 @@ template <class T, class O, class Op> cudaError_t gk_host_reduce(const T *in, O 
   GK_TRY(from.create_from(call, in, n, sizeof(T)));
   GK_TRY(to.create(call, out, 1, sizeof(O)));
   GK_TRY(gk_reduce(static_cast<const T *>(from.ptr), static_cast<O *>(to.ptr), n, op));
-  return to.copy_to(call, out, sizeof(O));
+  GK_TRY(to.copy_to(call, out, sizeof(O)));
+  GK_TRY(from.destroy(call));
+  return to.destroy(call);
 }
 template <class T, class O, class Op>
 cudaError_t gk__host_scan(const char *call, bool inclusive, const T *in, O *out, size_t n, Op op) {
@@ -2506,7 +2521,9 @@ cudaError_t gk__host_scan(const char *call, bool inclusive, const T *in, O *out,
   const T *const device_in = static_cast<const T *>(from.ptr);
   O *const device_out = static_cast<O *>(to.ptr);
   GK_TRY(inclusive ? gk_scan_inclusive(device_in, device_out, n, op) : gk_scan_exclusive(device_in, device_out, n, op));
-  return to.copy_to(call, out, n * sizeof(O));
+  GK_TRY(to.copy_to(call, out, n * sizeof(O)));
+  GK_TRY(from.destroy(call));
+  return to.destroy(call);
 }
 template <class T, class O, class Op> cudaError_t gk_host_scan_inclusive(const T *in, O *out, size_t n, Op op) {
   return gk__host_scan("gk_host_scan_inclusive", true, in, out, n, op);
@@ -2526,7 +2543,10 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
   GK_TRY(to.create(call, c, m * n, sizeof(O)));
   GK_TRY(gk_matmul(static_cast<const T *>(from_a.ptr), static_cast<const T *>(from_b.ptr), static_cast<O *>(to.ptr), m,
                    n, k));
-  return to.copy_to(call, c, m * n * sizeof(O));
+  GK_TRY(to.copy_to(call, c, m * n * sizeof(O)));
+  GK_TRY(from_a.destroy(call));
+  GK_TRY(from_b.destroy(call));
+  return to.destroy(call);
 }
 
 } // GK__NAMESPACE(KERNELS)
@@ -2713,6 +2733,19 @@ static cudaError_t gk__debug_wait(cudaStream_t stream) {
   return cudaStreamSynchronize(stream);
 }
 
+/* Asking takes longer than many a call, hence in debug mode only. Some systems let the GPU read all host memory. */
+GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr) {
+  int device = 0, pageable = 0;
+  cudaPointerAttributes attributes;
+  if (!ptr || !gk__debug()) return cudaSuccess;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, device), call));
+  GK_TRY(gk__failed(cudaPointerGetAttributes(&attributes, ptr), call));
+  if (pageable || attributes.type != cudaMemoryTypeUnregistered) return cudaSuccess;
+  return gk__fail(cudaErrorInvalidValue, "%s: %s is not in device memory: copy it there first (cudaMalloc, cudaMemcpy)",
+                  call, name);
+}
+
 GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, int line) {
   cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess) {
@@ -2758,7 +2791,8 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
                     who.text, smem, fixed, limit);
   /* All that there is: launches of the same kernel by other threads would otherwise take it back from each other. */
   return gk__failed(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - static_cast<int>(fixed)), name);
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - static_cast<int>(fixed)),
+      who.text);
 }
 
 /* Only machine code that was made for sm_90 or later has the wait in it; what the driver makes from older PTX has none,
@@ -2806,15 +2840,12 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
       threads > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
     return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
                     threads, attributes.numRegs, attributes.maxThreadsPerBlock);
-  return gk__fail(code, "%s", shape);
+  return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
 }
 
 /* --- Devices and occupancy ----------------------------------------------------------------------------------------*/
 
-GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
-  const char *const call = "gk_device_query";
-  gk__clear_detail();
-  if (!info) return gk__fail(cudaErrorInvalidValue, "%s: info is NULL", call);
+static cudaError_t gk__query(const char *call, int device, gk_device_info *info) {
   int count = 0;
   GK_TRY(gk__failed(cudaGetDeviceCount(&count), call));
   if (device == -1) GK_TRY(gk__failed(cudaGetDevice(&device), call));
@@ -2878,6 +2909,15 @@ GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
   if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), call));
   return gk__failed(code, call);
 }
+GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
+  const char *const call = "gk_device_query";
+  gk_device_info found;
+  gk__clear_detail();
+  if (!info) return gk__fail(cudaErrorInvalidValue, "%s: info is NULL", call);
+  GK_TRY(gk__query(call, device, &found));
+  *info = found;
+  return cudaSuccess;
+}
 
 GPUKIT_DEF cudaError_t gk_device_print(int device) {
   gk_device_info d;
@@ -2934,6 +2974,8 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, 
   cudaFuncAttributes attributes;
   GK_TRY(gk__allow_smem(kernel, call, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
+  int blocks_per_sm = 0;
+  GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, kernel, block, smem), call));
   memset(info, 0, sizeof(*info));
   info->block = block;
   info->dynamic_smem = smem;
@@ -2949,7 +2991,7 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, 
   info->by_registers = of_warp ? d.registers_per_sm / 4 / of_warp * 4 / warps : d.max_blocks_per_sm;
   const size_t of_block = (info->static_smem + smem + d.shared_reserved_per_block + 127) / 128 * 128;
   info->by_smem = of_block ? static_cast<int>(d.shared_per_sm / of_block) : d.max_blocks_per_sm;
-  GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&info->blocks_per_sm, kernel, block, smem), call));
+  info->blocks_per_sm = blocks_per_sm;
   info->warps_per_sm = info->blocks_per_sm * warps;
   info->occupancy = static_cast<double>(info->warps_per_sm) / info->max_warps_per_sm;
   int least = info->by_threads;
@@ -3057,7 +3099,7 @@ GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
   /* cudaEventQuery leaves cudaErrorNotReady behind as the last error, where a later check would take it for a failure.
    */
   const cudaError_t earlier = cudaPeekAtLastError(), code = cudaEventQuery(timer->end);
-  *ready = code == cudaSuccess;
+  if (code == cudaSuccess || code == cudaErrorNotReady) *ready = code == cudaSuccess;
   if (code != cudaErrorNotReady) return gk__failed(code, "gk_timer_ready");
   if (earlier == cudaSuccess) cudaGetLastError();
   return cudaSuccess;
@@ -3190,26 +3232,32 @@ static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *con
   memset(&o, 0, sizeof(o));
   if (opts) o = *opts;
   const int samples = o.samples > 0 ? o.samples : 30;
-  const size_t kept = static_cast<size_t>(count) * static_cast<size_t>(samples);
-  memset(results, 0, sizeof(*results) * static_cast<size_t>(count));
-  for (int f = 0; f < count; f++) results[f].samples = samples;
+  const size_t n = static_cast<size_t>(count), kept = n * static_cast<size_t>(samples);
   gk_device_info device;
   GK_TRY(gk_device_query(-1, &device));
   double *const sample = static_cast<double *>(malloc(sizeof(double) * (kept + static_cast<size_t>(samples))));
-  if (!sample) return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, samples);
+  gk_bench_result *const found = static_cast<gk_bench_result *>(calloc(n, sizeof(gk_bench_result)));
+  if (!sample || !found) {
+    free(sample);
+    free(found);
+    return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, samples);
+  }
+  for (int f = 0; f < count; f++) found[f].samples = samples;
   gk_timer timer;
   memset(&timer, 0, sizeof(timer));
   cudaError_t code = gk_timer_create(&timer);
-  if (code == cudaSuccess) code = gk__bench_samples(fns, users, count, &o, &timer, sample, results);
+  if (code == cudaSuccess) code = gk__bench_samples(fns, users, count, &o, &timer, sample, found);
   for (int f = 0; f < count; f++)
-    if (code == cudaSuccess && device.peak_gbs > 0) results[f].peak_percent = 100 * results[f].gbs / device.peak_gbs;
-  if (code == cudaSuccess && o.sample_ms) memcpy(o.sample_ms, sample, sizeof(double) * kept);
-  free(sample);
+    if (code == cudaSuccess && device.peak_gbs > 0) found[f].peak_percent = 100 * found[f].gbs / device.peak_gbs;
   if (timer.state) {
     /* An error of fn keeps its own detail. */
     const cudaError_t begin = cudaEventDestroy(timer.begin), end = cudaEventDestroy(timer.end);
     if (code == cudaSuccess) code = gk__failed(begin != cudaSuccess ? begin : end, call);
   }
+  if (code == cudaSuccess && o.sample_ms) memcpy(o.sample_ms, sample, sizeof(double) * kept);
+  if (code == cudaSuccess) memcpy(results, found, sizeof(*results) * n);
+  free(sample);
+  free(found);
   return code;
 }
 
@@ -3262,9 +3310,10 @@ GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cuda
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch) {
   gk__clear_detail();
   if (!scratch) return gk__fail(cudaErrorInvalidValue, "gk_scratch_destroy: scratch is NULL");
-  void *const ptr = scratch->ptr;
+  /* A failure, as during a capture, leaves the scratch whole, to be destroyed later. */
+  if (scratch->ptr) GK_TRY(gk__failed(cudaFree(scratch->ptr), "gk_scratch_destroy"));
   memset(scratch, 0, sizeof(*scratch));
-  return ptr ? gk__failed(cudaFree(ptr), "gk_scratch_destroy") : cudaSuccess;
+  return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream) {

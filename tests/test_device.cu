@@ -1,6 +1,7 @@
 /* Section 3 of the header: devices, occupancy, timers, bench, scratch.
  * Tests named provoke_... make CUDA calls that fail, which compute-sanitizer reports as errors of the program. */
 #include "test.h"
+#include "child.h"
 
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
@@ -162,6 +163,37 @@ TEST(best_device) {
   for (int i = 0; i < count; i++) {
     EXPECT_OK(gk_device_query(i, &d));
     EXPECT(1.0 * d.sms * d.clock_khz <= 1.0 * b.sms * b.clock_khz);
+  }
+}
+
+/* Of two that are alike the one with more free memory; and no other is current afterwards. */
+TEST(best_of_two_equal_devices) {
+#ifdef CUDA_ON_CPU
+  const char *const name = "best_of_two_equal_devices";
+  if (!in_child(name)) {
+    EXPECT_PASSED(run_child(name, "GPUKIT_CPU_DEVICES=2"));
+    return;
+  }
+#endif
+  gk_device_info first, second;
+  int count = 0, best = -1, current = -1;
+  void *held = NULL;
+  EXPECT_OK(cudaGetDeviceCount(&count));
+  if (count < 2) SKIP("one device only");
+  EXPECT_OK(gk_device_query(0, &first));
+  EXPECT_OK(gk_device_query(1, &second));
+  EXPECT_OK(cudaGetDevice(&current));
+  EXPECT_EQ(current, 0);
+  if (count > 2 || first.sms != second.sms || first.clock_khz != second.clock_khz) SKIP("they are not two alike");
+  for (int full = 0; full < 2; full++) {
+    EXPECT_OK(cudaSetDevice(full));
+    EXPECT_OK(cudaMalloc(&held, size_t{1} << 30));
+    EXPECT_OK(cudaSetDevice(0));
+    EXPECT_OK(gk_device_best(&best));
+    EXPECT_EQ(best, 1 - full);
+    EXPECT_OK(cudaGetDevice(&current));
+    EXPECT_EQ(current, 0);
+    EXPECT_OK(cudaFree(held));
   }
 }
 

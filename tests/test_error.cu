@@ -427,6 +427,10 @@ TEST(launch_asks_for_dynamic_shared_memory_beside_static) {
     EXPECT_OK(gk_launch(fill_beside_static, 1, 1, words * 4, 0, sum.p, words));
     EXPECT_EQ(sum.get()[0], sum_below(words) + words / 2048 * (sum_below(words) - sum_below(words - 2048)));
   }
+  device_array<unsigned> sum(1);
+  const size_t too_much = shared_memory_limit() - 8192 + 4;
+  EXPECT_EQ(gk_launch(fill_beside_static, 1, 1, too_much, 0, sum.p, 1), cudaErrorInvalidValue);
+  EXPECT_HAS(gk_error_detail(), " beside 8192 static ones");
 }
 /* A launch with less must not take away what the user, or a launch of another thread, has asked for. */
 TEST(launch_leaves_a_larger_limit_alone) {

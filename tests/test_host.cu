@@ -4,6 +4,7 @@
 #include "gpukit.cuh"
 
 #include "data.h"
+#include "failures.h"
 
 /* --- operators by number, and plain loops with them -----------------------------------------------------------------*/
 
@@ -385,3 +386,44 @@ TEST(typed_matmul_and_allclose) {
   EXPECT_EQ(gk_allclose_f64(d.data(), q.c.data(), d.size(), 0, 0, &where), 0);
   EXPECT_EQ(where.first, size_t(8));
 }
+
+/* --- every call that the typed ones make fails in turn --- */
+
+#ifdef CUDA_ON_CPU
+TEST(each_call_of_the_typed_ones_fails_in_turn) {
+  const size_t n = fault_world::items;
+  std::vector<fault_subject> subjects;
+#define SUBJECT(call, ...) subjects.emplace_back(#call, [=](fault_world &w) { return call(__VA_ARGS__); });
+#define OF_TYPE(S, T)                                                                                                  \
+  SUBJECT(gk_reduce_##S, w.from<T>(), w.to<T>(), n, GK_OP_SUM, 0, NULL)                                                \
+  SUBJECT(gk_argreduce_##S, w.from<T>(), w.to<gk_arg_##S>(), n, GK_OP_ARGMIN, 0, &w.scratch)                           \
+  SUBJECT(gk_scan_exclusive_##S, w.from<T>(), w.to<T>(), n, GK_OP_SUM, 0, NULL)                                        \
+  SUBJECT(gk_scan_inclusive_##S, w.from<T>(), w.to<T>(), n, GK_OP_MAX, 0, &w.scratch)                                  \
+  SUBJECT(gk_scan_exclusive_init_##S, w.from<T>(), w.to<T>(), n, GK_OP_SUM, 1, 0, NULL)                                \
+  SUBJECT(gk_host_reduce_##S, w.host<T>(), w.to_host<T>(), 100, GK_OP_MIN)                                             \
+  SUBJECT(gk_host_scan_exclusive_##S, w.host<T>(), w.to_host<T>(), 100, GK_OP_SUM)                                     \
+  SUBJECT(gk_host_scan_inclusive_##S, w.host<T>(), w.to_host<T>(), 100, GK_OP_PROD)
+#define OF_REAL(S, T)                                                                                                  \
+  SUBJECT(gk_matmul_##S, w.from<T>(), w.from<T>(), w.to<T>(), 9, 8, 7, 0)                                              \
+  SUBJECT(gk_matmul_ex_##S, w.from<T>(), w.from<T>(), w.to<T>(), 9, 8, 7, NULL, 0)                                     \
+  SUBJECT(gk_host_matmul_##S, w.host<T>(), w.host<T>(), w.to_host<T>(), 9, 8, 7)
+#define OF_HALF(S)                                                                                                     \
+  SUBJECT(gk_reduce_##S, w.in, w.to<float>(), n, GK_OP_SUM, 0, NULL)                                                   \
+  SUBJECT(gk_argreduce_##S, w.in, w.to<gk_arg_f32>(), n, GK_OP_ARGMAX, 0, NULL)                                        \
+  SUBJECT(gk_scan_exclusive_##S, w.in, w.out, n, GK_OP_SUM, 0, NULL)                                                   \
+  SUBJECT(gk_scan_inclusive_##S, w.in, w.out, n, GK_OP_SUM, 0, &w.scratch)                                             \
+  SUBJECT(gk_matmul_##S, w.in, w.in, w.to<float>(), 9, 8, 7, 0)                                                        \
+  SUBJECT(gk_matmul_ex_##S, w.in, w.in, w.to<float>(), 9, 8, 7, NULL, 0)
+  OF_TYPE(f32, float);
+  OF_TYPE(f64, double);
+  OF_TYPE(i32, int32_t);
+  OF_TYPE(u32, uint32_t);
+  OF_TYPE(i64, int64_t);
+  OF_TYPE(u64, uint64_t);
+  OF_REAL(f32, float);
+  OF_REAL(f64, double);
+  OF_HALF(f16);
+  OF_HALF(bf16);
+  EXPECT(fail_each(subjects, false) > 300);
+}
+#endif
