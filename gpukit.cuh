@@ -1399,22 +1399,24 @@ GK__D void gk__store_granule(gk__chunk *to, const gk__chunk &x) {
   word[3] = x.word[3];
 #endif
 }
-GK__D gk__chunk gk__load_granule(const gk__chunk *from) {
-  gk__chunk x;
+/* Whether the granule has the tag; if so, its words. */
+GK__D bool gk__load_granule(const gk__chunk *from, unsigned tag, unsigned *word) {
 #if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
+  unsigned found;
   asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
                "ld.relaxed.gpu.b128 all, [%4];\n\t"
                "mov.b128 {lo, hi}, all;\n\tmov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"
-               : "=r"(x.word[0]), "=r"(x.word[1]), "=r"(x.word[2]), "=r"(x.word[3])
+               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(found)
                : "l"(from)
                : "memory");
+  return found == tag;
 #else
-  const volatile unsigned *word = from->word;
-  x.word[3] = word[3];
+  const volatile unsigned *const all = from->word;
+  if (all[3] != tag) return false;
   __threadfence();
-  for (int i = 0; i < 3; i++) x.word[i] = word[i];
+  for (int i = 0; i < 3; i++) word[i] = all[i];
+  return true;
 #endif
-  return x;
 }
 template <class A> GK__D void gk__publish(gk__slot<A> *slot, const A &value, unsigned tag) {
   unsigned word[3 * gk__slot<A>::granules];
@@ -1428,14 +1430,11 @@ template <class A> GK__D void gk__publish(gk__slot<A> *slot, const A &value, uns
 }
 /* Whether the slot holds a value of this scan; if so *value is it. */
 template <class A> GK__D bool gk__peek(const gk__slot<A> *slot, A *value, unsigned tag) {
-  unsigned word[3 * gk__slot<A>::granules];
+  unsigned word[3 * gk__slot<A>::granules] = {};
   bool ready = true;
   GK__UNROLL
-  for (unsigned g = 0; g < gk__slot<A>::granules; g++) {
-    const gk__chunk x = gk__load_granule(&slot->granule[g]);
-    ready = ready && x.word[3] == tag;
-    for (unsigned i = 0; i < 3; i++) word[3 * g + i] = x.word[i];
-  }
+  for (unsigned g = 0; g < gk__slot<A>::granules; g++)
+    if (!gk__load_granule(&slot->granule[g], tag, word + 3 * g)) ready = false;
   if (ready) memcpy(static_cast<void *>(value), word, sizeof(A));
   return ready;
 }
@@ -1453,8 +1452,12 @@ GK__D void gk__back_off(unsigned *ns) {
 /* --- The kernel ---------------------------------------------------------------------------------------------------*/
 
 enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512 };
-/* Blocks that a multiprocessor is to hold at once, so that all pieces of an H200 are under way. */
-enum { GK__REDUCE_RESIDENT = 4 };
+/* Blocks that a multiprocessor is to hold at once: all that it has threads for, or fewer of large values. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
+#define GK__REDUCE_RESIDENT(A) 4
+#else
+#define GK__REDUCE_RESIDENT(A) (sizeof(A) > 8 ? 5 : 8)
+#endif
 
 /* How a reduction is laid out: what the bits depend on (tiles, pieces), and what they do not (blocks). */
 struct gk_reduce_plan {
@@ -1485,12 +1488,6 @@ inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_b
   plan.blocks = plan.pieces;
   plan.needs_scratch = plan.pieces > 1;
   return plan;
-}
-
-/* A thread's vectors of a tile, of which it has the first one's place. */
-GK__D void gk__reduce_load(gk__chunk *chunk, const gk__chunk *from) {
-  GK__UNROLL
-  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
 }
 
 /* The 16 bytes that begin `low` bytes past the first of two neighbouring chunks. */
@@ -1597,33 +1594,20 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
   A sum[sums];
   GK__UNROLL
   for (unsigned j = 0; j < sums; j++) sum[j] = op.identity();
-  size_t tile = piece;
-  if (vectors && low == 0) { /* whole tiles; while one is taken, the next one is on its way */
-    const size_t whole = n / tile_of::items;
-    gk__chunk chunk[GK__REDUCE_LOADS];
-    if (tile < whole) gk__reduce_load(chunk, chunks + tile * tile_of::chunks);
-    while (tile < whole) {
-      const size_t next = tile + plan.pieces;
-      gk__chunk ahead[GK__REDUCE_LOADS];
-      if (next < whole) gk__reduce_load(ahead, chunks + next * tile_of::chunks);
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        vector_of::take(sum, chunk[v], tile * tile_of::items + mine + v * tile_of::stride, op);
-        chunk[v] = ahead[v];
-      }
-      tile = next;
-    }
-  }
-  for (; tile < plan.tiles; tile += plan.pieces) {
+  for (size_t tile = piece; tile < plan.tiles; tile += plan.pieces) {
     const size_t i = tile * tile_of::items + mine, left = n - tile * tile_of::items;
     const gk__chunk *const from = chunks + tile * tile_of::chunks;
-    if (vectors && low && tile > 0 && left >= tile_of::items + tile_of::vector) {
+    if (vectors && low == 0 && left >= tile_of::items) {
+      gk__chunk chunk[GK__REDUCE_LOADS];
       GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v += 2) { /* the next thread reads the second chunk as its first one */
-        const gk__chunk *const x = from + v * GK__REDUCE_THREADS, *const y = x + GK__REDUCE_THREADS;
-        const gk__chunk x0 = x[0], x1 = x[1], y0 = y[0], y1 = y[1];
-        vector_of::take(sum, gk__shifted_chunk(x0, x1, low), i + v * tile_of::stride, op);
-        vector_of::take(sum, gk__shifted_chunk(y0, y1, low), i + (v + 1) * tile_of::stride, op);
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
+      GK__UNROLL
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) vector_of::take(sum, chunk[v], i + v * tile_of::stride, op);
+    } else if (vectors && tile > 0 && left >= tile_of::items + tile_of::vector) {
+      GK__UNROLL_BY(2)
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) { /* the next thread reads the second chunk as its first one */
+        const gk__chunk *const x = from + v * GK__REDUCE_THREADS;
+        vector_of::take(sum, gk__shifted_chunk(x[0], x[1], low), i + v * tile_of::stride, op);
       }
     } else { /* at an end of the array, where a part of a chunk may be somebody else's */
       GK__UNROLL_BY(1)
@@ -1644,7 +1628,7 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
 }
 
 template <class T, class O, class Op, class A>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, GK__REDUCE_RESIDENT)
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, GK__REDUCE_RESIDENT(A))
     gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, gk__slot<A> *slots) {
   GK__SHARED(A, warp_value, 32);
   __shared__ gk__turn turn;
@@ -1925,13 +1909,13 @@ template <class T, class O, unsigned Items> struct gk__shared_tile {
   template <class E> static GK__D void copy(E *to, const E *from, unsigned count) {
     const unsigned each = (items * sizeof(E) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
     const bool aligned = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-    const unsigned chunks = aligned ? count * static_cast<unsigned>(sizeof(E)) / 16 : 0;
+    const unsigned wide = aligned ? count * static_cast<unsigned>(sizeof(E)) / 16 : 0;
     GK__UNROLL
     for (unsigned c = 0; c < each; c++) {
       const unsigned i = c * GK__SCAN_THREADS + threadIdx.x;
-      if (i < chunks) reinterpret_cast<gk__chunk *>(to)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
+      if (i < wide) reinterpret_cast<gk__chunk *>(to)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
     }
-    for (unsigned i = chunks * 16 / static_cast<unsigned>(sizeof(E)) + threadIdx.x; i < count; i += GK__SCAN_THREADS)
+    for (unsigned i = wide * 16 / static_cast<unsigned>(sizeof(E)) + threadIdx.x; i < count; i += GK__SCAN_THREADS)
       to[i] = from[i];
   }
   /* Items first ... first + width - 1 of this thread's own. */

@@ -644,7 +644,7 @@ struct row {
 /* Runs, checks and times a step. On the stand-in once must do: there a step may take seconds. */
 static int run_step(tour *t, const step *s, int stand_in, row *r) {
   gk_bench_opts opts = {};
-  gk_bench_result took;
+  gk_bench_result took = {};
   t->moved = t->flops = 0;
   GK_CHECK(s->run(t, 0, 0));
   const int ok = s->check(t);

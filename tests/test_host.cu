@@ -10,6 +10,7 @@
 
 static const gk_op value_ops[] = {GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX};
 static const char *const op_name[] = {"sum", "product", "min", "max", "argmin", "argmax"};
+static const char *name_of(gk_op op) { return op_name[op <= GK_OP_ARGMAX ? op : 0]; }
 
 template <class A> static A identity_of(gk_op op) {
   typedef std::numeric_limits<A> limits;
@@ -249,24 +250,24 @@ template <class T> static void check_typed(const char *name) {
     std::vector<T> back(n);
     device_array<T> in(host);
     EXPECT_OK(api::reduce(in.ptr, out.ptr, n, op, s.stream, &scratch));
-    EXPECT_SAME(out.first(), all, "gk_reduce_%s, %s", name, op_name[op]);
+    EXPECT_SAME(out.first(), all, "gk_reduce_%s, %s", name, name_of(op));
     EXPECT_OK(api::scan_exclusive(in.ptr, out.ptr, n, op, s.stream, &scratch));
-    EXPECT_SAME(out.get(), exclusive, "gk_scan_exclusive_%s, %s", name, op_name[op]);
+    EXPECT_SAME(out.get(), exclusive, "gk_scan_exclusive_%s, %s", name, name_of(op));
     EXPECT_OK(api::scan_inclusive(in.ptr, out.ptr, n, op, s.stream, &scratch));
-    EXPECT_SAME(out.get(), inclusive, "gk_scan_inclusive_%s, %s", name, op_name[op]);
+    EXPECT_SAME(out.get(), inclusive, "gk_scan_inclusive_%s, %s", name, name_of(op));
     EXPECT_OK(api::scan_exclusive_init(in.ptr, out.ptr, n, op, start, s.stream, NULL));
     EXPECT_SAME(out.get(), scan_in_a_loop(op, false, combine(op, start, none), host), "gk_scan_exclusive_init_%s, %s",
-                name, op_name[op]);
+                name, name_of(op));
     EXPECT_OK(api::host_reduce(host.data(), &one, n, op));
-    EXPECT_SAME(one, all, "gk_host_reduce_%s, %s", name, op_name[op]);
+    EXPECT_SAME(one, all, "gk_host_reduce_%s, %s", name, name_of(op));
     EXPECT_OK(api::host_scan_exclusive(host.data(), back.data(), n, op));
-    EXPECT_SAME(back, exclusive, "gk_host_scan_exclusive_%s, %s", name, op_name[op]);
+    EXPECT_SAME(back, exclusive, "gk_host_scan_exclusive_%s, %s", name, name_of(op));
     EXPECT_OK(api::host_scan_inclusive(host.data(), back.data(), n, op));
-    EXPECT_SAME(back, inclusive, "gk_host_scan_inclusive_%s, %s", name, op_name[op]);
+    EXPECT_SAME(back, inclusive, "gk_host_scan_inclusive_%s, %s", name, name_of(op));
     if (op != GK_OP_MIN && op != GK_OP_MAX) continue;
     device_array<typename api::arg> arg(1);
     EXPECT_OK(api::argreduce(in.ptr, arg.ptr, n, op == GK_OP_MIN ? GK_OP_ARGMIN : GK_OP_ARGMAX, s.stream, &scratch));
-    EXPECT_SAME(arg.first().value, all, "gk_argreduce_%s, %s", name, op_name[op]);
+    EXPECT_SAME(arg.first().value, all, "gk_argreduce_%s, %s", name, name_of(op));
     EXPECT_EQ(arg.first().index, op == GK_OP_MIN ? n - 2 : n - 3);
   }
   /* Operators that a call has no use for, by the name of the call */
@@ -353,14 +354,14 @@ template <class T> static void check_typed_half(const char *name) {
     device_array<T> in(host);
     const float none = identity_of<float>(op);
     EXPECT_OK(api::reduce(in.ptr, one.ptr, n, op, 0, NULL));
-    EXPECT_SAME(one.first(), reduce_in_a_loop(op, host), "gk_reduce_%s, %s", name, op_name[op]);
+    EXPECT_SAME(one.first(), reduce_in_a_loop(op, host), "gk_reduce_%s, %s", name, name_of(op));
     EXPECT_OK(api::scan_exclusive(in.ptr, out.ptr, n, op, 0, NULL));
-    EXPECT_SAME(out.get(), scan_in_a_loop(op, false, none, host), "gk_scan_exclusive_%s, %s", name, op_name[op]);
+    EXPECT_SAME(out.get(), scan_in_a_loop(op, false, none, host), "gk_scan_exclusive_%s, %s", name, name_of(op));
     EXPECT_OK(api::scan_inclusive(in.ptr, out.ptr, n, op, 0, NULL));
-    EXPECT_SAME(out.get(), scan_in_a_loop(op, true, none, host), "gk_scan_inclusive_%s, %s", name, op_name[op]);
+    EXPECT_SAME(out.get(), scan_in_a_loop(op, true, none, host), "gk_scan_inclusive_%s, %s", name, name_of(op));
     if (op != GK_OP_MIN && op != GK_OP_MAX) continue;
     EXPECT_OK(api::argreduce(in.ptr, arg.ptr, n, op == GK_OP_MIN ? GK_OP_ARGMIN : GK_OP_ARGMAX, 0, NULL));
-    EXPECT_SAME(arg.first().value, reduce_in_a_loop(op, host), "gk_argreduce_%s, %s", name, op_name[op]);
+    EXPECT_SAME(arg.first().value, reduce_in_a_loop(op, host), "gk_argreduce_%s, %s", name, name_of(op));
     EXPECT_EQ(arg.first().index, op == GK_OP_MIN ? n - 2 : n - 3);
   }
   check_typed_matmul<T>(api::matmul, api::matmul_ex);

@@ -8,6 +8,9 @@
 
 /* Writes round + i % 7 into its elements, late. Its blocks end at different times. */
 __global__ static void slow_producer(float *x, size_t n, const unsigned *round) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;"); /* what comes next may start now, and has to wait by itself */
+#endif
 #ifdef __CUDA_ARCH__
   const long long start = clock64();
   while (clock64() - start < 20000 + 2000 * (blockIdx.x % 8)) {}

@@ -230,17 +230,16 @@ TEST(boxes_to_and_from_arrays) {
   p.srcArray = a.a;
   p.srcPos = make_cudaPos(1, 1, 0);
   p.dstPtr = make_cudaPitchedPtr(got.data(), 10, 10, 4);
-  p.dstPos = make_cudaPos(2 * sizeof(short), 1, 1); /* bytes, where there is no array */
+  p.dstPos = make_cudaPos(0, 1, 1);
   p.extent = make_cudaExtent(3, 2, 2);
   p.kind = cudaMemcpyDeviceToHost;
   EXPECT_OK(cudaMemcpy3D(&p));
   for (int z = 0; z < 3; z++)
     for (int y = 0; y < 4; y++)
       for (int x = 0; x < 5; x++) {
-        const bool copied = x >= 2 && y >= 1 && y < 3 && z >= 1;
-        EXPECT_EQ(got[static_cast<size_t>((z * 4 + y) * 5 + x)], copied ? ((z - 1) * 3 + y) * 4 + x - 1 : -1);
+        const bool copied = x < 3 && y >= 1 && y < 3 && z >= 1;
+        EXPECT_EQ(got[static_cast<size_t>((z * 4 + y) * 5 + x)], copied ? ((z - 1) * 3 + y) * 4 + x + 1 : -1);
       }
-  p.dstPos.x = 0;
   p.extent.width = 4;
   EXPECT_EQ(cudaMemcpy3D(&p), cudaErrorInvalidValue);
   cudaGetLastError();

@@ -44,21 +44,15 @@ template <class... P> struct kernel_of {
   kernel_pointer<P...> operator()(kernel_pointer<P...> k) const { return k; }
 };
 
-/* A launch that is an error before it has started; CUDA calls a shape that no launch may have a wrong configuration. */
-CUDA_CPU_OUT_OF_LINE bool may_launch(const char *name, const cudaLaunchConfig_t &c) {
+/* False: it has ended in an error before it has started. */
+CUDA_CPU_OUT_OF_LINE bool may_launch(const char *name) {
   if (self) {
     text what = {};
     add_thread(&what, self, self->current);
     add(&what, " launches %s<<<...>>>: a kernel cannot launch kernels here", name);
     fail(self, &what);
   }
-  if (enter("a launch")) return false;
-  const dim3 &g = c.gridDim, &b = c.blockDim;
-  if (g.x && g.y && g.z && b.x && b.y && b.z && g.x <= 2147483647u && g.y <= 65535 && g.z <= 65535 && b.x <= 1024 &&
-      b.y <= 1024 && b.z <= 64 && b.x * b.y * b.z <= 1024)
-    return true;
-  error(cudaErrorInvalidConfiguration);
-  return false;
+  return !enter("a launch");
 }
 
 /* Takes the arguments of a kernel that is known. */
@@ -67,7 +61,7 @@ template <class... P> struct bound_launch {
   const char *name;
   cudaLaunchConfig_t config;
   void operator()(P... p) const {
-    if (!may_launch(name, config)) return;
+    if (!may_launch(name)) return;
     kernel_pointer<P...> k = kernel;
     launch_kernel(reinterpret_cast<const void *>(k), config, [=] { k(p...); });
   }
@@ -103,7 +97,7 @@ template <class Name, class Call> struct chosen_launch {
       bind(give(typename search<Name, types<>, types<A...>>::type()))(a...);
     } else {
       static named_address here = {&here, name, nullptr}; /* stands for the kernel's address in messages */
-      if (!may_launch(name, config)) return;
+      if (!may_launch(name)) return;
       if (!only) remember_name(&here);
       Call c = call;
       launch_kernel(only ? only : &here, config, [=] { c(a...); });
