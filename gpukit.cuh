@@ -1336,7 +1336,7 @@ template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n,
  * others and combines them, again in a fixed shape. So one launch does it all, on any grid.
  *
  * A thread keeps up to four sums, and each of these grows by four elements for every tile of its piece; above them
- * stands a tree. So a sum of n floats sees about 4 n / 2^22 + 20 roundings in a row, where a loop would see n.
+ * stands a tree. So a sum of n floats sees about 4 n / 2^21 + 20 roundings in a row, where a loop would see n.
  * ==================================================================================================================*/
 
 /* --- Between blocks: turns and slots ---------------------------------------------------------------------------------
