@@ -1438,10 +1438,11 @@ template <class A> GK__D bool gk__peek(const gk__slot<A> *slot, A *value, unsign
   if (ready) memcpy(static_cast<void *>(value), word, sizeof(A));
   return ready;
 }
-/* By all threads of a block, when no tag of this round can be in use any more. */
+/* By all threads of a block, when no tag of this round can be in use any more. What was waited for by its tag alone is
+ * overwritten in the same way. */
 GK__D void gk__clear_slots(void *slots, size_t chunks, unsigned threads) {
-  const gk__chunk clear = {{0, 0, 0, 0}};
-  for (size_t i = threadIdx.x; i < chunks; i += threads) static_cast<gk__chunk *>(slots)[i] = clear;
+  volatile unsigned *const word = static_cast<unsigned *>(slots);
+  for (size_t i = threadIdx.x; i < 4 * chunks; i += threads) word[i] = 0;
 }
 /* A pause that grows from wait to wait; it leaves the issue slots to the blocks waited for. */
 GK__D void gk__back_off(unsigned *ns) {
