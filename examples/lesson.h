@@ -57,7 +57,7 @@ typedef struct lesson {
   lesson_mode mode;
   gk_device_info device;
   lesson_row rows[LESSON_ROWS];
-  int row_count, base; /* base: the row that speedups refer to, the first unless it is changed before the table */
+  int row_count, base; /* base: of the row whose rate is a speedup of 1 */
   int failed;
   FILE *csv;    /* NULL: no CSV is wanted */
   int csv_only; /* on stdout, in place of the table */
@@ -231,7 +231,7 @@ template <class Launch> cudaError_t lesson_launch(void *launch, cudaStream_t, si
 }
 
 /* One row: launch() starts the variant's kernels on the default stream, and may be called again and again. work: the
- * bytes or operations of one call, whichever the lesson's unit is about. */
+ * bytes or operations of one call, whichever the lesson's unit is about; 0: it has no rate. */
 template <class Launch> lesson_row *lesson_measure(lesson *l, const char *variant, double work, Launch launch) {
   if (l->row_count == LESSON_ROWS) lesson_refuse(l->about, "more than %d variants", (int)LESSON_ROWS);
   lesson_row *const row = &l->rows[l->row_count++];
@@ -270,7 +270,7 @@ inline double lesson_value(const lesson_row *row, const lesson_column *c) {
   return *(const double *)((const char *)row + c->offset);
 }
 
-/* Columns that hold nothing but zeros stay out of the table. */
+/* Columns that hold nothing but zeros stay out of the table, and so do rates of rows that have none. */
 inline void lesson_columns(lesson *l, const lesson_column *columns, int count) {
   int width = (int)strlen("variant"), shown[16];
   for (int i = 0; i < l->row_count; i++)
@@ -286,15 +286,20 @@ inline void lesson_columns(lesson *l, const lesson_column *columns, int count) {
     for (int i = 0; i < l->row_count; i++) {
       printf("\n%-*s", width, l->rows[i].variant);
       for (int c = 0; c < count; c++)
-        if (shown[c]) printf(" | %13.*f", columns[c].decimals, lesson_value(&l->rows[i], &columns[c]));
+        if (shown[c] && l->mode == LESSON_TIMED && lesson_value(&l->rows[i], &columns[c]) == 0)
+          printf(" | %13s", "-");
+        else if (shown[c])
+          printf(" | %13.*f", columns[c].decimals, lesson_value(&l->rows[i], &columns[c]));
     }
     printf("\n\n");
   }
   if (l->csv) {
-    fprintf(l->csv, "lesson,n,variant");
+    const int timed = l->mode == LESSON_TIMED;
+    fprintf(l->csv, "lesson,n,variant%s", timed ? ",unit" : "");
     for (int c = 0; c < count; c++) fprintf(l->csv, ",%s", columns[c].csv_title);
     for (int i = 0; i < l->row_count; i++) {
-      fprintf(l->csv, "\n%s,%zu,%s", l->about->name, l->n, l->rows[i].variant);
+      fprintf(l->csv, "\n%s,%zu,%s%s%s", l->about->name, l->n, l->rows[i].variant, timed ? "," : "",
+              timed ? l->about->unit : "");
       for (int c = 0; c < count; c++) fprintf(l->csv, ",%.6g", lesson_value(&l->rows[i], &columns[c]));
     }
     fprintf(l->csv, "\n");
@@ -302,10 +307,9 @@ inline void lesson_columns(lesson *l, const lesson_column *columns, int count) {
 }
 
 inline void lesson_table(lesson *l) {
-  const int flops = !strcmp(l->about->unit, "GFLOP/s");
   const lesson_column times[] = {
       {"time us", "time_us", 2, offsetof(lesson_row, us)},
-      {l->about->unit, flops ? "gflops" : "gbs", 1, offsetof(lesson_row, rate)},
+      {l->about->unit, "rate", 1, offsetof(lesson_row, rate)},
       {"speedup", "speedup", 2, offsetof(lesson_row, speedup)},
   };
   const lesson_column counters[] = {
@@ -319,7 +323,7 @@ inline void lesson_table(lesson *l) {
       {"diverged warps", "diverged_warps", 0, offsetof(lesson_row, counted.diverged_warps)},
   };
   for (int i = 0; i < l->row_count; i++)
-    if (l->rows[i].us > 0) l->rows[i].speedup = l->rows[l->base].us / l->rows[i].us;
+    if (l->rows[l->base].rate > 0) l->rows[i].speedup = l->rows[i].rate / l->rows[l->base].rate;
   if (l->mode == LESSON_TIMED) lesson_columns(l, times, (int)(sizeof times / sizeof *times));
   if (l->mode == LESSON_COUNTED) lesson_columns(l, counters, (int)(sizeof counters / sizeof *counters));
 }
