@@ -230,12 +230,17 @@ template <class Launch> cudaError_t lesson_launch(void *launch, cudaStream_t, si
   return cudaGetLastError();
 }
 
-/* One row: launch() starts the variant's kernels on the default stream, and may be called again and again. work: the
- * bytes or operations of one call, whichever the lesson's unit is about; 0: it has no rate. */
-template <class Launch> lesson_row *lesson_measure(lesson *l, const char *variant, double work, Launch launch) {
+inline lesson_row *lesson_new_row(lesson *l, const char *variant) {
   if (l->row_count == LESSON_ROWS) lesson_refuse(l->about, "more than %d variants", (int)LESSON_ROWS);
   lesson_row *const row = &l->rows[l->row_count++];
   snprintf(row->variant, sizeof row->variant, "%s", variant);
+  return row;
+}
+
+/* One row: launch() starts the variant's kernels on the default stream, and may be called again and again. work: the
+ * bytes or operations of one call, whichever the lesson's unit is about; 0: it has no rate. */
+template <class Launch> lesson_row *lesson_measure(lesson *l, const char *variant, double work, Launch launch) {
+  lesson_row *const row = lesson_new_row(l, variant);
   if (l->mode == LESSON_TIMED) {
     gk_bench_opts opts = {};
     gk_bench_result result;
