@@ -15,10 +15,15 @@
 #include "lesson.h"
 
 static const lesson_about about = {
-    "13_reduction", "a sum in nine steps, from the obvious one to the speed of the memory",
-    "ints",         1 << 27,
-    1 << 14,        1,
-    1 << 30,        "GB/s"};
+    "13_reduction",
+    "a sum in nine steps, from the obvious one to the speed of the memory",
+    "ints",
+    1 << 27,
+    1 << 13,
+    1,
+    1 << 30,
+    "GB/s",
+};
 
 #define BLOCK 256
 #define WARP 32
@@ -81,7 +86,6 @@ __device__ int add_in_warp(int *s, unsigned t) {
 
 /* The sum of all of a block's s, in thread 0. KNOWN: the size of the block, 0 if the compiler is not to know it. */
 template <unsigned KNOWN> __device__ int add_in_block(int *s, unsigned t) {
-#pragma unroll
   for (unsigned step = (KNOWN ? KNOWN : blockDim.x) / 2; step > WARP; step /= 2) {
     if (t < step) s[t] += s[t + step];
     __syncthreads();
