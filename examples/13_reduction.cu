@@ -15,14 +15,10 @@
 #include "lesson.h"
 
 static const lesson_about about = {
-    "13_reduction",
-    "a sum in nine steps, from the obvious one to the speed of the memory",
-    "ints",
-    1 << 27,
-    1 << 13,
-    1,
-    1 << 30,
-    "GB/s",
+    "13_reduction", "a sum in nine steps, from the obvious one to the speed of the memory",
+    "ints",         1 << 27,
+    1 << 13,        1,
+    1 << 30,        "GB/s",
 };
 
 #define BLOCK 256

@@ -4,8 +4,8 @@
  * Within a chunk of 512 elements, which is a block's:
  *
  *   Hillis-Steele    each element adds the one 1, 2, 4, ... before it: 9 steps, 4097 additions in all
- *   Blelloch         a tree of sums upwards, then their shares downwards: 1022 additions, but the elements of a level of
- *                    the tree lie 2, 4, 8, ... apart, more and more of them in the same bank
+ *   Blelloch         a tree of sums upwards, then their shares downwards: 1022 additions, but the elements of a level
+ *                    of it lie 2, 4, 8, ... apart, more and more of them in the same bank
  *   padded           the same with a hole after each 32 elements, so that such elements lie in different banks
  *   shuffled         Hillis-Steele in each warp's registers, and once more over the sums of the 16 warps
  *

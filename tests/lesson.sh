@@ -19,7 +19,8 @@ case $output in *' still held '*) fail 'it has not freed all' ;; esac
 
 "$lesson" --n=77 --csv="$file" >/dev/null || fail 'it has failed with --n=77'
 # A table has a title, and as many fields in each row as there.
-grep -v '^#' "$file" | awk -F, 'NR == 1 { fields = NF } NF != fields { bad = 1 } END { exit bad || NR < 2 || fields < 4 }' ||
+grep -v '^#' "$file" |
+  awk -F, 'NR == 1 { fields = NF } NF != fields { bad = 1 } END { exit bad || NR < 2 || fields < 4 }' ||
   fail "this is no table: $(cat "$file")"
 variants() { grep -v '^#' | cut -d, -f3; }
 [ "$("$lesson" --n 77 --csv | variants)" = "$(variants <"$file")" ] || fail '--csv and --csv=FILE have other rows'
