@@ -150,11 +150,10 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < n; i++) expected[i] = ends[i / group % 2][i % STARTS];
     lesson_expect(&l, by[warps], out, expected);
   }
-  const double mean = (WARP + 1) / 2.0 / WARP; /* of the loops' lengths */
   for (int warps = 0; warps < 2; warps++) {
     const unsigned group = warps ? WARP : 1;
-    longest[warps] = lesson_measure(&l, warps ? "loops as long by warp" : "loops as long by lane", flops * mean,
-                                    [=] { loops<<<grid, BLOCK>>>(out, n, group); });
+    longest[warps] = lesson_measure(&l, warps ? "loops as long by warp" : "loops as long by lane",
+                                    flops * (WARP + 1) / (2 * WARP), [=] { loops<<<grid, BLOCK>>>(out, n, group); });
     for (unsigned i = 0; i < n; i++)
       expected[i] = i < WARP * STARTS ? this_way(start_of(i), rounds_of(i, group)) : expected[i % (WARP * STARTS)];
     lesson_expect(&l, longest[warps], out, expected);
@@ -177,7 +176,7 @@ int main(int argc, char **argv) {
   lesson_table(&l);
 
   for (int q = 0; q < (int)(sizeof questions / sizeof *questions); q++) {
-    unsigned diverged = 0;
+    unsigned diverged;
     GK_CHECK(cudaMemset(sum, 0, sizeof *sum));
     ask<<<questions[q].grid, questions[q].block>>>(q, sum);
     GK_CHECK_LAUNCH();
