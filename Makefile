@@ -14,8 +14,8 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-compile plots examples gpu-binaries fuzz coverage mutate format \
-        check-format clean FORCE
+.PHONY: help run cpu test test-all checks bench bench-compile plots examples lessons gpu-binaries fuzz coverage mutate \
+        format check-format clean FORCE
 FORCE:
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
 	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
 	@echo 'examples      builds all of examples/'
+	@echo 'lessons       runs the numbered ones, with tables as text and CSV into build/lessons/'
 	@echo 'fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)'
 	@echo 'coverage      lines of gpukit.cuh that no test runs on the CPU'
 	@echo 'mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)'
@@ -58,7 +59,7 @@ else ifneq ($(filter gpu cpu,$(BACKEND)),)
 else
   $(error BACKEND is auto, gpu or cpu, not '$(BACKEND)')
 endif
-ifneq ($(filter run test test-all examples,$(MAKECMDGOALS)),)
+ifneq ($(filter run test test-all examples lessons,$(MAKECMDGOALS)),)
   ifeq ($(BACKEND) $(backend),auto cpu)
     $(info On the CPU stand-in: $(why_not).)
   else ifeq ($(backend),gpu)
@@ -87,6 +88,8 @@ traced    := -fsanitize=thread $(if $(clang),-mllvm -tsan-distinguish-volatile=1
 counted   := -fsanitize-coverage=trace-pc
 linked    := -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -ldl
 CPU_TRACED = $(CXX) -O2 $(CPU_FLAGS) -w -g $(traced) $(CXXFLAGS)
+# Lessons stay near their sources' own branches and accesses, and compile in half the time.
+CPU_LESSON = $(CXX) -O1 $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) $(CXXFLAGS)
 
 # Without a GPU: the oldest target, whose PTX the driver of any newer one takes.
 ARCH      ?= $(if $(has_gpu),native,sm_75)
@@ -102,6 +105,7 @@ build/%.d: ;
 tools_cpu     = $(CPU)
 tools_asan    = $(CPU_ASAN)
 tools_traced  = $(CPU_TRACED)
+tools_lesson  = $(CPU_LESSON)
 tools_gpu     = $(GPU)
 tools_bench   = $(GPU)
 tools_compile = $(CC) $(CPU) $(GPU) $(alone) $(foreach way,$(ways),$(way) $($(way)))
@@ -157,6 +161,11 @@ build/asan/%: tests/programs/%.cu build/host/cuda_to_cpp build/asan/flags
 	$(call say,ASAN)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
 	$(Q)$(CPU_ASAN) $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
+build/lesson/%: examples/%.cu build/host/cuda_to_cpp build/lesson/flags
+	$(call say,CXX)
+	$(Q)build/host/cuda_to_cpp $< $@.cpp
+	$(Q)$(CPU_LESSON) $(DEPS) -iquote $(<D) -c $@.cpp -o $@.o
+	$(Q)$(CXX) $(CPU_LINK) $@.o -o $@ $(linked)
 build/gpu/%: tests/programs/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
@@ -197,15 +206,24 @@ cpu: build/host/cuda_to_cpp
 run: build/$(backend)/tour
 	$< $(PHOTO)
 
-examples := $(patsubst examples/%.cu,%,$(wildcard examples/*.cu))
+lessons  := $(patsubst examples/%.cu,%,$(wildcard examples/[0-9]*.cu))
+examples := $(filter-out $(lessons),$(patsubst examples/%.cu,%,$(wildcard examples/*.cu)))
 traces   := test_races test_counters
 tests    := $(filter-out $(traces),$(patsubst tests/%.cu,%,$(wildcard tests/test_*.cu)))
 plain    := $(patsubst tests/programs/%.cu,%,$(wildcard tests/programs/*.cu))
 
-examples: $(examples:%=build/$(backend)/%)
+lessons_at := $(if $(filter gpu,$(backend)),build/gpu,build/lesson)
+examples: $(examples:%=build/$(backend)/%) $(lessons:%=$(lessons_at)/%)
+
+.PHONY: $(lessons:%=lesson/%)
+lessons: $(lessons:%=lesson/%)
+$(lessons:%=lesson/%): lesson/%: $(lessons_at)/%
+	@mkdir -p build/lessons
+	@$(alone) $< --csv=build/lessons/$*.csv >build/lessons/$*.txt || { cat build/lessons/$*.txt; exit 1; }
+	@cat build/lessons/$*.txt; echo
 
 # To build here and run elsewhere.
-gpu-binaries: $(tests:%=build/gpu/%) $(examples:%=build/gpu/%) $(plain:%=build/gpu/%)
+gpu-binaries: $(tests:%=build/gpu/%) $(examples:%=build/gpu/%) $(lessons:%=build/gpu/%) $(plain:%=build/gpu/%)
 
 bench_parts := $(patsubst tests/bench/%.cu,build/bench/%.o,$(wildcard tests/bench/*.cu))
 build/bench/bench: $(bench_parts)
@@ -253,7 +271,7 @@ endif
 # The cases of tests/compile/cases.mk, each a check by the stand-in's compiler or by nvcc.
 include tests/compile/cases.mk
 ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
-  built := $(if $(filter cpu,$(backend)),$(tests:%=%.built) $(examples:%=%.built) $(plain:%=%.built))
+  built := $(if $(filter cpu,$(backend)),$(addsuffix .built,$(tests) $(examples) $(lessons) $(plain)))
 endif
 checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
@@ -261,7 +279,7 @@ checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes $(plain_reversed) $(plain_asan))
-checks      := $(programs) $(if $(TESTS),,$(examples) $(checks_drop_in)) $(reversed) $(random) $(asan) \
+checks      := $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) $(random) $(asan) \
                $(traced_alone) $(traced_too) $(checks_plain) $(ptx)
 
 test test-all:
@@ -287,6 +305,8 @@ $(examples:%=check/%) $(plain:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh one $* $<
 check/mistakes: $(mistakes)
 	@tests/run.sh one mistakes tests/mistakes.sh $^
+$(lessons:%=check/%): check/%: $(lessons_at)/%
+	@$(alone) tests/run.sh one $* tests/lesson.sh $<
 check/cuda_to_cpp: build/host/cuda_to_cpp
 	@tests/run.sh one cuda_to_cpp tests/cuda_to_cpp.sh $<
 $(reversed:%=check/%): check/%.reversed: build/cpu/%

@@ -154,6 +154,26 @@ TEST(branches_that_diverge) {
   EXPECT(n.divergent_branches >= 2 * 31);
 }
 
+/* --- neighbours --- */
+
+/* The system may put an allocation right behind the shared memory of a worker, or in front of it. */
+alignas(1 << 16) static int neighbours[1 << 14]; /* a page of the shadow that says what is traced */
+__global__ void fill_pages(int *p) { p[threadIdx.x] = 1; }
+TEST(shared_memory_and_other_in_one_page) {
+  int *const shared = neighbours, *const device = neighbours + 256;
+  const auto stores = [&](int *p) { return count([&] { launch(fill_pages, 1, 64, 0, p); }); };
+  for (int turn = 0; turn < 2; turn++) {
+    cuda_cpu::trace_register(turn ? device : shared, 1024, turn == 0);
+    cuda_cpu::trace_register(turn ? shared : device, 1024, turn != 0);
+    EXPECT_EQ(stores(shared).shared_stores, 2u);
+    EXPECT_EQ(stores(shared).global_stores, 0u);
+    EXPECT_EQ(stores(device).global_stores, 2u);
+    EXPECT_EQ(stores(device).shared_stores, 0u);
+  }
+  cuda_cpu::trace_register(neighbours, sizeof neighbours, false);
+  EXPECT_EQ(stores(shared).global_stores, 2u);
+}
+
 /* --- atomics --- */
 
 __global__ void add(int *p, float *q) {

@@ -66,6 +66,7 @@ struct counting_state {
   bool on, print, by_line; /* on: from the next launch on */
   std::vector<kernel_counters *> kernels;
   kernel_counters *current;
+  std::unordered_map<uint32_t, bool> ours; /* of the places asked about so far: each answer is a run of addr2line */
 };
 inline counting_state *counting; /* NULL: nobody wants it */
 
@@ -163,8 +164,12 @@ CUDA_CPU_QUIET void count_request(kernel_counters *k, const request &r) {
 }
 
 CUDA_CPU_QUIET bool not_of_kernel(branch_counters *b, uint32_t place) {
-  text where = {};
-  if (!b->known) b->ours = !add_place(&where, place);
+  if (!b->known) {
+    const auto at = counting->ours.emplace(place, false);
+    text where = {};
+    if (at.second) at.first->second = !add_place(&where, place);
+    b->ours = at.first->second;
+  }
   b->known = true;
   return b->ours;
 }

@@ -59,6 +59,7 @@ const size_t page_words = (size_t{1} << page_shift) / 4;
 struct shadow_page {
   cell *words, *bytes;
   bool shared;
+  unsigned char *mixed; /* NULL, or where shared memory and other has come to lie in one page: a bit for each word */
 };
 
 /* --- what is known about threads --- */
@@ -155,6 +156,24 @@ CUDA_CPU_QUIET void *trace_reserve(size_t bytes) {
   return p;
 }
 
+CUDA_CPU_FAST bool is_shared(const shadow_page *page, uintptr_t address) {
+  if (__builtin_expect(!page->mixed, 1)) return page->shared;
+  const size_t i = (address >> 2) & (page_words - 1);
+  return page->mixed[i >> 3] >> (i & 7) & 1;
+}
+CUDA_CPU_QUIET void mark_shared(shadow_page *page, uintptr_t low, uintptr_t high, bool shared) {
+  if (!page->mixed) {
+    page->mixed = static_cast<unsigned char *>(malloc(page_words / 8));
+    if (!page->mixed) trace_no_memory();
+    memset(page->mixed, page->shared ? 0xff : 0, page_words / 8);
+  }
+  for (uintptr_t p = low & ~uintptr_t{3}; p < high; p += 4) {
+    const size_t i = (p >> 2) & (page_words - 1);
+    const unsigned char bit = static_cast<unsigned char>(1u << (i & 7));
+    page->mixed[i >> 3] = static_cast<unsigned char>(shared ? page->mixed[i >> 3] | bit : page->mixed[i >> 3] & ~bit);
+  }
+}
+
 /* Accesses of these bytes will be looked at. In the 64 KiB pages that they share with others, the others are ignored. */
 CUDA_CPU_QUIET void trace_register(const void *start, size_t bytes, bool shared) {
   if (!trace.pages) trace.pages = static_cast<shadow_page **>(trace_reserve(sizeof(void *) << (48 - page_shift)));
@@ -169,8 +188,15 @@ CUDA_CPU_QUIET void trace_register(const void *start, size_t bytes, bool shared)
       page->words = static_cast<cell *>(trace_reserve(page_words * sizeof(cell)));
       page->bytes = static_cast<cell *>(trace_reserve(page_words * 4 * sizeof(cell)));
     }
-    page->shared = shared;
-    if (low <= page_low && page_high <= high) {
+    const bool whole = low <= page_low && page_high <= high;
+    if (fresh || whole) {
+      page->shared = shared;
+      free(page->mixed);
+      page->mixed = nullptr;
+    } else if (page->mixed || page->shared != shared) {
+      mark_shared(page, low > page_low ? low : page_low, high < page_high ? high : page_high, shared);
+    }
+    if (whole) {
       if (!fresh) madvise(page->words, page_words * sizeof(cell), MADV_DONTNEED);
       continue;
     }
@@ -661,17 +687,18 @@ __attribute__((noinline)) CUDA_CPU_QUIET void visit_bytes(tracer *tr, shadow_pag
   size_t i = (word >> 2) & (page_words - 1);
   cell *c = page->words + i, *bytes = page->bytes + 4 * i;
   if (c->tag == tag_ignored) return;
-  if (c->tag != (tr->tag[page->shared] | tag_split)) {
-    bool current = c->tag == tr->tag[page->shared];
+  const bool shared = is_shared(page, word);
+  if (c->tag != (tr->tag[shared] | tag_split)) {
+    bool current = c->tag == tr->tag[shared];
     for (int k = 0; k < 4; k++) {
       if (current)
         bytes[k] = *c;
       else
         bytes[k].tag = 0;
     }
-    c->tag = tr->tag[page->shared] | tag_split;
+    c->tag = tr->tag[shared] | tag_split;
   }
-  for (unsigned k = from; k < to; k++) visit(tr, bytes + k, page->shared, kind, here, word + k, 1);
+  for (unsigned k = from; k < to; k++) visit(tr, bytes + k, shared, kind, here, word + k, 1);
 }
 
 __attribute__((noinline)) CUDA_CPU_QUIET void trace_words(tracer *tr, uintptr_t address, size_t size, int kind,
@@ -680,9 +707,9 @@ __attribute__((noinline)) CUDA_CPU_QUIET void trace_words(tracer *tr, uintptr_t 
     shadow_page *page = trace.pages[word >> page_shift];
     if (!page) continue;
     cell *c = page->words + ((word >> 2) & (page_words - 1));
-    bool whole = word >= address && word + 4 <= end;
-    if (whole && c->tag != (tr->tag[page->shared] | tag_split))
-      visit(tr, c, page->shared, kind, here, word, 4);
+    bool whole = word >= address && word + 4 <= end, shared = is_shared(page, word);
+    if (whole && c->tag != (tr->tag[shared] | tag_split))
+      visit(tr, c, shared, kind, here, word, 4);
     else
       visit_bytes(tr, page, word, word < address ? static_cast<unsigned>(address - word) : 0,
                   word + 4 > end ? static_cast<unsigned>(end - word) : 4, kind, here);
@@ -697,12 +724,13 @@ CUDA_CPU_FAST void trace_access(uintptr_t address, size_t size, int kind, const 
   if (tr->same.is) trace_settle(tr);
   uint32_t here = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - trace.base);
   cell *c = page->words + ((address >> 2) & (page_words - 1));
+  const bool shared = is_shared(page, address);
   if (trace.logging && c->tag != tag_ignored && !(kind & access_uncounted))
-    log_access(tr, address, size, static_cast<unsigned char>(kind & access_update ? 2 : kind & access_write),
-               page->shared, here);
+    log_access(tr, address, size, static_cast<unsigned char>(kind & access_update ? 2 : kind & access_write), shared,
+               here);
   kind &= ~access_uncounted;
-  if (size == 4 && !(address & 3) && c->tag != (tr->tag[page->shared] | tag_split))
-    visit(tr, c, page->shared, kind, here, address, 4);
+  if (size == 4 && !(address & 3) && c->tag != (tr->tag[shared] | tag_split))
+    visit(tr, c, shared, kind, here, address, 4);
   else
     trace_words(tr, address, size, kind, here);
 }

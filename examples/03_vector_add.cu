@@ -1,0 +1,166 @@
+/* Lesson 3: vector add, the canonical program. c = a + b for n floats: allocate, copy in, launch as many blocks as
+ * cover n, copy out, free. The last block has threads beyond n, which must do nothing.
+ *
+ * A launch returns nothing. A wrong one is known by cudaGetLastError() alone, and what goes wrong while the kernel
+ * runs by a later call: so ask after each launch (GK_CHECK_LAUNCH does), and check what each call returns
+ * (GK_CHECK).
+ *
+ * Two loads and a store for one addition: the memory is all that counts. Its rate is shown as a part of the peak.
+ * With the copies over the bus, which is many times slower than the GPU's memory, one CPU core may well be faster. */
+#include "lesson.h"
+#include <time.h>
+
+static const lesson_about about = {
+    "03_vector_add", "c = a + b: what it takes, what it is worth, with and without the copies",
+    "floats",        1 << 26,
+    1 << 12,         1,
+    1 << 29,         "GB/s"};
+
+#define BLOCK 256
+#define SMALLEST 256 /* n at which the GPU is first compared with a CPU core */
+
+__global__ void add(const float *a, const float *b, float *c, size_t n) {
+  const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + b[i];
+}
+
+/* Any grid will do: each thread goes on by as many elements as the grid has threads. */
+__global__ void add_in_strides(const float *a, const float *b, float *c, size_t n) {
+  const size_t step = (size_t)gridDim.x * blockDim.x;
+  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) c[i] = a[i] + b[i];
+}
+
+/* Four floats by each load. The last one to three are for the first threads. */
+__global__ void add_16_bytes(const float *a, const float *b, float *c, size_t n) {
+  const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x, whole = n / 4;
+  if (i < whole) {
+    const float4 x = ((const float4 *)a)[i], y = ((const float4 *)b)[i];
+    ((float4 *)c)[i] = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+  }
+  if (i < n % 4) c[4 * whole + i] = a[4 * whole + i] + b[4 * whole + i];
+}
+
+static unsigned ceil_div(size_t n, size_t by) { return (unsigned)((n + by - 1) / by); }
+
+static double now_us(void) {
+  struct timespec t;
+  timespec_get(&t, TIME_UTC);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+/* The best of some runs of one CPU core. */
+static double cpu_us(const float *a, const float *b, float *c, size_t n) {
+  double best = 1e30;
+  for (int run = 0; run < 5; run++) {
+    const double start = now_us();
+    for (size_t i = 0; i < n; i++) c[i] = a[i] + b[i];
+    const double us = now_us() - start;
+    if (us < best) best = us;
+  }
+  return best;
+}
+
+/* All that a program that has its data on the host needs, but for allocations. */
+static void with_copies(const float *a, const float *b, float *c, float *const device[3], size_t n) {
+  GK_CHECK(cudaMemcpyAsync(device[0], a, n * sizeof(float), cudaMemcpyHostToDevice, 0));
+  GK_CHECK(cudaMemcpyAsync(device[1], b, n * sizeof(float), cudaMemcpyHostToDevice, 0));
+  add<<<ceil_div(n, BLOCK), BLOCK>>>(device[0], device[1], device[2], n);
+  GK_CHECK(cudaMemcpyAsync(c, device[2], n * sizeof(float), cudaMemcpyDeviceToHost, 0));
+}
+
+/* The first power of two from which on the GPU is faster, 0: none up to n. */
+static size_t faster_from(lesson *l, const float *a, const float *b, float *c, float *const device[3], bool copies) {
+  size_t from = 0;
+  for (size_t n = SMALLEST; n <= l->n; n *= 2) {
+    lesson trial = *l; /* whose row is not for the table */
+    trial.row_count = 0;
+    const lesson_row *const gpu = lesson_measure(&trial, "trial", 0, [=] {
+      if (copies)
+        with_copies(a, b, c, device, n);
+      else
+        add<<<ceil_div(n, BLOCK), BLOCK>>>(device[0], device[1], device[2], n);
+    });
+    const bool faster = gpu->us < cpu_us(a, b, c, n);
+    if (!faster) from = 0;
+    if (faster && !from) from = n;
+  }
+  return from;
+}
+
+/* One launch between two events, as a first program does it. */
+static float by_events_us(const float *a, const float *b, float *c, size_t n) {
+  cudaEvent_t start, stop;
+  float ms = 0;
+  GK_CHECK(cudaEventCreate(&start));
+  GK_CHECK(cudaEventCreate(&stop));
+  GK_CHECK(cudaEventRecord(start));
+  add<<<ceil_div(n, BLOCK), BLOCK>>>(a, b, c, n);
+  GK_CHECK_LAUNCH();
+  GK_CHECK(cudaEventRecord(stop));
+  GK_CHECK(cudaEventSynchronize(stop));
+  GK_CHECK(cudaEventElapsedTime(&ms, start, stop));
+  GK_CHECK(cudaEventDestroy(start));
+  GK_CHECK(cudaEventDestroy(stop));
+  return 1000 * ms;
+}
+
+int main(int argc, char **argv) {
+  lesson l;
+  lesson_begin(&l, &about, argc, argv);
+  const size_t n = l.n;
+  const double bytes = 3.0 * (double)n * sizeof(float);
+  std::vector<float> a(n), b(n), c(n), sum(n);
+  for (size_t i = 0; i < n; i++) {
+    a[i] = (float)(i % 1000), b[i] = (float)(i % 77);
+    sum[i] = a[i] + b[i];
+  }
+  float *const d[3] = {lesson_array(&l, a), lesson_array(&l, b), lesson_array<float>(&l, n)};
+  const float *const da = d[0], *const db = d[1], *const ha = a.data(), *const hb = b.data();
+  float *const dc = d[2], *const hc = c.data();
+  const unsigned few = l.mode == LESSON_TIMED ? (unsigned)l.device.sms * 8 : 4; /* blocks */
+
+  const lesson_row *const plain =
+      lesson_measure(&l, "one thread an element", bytes, [=] { add<<<ceil_div(n, BLOCK), BLOCK>>>(da, db, dc, n); });
+  lesson_expect(&l, plain, dc, sum);
+  const lesson_row *r =
+      lesson_measure(&l, "grid-stride loop", bytes, [=] { add_in_strides<<<few, BLOCK>>>(da, db, dc, n); });
+  lesson_expect(&l, r, dc, sum);
+  const lesson_row *const best = r->us < plain->us ? r : plain;
+  r = lesson_measure(&l, "16-byte accesses", bytes,
+                     [=] { add_16_bytes<<<ceil_div(n, 4 * BLOCK), BLOCK>>>(da, db, dc, n); });
+  lesson_expect(&l, r, dc, sum);
+  const lesson_row *const fastest = r->us < best->us ? r : best;
+  r = lesson_measure(&l, "with the copies", bytes, [=] { with_copies(ha, hb, hc, d, n); });
+  lesson_expect(&l, r, dc, sum);
+  if (c != sum) lesson_wrong(&l, r, "the host's copy of the sums differs");
+  if (l.mode == LESSON_TIMED) {
+    lesson_row *const core = lesson_new_row(&l, "one CPU core");
+    core->us = cpu_us(ha, hb, hc, n);
+    core->rate = bytes / core->us * 1e-3;
+  }
+  lesson_table(&l);
+
+  add<<<1, 2048>>>(da, db, dc, n); /* deliberately: no block has more than 1024 threads */
+  const cudaError_t refused = cudaGetLastError();
+  if (refused == cudaSuccess) lesson_wrong(&l, plain, "a block of 2048 threads is not refused");
+  lesson_say(&l, "A launch with 2048 threads in a block does nothing; only cudaGetLastError() tells: %s (%s).",
+             cudaGetErrorName(refused), cudaGetErrorString(refused));
+  if (l.mode == LESSON_TIMED) {
+    lesson_say(&l, "%s reaches %.1f %% of the peak rate of %.0f GB/s; two events around one launch show %.1f us.",
+               fastest->variant, l.device.peak_gbs > 0 ? 100 * fastest->rate / l.device.peak_gbs : 0, l.device.peak_gbs,
+               by_events_us(da, db, dc, n));
+    lesson_say(&l, "With the copies it takes %.0f times as long.", r->us / plain->us);
+    for (int copies = 0; copies < 2; copies++) {
+      const size_t from = faster_from(&l, ha, hb, hc, d, copies);
+      if (from)
+        lesson_say(&l, "With%s copies it is faster than one CPU core from n = %zu on.", copies ? "" : "out", from);
+      else
+        lesson_say(&l, "With%s copies it is faster than one CPU core for no n up to %zu.", copies ? "" : "out", n);
+    }
+  } else if (l.mode == LESSON_COUNTED) {
+    lesson_say(&l, "Loads of 16 bytes make %.0f requests of what were %.0f, for the same sectors: %.0f each, not %.0f.",
+               l.rows[2].counted.requests, plain->counted.requests, l.rows[2].counted.load_sectors,
+               plain->counted.load_sectors);
+  }
+  return lesson_end(&l);
+}

@@ -1,0 +1,336 @@
+/* lesson.h: what every lesson has around its idea: arguments, device arrays, measuring, checks and the table.
+ *
+ *   static const lesson_about about = {"10_transpose", "rows become columns", "rows", 8192, 256, 1, 32768, "GB/s"};
+ *   int main(int argc, char **argv) {
+ *     lesson l;
+ *     lesson_begin(&l, &about, argc, argv);
+ *     lesson_row *naive = lesson_measure(&l, "naive", bytes, [=] { transpose<<<grid, block>>>(in, out, l.n); });
+ *     lesson_expect(&l, naive, out, expected);
+ *     lesson_table(&l);
+ *     lesson_say(&l, "...");
+ *     return lesson_end(&l);
+ *   }
+ *
+ * On a GPU a row is a time. On the CPU stand-in it is what a profiler counts, if the lesson was built to be counted
+ * (`make lessons`, or `make cpu STATS=1`), since its times say nothing about a GPU. l.mode tells which of them. */
+#ifndef LESSON_H
+#define LESSON_H
+
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vector>
+
+typedef struct lesson_about {
+  const char *name, *idea; /* in one line */
+  const char *counts;      /* what --n is a number of */
+  size_t n, n_on_cpu;      /* what it is unless said otherwise */
+  size_t least, most;
+  const char *unit; /* of the rates: GB/s or GFLOP/s */
+} lesson_about;
+
+/* Of one run: warps' requests to memory, and how many sectors of 32 bytes of global memory, or passes through the
+ * banks of shared memory, each took. */
+typedef struct lesson_counters {
+  double requests, load_sectors, store_sectors, load_passes, store_passes;
+  double branches, divergent, diverged_warps;
+} lesson_counters;
+
+typedef struct lesson_row {
+  char variant[48];
+  double us, rate, speedup; /* on a GPU */
+  lesson_counters counted;  /* on the stand-in */
+} lesson_row;
+
+enum lesson_mode { LESSON_TIMED, LESSON_COUNTED, LESSON_CHECKED };
+enum { LESSON_ROWS = 96, LESSON_ARRAYS = 32 };
+
+typedef struct lesson {
+  const lesson_about *about;
+  size_t n;
+  lesson_mode mode;
+  gk_device_info device;
+  lesson_row rows[LESSON_ROWS];
+  int row_count, base; /* base: of the row whose rate is a speedup of 1 */
+  int failed;
+  FILE *csv;    /* NULL: no CSV is wanted */
+  int csv_only; /* on stdout, in place of the table */
+  void *arrays[LESSON_ARRAYS];
+  int array_count;
+} lesson;
+
+/* ---- arguments, beginning and end ------------------------------------------------------------------------------- */
+
+#ifdef __GNUC__
+#define LESSON_PRINTF(nth, first) __attribute__((format(printf, nth, first)))
+#else
+#define LESSON_PRINTF(nth, first)
+#endif
+
+/* A line beside the table, in the CSV a comment; none once a check has failed, since numbers of wrong results mean
+ * nothing. */
+LESSON_PRINTF(2, 3) inline void lesson_say(lesson *l, const char *format, ...) {
+  char line[512];
+  va_list args;
+  if (l->failed) return;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  if (!l->csv_only) printf("%s\n", line);
+  if (l->csv) fprintf(l->csv, "# %s\n", line);
+}
+
+LESSON_PRINTF(2, 3) inline void lesson_refuse(const lesson_about *about, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  fprintf(stderr, "%s: ", about->name);
+  vfprintf(stderr, format, args);
+  fprintf(stderr, "; --help says what there is\n");
+  va_end(args);
+  exit(2);
+}
+
+inline size_t lesson_number(const lesson_about *about, const char *text) {
+  char *end = NULL;
+  errno = 0;
+  const unsigned long long value = strtoull(text, &end, 10);
+  if (*text < '0' || *text > '9' || *end || errno || value < about->least || value > about->most)
+    lesson_refuse(about, "--n=%s: it has to be a whole number from %zu to %zu", text, about->least, about->most);
+  return (size_t)value;
+}
+
+inline void lesson_help(const lesson_about *about) {
+  printf("%s: %s\n\n"
+         "  --n=N        %s, %zu to %zu; without it %zu on a GPU, %zu on the CPU stand-in\n"
+         "  --csv        comma-separated values in place of the table\n"
+         "  --csv=FILE   the same into a file, beside the table\n"
+         "  --help       this\n",
+         about->name, about->idea, about->counts, about->least, about->most, about->n, about->n_on_cpu);
+  exit(0);
+}
+
+inline void lesson_begin(lesson *l, const lesson_about *about, int argc, char **argv) {
+  memset(l, 0, sizeof *l);
+  l->about = about;
+#ifndef CUDA_ON_CPU
+  l->mode = LESSON_TIMED;
+#elif defined(CUDA_CPU_TRACE)
+  l->mode = LESSON_COUNTED;
+#else
+  l->mode = LESSON_CHECKED;
+#endif
+  l->n = l->mode == LESSON_TIMED ? about->n : about->n_on_cpu;
+  for (int i = 1; i < argc; i++) {
+    const char *const a = argv[i];
+    if (!strcmp(a, "--help") || !strcmp(a, "-h"))
+      lesson_help(about);
+    else if (!strncmp(a, "--n=", 4))
+      l->n = lesson_number(about, a + 4);
+    else if (!strcmp(a, "--n") && i + 1 < argc)
+      l->n = lesson_number(about, argv[++i]);
+    else if (!strcmp(a, "--csv"))
+      l->csv_only = 1, l->csv = stdout;
+    else if (!strncmp(a, "--csv=", 6) && a[6]) {
+      l->csv_only = 0, l->csv = fopen(a + 6, "w");
+      if (!l->csv) lesson_refuse(about, "%s cannot be written: %s", a + 6, strerror(errno));
+    } else
+      lesson_refuse(about, "%s: there is no such argument, or its value is missing", a);
+  }
+  GK_CHECK(gk_device_query(-1, &l->device));
+  lesson_say(l, "%s: %s", about->name, about->idea);
+  if (l->mode == LESSON_TIMED)
+    lesson_say(l, "%s, sm_%d%d, %d SMs, %.0f GB/s in theory; n = %zu", l->device.name, l->device.major, l->device.minor,
+               l->device.sms, l->device.peak_gbs, l->n);
+  else
+    lesson_say(l, "CPU stand-in, n = %zu: its times are not GPU times, and are not shown; %s", l->n,
+               l->mode == LESSON_COUNTED ? "what a warp's requests cost is counted" : "built to check results only");
+}
+
+/* The lesson's exit status. */
+inline int lesson_end(lesson *l) {
+  for (int i = 0; i < l->array_count; i++) GK_CHECK(cudaFree(l->arrays[i]));
+  if (l->csv && fflush(l->csv)) {
+    fprintf(stderr, "%s: the CSV could not be written: %s\n", l->about->name, strerror(errno));
+    l->failed = 1;
+  }
+  if (l->csv && !l->csv_only) fclose(l->csv);
+  return l->failed;
+}
+
+/* ---- device arrays and checks ----------------------------------------------------------------------------------- */
+
+/* Device memory until lesson_end, with ones in all bits: NaN as float or double, -1 as int. */
+template <class T> T *lesson_array(lesson *l, size_t count) {
+  T *p = NULL;
+  if (l->array_count == LESSON_ARRAYS) lesson_refuse(l->about, "more than %d arrays", (int)LESSON_ARRAYS);
+  GK_CHECK(cudaMalloc(&p, (count ? count : 1) * sizeof(T)));
+  GK_CHECK(cudaMemset(p, 0xff, count * sizeof(T)));
+  l->arrays[l->array_count++] = p;
+  return p;
+}
+
+template <class T> T *lesson_array(lesson *l, const std::vector<T> &from) {
+  T *const p = lesson_array<T>(l, from.size());
+  GK_CHECK(cudaMemcpy(p, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
+  return p;
+}
+
+LESSON_PRINTF(3, 4) inline void lesson_wrong(lesson *l, const lesson_row *row, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  fprintf(stderr, "%s: %s: ", l->about->name, row->variant);
+  vfprintf(stderr, format, args);
+  fputc('\n', stderr);
+  va_end(args);
+  l->failed = 1;
+}
+
+/* Are the device's values these? Overwrites them, so that no later variant passes with what this one has left. */
+template <class T> void lesson_expect(lesson *l, const lesson_row *row, T *device, const std::vector<T> &expected) {
+  std::vector<T> got(expected.size());
+  size_t wrong = 0, first = 0;
+  GK_CHECK(cudaMemcpy(got.data(), device, got.size() * sizeof(T), cudaMemcpyDeviceToHost));
+  for (size_t i = got.size(); i-- > 0;)
+    if (!(got[i] == expected[i])) wrong++, first = i;
+  if (wrong)
+    lesson_wrong(l, row, "%zu of %zu values are wrong, the first at %zu: %.9g, not %.9g", wrong, got.size(), first,
+                 (double)got[first], (double)expected[first]);
+  GK_CHECK(cudaMemset(device, 0xff, got.size() * sizeof(T)));
+}
+
+/* ---- measuring -------------------------------------------------------------------------------------------------- */
+
+#ifdef CUDA_CPU_TRACE
+inline lesson_counters lesson_take_counters() {
+  const cuda_cpu_counters c = cuda_cpu_take_counters();
+  const auto each = [](unsigned long long cost, unsigned long long requests) {
+    return requests ? (double)cost / (double)requests : 0;
+  };
+  lesson_counters k;
+  k.requests = (double)(c.global_loads + c.global_stores + c.shared_loads + c.shared_stores);
+  k.load_sectors = each(c.global_load_sectors, c.global_loads);
+  k.store_sectors = each(c.global_store_sectors, c.global_stores);
+  k.load_passes = each(c.shared_load_passes, c.shared_loads);
+  k.store_passes = each(c.shared_store_passes, c.shared_stores);
+  k.branches = (double)c.branches;
+  k.divergent = (double)c.divergent_branches;
+  k.diverged_warps = (double)c.diverged_warps;
+  return k;
+}
+#endif
+
+template <class Launch> cudaError_t lesson_launch(void *launch, cudaStream_t, size_t) {
+  (*(Launch *)launch)();
+  return cudaGetLastError();
+}
+
+inline lesson_row *lesson_new_row(lesson *l, const char *variant) {
+  if (l->row_count == LESSON_ROWS) lesson_refuse(l->about, "more than %d variants", (int)LESSON_ROWS);
+  lesson_row *const row = &l->rows[l->row_count++];
+  snprintf(row->variant, sizeof row->variant, "%s", variant);
+  return row;
+}
+
+/* One row: launch() starts the variant's kernels on the default stream, and may be called again and again. work: the
+ * bytes or operations of one call, whichever the lesson's unit is about; 0: it has no rate. */
+template <class Launch> lesson_row *lesson_measure(lesson *l, const char *variant, double work, Launch launch) {
+  lesson_row *const row = lesson_new_row(l, variant);
+  if (l->mode == LESSON_TIMED) {
+    gk_bench_opts opts = {};
+    gk_bench_result result;
+    opts.bytes = work; /* which makes its rate the rate of either unit */
+    GK_CHECK(gk_bench(lesson_launch<Launch>, &launch, &opts, &result));
+    row->us = 1000 * result.median_ms;
+    row->rate = result.gbs;
+    return row;
+  }
+#ifdef CUDA_CPU_TRACE
+  cuda_cpu_take_counters();
+  cuda_cpu_count(true);
+#endif
+  GK_CHECK(lesson_launch<Launch>(&launch, 0, 0));
+  GK_CHECK(cudaDeviceSynchronize());
+#ifdef CUDA_CPU_TRACE
+  cuda_cpu_count(false);
+  row->counted = lesson_take_counters();
+#endif
+  return row;
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------- */
+
+typedef struct lesson_column {
+  const char *title, *csv_title;
+  int decimals;
+  size_t offset; /* of a double in a row */
+} lesson_column;
+
+inline double lesson_value(const lesson_row *row, const lesson_column *c) {
+  return *(const double *)((const char *)row + c->offset);
+}
+
+/* Columns that hold nothing but zeros stay out of the table, and so do rates of rows that have none. */
+inline void lesson_columns(lesson *l, const lesson_column *columns, int count) {
+  int width = (int)strlen("variant"), shown[16];
+  for (int i = 0; i < l->row_count; i++)
+    if ((int)strlen(l->rows[i].variant) > width) width = (int)strlen(l->rows[i].variant);
+  for (int c = 0; c < count; c++) {
+    shown[c] = 0;
+    for (int i = 0; i < l->row_count; i++) shown[c] |= lesson_value(&l->rows[i], &columns[c]) != 0;
+  }
+  if (!l->csv_only) {
+    printf("\n%-*s", width, "variant");
+    for (int c = 0; c < count; c++)
+      if (shown[c]) printf(" | %13s", columns[c].title);
+    for (int i = 0; i < l->row_count; i++) {
+      printf("\n%-*s", width, l->rows[i].variant);
+      for (int c = 0; c < count; c++)
+        if (shown[c] && l->mode == LESSON_TIMED && lesson_value(&l->rows[i], &columns[c]) == 0)
+          printf(" | %13s", "-");
+        else if (shown[c])
+          printf(" | %13.*f", columns[c].decimals, lesson_value(&l->rows[i], &columns[c]));
+    }
+    printf("\n\n");
+  }
+  if (l->csv) {
+    const int timed = l->mode == LESSON_TIMED;
+    fprintf(l->csv, "lesson,n,variant%s", timed ? ",unit" : "");
+    for (int c = 0; c < count; c++) fprintf(l->csv, ",%s", columns[c].csv_title);
+    for (int i = 0; i < l->row_count; i++) {
+      fprintf(l->csv, "\n%s,%zu,%s%s%s", l->about->name, l->n, l->rows[i].variant, timed ? "," : "",
+              timed ? l->about->unit : "");
+      for (int c = 0; c < count; c++) fprintf(l->csv, ",%.6g", lesson_value(&l->rows[i], &columns[c]));
+    }
+    fprintf(l->csv, "\n");
+  }
+}
+
+inline void lesson_table(lesson *l) {
+  const lesson_column times[] = {
+      {"time us", "time_us", 2, offsetof(lesson_row, us)},
+      {l->about->unit, "rate", 1, offsetof(lesson_row, rate)},
+      {"speedup", "speedup", 2, offsetof(lesson_row, speedup)},
+  };
+  const lesson_column counters[] = {
+      {"requests", "requests", 0, offsetof(lesson_row, counted.requests)},
+      {"sectors/load", "sectors_per_load", 2, offsetof(lesson_row, counted.load_sectors)},
+      {"sectors/store", "sectors_per_store", 2, offsetof(lesson_row, counted.store_sectors)},
+      {"passes/load", "passes_per_load", 2, offsetof(lesson_row, counted.load_passes)},
+      {"passes/store", "passes_per_store", 2, offsetof(lesson_row, counted.store_passes)},
+      {"branches", "branches", 0, offsetof(lesson_row, counted.branches)},
+      {"divergent", "divergent_branches", 0, offsetof(lesson_row, counted.divergent)},
+      {"diverged warps", "diverged_warps", 0, offsetof(lesson_row, counted.diverged_warps)},
+  };
+  for (int i = 0; i < l->row_count; i++)
+    if (l->rows[l->base].rate > 0) l->rows[i].speedup = l->rows[i].rate / l->rows[l->base].rate;
+  if (l->mode == LESSON_TIMED) lesson_columns(l, times, (int)(sizeof times / sizeof *times));
+  if (l->mode == LESSON_COUNTED) lesson_columns(l, counters, (int)(sizeof counters / sizeof *counters));
+}
+
+#endif

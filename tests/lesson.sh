@@ -1,0 +1,33 @@
+#!/bin/sh
+# Runs a lesson as it is, and at a size that nothing divides; what it must refuse has to be refused.
+#
+#   lesson.sh build/lesson/10_transpose
+set -u
+lesson=$1
+file=$(mktemp)
+trap 'rm -f "$file"' EXIT
+export GPUKIT_CPU_LEAKS=1 # with which the stand-in lists at the end what is still held
+
+fail() {
+  echo "lesson.sh: $*"
+  exit 1
+}
+
+output=$("$lesson" 2>&1) || fail "it has failed: $output"
+echo "$output"
+case $output in *' still held '*) fail 'it has not freed all' ;; esac
+
+"$lesson" --n=77 --csv="$file" >/dev/null || fail 'it has failed with --n=77'
+# A table has a title, and as many fields in each row as there.
+grep -v '^#' "$file" |
+  awk -F, 'NR == 1 { fields = NF } NF != fields { bad = 1 } END { exit bad || NR < 2 || fields < 4 }' ||
+  fail "this is no table: $(cat "$file")"
+variants() { grep -v '^#' | cut -d, -f3; }
+[ "$("$lesson" --n 77 --csv | variants)" = "$(variants <"$file")" ] || fail '--csv and --csv=FILE have other rows'
+
+"$lesson" --help | grep -q -e '--n=N' || fail '--help does not help'
+for wrong in --n=0 --n=12x --n= --n --n=-1 --n=99999999999999999999 --csv=/nowhere/at/all --what; do
+  said=$("$lesson" $wrong 2>&1 >/dev/null)
+  [ $? -eq 2 ] || fail "$wrong is not refused"
+  case $said in *"$wrong"* | *"${wrong#--csv=}"*) ;; *) fail "$wrong is refused by: $said" ;; esac
+done
