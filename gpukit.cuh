@@ -1428,7 +1428,7 @@ template <class A> GK__D void gk__publish(gk__slot<A> *slot, const A &value, uns
     gk__store_granule(&slot->granule[g], x);
   }
 }
-/* Whether the slot holds a value of this scan; if so *value is it. */
+/* Whether the slot holds a value of this call; if so *value is it. */
 template <class A> GK__D bool gk__peek(const gk__slot<A> *slot, A *value, unsigned tag) {
   unsigned word[3 * gk__slot<A>::granules] = {};
   bool ready = true;
