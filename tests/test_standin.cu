@@ -1,7 +1,9 @@
 /* The stand-in for the CUDA runtime in tests/cpu, without gpukit. What is about CUDA itself runs on a GPU too, where the
  * same expectations and recorded values have to hold; what is about the stand-in alone is at the end. */
-#include "test.h"
 #include "device_array.h"
+#include "fault.h"
+#include "standin.h"
+#include "test.h"
 
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
@@ -12,20 +14,6 @@
 #include <vector>
 
 typedef unsigned long long u64;
-
-template <class... P, class... A>
-static cudaError_t launch_on(cudaStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t smem, A... args) {
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.dynamicSmemBytes = smem;
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, args...);
-}
-template <class... P, class... A>
-static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t smem, A... args) {
-  return launch_on(nullptr, kernel, grid, block, smem, args...);
-}
 
 __host__ __device__ inline u64 mix(u64 x) {
   x += 0x9e3779b97f4a7c15u;
@@ -1204,33 +1192,7 @@ TEST(devices_have_properties) {
 #include <pthread.h>
 #include <unistd.h>
 
-/* A schedule, number of workers or rule for the rest of a test. */
-struct with_settings {
-  cuda_cpu::settings before;
-  explicit with_settings(const char *schedule, int workers = 0) : before(*cuda_cpu::configure()) {
-    EXPECT(cuda_cpu::set_schedule(cuda_cpu::configure(), schedule));
-    if (workers) cuda_cpu::configure()->workers = workers;
-  }
-  ~with_settings() { *cuda_cpu::configure() = before; }
-};
-
-/* What a failing launch says. The failure stays until the reset. */
-static std::string said;
-template <class F> static std::string stderr_of(F f) {
-  fflush(stderr);
-  FILE *log = tmpfile();
-  const int before = dup(2);
-  dup2(fileno(log), 2);
-  f();
-  fflush(stderr);
-  dup2(before, 2);
-  close(before);
-  rewind(log);
-  char buffer[8192];
-  const size_t n = fread(buffer, 1, sizeof buffer, log);
-  fclose(log);
-  return std::string(buffer, n);
-}
+/* As EXPECT_FAULT, and the failure stays until the reset. */
 template <class... P, class... A>
 static void expect_failure(const char *file, int line, void (*kernel)(P...), dim3 grid, dim3 block, A... args) {
   for (const char *schedule : {"reversed", "random:1", "random:2", "forward"}) { /* the last one's words stay */
@@ -1250,11 +1212,6 @@ static void expect_failure(const char *file, int line, void (*kernel)(P...), dim
 }
 static int anywhere[64]; /* for results of broken kernels: each failure frees what is allocated */
 #define EXPECT_FAILURE(...) expect_failure(__FILE__, __LINE__, __VA_ARGS__)
-#define EXPECT_SAID(part) EXPECT_HAS(said.c_str(), part)
-/* A call in a kernel notes its line, which the message has to name. */
-static int lines[4];
-#define NOTE(n) lines[n] = __LINE__
-#define EXPECT_SAID_LINE(n) EXPECT_HAS(said.c_str(), (std::string(__FILE__) + ":" + std::to_string(lines[n])).c_str())
 
 /* --- broken kernels --- */
 
