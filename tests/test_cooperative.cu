@@ -157,7 +157,6 @@ TEST(all_blocks_are_there_at_once) {
   EXPECT_EQ(done.get()[0], 50u);
 }
 
-#ifndef CUDA_CPU_SHARED_IS_STATIC
 __global__ void own_shared(int *out) {
   __shared__ int mine[64];
   const cg::grid_group grid = cg::this_grid();
@@ -179,7 +178,6 @@ TEST(each_block_has_its_own_shared_memory) {
   const std::vector<int> got = out.get();
   for (int i = 0; i < 20 * 64; i++) EXPECT_EQ(got[static_cast<size_t>(i)], 3 * (i / 64 * 1000 + 63 - i % 64) + 3);
 }
-#endif
 
 /* Block barriers and shuffles between the barriers of the grid; block 1 does more of them than the others. */
 __global__ void mixed_barriers(int *out) {

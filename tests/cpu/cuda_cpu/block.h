@@ -199,6 +199,12 @@ CUDA_CPU_UNTRACED inline void add_thread(text *t, worker *w, int thread) {
   add(t, "thread (%u,%u,%u)", i.x, i.y, i.z);
 }
 
+/* How to have the same order of threads again; nothing in the usual order. */
+CUDA_CPU_UNTRACED inline void add_schedule(text *t, const settings &s) {
+  if (s.schedule == schedule_reversed) add(t, "\n  (GPUKIT_CPU_SCHEDULE=reversed)");
+  if (s.schedule == schedule_random) add(t, "\n  (GPUKIT_CPU_SCHEDULE=random:%llu)", s.seed);
+}
+
 CUDA_CPU_UNTRACED inline void go(worker *w, fiber *to) {
   fiber *from = w->running;
   w->running = to;
@@ -216,13 +222,12 @@ CUDA_CPU_UNTRACED inline void go(worker *w, fiber *to) {
   launch *job = const_cast<launch *>(w->job);
   if (__atomic_compare_exchange_n(&job->failed, &before, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     char name[512];
+    text schedule = {};
     symbol_name(job->kernel, name, sizeof name);
-    fprintf(stderr, "CUDA stand-in: error in kernel %s, grid (%u,%u,%u), block (%u,%u,%u)\n  block (%u,%u,%u): %s\n",
+    add_schedule(&schedule, w->settings);
+    fprintf(stderr, "CUDA stand-in: error in kernel %s, grid (%u,%u,%u), block (%u,%u,%u)\n  block (%u,%u,%u): %s%s\n",
             name, job->grid.x, job->grid.y, job->grid.z, job->block.x, job->block.y, job->block.z, blockIdx.x,
-            blockIdx.y, blockIdx.z, what->buffer);
-    if (w->settings.schedule == schedule_reversed) fprintf(stderr, "  (GPUKIT_CPU_SCHEDULE=reversed)\n");
-    if (w->settings.schedule == schedule_random)
-      fprintf(stderr, "  (GPUKIT_CPU_SCHEDULE=random:%llu)\n", w->settings.seed);
+            blockIdx.y, blockIdx.z, what->buffer, schedule.buffer);
   }
   abandon(w);
 }

@@ -112,9 +112,7 @@ CUDA_CPU_RARE void report_crash(const char *what, uintptr_t address, bool has_ad
         job->grid.x, job->grid.y, job->grid.z, job->block.x, job->block.y, job->block.z, blockIdx.x, blockIdx.y,
         blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
     if (has_address) describe_address(&t, address);
-    const settings &s = self->settings;
-    if (s.schedule == schedule_reversed) add(&t, "\n  (GPUKIT_CPU_SCHEDULE=reversed)");
-    if (s.schedule == schedule_random) add(&t, "\n  (GPUKIT_CPU_SCHEDULE=random:%llu)", s.seed);
+    add_schedule(&t, self->settings);
   } else {
     text where = {};
     if (has_address) describe_device_address(&where, address);

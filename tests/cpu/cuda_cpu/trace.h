@@ -522,12 +522,15 @@ struct race {
   bool signal; /* the words of a signal in the wrong order */
 };
 
-__attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, const race &r) {
+CUDA_CPU_QUIET bool is_known_race(uint32_t here, uint32_t there) {
   for (int i = 0; i < trace.seen_count; i++)
-    if (trace.seen[i].here == r.here && trace.seen[i].there == r.there) {
-      trace.races++;
-      return;
-    }
+    if (trace.seen[i].here == here && trace.seen[i].there == there) return true;
+  return false;
+}
+
+__attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, const race &r) {
+  trace.races++;
+  if (is_known_race(r.here, r.there)) return;
   text what = {};
   char kernel_name[512];
   const launch *job = tr->of->job;
@@ -535,7 +538,6 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
   add(&what, "CUDA stand-in: race in kernel %s, grid (%u,%u,%u), block (%u,%u,%u)\n  on ", kernel_name, job->grid.x,
       job->grid.y, job->grid.z, job->block.x, job->block.y, job->block.z);
   add_variable(&what, tr, r.address);
-  trace.races++;
   if (trace.seen_count == 64) return;
   trace.seen[trace.seen_count++] = race_seen{r.here, r.there};
   text there = {}, here = {};
@@ -568,9 +570,7 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
     add(&what, "\n  threads of a warp need not run in step: a __syncwarp() or __syncthreads() is missing between");
   else
     add(&what, "\n  nothing orders these two: a __syncthreads() is missing between");
-  if (tr->of->settings.schedule == schedule_reversed) add(&what, "\n  (GPUKIT_CPU_SCHEDULE=reversed)");
-  if (tr->of->settings.schedule == schedule_random)
-    add(&what, "\n  (GPUKIT_CPU_SCHEDULE=random:%llu)", tr->of->settings.seed);
+  add_schedule(&what, tr->of->settings);
   fprintf(stderr, "%s\n", what.buffer);
 }
 
@@ -600,8 +600,7 @@ CUDA_CPU_QUIET void trace_settle(tracer *tr) {
 __attribute__((noinline)) CUDA_CPU_QUIET void conflict(tracer *tr, cell *c, int slot, int kind, uint32_t here,
                                                        uintptr_t address, unsigned size) {
   if (slot == slot_write && kind == access_write) {
-    for (int i = 0; i < trace.seen_count; i++)
-      if (trace.seen[i].here == here && trace.seen[i].there == c->where[slot]) return;
+    if (is_known_race(here, c->where[slot])) return;
     tr->same.is = true;
     tr->same.before = c->who[slot];
     tr->same.me = tr->me;
