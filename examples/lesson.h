@@ -243,7 +243,7 @@ template <class Launch> lesson_row *lesson_measure(lesson *l, const char *varian
   lesson_row *const row = lesson_new_row(l, variant);
   if (l->mode == LESSON_TIMED) {
     gk_bench_opts opts = {};
-    gk_bench_result result;
+    gk_bench_result result = {};
     opts.bytes = work; /* which makes its rate the rate of either unit */
     GK_CHECK(gk_bench(lesson_launch<Launch>, &launch, &opts, &result));
     row->us = 1000 * result.median_ms;

@@ -9,8 +9,17 @@
 /* --- operators by number, and plain loops with them -----------------------------------------------------------------*/
 
 static const gk_op value_ops[] = {GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX};
-static const char *const op_name[] = {"sum", "product", "min", "max", "argmin", "argmax"};
-static const char *name_of(gk_op op) { return op_name[op <= GK_OP_ARGMAX ? op : 0]; }
+static const char *name_of(gk_op op) {
+  switch (op) {
+  case GK_OP_SUM: return "sum";
+  case GK_OP_PROD: return "product";
+  case GK_OP_MIN: return "min";
+  case GK_OP_MAX: return "max";
+  case GK_OP_ARGMIN: return "argmin";
+  case GK_OP_ARGMAX: return "argmax";
+  }
+  return "no operator";
+}
 
 template <class A> static A identity_of(gk_op op) {
   typedef std::numeric_limits<A> limits;
