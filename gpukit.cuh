@@ -804,6 +804,14 @@ GK__D void gk__wait_for_earlier_work() {
 #endif
 }
 
+/* Lets the next kernel of the stream be set up as soon as all blocks of this one have come here. A block that waits takes
+ * a place from others, and leaves them unevenly spread over the multiprocessors; so this is for small grids. */
+GK__D void gk__let_later_work_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* What a block will read first may be on its way to the L2 while the block still waits: no value is read so early, and
  * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads. */
 template <unsigned Threads, class T> GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count) {
@@ -1097,6 +1105,37 @@ template <bool Greatest, class V> GK__HD bool gk__goes_before(const V &x, const 
   return gk__is_nan(x) ? !gk__is_nan(y) : !gk__is_nan(y) && (Greatest ? y < x : x < y);
 }
 
+/* The lesser (or greater) of two; a NaN if there is one; and of zeros, -0 is less than +0, so that no order shows. */
+template <bool Greatest, class A> GK__HD A gk__extreme(const A &x, const A &y) {
+  return (Greatest ? x < y : y < x) ? y : x;
+}
+template <bool Greatest, class Bits, class F> GK__HD F gk__extreme_float(F x, F y) {
+  Bits a, b;
+  memcpy(&a, &x, sizeof(a));
+  memcpy(&b, &y, sizeof(b));
+  if (x == y) { /* which leaves zeros of both signs */
+    a = Greatest ? a & b : a | b;
+    memcpy(&x, &a, sizeof(x));
+    return x;
+  }
+  return gk__goes_before<Greatest>(y, x) ? y : x;
+}
+template <bool Greatest> GK__HD double gk__extreme(const double &x, const double &y) {
+  return gk__extreme_float<Greatest, unsigned long long>(x, y);
+}
+template <bool Greatest> GK__HD float gk__extreme(const float &x, const float &y) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float z; /* the same, in one instruction */
+  if (Greatest)
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  else
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+#else
+  return gk__extreme_float<Greatest, unsigned>(x, y);
+#endif
+}
+
 /* --- The operators ------------------------------------------------------------------------------------------------*/
 
 struct gk_op_sum {};
@@ -1118,18 +1157,18 @@ template <class A> struct gk_prod {
   GK__HD A identity() const { return A(1); }
   GK__HD A operator()(const A &x, const A &y) const { return gk__arithmetic<A>::mul(x, y); }
 };
-/* A NaN anywhere makes the result NaN. */
+/* A NaN anywhere makes the result NaN; -0 is less than +0. */
 template <class A> struct gk_min {
   GK__HD gk_min() {}
   GK__HD gk_min(gk_op_min) {}
   GK__HD A identity() const { return gk__greatest<A>(); }
-  GK__HD A operator()(const A &x, const A &y) const { return gk__goes_before<false>(y, x) ? y : x; }
+  GK__HD A operator()(const A &x, const A &y) const { return gk__extreme<false>(x, y); }
 };
 template <class A> struct gk_max {
   GK__HD gk_max() {}
   GK__HD gk_max(gk_op_max) {}
   GK__HD A identity() const { return gk__least<A>(); }
-  GK__HD A operator()(const A &x, const A &y) const { return gk__goes_before<true>(y, x) ? y : x; }
+  GK__HD A operator()(const A &x, const A &y) const { return gk__extreme<true>(x, y); }
 };
 /* Of equal values the first index; the first NaN before all values. Of nothing: the identity, whose index is SIZE_MAX.
  */
@@ -1473,12 +1512,15 @@ template <class T> struct gk__reduce_tile {
   static const unsigned items = GK__REDUCE_LOADS * stride;
   static const unsigned chunks = items * sizeof(T) / 16;
 };
-/* Partial values of a thread, so that one operation need not wait for the other; of large ones, one. */
+/* Partial values of a thread, so that one operation need not wait for the other; but one of large values, and of bytes,
+ * sixteen of which are summed before they meet it. */
 template <class Op, class T> struct gk__reduce_sums {
   static const unsigned count = gk__reduce_tile<T>::vector < 4 ? gk__reduce_tile<T>::vector : 4;
 };
 template <class V, class T> struct gk__reduce_sums<gk_argmin<V>, T> { static const unsigned count = 1; };
 template <class V, class T> struct gk__reduce_sums<gk_argmax<V>, T> { static const unsigned count = 1; };
+template <class A> struct gk__reduce_sums<gk_sum<A>, signed char> { static const unsigned count = 1; };
+template <class A> struct gk__reduce_sums<gk_sum<A>, unsigned char> { static const unsigned count = 1; };
 inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
   const size_t room = GK__REDUCE_BYTES / slot_bytes;
   const size_t limit = room < GK__REDUCE_PIECES ? room : static_cast<size_t>(GK__REDUCE_PIECES);
@@ -1581,13 +1623,13 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
   }
 };
 
-/* What a thread makes of its places in one piece. */
-template <class Op, class T, class A = typename gk__working<Op>::type>
+/* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
+ * lie across two chunks; the second of these is the next thread's first one. */
+template <bool Shifted, class Op, class T, class A = typename gk__working<Op>::type>
 GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_plan &plan, unsigned piece) {
   typedef gk__reduce_tile<T> tile_of;
-  typedef gk__reduce_vector<Op, T> vector_of;
   const bool vectors = 16 % sizeof(T) == 0;
-  const unsigned low = static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16);
+  const unsigned low = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16) : 0;
   const unsigned mine = threadIdx.x * tile_of::vector;
   const gk__chunk *const chunks =
       reinterpret_cast<const gk__chunk *>(reinterpret_cast<uintptr_t>(in) - low) + threadIdx.x;
@@ -1598,26 +1640,38 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
   for (size_t tile = piece; tile < plan.tiles; tile += plan.pieces) {
     const size_t i = tile * tile_of::items + mine, left = n - tile * tile_of::items;
     const gk__chunk *const from = chunks + tile * tile_of::chunks;
-    if (vectors && low == 0 && left >= tile_of::items) {
-      gk__chunk chunk[GK__REDUCE_LOADS];
+    gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
+    if (vectors && !Shifted && left >= tile_of::items) {
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
       GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) vector_of::take(sum, chunk[v], i + v * tile_of::stride, op);
-    } else if (vectors && tile > 0 && left >= tile_of::items + tile_of::vector) {
-      GK__UNROLL_BY(2)
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) { /* the next thread reads the second chunk as its first one */
-        const gk__chunk *const x = from + v * GK__REDUCE_THREADS;
-        vector_of::take(sum, gk__shifted_chunk(x[0], x[1], low), i + v * tile_of::stride, op);
-      }
-    } else { /* at an end of the array, where a part of a chunk may be somebody else's */
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, op);
+    } else if (!Shifted) { /* the last tile; one vector after the other, since the common case needs the registers */
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        const size_t at = mine + v * tile_of::stride;
-        if (at >= left) break;
-        if (vectors && low == 0 && left - at >= tile_of::vector)
-          vector_of::take(sum, from[v * GK__REDUCE_THREADS], i + v * tile_of::stride, op);
-        else
+        const unsigned at = mine + v * tile_of::stride;
+        if (vectors && left >= at + tile_of::vector)
+          gk__reduce_vector<Op, T>::take(sum, from[v * GK__REDUCE_THREADS], i + v * tile_of::stride, op);
+        else if (at < left)
+          gk__reduce_each(sum, in, i + v * tile_of::stride, left - at, op);
+      }
+    } else { /* a chunk of which only a part is the array's is left alone; its elements come one by one */
+      bool whole[GK__REDUCE_LOADS];
+      GK__UNROLL
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+        const unsigned at = mine + v * tile_of::stride;
+        whole[v] = vectors && left >= at + 2 * tile_of::vector && tile + at > 0;
+        if (!whole[v]) continue;
+        chunk[v] = from[v * GK__REDUCE_THREADS];
+        second[v] = from[v * GK__REDUCE_THREADS + 1];
+      }
+      GK__UNROLL
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+        const unsigned at = mine + v * tile_of::stride;
+        if (whole[v])
+          gk__reduce_vector<Op, T>::take(sum, gk__shifted_chunk(chunk[v], second[v], low), i + v * tile_of::stride, op);
+        else if (at < left)
           gk__reduce_each(sum, in, i + v * tile_of::stride, left - at, op);
       }
     }
@@ -1628,18 +1682,19 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
   return value;
 }
 
-template <class T, class O, class Op, class A>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, GK__REDUCE_RESIDENT(A))
+template <bool Shifted, class T, class O, class Op, class A>
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_RESIDENT(A))
     gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, gk__slot<A> *slots) {
   GK__SHARED(A, warp_value, 32);
   __shared__ gk__turn turn;
   gk__prefetch_tile<GK__REDUCE_THREADS>(in, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<T>::items),
                                         gk__reduce_tile<T>::items);
   gk__wait_for_earlier_work();
+  if (plan.pieces < GK__REDUCE_PIECES) gk__let_later_work_start();
   unsigned long long taken = 0; /* the turn is on its way while the data is */
   if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_turn(&state->reduce_turn);
   for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
-    A value = gk__reduce_piece(in, n, op, plan, piece);
+    A value = gk__reduce_piece<Shifted>(in, n, op, plan, piece);
     if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) turn = gk__read_turn(taken);
     value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
     if (threadIdx.x == 0) {
@@ -1730,7 +1785,11 @@ template <class T, class O, class Op>
 cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, const gk_reduce_plan &plan,
                        cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Op>::type A;
-  static signed char waits[GK__DEVICES];
+  static signed char waits[2][GK__DEVICES];
+  const bool may_shift = 16 % sizeof(T) == 0 && sizeof(T) < 16; /* else both kernels are the same one */
+  const int shifted = may_shift && reinterpret_cast<uintptr_t>(in) % 16;
+  void (*const kernels[])(const T *, O *, size_t, Op, gk_reduce_plan, gk__state *, gk__slot<A> *) = {
+      gk__reduce_kernel<false, T, O, Op, A>, gk__reduce_kernel<may_shift, T, O, Op, A>};
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   unsigned char *memory = NULL;
@@ -1739,7 +1798,7 @@ cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, c
     memory = static_cast<unsigned char *>(use->ptr);
   }
   const cudaError_t status = gk__launch_as(
-      waits, call, gk__reduce_kernel<T, O, Op, A>, plan.blocks < plan.pieces ? plan.blocks : plan.pieces,
+      waits[shifted], call, kernels[shifted], plan.blocks < plan.pieces ? plan.blocks : plan.pieces,
       static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, in, out, n, op, plan, reinterpret_cast<gk__state *>(memory),
       reinterpret_cast<gk__slot<A> *>(memory ? memory + GK__STATE_BYTES : NULL));
   return gk__release_scratch(status, &temporary, call, stream);
@@ -1789,22 +1848,17 @@ GK__REDUCE_BY(argmax)
  * somebody, in whatever order the blocks were started. It publishes its tile's total and gathers what stands before.
  *
  * The original sums whatever totals and prefixes it meets, and a float result then depends on timing. Here the shape is
- * fixed: 32 tiles are a group. What stands before a tile is the prefix of its group and the totals of its group's
- * earlier tiles, which one warp reads at once and combines as a tree. The prefix of a group is the strict left fold of
- * the totals of the groups before it: from whichever earlier prefix is ready it is folded up to here, always with the
- * same bits.
+ * fixed: 32 tiles are a group, whose total is a tree over theirs; the prefix of a group is the strict left fold of the
+ * totals of the groups before it; and what stands before a tile is its group's prefix and a tree over its group's
+ * earlier tiles. A block reads the totals of the last few groups' tiles themselves, a warp for each group, and folds
+ * them onto the prefix of the oldest of these groups. That one has been known for long; so a tile waits for no more
+ * than the totals of the tiles that run beside it.
  *
  * Turns, tags and slots are those of section 8. A thread has few elements up to 2^21, where what counts is how soon a
- * tile is done, and more above, where memory is to be kept busy.
+ * tile is done, and more above, where memory is to be kept busy, and a tile leaves more of the groups to others.
  * ==================================================================================================================*/
 
-enum { GK__SCAN_THREADS = 256, GK__SCAN_GROUP = 32 };
-/* Blocks that a multiprocessor is to hold at once, so that it always has loads in flight; sm_75 has room for four. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-enum { GK__SCAN_RESIDENT = 4 };
-#else
-enum { GK__SCAN_RESIDENT = 6 };
-#endif
+enum { GK__SCAN_THREADS = 256, GK__SCAN_WARPS = GK__SCAN_THREADS / 32, GK__SCAN_GROUP = 32 };
 
 /* Elements of one thread, by the shared memory that each takes: its size, or the sizes of input and output together
  * where these differ. Mostly an odd number of 16-byte chunks, which a warp reads from shared memory without bank
@@ -1814,16 +1868,18 @@ template <class T, class O> constexpr __host__ __device__ size_t gk__scan_item_b
   return sizeof(T) == sizeof(O) ? sizeof(T) : sizeof(T) + sizeof(O);
 }
 constexpr __host__ __device__ unsigned gk__scan_many(size_t bytes) {
-  return bytes <= 1   ? 48
-         : bytes <= 2 ? 40
-         : bytes <= 4 ? 28
-         : bytes <= 8 ? 14
-                      : (bytes < 112 ? static_cast<unsigned>(112 / bytes) : 1);
+  return bytes < 176 ? static_cast<unsigned>(176 / bytes) : 1;
 }
 constexpr __host__ __device__ unsigned gk__scan_few(size_t bytes) {
   return bytes < 48 ? static_cast<unsigned>(48 / bytes) : 1;
 }
-#define GK__SCAN_FEW (size_t(1) << 21) /* elements, up to which a thread has few; but many where one tile will do */
+#define GK__SCAN_FEW (size_t(1) << 21) /* elements, up to which a thread has few */
+/* Blocks that a multiprocessor is to hold at once, so that it always has loads in flight; sm_75 has room for four. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define GK__SCAN_RESIDENT(items, bytes) 4
+#else
+#define GK__SCAN_RESIDENT(items, bytes) ((items) == gk__scan_few(bytes) ? 6 : 4)
+#endif
 
 struct gk_scan_plan {
   unsigned items; /* of a thread; these, tiles and groups are all that the bits depend on, and they depend on n */
@@ -1832,9 +1888,8 @@ struct gk_scan_plan {
   unsigned blocks; /* one for each tile; or fewer, and they take several */
 };
 inline gk_scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
-  const unsigned many = gk__scan_many(item_bytes);
   gk_scan_plan plan;
-  plan.items = n <= GK__SCAN_THREADS / 2 * many || n > GK__SCAN_FEW ? many : gk__scan_few(item_bytes);
+  plan.items = n > GK__SCAN_FEW ? gk__scan_many(item_bytes) : gk__scan_few(item_bytes);
   plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * plan.items);
   plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
   plan.capacity = 0;
@@ -1842,57 +1897,68 @@ inline gk_scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
   return plan;
 }
 inline size_t gk__scan_bytes(const gk_scan_plan &plan, size_t slot_bytes) {
-  return GK__STATE_BYTES + GK__REDUCE_BYTES + (plan.tiles + 2 * plan.groups) * slot_bytes;
+  return GK__STATE_BYTES + GK__REDUCE_BYTES + (plan.tiles + plan.groups) * slot_bytes;
 }
 
 /* What one scan's blocks share. */
 template <class A> struct gk__scan_slots {
-  gk__slot<A> *tile_total, *group_total, *group_prefix;
+  gk__slot<A> *tile_total, *group_prefix;
   unsigned tag;
 };
 
-/* The fold of init and of all groups before this one; for one whole warp. Lane d looks d groups back: at that group's
- * prefix, and (d > 0) at its total. */
-template <class A, class Op>
-GK__D A gk__group_prefix(size_t group, const A &init, const Op &op, const gk__scan_slots<A> &slots) {
-  const unsigned d = gk_lane();
-  const bool exists = d <= group;
-  A prefix(init), total(init);
-  bool has_prefix = d == group, has_total = false;
-  unsigned nearest, ns = 16;
-  for (;;) {
-    if (exists && !has_prefix) has_prefix = gk__peek(slots.group_prefix + (group - d), &prefix, slots.tag);
-    if (exists && !has_total && d) has_total = gk__peek(slots.group_total + (group - d), &total, slots.tag);
-    const unsigned prefixes = __ballot_sync(0xffffffffu, has_prefix);
-    const unsigned totals = __ballot_sync(0xffffffffu, has_total) | 1u;
-    nearest = static_cast<unsigned>(__ffs(static_cast<int>(prefixes))) - 1;
-    if (prefixes && !(~totals & (0xffffffffu >> (31 - nearest)))) break;
-    gk__back_off(&ns);
+/* What stands before each thread of a tile, which has `value`, and the total of all. Every thread folds the totals of
+ * the warps by itself, which is sooner done than one warp's scan and a second barrier. */
+template <class A, class Op> GK__D A gk__scan_in_tile(A value, const Op &op, A *warp_total, A *total) {
+  const A inclusive = gk_warp_scan_inclusive(value, op);
+  if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
+  const A in_warp = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0);
+  __syncthreads();
+  A all = warp_total[0], before = op.identity();
+  GK__UNROLL
+  for (unsigned w = 1; w < GK__SCAN_WARPS; w++) {
+    if (w == gk_warp()) before = all;
+    all = op(all, warp_total[w]);
   }
-  A result = gk_shuffle(prefix, nearest);
-  for (unsigned i = nearest; i > 0; i--) result = op(result, gk_shuffle(total, i));
-  return result;
+  *total = all;
+  return gk_lane() ? op(before, in_warp) : before;
 }
 
-/* What stands before this tile; for one whole warp. Publishes what later tiles need as soon as it is known. */
-template <class A, class Op>
+/* What stands before this tile, to all threads. Warp w sums the tiles of the group that is w < Window groups back, of the
+ * tile's own group those before it; the last warp waits for the prefix of the oldest of these groups. */
+template <unsigned Window, class A, class Op>
 GK__D A gk__tile_prefix(size_t tile, const A &tile_total, const A &init, const Op &op, const gk_scan_plan &plan,
-                        const gk__scan_slots<A> &slots) {
+                        const gk__scan_slots<A> &slots, A *part) {
   const size_t group = tile / GK__SCAN_GROUP;
-  const unsigned place = static_cast<unsigned>(tile % GK__SCAN_GROUP), lane = gk_lane();
-  if (lane == 0) gk__publish(slots.tile_total + tile, tile_total, slots.tag);
-  A before = op.identity();
+  const unsigned warp = gk_warp(), lane = gk_lane(), last = GK__SCAN_WARPS - 1;
+  static_assert(Window < GK__SCAN_WARPS, "each group has a warp, and the prefix has one");
+  const unsigned back = group < Window ? static_cast<unsigned>(group) : Window - 1; /* from the oldest to this one */
+  const bool ends_group = tile % GK__SCAN_GROUP == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
+  if (threadIdx.x == 0) gk__publish(slots.tile_total + tile, tile_total, slots.tag);
   unsigned ns = 16;
-  if (lane < place)
-    while (!gk__peek(slots.tile_total + (tile - place + lane), &before, slots.tag)) gk__back_off(&ns);
-  __syncwarp();
-  before = gk_warp_reduce(before, op); /* this group's tiles before this one */
-  const bool ends_group = place == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
-  const A group_total = op(before, tile_total);
-  if (ends_group && lane == 0) gk__publish(slots.group_total + group, group_total, slots.tag);
-  const A prefix = gk__group_prefix(group, init, op, slots);
-  if (ends_group && lane == 0) gk__publish(slots.group_prefix + (group + 1), op(prefix, group_total), slots.tag);
-  return op(prefix, before);
+  if (warp <= back) {
+    const size_t other = (group - warp) * GK__SCAN_GROUP + lane;
+    A total = op.identity();
+    if (other < tile)
+      while (!gk__peek(slots.tile_total + other, &total, slots.tag)) gk__back_off(&ns);
+    __syncwarp();
+    const A before = gk_warp_reduce(total, op);
+    if (lane == 0) part[warp] = before;
+    if (ends_group && warp == 0) {
+      const A all = gk_warp_reduce(lane < GK__SCAN_GROUP - 1 ? total : tile_total, op);
+      if (lane == 0) part[last + 1] = all;
+    }
+  } else if (warp == last && lane == 0) {
+    A prefix(init);
+    if (group > back)
+      while (!gk__peek(slots.group_prefix + (group - back), &prefix, slots.tag)) gk__back_off(&ns);
+    part[last] = prefix;
+  }
+  __syncthreads();
+  A prefix = part[last];
+  for (unsigned w = back; w > 0; w--) prefix = op(prefix, part[w]);
+  if (ends_group && threadIdx.x == 0)
+    gk__publish(slots.group_prefix + (group + 1), op(prefix, part[last + 1]), slots.tag);
+  return op(prefix, part[0]);
 }
 
 /* A tile in shared memory. Global memory is read and written along the tile, each thread then has a run of Items in a
@@ -1904,7 +1970,6 @@ template <class T, class O, unsigned Items> struct gk__shared_tile {
   static const unsigned out_offset = in_place ? 0 : (items * sizeof(T) + 15) / 16; /* chunks */
   static const unsigned chunks = out_offset + (items * sizeof(O) + 15) / 16;
   static const unsigned width = in_place && 16 % sizeof(T) == 0 && Items * sizeof(T) % 16 == 0 ? 16 / sizeof(T) : 1;
-  static_assert(chunks * 16 < 47 * 1024, "gk_scan: elements of up to 184 bytes, input and output together");
 
   /* Between global memory and shared memory, `count` elements, by all threads. */
   template <class E> static GK__D void copy(E *to, const E *from, unsigned count) {
@@ -1941,76 +2006,203 @@ template <class T, class O, unsigned Items> struct gk__shared_tile {
   }
 };
 
+/* Bulk copies: from sm_90 on the memory system moves a whole tile by itself, and no thread holds registers for it or
+ * waits for its parts. Addresses and sizes are multiples of 16 bytes. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define GK__BULK 1
+#else
+#define GK__BULK 0
+#endif
+#if GK__BULK
+GK__D unsigned gk__shared_address(const void *shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+/* By one thread, before any other use of the barrier. */
+GK__D void gk__bulk_init(unsigned long long *barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
+                   gk__shared_address(barrier))
+               : "memory");
+}
+/* By one thread; the barrier's phase is over when the bytes are there. */
+GK__D void gk__bulk_load(void *to, const void *from, unsigned bytes, unsigned long long *barrier) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n\t"
+               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%2], [%3], %1, [%0];" ::"r"(
+                   gk__shared_address(barrier)),
+               "r"(bytes), "r"(gk__shared_address(to)), "l"(from)
+               : "memory");
+}
+/* By all threads: waits for the end of the barrier's first, second, third ... phase, of parity 0, 1, 0 ... . */
+GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
+  unsigned done;
+  do {
+    asm volatile("{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
+                 "selp.u32 %0, 1, 0, over;\n\t}"
+                 : "=r"(done)
+                 : "r"(gk__shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (!done);
+}
+/* By all threads that have written to shared memory what is to be stored, before the barrier behind which one does it. */
+GK__D void gk__bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+/* By one thread, which comes back when the shared memory has been read. */
+GK__D void gk__bulk_store(void *to, const void *from, unsigned bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\tcp.async.bulk.commit_group;\n\t"
+               "cp.async.bulk.wait_group.read 0;" ::"l"(to),
+               "r"(gk__shared_address(from)), "r"(bytes)
+               : "memory");
+}
+#endif
+
+/* What a scan does with neighbouring elements of one thread, of which `count` exist, Width at most: takes them into a
+ * total; and makes their results, beginning with what stands before them and returning what stands behind. */
+template <class Op, class T, class O, class A, unsigned Width> struct gk__scan_any_run {
+  static GK__D A total(A sum, const T *x, unsigned count, size_t i, const Op &op) {
+    GK__UNROLL
+    for (unsigned j = 0; j < Width; j++)
+      if (j < count) sum = op(sum, gk__lift<A, T>::from(x[j], i + j));
+    return sum;
+  }
+  static GK__D A results(A running, O *result, const T *x, unsigned count, size_t i, bool inclusive, const Op &op) {
+    GK__UNROLL
+    for (unsigned j = 0; j < Width; j++) {
+      const A next = j < count ? op(running, gk__lift<A, T>::from(x[j], i + j)) : running;
+      result[j] = gk__convert<O, A>::from(inclusive ? next : running);
+      running = next;
+    }
+    return running;
+  }
+};
+/* Sums of bytes, which wrap: a word of four at a time. Bytes past the array's end come last, so that no sum that is kept
+ * has them in it. */
+template <class B> struct gk__scan_byte_run {
+  static GK__D B total(B sum, const B *x, unsigned, size_t, const gk_sum<B> &) {
+    unsigned word[4], all = static_cast<unsigned>(sum);
+    memcpy(word, x, 16);
+    GK__UNROLL
+    for (unsigned k = 0; k < 4; k++) all = __dp4a(word[k], 0x01010101u, all);
+    return static_cast<B>(all);
+  }
+  static GK__D B results(B running, B *result, const B *x, unsigned, size_t, bool inclusive, const gk_sum<B> &) {
+    unsigned word[4], before = static_cast<unsigned>(running);
+    memcpy(word, x, 16);
+    GK__UNROLL
+    for (unsigned k = 0; k < 4; k++) {
+      const unsigned first = __dp4a(word[k], 0x00000001u, before), second = __dp4a(word[k], 0x00000101u, before);
+      const unsigned third = __dp4a(word[k], 0x00010101u, before), fourth = __dp4a(word[k], 0x01010101u, before);
+      const unsigned upto = __byte_perm(__byte_perm(first, second, 0x0040), __byte_perm(third, fourth, 0x0040), 0x5410);
+      word[k] = inclusive ? upto : __byte_perm(upto, before, 0x2104);
+      before = fourth;
+    }
+    memcpy(result, word, 16);
+    return static_cast<B>(before);
+  }
+};
+template <class Op, class T, class O, class A, unsigned Width>
+struct gk__scan_run : gk__scan_any_run<Op, T, O, A, Width> {};
+template <>
+struct gk__scan_run<gk_sum<unsigned char>, unsigned char, unsigned char, unsigned char, 16>
+    : gk__scan_byte_run<unsigned char> {};
+template <>
+struct gk__scan_run<gk_sum<signed char>, signed char, signed char, signed char, 16> : gk__scan_byte_run<signed char> {};
+
 template <unsigned Items, class T, class O, class Op, class A>
-__global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT)
+__global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk__scan_item_bytes<T, O>())))
     gk__scan_kernel(const T *in, O *out, size_t n, Op op, A init, bool inclusive, gk_scan_plan plan, gk__state *state,
                     gk__slot<A> *slots) {
   typedef gk__shared_tile<T, O, Items> shared_tile;
+  typedef gk__scan_run<Op, T, O, A, shared_tile::width> run;
   __shared__ gk__chunk shared[shared_tile::chunks];
   __shared__ gk__turn turn;
-  GK__SHARED(A, shared_prefix, 1);
+  GK__SHARED(A, warp_total, GK__SCAN_WARPS);
+  GK__SHARED(A, part, GK__SCAN_WARPS + 1);
+  static_assert(sizeof(shared) + sizeof(warp_total_bytes) + sizeof(part_bytes) < 48 * 1024 - 64,
+                "gk_scan: elements of up to 176 bytes, input and output together where their sizes differ");
   T *const shared_in = reinterpret_cast<T *>(shared);
   O *const shared_out = reinterpret_cast<O *>(shared + shared_tile::out_offset);
-  if (Items == gk__scan_few(gk__scan_item_bytes<T, O>()))
+  const bool few = Items == gk__scan_few(gk__scan_item_bytes<T, O>());
+  const unsigned window = few ? GK__SCAN_WARPS - 1 : 4; /* the totals that are read cost as much as some of the data */
+  if (few)
     gk__prefetch_tile<GK__SCAN_THREADS>(in, n, blockIdx.x * static_cast<size_t>(shared_tile::items),
                                         shared_tile::items);
   gk__wait_for_earlier_work();
+  if (few) gk__let_later_work_start();
+#if GK__BULK
+  __shared__ unsigned long long loaded;
+  unsigned parity = 0;
+  const bool may_bulk = (reinterpret_cast<uintptr_t>(in) | reinterpret_cast<uintptr_t>(out)) % 16 == 0;
+  if (threadIdx.x == 0) gk__bulk_init(&loaded);
+#endif
   /* Blocks that are too few take several tiles, and find out with one more turn each that there are none left. */
   const bool several = plan.blocks < plan.tiles;
   const size_t last_turn = plan.tiles + (several ? plan.blocks : 0) - 1;
   for (bool more = true; more; more = several) {
-    size_t tile = 0;
-    if (plan.tiles > 1) {
-      if (threadIdx.x == 0) {
+    if (threadIdx.x == 0) {
+      if (plan.tiles > 1) {
         turn = gk__read_turn(gk__take_turn(&state->scan_turn));
         if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
+      } else {
+        turn.number = 0;
       }
-      __syncthreads();
-      tile = turn.number;
-      if (tile >= plan.tiles) break;
+#if GK__BULK
+      if (may_bulk && n / shared_tile::items > turn.number)
+        gk__bulk_load(shared_in, in + turn.number * static_cast<size_t>(shared_tile::items),
+                      shared_tile::items * static_cast<unsigned>(sizeof(T)), &loaded);
+#endif
     }
-    const size_t first = tile * shared_tile::items;
-    const unsigned count = n - first < shared_tile::items ? static_cast<unsigned>(n - first) : shared_tile::items;
-    const unsigned mine = threadIdx.x * Items;
-    shared_tile::copy(shared_in, in + first, count);
     __syncthreads();
+    const size_t tile = turn.number, first = tile * shared_tile::items;
+    if (tile >= plan.tiles) break;
+    const unsigned count = n - first < shared_tile::items ? static_cast<unsigned>(n - first) : shared_tile::items;
+    const unsigned mine = threadIdx.x * Items, exist = count > mine ? count - mine : 0; /* of the thread's elements */
+#if GK__BULK
+    const bool bulk = may_bulk && count == shared_tile::items;
+    if (bulk) {
+      gk__bulk_wait(&loaded, parity);
+      parity ^= 1;
+    } else
+#endif
+    {
+      shared_tile::copy(shared_in, in + first, count);
+      __syncthreads();
+    }
 
     A total = op.identity(), tile_total = op.identity();
-    GK__UNROLL
+    GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Items)
     for (unsigned i = 0; i < Items; i += shared_tile::width) {
       T x[shared_tile::width];
       shared_tile::get(x, shared_in, i);
-      GK__UNROLL
-      for (unsigned j = 0; j < shared_tile::width; j++)
-        if (mine + i + j < count) total = op(total, gk__lift<A, T>::from(x[j], first + mine + i + j));
+      total = run::total(total, x, exist > i ? exist - i : 0, first + mine + i, op);
     }
-    A running = gk_block_scan_exclusive<GK__SCAN_THREADS>(total, op, &tile_total);
+    A running = gk__scan_in_tile(total, op, warp_total, &tile_total);
     if (plan.tiles > 1) {
-      if (gk_warp() == 0) {
-        const gk__scan_slots<A> at = {slots, slots + plan.tiles, slots + plan.tiles + plan.groups, turn.tag};
-        const A prefix = gk__tile_prefix(tile, tile_total, init, op, plan, at);
-        if (threadIdx.x == 0) *shared_prefix = prefix;
-      }
-      __syncthreads();
-      running = op(*shared_prefix, running);
+      const gk__scan_slots<A> at = {slots, slots + plan.tiles, turn.tag};
+      running = op(gk__tile_prefix<window>(tile, tile_total, init, op, plan, at, part), running);
     } else {
       running = op(init, running);
     }
-    GK__UNROLL
+    GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Items)
     for (unsigned i = 0; i < Items; i += shared_tile::width) {
       T x[shared_tile::width];
       O result[shared_tile::width];
       shared_tile::get(x, shared_in, i);
-      GK__UNROLL
-      for (unsigned j = 0; j < shared_tile::width; j++) {
-        const A next = mine + i + j < count ? op(running, gk__lift<A, T>::from(x[j], first + mine + i + j)) : running;
-        result[j] = gk__convert<O, A>::from(inclusive ? next : running);
-        running = next;
-      }
+      running = run::results(running, result, x, exist > i ? exist - i : 0, first + mine + i, inclusive, op);
       shared_tile::put(result, shared_out, i);
     }
-    __syncthreads();
-    shared_tile::copy(out + first, shared_out, count);
+#if GK__BULK
+    if (bulk) { /* each warp its own part, as soon as it is done */
+      const unsigned own = 32 * Items;
+      gk__bulk_fence();
+      __syncwarp();
+      if (gk_lane() == 0)
+        gk__bulk_store(out + first + gk_warp() * own, shared_out + gk_warp() * own,
+                       own * static_cast<unsigned>(sizeof(O)));
+      if (several) __syncthreads();
+    } else
+#endif
+    {
+      __syncthreads();
+      shared_tile::copy(out + first, shared_out, count);
+    }
   }
   if (plan.tiles == 1 || turn.tag != GK__LAST_TAG) return;
 

@@ -305,44 +305,61 @@ TEST(groups_of_tiles_argmin) {
   check_groups(operation_of<gk_op_argmin, float, gk_arg<float>>("argmin of f32", {-30, 1000000}));
 }
 
-/* The prefix of a group from whichever earlier one is ready, and the totals from there on. On a GPU timing decides which
- * that is, so here the slots are laid out by hand. A slot of which only a part is of this scan must not be taken. */
-template <class A, class Op>
-__global__ void fold_by_hand(gk__slot<A> *slots, size_t groups, size_t group, size_t ready, unsigned tag, Op op, A init,
-                             const A *prefix, const A *total, A *out) {
-  const gk__scan_slots<A> at = {slots, slots + 1, slots + 1 + groups, tag};
-  if (gk_lane() == 0)
-    for (size_t g = 0; g < groups; g++) {
-      gk__publish(at.group_total + g, total[g], g >= ready && g < group ? tag : tag - 1);
-      gk__publish(at.group_prefix + g, g == ready ? prefix[g] : init, g == ready ? tag : tag - 1);
-      for (unsigned part = 1; part < gk__slot<A>::granules && g > ready; part++)
-        at.group_prefix[g].granule[part].word[3] = tag;
+/* What stands before a tile, from slots that are laid out by hand: only those that the tile may read are of this scan,
+ * and they become so while it waits; of a slot of several granules, the second one first. */
+template <unsigned Window, class A, class Op>
+__global__ void prefix_by_hand(gk__slot<A> *slots, gk_scan_plan plan, size_t tile, unsigned tag, unsigned *started,
+                               const A *total, A prefix, A *out) {
+  GK__SHARED(A, part, GK__SCAN_WARPS + 1);
+  __shared__ unsigned order;
+  const size_t group = tile / GK__SCAN_GROUP, oldest = group >= Window ? group - (Window - 1) : 0;
+  const gk__scan_slots<A> at = {slots, slots + plan.tiles, tag};
+  if (threadIdx.x == 0) order = atomicAdd(started, 1u);
+  __syncthreads();
+  if (order == 0) { /* the first block to start, which waits for nobody */
+    for (size_t i = oldest * GK__SCAN_GROUP + threadIdx.x; i < tile; i += blockDim.x)
+      gk__publish(at.tile_total + i, total[i], tag);
+    if (threadIdx.x == 0 && oldest > 0) gk__publish(at.group_prefix + oldest, prefix, tag);
+  } else {
+    out[threadIdx.x] = gk__tile_prefix<Window>(tile, total[tile], prefix, Op(), plan, at, part);
+    if (threadIdx.x == 0) {
+      A seen(prefix);
+      const bool ends = tile % GK__SCAN_GROUP == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
+      out[blockDim.x] = ends && gk__peek(at.group_prefix + (group + 1), &seen, tag) ? seen : total[tile];
     }
-  __threadfence();
-  __syncwarp();
-  const A result = gk__group_prefix(group, init, op, at);
-  if (gk_lane() == 31) *out = result;
-}
-template <class A, class Op> static void check_fold(const char *name) {
-  const size_t groups = 40;
-  std::vector<A> prefix(groups + 1, A(77)), total(groups); /* prefix[0] is the initial value */
-  for (size_t g = 0; g < groups; g++) {
-    total[g] = A(static_cast<int>(mix(3, g) >> 40));
-    prefix[g + 1] = Op()(prefix[g], total[g]);
   }
-  device_array<gk__slot<A>> slots(1 + 2 * groups);
-  device_array<A> prefixes(prefix), totals(total), out(1);
-  for (size_t group : {0, 1, 2, 5, 31, 32, 39})
-    for (size_t back : {0, 1, 2, 7, 30, 31}) {
-      if (back > group) continue;
-      GK_LAUNCH((fold_by_hand<A, Op>), 1, 32, 0, 0, slots.ptr, groups, group, group - back, 5u, Op(), prefix[0],
-                prefixes.ptr, totals.ptr, out.ptr);
-      EXPECT_SAME(out.first(), prefix[group], "%s, group %zu, from %zu groups back", name, group, back);
-    }
 }
-TEST(groups_fold_from_any_distance) {
-  check_fold<affine8, compose8>("affine maps");
-  check_fold<affine24, compose24>("affine maps of 24 bytes");
+template <unsigned Window, class A, class Op> static void check_prefix(const char *name) {
+  gk_scan_plan plan = gk_scan_plan();
+  plan.groups = 12;
+  plan.tiles = plan.groups * GK__SCAN_GROUP - 5;
+  std::vector<A> total(plan.tiles, A(0));
+  for (size_t i = 0; i < plan.tiles; i++) total[i] = A(static_cast<int>(mix(3, i) >> 40));
+  for (size_t tile : {0, 1, 31, 32, 40, 191, 192, 223, 224, 255, 256, 300, 351, 378}) {
+    const size_t group = tile / GK__SCAN_GROUP;
+    const A prefix(77); /* of the oldest group that the tile reads tile by tile */
+    A before(prefix);
+    for (size_t i = (group >= Window ? group - (Window - 1) : 0) * GK__SCAN_GROUP; i < tile; i++)
+      before = Op()(before, total[i]);
+    const bool ends = tile % GK__SCAN_GROUP == GK__SCAN_GROUP - 1;
+    device_array<gk__slot<A>> slots(plan.tiles + plan.groups);
+    std::vector<gk__slot<A>> stale(plan.tiles + plan.groups);
+    memset(static_cast<void *>(stale.data()), 0x5a, stale.size() * sizeof(stale[0]));
+    for (gk__slot<A> &slot : stale)
+      for (unsigned g = 0; g < gk__slot<A>::granules; g++) slot.granule[g].word[3] = g ? 5 : 4;
+    EXPECT_OK(cudaMemcpy(slots.ptr, stale.data(), stale.size() * sizeof(stale[0]), cudaMemcpyHostToDevice));
+    device_array<A> totals(total), out(GK__SCAN_THREADS + 1);
+    device_array<unsigned> started(std::vector<unsigned>(1, 0u));
+    GK_LAUNCH((prefix_by_hand<Window, A, Op>), 2, GK__SCAN_THREADS, 0, 0, slots.ptr, plan, tile, 5u, started.ptr,
+              totals.ptr, prefix, out.ptr);
+    std::vector<A> expected(GK__SCAN_THREADS + 1, before);
+    expected[GK__SCAN_THREADS] = ends ? Op()(before, total[tile]) : total[tile];
+    EXPECT_SAME(out.get(), expected, "%s, tile %zu", name, tile);
+  }
+}
+TEST(prefixes_from_slots_by_hand) {
+  check_prefix<7, affine8, compose8>("affine maps");
+  check_prefix<4, affine24, compose24>("affine maps of 24 bytes");
 }
 
 /* A scratch of no byte more than the scan needs: nothing is written behind it. */
