@@ -139,7 +139,10 @@ build/ptx/%: tests/%.cu build/gpu/flags
 	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) $< -o $@
 build/gpu/%: examples/%.cu build/gpu/flags
 	$(call say,NVCC)
-	$(Q)$(GPU) $(DEPS) $< -o $@
+	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
+# Compared where nvcc can link it, which not every toolkit has.
+build/gpu/12_matmul: libraries = $(shell $(NVCC) -shared -x cu /dev/null -o build/gpu/cublas.so -lcublas 2>/dev/null && \
+                       echo -DLESSON_CUBLAS -lcublas)
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@

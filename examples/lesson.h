@@ -40,6 +40,7 @@ typedef struct lesson_about {
 typedef struct lesson_counters {
   double requests, load_sectors, store_sectors, load_passes, store_passes;
   double branches, divergent, diverged_warps;
+  double sectors; /* loaded, in all */
 } lesson_counters;
 
 typedef struct lesson_row {
@@ -221,6 +222,7 @@ inline lesson_counters lesson_take_counters() {
   k.branches = (double)c.branches;
   k.divergent = (double)c.divergent_branches;
   k.diverged_warps = (double)c.diverged_warps;
+  k.sectors = (double)c.global_load_sectors;
   return k;
 }
 #endif
@@ -243,7 +245,7 @@ template <class Launch> lesson_row *lesson_measure(lesson *l, const char *varian
   lesson_row *const row = lesson_new_row(l, variant);
   if (l->mode == LESSON_TIMED) {
     gk_bench_opts opts = {};
-    gk_bench_result result;
+    gk_bench_result result = {};
     opts.bytes = work; /* which makes its rate the rate of either unit */
     GK_CHECK(gk_bench(lesson_launch<Launch>, &launch, &opts, &result));
     row->us = 1000 * result.median_ms;
