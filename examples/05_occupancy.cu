@@ -71,7 +71,7 @@ static void answer(lesson *l) {
     const int by_gpu = blocks_that_fit(&of_gpus, e.block, e.registers, e.shared, &gpu);
     const double p = percent(&of_books, by_book, e.block), q = percent(&of_gpus, by_gpu, e.block);
     lesson_say(l, "  %3d threads, %d registers each, %d KiB: %2d blocks, %5.1f %% (%s)%s", e.block, e.registers,
-               e.shared >> 10, by_book, p, book, p == q ? "" : "; as GPUs give it out");
+               e.shared >> 10, by_book, p, book, p == q ? "" : ", or in whole units of a GPU:");
     if (p != q) lesson_say(l, "%42d blocks, %5.1f %% (%s)", by_gpu, q, gpu);
     if (p != e.answer) lesson_wrong(l, &l->rows[0], "the answer to an exercise is %g %%, not %g %%", e.answer, p);
   }
@@ -109,7 +109,7 @@ template <class T> static lesson_row *row(lesson *l, arrays *a, int block, int b
   const char *limit;
   char name[48];
   const int by_hand = blocks_that_fit(&here, block, o.registers, (int)(o.static_smem + shared), &limit);
-  snprintf(name, sizeof name, "%s, by %s", variant, limit);
+  snprintf(name, sizeof name, "%s (%s)", variant, limit);
   const double bytes = 2.0 * (double)n * sizeof(T);
   lesson_row *const r = lesson_measure(l, name, bytes, [=] { copy<T><<<grid, block, shared>>>(in, out, n); });
   a->expected.resize(n * sizeof(T) / sizeof(float)); /* what whole vectors hold */
@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
     floats[blocks] = row<float>(&l, &a, 256, blocks, variant);
   }
   for (const int blocks : {8, 4, 2, 1}) {
-    snprintf(variant, sizeof variant, "%d x 256, 16 bytes", blocks);
+    snprintf(variant, sizeof variant, "%d x 256 by 16 bytes", blocks);
     vectors[blocks] = row<float4>(&l, &a, 256, blocks, variant);
   }
   lesson_table(&l);
