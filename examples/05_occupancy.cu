@@ -72,7 +72,7 @@ static void answer(lesson *l) {
     const double p = percent(&of_books, by_book, e.block), q = percent(&of_gpus, by_gpu, e.block);
     lesson_say(l, "  %3d threads, %d registers each, %d KiB: %2d blocks, %5.1f %% (%s)%s", e.block, e.registers,
                e.shared >> 10, by_book, p, book, p == q ? "" : ", or in whole units of a GPU:");
-    if (p != q) lesson_say(l, "%42d blocks, %5.1f %% (%s)", by_gpu, q, gpu);
+    if (p != q) lesson_say(l, "%43d blocks, %5.1f %% (%s)", by_gpu, q, gpu);
     if (p != e.answer) lesson_wrong(l, &l->rows[0], "the answer to an exercise is %g %%, not %g %%", e.answer, p);
   }
 }
