@@ -15,7 +15,7 @@
 
 static const lesson_about about = {"06_block_size", "by rules, by the occupancy calls, and by trying them all",
                                    "floats",        1 << 26,
-                                   72 << 6,         48,
+                                   72 << 6,         72,
                                    1 << 28,         "GB/s"};
 
 #define HELD 72 /* floats that a thread of the second kernel has in registers */
