@@ -14,7 +14,7 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-compile plots examples lessons gpu-binaries fuzz coverage mutate \
+.PHONY: help run cpu test test-all checks bench bench-compile plots examples lessons charts gpu-binaries fuzz coverage mutate \
         format check-format clean FORCE
 FORCE:
 
@@ -27,7 +27,8 @@ help:
 	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
 	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
 	@echo 'examples      builds all of examples/'
-	@echo 'lessons       runs the numbered ones, with tables as text and CSV into build/lessons/'
+	@echo 'lessons       runs the numbered ones, with tables as text, CSV and charts (by gnuplot) into build/lessons/'
+	@echo 'charts        draws the tables of lessons again, those in build/lessons/ or in TABLES=FOLDER'
 	@echo 'fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)'
 	@echo 'coverage      lines of gpukit.cuh that no test runs on the CPU'
 	@echo 'mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)'
@@ -219,7 +220,11 @@ lessons_at := $(if $(filter gpu,$(backend)),build/gpu,build/lesson)
 examples: $(examples:%=build/$(backend)/%) $(lessons:%=$(lessons_at)/%)
 
 .PHONY: $(lessons:%=lesson/%)
+TABLES ?= build/lessons
 lessons: $(lessons:%=lesson/%)
+	@examples/charts/charts.sh build/lessons
+charts:
+	@examples/charts/charts.sh '$(TABLES)'
 $(lessons:%=lesson/%): lesson/%: $(lessons_at)/%
 	@mkdir -p build/lessons
 	@$(alone) $< --csv=build/lessons/$*.csv >build/lessons/$*.txt || { cat build/lessons/$*.txt; exit 1; }
