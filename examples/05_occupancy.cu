@@ -6,9 +6,10 @@
  *   registers       65,536, given to warps 256 at a time, out of the quarter that the warp's scheduler has
  *   shared memory   what each block asked for, and 1 KiB that the system takes
  *
- * The least of the four counts. Below, a copy runs in blocks of many sizes, and with so much shared memory, which it
- * does not use, that only 1, 2, 4 or 8 blocks fit: its occupancy stands beside its time. The same again with 16 bytes
- * for each thread: what has to be under way is bytes, not warps, and fewer warps can have as many. */
+ * The least of the four counts. Below, a copy runs in blocks of many sizes, a thread for each float: its occupancy
+ * stands beside its time. But so many blocks take time to start, too. So it runs again by no more blocks than fit,
+ * which loop. Each asks for so much shared memory, without use for it, that 1, 2, 4 or 8 fit. And once more with 16
+ * bytes for each thread: what has to be under way is bytes, not warps, and fewer warps can have as many. */
 #include "lesson.h"
 
 static const lesson_about about = {"05_occupancy",
@@ -20,10 +21,10 @@ static const lesson_about about = {"05_occupancy",
                                    1 << 29,
                                    "GB/s"};
 
-/* T is float, or float4. */
-template <class T> __global__ void copy(const T *in, T *out, unsigned n) {
-  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = in[i];
+/* T is float, or float4. Any grid will do. */
+template <class T> __global__ void copy(const T *in, T *out, size_t n) {
+  const size_t step = (size_t)gridDim.x * blockDim.x;
+  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) out[i] = in[i];
 }
 
 /* ---- by hand ---------------------------------------------------------------------------------------------------- */
@@ -86,11 +87,10 @@ struct arrays {
 };
 
 template <class T> static lesson_row *row(lesson *l, arrays *a, int block, int blocks, const char *variant) {
-  const unsigned n = (unsigned)(l->n * sizeof(float) / sizeof(T));
-  const unsigned grid = (n + (unsigned)block - 1) / (unsigned)block;
+  const size_t n = l->n * sizeof(float) / sizeof(T);
   const T *const in = (const T *)a->in;
   T *const out = (T *)a->out;
-  /* For at most so many blocks: a whole share of the shared memory, but for what the system takes of it. */
+  /* blocks: how many are to fit, 0: whatever does. Each gets its share of the shared memory, but for the system's. */
   const gk_device_info *const d = &l->device;
   size_t shared = 0;
   if (blocks) shared = d->shared_per_sm / (size_t)blocks / 128 * 128 - d->shared_reserved_per_block;
@@ -111,7 +111,10 @@ template <class T> static lesson_row *row(lesson *l, arrays *a, int block, int b
   const int by_hand = blocks_that_fit(&here, block, o.registers, (int)(o.static_smem + shared), &limit);
   snprintf(name, sizeof name, "%s (%s)", variant, limit);
   const double bytes = 2.0 * (double)n * sizeof(T);
-  lesson_row *const r = lesson_measure(l, name, bytes, [=] { copy<T><<<grid, block, shared>>>(in, out, n); });
+  size_t grid = (n + (size_t)block - 1) / (size_t)block;
+  const size_t fit = (size_t)(o.blocks_per_sm * d->sms);
+  if (blocks && grid > fit) grid = fit;
+  lesson_row *const r = lesson_measure(l, name, bytes, [=] { copy<T><<<(unsigned)grid, block, shared>>>(in, out, n); });
   a->expected.resize(n * sizeof(T) / sizeof(float)); /* what whole vectors hold */
   lesson_expect(l, r, a->out, a->expected);
   r->occupancy = 100 * o.occupancy;
@@ -129,11 +132,13 @@ int main(int argc, char **argv) {
   a.in = lesson_array(&l, a.expected);
   a.out = lesson_array<float>(&l, l.n);
 
-  const lesson_row *r, *best = NULL, *worst = NULL, *floats[9] = {}, *vectors[9] = {};
+  const lesson_row *r, *best = NULL, *worst = NULL, *small = NULL, *usual = NULL, *floats[9] = {}, *vectors[9] = {};
   char variant[32];
   for (const int block : {32, 48, 64, 128, 256, 384, 512, 640, 768, 1024}) {
     snprintf(variant, sizeof variant, "block %d", block);
     r = row<float>(&l, &a, block, 0, variant);
+    if (block == 64) small = r;
+    if (block == 256) usual = r;
     if (!best || r->us < best->us) best = r;
     if (!worst || r->us > worst->us) worst = r;
   }
@@ -151,9 +156,17 @@ int main(int argc, char **argv) {
   if (l.mode == LESSON_TIMED) {
     lesson_say(&l, "The best block is %s (%.0f %%), the worst %s (%.0f %%): it takes %.2f times as long.",
                best->variant, best->occupancy, worst->variant, worst->occupancy, worst->us / best->us);
-    lesson_say(&l, "%.0f %% of the warps take %.2f times as long as %.0f %%, %.0f %% take %.2f times;",
-               floats[4]->occupancy, floats[4]->us / floats[8]->us, floats[8]->occupancy, floats[1]->occupancy,
-               floats[1]->us / floats[8]->us);
+    lesson_say(
+        &l,
+        "Blocks of 64 threads have an occupancy of %.0f %%, as have those of 256 with %.0f %%; they take %.2f times as",
+        small->occupancy, usual->occupancy, small->us / usual->us);
+    lesson_say(&l, "long: %zu blocks have to be started, %.1f in a nanosecond at most.", (l.n + 63) / 64,
+               (double)((l.n + 63) / 64) / small->us * 1e-3);
+    lesson_say(
+        &l,
+        "By no more blocks than fit, %.0f %% of the warps take %.2f times as long as %.0f %%, %.0f %% take %.2f times;",
+        floats[4]->occupancy, floats[4]->us / floats[8]->us, floats[8]->occupancy, floats[1]->occupancy,
+        floats[1]->us / floats[8]->us);
     lesson_say(&l, "with 16 bytes for each thread, %.2f and %.2f times.", vectors[4]->us / vectors[8]->us,
                vectors[1]->us / vectors[8]->us);
   } else {

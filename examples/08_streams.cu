@@ -100,19 +100,20 @@ static double timeline(order run, job j, const cudaStream_t *streams, int count,
   run(&j, streams, count);
   GK_CHECK(cudaDeviceSynchronize());
   const size_t pieces = (j.n - 1) / ((j.n + PIECES - 1) / PIECES) + 1;
-  for (int step = 0; step < STEPS; step++) {
-    float free_from = 0; /* the engine of this kind of step */
-    for (size_t piece = 0; piece < PIECES; piece++) {
-      float *const t = at[piece][step];
-      t[0] = t[1] = 0;
-      if (piece >= pieces) continue;
-      GK_CHECK(cudaEventElapsedTime(&t[0], begin, events[piece][step][0]));
-      GK_CHECK(cudaEventElapsedTime(&t[1], begin, events[piece][step][1]));
-      if (t[0] < free_from && free_from < t[1]) t[0] = free_from;
-      free_from = t[1];
-      if (t[1] > last) last = t[1];
-    }
-  }
+  for (size_t piece = 0; piece < PIECES; piece++)
+    for (int step = 0; step < STEPS; step++)
+      for (int end = 0; end < 2; end++) {
+        float *const t = &at[piece][step][end];
+        *t = 0;
+        if (piece < pieces) GK_CHECK(cudaEventElapsedTime(t, begin, events[piece][step][end]));
+        if (*t > last) last = *t;
+      }
+  for (int step = 0; step < STEPS; step++)
+    for (size_t piece = 0; piece < pieces; piece++)
+      for (size_t other = 0; other < pieces; other++) {
+        const float over = at[other][step][1];
+        if (over < at[piece][step][1] && over > at[piece][step][0]) at[piece][step][0] = over;
+      }
   for (auto &piece : events)
     for (auto &step : piece)
       for (const cudaEvent_t e : step) GK_CHECK(cudaEventDestroy(e));

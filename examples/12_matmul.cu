@@ -291,13 +291,17 @@ int main(int argc, char **argv) {
     answer(&l, product(&l, s));
   }
   if (l.mode == LESSON_TIMED) {
+    const double tile_16 = r[COALESCED]->us / r[TILE_16]->us, tile_32 = r[COALESCED]->us / r[TILE_32]->us;
     lesson_say(&l,
-               "Tiles of 16 and 32 load 16 and 32 times less, and are worth a factor of %.2f and %.2f on coalesced:",
-               r[COALESCED]->us / r[TILE_16]->us, r[COALESCED]->us / r[TILE_32]->us);
-    lesson_say(&l, "the caches hold what neighbours share. Coalescing alone is worth %.2f, registers a further %.2f,",
-               r[NAIVE]->us / r[COALESCED]->us, r[TILE_32]->us / r[REGISTERS]->us);
-    lesson_say(&l, "vectors %.2f, the pipeline %.2f; odd sizes cost gk_matmul %.0f %% of its rate.",
-               r[REGISTERS]->us / r[VECTORS]->us, r[VECTORS]->us / r[PIPELINED]->us,
+               "Tiles of 16 and 32 load 16 and 32 times less, and are worth a factor of %.2f and %.2f on coalesced%s",
+               tile_16, tile_32, tile_32 < 8 ? ": on this GPU caches" : ".");
+    if (tile_32 < 8) lesson_say(&l, "already hold what neighbours share, which textbooks do not count on.");
+    lesson_say(&l,
+               "Coalescing alone is worth %.2f, register blocks on tile 32 %.2f, vector loads %.2f, the pipeline %.2f.",
+               r[NAIVE]->us / r[COALESCED]->us, r[TILE_32]->us / r[REGISTERS]->us, r[REGISTERS]->us / r[VECTORS]->us,
+               r[VECTORS]->us / r[PIPELINED]->us);
+    lesson_say(&l, "Odd sizes cost the pipelined kernel %.0f %% of its rate, gk_matmul %.0f %%.",
+               100 * (1 - r_odd[PIPELINED]->rate / r[PIPELINED]->rate),
                100 * (1 - r_odd[LIBRARY]->rate / r[LIBRARY]->rate));
   } else if (l.mode == LESSON_COUNTED) {
     const double sectors = r[COALESCED]->counted.sectors;
