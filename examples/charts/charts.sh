@@ -44,10 +44,12 @@ for csv in "$folder"/[0-9]*.csv; do
   heading=$(echo "$name" | tr _ ' ')
   idea=$(sed -n "1s/^# [^:]*: \(.*\)/\1/p" "$csv" | tr "'\"_^{}@&~" ' ')
   arguments="out = '$folder/$name.png'; heading = \"$heading\n{/*0.75 $idea}\n{/*0.75 $where}\"; axis = '$axis'"
-  if [ "$kind" = bars ]; then
+  if [ "$kind" != lines ]; then
     awk -F '\t' '{ printf "\"%s\"\t%s\t%d\n", $1, $2, $1 ~ /^(gk|library)/ }' \
       "$work/rows" >"$work/table"
     arguments="$arguments; table = '$work/table'; height = $((150 + 26 * $(wc -l <"$work/table")))"
+    arguments="$arguments; logarithmic = $([ "$kind" = log ] && echo 1 || echo 0)"
+    kind=bars
   else
     # A line's name is what is left of the variant without its first number, and may be no more than spaces.
     awk -F '\t' -v work="$work" '{
@@ -57,10 +59,13 @@ for csv in "$folder"/[0-9]*.csv; do
       gsub(/^ +| +$/, "", series); gsub(/[^A-Za-z0-9]+/, "_", series)
       print x, $2 >(work "/line." series)
     }' "$work/rows"
-    for line in "$work"/line.*; do sort -g "$line" -o "$line"; done
-    names=$(cd "$work" && ls -d line.* | sed 's/^line\.//' | tr '\n' ' ')
-    tables=$(ls -d "$work"/line.* | tr '\n' ' ')
-    arguments="$arguments; tables = '$tables'; names = '$names'; what = '$along'"
+    lines=
+    points=
+    for line in "$work"/line.*; do
+      sort -g "$line" -o "$line"
+      if [ "$(wc -l <"$line")" -gt 3 ]; then lines="$lines $line"; else points="$points $line"; fi
+    done
+    arguments="$arguments; lines = '$lines'; points = '$points'; what = '$along'"
   fi
   LC_ALL=C.UTF-8 gnuplot -e "$arguments" "$style" "$here/$kind.gp"
   echo "$folder/$name.png"
