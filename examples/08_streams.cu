@@ -217,7 +217,7 @@ int main(int argc, char **argv) {
     lesson_say(&l,
                "Threads with their own default streams take %.2f times as long as depth first, pageable memory %.2f.",
                r[3].us / r[1].us, r[4].us / r[1].us);
-  } else {
+  } else if (l.mode == LESSON_COUNTED) {
     lesson_say(&l, "Each order launches the same work: %.0f requests to memory with one stream, %.0f with 4.",
                r[0].counted.requests, r[1].counted.requests);
   }
