@@ -14,7 +14,7 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-compile plots examples lessons gpu-binaries fuzz coverage mutate \
+.PHONY: help run cpu test test-all checks bench bench-compile plots examples lessons charts gpu-binaries fuzz coverage mutate \
         format check-format clean FORCE
 FORCE:
 
@@ -27,7 +27,8 @@ help:
 	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
 	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
 	@echo 'examples      builds all of examples/'
-	@echo 'lessons       runs the numbered ones, with tables as text and CSV into build/lessons/'
+	@echo 'lessons       runs the numbered ones, with tables as text, CSV and charts (by gnuplot) into build/lessons/'
+	@echo 'charts        draws the tables of lessons again, those in build/lessons/ or in TABLES=FOLDER'
 	@echo 'fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)'
 	@echo 'coverage      lines of gpukit.cuh that no test runs on the CPU'
 	@echo 'mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)'
@@ -139,7 +140,10 @@ build/ptx/%: tests/%.cu build/gpu/flags
 	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) $< -o $@
 build/gpu/%: examples/%.cu build/gpu/flags
 	$(call say,NVCC)
-	$(Q)$(GPU) $(DEPS) $< -o $@
+	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
+# Compared where nvcc can link it, which not every toolkit has.
+build/gpu/12_matmul: libraries = $(shell $(NVCC) -shared -x cu /dev/null -o build/gpu/cublas.so -lcublas 2>/dev/null && \
+                       echo -DLESSON_CUBLAS -lcublas)
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@
@@ -216,7 +220,11 @@ lessons_at := $(if $(filter gpu,$(backend)),build/gpu,build/lesson)
 examples: $(examples:%=build/$(backend)/%) $(lessons:%=$(lessons_at)/%)
 
 .PHONY: $(lessons:%=lesson/%)
+TABLES ?= build/lessons
 lessons: $(lessons:%=lesson/%)
+	@examples/charts/charts.sh build/lessons
+charts:
+	@examples/charts/charts.sh '$(TABLES)'
 $(lessons:%=lesson/%): lesson/%: $(lessons_at)/%
 	@mkdir -p build/lessons
 	@$(alone) $< --csv=build/lessons/$*.csv >build/lessons/$*.txt || { cat build/lessons/$*.txt; exit 1; }

@@ -40,12 +40,14 @@ typedef struct lesson_about {
 typedef struct lesson_counters {
   double requests, load_sectors, store_sectors, load_passes, store_passes;
   double branches, divergent, diverged_warps;
+  double sectors; /* loaded, in all */
 } lesson_counters;
 
 typedef struct lesson_row {
   char variant[48];
   double us, rate, speedup; /* on a GPU */
   lesson_counters counted;  /* on the stand-in */
+  double occupancy;         /* of a multiprocessor, in percent, where a lesson is about it */
 } lesson_row;
 
 enum lesson_mode { LESSON_TIMED, LESSON_COUNTED, LESSON_CHECKED };
@@ -221,6 +223,7 @@ inline lesson_counters lesson_take_counters() {
   k.branches = (double)c.branches;
   k.divergent = (double)c.divergent_branches;
   k.diverged_warps = (double)c.diverged_warps;
+  k.sectors = (double)c.global_load_sectors;
   return k;
 }
 #endif
@@ -316,8 +319,10 @@ inline void lesson_table(lesson *l) {
       {"time us", "time_us", 2, offsetof(lesson_row, us)},
       {l->about->unit, "rate", 1, offsetof(lesson_row, rate)},
       {"speedup", "speedup", 2, offsetof(lesson_row, speedup)},
+      {"occupancy %", "occupancy", 1, offsetof(lesson_row, occupancy)},
   };
   const lesson_column counters[] = {
+      {"occupancy %", "occupancy", 1, offsetof(lesson_row, occupancy)},
       {"requests", "requests", 0, offsetof(lesson_row, counted.requests)},
       {"sectors/load", "sectors_per_load", 2, offsetof(lesson_row, counted.load_sectors)},
       {"sectors/store", "sectors_per_store", 2, offsetof(lesson_row, counted.store_sectors)},

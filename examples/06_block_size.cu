@@ -1,0 +1,169 @@
+/* Lesson 6: choosing a block size. There are rules, there are calls that ask the compiled kernel, and there is the
+ * stopwatch:
+ *
+ *   of the device    the smallest whole number of warps with which all threads of a multiprocessor are in use:
+ *                    its threads / its blocks. Knows nothing of the kernel
+ *   of the kernel    cudaOccupancyMaxPotentialBlockSize and gk_block_for know its registers and its shared memory, and
+ *                    find the block with the highest occupancy; of equals CUDA takes the largest, gk_block_for the one
+ *                    next to 256
+ *   thumb            256, for whoever does not want to think
+ *   sweep            try them all
+ *
+ * For two kernels: a stencil that waits for memory and whose shared memory grows with its block, and one with so many
+ * registers that the largest block does not even start. */
+#include "lesson.h"
+
+static const lesson_about about = {"06_block_size", "by rules, by the occupancy calls, and by trying them all",
+                                   "floats",        1 << 26,
+                                   72 << 6,         72,
+                                   1 << 28,         "GB/s"};
+
+#define HELD 72 /* floats that a thread of the second kernel has in registers */
+
+/* Each float and its two neighbours, by way of shared memory. */
+__global__ void stencil(const float *in, float *out, unsigned n) {
+  extern __shared__ float s[]; /* blockDim.x, and one at each end */
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x + 1;
+  s[t] = i < n ? in[i] : 0;
+  if (threadIdx.x == 0) s[0] = i > 0 && i <= n ? in[i - 1] : 0;
+  if (threadIdx.x == blockDim.x - 1) s[t + 1] = i + 1 < n ? in[i + 1] : 0;
+  __syncthreads();
+  if (i < n) out[i] = s[t - 1] + s[t] + s[t + 1];
+}
+static size_t stencil_shared(int block) { return ((size_t)block + 2) * sizeof(float); }
+
+/* The sum of the products of all pairs of 72 floats, which stay in registers meanwhile. */
+__global__ void pairs(const float *in, float *out, unsigned n) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  float held[HELD], sum = 0;
+  if (i >= n) return;
+#pragma unroll
+  for (unsigned j = 0; j < HELD; j++) held[j] = in[(size_t)j * n + i];
+#pragma unroll
+  for (unsigned j = 0; j < HELD; j++) {
+#pragma unroll
+    for (unsigned k = 0; k < j; k++) sum += held[j] * held[k];
+  }
+  out[i] = sum;
+}
+static size_t pairs_shared(int) { return 0; }
+
+typedef void (*kernel_type)(const float *in, float *out, unsigned n);
+typedef size_t (*shared_type)(int block);
+
+struct trial { /* one kernel, and its row for each size that has been tried */
+  const char *name;
+  kernel_type kernel;
+  shared_type shared;
+  unsigned n;
+  const float *in;
+  float *out;
+  std::vector<float> expected;
+  const lesson_row *rows[1024 / 32 + 1];
+};
+
+/* NULL: the kernel has too many registers for such a block. */
+static const lesson_row *try_block(lesson *l, trial *t, int block) {
+  const lesson_row **const slot = &t->rows[block / 32];
+  cudaFuncAttributes attributes;
+  GK_CHECK(cudaFuncGetAttributes(&attributes, t->kernel));
+  if (*slot || block > attributes.maxThreadsPerBlock) return *slot;
+  const kernel_type kernel = t->kernel;
+  const unsigned n = t->n, grid = (n - 1) / (unsigned)block + 1;
+  const float *const in = t->in;
+  float *const out = t->out;
+  const size_t shared = t->shared(block);
+  char variant[48];
+  gk_occupancy_info o;
+  snprintf(variant, sizeof variant, "%s %d", t->name, block);
+  lesson_row *const r = lesson_measure(l, variant, (double)l->n * sizeof(float) + (double)n * sizeof(float),
+                                       [=] { kernel<<<grid, block, shared>>>(in, out, n); });
+  lesson_expect(l, r, out, t->expected);
+  GK_CHECK(gk_occupancy(t->kernel, block, shared, &o));
+  r->occupancy = 100 * o.occupancy;
+  return *slot = r;
+}
+
+enum { BY_DEVICE, BY_CUDA, BY_GPUKIT, BY_THUMB, RULES };
+static const char *const rules[] = {"of the device", "cudaOccupancy...", "gk_block_for", "thumb"};
+
+static void choose(const lesson *l, const trial *t, int blocks[RULES]) {
+  const gk_device_info *const d = &l->device;
+  int grid;
+  blocks[BY_DEVICE] = (d->max_threads_per_sm / d->max_blocks_per_sm + 31) / 32 * 32;
+  GK_CHECK(cudaOccupancyMaxPotentialBlockSizeVariableSMem(&grid, &blocks[BY_CUDA], t->kernel, t->shared));
+  GK_CHECK(gk_block_for(t->kernel, t->shared(256), &blocks[BY_GPUKIT]));
+  blocks[BY_THUMB] = 256;
+}
+
+int main(int argc, char **argv) {
+  lesson l;
+  lesson_begin(&l, &about, argc, argv);
+  const unsigned n = (unsigned)l.n;
+  std::vector<float> values(l.n);
+  for (unsigned i = 0; i < n; i++) values[i] = (float)((i * 2654435761u >> 13) % 4);
+  const float *const in = lesson_array(&l, values);
+  float *const out = lesson_array<float>(&l, l.n);
+  trial trials[] = {{"stencil", stencil, stencil_shared, n, in, out, {}, {}},
+                    {"pairs", pairs, pairs_shared, n / HELD, in, out, {}, {}}};
+  trials[0].expected.resize(n);
+  for (unsigned i = 0; i < n; i++)
+    trials[0].expected[i] = (i ? values[i - 1] : 0) + values[i] + (i + 1 < n ? values[i + 1] : 0);
+  trials[1].expected.resize(n / HELD);
+  for (unsigned i = 0; i < n / HELD; i++) { /* (a + b + ...)^2 has each pair twice, and the squares */
+    float sum = 0, squares = 0;
+    for (unsigned j = 0; j < HELD; j++) {
+      const float v = values[(size_t)j * (n / HELD) + i];
+      sum += v, squares += v * v;
+    }
+    trials[1].expected[i] = (sum * sum - squares) / 2;
+  }
+
+  int chosen[2][RULES], largest[2] = {};
+  const lesson_row *best[2] = {}, *worst[2] = {};
+  for (int k = 0; k < 2; k++) {
+    choose(&l, &trials[k], chosen[k]);
+    for (const int block : {32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 896, 1024}) {
+      const lesson_row *const r = try_block(&l, &trials[k], block);
+      if (!r) continue;
+      largest[k] = block;
+      if (!best[k] || r->us < best[k]->us) best[k] = r;
+      if (!worst[k] || r->us > worst[k]->us) worst[k] = r;
+    }
+    for (const int block : chosen[k]) try_block(&l, &trials[k], block);
+  }
+  lesson_table(&l);
+
+  for (int k = 0; k < 2; k++) {
+    for (int rule = 0; rule < RULES; rule++) {
+      const lesson_row *const r = try_block(&l, &trials[k], chosen[k][rule]);
+      if (!r)
+        lesson_say(&l, "%-7s  %-16s  %4d threads: too many", trials[k].name, rules[rule], chosen[k][rule]);
+      else if (l.mode == LESSON_TIMED)
+        lesson_say(&l, "%-7s  %-16s  %4d threads, occupancy %3.0f %%: %.3f of the time of the best of the sweep",
+                   trials[k].name, rules[rule], chosen[k][rule], r->occupancy, r->us / best[k]->us);
+      else
+        lesson_say(&l, "%-7s  %-16s  %4d threads, occupancy %3.0f %%", trials[k].name, rules[rule], chosen[k][rule],
+                   r->occupancy);
+    }
+    if (l.mode == LESSON_TIMED)
+      lesson_say(&l,
+                 "%-7s  the best is %s, the worst, %s, takes %.2f times as long; %d threads are the most it runs with.",
+                 trials[k].name, best[k]->variant, worst[k]->variant, worst[k]->us / best[k]->us, largest[k]);
+  }
+  if (l.mode == LESSON_TIMED) {
+    const lesson_row *const small = trials[0].rows[64 / 32], *const large = trials[0].rows[256 / 32];
+    lesson_say(&l, "At the best block the occupancy is %.0f %% for stencil and %.0f %% for pairs.", best[0]->occupancy,
+               best[1]->occupancy);
+    lesson_say(
+        &l, "It is not all: stencil has %.0f %% with 64 threads and %.0f %% with 256, and %.2f times the time, since",
+        small->occupancy, large->occupancy, small->us / large->us);
+    lesson_say(
+        &l,
+        "each block has to be started. pairs does more for each block, and its time goes from %.0f to %.0f us only.",
+        best[1]->us, worst[1]->us);
+  } else {
+    lesson_say(&l, "The stand-in knows no registers and takes 32 for each kernel; on a GPU pairs has many more.");
+  }
+  return lesson_end(&l);
+}

@@ -1,0 +1,225 @@
+/* Lesson 8: streams. What is in one stream runs in order; what is in several may overlap: a GPU has an engine for
+ * copies to it, one for copies from it, and its multiprocessors. So data is taken in pieces, and while one is
+ * computed, the next is on its way in and the one before on its way out. It needs pinned memory: a copy of pageable
+ * memory goes by way of the driver's own, and the host waits for it.
+ *
+ * There are two orders in which to issue the work: depth first (in, kernel and out of a piece, then the next piece), or
+ * breadth first (all ins, all kernels, all outs). Older GPUs had one queue for all streams, and textbooks say for each
+ * of them which order to choose. Since Kepler (2012) each stream has its own.
+ *
+ * Stream 0 is not like the others: it waits for them, and they for it. A program whose threads are to be independent is
+ * built with --default-stream per-thread, or says cudaStreamPerThread.
+ *
+ * The timeline in build/lessons/08_streams.svg is drawn from events around each step. */
+#include "lesson.h"
+#include "svg.h"
+#include <thread>
+
+static const lesson_about about = {"08_streams", "copies and kernels at the same time, in two orders; a timeline",
+                                   "floats",     1 << 24,
+                                   1 << 12,      1,
+                                   1 << 28,      "GB/s"};
+
+#define BLOCK 256
+#define STREAMS 4
+#define PIECES 8
+#define STARTS 1024 /* different values to start from */
+
+__host__ __device__ inline float compute(float x, int rounds) {
+  for (int i = 0; i < rounds; i++) x = fmaf(x, 0.5f, 1);
+  return x;
+}
+
+__global__ void kernel(float *x, size_t n, int rounds) {
+  const size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x;
+  if (i < n) x[i] = compute(x[i], rounds);
+}
+
+enum step { IN, KERNEL, OUT, STEPS };
+static const char *const step_names[] = {"copy in", "kernel", "copy out"};
+
+struct job {
+  const float *in; /* on the host */
+  float *device, *out;
+  size_t n;
+  int rounds;
+  cudaEvent_t (*events)[STEPS][2]; /* NULL, or of each piece: recorded before and after each step */
+};
+
+static void issue(const job *j, int piece, int step, cudaStream_t stream) {
+  const size_t most = (j->n + PIECES - 1) / PIECES, first = (size_t)piece * most;
+  if (first >= j->n) return;
+  const size_t count = j->n - first < most ? j->n - first : most, bytes = count * sizeof(float);
+  if (j->events) GK_CHECK(cudaEventRecord(j->events[piece][step][0], stream));
+  if (step == IN)
+    GK_CHECK(cudaMemcpyAsync(j->device + first, j->in + first, bytes, cudaMemcpyHostToDevice, stream));
+  else if (step == OUT)
+    GK_CHECK(cudaMemcpyAsync(j->out + first, j->device + first, bytes, cudaMemcpyDeviceToHost, stream));
+  else
+    kernel<<<(unsigned)((count + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>(j->device + first, count, j->rounds);
+  if (j->events) GK_CHECK(cudaEventRecord(j->events[piece][step][1], stream));
+}
+
+static void depth_first(const job *j, const cudaStream_t *streams, int count) {
+  for (int piece = 0; piece < PIECES; piece++)
+    for (int step = IN; step < STEPS; step++) issue(j, piece, step, streams[piece % count]);
+}
+
+static void breadth_first(const job *j, const cudaStream_t *streams, int count) {
+  for (int step = IN; step < STEPS; step++)
+    for (int piece = 0; piece < PIECES; piece++) issue(j, piece, step, streams[piece % count]);
+}
+
+/* Each host thread has a stream of its own, which it need not even create. */
+static void by_threads(const job *j, const cudaStream_t *, int count) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < count; t++)
+    threads.emplace_back([=] {
+      for (int piece = t; piece < PIECES; piece += count)
+        for (int step = IN; step < STEPS; step++) issue(j, piece, step, cudaStreamPerThread);
+      GK_CHECK(cudaStreamSynchronize(cudaStreamPerThread));
+    });
+  for (std::thread &t : threads) t.join();
+}
+
+typedef void (*order)(const job *j, const cudaStream_t *streams, int count);
+
+/* When each step of each piece has begun and ended, in ms. An event before a step is recorded as soon as the stream's
+ * last step is over, while the step itself may have to wait for others of its kind: so it begins when both are over. */
+static double timeline(order run, job j, const cudaStream_t *streams, int count, float at[PIECES][STEPS][2]) {
+  cudaEvent_t events[PIECES][STEPS][2], begin;
+  float last = 0;
+  GK_CHECK(cudaEventCreate(&begin));
+  for (auto &piece : events)
+    for (auto &step : piece)
+      for (cudaEvent_t &e : step) GK_CHECK(cudaEventCreate(&e));
+  j.events = events;
+  run(&j, streams, count); /* once to warm up */
+  GK_CHECK(cudaDeviceSynchronize());
+  GK_CHECK(cudaEventRecord(begin, 0));
+  run(&j, streams, count);
+  GK_CHECK(cudaDeviceSynchronize());
+  const size_t pieces = (j.n - 1) / ((j.n + PIECES - 1) / PIECES) + 1;
+  for (size_t piece = 0; piece < PIECES; piece++)
+    for (int step = 0; step < STEPS; step++)
+      for (int end = 0; end < 2; end++) {
+        float *const t = &at[piece][step][end];
+        *t = 0;
+        if (piece < pieces) GK_CHECK(cudaEventElapsedTime(t, begin, events[piece][step][end]));
+        if (*t > last) last = *t;
+      }
+  for (int step = 0; step < STEPS; step++)
+    for (size_t piece = 0; piece < pieces; piece++)
+      for (size_t other = 0; other < pieces; other++) {
+        const float over = at[other][step][1];
+        if (over < at[piece][step][1] && over > at[piece][step][0]) at[piece][step][0] = over;
+      }
+  for (auto &piece : events)
+    for (auto &step : piece)
+      for (const cudaEvent_t e : step) GK_CHECK(cudaEventDestroy(e));
+  GK_CHECK(cudaEventDestroy(begin));
+  return last;
+}
+
+int main(int argc, char **argv) {
+  lesson l;
+  lesson_begin(&l, &about, argc, argv);
+  const size_t n = l.n, bytes = n * sizeof(float);
+  std::vector<float> values(n), ends(STARTS), expected(n), pageable_out(n);
+  float *pinned, *pinned_out;
+  cudaStream_t streams[STREAMS];
+  job j = {NULL, lesson_array<float>(&l, n), NULL, n, l.mode == LESSON_TIMED ? 2048 : 4, NULL};
+  for (size_t i = 0; i < STARTS; i++) ends[i] = compute((float)i, j.rounds);
+  for (size_t i = 0; i < n; i++) values[i] = (float)(i % STARTS), expected[i] = ends[i % STARTS];
+  GK_CHECK(cudaMallocHost(&pinned, bytes));
+  GK_CHECK(cudaMallocHost(&pinned_out, bytes));
+  memcpy(pinned, values.data(), bytes);
+  for (cudaStream_t &s : streams) GK_CHECK(cudaStreamCreate(&s));
+
+  const struct {
+    const char *name;
+    order run;
+    int streams;
+    bool pageable;
+  } ways[] = {{"one stream", depth_first, 1, false},
+              {"4 streams depth first", depth_first, STREAMS, false},
+              {"4 streams breadth first", breadth_first, STREAMS, false},
+              {"4 threads with default streams", by_threads, STREAMS, false},
+              {"4 streams pageable", depth_first, STREAMS, true}};
+  const cudaStream_t *const s = streams;
+  for (const auto &way : ways) {
+    const order run = way.run;
+    const int count = way.streams;
+    j.in = way.pageable ? values.data() : pinned;
+    j.out = way.pageable ? pageable_out.data() : pinned_out;
+    const lesson_row *const r = lesson_measure(&l, way.name, 2.0 * (double)bytes, [=] {
+      run(&j, s, count);
+      GK_CHECK(cudaDeviceSynchronize()); /* or the next call would begin before this one has ended */
+    });
+    if (memcmp(j.out, expected.data(), bytes)) lesson_wrong(&l, r, "not all values are right");
+    memset(j.out, 0xff, bytes);
+  }
+  /* What each kind of step takes alone: no order can be faster than the longest. */
+  j.in = pinned, j.out = pinned_out;
+  double alone[STEPS] = {};
+  for (int step = IN; step < STEPS; step++)
+    alone[step] = lesson_measure(&l, step_names[step], 0, [=] {
+                    for (int piece = 0; piece < PIECES; piece++) issue(&j, piece, step, 0);
+                  })->us;
+  lesson_table(&l);
+
+  svg picture;
+  const double left = 110, width = 820, lane = 26;
+  if (svg_begin(&picture, "build/lessons", about.name, left + width + 20, (2 * STREAMS + 7) * lane + 40)) {
+    float at[3][PIECES][STEPS][2];
+    double last = 0, y = 20;
+    for (int w = 0; w < 3; w++) {
+      const double end = timeline(ways[w].run, j, streams, ways[w].streams, at[w]);
+      if (end > last) last = end;
+    }
+    for (int w = 0; w < 3; w++, y += 1.5 * lane) {
+      svg_text(&picture, left, y + 4, 15, "start", "%s", ways[w].name);
+      for (int i = 0; i < STEPS; i++) {
+        svg_box(&picture, left + 480 + 120 * i, y - 6, 12, 12, svg_colours[i]);
+        svg_text(&picture, left + 497 + 120 * i, y + 4, 13, "start", "%s", step_names[i]);
+      }
+      y += lane / 2;
+      for (int stream = 0; stream < ways[w].streams; stream++, y += lane) {
+        svg_text(&picture, left - 10, y + 17, 13, "end", "stream %d", stream + 1);
+        for (int piece = stream; piece < PIECES; piece += ways[w].streams)
+          for (int step = 0; step < STEPS; step++) {
+            const float *const t = at[w][piece][step];
+            svg_box(&picture, left + width * t[0] / last, y + 2, width * (t[1] - t[0]) / last, lane - 4,
+                    svg_colours[step]);
+          }
+      }
+    }
+    if (l.mode == LESSON_TIMED)
+      svg_text(&picture, left + width, y, 13, "end", "%.2f ms in all", last);
+    else
+      svg_text(&picture, left + width, y, 13, "end", "the stand-in does one after the other");
+    if (svg_end(&picture)) lesson_say(&l, "The timeline: %s", picture.path);
+  }
+  for (const cudaStream_t stream : streams) GK_CHECK(cudaStreamDestroy(stream));
+  GK_CHECK(cudaFreeHost(pinned));
+  GK_CHECK(cudaFreeHost(pinned_out));
+
+  const lesson_row *const r = l.rows;
+  if (l.mode == LESSON_TIMED) {
+    double longest = alone[IN];
+    for (const double us : alone) longest = us > longest ? us : longest;
+    lesson_say(&l,
+               "4 streams are %.2f times as fast as one; the longest of in, kernel and out alone allows %.2f times.",
+               r[0].us / r[1].us, r[0].us / longest);
+    lesson_say(&l, "Depth first takes %.2f times as long as breadth first: %s.", r[1].us / r[2].us,
+               fabs(r[1].us / r[2].us - 1) < 0.1 ? "the order of older textbooks hardly counts on this GPU"
+                                                 : "the order counts on this GPU");
+    lesson_say(&l,
+               "Threads with their own default streams take %.2f times as long as depth first, pageable memory %.2f.",
+               r[3].us / r[1].us, r[4].us / r[1].us);
+  } else if (l.mode == LESSON_COUNTED) {
+    lesson_say(&l, "Each order launches the same work: %.0f requests to memory with one stream, %.0f with 4.",
+               r[0].counted.requests, r[1].counted.requests);
+  }
+  return lesson_end(&l);
+}
