@@ -804,8 +804,8 @@ GK__D void gk__wait_for_earlier_work() {
 #endif
 }
 
-/* Lets the next kernel of the stream be set up as soon as all blocks of this one have come here. A block that waits takes
- * a place from others, and leaves them unevenly spread over the multiprocessors; so this is for small grids. */
+/* Lets the next kernel of the stream be set up as soon as all blocks of this one have come here. A block that waits
+ * takes a place from others, and leaves them unevenly spread over the multiprocessors; so this is for small grids. */
 GK__D void gk__let_later_work_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -1923,8 +1923,8 @@ template <class A, class Op> GK__D A gk__scan_in_tile(A value, const Op &op, A *
   return gk_lane() ? op(before, in_warp) : before;
 }
 
-/* What stands before this tile, to all threads. Warp w sums the tiles of the group that is w < Window groups back, of the
- * tile's own group those before it; the last warp waits for the prefix of the oldest of these groups. */
+/* What stands before this tile, to all threads. Warp w sums the tiles of the group that is w < Window groups back, of
+ * the tile's own group those before it; the last warp waits for the prefix of the oldest of these groups. */
 template <unsigned Window, class A, class Op>
 GK__D A gk__tile_prefix(size_t tile, const A &tile_total, const A &init, const Op &op, const gk_scan_plan &plan,
                         const gk__scan_slots<A> &slots, A *part) {
@@ -2042,7 +2042,8 @@ GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
                  : "memory");
   } while (!done);
 }
-/* By all threads that have written to shared memory what is to be stored, before the barrier behind which one does it. */
+/* By all threads that have written to shared memory what is to be stored, before the barrier behind which one stores
+ * it. */
 GK__D void gk__bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 /* By one thread, which comes back when the shared memory has been read. */
 GK__D void gk__bulk_store(void *to, const void *from, unsigned bytes) {
@@ -2072,8 +2073,8 @@ template <class Op, class T, class O, class A, unsigned Width> struct gk__scan_a
     return running;
   }
 };
-/* Sums of bytes, which wrap: a word of four at a time. Bytes past the array's end come last, so that no sum that is kept
- * has them in it. */
+/* Sums of bytes, which wrap: a word of four at a time. Bytes past the array's end come last, so that no sum that is
+ * kept has them in it. */
 template <class B> struct gk__scan_byte_run {
   static GK__D B total(B sum, const B *x, unsigned, size_t, const gk_sum<B> &) {
     unsigned word[4], all = static_cast<unsigned>(sum);
