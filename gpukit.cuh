@@ -1234,9 +1234,8 @@ template <class A> GK__D A gk_shuffle(const A &value, unsigned from, unsigned co
   return result;
 }
 
-/* Every lane gets the value of all. At each step lane i, which holds the lanes i ... i+step-1, takes in the step after.
- */
-template <class A, class Op> GK__D A gk_warp_reduce(A value, Op op, unsigned count = 32) {
+/* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. */
+template <class A, class Op> GK__D A gk__warp_reduce_tree(A value, const Op &op, unsigned count) {
   const unsigned lane = gk_lane();
   GK__UNROLL
   for (unsigned step = 1; step < 32; step *= 2) {
@@ -1245,6 +1244,58 @@ template <class A, class Op> GK__D A gk_warp_reduce(A value, Op op, unsigned cou
     if (has) value = op(value, other);
   }
   return gk_shuffle(value, 0, count);
+}
+
+/* For argmin and argmax of values of 32 bits at most, of which the hardware finds the least at once: an integer in the
+ * order of the values, where zeros are equal and a NaN comes before all. */
+template <bool Greatest> GK__D int gk__rank(float x) {
+  const int bits = __float_as_int(gk__arithmetic<float>::add(x, 0.0f));
+  const int nan = Greatest ? 0x7fffffff : -0x7fffffff - 1;
+  return gk__is_nan(x) ? nan : bits < 0 ? bits ^ 0x7fffffff : bits;
+}
+template <bool Greatest> GK__D int gk__rank(int x) { return x; }
+template <bool Greatest> GK__D int gk__rank(unsigned x) { return static_cast<int>(x ^ 0x80000000u); }
+
+template <class V> struct gk__ranked { static const bool known = std::is_integral<V>::value && sizeof(V) <= 4; };
+template <> struct gk__ranked<float> { static const bool known = true; };
+template <bool Greatest, class V> GK__D gk_arg<V> gk__warp_reduce_arg(const gk_arg<V> &x, unsigned count) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  typedef typename std::conditional<std::is_signed<V>::value, int, unsigned>::type integer;
+  typedef typename std::conditional<std::is_integral<V>::value, integer, V>::type wide;
+  const unsigned lanes = gk__lanes(count);
+  const int rank = gk__rank<Greatest>(static_cast<wide>(x.value));
+  const int best = Greatest ? __reduce_max_sync(lanes, rank) : __reduce_min_sync(lanes, rank);
+  /* Of those that have it, the least index, by its upper half and then its lower one. */
+  const unsigned long long index = x.index, none = ~0ull;
+  const unsigned upper = static_cast<unsigned>((rank == best ? index : none) >> 32);
+  const unsigned least_upper = __reduce_min_sync(lanes, upper);
+  const bool may = rank == best && upper == least_upper;
+  const unsigned lower = may ? static_cast<unsigned>(index) : 0xffffffffu;
+  const unsigned least_lower = __reduce_min_sync(lanes, lower);
+  const unsigned winners = __ballot_sync(lanes, may && lower == least_lower);
+  return gk_arg<V>{gk_shuffle(x.value, static_cast<unsigned>(__ffs(static_cast<int>(winners))) - 1, count),
+                   static_cast<size_t>(static_cast<unsigned long long>(least_upper) << 32 | least_lower)};
+#else
+  return gk__warp_reduce_tree(x, gk__argbest<V, Greatest>(), count);
+#endif
+}
+
+template <class A, class Op> GK__D A gk__warp_reduce(const A &value, const Op &op, unsigned count) {
+  return gk__warp_reduce_tree(value, op, count);
+}
+template <class V>
+GK__D typename std::enable_if<gk__ranked<V>::known, gk_arg<V>>::type
+gk__warp_reduce(const gk_arg<V> &value, const gk_argmin<V> &, unsigned count) {
+  return gk__warp_reduce_arg<false>(value, count);
+}
+template <class V>
+GK__D typename std::enable_if<gk__ranked<V>::known, gk_arg<V>>::type
+gk__warp_reduce(const gk_arg<V> &value, const gk_argmax<V> &, unsigned count) {
+  return gk__warp_reduce_arg<true>(value, count);
+}
+/* Every lane gets the value of all. */
+template <class A, class Op> GK__D A gk_warp_reduce(A value, Op op, unsigned count = 32) {
+  return gk__warp_reduce(value, op, count);
 }
 
 /* Lane i gets the lanes 0 ... i (Hillis and Steele, "Data parallel algorithms", 1986). */

@@ -248,6 +248,29 @@ TEST(indices_of_minima_and_maxima) {
   check<gk_argmin<unsigned char>>("unsigned char", numbered<unsigned char>);
   check<gk_argmax<double>>("double", numbered<double>);
 }
+/* Few values, so that many are equal, with zeros of both signs, infinities and NaN; and indices past 2^32 that come in
+ * no order, but for the identity's. */
+template <class V> static gk_arg<V> special(unsigned i) {
+  typedef std::numeric_limits<V> limits;
+  const V values[] = {V(0),
+                      limits::lowest(),
+                      limits::max(),
+                      limits::has_infinity ? -limits::infinity() : V(1),
+                      V(1),
+                      std::is_signed<V>::value ? static_cast<V>(-V(0)) : V(2),
+                      limits::infinity()};
+  const unsigned any = hash(2 * i);
+  const bool nan = limits::has_quiet_NaN && any % 97 == 0;
+  const size_t index = any % 31 == 1 ? SIZE_MAX : static_cast<size_t>(any / 128 % 3) << 32 | hash(i / 2) % 16;
+  return gk_arg<V>{nan ? limits::quiet_NaN() : values[any % (1 + i / 16 % 7)], index};
+}
+TEST(indices_of_equal_and_special_values) {
+  check<gk_argmin<float>>("float", special<float>);
+  check<gk_argmax<float>>("float", special<float>);
+  check<gk_argmin<int>>("int", special<int>);
+  check<gk_argmax<unsigned>>("unsigned", special<unsigned>);
+  check<gk_argmin<signed char>>("signed char", special<signed char>);
+}
 TEST(users_own_operators_on_types_of_every_size) {
   check<compose_byte>("1 byte", map_byte);
   check<compose<unsigned char>>("2 bytes", map<unsigned char>);
