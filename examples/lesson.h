@@ -40,6 +40,7 @@ typedef struct lesson_about {
 typedef struct lesson_counters {
   double requests, load_sectors, store_sectors, load_passes, store_passes;
   double branches, divergent, diverged_warps;
+  double global_atomics, shared_atomics; /* of single threads */
 } lesson_counters;
 
 typedef struct lesson_row {
@@ -221,6 +222,8 @@ inline lesson_counters lesson_take_counters() {
   k.branches = (double)c.branches;
   k.divergent = (double)c.divergent_branches;
   k.diverged_warps = (double)c.diverged_warps;
+  k.global_atomics = (double)c.global_atomics;
+  k.shared_atomics = (double)c.shared_atomics;
   return k;
 }
 #endif
@@ -243,7 +246,7 @@ template <class Launch> lesson_row *lesson_measure(lesson *l, const char *varian
   lesson_row *const row = lesson_new_row(l, variant);
   if (l->mode == LESSON_TIMED) {
     gk_bench_opts opts = {};
-    gk_bench_result result;
+    gk_bench_result result = {};
     opts.bytes = work; /* which makes its rate the rate of either unit */
     GK_CHECK(gk_bench(lesson_launch<Launch>, &launch, &opts, &result));
     row->us = 1000 * result.median_ms;
@@ -326,6 +329,8 @@ inline void lesson_table(lesson *l) {
       {"branches", "branches", 0, offsetof(lesson_row, counted.branches)},
       {"divergent", "divergent_branches", 0, offsetof(lesson_row, counted.divergent)},
       {"diverged warps", "diverged_warps", 0, offsetof(lesson_row, counted.diverged_warps)},
+      {"global atomics", "global_atomics", 0, offsetof(lesson_row, counted.global_atomics)},
+      {"shared atomics", "shared_atomics", 0, offsetof(lesson_row, counted.shared_atomics)},
   };
   for (int i = 0; i < l->row_count; i++)
     if (l->rows[l->base].rate > 0) l->rows[i].speedup = l->rows[i].rate / l->rows[l->base].rate;
