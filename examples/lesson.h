@@ -45,8 +45,9 @@ typedef struct lesson_counters {
 
 typedef struct lesson_row {
   char variant[48];
-  double us, rate, speedup; /* on a GPU */
-  lesson_counters counted;  /* on the stand-in */
+  double us, rate, speedup;        /* on a GPU */
+  lesson_counters counted;         /* on the stand-in */
+  const struct lesson_row *beside; /* whose rate is a speedup of 1; NULL: that of the table's base */
 } lesson_row;
 
 enum lesson_mode { LESSON_TIMED, LESSON_COUNTED, LESSON_CHECKED };
@@ -332,8 +333,10 @@ inline void lesson_table(lesson *l) {
       {"global atomics", "global_atomics", 0, offsetof(lesson_row, counted.global_atomics)},
       {"shared atomics", "shared_atomics", 0, offsetof(lesson_row, counted.shared_atomics)},
   };
-  for (int i = 0; i < l->row_count; i++)
-    if (l->rows[l->base].rate > 0) l->rows[i].speedup = l->rows[i].rate / l->rows[l->base].rate;
+  for (int i = 0; i < l->row_count; i++) {
+    const lesson_row *const base = l->rows[i].beside ? l->rows[i].beside : &l->rows[l->base];
+    if (base->rate > 0) l->rows[i].speedup = l->rows[i].rate / base->rate;
+  }
   if (l->mode == LESSON_TIMED) lesson_columns(l, times, (int)(sizeof times / sizeof *times));
   if (l->mode == LESSON_COUNTED) lesson_columns(l, counters, (int)(sizeof counters / sizeof *counters));
 }

@@ -23,7 +23,9 @@ typedef struct photo {
   std::vector<unsigned> pixels;
 } photo;
 
-inline unsigned photo_pixel(unsigned red, unsigned green, unsigned blue) { return red | green << 8 | blue << 16; }
+__host__ __device__ inline unsigned photo_pixel(unsigned red, unsigned green, unsigned blue) {
+  return red | green << 8 | blue << 16;
+}
 
 /* Repeated to the right and downwards where n is larger than the photograph is wide, thinned out where it is smaller. */
 inline photo lesson_photo(lesson *l) {
@@ -44,6 +46,20 @@ inline photo lesson_photo(lesson *l) {
     }
   image_free(&im);
   return p;
+}
+
+/* By how many levels a picture differs from what it should be, at most. Leaves it wiped out. */
+inline int lesson_levels_off(unsigned *device, const photo &right) {
+  std::vector<unsigned> got(right.pixels.size());
+  int most = 0;
+  GK_CHECK(cudaMemcpy(got.data(), device, got.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
+  for (size_t k = 0; k < got.size(); k++)
+    for (int shift = 0; shift < 24; shift += 8) {
+      const int off = abs((int)(got[k] >> shift & 0xff) - (int)(right.pixels[k] >> shift & 0xff));
+      if (off > most) most = off;
+    }
+  GK_CHECK(cudaMemset(device, 0xff, got.size() * sizeof(unsigned)));
+  return most;
 }
 
 inline photo lesson_corner(const photo &of) {
