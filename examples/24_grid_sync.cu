@@ -1,6 +1,6 @@
 /* Lesson 24: synchronising a grid. __syncthreads() is for the threads of a block. The blocks of a grid run in any
- * order, and more of them than the GPU holds wait for the first to end: a barrier for all would wait for ever. There are
- * three ways to do something once all have done something else:
+ * order, and more of them than the GPU holds wait for the first to end: a barrier for all would wait for ever. There
+ * are three ways to do something once all have done something else:
  *
  *   relaunch      the end of a kernel is a barrier for all of its blocks, and the next one of the stream finds all that
  *                 it wrote. It costs a launch.

@@ -45,9 +45,10 @@ typedef struct lesson_counters {
 
 typedef struct lesson_row {
   char variant[48];
-  double us, rate, speedup;        /* on a GPU */
-  lesson_counters counted;         /* on the stand-in */
-  const struct lesson_row *beside; /* whose rate is a speedup of 1; NULL: that of the table's base */
+  double us, rate, speedup;             /* on a GPU */
+  double registers, local_bytes, warps; /* of a thread, and how many a multiprocessor holds; 0: not told */
+  lesson_counters counted;              /* on the stand-in */
+  const struct lesson_row *beside;      /* whose rate is a speedup of 1; NULL: that of the table's base */
 } lesson_row;
 
 enum lesson_mode { LESSON_TIMED, LESSON_COUNTED, LESSON_CHECKED };
@@ -320,6 +321,9 @@ inline void lesson_table(lesson *l) {
       {"time us", "time_us", 2, offsetof(lesson_row, us)},
       {l->about->unit, "rate", 1, offsetof(lesson_row, rate)},
       {"speedup", "speedup", 2, offsetof(lesson_row, speedup)},
+      {"registers", "registers", 0, offsetof(lesson_row, registers)},
+      {"local bytes", "local_bytes", 0, offsetof(lesson_row, local_bytes)},
+      {"warps/SM", "warps_per_sm", 0, offsetof(lesson_row, warps)},
   };
   const lesson_column counters[] = {
       {"requests", "requests", 0, offsetof(lesson_row, counted.requests)},
