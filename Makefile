@@ -137,9 +137,10 @@ build/ptx/%: tests/%.cu build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) $< -o $@
+build/gpu/19_dynamic_parallelism: lesson_flags = -rdc=true -lcudadevrt
 build/gpu/%: examples/%.cu build/gpu/flags
 	$(call say,NVCC)
-	$(Q)$(GPU) $(DEPS) $< -o $@
+	$(Q)$(GPU) $(lesson_flags) $(DEPS) $< -o $@
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@
