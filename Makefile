@@ -137,12 +137,12 @@ build/ptx/%: tests/%.cu build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) $< -o $@
-build/gpu/19_dynamic_parallelism: lesson_flags = -rdc=true -lcudadevrt
-# Beside what ARCH says PTX for any GPU, which the lesson compares.
-build/gpu/21_architectures: lesson_flags = -gencode arch=compute_75,code=compute_75
 build/gpu/%: examples/%.cu build/gpu/flags
 	$(call say,NVCC)
-	$(Q)$(GPU) $(lesson_flags) $(DEPS) $< -o $@
+	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
+build/gpu/19_dynamic_parallelism: libraries = -rdc=true -lcudadevrt
+# Beside what ARCH says, PTX for any GPU, which the lesson compares.
+build/gpu/21_architectures: libraries = -gencode arch=compute_75,code=compute_75
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@
