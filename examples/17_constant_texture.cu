@@ -14,7 +14,7 @@ static const lesson_about about = {"17_constant_texture",
                                    "weights, tables and pictures in memories made for them",
                                    "pixels in a row; there are two thirds as many rows",
                                    6000,
-                                   96,
+                                   48,
                                    1,
                                    16384,
                                    "Gpixel/s"};

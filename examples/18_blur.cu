@@ -15,7 +15,7 @@ static const lesson_about about = {"18_blur",
                                    "a mean of 9 x 9 pixels: tiles with a halo, rows then columns",
                                    "pixels in a row; there are two thirds as many rows",
                                    6000,
-                                   96,
+                                   48,
                                    1,
                                    16384,
                                    "GB/s"};
