@@ -144,6 +144,9 @@ build/gpu/%: examples/%.cu build/gpu/flags
 # Compared where nvcc can link it, which not every toolkit has.
 build/gpu/12_matmul: libraries = $(shell $(NVCC) -shared -x cu /dev/null -o build/gpu/cublas.so -lcublas 2>/dev/null && \
                        echo -DLESSON_CUBLAS -lcublas)
+build/gpu/19_dynamic_parallelism: libraries = -rdc=true -lcudadevrt
+# Beside what ARCH says, PTX for any GPU, which the lesson compares.
+build/gpu/21_architectures: libraries = -gencode arch=compute_75,code=compute_75
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@

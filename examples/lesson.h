@@ -40,14 +40,17 @@ typedef struct lesson_about {
 typedef struct lesson_counters {
   double requests, load_sectors, store_sectors, load_passes, store_passes;
   double branches, divergent, diverged_warps;
-  double sectors; /* loaded, in all */
+  double sectors;                        /* loaded, in all */
+  double global_atomics, shared_atomics; /* of single threads */
 } lesson_counters;
 
 typedef struct lesson_row {
   char variant[48];
-  double us, rate, speedup; /* on a GPU */
-  lesson_counters counted;  /* on the stand-in */
-  double occupancy;         /* of a multiprocessor, in percent, where a lesson is about it */
+  double us, rate, speedup;             /* on a GPU */
+  double registers, local_bytes, warps; /* of a thread, and how many a multiprocessor holds; 0: not told */
+  lesson_counters counted;              /* on the stand-in */
+  double occupancy;                     /* of a multiprocessor, in percent, where a lesson is about it */
+  const struct lesson_row *beside;      /* whose rate is a speedup of 1; NULL: that of the table's base */
 } lesson_row;
 
 enum lesson_mode { LESSON_TIMED, LESSON_COUNTED, LESSON_CHECKED };
@@ -224,6 +227,8 @@ inline lesson_counters lesson_take_counters() {
   k.divergent = (double)c.divergent_branches;
   k.diverged_warps = (double)c.diverged_warps;
   k.sectors = (double)c.global_load_sectors;
+  k.global_atomics = (double)c.global_atomics;
+  k.shared_atomics = (double)c.shared_atomics;
   return k;
 }
 #endif
@@ -320,6 +325,9 @@ inline void lesson_table(lesson *l) {
       {l->about->unit, "rate", 1, offsetof(lesson_row, rate)},
       {"speedup", "speedup", 2, offsetof(lesson_row, speedup)},
       {"occupancy %", "occupancy", 1, offsetof(lesson_row, occupancy)},
+      {"registers", "registers", 0, offsetof(lesson_row, registers)},
+      {"local bytes", "local_bytes", 0, offsetof(lesson_row, local_bytes)},
+      {"warps/SM", "warps_per_sm", 0, offsetof(lesson_row, warps)},
   };
   const lesson_column counters[] = {
       {"occupancy %", "occupancy", 1, offsetof(lesson_row, occupancy)},
@@ -331,9 +339,13 @@ inline void lesson_table(lesson *l) {
       {"branches", "branches", 0, offsetof(lesson_row, counted.branches)},
       {"divergent", "divergent_branches", 0, offsetof(lesson_row, counted.divergent)},
       {"diverged warps", "diverged_warps", 0, offsetof(lesson_row, counted.diverged_warps)},
+      {"global atomics", "global_atomics", 0, offsetof(lesson_row, counted.global_atomics)},
+      {"shared atomics", "shared_atomics", 0, offsetof(lesson_row, counted.shared_atomics)},
   };
-  for (int i = 0; i < l->row_count; i++)
-    if (l->rows[l->base].rate > 0) l->rows[i].speedup = l->rows[i].rate / l->rows[l->base].rate;
+  for (int i = 0; i < l->row_count; i++) {
+    const lesson_row *const base = l->rows[i].beside ? l->rows[i].beside : &l->rows[l->base];
+    if (base->rate > 0) l->rows[i].speedup = l->rows[i].rate / base->rate;
+  }
   if (l->mode == LESSON_TIMED) lesson_columns(l, times, (int)(sizeof times / sizeof *times));
   if (l->mode == LESSON_COUNTED) lesson_columns(l, counters, (int)(sizeof counters / sizeof *counters));
 }

@@ -31,3 +31,9 @@ for wrong in --n=0 --n=12x --n= --n --n=-1 --n=99999999999999999999 --csv=/nowhe
   [ $? -eq 2 ] || fail "$wrong is not refused"
   case $said in *"$wrong"* | *"${wrong#--csv=}"*) ;; *) fail "$wrong is refused by: $said" ;; esac
 done
+
+case $lesson in
+*several_gpus) # what it is about needs more than the one device that the stand-in has by itself
+  GPUKIT_CPU_DEVICES=3 "$lesson" --n=50 >/dev/null || fail 'it has failed with three devices'
+  ;;
+esac

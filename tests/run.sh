@@ -3,7 +3,8 @@
 # the screen, followed by the output if something failed.
 #
 #   run.sh program NAME command...   a test program: its last line is `N passed, N failed[, N skipped]`
-#   run.sh one NAME [command...]     a single test, which passes if the command does; none: that it was built is the test
+#   run.sh one NAME [command...]     a single test, which passes if the command does; none: that it was built is the test;
+#                                    a line `skipped: why` says that a part of it cannot run here
 #   run.sh skip NAME N why           N tests that this machine cannot run
 #   run.sh total NAME...             sums up; a NAME without counts could not be built, which is one failure
 #
@@ -37,11 +38,13 @@ program | one)
   counts='1 passed, 0 failed'
   if [ "$action" = program ]; then
     counts=$(tail -n 1 "$log" | grep -xE '[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?')
+  elif grep -q '^skipped: ' "$log"; then
+    counts='1 passed, 0 failed, 1 skipped' # a part that this machine cannot run
   fi
   case $status/$counts in
   0/*' passed, 0 failed'*)
     report "$name" ok "$counts" "$seconds s"
-    grep '^skipped ' "$log" | indent
+    grep '^skipped[: ]' "$log" | indent
     ;;
   *)
     # One that ended badly after good counts, or without any, has failed once.

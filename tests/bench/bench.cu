@@ -149,7 +149,7 @@ cudaError_t bench_copy_by_memcpy(void *user, cudaStream_t stream, size_t i) {
 static double best_rate(gk_bench_fn fn, bench_traffic *traffic, double bytes, unsigned *per_sm) {
   static const unsigned choices[] = {2, 4, 8, 16, 32};
   gk_bench_opts opts = gk_bench_opts();
-  gk_bench_result result;
+  gk_bench_result result = gk_bench_result();
   double best = 0;
   unsigned chosen = 0;
   opts.stream = bench.stream, opts.samples = 5, opts.bytes = bytes;

@@ -1,0 +1,136 @@
+/* Lesson 19: dynamic parallelism. A kernel may launch kernels. It is meant for work whose amount only the GPU knows:
+ * here rows of numbers are summed up, most of them 8 long, every 64th of them 8192. A thread for each row leaves most
+ * threads waiting for the few with long ones; a warp for each row leaves most lanes with nothing to do.
+ *
+ *   dynamic      a thread sums up a short row, and launches a block for a long one
+ *   listed       the same without launches by the GPU: long rows go to a list, and a second kernel, launched with it,
+ *                does what it finds there
+ *
+ * It has to be compiled as relocatable device code and linked with the runtime for devices: nvcc -rdc=true -lcudadevrt.
+ * Launches that wait for their turn need memory, which cudaDeviceSetLimit() sets aside. A kernel cannot wait for what
+ * it has launched (since CUDA 12); only the host, and what follows in the stream, find the children's results. */
+#include "lesson.h"
+
+static const lesson_about about = {"19_dynamic_parallelism",
+                                   "rows of uneven lengths: kernels that launch kernels, or a list",
+                                   "rows",
+                                   1 << 16,
+                                   1 << 8,
+                                   1,
+                                   1 << 20,
+                                   "GB/s"};
+
+#define BLOCK 256
+#define WARP 32
+#define SHORT 8
+#define LONG 8192
+#define EVERY 64 /* rows, one is long */
+
+/* Row i begins at starts[i] and ends where the next one begins. */
+__device__ unsigned sum_of(const unsigned *in, unsigned begin, unsigned end, unsigned from, unsigned step) {
+  unsigned sum = 0;
+  for (unsigned k = begin + from; k < end; k += step) sum += in[k];
+  return sum;
+}
+
+__global__ void thread_a_row(const unsigned *in, const unsigned *starts, unsigned *out, unsigned n) {
+  const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < n) out[i] = sum_of(in, starts[i], starts[i + 1], 0, 1);
+}
+
+__global__ void warp_a_row(const unsigned *in, const unsigned *starts, unsigned *out, unsigned n) {
+  const unsigned i = (blockIdx.x * BLOCK + threadIdx.x) / WARP, lane = threadIdx.x % WARP;
+  if (i >= n) return; /* a whole warp, or none of it */
+  unsigned sum = sum_of(in, starts[i], starts[i + 1], lane, WARP);
+  for (unsigned step = WARP / 2; step > 0; step /= 2) sum += __shfl_down_sync(~0u, sum, step);
+  if (lane == 0) out[i] = sum;
+}
+
+__global__ void block_of_row(const unsigned *in, const unsigned *starts, unsigned *out, unsigned i) {
+  const unsigned sum = gk_block_reduce(sum_of(in, starts[i], starts[i + 1], threadIdx.x, BLOCK), gk_sum<unsigned>());
+  if (threadIdx.x == 0) out[i] = sum;
+}
+
+#ifndef CUDA_ON_CPU
+__global__ void dynamic(const unsigned *in, const unsigned *starts, unsigned *out, unsigned n) {
+  const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i >= n) return;
+  if (starts[i + 1] - starts[i] <= SHORT)
+    out[i] = sum_of(in, starts[i], starts[i + 1], 0, 1);
+  else /* to a stream that keeps no order: the children have nothing to do with each other */
+    block_of_row<<<1, BLOCK, 0, cudaStreamFireAndForget>>>(in, starts, out, i);
+}
+#endif
+
+/* list[0] is how many there are. */
+__global__ void list_long_rows(const unsigned *in, const unsigned *starts, unsigned *out, unsigned n, unsigned *list) {
+  const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i >= n) return;
+  if (starts[i + 1] - starts[i] <= SHORT)
+    out[i] = sum_of(in, starts[i], starts[i + 1], 0, 1);
+  else
+    list[1 + atomicAdd(list, 1u)] = i;
+}
+__global__ void listed(const unsigned *in, const unsigned *starts, unsigned *out, const unsigned *list) {
+  for (unsigned k = blockIdx.x; k < list[0]; k += gridDim.x) {
+    const unsigned i = list[1 + k];
+    const unsigned sum = gk_block_reduce(sum_of(in, starts[i], starts[i + 1], threadIdx.x, BLOCK), gk_sum<unsigned>());
+    if (threadIdx.x == 0) out[i] = sum;
+  }
+}
+
+int main(int argc, char **argv) {
+  lesson l;
+  lesson_begin(&l, &about, argc, argv);
+  const unsigned n = (unsigned)l.n, grid = (n + BLOCK - 1) / BLOCK;
+  const unsigned few = l.mode == LESSON_TIMED ? (unsigned)l.device.sms * 8 : 4, longs = (n + EVERY - 1) / EVERY;
+  std::vector<unsigned> row_starts(1, 0u), values, sums(n, 0u);
+  for (unsigned i = 0; i < n; i++) {
+    for (unsigned k = 0; k < (i % EVERY == 0 ? LONG : SHORT); k++) {
+      values.push_back((unsigned)values.size() * 2654435761u);
+      sums[i] += values.back();
+    }
+    row_starts.push_back((unsigned)values.size());
+  }
+  const unsigned *const in = lesson_array(&l, values), *const starts = lesson_array(&l, row_starts);
+  unsigned *const out = lesson_array<unsigned>(&l, n), *const list = lesson_array<unsigned>(&l, 1 + longs);
+  const double bytes = (double)values.size() * sizeof(unsigned);
+
+  const lesson_row *const threads =
+      lesson_measure(&l, "a thread for each row", bytes, [=] { thread_a_row<<<grid, BLOCK>>>(in, starts, out, n); });
+  lesson_expect(&l, threads, out, sums);
+  const unsigned warps_grid = (n + BLOCK / WARP - 1) / (BLOCK / WARP);
+  const lesson_row *const warps =
+      lesson_measure(&l, "a warp for each row", bytes, [=] { warp_a_row<<<warps_grid, BLOCK>>>(in, starts, out, n); });
+  lesson_expect(&l, warps, out, sums);
+  const lesson_row *const by_list = lesson_measure(&l, "long rows listed", bytes, [=] {
+    GK_CHECK(cudaMemsetAsync(list, 0, sizeof(unsigned), 0));
+    list_long_rows<<<grid, BLOCK>>>(in, starts, out, n, list);
+    listed<<<few, BLOCK>>>(in, starts, out, list);
+  });
+  lesson_expect(&l, by_list, out, sums);
+  const lesson_row *const one = lesson_measure(&l, "one long row alone", (double)LONG * sizeof(unsigned),
+                                               [=] { block_of_row<<<1, BLOCK>>>(in, starts, out, 0); });
+  lesson_expect(&l, one, out, std::vector<unsigned>(1, sums[0]));
+#ifdef CUDA_ON_CPU
+  lesson_table(&l);
+  lesson_say(&l, "Of a row, a thread reads one after the other, %.1f sectors for a request; a warp reads %.1f.",
+             threads->counted.load_sectors, warps->counted.load_sectors);
+  lesson_say(&l, "skipped: launches by kernels, which the stand-in has not got");
+#else
+  GK_CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, longs + 1));
+  const lesson_row *const launched =
+      lesson_measure(&l, "long rows launched", bytes, [=] { dynamic<<<grid, BLOCK>>>(in, starts, out, n); });
+  lesson_expect(&l, launched, out, sums);
+  lesson_table(&l);
+  const lesson_row *const plain = threads->us < warps->us ? threads : warps;
+  lesson_say(&l, "%u launches by the GPU take %.2f times as long as %s, and %.2f times as long as a list.", longs,
+             launched->us / plain->us, plain->variant, launched->us / by_list->us);
+  lesson_say(&l, "That is %.2f us for each, where the host's launch of one such row takes %.2f us.",
+             launched->us / longs, one->us);
+  if (launched->us > by_list->us)
+    lesson_say(&l,
+               "A list in memory and one more launch by the host does the same here, faster and without -rdc=true.");
+#endif
+  return lesson_end(&l);
+}

@@ -1,0 +1,218 @@
+/* Lesson 21: architectures. A GPU runs machine code of its own kind: code for sm_80 runs on 8.0, 8.6 and 8.9, and not
+ * on 9.0. PTX is text that the driver compiles for the GPU it finds, when the program needs it (just in time): for its
+ * own version and for all that come later. So a binary should hold machine code for the GPUs that are known, and PTX
+ * for those to come:
+ *
+ *   nvcc -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
+ *
+ * Code for sm_90a runs on 9.0 alone, its PTX too. What fits is picked when a kernel is first needed, machine code
+ * before PTX. What the driver has compiled it keeps in ~/.nv/ComputeCache for the next time (CUDA_FORCE_PTX_JIT, which
+ * makes it leave out machine code, makes it compile each time).
+ *
+ * Here the program looks into its own file, and starts itself again with settings that make the driver leave out
+ * machine code, its cache, or compiling: the first launch of each child is what a user would wait for. */
+#include "lesson.h"
+#include <time.h>
+#include <unistd.h>
+#include <string>
+
+static const lesson_about about = {"21_architectures",
+                                   "machine code, PTX, and what just-in-time compilation costs",
+                                   "threads of the kernel",
+                                   1 << 16,
+                                   1 << 8,
+                                   1,
+                                   1 << 24,
+                                   "GB/s"};
+
+#define BLOCK 256
+#define NUMBERS 64
+#define ROUNDS 16
+#define LAST_ARCH 299
+
+/* Every loop unrolled, so that there is much to compile. The host's compiler need not. */
+#ifdef __CUDA_ARCH__
+#define UNROLLED _Pragma("unroll")
+#else
+#define UNROLLED
+#endif
+
+__host__ __device__ inline unsigned mixed(unsigned i) {
+  unsigned v[NUMBERS], all = 0;
+  UNROLLED for (int k = 0; k < NUMBERS; k++) v[k] = i * 2654435761u + (unsigned)k;
+  UNROLLED for (int r = 0; r < ROUNDS; r++) {
+    UNROLLED for (int k = 0; k < NUMBERS; k++) v[k] = v[k] * 2246822519u + v[(k + r + 1) % NUMBERS];
+  }
+  UNROLLED for (int k = 0; k < NUMBERS; k++) all ^= v[k];
+  return all;
+}
+
+/* *compiled_for: the architecture that the compiler had in mind; 900 is 9.0. */
+__global__ void mix(unsigned *out, unsigned n, unsigned *compiled_for) {
+  const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < n) out[i] = mixed(i);
+#ifdef __CUDA_ARCH__
+  if (i == 0) *compiled_for = __CUDA_ARCH__;
+#else
+  if (i == 0) *compiled_for = 0;
+#endif
+}
+
+static double now_us(void) {
+  struct timespec t;
+  timespec_get(&t, TIME_UTC);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+/* ---- children ---- */
+
+/* What a child says, in a line of numbers. */
+typedef struct report {
+  int error;             /* of its first launch */
+  int machine, ptx;      /* as cudaFuncGetAttributes() has it: 90 is 9.0 */
+  unsigned compiled_for; /* as the kernel has it */
+  double first_us, next_us;
+} report;
+
+/* The context is made before the clock starts: it has nothing to do with the kernel. */
+static int child(void) {
+  report r = {};
+  cudaFuncAttributes a = {};
+  unsigned *out = NULL;
+  cudaFree(0);
+  cudaMalloc(&out, (BLOCK + 1) * sizeof(unsigned));
+  cudaDeviceSynchronize();
+  double start = now_us();
+  mix<<<1, BLOCK>>>(out, BLOCK, out + BLOCK);
+  r.error = cudaGetLastError();
+  if (!r.error) r.error = cudaDeviceSynchronize();
+  r.first_us = now_us() - start;
+  if (!r.error) {
+    start = now_us();
+    mix<<<1, BLOCK>>>(out, BLOCK, out + BLOCK);
+    cudaDeviceSynchronize();
+    r.next_us = now_us() - start;
+    cudaFuncGetAttributes(&a, mix);
+    cudaMemcpy(&r.compiled_for, out + BLOCK, sizeof(unsigned), cudaMemcpyDeviceToHost);
+  }
+  printf("%d %d %d %u %.3f %.3f\n", r.error, a.binaryVersion, a.ptxVersion, r.compiled_for, r.first_us, r.next_us);
+  return 0;
+}
+
+static std::string own_path(void) {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  return length > 0 ? std::string(path, (size_t)length) : std::string();
+}
+
+static report run_child(lesson *l, lesson_row *row, const char *settings) {
+  report r = {};
+  const std::string command = std::string("exec env ") + settings + " '" + own_path() + "' --child";
+  FILE *const pipe = popen(command.c_str(), "r");
+  if (!pipe ||
+      fscanf(pipe, "%d %d %d %u %lf %lf", &r.error, &r.machine, &r.ptx, &r.compiled_for, &r.first_us, &r.next_us) != 6)
+    lesson_wrong(l, row, "a child with %s has said nothing", settings);
+  if (pipe) pclose(pipe);
+  if (!r.error) row->us = r.first_us;
+  return r;
+}
+
+/* ---- what the file holds ---- */
+
+static unsigned long long little_endian(const unsigned char *at, int bytes) {
+  unsigned long long value = 0;
+  while (bytes-- > 0) value = value << 8 | at[bytes];
+  return value;
+}
+
+/* nvcc puts all code into containers. Each begins with a magic number, a version, the length of its head (16) and that
+ * of the rest, which is one piece after the other: its kind (1: PTX, 2: machine code), the length of its head and of
+ * what follows, and at byte 28 its architecture. Each kind and architecture is listed once, with all its bytes. */
+static void list_code(lesson *l) {
+  const unsigned char head[] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0};
+  std::vector<unsigned char> file;
+  unsigned long long bytes[2][LAST_ARCH + 1] = {};
+  std::string found;
+  FILE *const f = fopen(own_path().c_str(), "rb");
+  for (int c; f && (c = fgetc(f)) != EOF;) file.push_back((unsigned char)c);
+  if (f) fclose(f);
+  for (size_t at = 0; at + 16 < file.size(); at += 8) {
+    if (memcmp(&file[at], head, sizeof head) != 0) continue;
+    const size_t end = at + 16 + little_endian(&file[at + 8], 8);
+    for (size_t piece = at + 16; end <= file.size() && piece + 32 < end;) {
+      const unsigned long long kind = little_endian(&file[piece], 2), arch = little_endian(&file[piece + 28], 4);
+      const unsigned long long length = little_endian(&file[piece + 4], 4) + little_endian(&file[piece + 8], 8);
+      if ((kind == 1 || kind == 2) && arch <= LAST_ARCH) bytes[kind - 1][arch] += length;
+      piece += length;
+    }
+  }
+  for (int kind = 2; kind-- > 0;)
+    for (int arch = 0; arch <= LAST_ARCH; arch++) {
+      char text[64];
+      if (!bytes[kind][arch]) continue;
+      snprintf(text, sizeof text, "%s%s%d (%llu bytes)", found.empty() ? "" : ", ",
+               kind ? "machine code for sm_" : "PTX for compute_", arch, bytes[kind][arch]);
+      found += text;
+    }
+  lesson_say(l, "This binary holds: %s.", found.empty() ? "no code for a GPU" : found.c_str());
+}
+
+int main(int argc, char **argv) {
+  lesson l;
+  if (argc == 2 && !strcmp(argv[1], "--child")) return child();
+  lesson_begin(&l, &about, argc, argv);
+  const unsigned n = (unsigned)l.n;
+  unsigned *const out = lesson_array<unsigned>(&l, n), *const compiled_for = lesson_array<unsigned>(&l, 1);
+  std::vector<unsigned> right(n);
+  for (unsigned i = 0; i < n; i++) right[i] = mixed(i);
+  list_code(&l);
+  const lesson_row *const later =
+      lesson_measure(&l, "later launches", 0, [=] { mix<<<(n + BLOCK - 1) / BLOCK, BLOCK>>>(out, n, compiled_for); });
+  lesson_expect(&l, later, out, right);
+  if (l.mode != LESSON_TIMED) {
+    lesson_table(&l);
+    lesson_say(&l,
+               "skipped: kinds of code and compiling just in time, since the CPU's own machine code is what runs here");
+    return lesson_end(&l);
+  }
+
+  char cache[] = "/tmp/21_architectures_XXXXXX";
+  if (!mkdtemp(cache)) lesson_wrong(&l, later, "%s cannot be made", cache);
+  const std::string with_cache = std::string("CUDA_CACHE_PATH=") + cache;
+  const struct {
+    const char *name;
+    std::string settings;
+  } children[] = {{"first launch as it is", "CUDA_CACHE_DISABLE=1"},
+                  {"the same with an empty cache", with_cache},
+                  {"the same with that cache filled", with_cache},
+                  {"first launch from PTX", "CUDA_FORCE_PTX_JIT=1 CUDA_CACHE_DISABLE=1"},
+                  {"first launch from PTX again", "CUDA_FORCE_PTX_JIT=1 CUDA_CACHE_DISABLE=1"},
+                  {"first launch if nothing fits", "CUDA_FORCE_PTX_JIT=1 CUDA_DISABLE_PTX_JIT=1 CUDA_CACHE_DISABLE=1"}};
+  enum { AS_IT_IS, EMPTY_CACHE, FULL_CACHE, FROM_PTX, AGAIN, NOTHING, CHILDREN };
+  report of[CHILDREN];
+  for (int c = 0; c < CHILDREN; c++)
+    of[c] = run_child(&l, lesson_new_row(&l, children[c].name), children[c].settings.c_str());
+  if (system((std::string("rm -r ") + cache).c_str()) != 0) lesson_wrong(&l, later, "%s cannot be removed", cache);
+  lesson_table(&l);
+
+  const report *const r = &of[AS_IT_IS], *const jit = &of[AGAIN];
+  const bool compiled = !jit->error && r->first_us > jit->first_us / 3; /* there was no machine code for this GPU */
+  if (r->error) lesson_wrong(&l, later, "a child has failed: %s", cudaGetErrorName((cudaError_t)r->error));
+  if (!of[NOTHING].error) lesson_wrong(&l, later, "a launch without any code has not failed");
+  lesson_say(
+      &l, "This GPU is sm_%d%d. Code for sm_%d runs, by way of PTX for compute_%d (__CUDA_ARCH__ %u), compiled %s.",
+      l.device.major, l.device.minor, r->machine, r->ptx, r->compiled_for, compiled ? "just in time" : "beforehand");
+  if (jit->error)
+    lesson_say(&l, "There is no PTX for this GPU: where machine code does not count, the first launch fails.");
+  else if (compiled)
+    lesson_say(&l, "That takes %.0f us at the first launch; what the driver has kept in its cache takes %.0f us.",
+               r->first_us, of[FULL_CACHE].first_us);
+  else
+    lesson_say(
+        &l,
+        "From PTX for compute_%d a first launch takes %.0f us, and again %.0f us: %.0f times what it takes as it is.",
+        jit->ptx, of[FROM_PTX].first_us, jit->first_us, jit->first_us / r->first_us);
+  lesson_say(&l, "If nothing fits, the launch fails, and cudaGetLastError() tells: %s (%s).",
+             cudaGetErrorName((cudaError_t)of[NOTHING].error), cudaGetErrorString((cudaError_t)of[NOTHING].error));
+  return lesson_end(&l);
+}

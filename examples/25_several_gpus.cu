@@ -1,0 +1,250 @@
+/* Lesson 25: several GPUs from one thread. cudaSetDevice() says whose the calls after it are: memory, streams, events
+ * and launches belong to the device that was current when they were made. Launches return at once, so that one thread
+ * keeps all GPUs busy: first it starts them all, then it waits for all.
+ *
+ * Devices may reach each other's memory (peer access), if the machine allows it and the program asks for it, for each
+ * direction by itself: then a copy goes straight from one to the other, and a kernel may even use a pointer to the
+ * other's memory. Without it cudaMemcpyPeer() works all the same, by way of the host.
+ *
+ * The work is a grid of numbers, smoothed again and again, split by rows. Each device has its rows and a copy of the
+ * row above and of the row below, its neighbours' (the halo), which have to be exchanged after every step. */
+#include "lesson.h"
+
+static const lesson_about about = {"25_several_gpus",
+                                   "work split among GPUs by one thread, and borders exchanged",
+                                   "rows and columns",
+                                   8192,
+                                   96,
+                                   1,
+                                   16384,
+                                   "GB/s"};
+
+#define BLOCK 256
+#define STEPS 10
+#define MOST 8 /* devices */
+
+__host__ __device__ inline unsigned smoothed(unsigned up, unsigned left, unsigned middle, unsigned right,
+                                             unsigned down) {
+  return (up + left + 4 * middle + right + down) / 8;
+}
+
+/* `rows` rows of n, with one more above and below. */
+__global__ void smooth(const unsigned *in, unsigned *out, unsigned n, unsigned rows) {
+  const unsigned x = blockIdx.x * BLOCK + threadIdx.x, y = blockIdx.y + 1;
+  if (x >= n || y > rows) return;
+  const unsigned *const row = in + (size_t)y * n;
+  out[(size_t)y * n + x] = smoothed(*(row - n + x), row[x ? x - 1 : 0], row[x], row[x + 1 < n ? x + 1 : x], row[n + x]);
+}
+
+typedef struct part {
+  int device;
+  unsigned first, rows;
+  unsigned *buffer[2]; /* rows + 2 of them */
+  cudaStream_t stream;
+  cudaEvent_t computed, taken; /* this step's rows; the neighbours' border rows of this step */
+} part;
+
+typedef struct field {
+  unsigned n;
+  int count;
+  part parts[MOST];
+} field;
+
+static unsigned *row_of(const field *f, const part *p, int buffer, unsigned row) {
+  return p->buffer[buffer] + (size_t)row * f->n;
+}
+
+/* One step from a buffer to the other, then the exchange. Each device waits for its neighbours, the host for nobody. */
+static void step(const field *f, int from) {
+  const int to = 1 - from;
+  const size_t bytes = f->n * sizeof(unsigned);
+  for (int k = 0; k < f->count; k++) {
+    const part *const p = &f->parts[k];
+    GK_CHECK(cudaSetDevice(p->device));
+    /* The neighbours may still be reading the rows that are to be overwritten. */
+    if (k > 0) GK_CHECK(cudaStreamWaitEvent(p->stream, f->parts[k - 1].taken, 0));
+    if (k + 1 < f->count) GK_CHECK(cudaStreamWaitEvent(p->stream, f->parts[k + 1].taken, 0));
+    smooth<<<dim3((f->n + BLOCK - 1) / BLOCK, p->rows), BLOCK, 0, p->stream>>>(p->buffer[from], p->buffer[to], f->n,
+                                                                               p->rows);
+    GK_CHECK(cudaEventRecord(p->computed, p->stream));
+  }
+  for (int k = 0; k < f->count; k++) {
+    const part *const p = &f->parts[k], *const up = k > 0 ? p - 1 : p, *const down = k + 1 < f->count ? p + 1 : p;
+    GK_CHECK(cudaSetDevice(p->device));
+    GK_CHECK(cudaStreamWaitEvent(p->stream, up->computed, 0));
+    GK_CHECK(cudaStreamWaitEvent(p->stream, down->computed, 0));
+    /* At the edges of the whole the outermost row stands in for the one beyond it. */
+    GK_CHECK(cudaMemcpyPeerAsync(row_of(f, p, to, 0), p->device, row_of(f, up, to, up == p ? 1 : up->rows), up->device,
+                                 bytes, p->stream));
+    GK_CHECK(cudaMemcpyPeerAsync(row_of(f, p, to, p->rows + 1), p->device, row_of(f, down, to, down == p ? p->rows : 1),
+                                 down->device, bytes, p->stream));
+    GK_CHECK(cudaEventRecord(p->taken, p->stream));
+  }
+}
+
+/* All steps, after what stream 0 of the first device has done; and that stream goes on after them. */
+static void steps(const field *f) {
+  GK_CHECK(cudaSetDevice(0));
+  GK_CHECK(cudaEventRecord(f->parts[0].computed, 0));
+  for (int k = 0; k < f->count; k++) GK_CHECK(cudaStreamWaitEvent(f->parts[k].stream, f->parts[0].computed, 0));
+  for (int s = 0; s < STEPS; s++) step(f, s % 2);
+  GK_CHECK(cudaSetDevice(0)); /* whose stream 0 is meant */
+  for (int k = 0; k < f->count; k++) GK_CHECK(cudaStreamWaitEvent(0, f->parts[k].taken, 0));
+}
+
+static field split(unsigned n, int parts) {
+  field f = {};
+  f.n = n, f.count = parts;
+  for (int k = 0; k < parts; k++) {
+    part *const p = &f.parts[k];
+    p->device = k;
+    p->first = (unsigned)((size_t)n * (size_t)k / (size_t)parts);
+    p->rows = (unsigned)((size_t)n * (size_t)(k + 1) / (size_t)parts) - p->first;
+    GK_CHECK(cudaSetDevice(k));
+    for (unsigned *&b : p->buffer) GK_CHECK(cudaMalloc(&b, (size_t)(p->rows + 2) * n * sizeof(unsigned)));
+    GK_CHECK(cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
+    GK_CHECK(cudaEventCreateWithFlags(&p->computed, cudaEventDisableTiming));
+    GK_CHECK(cudaEventCreateWithFlags(&p->taken, cudaEventDisableTiming));
+  }
+  return f;
+}
+
+static void release(field *f) {
+  for (int k = 0; k < f->count; k++) {
+    part *const p = &f->parts[k];
+    GK_CHECK(cudaSetDevice(p->device));
+    for (unsigned *b : p->buffer) GK_CHECK(cudaFree(b));
+    GK_CHECK(cudaStreamDestroy(p->stream));
+    GK_CHECK(cudaEventDestroy(p->computed));
+    GK_CHECK(cudaEventDestroy(p->taken));
+  }
+  GK_CHECK(cudaSetDevice(0));
+}
+
+/* Those pairs of devices that can reach each other do so from now on. How many directions that are. */
+static int allow_peers(int devices) {
+  int ways = 0;
+  for (int from = 0; from < devices; from++)
+    for (int to = 0; to < devices; to++) {
+      int can = 0;
+      if (from != to) GK_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
+      if (!can) continue;
+      GK_CHECK(cudaSetDevice(from));
+      GK_CHECK(cudaDeviceEnablePeerAccess(to, 0));
+      ways++;
+    }
+  GK_CHECK(cudaSetDevice(0));
+  return ways;
+}
+
+/* Does the work once more, from these values on, and looks at what has come of it. */
+static void check(lesson *l, const lesson_row *r, const field *f, const std::vector<unsigned> &values,
+                  const std::vector<unsigned> &right) {
+  const size_t n = f->n, bytes = n * sizeof(unsigned);
+  std::vector<unsigned> got(right.size());
+  for (int k = 0; k < f->count; k++) {
+    const part *const p = &f->parts[k];
+    for (unsigned row = 0; row < p->rows + 2; row++) { /* with the row above and the row below */
+      const size_t at = p->first + row == 0 ? 0 : p->first + row > n ? n - 1 : p->first + row - 1;
+      GK_CHECK(cudaMemcpy(row_of(f, p, 0, row), &values[at * n], bytes, cudaMemcpyHostToDevice));
+    }
+  }
+  steps(f);
+  GK_CHECK(cudaDeviceSynchronize());
+  for (int k = 0; k < f->count; k++) {
+    const part *const p = &f->parts[k];
+    GK_CHECK(cudaMemcpy(&got[p->first * n], row_of(f, p, STEPS % 2, 1), p->rows * bytes, cudaMemcpyDeviceToHost));
+  }
+  for (size_t i = 0; i < right.size(); i++)
+    if (got[i] != right[i]) {
+      lesson_wrong(l, r, "row %zu, column %zu is %u, not %u", i / n, i % n, got[i], right[i]);
+      return;
+    }
+}
+
+/* A row for the work on so many devices. */
+static const lesson_row *measure(lesson *l, int parts, const char *how, const std::vector<unsigned> &values,
+                                 const std::vector<unsigned> &right) {
+  field f = split((unsigned)l->n, parts);
+  const field *const all = &f;
+  char variant[48];
+  snprintf(variant, sizeof variant, "%d GPU%s%s", parts, parts == 1 ? "" : "s", how);
+  const lesson_row *const r =
+      lesson_measure(l, variant, 2.0 * STEPS * (double)values.size() * sizeof(unsigned), [=] { steps(all); });
+  check(l, r, all, values, right);
+  release(&f);
+  return r;
+}
+
+/* And for a copy of the whole from the first device to the second. */
+static const lesson_row *measure_copy(lesson *l, const char *how, const std::vector<unsigned> &values) {
+  const size_t bytes = values.size() * sizeof(unsigned);
+  unsigned *const from = lesson_array(l, values), *to;
+  char variant[48];
+  GK_CHECK(cudaSetDevice(1));
+  GK_CHECK(cudaMalloc(&to, bytes));
+  GK_CHECK(cudaSetDevice(0));
+  snprintf(variant, sizeof variant, "copy to another GPU%s", how);
+  const lesson_row *const r =
+      lesson_measure(l, variant, (double)bytes, [=] { GK_CHECK(cudaMemcpyPeerAsync(to, 1, from, 0, bytes, 0)); });
+  GK_CHECK(cudaMemcpyPeer(from, 0, to, 1, bytes));
+  lesson_expect(l, r, from, values);
+  GK_CHECK(cudaFree(to));
+  return r;
+}
+
+int main(int argc, char **argv) {
+  lesson l;
+  lesson_begin(&l, &about, argc, argv);
+  const unsigned n = (unsigned)l.n;
+  int devices;
+  GK_CHECK(cudaGetDeviceCount(&devices));
+  if (devices > MOST) devices = MOST;
+  const int parts = (size_t)devices < l.n ? devices : (int)l.n; /* none without a row */
+  std::vector<unsigned> values(l.n * l.n), right, next(l.n * l.n);
+  for (size_t i = 0; i < values.size(); i++) values[i] = (unsigned)i * 2654435761u >> 4;
+  right = values;
+  for (int s = 0; s < STEPS; s++, right.swap(next))
+    for (size_t i = 0; i < right.size(); i++) {
+      const size_t x = i % n, y = i / n;
+      next[i] = smoothed(right[y ? i - n : i], right[x ? i - 1 : i], right[i], right[x + 1 < n ? i + 1 : i],
+                         right[y + 1 < n ? i + n : i]);
+    }
+
+  const lesson_row *const one = measure(&l, 1, "", values, right), *by_host = NULL, *by_peers = NULL;
+  const lesson_row *copied[2] = {};
+  int ways = 0;
+  if (devices > 1) {
+    by_host = measure(&l, parts, " by way of the host", values, right);
+    copied[0] = measure_copy(&l, " by way of the host", values);
+    ways = allow_peers(devices);
+    if (ways) {
+      by_peers = measure(&l, parts, " with peer access", values, right);
+      copied[1] = measure_copy(&l, " with peer access", values);
+    }
+  }
+  lesson_table(&l);
+
+  if (devices < 2) {
+    lesson_say(
+        &l, "There is one device: this is what it does alone. With more there would be rows for the work split among");
+    lesson_say(&l, "them, without and with peer access%s.",
+               l.mode == LESSON_TIMED ? "" : " (GPUKIT_CPU_DEVICES=2 pretends that there are two)");
+    return lesson_end(&l);
+  }
+  lesson_say(&l, "%d devices; peer access in %d of %d directions.", devices, ways, devices * (devices - 1));
+  if (l.mode == LESSON_TIMED) {
+    lesson_say(&l, "On %d devices the work takes %.2f of the time of one by way of the host.", parts,
+               by_host->us / one->us);
+    if (by_peers)
+      lesson_say(
+          &l,
+          "With peer access it takes %.2f of it; a copy from one to the other goes at %.0f GB/s, %.1f times as fast.",
+          by_peers->us / one->us, copied[1]->rate, copied[0]->us / copied[1]->us);
+  } else if (l.mode == LESSON_COUNTED) {
+    lesson_say(
+        &l, "The parts make %.0f requests in all, where one device makes %.0f: only borders are copied, in %d steps.",
+        by_host->counted.requests, one->counted.requests, STEPS);
+  }
+  return lesson_end(&l);
+}
