@@ -278,7 +278,7 @@ checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
-checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes $(plain_reversed) $(plain_asan))
+checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) $(random) $(asan) \
                $(traced_alone) $(traced_too) $(checks_plain) $(ptx)
 
@@ -303,6 +303,8 @@ $(programs:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh program $* $<
 $(examples:%=check/%) $(plain:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh one $* $<
+check/mutations:
+	@tests/run.sh one mutations tests/mutate.sh fits
 check/mistakes: $(mistakes)
 	@tests/run.sh one mistakes tests/mistakes.sh $^
 $(lessons:%=check/%): check/%: $(lessons_at)/%
@@ -426,7 +428,8 @@ coverage: $(covered:%=build/coverage/%)
 	@tests/coverage.sh build/coverage $^
 
 mutate:
-	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' tests/mutate.sh $(MUTATIONS)
+	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' \
+	  GPU='$(if $(why_not),,$(NVCC) -O3 -std=c++17)' tests/mutate.sh $(MUTATIONS)
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 
