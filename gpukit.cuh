@@ -1259,9 +1259,7 @@ template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_reduce(A val
   if (gk__block_size<Threads>() <= 32) return value;
   if (gk_thread_rank() == 0) *all = value;
   __syncthreads();
-  value = *all;
-  __syncthreads();
-  return value;
+  return *all; /* which the next call writes behind a barrier of its own */
 }
 
 /* Thread i gets the threads 0 ... i-1, thread 0 the identity, and every thread the total. */
