@@ -1,0 +1,105 @@
+/* Reduce and scan one element below, at and above every size at which their plans change: the first tile, the first
+ * piece with two tiles, the switch from few to many elements a thread, groups of tiles, and what a warp's look-back
+ * reaches. The plans themselves say where that is, so the list follows them. All results are checked on the device. */
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include "on_device.h"
+
+/* The stand-in goes as far as it takes to have every kind of boundary once, but for look-back past 32 groups. */
+#ifdef CUDA_ON_CPU
+static const size_t most = (size_t(1) << 21) + 300000;
+#else
+static const size_t most = size_t(1) << 24;
+#endif
+
+/* The n in [from, to] behind which `what(n)` is no longer what(from). */
+template <class F> static size_t last_alike(size_t from, size_t to, const F &what) {
+  const auto first = what(from);
+  if (what(to) == first) return to;
+  while (to - from > 1) {
+    const size_t middle = from + (to - from) / 2;
+    (what(middle) == first ? from : to) = middle;
+  }
+  return from;
+}
+/* n - 1, n and n + 1 of each, none twice, and none too large. */
+static std::vector<size_t> around(const std::vector<size_t> &places) {
+  std::vector<bool> seen(most + 2);
+  for (size_t n : places)
+    for (size_t at : {n - 1, n, n + 1})
+      if (at <= most) seen[at] = true;
+  std::vector<size_t> sizes;
+  for (size_t n = 0; n <= most; n++)
+    if (seen[n]) sizes.push_back(n);
+  return sizes;
+}
+
+template <class Op, class T> static std::vector<size_t> boundaries_of_reduce() {
+  typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type A;
+  typedef gk__reduce_tile<T> tile_of;
+  const size_t tile = tile_of::items;
+  const size_t all = gk__plan_reduce(SIZE_MAX / 2, tile, sizeof(gk__slot<A>)).pieces * tile;
+  return around({1, tile_of::vector, 32 * tile_of::vector, tile_of::stride, 3 * tile_of::stride, tile, 2 * tile,
+                 32 * tile, GK__REDUCE_THREADS * tile, all - tile, all, all + tile, 2 * all});
+}
+template <class T, class O> static std::vector<size_t> boundaries_of_scan() {
+  const auto items = [](size_t n) { return gk__plan_scan(n, gk__scan_item_bytes<T, O>()).items; };
+  std::vector<size_t> places = {1, 16, 32};
+  /* Of each stretch with the same number of elements a thread: its end, and tiles and groups in it. */
+  for (size_t from = 1; from < most;) {
+    const size_t end = last_alike(from, most, items), own = items(from), tile = own * GK__SCAN_THREADS;
+    places.insert(places.end(), {own, 32 * own, tile - own, end});
+    for (size_t tiles : {1, 2, 3, 31, 32, 33, 64, 65, 96, 31 * 32, 32 * 32, 33 * 32, 34 * 32, 65 * 32}) {
+      if (tiles * tile > from && tiles * tile <= end) places.push_back(tiles * tile);
+    }
+    /* a stretch that begins past its first groups: at the next one */
+    const size_t group = tile * GK__SCAN_GROUP, next = gk_round_up(from + 1, group);
+    if (next <= end) places.push_back(next);
+    from = end + 1;
+  }
+  return around(places);
+}
+
+template <class Op, class T, class O> static void check_reduce(const char *name) {
+  device_array<T> x(most + 1);
+  device_array<O> out(1);
+  device_array<unsigned long long> total(std::vector<unsigned long long>(1, 0));
+  wrong_count wrong;
+  test_scratch scratch;
+  EXPECT_OK(fill(x.ptr, x.n, 3, 0));
+  for (size_t n : boundaries_of_reduce<Op, T>())
+    for (size_t shift : {0, 1}) { /* another element stands behind the end */
+      EXPECT_OK(gk_reduce(x.ptr + shift, out.ptr, n, Op(), 0, &scratch));
+      EXPECT_OK(check_sum(x.ptr + shift, out.ptr, n, total.ptr, wrong.ptr, 0));
+      if (wrong.first()) test_fail(__FILE__, __LINE__, sentence("sum of %s, n = %zu, shift %zu", name, n, shift));
+      wrong.set({0});
+    }
+}
+TEST(sums_of_u8) { check_reduce<gk_op_sum, uint8_t, unsigned long long>("u8"); }
+TEST(sums_of_f32) { check_reduce<gk_op_sum, float, float>("f32"); }
+TEST(sums_of_i64) { check_reduce<gk_op_sum, int64_t, int64_t>("i64"); }
+
+/* Of a functor by itself: its working type is that of the output. */
+template <class T, class O, class Op> static void check_scan_of(const char *name, Op op) {
+  device_array<T> x(most + 1);
+  device_array<O> y(most);
+  wrong_count wrong;
+  test_scratch scratch(gk_scan_scratch_bytes(most, sizeof(O)));
+  EXPECT_OK(fill(x.ptr, x.n, 3, 0));
+  for (size_t n : boundaries_of_scan<T, O>()) {
+    const size_t shift = n % 2;
+    const bool inclusive = n % 3 != 0;
+    if (inclusive)
+      EXPECT_OK(gk_scan_inclusive(x.ptr + shift, y.ptr, n, op, 0, &scratch));
+    else
+      EXPECT_OK(gk_scan_exclusive(x.ptr + shift, y.ptr, n, op, 0, &scratch));
+    EXPECT_OK(check_scan(x.ptr + shift, y.ptr, n, op, O(op.identity()), inclusive, wrong.ptr, 0));
+    if (wrong.first()) test_fail(__FILE__, __LINE__, sentence("scan of %s, n = %zu: %llu", name, n, wrong.first()));
+    wrong.set({0});
+  }
+}
+TEST(scans_of_u8) { check_scan_of<uint8_t, uint8_t>("u8", gk_sum<uint8_t>()); }
+TEST(scans_of_f32) { check_scan_of<float, float>("f32", gk_sum<float>()); }
+TEST(scans_of_affine_maps) { check_scan_of<line, line>("affine maps", compose()); }
+TEST(scans_of_i8_in_i64) { check_scan_of<int8_t, int64_t>("i8 in i64", gk_sum<int64_t>()); }
