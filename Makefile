@@ -15,7 +15,7 @@ CLANG_FORMAT ?= clang-format
 .SECONDARY:
 .SECONDEXPANSION:
 .PHONY: help run cpu test test-all checks bench bench-compile plots examples lessons gpu-binaries fuzz coverage mutate \
-        format check-format clean FORCE
+        sanitize format check-format clean FORCE
 FORCE:
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo 'fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)'
 	@echo 'coverage      lines of gpukit.cuh that no test runs on the CPU'
 	@echo 'mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)'
+	@echo 'sanitize      tests and lessons on a GPU under the four tools of compute-sanitizer (SANITIZE=test_scan: only that)'
 	@echo 'format        formats the sources'
 	@echo 'check-format  lists the sources that are not formatted, and fails if there are any'
 	@echo 'clean         removes build/'
@@ -430,6 +431,13 @@ coverage: $(covered:%=build/coverage/%)
 mutate:
 	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' \
 	  GPU='$(if $(why_not),,$(NVCC) -O3 -std=c++17)' tests/mutate.sh $(MUTATIONS)
+
+SANITIZER ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v compute-sanitizer)
+SANITIZE  ?= $(tests) tour $(lessons)
+sanitized := $(if $(why_not)$(if $(SANITIZER),,no),,$(SANITIZE:%=build/gpu/%))
+sanitize: $(sanitized)
+	$(if $(sanitized),,@echo 'make sanitize needs nvcc, a GPU and compute-sanitizer: $(or $(why_not),the last is not here)' >&2; exit 1)
+	@SANITIZER='$(SANITIZER)' tests/sanitize.sh $^
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 
