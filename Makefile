@@ -279,7 +279,7 @@ checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
-checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations $(plain_reversed) $(plain_asan))
+checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) $(random) $(asan) \
                $(traced_alone) $(traced_too) $(checks_plain) $(ptx)
 
@@ -304,6 +304,12 @@ $(programs:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh program $* $<
 $(examples:%=check/%) $(plain:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh one $* $<
+check/readme_notebook: build/host/cuda_to_cpp
+	@tests/run.sh one readme_notebook tests/compile/readme.sh notebook build/readme/notebook
+no_cmake := $(if $(has_nvcc),$(if $(shell command -v cmake),,cmake is not here),nvcc is not here)
+check/readme_cmake:
+	@$(if $(no_cmake),tests/run.sh skip readme_cmake 1 '$(no_cmake)',RUN=$(if $(why_not),,1) NVCC='$(has_nvcc)' \
+	  tests/run.sh one readme_cmake tests/compile/readme.sh cmake build/readme/cmake)
 check/mutations:
 	@tests/run.sh one mutations tests/mutate.sh fits
 check/mistakes: $(mistakes)
