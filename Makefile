@@ -138,6 +138,12 @@ build/ptx/%: tests/%.cu build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) $< -o $@
+# ... but for the kernel that goes before.
+build/mixed/test_overlap: tests/test_overlap.cu tests/overlap_producer.cu build/gpu/flags
+	@mkdir -p $(@D)
+	$(call say,NVCC)
+	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) -DPRODUCER_ELSEWHERE -c $< -o $@.o
+	$(Q)$(GPU) $@.o tests/overlap_producer.cu -o $@
 build/gpu/%: examples/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< -o $@
@@ -255,10 +261,10 @@ about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring 
 
 # On the stand-in, what could lean on the order of threads runs again in reverse and random order, and some of each
 # section under AddressSanitizer and UBSan (which take long to compile). The kernels of all run under the race checker.
-ptx := $(if $(filter gpu,$(backend)),$(addsuffix .ptx,$(call about,overlap)))
+ptx := $(if $(filter gpu,$(backend)),$(foreach way,ptx mixed,$(addsuffix .$(way),$(call about,overlap))))
 ifeq ($(backend),cpu)
   reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits cooperative))
-  random   := $(addsuffix .random,$(call about,warp scan cooperative fuzz))
+  random   := $(addsuffix .random,$(call about,warp scan cooperative fuzz load))
   asan     := $(addsuffix .asan,$(call about,bits error image memory warp texture cooperative))
   plain_asan     := reduction.asan
   plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
@@ -298,6 +304,7 @@ alone := $(if $(filter gpu,$(backend)),flock build/gpu)
 # All that the fuzz test is for, where there is time: on a GPU minutes.
 check/test_fuzz: export GPUKIT_FUZZ_CASES ?= $(if $(ALL),$(if $(filter gpu,$(backend)),1000000))
 check/test_fuzz: export TIMEOUT ?= $(if $(ALL),1200,300)
+check/test_load: export GPUKIT_SOAK_SECONDS ?= $(if $(ALL),$(if $(filter gpu,$(backend)),60))
 check/test_fuzz.asan: export GPUKIT_FUZZ_CASES ?= 10000
 
 $(programs:%=check/%): check/%: build/$(backend)/%
@@ -324,8 +331,8 @@ $(random:%=check/%): check/%.random: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.random $<
 $(asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh program $*.asan $<
-$(ptx:%=check/%): check/%.ptx: build/ptx/%
-	@$(alone) tests/run.sh program $*.ptx $<
+$(ptx:%=check/%): check/%: build/$$(subst .,,$$(suffix $$*))/$$(basename $$*)
+	@$(alone) tests/run.sh program $* $<
 $(traced_alone:%=check/%): check/%: build/traced/%
 	@tests/run.sh program $* $<
 $(traced_too:%=check/%): check/%.races: build/traced/%

@@ -168,6 +168,7 @@ template <class T> struct device_array {
     bytes = before + n * sizeof(T) + after;
     EXPECT_OK(cudaMalloc(&base, bytes));
     EXPECT_OK(cudaMemset(base, 0xa5, bytes));
+    EXPECT_OK(cudaStreamSynchronize(0)); /* other streams do not wait for it */
     ptr = reinterpret_cast<T *>(base + before);
   }
   void set(const std::vector<T> &host) {

@@ -21,7 +21,10 @@ if [ "${1-}" = one ]; then
   verdict=killed
   build() {
     case "$(cat "$folder/test") " in
-    'gpu PTX=1 '*) $GPU -gencode arch=compute_80,code=compute_80 -w -I "$folder" "tests/$test.cu" -o "$folder/program" ;;
+    'gpu MIXED=1 '*)
+      $GPU -gencode arch=compute_80,code=compute_80 -w -I "$folder" -DPRODUCER_ELSEWHERE -c "tests/$test.cu" \
+        -o "$folder/program.o" && $GPU -arch=native "$folder/program.o" tests/overlap_producer.cu -o "$folder/program"
+      ;;
     gpu*) $GPU -arch=native -w -I "$folder" "tests/$test.cu" -o "$folder/program" ;;
     *)
       $CXX -O1 -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c "tests/$test.cu" -o "$folder/program.o" &&

@@ -106,6 +106,7 @@ struct fuzz_memory {
       around.room[slot] = all < 65536 ? 131072 : 2 * all;
       c.ok(cudaMalloc(&around.area[slot], around.room[slot]), "cudaMalloc");
       c.ok(cudaMallocHost(&around.pinned[slot], around.room[slot]), "cudaMallocHost");
+      if (c.failed) abort(); /* no case can go on after a fault */
     }
     base = around.area[slot], host = around.pinned[slot];
 #endif
