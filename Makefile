@@ -280,6 +280,15 @@ include tests/compile/cases.mk
 ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
   built := $(if $(filter cpu,$(backend)),$(addsuffix .built,$(tests) $(examples) $(lessons) $(plain)))
 endif
+# libFuzzer comes with clang, mostly.
+CLANG   ?= clang
+fuzzers := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
+ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+  has_libfuzzer := $(shell echo 'int LLVMFuzzerTestOneInput(const char *x, unsigned long n); \
+                             int LLVMFuzzerTestOneInput(const char *x, unsigned long n) { return x && !n; }' | \
+                     $(CLANG) -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null && echo yes)
+  fuzzed := $(if $(TESTS),,$(fuzzers))
+endif
 checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
@@ -287,7 +296,7 @@ checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) $(random) $(asan) \
-               $(traced_alone) $(traced_too) $(checks_plain) $(ptx)
+               $(traced_alone) $(traced_too) $(checks_plain) $(ptx) $(fuzzed)
 
 test test-all:
 	@rm -rf build/results
@@ -311,6 +320,8 @@ $(programs:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh program $* $<
 $(examples:%=check/%) $(plain:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh one $* $<
+$(fuzzed:%=check/%): check/%: $(if $(has_libfuzzer),build/fuzz/%)
+	@tests/run.sh $(if $(has_libfuzzer),one $* $(MAKE) fuzz/$* FUZZ_SECONDS=20,skip $* 1 'clang with libFuzzer is not here')
 check/readme_notebook: build/host/cuda_to_cpp
 	@tests/run.sh one readme_notebook tests/compile/readme.sh notebook build/readme/notebook
 no_cmake := $(if $(has_nvcc),$(if $(shell command -v cmake),,cmake is not here),nvcc is not here)
@@ -416,8 +427,6 @@ build/compile/%.nvcc: $$(call objects,$$(linked.$$*),nvcc) tests/compile/cases.m
 # ---- fuzz, coverage, mutate ------------------------------------------------------------------------------------------
 
 FUZZ_SECONDS ?= 60
-CLANG        ?= clang
-fuzzers      := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 build/fuzz/%: tests/fuzz/%.c examples/image.h tests/cpu/cuda_to_cpp.c
 	@mkdir -p $@.corpus
 	$(call say,FUZZ)
