@@ -103,3 +103,39 @@ TEST(scans_of_u8) { check_scan_of<uint8_t, uint8_t>("u8", gk_sum<uint8_t>()); }
 TEST(scans_of_f32) { check_scan_of<float, float>("f32", gk_sum<float>()); }
 TEST(scans_of_affine_maps) { check_scan_of<line, line>("affine maps", compose()); }
 TEST(scans_of_i8_in_i64) { check_scan_of<int8_t, int64_t>("i8 in i64", gk_sum<int64_t>()); }
+
+/* --- past 2^32 ------------------------------------------------------------------------------------------------------*/
+
+struct marks { /* places of ones among zeros */
+  size_t at[6];
+};
+__global__ static void count_wrong_steps(const __half *y, size_t n, marks ones, unsigned long long *wrong) {
+  GK_FOR_1D (i, n) {
+    int before = 0;
+    for (size_t place : ones.at) before += place <= i;
+    if (!on_device::equal(__half2float(y[i]), static_cast<float>(before))) atomicAdd(wrong, 1ull);
+  }
+}
+TEST(more_than_2_to_the_32_halves) {
+  const size_t two_32 = size_t(1) << 32, n = two_32 + 77777;
+  need_device_bytes(2 * n + (size_t(1) << 30));
+  device_array<__half> x(n);
+  device_array<float> sum(1);
+  device_array<gk_arg<float>> best(1);
+  wrong_count wrong;
+  test_scratch scratch(gk_scan_scratch_bytes(n, sizeof(float)));
+  const marks ones = {{0, two_32 / 2 + 5, two_32 - 1, two_32, two_32 + 1, n - 1}};
+  EXPECT_OK(cudaMemset(x.ptr, 0, n * sizeof(__half)));
+  for (size_t place : ones.at) x.set(place, make<__half>(1));
+  EXPECT_OK(gk_reduce_sum(x.ptr, sum.ptr, n, 0, &scratch));
+  EXPECT_EQ(sum.first(), 6.0f);
+  EXPECT_OK(gk_reduce_sum(x.ptr + 1, sum.ptr, n - 1, 0, &scratch));
+  EXPECT_EQ(sum.first(), 5.0f);
+  x.set(n - 2, make<__half>(2));
+  EXPECT_OK(gk_reduce_argmax(x.ptr, best.ptr, n, 0, &scratch));
+  EXPECT_SAME(best.first(), (gk_arg<float>{2, n - 2}), "argmax");
+  x.set(n - 2, make<__half>(0));
+  EXPECT_OK(gk_scan_inclusive(x.ptr, x.ptr, n, gk_op_sum(), 0, &scratch));
+  EXPECT_OK(gk_launch(count_wrong_steps, 2048, 256, 0, 0, x.ptr, n, ones, wrong.ptr));
+  EXPECT_EQ(wrong.first(), 0ull);
+}
