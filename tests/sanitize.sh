@@ -1,19 +1,20 @@
 #!/bin/sh
-# Runs programs on a GPU under compute-sanitizer's four tools: sanitize.sh PROGRAM..., those of examples/ (named by a number
-# first) with --n=777. Prints `tool, program, errors, seconds` as a table, and what was reported where it is not clean; fails
-# if anything was reported, or if a program failed or did not end. The tools slow kernels 10 to 100 times and let no kernel
-# run beside another, which GPUKIT_TEST_SLOWED tells the tests.
+# Runs programs on a GPU under compute-sanitizer's four tools: sanitize.sh PROGRAM..., those of examples/ at small sizes.
+# Prints `tool, program, errors, seconds` as a table, and what was reported where it is not clean; fails if anything was
+# reported, or if a program failed or did not end. The tools slow kernels 10 to 1000 times and let no kernel run beside
+# another, which GPUKIT_TEST_SLOWED tells the tests.
 #
 #   SANITIZER   compute-sanitizer, by default of the PATH or of /usr/local/cuda
-#   TOOLS       by default all four        JOBS   how many programs at once (default: half of the cores, up to 8)
-#   SECONDS_EACH  that one program has under one tool (default 300)       LOGS   a folder for what they print
+#   TOOLS       by default all four, the slowest first
+#   JOBS        how many programs at once, by default three for four cores, up to 12
+#   SECONDS_EACH  that one program has under one tool (default 300)
+#   LOGS        a folder for what they print
 set -u
 : "${SANITIZER:=$(PATH="$PATH:/usr/local/cuda/bin" command -v compute-sanitizer)}"
-: "${TOOLS:=memcheck racecheck initcheck synccheck}" "${SECONDS_EACH:=300}" "${LOGS:=build/sanitize}"
+: "${TOOLS:=racecheck initcheck memcheck synccheck}" "${SECONDS_EACH:=300}" "${LOGS:=build/sanitize}"
 if [ -z "${JOBS-}" ]; then
-  JOBS=$(($(nproc 2>/dev/null || echo 2) / 2))
-  [ $JOBS -le 8 ] || JOBS=8
-  [ $JOBS -ge 1 ] || JOBS=1
+  JOBS=$((($(nproc 2>/dev/null || echo 2) * 3 + 3) / 4))
+  [ $JOBS -le 12 ] || JOBS=12
 fi
 
 # one TOOL PROGRAM: leaves LOGS/TOOL.NAME.log and .row. A program's own children are faults on purpose, and not followed;
@@ -22,7 +23,7 @@ if [ "${1-}" = one ]; then
   tool=$2 program=$3
   name=$(basename "$program")
   log=$LOGS/$tool.$name.log
-  case $name in [0-9]*) arguments=--n=777 ;; *) arguments= ;; esac
+  case $name in [0-9]*) arguments=--n=777 ;; tour) arguments=$LOGS/picture.ppm ;; *) arguments= ;; esac
   case $tool in memcheck) options='--report-api-errors no --leak-check full' ;; *) options= ;; esac
   start=$(date +%s)
   timeout "$SECONDS_EACH" "$SANITIZER" --tool "$tool" --target-processes application-only --error-exitcode 86 \
@@ -49,11 +50,11 @@ fi
 [ $# -gt 0 ] || { echo 'sanitize.sh: which programs?' >&2; exit 1; }
 mkdir -p "$LOGS" && rm -f "$LOGS"/*.log "$LOGS"/*.row
 export SANITIZER LOGS SECONDS_EACH GPUKIT_TEST_SLOWED=1
-export GPUKIT_FUZZ_CASES="${GPUKIT_FUZZ_CASES:-2000}" GPUKIT_FUZZ_THREADS="${GPUKIT_FUZZ_THREADS:-1}" \
-  GPUKIT_SOAK_SECONDS="${GPUKIT_SOAK_SECONDS:-1}"
+export GPUKIT_FUZZ_CASES="${GPUKIT_FUZZ_CASES:-1000}" GPUKIT_FUZZ_THREADS="${GPUKIT_FUZZ_THREADS:-1}"
+{ printf 'P6 80 60 255\n'; seq 100000 | head -c 14400; } >"$LOGS/picture.ppm"
 printf '%-9s | %-26s | %6s | %7s |\n' tool program errors seconds
-for program in "$@"; do
-  for tool in $TOOLS; do echo "$tool $program"; done
+for tool in $TOOLS; do
+  for program in "$@"; do echo "$tool $program"; done
 done | xargs -P "$JOBS" -n 2 "$0" one
 
 # Anything but a zero and no remark is not clean.

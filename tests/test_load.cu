@@ -9,6 +9,14 @@
 #include <chrono>
 #include <thread>
 
+#ifdef CUDA_ON_CPU
+static const bool on_a_gpu = false;
+#else
+static const bool on_a_gpu = true;
+#endif
+/* Sizes and counts for a GPU, unless a tool slows it. */
+template <class N> static N at_speed(N fast, N slow) { return on_a_gpu && !test_slowed() ? fast : slow; }
+
 /* --- the same bits --------------------------------------------------------------------------------------------------*/
 
 /* Moves memory for a while: loads it, and stores it again. */
@@ -18,17 +26,12 @@ __global__ static void busy(float4 *x, size_t n, int times) {
 }
 /* Streams that are kept at work, each with memory that no L2 holds. */
 struct other_work {
-#ifdef CUDA_ON_CPU
-  static const size_t items = 1 << 10;
-#else
-  static const size_t items = 1 << 23;
-#endif
+  const size_t items = at_speed<size_t>(1 << 23, 1 << 10);
   test_stream streams[3];
   device_array<float4> memory[3] = {device_array<float4>(items), device_array<float4>(items),
                                     device_array<float4>(items)};
   void add() {
-    for (int s = 0; s < 3; s++)
-      EXPECT_OK(gk_launch(busy, 200, 256, 0, streams[s].stream, memory[s].ptr, size_t(items), 2));
+    for (int s = 0; s < 3; s++) EXPECT_OK(gk_launch(busy, 200, 256, 0, streams[s].stream, memory[s].ptr, items, 2));
   }
   void wait() {
     for (test_stream &s : streams) s.wait();
@@ -57,9 +60,7 @@ static void check_a_hundred(const char *name, const std::vector<T> &host, size_t
     EXPECT_OK(check_same_bits(out.ptr, expected.ptr, bytes, wrong.ptr, s.stream));
   }
   s.wait();
-#ifndef CUDA_ON_CPU
-  EXPECT(test_slowed() || !others.done()); /* or it was not under load */
-#endif
+  EXPECT(at_speed(!others.done(), true)); /* or it was not under load */
   others.wait();
   EXPECT_OK(call(0, askew.ptr, out_askew.ptr, s.stream, &scratch));
   s.wait();
@@ -71,11 +72,7 @@ template <class T> static std::vector<T> random_numbers(size_t n) {
   for (size_t i = 0; i < n; i++) x[i] = rounding<T>(11, i);
   return x;
 }
-#ifdef CUDA_ON_CPU
-static const size_t tiles = 9;
-#else
-static const size_t tiles = 300;
-#endif
+static const size_t tiles = at_speed<size_t>(300, 9);
 
 template <class T, class O> static void check_reduce_under_load(const char *name) {
   typedef typename gk__functor<gk_op_sum, T>::reduce F;
@@ -126,13 +123,8 @@ TEST(same_bits_of_a_product_under_load) {
 /* Blocks of one scan wait for blocks of the same scan, while those of another, whose stream goes first, take each place
  * that comes free; and the other way round. */
 TEST(two_scans_that_each_could_fill_the_gpu) {
-#ifdef CUDA_ON_CPU
-  const size_t n = 70000;
-  const int times = 2;
-#else
-  const size_t n = (size_t(1) << 25) + 12345;
-  const int times = test_slowed() ? 2 : 30;
-#endif
+  const size_t n = at_speed<size_t>((1 << 25) + 12345, 70000);
+  const int times = at_speed(30, 2);
   int least = 0, greatest = 0;
   EXPECT_OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   cudaStream_t streams[2];
@@ -161,11 +153,7 @@ TEST(two_scans_that_each_could_fill_the_gpu) {
 /* A stream with a scratch, arrays, and a captured graph of a reduction and two scans. Whatever is called is checked
  * behind the call, on the stream, so that nothing waits but at the end. */
 struct lane {
-#ifdef CUDA_ON_CPU
-  static const size_t most = 60000;
-#else
-  static const size_t most = 1000000;
-#endif
+  const size_t most = at_speed<size_t>(1000000, 60000);
   test_stream s;
   test_scratch scratch;
   wrong_count wrong;
@@ -198,7 +186,7 @@ struct lane {
   void expect(cudaError_t code, const char *what) {
     if (code && failed.empty()) failed = std::string(what) + ": " + cudaGetErrorString(code) + " " + gk_error_detail();
   }
-  static size_t of_graph() { return most / 2 + 321; }
+  size_t of_graph() const { return most / 2 + 321; }
   void recorded() {
     const size_t n = of_graph();
     expect(gk_reduce_sum(ints.ptr, int_sum.ptr, n, s.stream, &scratch), "gk_reduce_sum");
@@ -261,11 +249,7 @@ struct lane {
 /* One scratch, whose tags run out on the way: for reductions and for scans at different times, and in a replay or
  * between. */
 TEST(a_thousand_replays_between_other_calls) {
-#ifdef CUDA_ON_CPU
-  const unsigned times = 40;
-#else
-  const unsigned times = test_slowed() ? 40 : 1000;
-#endif
+  const unsigned times = at_speed(1000u, 40u);
   lane l;
   for (unsigned before : {0u, times / 2}) {
     l.wait();
@@ -285,11 +269,7 @@ TEST(a_thousand_replays_between_other_calls) {
 /* Eight threads, each with a stream, a scratch and a graph of its own. */
 TEST(eight_streams_and_eight_threads) {
   const char *const text = getenv("GPUKIT_SOAK_SECONDS");
-#ifdef CUDA_ON_CPU
-  const double seconds = text && *text ? atof(text) : 0;
-#else
-  const double seconds = text && *text ? atof(text) : 2;
-#endif
+  const double seconds = text && *text ? atof(text) : at_speed(2.0, 0.0);
   typedef std::chrono::steady_clock clock;
   const clock::time_point start = clock::now();
   const size_t count = 8;
