@@ -273,6 +273,7 @@ inline void need_device_bytes(size_t bytes) {
   (void)bytes;
   SKIP("only on a GPU: it takes gigabytes");
 #else
+  if (test_slowed()) SKIP("the tool would take too long");
   size_t free = 0, total = 0;
   EXPECT_OK(cudaMemGetInfo(&free, &total));
   if (free < bytes) SKIP("the device has not got the memory");

@@ -633,7 +633,7 @@ TEST(graph_with_a_scratch) {
 #ifdef CUDA_ON_CPU
   check_graph(&scratch, 50);
 #else
-  check_graph(&scratch, 1000);
+  check_graph(&scratch, test_slowed() ? 50 : 1000);
 #endif
 }
 TEST(graph_across_the_wrap) {
