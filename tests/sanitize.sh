@@ -50,7 +50,7 @@ fi
 [ $# -gt 0 ] || { echo 'sanitize.sh: which programs?' >&2; exit 1; }
 mkdir -p "$LOGS" && rm -f "$LOGS"/*.log "$LOGS"/*.row
 export SANITIZER LOGS SECONDS_EACH GPUKIT_TEST_SLOWED=1
-export GPUKIT_FUZZ_CASES="${GPUKIT_FUZZ_CASES:-1000}" GPUKIT_FUZZ_THREADS="${GPUKIT_FUZZ_THREADS:-1}"
+export GPUKIT_FUZZ_CASES="${GPUKIT_FUZZ_CASES:-300}" GPUKIT_FUZZ_THREADS="${GPUKIT_FUZZ_THREADS:-1}"
 { printf 'P6 80 60 255\n'; seq 100000 | head -c 14400; } >"$LOGS/picture.ppm"
 printf '%-9s | %-26s | %6s | %7s |\n' tool program errors seconds
 for tool in $TOOLS; do

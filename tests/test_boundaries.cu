@@ -10,7 +10,7 @@
 #ifdef CUDA_ON_CPU
 static const size_t most = (size_t(1) << 21) + 300000;
 #else
-static const size_t most = size_t(1) << (test_slowed() ? 21 : 24);
+static const size_t most = size_t(1) << (test_slowed() ? 20 : 24);
 #endif
 
 /* The n in [from, to] behind which `what(n)` is no longer what(from). */
@@ -50,7 +50,7 @@ template <class T, class O> static std::vector<size_t> boundaries_of_scan() {
   for (size_t from = 1; from < most;) {
     const size_t end = last_alike(from, most, items), own = items(from), tile = own * GK__SCAN_THREADS;
     places.insert(places.end(), {own, 32 * own, tile - own, end});
-    for (size_t tiles : {1, 2, 3, 31, 32, 33, 64, 65, 96, 31 * 32, 32 * 32, 33 * 32, 34 * 32, 65 * 32}) {
+    for (size_t tiles : {1u, 2u, 3u, 31u, 32u, 33u, 64u, 65u, 96u, 31u * 32, 32u * 32, 33u * 32, 34u * 32, 65u * 32}) {
       if (tiles * tile > from && tiles * tile <= end) places.push_back(tiles * tile);
     }
     /* a stretch that begins past its first groups: at the next one */
@@ -69,7 +69,7 @@ template <class Op, class T, class O> static void check_reduce(const char *name)
   test_scratch scratch;
   EXPECT_OK(fill(x.ptr, x.n, 3, 0));
   for (size_t n : boundaries_of_reduce<Op, T>())
-    for (size_t shift : {0, 1}) { /* another element stands behind the end */
+    for (size_t shift : {0u, 1u}) { /* another element stands behind the end */
       EXPECT_OK(gk_reduce(x.ptr + shift, out.ptr, n, Op(), 0, &scratch));
       EXPECT_OK(check_sum(x.ptr + shift, out.ptr, n, total.ptr, wrong.ptr, 0));
       if (wrong.first()) test_fail(__FILE__, __LINE__, sentence("sum of %s, n = %zu, shift %zu", name, n, shift));

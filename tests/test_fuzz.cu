@@ -18,7 +18,7 @@
 #ifdef CUDA_ON_CPU
 static const size_t most_items = 1 << 19, default_cases = 2000, rarely = 8;
 #else
-static const size_t most_items = 1 << 23, default_cases = 20000, rarely = 100;
+static const size_t most_items = 1 << (test_slowed() ? 17 : 23), default_cases = 20000, rarely = 100;
 #endif
 
 /* --- what a case draws ----------------------------------------------------------------------------------------------*/
