@@ -15,7 +15,7 @@ CLANG_FORMAT ?= clang-format
 .SECONDARY:
 .SECONDEXPANSION:
 .PHONY: help run cpu test test-all checks bench bench-compile plots examples lessons gpu-binaries fuzz coverage mutate \
-        sanitize format check-format clean FORCE
+        format check-format clean FORCE
 FORCE:
 
 help:
@@ -31,7 +31,7 @@ help:
 	@echo 'fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)'
 	@echo 'coverage      lines of gpukit.cuh that no test runs on the CPU'
 	@echo 'mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)'
-	@echo 'sanitize      tests and lessons on a GPU under the four tools of compute-sanitizer (SANITIZE=test_scan: only that)'
+	@echo 'sanitize      tests and lessons on a GPU under the tools of compute-sanitizer (SANITIZE=test_scan: only that)'
 	@echo 'format        formats the sources'
 	@echo 'check-format  lists the sources that are not formatted, and fails if there are any'
 	@echo 'clean         removes build/'
@@ -294,7 +294,8 @@ checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
-checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook $(plain_reversed) $(plain_asan))
+checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
+                  $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) $(random) $(asan) \
                $(traced_alone) $(traced_too) $(checks_plain) $(ptx) $(fuzzed)
 
@@ -321,7 +322,7 @@ $(programs:%=check/%): check/%: build/$(backend)/%
 $(examples:%=check/%) $(plain:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh one $* $<
 $(fuzzed:%=check/%): check/%: $(if $(has_libfuzzer),build/fuzz/%)
-	@tests/run.sh $(if $(has_libfuzzer),one $* $(MAKE) fuzz/$* FUZZ_SECONDS=20,skip $* 1 'clang with libFuzzer is not here')
+	@tests/run.sh $(if $(has_libfuzzer),one $* $(MAKE) fuzz/$* FUZZ_SECONDS=20,skip $* 1 'no clang with libFuzzer here')
 check/readme_notebook: build/host/cuda_to_cpp
 	@tests/run.sh one readme_notebook tests/compile/readme.sh notebook build/readme/notebook
 no_cmake := $(if $(has_nvcc),$(if $(shell command -v cmake),,cmake is not here),nvcc is not here)
@@ -457,8 +458,10 @@ mutate:
 SANITIZER ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v compute-sanitizer)
 SANITIZE  ?= $(tests) tour $(lessons)
 sanitized := $(if $(why_not)$(if $(SANITIZER),,no),,$(SANITIZE:%=build/gpu/%))
+.PHONY: sanitize
 sanitize: $(sanitized)
-	$(if $(sanitized),,@echo 'make sanitize needs nvcc, a GPU and compute-sanitizer: $(or $(why_not),the last is not here)' >&2; exit 1)
+	$(if $(sanitized),,@echo 'make sanitize needs nvcc, a GPU and compute-sanitizer: $(or $(why_not),no such tool here)' \
+	  >&2; exit 1)
 	@SANITIZER='$(SANITIZER)' tests/sanitize.sh $^
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------

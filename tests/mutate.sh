@@ -1,9 +1,9 @@
 #!/bin/sh
 # Breaks gpukit.cuh in each way that tests/mutations.txt lists, one at a time in a copy, and runs the test that ought to
 # notice: mutate.sh [NAME...], of these alone. Prints killed or survived for each; fails if one survived, if a break no
-# longer fits the header, or if a test fails without any break. mutate.sh fits: builds and runs nothing, and fails if one
-# does not fit. CXX and FLAGS say how to build, TRACED and LINKED how for the race checker, GPU how for a GPU (empty: what
-# only a GPU notices is listed and no more), JOBS how many at once.
+# longer fits the header, or if a test fails without any break. mutate.sh fits: builds and runs nothing, and fails if
+# one does not fit. CXX and FLAGS say how to build, TRACED and LINKED how for the race checker, GPU how for a GPU (empty:
+# what only a GPU notices is listed and no more), JOBS how many at once.
 set -u
 : "${CXX:=g++}" "${FLAGS:=-std=c++17 -pthread -rdynamic}" "${JOBS:=$(nproc 2>/dev/null || echo 2)}"
 export CXX FLAGS GPU="${GPU-}"

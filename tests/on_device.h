@@ -1,5 +1,5 @@
-/* Data that the device makes, and results that it checks by itself, so that a test can queue thousands of calls without a
- * wait, with gigabytes where it has to. What is wrong is counted in device memory. Include it after gpukit.cuh. */
+/* Data that the device makes, and results that it checks by itself, so that a test can queue thousands of calls without
+ * a wait, with gigabytes where it has to. What is wrong is counted in device memory. Include it after gpukit.cuh. */
 #ifndef ON_DEVICE_H
 #define ON_DEVICE_H
 

@@ -1,5 +1,5 @@
-/* The kernel that test_overlap.cu's calls have to wait for. In a file of its own, so that it can be compiled for the GPU
- * at hand, and let what comes next start early, where those calls are PTX that knows nothing of it. */
+/* The kernel that test_overlap.cu's calls have to wait for. In a file of its own, so that it can be compiled for the
+ * GPU at hand, and let what comes next start early, where those calls are PTX that knows nothing of it. */
 #include <cuda_runtime.h>
 
 /* Writes round + i % 7 into its elements, late. Its blocks end at different times. */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs programs on a GPU under compute-sanitizer's four tools: sanitize.sh PROGRAM..., those of examples/ at small sizes.
-# Prints `tool, program, errors, seconds` as a table, and what was reported where it is not clean; fails if anything was
+# Runs programs on a GPU under compute-sanitizer's four tools: sanitize.sh PROGRAM..., those of examples/ at small
+# sizes. Prints `tool, program, errors, seconds` as a table, and what was reported where it is not clean; fails if anything was
 # reported, or if a program failed or did not end. The tools slow kernels 10 to 1000 times and let no kernel run beside
 # another, which GPUKIT_TEST_SLOWED tells the tests.
 #
@@ -17,8 +17,8 @@ if [ -z "${JOBS-}" ]; then
   [ $JOBS -le 12 ] || JOBS=12
 fi
 
-# one TOOL PROGRAM: leaves LOGS/TOOL.NAME.log and .row. A program's own children are faults on purpose, and not followed;
-# so are calls that fail on purpose, of which memcheck would tell.
+# one TOOL PROGRAM: leaves LOGS/TOOL.NAME.log and .row. Children of a program are faults on purpose, and not followed;
+# calls that fail on purpose are not reported.
 if [ "${1-}" = one ]; then
   tool=$2 program=$3
   name=$(basename "$program")
@@ -46,7 +46,7 @@ if [ "${1-}" = one ]; then
   exit 0
 fi
 
-[ -n "$SANITIZER" ] || { echo 'make sanitize needs compute-sanitizer, of the CUDA Toolkit: it is not here' >&2; exit 1; }
+[ -n "$SANITIZER" ] || { echo 'make sanitize needs compute-sanitizer, of the CUDA Toolkit' >&2; exit 1; }
 [ $# -gt 0 ] || { echo 'sanitize.sh: which programs?' >&2; exit 1; }
 mkdir -p "$LOGS" && rm -f "$LOGS"/*.log "$LOGS"/*.row
 export SANITIZER LOGS SECONDS_EACH GPUKIT_TEST_SLOWED=1

@@ -1,6 +1,6 @@
-/* How far sums and prefix sums of floats are from the same in double: over random data no farther than log2(n) halves of
- * a unit in the last place of the sum of all magnitudes, whatever n; and over the worst data (all elements equal, so that
- * the roundings of a thread go the same way) as far as the chain of roundings lets them, which the manual tells. */
+/* How far sums and prefix sums of floats are from the same in double: over random data no farther than log2(n) halves
+ * of a unit in the last place of the sum of all magnitudes, whatever n; and over the worst data (all elements equal, so
+ * that the roundings of a thread go the same way) as far as the chain of roundings lets them, which the manual tells. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 

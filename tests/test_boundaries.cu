@@ -104,7 +104,7 @@ TEST(scans_of_f32) { check_scan_of<float, float>("f32", gk_sum<float>()); }
 TEST(scans_of_affine_maps) { check_scan_of<line, line>("affine maps", compose()); }
 TEST(scans_of_i8_in_i64) { check_scan_of<int8_t, int64_t>("i8 in i64", gk_sum<int64_t>()); }
 
-/* --- past 2^32 ------------------------------------------------------------------------------------------------------*/
+/* --- past 2^32 -----------------------------------------------------------------------------------------------------*/
 
 struct marks { /* places of ones among zeros */
   size_t at[6];

@@ -5,7 +5,7 @@
  *   GPUKIT_FUZZ_CASES   how many, by default 2000
  *   GPUKIT_FUZZ_SEED    by default 1
  *   GPUKIT_FUZZ_FIRST   the number of the first one: a failing case prints a line that runs it alone
- *   GPUKIT_FUZZ_THREADS by default one for each core on a GPU, each with a stream and a scratch, and one on the stand-in */
+ *   GPUKIT_FUZZ_THREADS each with streams and a scratch: by default one for each core on a GPU, one on the stand-in */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 

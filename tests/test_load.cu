@@ -17,7 +17,7 @@ static const bool on_a_gpu = true;
 /* Sizes and counts for a GPU, unless a tool slows it. */
 template <class N> static N at_speed(N fast, N slow) { return on_a_gpu && !test_slowed() ? fast : slow; }
 
-/* --- the same bits --------------------------------------------------------------------------------------------------*/
+/* --- the same bits -------------------------------------------------------------------------------------------------*/
 
 /* Moves memory for a while: loads it, and stores it again. */
 __global__ static void busy(float4 *x, size_t n, int times) {
@@ -118,7 +118,7 @@ TEST(same_bits_of_a_product_under_load) {
                                 });
 }
 
-/* --- scans side by side ---------------------------------------------------------------------------------------------*/
+/* --- scans side by side --------------------------------------------------------------------------------------------*/
 
 /* Blocks of one scan wait for blocks of the same scan, while those of another, whose stream goes first, take each place
  * that comes free; and the other way round. */
@@ -148,7 +148,7 @@ TEST(two_scans_that_each_could_fill_the_gpu) {
   for (cudaStream_t s : streams) EXPECT_OK(cudaStreamDestroy(s));
 }
 
-/* --- one stream's calls, each checked on the device -----------------------------------------------------------------*/
+/* --- one stream's calls, each checked on the device ----------------------------------------------------------------*/
 
 /* A stream with a scratch, arrays, and a captured graph of a reduction and two scans. Whatever is called is checked
  * behind the call, on the stream, so that nothing waits but at the end. */

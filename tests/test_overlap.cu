@@ -1,6 +1,6 @@
 /* Early launches: a reduction or a scan behind a kernel that takes its time sees all that it writes, directly, in a
- * captured graph, and where what runs is made from PTX that knows nothing of waiting: all of it, or (PRODUCER_ELSEWHERE)
- * all but that kernel. */
+ * captured graph, and where what runs is made from PTX that knows nothing of waiting: all of it, or
+ * (PRODUCER_ELSEWHERE) all but that kernel. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 

@@ -249,8 +249,8 @@ TEST(other_types_of_output) {
   EXPECT_EQ(arg_out.first().index, size_t(0));
 }
 
-/* The longest chain of roundings is as the header says: n / 2^19 + 24 of half a unit in the last place each. Larger n, and
- * other data, are in test_accuracy.cu. */
+/* The longest chain of roundings is as the header says: n / 2^19 + 24 of half a unit in the last place each. Larger n,
+ * and other data, are in test_accuracy.cu. */
 TEST(error_of_float_sums_grows_slowly) {
 #ifdef CUDA_ON_CPU
   const size_t largest = size_t(1) << 22;

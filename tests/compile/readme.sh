@@ -1,7 +1,7 @@
 #!/bin/sh
 # Does what README says of a CMake project and of a notebook, with the program that README shows:
 #
-#   readme.sh cmake FOLDER     configures and builds it in FOLDER with cmake and nvcc ($NVCC), and runs it if $RUN is set
+#   readme.sh cmake FOLDER     configures and builds it in FOLDER with cmake and nvcc ($NVCC); runs it if $RUN is set
 #   readme.sh notebook FOLDER  runs the cell for a machine without a GPU
 set -eu
 what=$1 folder=$2
