@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs programs on a GPU under compute-sanitizer's four tools: sanitize.sh PROGRAM..., those of examples/ at small
-# sizes. Prints `tool, program, errors, seconds` as a table, and what was reported where it is not clean; fails if anything was
-# reported, or if a program failed or did not end. The tools slow kernels 10 to 1000 times and let no kernel run beside
-# another, which GPUKIT_TEST_SLOWED tells the tests.
+# sizes. Prints `tool, program, errors, seconds` as a table, and what was reported where it is not clean; fails if
+# anything was reported, or if a program failed or did not end. The tools slow kernels 10 to 1000 times and let no kernel
+# run beside another, which GPUKIT_TEST_SLOWED tells the tests.
 #
 #   SANITIZER   compute-sanitizer, by default of the PATH or of /usr/local/cuda
 #   TOOLS       by default all four, the slowest first
