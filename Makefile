@@ -32,6 +32,7 @@ help:
 	@echo 'fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)'
 	@echo 'coverage      lines of gpukit.cuh that no test runs on the CPU'
 	@echo 'mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)'
+	@echo 'sanitize      tests and lessons on a GPU under the tools of compute-sanitizer (SANITIZE=test_scan: only that)'
 	@echo 'format        formats the sources'
 	@echo 'check-format  lists the sources that are not formatted, and fails if there are any'
 	@echo 'clean         removes build/'
@@ -138,6 +139,12 @@ build/ptx/%: tests/%.cu build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) $< -o $@
+# ... but for the kernel that goes before.
+build/mixed/test_overlap: tests/test_overlap.cu tests/overlap_producer.cu build/gpu/flags
+	@mkdir -p $(@D)
+	$(call say,NVCC)
+	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) -DPRODUCER_ELSEWHERE -c $< -o $@.o
+	$(Q)$(GPU) $@.o tests/overlap_producer.cu -o $@
 build/gpu/%: examples/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
@@ -265,10 +272,10 @@ about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring 
 
 # On the stand-in, what could lean on the order of threads runs again in reverse and random order, and some of each
 # section under AddressSanitizer and UBSan (which take long to compile). The kernels of all run under the race checker.
-ptx := $(if $(filter gpu,$(backend)),$(addsuffix .ptx,$(call about,overlap)))
+ptx := $(if $(filter gpu,$(backend)),$(foreach way,ptx mixed,$(addsuffix .$(way),$(call about,overlap))))
 ifeq ($(backend),cpu)
   reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits cooperative))
-  random   := $(addsuffix .random,$(call about,warp scan cooperative fuzz))
+  random   := $(addsuffix .random,$(call about,warp scan cooperative fuzz load))
   asan     := $(addsuffix .asan,$(call about,bits error image memory warp texture cooperative))
   plain_asan     := reduction.asan
   plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
@@ -284,14 +291,24 @@ include tests/compile/cases.mk
 ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
   built := $(if $(filter cpu,$(backend)),$(addsuffix .built,$(tests) $(examples) $(lessons) $(plain)))
 endif
+# libFuzzer comes with clang, mostly.
+CLANG   ?= clang
+fuzzers := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
+ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+  has_libfuzzer := $(shell echo 'int LLVMFuzzerTestOneInput(const char *x, unsigned long n); \
+                             int LLVMFuzzerTestOneInput(const char *x, unsigned long n) { return x && !n; }' | \
+                     $(CLANG) -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null && echo yes)
+  fuzzed := $(if $(TESTS),,$(fuzzers))
+endif
 checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
-checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes $(plain_reversed) $(plain_asan))
+checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
+                  $(plain_reversed) $(plain_asan))
 checks      := $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) $(random) $(asan) \
-               $(traced_alone) $(traced_too) $(checks_plain) $(ptx)
+               $(traced_alone) $(traced_too) $(checks_plain) $(ptx) $(fuzzed)
 
 test test-all:
 	@rm -rf build/results
@@ -308,12 +325,23 @@ alone := $(if $(filter gpu,$(backend)),flock build/gpu)
 # All that the fuzz test is for, where there is time: on a GPU minutes.
 check/test_fuzz: export GPUKIT_FUZZ_CASES ?= $(if $(ALL),$(if $(filter gpu,$(backend)),1000000))
 check/test_fuzz: export TIMEOUT ?= $(if $(ALL),1200,300)
+check/test_load: export GPUKIT_SOAK_SECONDS ?= $(if $(ALL),$(if $(filter gpu,$(backend)),60))
 check/test_fuzz.asan: export GPUKIT_FUZZ_CASES ?= 10000
 
 $(programs:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh program $* $<
 $(examples:%=check/%) $(plain:%=check/%): check/%: build/$(backend)/%
 	@$(alone) tests/run.sh one $* $<
+$(fuzzed:%=check/%): check/%: $(if $(has_libfuzzer),build/fuzz/%)
+	@tests/run.sh $(if $(has_libfuzzer),one $* $(MAKE) fuzz/$* FUZZ_SECONDS=20,skip $* 1 'no clang with libFuzzer here')
+check/readme_notebook: build/host/cuda_to_cpp
+	@tests/run.sh one readme_notebook tests/compile/readme.sh notebook build/readme/notebook
+no_cmake := $(if $(has_nvcc),$(if $(shell command -v cmake),,cmake is not here),nvcc is not here)
+check/readme_cmake:
+	@$(if $(no_cmake),tests/run.sh skip readme_cmake 1 '$(no_cmake)',RUN=$(if $(why_not),,1) NVCC='$(has_nvcc)' \
+	  tests/run.sh one readme_cmake tests/compile/readme.sh cmake build/readme/cmake)
+check/mutations:
+	@tests/run.sh one mutations tests/mutate.sh fits
 check/mistakes: $(mistakes)
 	@tests/run.sh one mistakes tests/mistakes.sh $^
 $(lessons:%=check/%): check/%: $(lessons_at)/%
@@ -326,8 +354,8 @@ $(random:%=check/%): check/%.random: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.random $<
 $(asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh program $*.asan $<
-$(ptx:%=check/%): check/%.ptx: build/ptx/%
-	@$(alone) tests/run.sh program $*.ptx $<
+$(ptx:%=check/%): check/%: build/$$(subst .,,$$(suffix $$*))/$$(basename $$*)
+	@$(alone) tests/run.sh program $* $<
 $(traced_alone:%=check/%): check/%: build/traced/%
 	@tests/run.sh program $* $<
 $(traced_too:%=check/%): check/%.races: build/traced/%
@@ -411,8 +439,6 @@ build/compile/%.nvcc: $$(call objects,$$(linked.$$*),nvcc) tests/compile/cases.m
 # ---- fuzz, coverage, mutate ------------------------------------------------------------------------------------------
 
 FUZZ_SECONDS ?= 60
-CLANG        ?= clang
-fuzzers      := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 build/fuzz/%: tests/fuzz/%.c examples/image.h tests/cpu/cuda_to_cpp.c
 	@mkdir -p $@.corpus
 	$(call say,FUZZ)
@@ -437,7 +463,17 @@ coverage: $(covered:%=build/coverage/%)
 	@tests/coverage.sh build/coverage $^
 
 mutate:
-	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' tests/mutate.sh $(MUTATIONS)
+	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' \
+	  GPU='$(if $(why_not),,$(NVCC) -O3 -std=c++17)' tests/mutate.sh $(MUTATIONS)
+
+SANITIZER ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v compute-sanitizer)
+SANITIZE  ?= $(tests) tour $(lessons)
+sanitized := $(if $(why_not)$(if $(SANITIZER),,no),,$(SANITIZE:%=build/gpu/%))
+.PHONY: sanitize
+sanitize: $(sanitized)
+	$(if $(sanitized),,@echo 'make sanitize needs nvcc, a GPU and compute-sanitizer: $(or $(why_not),no such tool here)' \
+	  >&2; exit 1)
+	@SANITIZER='$(SANITIZER)' tests/sanitize.sh $^
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 

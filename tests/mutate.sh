@@ -1,26 +1,38 @@
 #!/bin/sh
 # Breaks gpukit.cuh in each way that tests/mutations.txt lists, one at a time in a copy, and runs the test that ought to
 # notice: mutate.sh [NAME...], of these alone. Prints killed or survived for each; fails if one survived, if a break no
-# longer fits the header, or if a test fails without any break. CXX and FLAGS say how to build, TRACED and LINKED how for
-# the race checker, JOBS how many at once.
+# longer fits the header, or if a test fails without any break. mutate.sh fits: builds and runs nothing, and fails if
+# one does not fit. CXX and FLAGS say how to build, TRACED and LINKED how for the race checker, GPU how for a GPU (empty:
+# what only a GPU notices is listed and no more), JOBS how many at once.
 set -u
 : "${CXX:=g++}" "${FLAGS:=-std=c++17 -pthread -rdynamic}" "${JOBS:=$(nproc 2>/dev/null || echo 2)}"
-export CXX FLAGS
+export CXX FLAGS GPU="${GPU-}"
 
 # one FOLDER: builds and runs what FOLDER/test names against FOLDER/gpukit.cuh; the verdict goes to FOLDER/verdict.
 if [ "${1-}" = one ]; then
   folder=$2
   name=$(cat "$folder/name")
   settings=$(tr ' ' '\n' <"$folder/test" | grep '=' | tr '\n' ' ')
-  words=$(tr ' ' '\n' <"$folder/test" | grep -v '=')
+  words=$(tr ' ' '\n' <"$folder/test" | grep -v -e '=' -e '^gpu$')
   test=$(echo "$words" | head -n 1)
   filters=$(echo "$words" | tail -n +2)
   traced= linked=-ldl
   case " $settings" in *' RACES=1 '*) traced=${TRACED-} linked=${LINKED-} ;; esac
   verdict=killed
-  if ! $CXX -O1 -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c "tests/$test.cu" -o "$folder/program.o" \
-    >"$folder/log" 2>&1 || ! $CXX -pthread -rdynamic "$folder/program.o" -o "$folder/program" $linked \
-    >>"$folder/log" 2>&1; then
+  build() {
+    case "$(cat "$folder/test") " in
+    'gpu MIXED=1 '*)
+      $GPU -gencode arch=compute_80,code=compute_80 -w -I "$folder" -DPRODUCER_ELSEWHERE -c "tests/$test.cu" \
+        -o "$folder/program.o" && $GPU -arch=native "$folder/program.o" tests/overlap_producer.cu -o "$folder/program"
+      ;;
+    gpu*) $GPU -arch=native -w -I "$folder" "tests/$test.cu" -o "$folder/program" ;;
+    *)
+      $CXX -O1 -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c "tests/$test.cu" -o "$folder/program.o" &&
+        $CXX -pthread -rdynamic "$folder/program.o" -o "$folder/program" $linked
+      ;;
+    esac
+  }
+  if ! build >"$folder/log" 2>&1; then
     verdict='does not build'
   elif (cd "$folder" && ulimit -c 0 && env $settings timeout 60 ./program $filters; exit $?) >"$folder/log" 2>&1 \
     </dev/null; then
@@ -42,18 +54,18 @@ WANTED=" $* " FOLDER=$folder awk '
   function finish() {
     if (name == "") return
     if (wanted ~ /^ +$/ || index(wanted, " " name " ")) {
-      if (test ~ /^gpu /) {
+      at = index(header, old)
+      if (old == "" || old == new || !at || index(substr(header, at + 1), old)) {
+        printf "  %-14s %-34s its text is %s in gpukit.cuh\n", "does not fit", name, at ? "more than once" : "not"
+        unfit = 1
+      } else if (fits) {
+        fitting++
+      } else if (test ~ /^gpu / && ENVIRON["GPU"] == "") {
         printf "  %-14s %-34s %s\n", "for a GPU", name, substr(test, 5)
       } else {
-        at = index(header, old)
-        if (!at || index(substr(header, at + 1), old)) {
-          printf "  %-14s %-34s its text is %s in gpukit.cuh\n", "does not fit", name, at ? "more than once" : "not"
-          unfit = 1
-        } else {
-          put(name, test, substr(header, 1, at - 1) new substr(header, at + length(old)))
-          if (!(test in tests)) put("nothing broken", test, header)
-          tests[test] = 1
-        }
+        put(name, test, substr(header, 1, at - 1) new substr(header, at + length(old)))
+        if (!(test in tests)) put("nothing broken", test, header)
+        tests[test] = 1
       }
     }
     name = ""
@@ -69,6 +81,8 @@ WANTED=" $* " FOLDER=$folder awk '
   }
   BEGIN {
     wanted = ENVIRON["WANTED"]
+    fits = wanted == " fits "
+    if (fits) wanted = "  "
     while ((getline line <"gpukit.cuh") > 0) header = header line "\n"
   }
   /^@ / {
@@ -80,8 +94,13 @@ WANTED=" $* " FOLDER=$folder awk '
   }
   /^-/ { old = old (olds++ ? "\n" : "") substr($0, 2) }
   /^\+/ { new = new (news++ ? "\n" : "") substr($0, 2) }
-  END { finish(); exit unfit }' tests/mutations.txt
+  END {
+    finish()
+    if (fits) print fitting + 0 " fit"
+    exit unfit
+  }' tests/mutations.txt
 fits=$?
+[ "$*" != fits ] || exit $fits
 [ -f "$folder/list" ] || { echo 'nothing to run'; exit $fits; }
 xargs -P "$JOBS" -n 1 "$0" one <"$folder/list"
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <exception>
+#include <mutex>
 #include <sstream>
 #include <string>
 
@@ -43,12 +44,17 @@ struct test_register {
   }
 };
 
+/* Whether a tool slows every kernel and lets none run beside another (sanitize.sh): tests then take fewer steps. */
+inline bool test_slowed() { return getenv("GPUKIT_TEST_SLOWED") != nullptr; }
+
 #define TEST(name)                                                                                                     \
   static void test_run_##name();                                                                                       \
   static test_register test_entry_##name(#name, test_run_##name);                                                      \
   static void test_run_##name()
 
 inline void test_fail(const char *file, int line, const std::string &what) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
   int n = ++test_get().failures;
   if (n <= 10) printf("  %s:%d: %s\n", file, line, what.c_str());
   if (n == 10) printf("  (further failures of this test are only counted)\n");

@@ -4,17 +4,21 @@
  *
  *   GPUKIT_FUZZ_CASES   how many, by default 2000
  *   GPUKIT_FUZZ_SEED    by default 1
- *   GPUKIT_FUZZ_FIRST   the number of the first one: a failing case prints a line that runs it alone */
+ *   GPUKIT_FUZZ_FIRST   the number of the first one: a failing case prints a line that runs it alone
+ *   GPUKIT_FUZZ_THREADS each with streams and a scratch: by default one for each core on a GPU, one on the stand-in */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
 #include "data.h"
-#include <memory>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
+/* What allocates on a GPU waits for all other threads' work, too, so there it is to be rare. */
 #ifdef CUDA_ON_CPU
-static const size_t most_items = 1 << 19, default_cases = 2000;
+static const size_t most_items = 1 << 19, default_cases = 2000, rarely = 8;
 #else
-static const size_t most_items = 1 << 23, default_cases = 20000;
+static const size_t most_items = 1 << (test_slowed() ? 17 : 23), default_cases = 20000, rarely = 100;
 #endif
 
 /* --- what a case draws ----------------------------------------------------------------------------------------------*/
@@ -33,6 +37,7 @@ struct fuzz_case {
     failed = true;
     test_fail(__FILE__, __LINE__, text + ": " + what);
   }
+  void ok(cudaError_t code, const char *call) { expect(!code, std::string(call) + ": " + cudaGetErrorString(code)); }
   /* A number of items: few, about the edges of one tile or several, or of everything that one level holds. */
   size_t items(size_t tile, size_t level) {
     const size_t kind = below(1000), off = below(5);
@@ -46,93 +51,117 @@ struct fuzz_case {
   }
 };
 
-/* Memory of one case. On a GPU it lies in an area that all cases share, since allocating would take most of the time;
- * on the stand-in it is allocated to fit, so that a sanitizer sees every access past it. 256 bytes on either side of an
- * output have to stay as they are. */
+/* What cases of one thread share: streams, and the scratch that most of them use, whatever their types, since what one
+ * has left there must not disturb the next. On a GPU memory too: allocating would take most of the time. */
+struct surroundings {
+  gk_scratch scratch = gk_scratch();
+  cudaStream_t stream = NULL, other = NULL; /* other: for one thread the legacy stream */
+#ifndef CUDA_ON_CPU
+  unsigned char *area[3] = {}, *pinned[3] = {};
+  size_t room[3] = {};
+#endif
+  explicit surroundings(bool legacy) {
+    EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    if (!legacy) EXPECT_OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    EXPECT_OK(gk_scratch_create(&scratch, 1 << 20, stream));
+    EXPECT_OK(cudaStreamSynchronize(stream));
+  }
+  surroundings(const surroundings &) = delete;
+  ~surroundings() {
+    EXPECT_OK(gk_scratch_destroy(&scratch));
+    EXPECT_OK(cudaStreamDestroy(stream));
+    if (other) EXPECT_OK(cudaStreamDestroy(other));
+#ifndef CUDA_ON_CPU
+    for (int slot = 0; slot < 3; slot++) {
+      EXPECT_OK(cudaFree(area[slot]));
+      EXPECT_OK(cudaFreeHost(pinned[slot]));
+    }
+#endif
+  }
+};
+
+/* Memory of one case, and its image on the host. On the stand-in it is allocated to fit, so that a sanitizer sees every
+ * access past it. 256 bytes on either side of an output have to stay as they are. */
 struct fuzz_memory {
   static const size_t guard = 256;
-  unsigned char *base, *ptr;
-  size_t size, before, after;
-  std::vector<unsigned char> host; /* all of it */
-
-  fuzz_memory(int slot, size_t bytes, size_t shift, bool output)
-      : base(NULL), size(bytes), before(guard + shift), after(output ? guard : 0) {
-    const size_t all = before + size + after;
-    host.assign(all, 0xa5);
+  fuzz_case &c;
+  unsigned char *base, *host, *ptr;
+  size_t size, before, all;
 #ifdef CUDA_ON_CPU
-    (void)slot;
-    EXPECT_OK(cudaMalloc(&base, all));
-#else
-    static unsigned char *area[3];
-    static size_t room[3];
-    if (room[slot] < all) {
-      EXPECT_OK(cudaFree(area[slot]));
-      room[slot] = 2 * all;
-      EXPECT_OK(cudaMalloc(&area[slot], room[slot]));
-    }
-    base = area[slot];
+  std::vector<unsigned char> image;
 #endif
+
+  fuzz_memory(fuzz_case &whose, surroundings &around, int slot, size_t bytes, size_t shift, bool output)
+      : c(whose), base(NULL), host(NULL), size(bytes), before(guard + shift),
+        all(before + size + (output ? guard : 0)) {
+#ifdef CUDA_ON_CPU
+    (void)around, (void)slot;
+    c.ok(cudaMalloc(&base, all), "cudaMalloc");
+    image.resize(all);
+    host = image.data();
+#else
+    if (around.room[slot] < all) {
+      c.ok(cudaFree(around.area[slot]), "cudaFree");
+      c.ok(cudaFreeHost(around.pinned[slot]), "cudaFreeHost");
+      around.room[slot] = all < 65536 ? 131072 : 2 * all;
+      c.ok(cudaMalloc(&around.area[slot], around.room[slot]), "cudaMalloc");
+      c.ok(cudaMallocHost(&around.pinned[slot], around.room[slot]), "cudaMallocHost");
+      if (c.failed) abort(); /* no case can go on after a fault */
+    }
+    base = around.area[slot], host = around.pinned[slot];
+#endif
+    memset(host, 0xa5, all);
     ptr = base + before;
   }
   fuzz_memory(const fuzz_memory &) = delete;
   ~fuzz_memory() {
 #ifdef CUDA_ON_CPU
-    EXPECT_OK(cudaFree(base));
+    c.ok(cudaFree(base), "cudaFree");
 #endif
   }
   template <class T> void set(const std::vector<T> &values) {
-    if (size) memcpy(host.data() + before, values.data(), size);
+    if (size) memcpy(host + before, static_cast<const void *>(values.data()), size);
   }
-  void upload() { EXPECT_OK(cudaMemcpy(base, host.data(), host.size(), cudaMemcpyHostToDevice)); }
+  void upload(cudaStream_t stream) {
+    c.ok(cudaMemcpyAsync(base, host, all, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
+  }
   /* The elements, if nothing beside them was written. */
-  template <class T> std::vector<T> download(fuzz_case &c) {
-    std::vector<unsigned char> now(host.size());
-    EXPECT_OK(cudaDeviceSynchronize());
-    EXPECT_OK(cudaMemcpy(now.data(), base, now.size(), cudaMemcpyDeviceToHost));
+  template <class T> std::vector<T> download(cudaStream_t stream) {
+    c.ok(cudaMemcpyAsync(host, base, all, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+    c.ok(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     size_t wrong = 0;
-    for (size_t i = 0; i < before; i++) wrong += now[i] != 0xa5;
-    for (size_t i = before + size; i < now.size(); i++) wrong += now[i] != 0xa5;
+    for (size_t i = 0; i < before; i++) wrong += host[i] != 0xa5;
+    for (size_t i = before + size; i < all; i++) wrong += host[i] != 0xa5;
     c.expect(!wrong, test_show(wrong) + " bytes beside the output were written");
     std::vector<T> values(size / sizeof(T));
-    if (size) memcpy(static_cast<void *>(values.data()), now.data() + before, size);
+    if (size) memcpy(static_cast<void *>(values.data()), host + before, size);
     return values;
   }
   template <class T> T *as() { return reinterpret_cast<T *>(ptr); }
 };
 
-/* The scratch that most cases share, whatever their types: what one has left there must not disturb the next. */
-struct shared_scratch : gk_scratch {
-  shared_scratch() : gk_scratch() { make(1 << 20); }
-  ~shared_scratch() { EXPECT_OK(gk_scratch_destroy(this)); }
-  void make(size_t wanted) {
-    EXPECT_OK(gk_scratch_destroy(this));
-    EXPECT_OK(gk_scratch_create(this, wanted, 0));
-    EXPECT_OK(cudaDeviceSynchronize());
-  }
-};
-struct surroundings {
-  shared_scratch scratch;
-  test_stream stream;
-};
-
 /* NULL, the shared one (grown as it has to be), or one of its own with not a byte more than is asked for. */
 struct chosen_scratch {
+  fuzz_case &c;
   gk_scratch own;
   const gk_scratch *use;
-  chosen_scratch(fuzz_case &c, surroundings &around, size_t bytes) : own(gk_scratch()), use(NULL) {
-    const size_t kind = c.below(8);
+  chosen_scratch(fuzz_case &whose, surroundings &around, size_t bytes, cudaStream_t stream)
+      : c(whose), own(gk_scratch()), use(NULL) {
+    const size_t kind = c.one_in(rarely) ? 0 : 1 + c.below(7);
     if (kind == 0) {
-      EXPECT_OK(gk_scratch_create(&own, bytes, 0));
-      EXPECT_OK(cudaDeviceSynchronize());
+      c.ok(gk_scratch_create(&own, bytes, stream), "gk_scratch_create");
       use = &own;
     } else if (kind > 2) {
-      if (around.scratch.bytes < bytes) around.scratch.make(2 * bytes);
+      if (around.scratch.bytes < bytes) {
+        c.ok(gk_scratch_destroy(&around.scratch), "gk_scratch_destroy");
+        c.ok(gk_scratch_create(&around.scratch, 2 * bytes, stream), "gk_scratch_create");
+      }
       use = &around.scratch;
     }
     c.say(", %s", kind == 0 ? "its own scratch" : use ? "shared scratch" : "no scratch");
   }
   ~chosen_scratch() {
-    if (own.ptr) EXPECT_OK(gk_scratch_destroy(&own));
+    if (own.ptr) c.ok(gk_scratch_destroy(&own), "gk_scratch_destroy");
   }
 };
 
@@ -264,7 +293,7 @@ template <class Op, class T, class O> static void fuzz_reduce(const char *name, 
   A running = right::template identity<A>();
   for (size_t i = 0; i < n; i++) running = right::step(running, right::template lift<A>(x[i], i));
   const std::vector<O> expected(1, result_of<O>(running));
-  if (c.one_in(8)) {
+  if (c.one_in(rarely)) {
     c.say("gk_host_reduce %s, n = %zu", name, n);
     std::vector<O> sum(1);
     c.expect(!gk_host_reduce(x.data(), sum.data(), n, Op()), gk_error_detail());
@@ -273,17 +302,16 @@ template <class Op, class T, class O> static void fuzz_reduce(const char *name, 
   }
   const size_t shift = c.one_in(2) ? 0 : c.below(17), out_shift = c.below(3);
   const bool aside = c.one_in(2);
+  const cudaStream_t stream = aside ? around.stream : around.other;
   c.say("gk_reduce %s, n = %zu, shift %zu and %zu%s", name, n, shift, out_shift, aside ? ", another stream" : "");
-  chosen_scratch scratch(c, around, gk_reduce_scratch_bytes());
-  fuzz_memory in(0, n * sizeof(T), shift * sizeof(T), false), out(1, sizeof(O), out_shift * sizeof(O), true);
+  chosen_scratch scratch(c, around, gk_reduce_scratch_bytes(), stream);
+  fuzz_memory in(c, around, 0, n * sizeof(T), shift * sizeof(T), false),
+      out(c, around, 1, sizeof(O), out_shift * sizeof(O), true);
   in.set(x);
-  in.upload();
-  out.upload();
-  EXPECT_OK(cudaDeviceSynchronize());
-  const cudaError_t code =
-      gk_reduce(in.as<const T>(), out.as<O>(), n, Op(), aside ? around.stream.stream : 0, scratch.use);
-  c.expect(!code, gk_error_detail());
-  compare(c, out.download<O>(c), expected);
+  in.upload(stream);
+  out.upload(stream);
+  c.expect(!gk_reduce(in.as<const T>(), out.as<O>(), n, Op(), stream, scratch.use), gk_error_detail());
+  compare(c, out.download<O>(stream), expected);
 }
 
 /* --- scan -----------------------------------------------------------------------------------------------------------*/
@@ -319,7 +347,7 @@ template <class Op, class T, class O> static void fuzz_scan(const char *name, fu
     expected[i] = result_of<O>(kind == 0 ? next : running);
     running = next;
   }
-  if (c.one_in(8) && kind < 2) {
+  if (c.one_in(rarely) && kind < 2) {
     c.say("gk_host_scan_%s %s, n = %zu", kind ? "exclusive" : "inclusive", name, n);
     std::vector<O> y(n);
     c.expect(!(kind ? gk_host_scan_exclusive(x.data(), y.data(), n, Op())
@@ -334,20 +362,20 @@ template <class Op, class T, class O> static void fuzz_scan(const char *name, fu
   c.say("gk_scan_%s %s, n = %zu, shift %zu and %zu%s%s", kinds[kind], name, n, shift, out_shift,
         in_place ? ", in place" : "", aside ? ", another stream" : "");
   const size_t item = sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O);
-  chosen_scratch scratch(c, around, gk_scan_scratch_bytes(n, item > sizeof(A) ? item : sizeof(A)));
-  fuzz_memory in(0, n * sizeof(T), shift * sizeof(T), in_place), out(1, n * sizeof(O), out_shift * sizeof(O), true);
+  const cudaStream_t stream = aside ? around.stream : around.other;
+  chosen_scratch scratch(c, around, gk_scan_scratch_bytes(n, item > sizeof(A) ? item : sizeof(A)), stream);
+  fuzz_memory in(c, around, 0, n * sizeof(T), shift * sizeof(T), in_place),
+      out(c, around, 1, n * sizeof(O), out_shift * sizeof(O), true);
   in.set(x);
-  in.upload();
-  out.upload();
-  EXPECT_OK(cudaDeviceSynchronize());
+  in.upload(stream);
+  out.upload(stream);
   O *const to = in_place ? in.as<O>() : out.as<O>();
-  const cudaStream_t stream = aside ? around.stream.stream : 0;
   const cudaError_t code = kind == 0 ? gk_scan_inclusive(in.as<const T>(), to, n, Op(), stream, scratch.use)
                            : kind == 1
                                ? gk_scan_exclusive(in.as<const T>(), to, n, Op(), stream, scratch.use)
                                : gk_scan_exclusive_init(in.as<const T>(), to, n, Op(), init, stream, scratch.use);
   c.expect(!code, gk_error_detail());
-  compare(c, (in_place ? in : out).template download<O>(c), expected);
+  compare(c, (in_place ? in : out).template download<O>(stream), expected);
 }
 
 /* --- matmul ---------------------------------------------------------------------------------------------------------*/
@@ -364,7 +392,7 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
   typedef plain_type<T> Acc;
   const size_t m = matmul_edge(c), n = matmul_edge(c), k = matmul_edge(c);
   std::vector<T> a, b;
-  if (c.one_in(8)) {
+  if (c.one_in(rarely)) {
     c.say("gk_host_matmul %s, %zu x %zu x %zu", name, m, n, k);
     a = elements<T>(c, m * k), b = elements<T>(c, k * n);
     std::vector<O> product(m * n), expected(m * n);
@@ -412,22 +440,20 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
         if (beta < 0 || beta > 0) sum += static_cast<Acc>(beta) * static_cast<Acc>(plain(to));
         to = result_of<O>(sum);
       }
-  fuzz_memory on_a(0, a.size() * sizeof(T), shift * sizeof(T), false),
-      on_b(1, b.size() * sizeof(T), c.below(3) * sizeof(T), false),
-      on_c(2, before.size() * sizeof(O), c.below(5) * sizeof(O), true);
+  const cudaStream_t stream = c.one_in(2) ? around.stream : around.other;
+  fuzz_memory on_a(c, around, 0, a.size() * sizeof(T), shift * sizeof(T), false),
+      on_b(c, around, 1, b.size() * sizeof(T), c.below(3) * sizeof(T), false),
+      on_c(c, around, 2, before.size() * sizeof(O), c.below(5) * sizeof(O), true);
   on_a.set(a), on_b.set(b), on_c.set(before);
-  on_a.upload(), on_b.upload(), on_c.upload();
-  EXPECT_OK(cudaDeviceSynchronize());
+  on_a.upload(stream), on_b.upload(stream), on_c.upload(stream);
   gk_matmul_opts o = gk_matmul_opts();
   o.trans_a = trans_a, o.trans_b = trans_b;
   o.lda = pad_a ? lda : 0, o.ldb = pad_b ? ldb : 0, o.ldc = pad_c ? ldc : 0;
   if (alpha < 1 || alpha > 1) o.alpha = &alpha;
   if (beta < 0 || beta > 0) o.beta = &beta;
   o.batch = batch, o.stride_a = stride_a, o.stride_b = stride_b, o.stride_c = gap ? stride_c : 0, o.plan = plan;
-  c.expect(!gk_matmul_ex(on_a.as<const T>(), on_b.as<const T>(), on_c.as<O>(), m, n, k, &o,
-                         c.one_in(2) ? around.stream.stream : 0),
-           gk_error_detail());
-  compare(c, on_c.download<O>(c), expected);
+  c.expect(!gk_matmul_ex(on_a.as<const T>(), on_b.as<const T>(), on_c.as<O>(), m, n, k, &o, stream), gk_error_detail());
+  compare(c, on_c.download<O>(stream), expected);
 }
 
 /* --- all of them ----------------------------------------------------------------------------------------------------*/
@@ -471,17 +497,31 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 TEST(random_calls_are_right) {
   const uint64_t seed = setting("GPUKIT_FUZZ_SEED", 1), cases = setting("GPUKIT_FUZZ_CASES", default_cases),
                  first = setting("GPUKIT_FUZZ_FIRST", 0);
+#ifdef CUDA_ON_CPU
+  const uint64_t usual = 1;
+#else
+  const uint64_t usual = std::thread::hardware_concurrency();
+#endif
+  const uint64_t wanted = setting("GPUKIT_FUZZ_THREADS", usual), most = cases / 100 + 1;
   const size_t kinds = sizeof entries / sizeof *entries;
-  surroundings around;
-  unsigned failed = 0;
-  for (uint64_t i = first; i < first + cases && failed < 10; i++) {
-    fuzz_case c = {seed, i, 0, "", false};
-    const fuzz_entry &e = entries[c.below(kinds)];
-    const int before = test_get().failures;
-    e.run(e.name, c, around);
-    if (test_get().failures == before) continue;
-    printf("  again: GPUKIT_FUZZ_SEED=%llu GPUKIT_FUZZ_FIRST=%llu GPUKIT_FUZZ_CASES=1 test_fuzz\n",
-           static_cast<unsigned long long>(seed), static_cast<unsigned long long>(i));
-    failed++;
-  }
+  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  std::atomic<uint64_t> next(first);
+  std::atomic<unsigned> failed(0);
+  std::vector<std::thread> threads(static_cast<size_t>(wanted < 1 ? 1 : wanted < most ? wanted : most));
+  for (std::thread &thread : threads)
+    thread = std::thread([&, legacy = &thread == &threads[0]] {
+      surroundings around(legacy);
+      for (uint64_t i; failed < 10 && (i = next++) < first + cases;) {
+        fuzz_case c = {seed, i, 0, "", false};
+        const fuzz_entry &e = entries[c.below(kinds)];
+        e.run(e.name, c, around);
+        if (!c.failed) continue;
+        printf("  again: GPUKIT_FUZZ_SEED=%llu GPUKIT_FUZZ_FIRST=%llu GPUKIT_FUZZ_CASES=1 test_fuzz\n",
+               static_cast<unsigned long long>(seed), static_cast<unsigned long long>(i));
+        failed++;
+      }
+    });
+  for (std::thread &thread : threads) thread.join();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  printf("%llu cases by %zu threads in %.1f s\n", static_cast<unsigned long long>(cases), threads.size(), took.count());
 }

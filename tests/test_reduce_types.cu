@@ -114,7 +114,7 @@ static void check_size(const operation<T, O> &op, std::vector<T> &host, device_a
 }
 
 template <class T, class O> static void check_sizes(const operation<T, O> &op) {
-  const size_t tile = gk__reduce_tile<T>::items, million = 1 << 20;
+  const size_t tile = gk__reduce_tile<T>::items, million = test_slowed() ? 1 << 16 : 1 << 20;
   const size_t sizes[] = {0, 1, 2, 31, 32, 33, 255, 256, 257, tile - 1, tile, tile + 1, 3 * tile + 7};
   test_scratch scratch;
   std::vector<T> host(million + 2);

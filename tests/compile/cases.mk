@@ -120,13 +120,13 @@ ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
   refused_cpu  += c_version
   refused_nvcc := $(filter-out arch,$(refused_cpu)) cpp standard
   symbols_nvcc := named hidden versions archs streams static tag
-  archs        := $(sort $(archs) $(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
+  more_archs   := $(filter-out $(archs),$(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
   stds         := 11 14 17 20
   modes        := static tag several rdc lto thread lambda fast debug merged static+rdc rdc+debug
 endif
 
 build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
 
-# The whole API for each target (compute_75: PTX alone) by each standard.
-$(foreach arch,$(archs),$(eval way.$(arch).nvcc := -arch=$(arch)))
-modes += $(foreach arch,$(archs),$(stds:%=$(arch)+%))
+# The whole API for each target (compute_75: PTX alone) by each standard; for those that test-all adds by one of them.
+$(foreach arch,$(archs) $(more_archs),$(eval way.$(arch).nvcc := -arch=$(arch)))
+modes += $(foreach arch,$(archs),$(stds:%=$(arch)+%)) $(more_archs:%=%+17)

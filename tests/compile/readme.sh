@@ -1,0 +1,43 @@
+#!/bin/sh
+# Does what README says of a CMake project and of a notebook, with the program that README shows:
+#
+#   readme.sh cmake FOLDER     configures and builds it in FOLDER with cmake and nvcc ($NVCC); runs it if $RUN is set
+#   readme.sh notebook FOLDER  runs the cell for a machine without a GPU
+set -eu
+what=$1 folder=$2
+repository=$PWD
+unset MAKEFLAGS MFLAGS MAKELEVEL # the cell's make is nobody's part
+rm -rf "$folder"
+mkdir -p "$folder"
+
+# The first block of README.md in language $1 that holds the text $2.
+block() {
+  awk -v language="$1" -v text="$2" '
+    inside && /^```$/ { if (this == language && index(block, text)) { printf "%s", block; exit } inside = 0; next }
+    inside { block = block $0 "\n"; next }
+    /^```/ { inside = 1; this = substr($0, 4); block = "" }' README.md
+}
+block c '__global__ void saxpy' >"$folder/saxpy.cu"
+grep -q 'int main' "$folder/saxpy.cu"
+ln -s "$repository" "$folder/gpukit"
+
+case $what in
+cmake)
+  block cmake 'INTERFACE' >"$folder/CMakeLists.txt"
+  architectures=75
+  [ -z "${RUN-}" ] || architectures=native
+  cd "$folder"
+  cmake -B build -DCMAKE_CUDA_ARCHITECTURES="$architectures" -DCMAKE_CUDA_COMPILER="$NVCC" >cmake.log 2>&1 &&
+    cmake --build build >>cmake.log 2>&1 || { cat cmake.log; exit 1; }
+  [ -z "${RUN-}" ] || build/saxpy
+  ;;
+notebook)
+  cell=$(block '' '!make' | sed -n 's/^!\(make .*\)/\1/p')
+  [ -n "$cell" ]
+  cd "$folder"
+  PWD=$(pwd)
+  output=$(eval "$cell")
+  echo "$output"
+  case $output in *'saxpy: '*' ms'*) ;; *) exit 1 ;; esac
+  ;;
+esac

@@ -1,0 +1,70 @@
+#!/bin/sh
+# Runs programs on a GPU under compute-sanitizer's four tools: sanitize.sh PROGRAM..., those of examples/ at small
+# sizes. Prints `tool, program, errors, seconds` as a table, and what was reported where it is not clean; fails if
+# anything was reported, or if a program failed or did not end. The tools slow kernels 10 to 1000 times and let no kernel
+# run beside another, which GPUKIT_TEST_SLOWED tells the tests.
+#
+#   SANITIZER   compute-sanitizer, by default of the PATH or of /usr/local/cuda
+#   TOOLS       by default all four, the slowest first
+#   JOBS        how many programs at once, by default three for four cores, up to 12
+#   SECONDS_EACH  that one program has under one tool (default 300)
+#   LOGS        a folder for what they print
+set -u
+: "${SANITIZER:=$(PATH="$PATH:/usr/local/cuda/bin" command -v compute-sanitizer)}"
+: "${TOOLS:=racecheck initcheck memcheck synccheck}" "${SECONDS_EACH:=300}" "${LOGS:=build/sanitize}"
+if [ -z "${JOBS-}" ]; then
+  JOBS=$((($(nproc 2>/dev/null || echo 2) * 3 + 3) / 4))
+  [ $JOBS -le 12 ] || JOBS=12
+fi
+
+# one TOOL PROGRAM: leaves LOGS/TOOL.NAME.log and .row. Children of a program are faults on purpose, and not followed;
+# calls that fail on purpose are not reported.
+if [ "${1-}" = one ]; then
+  tool=$2 program=$3
+  name=$(basename "$program")
+  log=$LOGS/$tool.$name.log
+  case $name in [0-9]*) arguments=--n=777 ;; tour) arguments=$LOGS/picture.ppm ;; *) arguments= ;; esac
+  case $tool in memcheck) options='--report-api-errors no --leak-check full' ;; *) options= ;; esac
+  start=$(date +%s)
+  timeout "$SECONDS_EACH" "$SANITIZER" --tool "$tool" --target-processes application-only --error-exitcode 86 \
+    --print-limit 20 $options "$program" $arguments >"$log" 2>&1 </dev/null
+  status=$?
+  seconds=$(($(date +%s) - start))
+  # "ERROR SUMMARY: 2 errors", or "RACECHECK SUMMARY: 2 hazards displayed (1 errors, 1 warnings)"
+  errors=$(sed -n 's/^=* *\(ERROR\|RACECHECK\) SUMMARY: \([0-9]*\) .*/\2/p' "$log" | tail -n 1)
+  verdict=
+  case $status/$errors in
+  0/0) ;;
+  124/*) verdict="stopped after $seconds s" ;;
+  */) verdict="no summary, exit status $status" ;;
+  86/*) ;;
+  0/*) ;;
+  *) verdict="the program fails, exit status $status" ;;
+  esac
+  printf '%-9s | %-26s | %6s | %7s | %s\n' "$tool" "$name" "${errors:--}" "$seconds" "$verdict" >"$LOGS/$tool.$name.row"
+  cat "$LOGS/$tool.$name.row"
+  exit 0
+fi
+
+[ -n "$SANITIZER" ] || { echo 'make sanitize needs compute-sanitizer, of the CUDA Toolkit' >&2; exit 1; }
+[ $# -gt 0 ] || { echo 'sanitize.sh: which programs?' >&2; exit 1; }
+mkdir -p "$LOGS" && rm -f "$LOGS"/*.log "$LOGS"/*.row
+export SANITIZER LOGS SECONDS_EACH GPUKIT_TEST_SLOWED=1
+export GPUKIT_FUZZ_CASES="${GPUKIT_FUZZ_CASES:-300}" GPUKIT_FUZZ_THREADS="${GPUKIT_FUZZ_THREADS:-1}"
+{ printf 'P6 80 60 255\n'; seq 100000 | head -c 14400; } >"$LOGS/picture.ppm"
+printf '%-9s | %-26s | %6s | %7s |\n' tool program errors seconds
+for tool in $TOOLS; do
+  for program in "$@"; do echo "$tool $program"; done
+done | xargs -P "$JOBS" -n 2 "$0" one
+
+# Anything but a zero and no remark is not clean.
+bad=0 runs=0
+for row in "$LOGS"/*.row; do
+  runs=$((runs + 1))
+  [ "$(cut -d'|' -f3,5 "$row" | tr -d ' |')" = 0 ] && continue
+  bad=$((bad + 1))
+  echo "$(basename "$row" .row):"
+  grep -E '^=========|FAILED|:[0-9]+: |passed' "${row%.row}.log" | head -n 40 | sed 's/^/    /'
+done
+echo "$((runs - bad)) of $runs runs are clean"
+[ $bad -eq 0 ]
