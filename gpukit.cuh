@@ -67,9 +67,9 @@
  *
  *   All that C++ files see lies in inline namespaces that are named after the version and GPUKIT_TAG, kernels also
  *   after the architectures compiled for. So files for different architectures share one implementation, while two
- *   versions bring one each and do not meet: each calls its own. A missing implementation, or one too many, is an error of the
- *   linker about gk_v..._needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file, which says what to do. (So include this
- *   file where its types are named: a forward declaration of your own would be another type.)
+ *   versions bring one each and do not meet: each calls its own. A missing implementation, or one too many, is an
+ *   error of the linker about gk_v..._needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file, which says what to do. (So
+ *   include this file where its types are named: a forward declaration of your own would be another type.)
  *
  *   C's names cannot carry a version. So one implementation in a program may define GPUKIT_C_API, and every C file asks
  *   the linker for gk_v..._needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file, which another version lacks.
@@ -117,7 +117,7 @@
  *                run, every GPU, every grid, and without a GPU: the order of the arithmetic is fixed by n (or m, n, k),
  *                the types and the operator. A NaN is a NaN, of unspecified sign and payload. Builds with
  *                --use_fast_math or -ftz=true are outside of this.
- *   Accuracy     No element sees more than n / 2^19 + 24 roundings in a sum of n floats, or n / 2^17 + 60 in a prefix
+ *   Accuracy     No element sees more than n / 2^19 + 24 roundings in a sum of n floats, or n / 2^18 + 110 in a prefix
  *                sum, where a loop has n; each is at most 2^-24 of the sum of magnitudes. Over random data the error of
  *                either stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against double).
  *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
@@ -1610,14 +1610,29 @@ GK__D gk__chunk gk__shifted_chunk(const gk__chunk &first, const gk__chunk &secon
   return result;
 }
 
-/* Takes elements into the thread's sums: element j of a vector always into sum j % count. */
+/* Takes `count` elements of a vector into the thread's sums: element j always into sum j % their number. */
 template <class A, class T, class Op>
-GK__D void gk__reduce_each(A *sum, const T *in, size_t i, size_t count, const Op &op) {
+GK__D void gk__reduce_each(A *sum, const T *item, size_t i, size_t count, const Op &op) {
   GK__UNROLL
   for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) {
     A &s = sum[j % gk__reduce_sums<Op, T>::count];
-    if (j < count) s = op(s, gk__lift<A, T>::from(in[i + j], i + j));
+    if (j < count) s = op(s, gk__lift<A, T>::from(item[j], i + j));
   }
+}
+/* The same in two steps, by way of a chunk. Reading needs no branch, so that all elements are on their way at once. */
+template <class T> GK__D gk__chunk gk__read_part(const T *in, size_t count) {
+  T item[gk__reduce_tile<T>::vector];
+  GK__UNROLL
+  for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) item[j] = in[j < count ? j : 0];
+  gk__chunk chunk;
+  memcpy(&chunk, item, sizeof(chunk));
+  return chunk;
+}
+template <class T, class A, class Op>
+GK__D void gk__reduce_part(A *sum, const gk__chunk &chunk, size_t i, size_t count, const Op &op) {
+  T item[gk__reduce_tile<T>::vector];
+  memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
+  gk__reduce_each(sum, item, i, count, op);
 }
 template <class Op, class T> struct gk__reduce_any_vector {
   typedef typename gk__working<Op>::type A;
@@ -1706,17 +1721,20 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
         if (vectors && left >= at + tile_of::vector)
           gk__reduce_vector<Op, T>::take(sum, from[v * GK__REDUCE_THREADS], i + v * tile_of::stride, op);
         else if (at < left)
-          gk__reduce_each(sum, in, i + v * tile_of::stride, left - at, op);
+          gk__reduce_each(sum, in + i + v * tile_of::stride, i + v * tile_of::stride, left - at, op);
       }
-    } else { /* a chunk of which only a part is the array's is left alone; its elements come one by one */
+    } else { /* a chunk of which only a part is the array's is left alone; its elements are read one by one */
       bool whole[GK__REDUCE_LOADS];
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
         const unsigned at = mine + v * tile_of::stride;
-        whole[v] = vectors && left >= at + 2 * tile_of::vector && tile + at > 0;
-        if (!whole[v]) continue;
-        chunk[v] = from[v * GK__REDUCE_THREADS];
-        second[v] = from[v * GK__REDUCE_THREADS + 1];
+        whole[v] = left >= at + 2 * tile_of::vector && tile + at > 0;
+        if (whole[v]) {
+          chunk[v] = from[v * GK__REDUCE_THREADS];
+          second[v] = from[v * GK__REDUCE_THREADS + 1];
+        } else if (at < left) {
+          chunk[v] = gk__read_part(in + i + v * tile_of::stride, left - at);
+        }
       }
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -1724,7 +1742,7 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
         if (whole[v])
           gk__reduce_vector<Op, T>::take(sum, gk__shifted_chunk(chunk[v], second[v], low), i + v * tile_of::stride, op);
         else if (at < left)
-          gk__reduce_each(sum, in, i + v * tile_of::stride, left - at, op);
+          gk__reduce_part<T>(sum, chunk[v], i + v * tile_of::stride, left - at, op);
       }
     }
   }

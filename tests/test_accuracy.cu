@@ -46,7 +46,7 @@ __global__ static void compare_prefixes(const float *y, const double *exact, con
 
 /* Roundings that an element can see one after the other: the manual's bounds. */
 static double roundings_of_sum(size_t n) { return static_cast<double>(n) / (1 << 19) + 24; }
-static double roundings_of_scan(size_t n) { return static_cast<double>(n) / (1 << 17) + 60; }
+static double roundings_of_scan(size_t n) { return static_cast<double>(n) / (1 << 18) + 110; }
 
 static void check(const char *what, data_kind kind, size_t n, double halves, double allowed) {
   printf("%s of %s, n = %zu: %.2f of %.1f\n", what, data_name[kind], n, halves, allowed);
