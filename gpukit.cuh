@@ -2458,7 +2458,7 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
 template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struct gk__sums {
   static const int threads = BM / TM * (BN / TN), run = 4, lane_cols = 32 / LaneRows;
   static const int runs = TM * TN / run, depth = 1;
-  static const bool natural = false;
+  static const bool natural = false, ahead = TM * TN != 64;
   static_assert(BM % (LaneRows * TM) == 0 && BN % (lane_cols * TN) == 0 && TM % 4 == 0 && TN % 4 == 0, "whole warps");
   Acc value[runs][run];
   int first_row, first_col;
@@ -2508,7 +2508,7 @@ template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struc
  * than chains of fused multiply-adds in the order of k (so a test says), or else by such chains. */
 template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
   static const int threads = BM / WM * (BN / WN) * 32, run = 2, runs = WM / 8 * (WN / 8), depth = 4;
-  static const bool natural = true;
+  static const bool natural = true, ahead = true;
   double value[runs][run];
   int first_row, first_col;
   const double *as, *bs;
@@ -2595,8 +2595,12 @@ template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
   }
 };
 
-/* The one barrier of the main loop: groups of a block may come to it by different ways. */
-GK__D void gk__step_barrier() { __syncthreads(); }
+/* The one barrier of the main loop: groups of a block may come to it by different ways. The next step has arrived. */
+template <class P> GK__D void gk__end_of_step() {
+  gk__copy_commit();
+  gk__copy_wait<P::stages - 2>();
+  __syncthreads();
+}
 
 /* Keeps the compiler from holding in registers, through the main loop, what can be found again from x. */
 GK__D void gk__forget(unsigned *x) {
@@ -2641,34 +2645,39 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
       a.fetch(next, lda, left), b.fetch(next + A::items, ldb, left);
       a.put(next, lda, left), b.put(next + A::items, ldb, left);
     }
-    gk__copy_commit();
+    if (s < stages - 2) gk__copy_commit();
     left -= BK;
   }
-  gk__copy_wait<P::stages - 2>();
-  gk__step_barrier();
+  gk__end_of_step<P>();
   typename Sums::fragment fragment[2];
-  sums.load(&fragment[0], 0, BK);
+  if (Sums::ahead) sums.load(&fragment[0], 0, BK);
   int from = 0, to = (stages - 1) * ring_step;
   for (int i = 0; i < steps; i++) {
     const int todo = left + (stages - 1) * BK;
     const int ahead = from + ring_step == ring_end ? ring_step - ring_end : ring_step;
     Acc *const next = ring + to;
     if (todo >= BK) {
-      /* The operands of one step in k are read while those of the step before it are multiplied, across the barrier
-       * too; the copies are spread among the multiplications. */
+      /* Where there are registers for it, the operands of one step in k are read while those of the step before it are
+       * multiplied, across the barrier too. The copies stand among the multiplications. */
       GK__UNROLL
       for (int s = 0; s < k_steps; s++) {
-        if (s == k_steps - 1) {
+        if (Sums::ahead && s == k_steps - 1) {
           if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
-          gk__copy_commit();
-          gk__copy_wait<P::stages - 2>();
-          gk__step_barrier();
+          gk__end_of_step<P>();
           sums.as += ahead, sums.bs += ahead;
         }
-        sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, BK);
+        if (Sums::ahead)
+          sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, BK);
+        else
+          sums.load(&fragment[s % 2], s * Sums::depth, BK);
         if (s == 0 && left > 0) a.fetch(next, lda, left);
         if (s == (k_steps > 4 ? 2 : 1) && left > 0) b.fetch(next + A::items, ldb, left);
         sums.step(fragment[s % 2]);
+      }
+      if (!Sums::ahead) {
+        if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
+        gk__end_of_step<P>();
+        sums.as += ahead, sums.bs += ahead;
       }
     } else {
       GK__UNROLL_BY(1)
@@ -2676,9 +2685,7 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
         sums.load(&fragment[0], k, todo);
         sums.step(fragment[0]);
       }
-      gk__copy_commit();
-      gk__copy_wait<P::stages - 2>();
-      gk__step_barrier();
+      gk__end_of_step<P>();
       sums.as += ahead, sums.bs += ahead;
     }
     left -= BK;
@@ -2700,26 +2707,26 @@ GK__D void gk__publish_sums(const Sums &sums, gk__slot<gk__three<Acc>> *to, unsi
     gk__publish(to + g * Sums::threads, x, tag);
   }
 }
-/* All in their order: in, eight slots at a time, to have as many loads on their way. */
+/* All in their order: in, many slots at a time, to have as many loads on their way. */
 template <class Sums, class Acc>
 GK__D void gk__gather_sums(Sums &sums, const gk__slot<gk__three<Acc>> *from, unsigned parts, unsigned tag) {
-  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3;
+  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = 64 / static_cast<int>(sizeof(Acc));
   Acc *const all = &sums.value[0][0];
   unsigned ns = 16;
   GK__UNROLL_BY(1)
   for (unsigned s = 0; s < parts; s++, from += slots * Sums::threads) {
     GK__UNROLL
-    for (int first = 0; first < slots; first += 8) {
-      gk__three<Acc> x[8];
+    for (int first = 0; first < slots; first += many) {
+      gk__three<Acc> x[many];
       for (bool ready = false; !ready;) {
         ready = true;
         GK__UNROLL
-        for (int g = 0; g < 8; g++)
+        for (int g = 0; g < many; g++)
           if (first + g < slots && !gk__peek(from + (first + g) * Sums::threads, &x[g], tag)) ready = false;
         if (!ready) gk__back_off(&ns);
       }
       GK__UNROLL
-      for (int i = 0; i < 24; i++) {
+      for (int i = 0; i < 3 * many; i++) {
         if (first * 3 + i >= count) break;
         Acc &to = all[first * 3 + i < count ? first * 3 + i : 0];
         to = s == 0 ? x[i / 3].value[i % 3] : gk__arithmetic<Acc>::add(to, x[i / 3].value[i % 3]);
@@ -2900,7 +2907,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
   if (p.y_k == 1) { /* four columns for each warp */
     const int lane = t % 32, first = t / 32 * 4;
     const bool fours = gk__in_fours(y, p.y_k, p.y_col);
-    GK__UNROLL_BY(2)
+    GK__UNROLL_BY(Rows == 1 ? 4 : 2)
     for (int k = lane * 4; k < depth; k += GK__THIN_CHAINS * 4) {
       const int count = depth - k;
       Acc b[4][4], a[4];
@@ -2936,7 +2943,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
     const int chain = t / 8, first = t % 8 * 4;
     const bool fours = gk__in_fours(y, p.y_col, p.y_k) && first + 4 <= cols;
     const int mine = cols - first;
-    GK__UNROLL_BY(2)
+    GK__UNROLL_BY(Rows == 1 ? 4 : 2)
     for (int k = chain * 4; k < depth; k += GK__THIN_CHAINS * 4) {
       const int count = depth - k;
       Acc b[4][4], a[4];
@@ -3042,17 +3049,22 @@ struct gk_matmul_order {
 
 #define GK__MATMUL_SLICES 32 /* at most */
 
-/* Clocks, about: the work, what a block needs to begin and to end, and, for slices that do not fit into one block, the
- * way of their sums through memory. */
+/* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest; what a block needs to
+ * begin and to end; and, for slices that do not fit into one block, the way of their sums through memory, which the last
+ * block brings in by `trips` for each slice. */
 inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
                                             unsigned slices, size_t depth, size_t sms) {
   const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
   const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
-  const size_t each = gk_ceil_div(blocks, sms), at_once = each < most ? each : most;
-  const size_t warps = at_once * groups * tile.warps, busy = warps < 8 ? warps : 8;
+  const size_t each = gk_ceil_div(blocks, sms), rest = each % most,
+               trips = tile.rows * tile.cols / tile.warps / 1500 + 1;
+  const size_t warps = most * groups * tile.warps, warps_of_rest = rest * groups * tile.warps;
   const unsigned long long work = tile.rows * tile.cols * groups * depth * 100 / (128 * tile.share);
-  return each * (work * 8 / busy + 1500) + (parts > 1 ? each * 3000 + 7000 + parts * (tile.rows * tile.cols) / 11 : 0);
+  unsigned long long clocks = (each - rest) * work * 8 / (warps < 8 ? warps : 8) + each * 1500;
+  if (rest) clocks += rest * work * 8 / (warps_of_rest < 8 ? warps_of_rest : 8);
+  if (parts > 1) clocks += each * 2000 + 5000 + parts * trips * 1300;
+  return clocks;
 }
 
 template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {
@@ -3066,9 +3078,9 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     order.thin = 1, quantum = 128;
     slices = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
     if (slices > gk_ceil_div(k, size_t(512))) slices = gk_ceil_div(k, size_t(512));
-  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= 64 && k < longest) {
+  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= 256 && k < longest) {
     unsigned long long best = ~0ull;
-    for (unsigned s = 1; s <= GK__MATMUL_SLICES && k / s >= 32; s++) {
+    for (unsigned s = 1; s <= GK__MATMUL_SLICES && k / s >= 64; s++) {
       const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
       for (int i = 0; i < gk__tiles<Acc>::count; i++) {
         const unsigned long long clocks = gk__matmul_clocks(gk__tiles<Acc>::facts(i), m, n, 1, s, depth, 132);

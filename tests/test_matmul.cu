@@ -211,6 +211,103 @@ TEST(larger) {
   check_all_plans<float, float>(p);
 }
 
+/* --- slices, and where their sums meet --------------------------------------------------------------------------------*/
+
+TEST(thin_products) {
+  for (size_t few : {1, 2, 4, 5})
+    for (size_t many : {1, 31, 33, 70})
+      for (size_t k : {127, 128, 130, 511, 1500})
+        for (int trans = 0; trans < 4; trans++) {
+          problem p = problem_of(trans & 1 ? few : many, trans & 1 ? many : few, k);
+          p.trans_a = trans & 1, p.trans_b = trans >> 1;
+          p.shift = k % 3, p.pad_b = k % 4, p.batch = k % 2 + 1, p.beta = k % 2 ? 0.5 : 0;
+          check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_64});
+          if (trans == 2) check<double, double>(p, {GK_PLAN_AUTO});
+          if (trans == 1) check<__half, float>(p, {GK_PLAN_AUTO});
+        }
+}
+
+/* A product of more slices than a block has groups, as often as asked for; the same with any scratch, and none. */
+struct sliced {
+  problem p;
+  std::vector<float> a, b, expected;
+  explicit sliced(size_t m = 40, size_t n = 50, size_t k = 900, size_t batch = 3) : p(problem_of(m, n, k)) {
+    p.batch = batch;
+    a = random_elements<float>(31, batch * m * k), b = random_elements<float>(32, batch * k * n);
+    expected.resize(batch * m * n);
+    multiply_plainly(p, a, b, expected);
+    EXPECT(gk__matmul_order<float>(m, n, k).slices > 1);
+  }
+  void run(gk_scratch *scratch, gk_plan plan = GK_PLAN_TILE_128) const {
+    device_array<float> device_a(a), device_b(b), c(expected.size());
+    gk_matmul_opts opts = gk_matmul_opts();
+    opts.batch = p.batch, opts.stride_a = p.stride_a(), opts.stride_b = p.stride_b();
+    opts.scratch = scratch, opts.plan = plan;
+    EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, c.ptr, p.m, p.n, p.k, &opts));
+    EXPECT_SAME(c.get(), expected, "plan %d", static_cast<int>(plan));
+  }
+};
+TEST(slices_meet_in_any_scratch) {
+  const sliced tiles, thin(3, 40, 3000);
+  const size_t one = gk_matmul_scratch_bytes(40, 50, 900), of_thin = gk_matmul_scratch_bytes(3, 40, 3000);
+  test_scratch just_one(one), larger(10 * (one > of_thin ? one : of_thin));
+  tiles.run(NULL);
+  thin.run(NULL);
+  tiles.run(&just_one); /* the batch in three turns */
+  tiles.run(&larger);
+  thin.run(&larger);
+  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128}) tiles.run(&just_one, plan);
+  EXPECT_EQ(gk_matmul_scratch_bytes(4096, 4096, 4096), size_t(0));
+}
+TEST(a_small_scratch_is_an_error_that_changes_nothing) {
+  device_array<float> a(std::vector<float>(40 * 900, 1.0f)), b(std::vector<float>(900 * 50, 1.0f)), c(40 * 50);
+  test_scratch scratch(gk_reduce_scratch_bytes() + 1000);
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.scratch = &scratch, opts.plan = GK_PLAN_TILE_128;
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: the scratch has",
+               gk_matmul_ex(a.ptr, b.ptr, c.ptr, 40, 50, 900, &opts));
+  EXPECT(c.untouched());
+}
+TEST(a_scratch_shared_with_scans) {
+  const sliced tiles;
+  const size_t n = 50000;
+  const std::vector<unsigned> ones(n, 1);
+  device_array<unsigned> in(ones), out(n);
+  const size_t scans = gk_scan_scratch_bytes(n, 4), products = 3 * gk_matmul_scratch_bytes(40, 50, 900);
+  test_scratch scratch(scans > products ? scans : products);
+  for (int i = 0; i < 3; i++) {
+    tiles.run(&scratch);
+    EXPECT_OK(gk_scan_inclusive(in.ptr, out.ptr, n, gk_op_sum(), 0, &scratch));
+    EXPECT_EQ(out.get()[n - 1], static_cast<unsigned>(n));
+  }
+  EXPECT_EQ(scratch.scan_tags(), 6u);
+}
+/* When the tags run out all slots are cleared. */
+TEST(tags_of_products_run_out) {
+  const sliced tiles;
+  test_scratch scratch(3 * gk_matmul_scratch_bytes(40, 50, 900));
+  tiles.run(&scratch);
+  scratch.set_tags(0xfffffffdu);
+  const unsigned tags[] = {0xfffffffeu, 0, 1, 2};
+  for (int i = 0; i < 4; i++) {
+    tiles.run(&scratch);
+    EXPECT_EQ(scratch.scan_tags(), tags[i]);
+    const size_t slots = GK__STATE_BYTES + GK__REDUCE_BYTES;
+    if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(slots, (scratch.bytes - slots) / 16 * 16), size_t(0));
+  }
+}
+TEST(a_hundred_runs) {
+  const sliced tiles(70, 60, 700, 1);
+  test_scratch scratch(gk_matmul_scratch_bytes(70, 60, 700));
+  for (int i = 0; i < 100; i++) tiles.run(&scratch, static_cast<gk_plan>(i % 5));
+}
+TEST(a_product_without_a_scratch_loses_no_memory) {
+  const sliced tiles;
+  const uint64_t before = pool_bytes();
+  for (int i = 0; i < 3; i++) tiles.run(NULL);
+  EXPECT_EQ(pool_bytes(), before);
+}
+
 /* --- values ---------------------------------------------------------------------------------------------------------*/
 
 TEST(nan_and_infinity_spread_as_they_should) {
@@ -263,7 +360,7 @@ TEST(order_of_the_sums) {
     size_t m, n, k;
     int thin;
     unsigned slices;
-  } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1}, {1, 8192, 8192, 1, 1}, {3, 5, 63, 0, 1}};
+  } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1}, {1, 8192, 8192, 1, 1}, {3, 5, 127, 0, 1}};
   for (const auto &e : cases) {
     const gk_matmul_order order = gk__matmul_order<float>(e.m, e.n, e.k);
     EXPECT_EQ(order.thin, e.thin);
