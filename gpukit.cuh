@@ -2455,7 +2455,7 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
 };
 
 /* The sums of one thread, in runs of 16 bytes along the rows of C. */
-template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struct gk__sums {
+template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows, int Walk = 0> struct gk__sums {
   static const int threads = BM / TM * (BN / TN), run = 4, lane_cols = 32 / LaneRows;
   static const int runs = TM * TN / run, depth = 1;
   static const bool natural = false, ahead = TM * TN != 64;
@@ -2496,10 +2496,24 @@ template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struc
         gk__fma(f.a[i / 4].value[i % 4], f.b[j / 4].value[j % 4], value[i * (TN / 4) + j / 4][j % 4]);
   }
   GK__D void step(const fragment &f) {
-    GK__UNROLL
-    for (int i = 0; i < TM; i++) {
+    if (Walk == 0) {
       GK__UNROLL
-      for (int j = 0; j < TN; j++) one(f, i, j);
+      for (int i = 0; i < TM; i++) {
+        GK__UNROLL
+        for (int j = 0; j < TN; j++) one(f, i, j);
+      }
+    } else if (Walk == 1) {
+      GK__UNROLL
+      for (int j = 0; j < TN; j++) {
+        GK__UNROLL
+        for (int i = 0; i < TM; i++) one(f, i, j);
+      }
+    } else {
+      GK__UNROLL
+      for (int i = 0; i < TM; i++) {
+        GK__UNROLL
+        for (int j = 0; j < TN; j++) one(f, i, i % 2 ? TN - 1 - j : j);
+      }
     }
   }
 };
@@ -2816,26 +2830,27 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
       gk__gather_sums(sums, place, parts, turn.tag);
     else
       count = 0;
-  } else if (groups > 1) {
+  } else if (P::groups > 1 && groups > 1) {
     /* Each group adds up its share of the tile. */
-    typedef gk__run<Acc, sums_of::run> run_of;
-    run_of *const shared = reinterpret_cast<run_of *>(ring);
+    const int each = sums_of::runs * sums_of::run;
     gk__copy_wait<0>();
     __syncthreads();
     GK__UNROLL
-    for (int r = 0; r < sums_of::runs; r++)
-      shared[(group * sums_of::runs + r) * threads + t] = *reinterpret_cast<run_of *>(sums.value[r]);
+    for (int i = 0; i < each; i++)
+      ring[(group * each + i) * threads + t] = sums.value[i / sums_of::run][i % sums_of::run];
     __syncthreads();
     first = sums_of::runs * group / groups, count = sums_of::runs * (group + 1) / groups - first;
     GK__UNROLL_BY(1)
     for (int s = 0; s < static_cast<int>(p.slices); s++) {
+      const Acc *const from = ring + (s * each + first * sums_of::run) * threads + t;
       GK__UNROLL
       for (int r = 0; r < sums_of::runs; r++) {
         if (r >= count) break;
-        const run_of x = shared[(s * sums_of::runs + first + r) * threads + t];
         GK__UNROLL
-        for (int i = 0; i < sums_of::run; i++)
-          sums.value[r][i] = s == 0 ? x.value[i] : gk__arithmetic<Acc>::add(sums.value[r][i], x.value[i]);
+        for (int i = 0; i < sums_of::run; i++) {
+          const Acc x = from[(r * sums_of::run + i) * threads];
+          sums.value[r][i] = s == 0 ? x : gk__arithmetic<Acc>::add(sums.value[r][i], x);
+        }
       }
     }
   }
@@ -3228,8 +3243,9 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratc
 }
 
 /* The blocks of each type. */
-template <class Acc, int BM, int BN, int BK, int TM, int TN, int Stages, int Groups, int Resident>
-struct gk__block_of_threads : gk__block<gk__sums<Acc, BM, BN, BK, TM, TN, 4>, BM, BN, BK, Stages, Groups, Resident> {};
+template <class Acc, int BM, int BN, int BK, int TM, int TN, int Stages, int Groups, int Resident, int Walk = 0>
+struct gk__block_of_threads
+    : gk__block<gk__sums<Acc, BM, BN, BK, TM, TN, 4, Walk>, BM, BN, BK, Stages, Groups, Resident> {};
 template <int BM, int BN, int BK, int WM, int WN, int Stages, int Groups, int Resident>
 struct gk__block_of_warps : gk__block<gk__sums_f64<BM, BN, BK, WM, WN>, BM, BN, BK, Stages, Groups, Resident> {};
 
