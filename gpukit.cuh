@@ -110,7 +110,7 @@
  *   Streams      Work runs on the stream given, and nothing is synchronised but where the call says so. Reduce, scan
  *                and matmul may be captured into CUDA graphs, and may run at the same time on several streams and
  *                threads, each with a scratch of its own.
- *   Overlap      On sm_90 and up reduce and scan are set up while earlier work of the stream still runs (programmatic
+ *   Overlap      On sm_90 and up reduce, scan and matmul are set up while earlier work of the stream runs (programmatic
  *                dependent launch), if their machine code has the wait for that work in it, as code made from older PTX
  *                has not. They read and write nothing before it has ended, and what follows them waits as ever.
  *   Same bits    Reduce, scan and float or double matmul with the operators of section 5 give the same bits on every
@@ -600,6 +600,7 @@ typedef enum gk_plan {
   GK_PLAN_TILE_64,
   GK_PLAN_TILE_128,
   GK_PLAN_TILE_64_128,
+  GK_PLAN_TILE_32_64,
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
@@ -2455,10 +2456,10 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
 };
 
 /* The sums of one thread, in runs of 16 bytes along the rows of C. */
-template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows, int Walk = 0> struct gk__sums {
+template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struct gk__sums {
   static const int threads = BM / TM * (BN / TN), run = 4, lane_cols = 32 / LaneRows;
   static const int runs = TM * TN / run, depth = 1;
-  static const bool natural = false, ahead = TM * TN != 64;
+  static const bool natural = false;
   static_assert(BM % (LaneRows * TM) == 0 && BN % (lane_cols * TN) == 0 && TM % 4 == 0 && TN % 4 == 0, "whole warps");
   Acc value[runs][run];
   int first_row, first_col;
@@ -2491,28 +2492,15 @@ template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows, int W
     GK__UNROLL
     for (int j = 0; j < TN / 4; j++) f->b[j] = *reinterpret_cast<const four *>(bs + k * (BN + 4) + j * lane_cols * 4);
   }
-  GK__D void one(const fragment &f, int i, int j) {
-    value[i * (TN / 4) + j / 4][j % 4] =
-        gk__fma(f.a[i / 4].value[i % 4], f.b[j / 4].value[j % 4], value[i * (TN / 4) + j / 4][j % 4]);
-  }
+  /* To and fro, so that each turn finds both of its operands where the last multiplication had them. */
   GK__D void step(const fragment &f) {
-    if (Walk == 0) {
+    GK__UNROLL
+    for (int i = 0; i < TM; i++) {
       GK__UNROLL
-      for (int i = 0; i < TM; i++) {
-        GK__UNROLL
-        for (int j = 0; j < TN; j++) one(f, i, j);
-      }
-    } else if (Walk == 1) {
-      GK__UNROLL
-      for (int j = 0; j < TN; j++) {
-        GK__UNROLL
-        for (int i = 0; i < TM; i++) one(f, i, j);
-      }
-    } else {
-      GK__UNROLL
-      for (int i = 0; i < TM; i++) {
-        GK__UNROLL
-        for (int j = 0; j < TN; j++) one(f, i, i % 2 ? TN - 1 - j : j);
+      for (int there = 0; there < TN; there++) {
+        const int j = i % 2 ? TN - 1 - there : there;
+        Acc &to = value[i * (TN / 4) + j / 4][j % 4];
+        to = gk__fma(f.a[i / 4].value[i % 4], f.b[j / 4].value[j % 4], to);
       }
     }
   }
@@ -2522,7 +2510,7 @@ template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows, int W
  * than chains of fused multiply-adds in the order of k (so a test says), or else by such chains. */
 template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
   static const int threads = BM / WM * (BN / WN) * 32, run = 2, runs = WM / 8 * (WN / 8), depth = 4;
-  static const bool natural = true, ahead = true;
+  static const bool natural = true;
   double value[runs][run];
   int first_row, first_col;
   const double *as, *bs;
@@ -2664,34 +2652,26 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
   }
   gk__end_of_step<P>();
   typename Sums::fragment fragment[2];
-  if (Sums::ahead) sums.load(&fragment[0], 0, BK);
+  sums.load(&fragment[0], 0, BK);
   int from = 0, to = (stages - 1) * ring_step;
   for (int i = 0; i < steps; i++) {
     const int todo = left + (stages - 1) * BK;
     const int ahead = from + ring_step == ring_end ? ring_step - ring_end : ring_step;
     Acc *const next = ring + to;
     if (todo >= BK) {
-      /* Where there are registers for it, the operands of one step in k are read while those of the step before it are
-       * multiplied, across the barrier too. The copies stand among the multiplications. */
+      /* The operands of one step in k are read while those of the step before it are multiplied, across the barrier
+       * too; the copies stand among the multiplications. */
       GK__UNROLL
       for (int s = 0; s < k_steps; s++) {
-        if (Sums::ahead && s == k_steps - 1) {
+        if (s == k_steps - 1) {
           if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
           gk__end_of_step<P>();
           sums.as += ahead, sums.bs += ahead;
         }
-        if (Sums::ahead)
-          sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, BK);
-        else
-          sums.load(&fragment[s % 2], s * Sums::depth, BK);
+        sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, BK);
         if (s == 0 && left > 0) a.fetch(next, lda, left);
         if (s == (k_steps > 4 ? 2 : 1) && left > 0) b.fetch(next + A::items, ldb, left);
         sums.step(fragment[s % 2]);
-      }
-      if (!Sums::ahead) {
-        if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
-        gk__end_of_step<P>();
-        sums.as += ahead, sums.bs += ahead;
       }
     } else {
       GK__UNROLL_BY(1)
@@ -3035,22 +3015,23 @@ struct gk__tile_facts {
   unsigned warps;  /* of one group */
   unsigned groups; /* the most in a block */
   unsigned room;   /* groups that a multiprocessor has registers for */
-  unsigned share;  /* of the multiply-adds of its peak, in 1/100, given eight warps */
+  unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
 };
 template <class Acc> struct gk__tiles {
-  static const int count = 4;
+  static const int count = 5;
   static gk__tile_facts facts(int i) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 72},
-                                  {GK_PLAN_TILE_64_128, 64, 128, 4, 2, 2, 66},
-                                  {GK_PLAN_TILE_64, 64, 64, 2, 4, 5, 62},
-                                  {GK_PLAN_TILE_32, 32, 32, 2, 4, 8, 45}};
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},
+                                  {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},
+                                  {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},
+                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 54},
+                                  {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 48}};
     return all[i];
   }
 };
 template <> struct gk__tiles<double> {
   static const int count = 2;
   static gk__tile_facts facts(int i) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 62}, {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 55}};
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 71}, {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 61}};
     return all[i];
   }
 };
@@ -3064,6 +3045,11 @@ struct gk_matmul_order {
 
 #define GK__MATMUL_SLICES 32 /* at most */
 
+/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. */
+inline size_t gk__matmul_busy(size_t warps) {
+  return warps < 8 ? warps * 45 / 4 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
+}
+
 /* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest; what a block needs to
  * begin and to end; and, for slices that do not fit into one block, the way of their sums through memory, which the last
  * block brings in by `trips` for each slice. */
@@ -3076,9 +3062,9 @@ inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m
                trips = tile.rows * tile.cols / tile.warps / 1500 + 1;
   const size_t warps = most * groups * tile.warps, warps_of_rest = rest * groups * tile.warps;
   const unsigned long long work = tile.rows * tile.cols * groups * depth * 100 / (128 * tile.share);
-  unsigned long long clocks = (each - rest) * work * 8 / (warps < 8 ? warps : 8) + each * 1500;
-  if (rest) clocks += rest * work * 8 / (warps_of_rest < 8 ? warps_of_rest : 8);
-  if (parts > 1) clocks += each * 2000 + 5000 + parts * trips * 1300;
+  unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(warps) + each * 1500;
+  if (rest) clocks += rest * work * 100 / gk__matmul_busy(warps_of_rest);
+  if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
   return clocks;
 }
 
@@ -3095,16 +3081,19 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     if (slices > gk_ceil_div(k, size_t(512))) slices = gk_ceil_div(k, size_t(512));
   } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= 256 && k < longest) {
     unsigned long long best = ~0ull;
-    for (unsigned s = 1; s <= GK__MATMUL_SLICES && k / s >= 64; s++) {
+    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= 64); s++) {
       const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
+      unsigned long long least = ~0ull;
       for (int i = 0; i < gk__tiles<Acc>::count; i++) {
         const unsigned long long clocks = gk__matmul_clocks(gk__tiles<Acc>::facts(i), m, n, 1, s, depth, 132);
-        if (clocks < best) best = clocks, slices = s;
+        if (clocks < least) least = clocks;
       }
+      /* One more cut must be worth it by more than the estimate may be off. */
+      if (s == 1 || least + least / 10 < best) best = least, slices = s;
     }
   }
-  const size_t least = gk_ceil_div(k, longest);
-  if (slices < least) slices = least;
+  const size_t fewest = gk_ceil_div(k, longest);
+  if (slices < fewest) slices = fewest;
   if (k > 0) {
     const size_t depth = gk_round_up(gk_ceil_div(k, slices), quantum);
     order.depth = static_cast<int>(depth), order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
@@ -3243,9 +3232,8 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratc
 }
 
 /* The blocks of each type. */
-template <class Acc, int BM, int BN, int BK, int TM, int TN, int Stages, int Groups, int Resident, int Walk = 0>
-struct gk__block_of_threads
-    : gk__block<gk__sums<Acc, BM, BN, BK, TM, TN, 4, Walk>, BM, BN, BK, Stages, Groups, Resident> {};
+template <class Acc, int BM, int BN, int BK, int TM, int TN, int Stages, int Groups, int Resident>
+struct gk__block_of_threads : gk__block<gk__sums<Acc, BM, BN, BK, TM, TN, 4>, BM, BN, BK, Stages, Groups, Resident> {};
 template <int BM, int BN, int BK, int WM, int WN, int Stages, int Groups, int Resident>
 struct gk__block_of_warps : gk__block<gk__sums_f64<BM, BN, BK, WM, WN>, BM, BN, BK, Stages, Groups, Resident> {};
 
@@ -3254,11 +3242,13 @@ cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, 
                            int smem_limit, cudaStream_t stream) {
   switch (plan) {
   case GK_PLAN_TILE_32:
-    return gk__matmul_tiles<gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 4, 2>>(p, scratch, smem_limit, stream);
+    return gk__matmul_tiles<gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, scratch, smem_limit, stream);
+  case GK_PLAN_TILE_32_64:
+    return gk__matmul_tiles<gk__block_of_threads<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, scratch, smem_limit, stream);
   case GK_PLAN_TILE_64:
     return gk__matmul_tiles<gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
   case GK_PLAN_TILE_64_128:
-    return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 2, 1>>(p, scratch, smem_limit, stream);
+    return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, scratch, smem_limit, stream);
   default:
     return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, scratch, smem_limit, stream);
   }
@@ -3327,7 +3317,7 @@ cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
                     static_cast<int>(o.precision));
 
-  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_TILE_64_128)
+  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_TILE_32_64)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
 
   const gk_matmul_order order = gk__matmul_order<Acc>(m, n, k);

@@ -137,7 +137,8 @@ template <class T, class O> static void check(const problem &p, std::initializer
                        random_elements<T>(12, p.size(p.rows_b(), p.cols_b(), p.ldb(), p.stride_b())), plans);
 }
 template <class T, class O> static void check_all_plans(const problem &p) {
-  check<T, O>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128});
+  check<T, O>(
+      p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64});
 }
 
 /* A problem of everything at once, by number. */
@@ -256,7 +257,8 @@ TEST(slices_meet_in_any_scratch) {
   tiles.run(&just_one); /* the batch in three turns */
   tiles.run(&larger);
   thin.run(&larger);
-  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128}) tiles.run(&just_one, plan);
+  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64})
+    tiles.run(&just_one, plan);
   EXPECT_EQ(gk_matmul_scratch_bytes(4096, 4096, 4096), size_t(0));
 }
 TEST(a_small_scratch_is_an_error_that_changes_nothing) {
@@ -299,7 +301,7 @@ TEST(tags_of_products_run_out) {
 TEST(a_hundred_runs) {
   const sliced tiles(70, 60, 700, 1);
   test_scratch scratch(gk_matmul_scratch_bytes(70, 60, 700));
-  for (int i = 0; i < 100; i++) tiles.run(&scratch, static_cast<gk_plan>(i % 5));
+  for (int i = 0; i < 100; i++) tiles.run(&scratch, static_cast<gk_plan>(i % 6));
 }
 TEST(a_product_without_a_scratch_loses_no_memory) {
   const sliced tiles;
@@ -371,7 +373,7 @@ TEST(order_of_the_sums) {
 }
 TEST(planner_fills_the_device) {
   const gk_matmul_order plain = {0, 1, 4096};
-  EXPECT_EQ((int)gk__plan_matmul<float>(plain, 4096, 4096, 1, 132, GK_PLAN_AUTO).plan, (int)GK_PLAN_TILE_128);
+  EXPECT_EQ((int)gk__plan_matmul<float>(plain, 4096, 4096, 1, 132, GK_PLAN_AUTO).plan, (int)GK_PLAN_TILE_64_128);
   EXPECT_EQ((int)gk__plan_matmul<float>(plain, 100, 100, 1, 132, GK_PLAN_AUTO).plan, (int)GK_PLAN_TILE_32);
   EXPECT_EQ((int)gk__plan_matmul<float>(plain, 100, 100, 1, 132, GK_PLAN_TILE_64).plan, (int)GK_PLAN_TILE_64);
   EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, GK_PLAN_TILE_32).plan, (int)GK_PLAN_TILE_64);
