@@ -578,7 +578,7 @@ GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
 /* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
  * reduce, too. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
-/* For one product, whatever its plan, and 0 where none needs any; more of them in a batch are made as a scratch has room
+/* For one product, whatever its plan, and 0 where none needs any; of a batch as many are made at once as there is room
  * for. It serves reduce, too. */
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k);
 
@@ -592,8 +592,8 @@ typedef enum gk_precision {
   GK__PRECISION_INT = 0x7fffffff
 } gk_precision;
 
-/* The output tile of one block, where a type has it, else the nearest. Every plan gives the same bits. Products of so few
- * rows or columns that reading the other operand is all the work have a way of their own, whatever the plan. */
+/* The output tile of one block, where the type has it, else the nearest. Every plan gives the same bits. Products of so
+ * few rows or columns that reading the other operand is all the work have a way of their own, whatever the plan. */
 typedef enum gk_plan {
   GK_PLAN_AUTO = 0,
   GK_PLAN_TILE_32,
@@ -2095,9 +2095,9 @@ cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init in
 /* ====================================================================================================================
  * 10. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
  *
- * Each element of C is a sum of chains of fused multiply-adds. How many, and which products go into which chain, in which
- * order, depends on m, n, k and the type alone, and not on the plan, the device, the transposes and the strides; so its
- * bits are always the same.
+ * Each element of C is a sum of chains of fused multiply-adds. How many, and which products go into which chain, in
+ * which order, depends on m, n, k and the type alone, and not on the plan, the device, the transposes and the strides;
+ * so its bits are always the same.
  * ==================================================================================================================*/
 
 /* --- Tiles: the pieces of a matmul kernel, for kernels of your own -------------------------------------------------
@@ -2325,8 +2325,8 @@ template <int Pending> GK__D void gk__copy_wait() {
 #endif
 }
 
-/* Brings one operand to shared memory, step by step: BK of k, and Outer rows of A or columns of B. It lies there as it is
- * stored (Natural), or else as tile[k][outer]. The matrix is stored along k or across it; its rows come as runs of 16
+/* Brings one operand to shared memory, step by step: BK of k, and Outer rows of A or columns of B. It lies there as it
+ * is stored (Natural), or else as tile[k][outer]. The matrix is stored along k or across it; its rows come as runs of 16
  * bytes where their alignment allows, else element by element, and along k are turned on the way: four rows of eight
  * elements for each warp, which with the padding are 32 banks. What lies outside of the matrix is not touched, since
  * nobody uses what would come of it. Copies are asynchronous (fetch), or go by way of registers (fetch, then put). */
@@ -2337,21 +2337,21 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
   static const int pitch_across = Outer + pad, pitch_along = BK + pad;
   static const int items = Natural && Outer * pitch_along > BK *pitch_across ? Outer *pitch_along : BK *pitch_across;
   static const bool async = GK__COPIES_ASYNC && std::is_same<T, Acc>::value;
-  enum { VECTORS, ELEMENTS, TURNED };
+  enum { in_runs, by_element, turning };
   template <int How, bool Along> struct at {
-    static const int width = How == VECTORS ? vector : 1, count = share / width;
+    static const int width = How == in_runs ? vector : 1, count = share / width;
     static const int per_row = (Along ? BK : Outer) / width;
     static const int warps = Threads / 32, blocks = BK / 8;
     static const int by_warps = warps < blocks ? warps : blocks; /* warps side by side along k */
-    static __device__ int row(int t) { return How == TURNED ? t % 32 / 8 + t / 32 / by_warps * 4 : t / per_row; }
-    static __device__ int col(int t) { return How == TURNED ? t % 8 + t / 32 % by_warps * 8 : t % per_row * width; }
+    static __device__ int row(int t) { return How == turning ? t % 32 / 8 + t / 32 / by_warps * 4 : t / per_row; }
+    static __device__ int col(int t) { return How == turning ? t % 8 + t / 32 % by_warps * 8 : t % per_row * width; }
     static __device__ constexpr int more_rows(int v) {
-      return How == TURNED        ? (warps >= blocks ? warps / blocks * 4 * v : v / (blocks / by_warps) * 4)
+      return How == turning       ? (warps >= blocks ? warps / blocks * 4 * v : v / (blocks / by_warps) * 4)
              : Threads >= per_row ? v * (Threads / per_row)
                                   : v / (per_row / Threads > 0 ? per_row / Threads : 1);
     }
     static __device__ constexpr int more_cols(int v) {
-      return How == TURNED        ? (warps >= blocks ? 0 : v % (blocks / by_warps) * 8 * warps)
+      return How == turning       ? (warps >= blocks ? 0 : v % (blocks / by_warps) * 8 * warps)
              : Threads >= per_row ? 0
                                   : v % (per_row / Threads > 0 ? per_row / Threads : 1) * Threads * width;
     }
@@ -2372,18 +2372,18 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
     whole = outer_left == Outer;
     if (along) {
       if (!Natural)
-        how = TURNED, row = at<TURNED, true>::row(t), col = at<TURNED, true>::col(t);
+        how = turning, row = at<turning, true>::row(t), col = at<turning, true>::col(t);
       else if (aligned)
-        how = VECTORS, row = at<VECTORS, true>::row(t), col = at<VECTORS, true>::col(t);
+        how = in_runs, row = at<in_runs, true>::row(t), col = at<in_runs, true>::col(t);
       else
-        how = ELEMENTS, row = at<ELEMENTS, true>::row(t), col = at<ELEMENTS, true>::col(t);
+        how = by_element, row = at<by_element, true>::row(t), col = at<by_element, true>::col(t);
       place = Natural ? row * pitch_along + col : col * pitch_across + row;
       outer_room = outer_left - row, inner = col;
     } else {
       if (aligned)
-        how = VECTORS, row = at<VECTORS, false>::row(t), col = at<VECTORS, false>::col(t);
+        how = in_runs, row = at<in_runs, false>::row(t), col = at<in_runs, false>::col(t);
       else
-        how = ELEMENTS, row = at<ELEMENTS, false>::row(t), col = at<ELEMENTS, false>::col(t);
+        how = by_element, row = at<by_element, false>::row(t), col = at<by_element, false>::col(t);
       place = row * pitch_across + col;
       outer_room = outer_left - col, inner = row;
     }
@@ -2409,7 +2409,7 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
               target, source, static_cast<unsigned>(valid * static_cast<int>(sizeof(T))));
         }
       } else if (!Put) {
-        if (How == VECTORS && room >= map::width) {
+        if (How == in_runs && room >= map::width) {
           *reinterpret_cast<gk__run<T, map::width> *>(held + v * map::width) =
               *reinterpret_cast<const gk__run<T, map::width> *>(source);
         } else {
@@ -2433,15 +2433,15 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
   template <bool Put> GK__D void choose(Acc *tile, size_t ld, int k_left) {
     if (along) {
       if (!Natural)
-        move<TURNED, true, Put>(tile, ld, k_left);
-      else if (how == VECTORS)
-        move<VECTORS, true, Put>(tile, ld, k_left);
+        move<turning, true, Put>(tile, ld, k_left);
+      else if (how == in_runs)
+        move<in_runs, true, Put>(tile, ld, k_left);
       else
-        move<ELEMENTS, true, Put>(tile, ld, k_left);
-    } else if (how == VECTORS) {
-      move<VECTORS, false, Put>(tile, ld, k_left);
+        move<by_element, true, Put>(tile, ld, k_left);
+    } else if (how == in_runs) {
+      move<in_runs, false, Put>(tile, ld, k_left);
     } else {
-      move<ELEMENTS, false, Put>(tile, ld, k_left);
+      move<by_element, false, Put>(tile, ld, k_left);
     }
   }
   GK__D void fetch(Acc *tile, size_t ld, int k_left) {
@@ -2885,8 +2885,9 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
   unsigned job = blockIdx.x;
   if (p.slices > 1) job = gk__take_job(&turn, state, gridDim.x);
   const unsigned batch = job / (blocks * p.slices), slice = job / blocks % p.slices;
-  const size_t col0 = static_cast<size_t>(job % blocks) * GK__THIN_COLS, k0 = static_cast<size_t>(slice) * p.depth;
-  const int depth = static_cast<int>(p.k - k0 < static_cast<size_t>(p.depth) ? p.k - k0 : static_cast<size_t>(p.depth));
+  const size_t col0 = static_cast<size_t>(job % blocks) * GK__THIN_COLS, most = static_cast<size_t>(p.depth),
+               k0 = slice * most;
+  const int depth = static_cast<int>(p.k - k0 < most ? p.k - k0 : most);
   const int t = static_cast<int>(threadIdx.x);
   const T *const x = p.x + batch * p.stride_x + k0 * p.x_k, *const y =
                                                                 p.y + batch * p.stride_y + k0 * p.y_k + col0 * p.y_col;
@@ -3051,8 +3052,8 @@ inline size_t gk__matmul_busy(size_t warps) {
 }
 
 /* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest; what a block needs to
- * begin and to end; and, for slices that do not fit into one block, the way of their sums through memory, which the last
- * block brings in by `trips` for each slice. */
+ * begin and to end; and, for slices that do not fit into one block, the way of their sums through memory, which the
+ * last block brings in by `trips` for each slice. */
 inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
                                             unsigned slices, size_t depth, size_t sms) {
   const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
