@@ -2326,8 +2326,8 @@ template <int Pending> GK__D void gk__copy_wait() {
 }
 
 /* Brings one operand to shared memory, step by step: BK of k, and Outer rows of A or columns of B. It lies there as it
- * is stored (Natural), or else as tile[k][outer]. The matrix is stored along k or across it; its rows come as runs of 16
- * bytes where their alignment allows, else element by element, and along k are turned on the way: four rows of eight
+ * is stored (Natural), or else as tile[k][outer]. The matrix is stored along k or across it; its rows come as runs of
+ * 16 bytes where their alignment allows, else element by element, and along k are turned on the way: four rows of eight
  * elements for each warp, which with the padding are 32 banks. What lies outside of the matrix is not touched, since
  * nobody uses what would come of it. Copies are asynchronous (fetch), or go by way of registers (fetch, then put). */
 template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> struct gk__operand {
