@@ -110,7 +110,7 @@
  *   Streams      Work runs on the stream given, and nothing is synchronised but where the call says so. Reduce, scan
  *                and matmul may be captured into CUDA graphs, and may run at the same time on several streams and
  *                threads, each with a scratch of its own.
- *   Overlap      On sm_90 and up reduce and scan are set up while earlier work of the stream still runs (programmatic
+ *   Overlap      On sm_90 and up reduce, scan and matmul are set up while earlier work of the stream runs (programmatic
  *                dependent launch), if their machine code has the wait for that work in it, as code made from older PTX
  *                has not. They read and write nothing before it has ended, and what follows them waits as ever.
  *   Same bits    Reduce, scan and float or double matmul with the operators of section 5 give the same bits on every
@@ -557,12 +557,12 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
 
 /* --- Scratch ------------------------------------------------------------------------------------------------------*/
 
-/* Device memory that reduce and scan need beside their arrays. With one, a call is a single kernel launch; with NULL
+/* Device memory that reduce, scan and some products need beside their arrays. With one, a call is a single kernel launch; with NULL
  * the call allocates, clears and frees on the stream (which needs a device with memory pools). It never grows: too
  * small is cudaErrorInvalidValue, and the detail names the bytes needed. One scratch serves calls of any size and type,
  * one after the other on one stream; each stream has its own. Zero-initialised it is valid and empty.
  *
- * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans. A slot has 16 bytes, whose last
+ * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans and products. A slot has 16 bytes, whose last
  * word is a tag and nothing else ever, so that a stale slot cannot be taken for a fresh one whatever types met here
  * before (section 8 says more). */
 typedef struct gk_scratch {
@@ -581,7 +581,9 @@ GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
 /* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
  * reduce, too. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
-GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k); /* 0: no plan needs one at present */
+/* For one product, whatever its plan, and 0 where none needs any; of a batch as many are made at once as there is room
+ * for. It serves reduce, too. */
+GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k);
 
 /* --- Reduce, scan, matmul: what both languages share --------------------------------------------------------------*/
 
@@ -589,16 +591,19 @@ typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, 
 
 /* How a matmul of floats computes: one way so far. (The last enumerator makes room for any int that C may pass.) */
 typedef enum gk_precision {
-  GK_PRECISION_STRICT = 0, /* IEEE fused multiply-adds, in the order of k */
+  GK_PRECISION_STRICT = 0, /* IEEE fused multiply-adds, in an order that m, n, k and the type alone decide */
   GK__PRECISION_INT = 0x7fffffff
 } gk_precision;
 
-/* The output tile of one block. Every plan gives the same bits: each element of C is a chain of fused multiply-adds. */
+/* The output tile of one block, where the type has it, else the nearest. Every plan gives the same bits. Products of so
+ * few rows or columns that reading the other operand is all the work have a way of their own, whatever the plan. */
 typedef enum gk_plan {
   GK_PLAN_AUTO = 0,
   GK_PLAN_TILE_32,
   GK_PLAN_TILE_64,
   GK_PLAN_TILE_128,
+  GK_PLAN_TILE_64_128,
+  GK_PLAN_TILE_32_64,
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
@@ -2353,8 +2358,9 @@ cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init in
 /* ====================================================================================================================
  * 10. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
  *
- * Each element of C is one chain of fused multiply-adds over k = 0, 1, ..., whatever the plan, the device, the
- * transposes and the strides; so its bits are always the same.
+ * Each element of C is a sum of chains of fused multiply-adds. How many, and which products go into which chain, in
+ * which order, depends on m, n, k and the type alone, and not on the plan, the device, the transposes and the strides;
+ * so its bits are always the same.
  * ==================================================================================================================*/
 
 /* --- Tiles: the pieces of a matmul kernel, for kernels of your own -------------------------------------------------
@@ -2502,7 +2508,15 @@ GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t l
   }
 }
 
-/* --- The kernel ---------------------------------------------------------------------------------------------------*/
+/* --- The kernel ---------------------------------------------------------------------------------------------------
+ *
+ * k is cut into slices, of a length that m, n and k alone decide. Of each element of C, the products of a slice are one
+ * chain of fused multiply-adds in the order of k, and the slices' sums are added up in their order. What a block does,
+ * and how, has no part in that: its tile, how the operands come to it, and who adds up.
+ *
+ * A block makes one tile of C. Its threads are one group, or several, each of which takes one of the slices; the groups
+ * then add up through shared memory. Slices that are more than the groups go to blocks of their own: each publishes its
+ * sums in slots of the scratch, as reduce and scan do, and the block of the last slice adds up. */
 
 template <class T, class O, class Acc> struct gk__matmul_args {
   const T *a, *b;
@@ -2510,133 +2524,1005 @@ template <class T, class O, class Acc> struct gk__matmul_args {
   size_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c;
   Acc alpha, beta;
   bool trans_a, trans_b;
+  unsigned slices; /* of k, each `depth` deep but for the last */
+  int depth;
+  size_t capacity; /* chunks of slots in the scratch */
+  void skip(size_t products) { a += products * stride_a, b += products * stride_b, c += products * stride_c; }
 };
 
-/* Brings one operand's tiles from global to shared memory, where each ends as tile[k][outer] (outer: rows of A, columns
- * of B), in two steps: fetch into registers, put into shared memory, so that arithmetic can stand between a load and
- * its use. A matrix is stored along k or across it; either way a thread loads runs of its rows, as vectors where the
- * alignment allows. */
-template <class T, int Outer, int BK, int Threads> struct gk__operand {
-  static const int share = Outer * BK / Threads; /* elements of one thread */
-  static const int limit = 16 / static_cast<int>(sizeof(T));
+/* Three sums to a slot, since it has 12 bytes to a granule. */
+template <class Acc> struct gk__three { Acc value[3]; };
+
+/* Blocks that meet in the slots take their jobs by turn, so that whoever waits for another one's slots knows it to run.
+ * For all threads of a block. */
+GK__D unsigned gk__take_job(gk__turn *turn, gk__state *state, unsigned jobs) {
+  if (threadIdx.x == 0) {
+    *turn = gk__read_turn(gk__take_turn(&state->scan_turn));
+    if (turn->number == jobs - 1 && turn->tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, *turn);
+  }
+  __syncthreads();
+  return turn->number;
+}
+/* At the end: when the tags have run out, the last block to finish clears all slots, as in a scan. */
+GK__D void gk__end_job(const gk__turn &turn, gk__state *state, void *slots, size_t capacity) {
+  if (turn.tag != GK__LAST_TAG) return;
+  __shared__ bool last;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!last) return;
+  gk__clear_slots(slots, capacity, blockDim.x);
+  if (threadIdx.x == 0) gk__end_turns(&state->scan_turn, turn);
+}
+
+/* Copies from global to shared memory that need no registers and are waited for in groups, where there are any. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define GK__COPIES_ASYNC 1
+#else
+#define GK__COPIES_ASYNC 0
+#endif
+
+template <int Bytes> GK__D void gk__copy_async(void *to, const void *from, unsigned valid) {
+#if GK__COPIES_ASYNC
+  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if (Bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(valid) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(Bytes) : "memory");
+#else
+  (void)to, (void)from, (void)valid;
+#endif
+}
+GK__D void gk__copy_commit() {
+#if GK__COPIES_ASYNC
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int Pending> GK__D void gk__copy_wait() {
+#if GK__COPIES_ASYNC
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+#endif
+}
+
+/* Brings one operand to shared memory, step by step: BK of k, and Outer rows of A or columns of B. It lies there as it
+ * is stored (Natural), or else as tile[k][outer]. The matrix is stored along k or across it; its rows come as runs of
+ * 16 bytes where their alignment allows, else element by element, and along k are turned on the way: four rows of eight
+ * elements for each warp, which with the padding are 32 banks. What lies outside of the matrix is not touched, since
+ * nobody uses what would come of it. Copies are asynchronous (fetch), or go by way of registers (fetch, then put). */
+template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> struct gk__operand {
+  static const int share = Outer * BK / Threads, limit = 16 / static_cast<int>(sizeof(T));
   static const int vector = share < limit ? share : limit;
-  static const int vectors = share / vector;
-  static_assert(Outer * BK % Threads == 0 && share % vector == 0 && BK % vector == 0 && Outer % vector == 0,
-                "a tile is dealt out evenly");
-  typedef gk__run<T, vector> run;
+  static const int pad = 16 / static_cast<int>(sizeof(Acc)) * (Natural ? 2 : 1);
+  static const int pitch_across = Outer + pad, pitch_along = BK + pad;
+  static const int items = Natural && Outer * pitch_along > BK *pitch_across ? Outer *pitch_along : BK *pitch_across;
+  static const bool async = GK__COPIES_ASYNC && std::is_same<T, Acc>::value;
+  enum { in_runs, by_element, turning };
+  template <int How, bool Along> struct at {
+    static const int width = How == in_runs ? vector : 1, count = share / width;
+    static const int per_row = (Along ? BK : Outer) / width;
+    static const int warps = Threads / 32, blocks = BK / 8;
+    static const int by_warps = warps < blocks ? warps : blocks; /* warps side by side along k */
+    static __device__ int row(int t) { return How == turning ? t % 32 / 8 + t / 32 / by_warps * 4 : t / per_row; }
+    static __device__ int col(int t) { return How == turning ? t % 8 + t / 32 % by_warps * 8 : t % per_row * width; }
+    static __device__ constexpr int more_rows(int v) {
+      return How == turning       ? (warps >= blocks ? warps / blocks * 4 * v : v / (blocks / by_warps) * 4)
+             : Threads >= per_row ? v * (Threads / per_row)
+                                  : v / (per_row / Threads > 0 ? per_row / Threads : 1);
+    }
+    static __device__ constexpr int more_cols(int v) {
+      return How == turning       ? (warps >= blocks ? 0 : v % (blocks / by_warps) * 8 * warps)
+             : Threads >= per_row ? 0
+                                  : v % (per_row / Threads > 0 ? per_row / Threads : 1) * Threads * width;
+    }
+  };
+  const T *at_first;            /* where this thread's share of the next step begins */
+  int place, outer_room, inner; /* its place in shared memory; how much of the outer dimension is left from there; k */
+  int how;
+  bool along, whole; /* no row or column is missing */
+  __align__(16) T held[async ? 1 : share];
 
-  run held[vectors];
-  const T *at[vectors]; /* where the next fetch begins */
-  size_t step;
-  unsigned outer_left; /* of the tile's rows or columns, those that exist */
-  bool along, aligned;
+  GK__D gk__operand(const T *from, size_t ld, bool along_, size_t outer0, size_t outers, size_t k0, int t)
+      : along(along_) {
+    const T *const origin = from + (along ? outer0 * ld + k0 : k0 * ld + outer0);
+    const bool aligned =
+        vector > 1 && reinterpret_cast<uintptr_t>(origin) % (sizeof(T) * vector) == 0 && ld % vector == 0;
+    const int outer_left = outers - outer0 < Outer ? static_cast<int>(outers - outer0) : Outer;
+    int row, col;
+    whole = outer_left == Outer;
+    if (along) {
+      if (!Natural)
+        how = turning, row = at<turning, true>::row(t), col = at<turning, true>::col(t);
+      else if (aligned)
+        how = in_runs, row = at<in_runs, true>::row(t), col = at<in_runs, true>::col(t);
+      else
+        how = by_element, row = at<by_element, true>::row(t), col = at<by_element, true>::col(t);
+      place = Natural ? row * pitch_along + col : col * pitch_across + row;
+      outer_room = outer_left - row, inner = col;
+    } else {
+      if (aligned)
+        how = in_runs, row = at<in_runs, false>::row(t), col = at<in_runs, false>::col(t);
+      else
+        how = by_element, row = at<by_element, false>::row(t), col = at<by_element, false>::col(t);
+      place = row * pitch_across + col;
+      outer_room = outer_left - col, inner = row;
+    }
+    at_first = origin + static_cast<size_t>(row) * ld + col;
+  }
 
-  GK__D gk__operand(const T *from, size_t ld, bool stored_along, size_t outer0, size_t outers)
-      : step(stored_along ? BK : BK * ld),
-        outer_left(outers - outer0 < Outer ? static_cast<unsigned>(outers - outer0) : Outer), along(stored_along),
-        aligned(reinterpret_cast<uintptr_t>(from) % sizeof(run) == 0 && ld % vector == 0) {
+  template <int How, bool Along, bool Put, bool Whole> GK__D void move(Acc *tile, size_t ld, int k_left) {
+    typedef at<How, Along> map;
+    const bool transposed = Along && !Natural;
+    const int pitch = Along && Natural ? pitch_along : pitch_across, k_room = k_left - inner;
+    Acc *const to = tile + place;
     GK__UNROLL
-    for (int v = 0; v < vectors; v++)
-      at[v] = from + (along ? (outer0 + outer(v)) * ld + inner(v) : inner(v) * ld + outer0 + outer(v));
-  }
-  GK__D unsigned outer(int v) const {
-    const unsigned e = (threadIdx.x + static_cast<unsigned>(v) * Threads) * vector;
-    return along ? e / BK : e % Outer;
-  }
-  GK__D unsigned inner(int v) const {
-    const unsigned e = (threadIdx.x + static_cast<unsigned>(v) * Threads) * vector;
-    return along ? e % BK : e / Outer;
-  }
-  /* The next tile; k_left of its depth exist. */
-  GK__D void fetch(unsigned k_left) {
-    GK__UNROLL
-    for (int v = 0; v < vectors; v++) {
-      const bool exists = outer(v) < outer_left && inner(v) < k_left;
-      const unsigned room = !exists ? 0 : along ? k_left - inner(v) : outer_left - outer(v); /* elements from here on */
-      if (aligned && room >= vector) {
-        held[v] = *reinterpret_cast<const run *>(at[v]);
+    for (int v = 0; v < map::count; v++) {
+      const int dr = map::more_rows(v), dc = map::more_cols(v);
+      const int row_room = (Along ? outer_room : k_room) - dr, col_room = (Along ? k_room : outer_room) - dc;
+      const int room = row_room > 0 ? col_room : 0; /* elements from here on */
+      Acc *const target = to + (transposed ? dc * pitch + dr : dr * pitch + dc);
+      const T *const source = at_first + static_cast<size_t>(dr) * ld + dc;
+      if (async) {
+        if (Whole || room > 0) {
+          const int valid = Whole || room >= map::width ? map::width : room;
+          gk__copy_async<static_cast<int>(sizeof(T)) * map::width>(
+              target, source, static_cast<unsigned>(valid * static_cast<int>(sizeof(T))));
+        }
+      } else if (!Put) {
+        if (How == in_runs && room >= map::width) {
+          *reinterpret_cast<gk__run<T, map::width> *>(held + v * map::width) =
+              *reinterpret_cast<const gk__run<T, map::width> *>(source);
+        } else {
+          GK__UNROLL
+          for (int i = 0; i < map::width; i++)
+            if (i < room) held[v * map::width + i] = source[i];
+        }
       } else {
         GK__UNROLL
-        for (unsigned i = 0; i < vector; i++)
-          held[v].value[i] = i < room ? at[v][i] : gk__convert<T, float>::from(0.0f);
+        for (int i = 0; i < map::width; i++)
+          if (i < room) target[transposed ? i * pitch : i] = gk__convert<Acc, T>::from(held[v * map::width + i]);
       }
-      at[v] += step;
     }
   }
-  template <class S, int Pitch> GK__D void put(S (&tile)[BK][Pitch]) const {
+  template <int How, bool Along, bool Put> GK__D void move(Acc *tile, size_t ld, int k_left) {
+    if (async && whole && k_left >= BK)
+      move<How, Along, Put, true>(tile, ld, k_left);
+    else
+      move<How, Along, Put, false>(tile, ld, k_left);
+  }
+  template <bool Put> GK__D void choose(Acc *tile, size_t ld, int k_left) {
+    if (along) {
+      if (!Natural)
+        move<turning, true, Put>(tile, ld, k_left);
+      else if (how == in_runs)
+        move<in_runs, true, Put>(tile, ld, k_left);
+      else
+        move<by_element, true, Put>(tile, ld, k_left);
+    } else if (how == in_runs) {
+      move<in_runs, false, Put>(tile, ld, k_left);
+    } else {
+      move<by_element, false, Put>(tile, ld, k_left);
+    }
+  }
+  GK__D void fetch(Acc *tile, size_t ld, int k_left) {
+    choose<false>(tile, ld, k_left);
+    if (async) at_first += along ? BK : BK * ld;
+  }
+  GK__D void put(Acc *tile, size_t ld, int k_left) {
+    if (async) return;
+    choose<true>(tile, ld, k_left);
+    at_first += along ? BK : BK * ld;
+  }
+};
+
+/* The sums of one thread, in runs of 16 bytes along the rows of C. */
+template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struct gk__sums {
+  static const int threads = BM / TM * (BN / TN), run = 4, lane_cols = 32 / LaneRows;
+  static const int runs = TM * TN / run, depth = 1;
+  static const bool natural = false;
+  static_assert(BM % (LaneRows * TM) == 0 && BN % (lane_cols * TN) == 0 && TM % 4 == 0 && TN % 4 == 0, "whole warps");
+  Acc value[runs][run];
+  int first_row, first_col;
+  const Acc *as, *bs;
+  typedef gk__run<Acc, 4> four;
+  struct fragment {
+    four a[TM / 4], b[TN / 4];
+  };
+  GK__D explicit gk__sums(int t) {
+    const int warp = t / 32, lane = t % 32, across = BN / (lane_cols * TN);
+    first_row = warp / across * (LaneRows * TM) + lane / lane_cols * 4;
+    first_col = warp % across * (lane_cols * TN) + lane % lane_cols * 4;
+  }
+  GK__D int row(int r) const {
+    const int i = r / (TN / 4);
+    return first_row + i / 4 * (LaneRows * 4) + i % 4;
+  }
+  GK__D int col(int r) const { return first_col + r % (TN / 4) * (lane_cols * 4); }
+  GK__D void begin(const Acc *a, const Acc *b, bool, bool) {
     GK__UNROLL
-    for (int v = 0; v < vectors; v++) {
+    for (int r = 0; r < runs; r++) {
       GK__UNROLL
-      for (unsigned i = 0; i < vector; i++) {
-        const S x = gk__convert<S, T>::from(held[v].value[i]);
-        if (along)
-          tile[inner(v) + i][outer(v)] = x;
-        else
-          tile[inner(v)][outer(v) + i] = x;
+      for (int i = 0; i < run; i++) value[r][i] = Acc(0);
+    }
+    as = a + first_row, bs = b + first_col;
+  }
+  GK__D void load(fragment *f, int k, int) const {
+    GK__UNROLL
+    for (int i = 0; i < TM / 4; i++) f->a[i] = *reinterpret_cast<const four *>(as + k * (BM + 4) + i * LaneRows * 4);
+    GK__UNROLL
+    for (int j = 0; j < TN / 4; j++) f->b[j] = *reinterpret_cast<const four *>(bs + k * (BN + 4) + j * lane_cols * 4);
+  }
+  /* To and fro, so that each turn finds both of its operands where the last multiplication had them. */
+  GK__D void step(const fragment &f) {
+    GK__UNROLL
+    for (int i = 0; i < TM; i++) {
+      GK__UNROLL
+      for (int there = 0; there < TN; there++) {
+        const int j = i % 2 ? TN - 1 - there : there;
+        Acc &to = value[i * (TN / 4) + j / 4][j % 4];
+        to = gk__fma(f.a[i / 4].value[i % 4], f.b[j / 4].value[j % 4], to);
       }
     }
   }
 };
 
-template <int BM, int BN, int BK, int TM, int TN, class T, class O, class Acc>
-__global__ void __launch_bounds__(BM / TM * (BN / TN), BM *BN * sizeof(Acc) <= 65536 ? 2 : 1)
-    gk__matmul_kernel(gk__matmul_args<T, O, Acc> p) {
-  typedef gk_tile<Acc, BM, BN, TM, TN> tile_of;
-  const int pad = 16 / static_cast<int>(sizeof(Acc)); /* spreads transposed stores over the banks */
-  __shared__ __align__(16) Acc as[2][BK][BM + pad];
-  __shared__ __align__(16) Acc bs[2][BK][BN + pad];
-  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(BM)), tiles_n = gk_ceil_div(p.n, static_cast<size_t>(BN));
-  const size_t tiles = tiles_m * tiles_n;
-  tile_of acc;
-  for (size_t job = blockIdx.x; job < tiles * p.batch; job += gridDim.x) {
-    /* Eight rows of tiles at a time, down and then across: blocks that run together share their operands in L2. */
-    const size_t batch = job / tiles, order = job % tiles, band = order / (8 * tiles_n) * 8;
-    const size_t rows = tiles_m - band < 8 ? tiles_m - band : 8, in_band = order % (8 * tiles_n);
-    const size_t row0 = (band + in_band % rows) * BM, col0 = in_band / rows * BN;
-
-    gk__operand<T, BM, BK, tile_of::threads> a(p.a + batch * p.stride_a, p.lda, !p.trans_a, row0, p.m);
-    gk__operand<T, BN, BK, tile_of::threads> b(p.b + batch * p.stride_b, p.ldb, p.trans_b, col0, p.n);
-    acc.zero();
-    unsigned depth = p.k < BK ? static_cast<unsigned>(p.k) : BK, now = 0;
-    a.fetch(depth), b.fetch(depth);
-    a.put(as[0]), b.put(bs[0]);
-    __syncthreads();
-    for (size_t done = 0; done < p.k; now = 1 - now) {
-      /* The padding of the last step is left out of the sum: a sum of -0 would not survive it. */
-      const size_t left = p.k - done - depth;
-      const unsigned next = left < BK ? static_cast<unsigned>(left) : BK;
-      if (next) a.fetch(next), b.fetch(next);
-      if (depth == BK)
-        gk_tile_multiply(acc, as[now], bs[now], BK);
-      else
-        gk_tile_multiply(acc, as[now], bs[now], static_cast<int>(depth));
-      if (next) a.put(as[1 - now]), b.put(bs[1 - now]);
-      __syncthreads();
-      done += depth;
-      depth = next;
+/* The same of doubles, where a warp multiplies together, WM x WN: by the tensor cores, which for doubles do no other
+ * than chains of fused multiply-adds in the order of k (so a test says), or else by such chains. */
+template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
+  static const int threads = BM / WM * (BN / WN) * 32, run = 2, runs = WM / 8 * (WN / 8), depth = 4;
+  static const bool natural = true;
+  double value[runs][run];
+  int first_row, first_col;
+  const double *as, *bs;
+  int a_row, a_k, b_col, b_k;
+  struct fragment {
+#if GK__COPIES_ASYNC
+    double a[WM / 8], b[WN / 8];
+#else
+    double a[WM / 8][4], b[WN / 4][4];
+    int depth;
+#endif
+  };
+  GK__D explicit gk__sums_f64(int t) {
+    const int warp = t / 32, lane = t % 32, across = BN / WN;
+    first_row = warp / across * WM + lane / 4;
+    first_col = warp % across * WN + lane % 4 * 2;
+  }
+  GK__D int row(int r) const { return first_row + r / (WN / 8) * 8; }
+  GK__D int col(int r) const { return first_col + r % (WN / 8) * 8; }
+  GK__D void begin(const double *a, const double *b, bool a_along, bool b_along) {
+    a_row = a_along ? BK + 4 : 1, a_k = a_along ? 1 : BM + 4;
+    b_col = b_along ? BK + 4 : 1, b_k = b_along ? 1 : BN + 4;
+    GK__UNROLL
+    for (int r = 0; r < runs; r++) value[r][0] = value[r][1] = 0;
+#if GK__COPIES_ASYNC
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    as = a + first_row * a_row + lane % 4 * a_k;
+    bs = b + (first_col - lane % 4 * 2 + lane / 4) * b_col + lane % 4 * b_k;
+#else
+    as = a + first_row * a_row, bs = b + first_col * b_col;
+#endif
+  }
+  /* Depth 4 from k on; what is not below `end` is left out: the product of -0 and 0 changes no sum. */
+  GK__D void load(fragment *f, int k, int end) const {
+#if GK__COPIES_ASYNC
+    const bool inside = k + static_cast<int>(threadIdx.x % 4) < end;
+    GK__UNROLL
+    for (int i = 0; i < WM / 8; i++) {
+      const double x = as[k * a_k + i * 8 * a_row];
+      f->a[i] = inside ? x : -0.0;
     }
-    gk_tile_store(acc, p.c + batch * p.stride_c, p.ldc, row0, col0, p.m, p.n, p.alpha, p.beta);
+    GK__UNROLL
+    for (int j = 0; j < WN / 8; j++) {
+      const double x = bs[k * b_k + j * 8 * b_col];
+      f->b[j] = inside ? x : 0.0;
+    }
+#else
+    f->depth = end - k < 4 ? end - k : 4;
+    for (int l = 0; l < f->depth; l++) {
+      for (int i = 0; i < WM / 8; i++) f->a[i][l] = as[(k + l) * a_k + i * 8 * a_row];
+      for (int j = 0; j < WN / 4; j++) f->b[j][l] = bs[(k + l) * b_k + (j / 2 * 8 + j % 2) * b_col];
+    }
+#endif
+  }
+  GK__D void step(const fragment &f) {
+#if GK__COPIES_ASYNC && __CUDA_ARCH__ >= 900
+    GK__UNROLL
+    for (int i = 0; i < WM / 8; i += 2) {
+      GK__UNROLL
+      for (int j = 0; j < WN / 8; j++) {
+        double *c0 = value[i * (WN / 8) + j], *c1 = value[(i + 1) * (WN / 8) + j];
+        asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+            : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+            : "d"(f.a[i]), "d"(f.a[i + 1]), "d"(f.b[j]));
+      }
+    }
+#elif GK__COPIES_ASYNC
+    GK__UNROLL
+    for (int i = 0; i < WM / 8; i++) {
+      GK__UNROLL
+      for (int j = 0; j < WN / 8; j++) {
+        double *c = value[i * (WN / 8) + j];
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(c[0]), "+d"(c[1])
+            : "d"(f.a[i]), "d"(f.b[j]));
+      }
+    }
+#else
+    for (int l = 0; l < f.depth; l++)
+      for (int r = 0; r < runs; r++)
+        for (int i = 0; i < run; i++)
+          value[r][i] = gk__fma(f.a[r / (WN / 8)][l], f.b[r % (WN / 8) * 2 + i][l], value[r][i]);
+#endif
+  }
+};
+
+/* The one barrier of the main loop: groups of a block may come to it by different ways. The next step has arrived. */
+template <class P> GK__D void gk__end_of_step() {
+  gk__copy_commit();
+  gk__copy_wait<P::stages - 2>();
+  __syncthreads();
+}
+
+/* Keeps the compiler from holding in registers, through the main loop, what can be found again from x. */
+GK__D void gk__forget(unsigned *x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(*x));
+#else
+  (void)x;
+#endif
+}
+
+/* A block: its tile, the depth of a step, how many steps are on their way, the most groups, blocks for each SM. */
+template <class Sums, int BM, int BN, int BK, int Stages, int Groups, int Resident> struct gk__block {
+  typedef Sums sums;
+  static const int bm = BM, bn = BN, bk = BK, stages = Stages, groups = Groups, resident = Resident;
+};
+
+/* The job of a block, by number. Eight rows of tiles at a time, down and then across: blocks that run together share
+ * their operands in L2. */
+struct gk__job {
+  unsigned batch, part, row, col;
+  GK__D gk__job(unsigned job, unsigned tiles_m, unsigned tiles_n, unsigned parts) {
+    const unsigned tiles = tiles_m * tiles_n, order = job % tiles, band = order / (8 * tiles_n) * 8;
+    const unsigned rows = tiles_m - band < 8 ? tiles_m - band : 8, in_band = order % (8 * tiles_n);
+    part = job / tiles % parts, batch = job / tiles / parts;
+    row = band + in_band % rows, col = in_band / rows;
+  }
+};
+
+/* One group's sums of products over `depth` of k; the steps, for the sake of the barriers, are those of the longest
+ * group. All copies but the last `stages - 2` have arrived when a step begins; while it runs, that many more are on
+ * their way, into the place of the step before it. */
+template <class P, class A, class B, class Sums, class Acc>
+GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Acc *ring, int ring_step, int depth,
+                              int steps) {
+  const int stages = P::stages, BK = P::bk, ring_end = stages * ring_step, k_steps = BK / Sums::depth;
+  sums.begin(ring, ring + A::items, a.along, b.along);
+  int left = depth; /* to fetch */
+  GK__UNROLL
+  for (int s = 0; s < stages - 1; s++) {
+    Acc *const next = ring + s * ring_step;
+    if (left > 0) {
+      a.fetch(next, lda, left), b.fetch(next + A::items, ldb, left);
+      a.put(next, lda, left), b.put(next + A::items, ldb, left);
+    }
+    if (s < stages - 2) gk__copy_commit();
+    left -= BK;
+  }
+  gk__end_of_step<P>();
+  typename Sums::fragment fragment[2];
+  sums.load(&fragment[0], 0, BK);
+  int from = 0, to = (stages - 1) * ring_step;
+  for (int i = 0; i < steps; i++) {
+    const int todo = left + (stages - 1) * BK;
+    const int ahead = from + ring_step == ring_end ? ring_step - ring_end : ring_step;
+    Acc *const next = ring + to;
+    if (todo >= BK) {
+      /* The operands of one step in k are read while those of the step before it are multiplied, across the barrier
+       * too; the copies stand among the multiplications. */
+      GK__UNROLL
+      for (int s = 0; s < k_steps; s++) {
+        if (s == k_steps - 1) {
+          if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
+          gk__end_of_step<P>();
+          sums.as += ahead, sums.bs += ahead;
+        }
+        sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, BK);
+        if (s == 0 && left > 0) a.fetch(next, lda, left);
+        if (s == (k_steps > 4 ? 2 : 1) && left > 0) b.fetch(next + A::items, ldb, left);
+        sums.step(fragment[s % 2]);
+      }
+    } else {
+      GK__UNROLL_BY(1)
+      for (int k = 0; k < todo; k += Sums::depth) {
+        sums.load(&fragment[0], k, todo);
+        sums.step(fragment[0]);
+      }
+      gk__end_of_step<P>();
+      sums.as += ahead, sums.bs += ahead;
+    }
+    left -= BK;
+    to = to + ring_step == ring_end ? 0 : to + ring_step;
+    from += ahead;
   }
 }
 
-/* --- The planner and the call -------------------------------------------------------------------------------------*/
-
-/* The largest tile that still gives every multiprocessor a block: larger ones read their operands less often. */
-inline gk_plan gk__plan_matmul(size_t m, size_t n, size_t batch, int sms) {
-  const size_t want = static_cast<size_t>(sms);
-  for (int plan = GK_PLAN_TILE_128; plan > GK_PLAN_TILE_32; plan--) {
-    const size_t edge = plan == GK_PLAN_TILE_128 ? 128 : 64;
-    if (gk_ceil_div(m, edge) * gk_ceil_div(n, edge) * batch >= want) return static_cast<gk_plan>(plan);
+/* The sums of all parts of a tile meet in slots. Those of this part: out. */
+template <class Sums, class Acc>
+GK__D void gk__publish_sums(const Sums &sums, gk__slot<gk__three<Acc>> *to, unsigned tag) {
+  const int count = Sums::runs * Sums::run;
+  const Acc *const all = &sums.value[0][0];
+  GK__UNROLL
+  for (int g = 0; g < (count + 2) / 3; g++) {
+    gk__three<Acc> x;
+    GK__UNROLL
+    for (int i = 0; i < 3; i++) x.value[i] = g * 3 + i < count ? all[g * 3 + i < count ? g * 3 + i : 0] : Acc(0);
+    gk__publish(to + g * Sums::threads, x, tag);
   }
-  return GK_PLAN_TILE_32;
+}
+/* All in their order: in, many slots at a time, to have as many loads on their way. */
+template <class Sums, class Acc>
+GK__D void gk__gather_sums(Sums &sums, const gk__slot<gk__three<Acc>> *from, unsigned parts, unsigned tag) {
+  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = 64 / static_cast<int>(sizeof(Acc));
+  Acc *const all = &sums.value[0][0];
+  unsigned ns = 16;
+  GK__UNROLL_BY(1)
+  for (unsigned s = 0; s < parts; s++, from += slots * Sums::threads) {
+    GK__UNROLL
+    for (int first = 0; first < slots; first += many) {
+      gk__three<Acc> x[many];
+      for (bool ready = false; !ready;) {
+        ready = true;
+        GK__UNROLL
+        for (int g = 0; g < many; g++)
+          if (first + g < slots && !gk__peek(from + (first + g) * Sums::threads, &x[g], tag)) ready = false;
+        if (!ready) gk__back_off(&ns);
+      }
+      GK__UNROLL
+      for (int i = 0; i < 3 * many; i++) {
+        if (first * 3 + i >= count) break;
+        Acc &to = all[first * 3 + i < count ? first * 3 + i : 0];
+        to = s == 0 ? x[i / 3].value[i % 3] : gk__arithmetic<Acc>::add(to, x[i / 3].value[i % 3]);
+      }
+    }
+  }
 }
 
-template <int Edge, int BK, int Each, class T, class O, class Acc>
-cudaError_t gk__matmul_launch(const gk__matmul_args<T, O, Acc> &p, cudaStream_t stream) {
-  const size_t edge = Edge, jobs = gk_ceil_div(p.m, edge) * gk_ceil_div(p.n, edge) * p.batch;
-  return gk__launch("gk_matmul", gk__matmul_kernel<Edge, Edge, BK, Each, Each, T, O, Acc>,
-                    static_cast<unsigned>(jobs < 0x7fffffffu ? jobs : 0x7fffffffu),
-                    static_cast<unsigned>(gk_tile<Acc, Edge, Edge, Each, Each>::threads), 0, stream, p);
+/* c = alpha sums + beta c: the runs first ... first + count - 1 of the tile, whose sums are value[0], ... */
+template <class Sums, class T, class O, class Acc>
+GK__D void gk__store_sums(const Sums &sums, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0, size_t col0,
+                          int first, int count) {
+  typedef gk__run<O, Sums::run> run_c;
+  const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0;
+  GK__UNROLL
+  for (int r = 0; r < Sums::runs; r++) {
+    if (r >= count) break;
+    const size_t row = row0 + static_cast<size_t>(sums.row(first + r));
+    const size_t col = col0 + static_cast<size_t>(sums.col(first + r));
+    if (row >= p.m || col >= p.n) continue;
+    O *const to = c + row * p.ldc + col;
+    const size_t room = p.n - col;
+    Acc result[Sums::run];
+    GK__UNROLL
+    for (int i = 0; i < Sums::run; i++) {
+      result[i] = gk__mul(p.alpha, sums.value[r][i]);
+      if (p.beta != Acc(0) && static_cast<size_t>(i) < room)
+        result[i] = gk__fma(p.beta, gk__convert<Acc, O>::from(to[i]), result[i]);
+    }
+    if (whole && room >= Sums::run) {
+      run_c x;
+      GK__UNROLL
+      for (int i = 0; i < Sums::run; i++) x.value[i] = gk__convert<O, Acc>::from(result[i]);
+      *reinterpret_cast<run_c *>(to) = x;
+    } else {
+      GK__UNROLL
+      for (int i = 0; i < Sums::run; i++)
+        if (static_cast<size_t>(i) < room) to[i] = gk__convert<O, Acc>::from(result[i]);
+    }
+  }
+}
+
+template <class P, class T, class Acc> struct gk__operands {
+  typedef gk__operand<T, Acc, P::bm, P::bk, P::sums::threads, P::sums::natural> a;
+  typedef gk__operand<T, Acc, P::bn, P::bk, P::sums::threads, P::sums::natural> b;
+  static const int items = a::items + b::items;
+};
+
+template <class P, class T, class O, class Acc>
+__global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
+    gk__matmul_kernel(gk__matmul_args<T, O, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
+  typedef typename P::sums sums_of;
+  typedef typename gk__operands<P, T, Acc>::a operand_a;
+  typedef typename gk__operands<P, T, Acc>::b operand_b;
+  const int stage_items = gk__operands<P, T, Acc>::items, threads = sums_of::threads;
+  const int groups = static_cast<int>(blockDim.x) / threads;
+  const int group = static_cast<int>(threadIdx.x) / threads, t = static_cast<int>(threadIdx.x) % threads;
+  GK_DYNAMIC_SHARED(Acc, ring);
+  __shared__ gk__turn turn;
+  gk__wait_for_earlier_work();
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(P::bm)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(P::bn)));
+  const unsigned parts = p.slices > static_cast<unsigned>(groups) ? p.slices : 1;
+  unsigned job = blockIdx.x;
+  if (parts > 1) job = gk__take_job(&turn, state, gridDim.x);
+  sums_of sums(t);
+  {
+    const gk__job at(job, tiles_m, tiles_n, parts);
+    const size_t first = static_cast<size_t>(at.part) * static_cast<size_t>(p.depth);
+    const size_t k0 = first + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
+    const int longest = p.k - first < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - first) : p.depth;
+    const int depth = k0 >= p.k ? 0 : p.k - k0 < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - k0) : p.depth;
+    operand_a a(p.a + at.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(at.row) * P::bm, p.m, k0, t);
+    operand_b b(p.b + at.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(at.col) * P::bn, p.n, k0, t);
+    gk__multiply_slice<P>(sums, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, depth,
+                          (longest + P::bk - 1) / P::bk);
+  }
+  gk__forget(&job);
+  const gk__job at(job, tiles_m, tiles_n, parts);
+  int first = 0, count = sums_of::runs;
+  if (parts > 1) {
+    const size_t tile = (static_cast<size_t>(at.batch) * tiles_m + at.row) * tiles_n + at.col;
+    const size_t each = (sums_of::runs * sums_of::run + 2) / 3 * threads;
+    gk__slot<gk__three<Acc>> *const place = slots + tile * parts * each + t;
+    gk__publish_sums(sums, place + at.part * each, turn.tag);
+    if (at.part == parts - 1)
+      gk__gather_sums(sums, place, parts, turn.tag);
+    else
+      count = 0;
+  } else if (P::groups > 1 && groups > 1) {
+    /* Each group adds up its share of the tile. */
+    const int each = sums_of::runs * sums_of::run;
+    gk__copy_wait<0>();
+    __syncthreads();
+    GK__UNROLL
+    for (int i = 0; i < each; i++)
+      ring[(group * each + i) * threads + t] = sums.value[i / sums_of::run][i % sums_of::run];
+    __syncthreads();
+    first = sums_of::runs * group / groups, count = sums_of::runs * (group + 1) / groups - first;
+    GK__UNROLL_BY(1)
+    for (int s = 0; s < static_cast<int>(p.slices); s++) {
+      const Acc *const from = ring + (s * each + first * sums_of::run) * threads + t;
+      GK__UNROLL
+      for (int r = 0; r < sums_of::runs; r++) {
+        if (r >= count) break;
+        GK__UNROLL
+        for (int i = 0; i < sums_of::run; i++) {
+          const Acc x = from[(r * sums_of::run + i) * threads];
+          sums.value[r][i] = s == 0 ? x : gk__arithmetic<Acc>::add(sums.value[r][i], x);
+        }
+      }
+    }
+  }
+  gk__store_sums(sums, p, p.c + at.batch * p.stride_c, static_cast<size_t>(at.row) * P::bm,
+                 static_cast<size_t>(at.col) * P::bn, first, count);
+  if (parts > 1) gk__end_job(turn, state, slots, p.capacity);
+}
+
+/* --- Thin products ------------------------------------------------------------------------------------------------
+ * One operand has up to four rows (or columns), and nearly all of the time goes into reading the other one, once. So a
+ * block has 32 of that one's columns and a slice of k, of which each of 32 chains takes every 32nd run of four: a chain
+ * is a lane where the columns are stored along k, and a row of threads where they are stored across, so that either way
+ * a warp reads whole lines. */
+
+enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_CHAINS = 32, GK__THIN_ROWS = 4 };
+
+template <class T, class O, class Acc> struct gk__thin_args {
+  const T *x, *y; /* x: the few rows; y: the many columns */
+  O *c;
+  size_t rows, cols, k, batch, stride_x, stride_y, stride_c;
+  size_t x_row, x_k, y_k, y_col, c_row, c_col; /* elements from one to the next */
+  Acc alpha, beta;
+  unsigned slices;
+  int depth;
+  size_t capacity;
+  void skip(size_t products) { x += products * stride_x, y += products * stride_y, c += products * stride_c; }
+};
+
+/* Four elements, `step` apart, of which `count` exist; the rest is not used. */
+template <class Acc, class T> GK__D void gk__load_four(Acc *to, const T *from, size_t step, int count, bool whole) {
+  if (whole) {
+    const gk__run<T, 4> all = *reinterpret_cast<const gk__run<T, 4> *>(from);
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) to[i] = gk__convert<Acc, T>::from(all.value[i]);
+  } else {
+    GK__UNROLL
+    for (int i = 0; i < 4; i++)
+      to[i] = i < count ? gk__convert<Acc, T>::from(from[static_cast<size_t>(i) * step]) : Acc(0);
+  }
+}
+template <class T> GK__D bool gk__in_fours(const T *from, size_t step, size_t ld) {
+  return step == 1 && ld % 4 == 0 && reinterpret_cast<uintptr_t>(from) % (4 * sizeof(T)) == 0;
+}
+
+template <int Rows, class T, class O, class Acc>
+__global__ void __launch_bounds__(GK__THIN_THREADS)
+    gk__thin_kernel(gk__thin_args<T, O, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
+  __shared__ gk__turn turn;
+  __shared__ Acc shared[GK__THIN_CHAINS][Rows][GK__THIN_COLS];
+  gk__wait_for_earlier_work();
+  const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.cols, static_cast<size_t>(GK__THIN_COLS)));
+  unsigned job = blockIdx.x;
+  if (p.slices > 1) job = gk__take_job(&turn, state, gridDim.x);
+  const unsigned batch = job / (blocks * p.slices), slice = job / blocks % p.slices;
+  const size_t col0 = static_cast<size_t>(job % blocks) * GK__THIN_COLS, most = static_cast<size_t>(p.depth),
+               k0 = slice * most;
+  const int depth = static_cast<int>(p.k - k0 < most ? p.k - k0 : most);
+  const int t = static_cast<int>(threadIdx.x);
+  const T *const x = p.x + batch * p.stride_x + k0 * p.x_k, *const y =
+                                                                p.y + batch * p.stride_y + k0 * p.y_k + col0 * p.y_col;
+  const int rows = static_cast<int>(p.rows),
+            cols = p.cols - col0 < GK__THIN_COLS ? static_cast<int>(p.cols - col0) : GK__THIN_COLS;
+  const bool x_fours = gk__in_fours(x, p.x_k, p.rows > 1 ? p.x_row : 0);
+  Acc sum[Rows][4];
+  GK__UNROLL
+  for (int r = 0; r < Rows; r++) {
+    GK__UNROLL
+    for (int j = 0; j < 4; j++) sum[r][j] = Acc(0);
+  }
+  if (p.y_k == 1) { /* four columns for each warp */
+    const int lane = t % 32, first = t / 32 * 4;
+    const bool fours = gk__in_fours(y, p.y_k, p.y_col);
+    GK__UNROLL_BY(Rows == 1 ? 4 : 2)
+    for (int k = lane * 4; k < depth; k += GK__THIN_CHAINS * 4) {
+      const int count = depth - k;
+      Acc b[4][4], a[4];
+      GK__UNROLL
+      for (int j = 0; j < 4; j++)
+        gk__load_four(b[j], y + k + static_cast<size_t>(first + j) * p.y_col, 1, first + j < cols ? count : 0,
+                      fours && count >= 4 && first + j < cols);
+      GK__UNROLL
+      for (int r = 0; r < Rows; r++) {
+        if (r >= rows) break;
+        gk__load_four(a, x + static_cast<size_t>(k) * p.x_k + static_cast<size_t>(r) * p.x_row, p.x_k, count,
+                      x_fours && count >= 4);
+        GK__UNROLL
+        for (int j = 0; j < 4; j++) {
+          GK__UNROLL
+          for (int i = 0; i < 4; i++)
+            if (i < count) sum[r][j] = gk__fma(a[i], b[j][i], sum[r][j]);
+        }
+      }
+    }
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++) {
+      GK__UNROLL
+      for (int j = 0; j < 4; j++) {
+        GK__UNROLL
+        for (int apart = 16; apart; apart /= 2)
+          sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], apart));
+        if (lane == 0) shared[0][r][first + j] = sum[r][j];
+      }
+    }
+    __syncthreads();
+  } else { /* four columns for each thread */
+    const int chain = t / 8, first = t % 8 * 4;
+    const bool fours = gk__in_fours(y, p.y_col, p.y_k) && first + 4 <= cols;
+    const int mine = cols - first;
+    GK__UNROLL_BY(Rows == 1 ? 4 : 2)
+    for (int k = chain * 4; k < depth; k += GK__THIN_CHAINS * 4) {
+      const int count = depth - k;
+      Acc b[4][4], a[4];
+      GK__UNROLL
+      for (int i = 0; i < 4; i++)
+        gk__load_four(b[i], y + static_cast<size_t>(k + i) * p.y_k + static_cast<size_t>(first) * p.y_col, p.y_col,
+                      i < count ? mine : 0, fours && i < count);
+      GK__UNROLL
+      for (int r = 0; r < Rows; r++) {
+        if (r >= rows) break;
+        gk__load_four(a, x + static_cast<size_t>(k) * p.x_k + static_cast<size_t>(r) * p.x_row, p.x_k, count,
+                      x_fours && count >= 4);
+        GK__UNROLL
+        for (int i = 0; i < 4; i++) {
+          GK__UNROLL
+          for (int j = 0; j < 4; j++)
+            if (i < count) sum[r][j] = gk__fma(a[i], b[i][j], sum[r][j]);
+        }
+      }
+    }
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++) {
+      GK__UNROLL
+      for (int j = 0; j < 4; j++) shared[chain][r][first + j] = sum[r][j];
+    }
+    __syncthreads();
+    for (int apart = GK__THIN_CHAINS / 2; apart; apart /= 2) {
+      for (int i = t; i < apart * Rows * GK__THIN_COLS; i += GK__THIN_THREADS) {
+        Acc *const to = &shared[0][0][0] + i;
+        *to = gk__arithmetic<Acc>::add(*to, to[apart * Rows * GK__THIN_COLS]);
+      }
+      __syncthreads();
+    }
+  }
+  const int r = t / GK__THIN_COLS, col = t % GK__THIN_COLS;
+  bool mine = r < Rows && r < rows && col < cols;
+  Acc value = shared[0][r < Rows ? r : 0][col];
+  if (p.slices > 1) {
+    const size_t each = Rows * GK__THIN_COLS;
+    gk__slot<gk__three<Acc>> *const place =
+        slots + (static_cast<size_t>(batch) * blocks + job % blocks) * p.slices * each + t;
+    if (mine) {
+      const gk__three<Acc> sum_of_slice = {{value, Acc(0), Acc(0)}};
+      gk__publish(place + slice * each, sum_of_slice, turn.tag);
+    }
+    if (slice != p.slices - 1) mine = false;
+    unsigned ns = 16;
+    for (unsigned s = 0; mine && s < p.slices; s++) {
+      gk__three<Acc> next;
+      while (!gk__peek(place + s * each, &next, turn.tag)) gk__back_off(&ns);
+      value = s == 0 ? next.value[0] : gk__arithmetic<Acc>::add(value, next.value[0]);
+    }
+  }
+  if (mine) {
+    O *const to =
+        p.c + batch * p.stride_c + static_cast<size_t>(r) * p.c_row + (col0 + static_cast<size_t>(col)) * p.c_col;
+    value = gk__mul(p.alpha, value);
+    if (p.beta != Acc(0)) value = gk__fma(p.beta, gk__convert<Acc, O>::from(*to), value);
+    *to = gk__convert<O, Acc>::from(value);
+  }
+  if (p.slices > 1) gk__end_job(turn, state, slots, p.capacity);
+}
+
+/* --- The planner --------------------------------------------------------------------------------------------------
+ *
+ * Two questions. How k is cut decides the bits, so the answer knows m, n, k and the type alone, and is made for one GPU
+ * of 132 multiprocessors. What tile to take does not, and knows the device. Both go by the same estimate of the time,
+ * in whole numbers, so that every host comes to the same cut. */
+
+/* What is known of a tile, from measurements on an H200. */
+struct gk__tile_facts {
+  gk_plan plan;
+  size_t rows, cols;
+  unsigned warps;  /* of one group */
+  unsigned groups; /* the most in a block */
+  unsigned room;   /* groups that a multiprocessor has registers for */
+  unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
+};
+template <class Acc> struct gk__tiles {
+  static const int count = 5;
+  static gk__tile_facts facts(int i) {
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},
+                                  {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},
+                                  {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},
+                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 54},
+                                  {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 48}};
+    return all[i];
+  }
+};
+template <> struct gk__tiles<double> {
+  static const int count = 2;
+  static gk__tile_facts facts(int i) {
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 71}, {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 61}};
+    return all[i];
+  }
+};
+
+/* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
+struct gk_matmul_order {
+  int thin; /* m or n is so small that the thin kernel makes it, with 32 chains in each slice */
+  unsigned slices;
+  int depth;
+};
+
+#define GK__MATMUL_SLICES 32 /* at most */
+
+/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. */
+inline size_t gk__matmul_busy(size_t warps) {
+  return warps < 8 ? warps * 45 / 4 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
+}
+
+/* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest; what a block needs to
+ * begin and to end; and, for slices that do not fit into one block, the way of their sums through memory, which the
+ * last block brings in by `trips` for each slice. */
+inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
+                                            unsigned slices, size_t depth, size_t sms) {
+  const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
+  const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
+  const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
+  const size_t each = gk_ceil_div(blocks, sms), rest = each % most,
+               trips = tile.rows * tile.cols / tile.warps / 1500 + 1;
+  const size_t warps = most * groups * tile.warps, warps_of_rest = rest * groups * tile.warps;
+  const unsigned long long work = tile.rows * tile.cols * groups * depth * 100 / (128 * tile.share);
+  unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(warps) + each * 1500;
+  if (rest) clocks += rest * work * 100 / gk__matmul_busy(warps_of_rest);
+  if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
+  return clocks;
+}
+
+template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {
+  const size_t few = m < n ? m : n, many = m < n ? n : m, longest = size_t(1) << 30;
+  gk_matmul_order order = {0, 1, 1};
+  size_t slices = 1, quantum = 16; /* whole steps of every tile */
+  if (few == 0) {
+    slices = 1; /* of nothing */
+  } else if (few <= GK__THIN_ROWS && k >= 128) {
+    const size_t blocks = gk_ceil_div(many, static_cast<size_t>(GK__THIN_COLS));
+    order.thin = 1, quantum = 128;
+    slices = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
+    if (slices > gk_ceil_div(k, size_t(512))) slices = gk_ceil_div(k, size_t(512));
+  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= 256 && k < longest) {
+    unsigned long long best = ~0ull;
+    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= 64); s++) {
+      const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
+      unsigned long long least = ~0ull;
+      for (int i = 0; i < gk__tiles<Acc>::count; i++) {
+        const unsigned long long clocks = gk__matmul_clocks(gk__tiles<Acc>::facts(i), m, n, 1, s, depth, 132);
+        if (clocks < least) least = clocks;
+      }
+      /* One more cut must be worth it by more than the estimate may be off. */
+      if (s == 1 || least + least / 10 < best) best = least, slices = s;
+    }
+  }
+  const size_t fewest = gk_ceil_div(k, longest);
+  if (slices < fewest) slices = fewest;
+  if (k > 0) {
+    const size_t depth = gk_round_up(gk_ceil_div(k, slices), quantum);
+    order.depth = static_cast<int>(depth), order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
+  }
+  return order;
+}
+
+template <class Acc>
+gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t batch, int sms,
+                               gk_plan wanted) {
+  gk__tile_facts best = gk__tiles<Acc>::facts(0);
+  unsigned long long least = ~0ull;
+  if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
+  for (int i = 0; i < gk__tiles<Acc>::count; i++) {
+    const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
+    const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
+    if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
+      const unsigned long long clocks = gk__matmul_clocks(
+          tile, m, n, batch, order.slices, static_cast<size_t>(order.depth), static_cast<size_t>(sms > 0 ? sms : 1));
+      if (clocks < least) least = clocks, best = tile;
+    }
+  }
+  return best;
+}
+
+/* Bytes of slots, for the most wasteful of the tiles: it makes the fewest sums to a slot, and the most besides C. */
+template <class Acc> size_t gk__matmul_most_slots(const gk_matmul_order &order, size_t m, size_t n) {
+  if (order.slices < 2) return 0;
+  size_t most = 0;
+  if (order.thin) {
+    const size_t few = m < n ? m : n, many = m < n ? n : m;
+    most = gk_ceil_div(many, static_cast<size_t>(GK__THIN_COLS)) * GK__THIN_COLS * (few > 1 ? GK__THIN_ROWS : 1);
+  }
+  for (int i = 0; i < gk__tiles<Acc>::count && !order.thin; i++) {
+    const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
+    const size_t threads = tile.warps * 32, each = tile.rows * tile.cols / threads;
+    const size_t all = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * threads * gk_ceil_div(each, size_t(3));
+    if (all > most) most = all;
+  }
+  return most * order.slices * sizeof(gk__slot<gk__three<Acc>>);
+}
+
+/* The slots that `products` of them need, if their slices do not fit into a block. */
+template <class P, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t n, size_t slices, size_t products) {
+  const size_t tiles = gk_ceil_div(m, static_cast<size_t>(P::bm)) * gk_ceil_div(n, static_cast<size_t>(P::bn));
+  return products * tiles * slices * ((P::sums::runs * P::sums::run + 2) / 3) * P::sums::threads *
+         sizeof(gk__slot<gk__three<Acc>>);
+}
+
+/* Launches for as many products at a time as there are slots for. `blocks` of them make one product. */
+template <class Args, class Acc, class Launch>
+cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, const gk_scratch *scratch, cudaStream_t stream,
+                               Launch launch) {
+  const char *const call = "gk_matmul";
+  const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most = 0x7fffffffu / blocks;
+  size_t at_once = batch < most ? batch : most;
+  if (blocks > 0x7fffffffu)
+    return gk__fail(cudaErrorInvalidValue, "%s: %zu tiles are more than a grid has blocks", call, blocks);
+  gk_scratch temporary = gk_scratch();
+  const gk_scratch *use = &temporary;
+  unsigned char *memory = NULL;
+  if (slot_bytes) {
+    const size_t room = scratch && scratch->bytes > front ? scratch->bytes - front : size_t(64) << 20;
+    if (at_once > room / slot_bytes) at_once = room / slot_bytes > 0 ? room / slot_bytes : 1;
+    GK_TRY(gk__choose_scratch(call, front + at_once * slot_bytes, scratch, &temporary, &use, stream));
+    memory = static_cast<unsigned char *>(use->ptr);
+    p.capacity = (use->bytes - front) / sizeof(gk__chunk);
+  }
+  cudaError_t status = cudaSuccess;
+  for (size_t done = 0; done < batch && status == cudaSuccess; done += at_once) {
+    p.batch = batch - done < at_once ? batch - done : at_once;
+    status = launch(p, static_cast<unsigned>(blocks * p.batch), reinterpret_cast<gk__state *>(memory),
+                    reinterpret_cast<gk__slot<gk__three<Acc>> *>(memory ? memory + front : NULL));
+    p.skip(at_once);
+  }
+  return gk__release_scratch(status, &temporary, call, stream);
+}
+
+/* nvcc's C++11 has no generic lambdas; these are what they would be. */
+template <class P, class T, class O, class Acc> struct gk__tile_launch {
+  unsigned threads;
+  size_t smem;
+  cudaStream_t stream;
+  cudaError_t operator()(const gk__matmul_args<T, O, Acc> &p, unsigned grid, gk__state *state,
+                         gk__slot<gk__three<Acc>> *slots) const {
+    static signed char waits[GK__DEVICES];
+    return gk__launch_as(waits, "gk_matmul", gk__matmul_kernel<P, T, O, Acc>, grid, threads, smem, stream, p, state,
+                         slots);
+  }
+};
+template <class P, class T, class O, class Acc>
+cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, const gk_scratch *scratch, int smem_limit,
+                             cudaStream_t stream) {
+  const size_t tile_bytes = P::bm * P::bn * sizeof(Acc);
+  const size_t ring_bytes = static_cast<size_t>(gk__operands<P, T, Acc>::items) * P::stages * sizeof(Acc);
+  size_t groups = p.slices <= static_cast<unsigned>(P::groups) ? p.slices : 1;
+  if (groups > 1 && groups * (ring_bytes > tile_bytes ? ring_bytes : tile_bytes) + 64 > static_cast<size_t>(smem_limit))
+    groups = 1;
+  const size_t smem =
+      groups > 1 && groups * tile_bytes > groups * ring_bytes ? groups * tile_bytes : groups * ring_bytes;
+  const size_t parts = p.slices > groups ? p.slices : 1;
+  const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(P::bm)) * gk_ceil_div(p.n, static_cast<size_t>(P::bn));
+  const gk__tile_launch<P, T, O, Acc> launch = {static_cast<unsigned>(groups) * P::sums::threads, smem, stream};
+  return gk__matmul_in_turn<gk__matmul_args<T, O, Acc>, Acc>(
+      p, tiles * parts, parts > 1 ? gk__matmul_slot_bytes<P, Acc>(p.m, p.n, parts, 1) : 0, scratch, stream, launch);
+}
+
+template <int Rows, class T, class O, class Acc> struct gk__thin_launch {
+  cudaStream_t stream;
+  cudaError_t operator()(const gk__thin_args<T, O, Acc> &p, unsigned grid, gk__state *state,
+                         gk__slot<gk__three<Acc>> *slots) const {
+    static signed char waits[GK__DEVICES];
+    return gk__launch_as(waits, "gk_matmul", gk__thin_kernel<Rows, T, O, Acc>, grid,
+                         static_cast<unsigned>(GK__THIN_THREADS), 0, stream, p, state, slots);
+  }
+};
+template <int Rows, class T, class O, class Acc>
+cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratch *scratch, cudaStream_t stream) {
+  gk__thin_args<T, O, Acc> p;
+  const size_t a_row = q.trans_a ? 1 : q.lda, a_k = q.trans_a ? q.lda : 1;
+  const size_t b_col = q.trans_b ? q.ldb : 1, b_k = q.trans_b ? 1 : q.ldb;
+  if (q.m <= q.n) { /* else the transposes of all three */
+    p.x = q.a, p.y = q.b, p.rows = q.m, p.cols = q.n, p.stride_x = q.stride_a, p.stride_y = q.stride_b;
+    p.x_row = a_row, p.x_k = a_k, p.y_k = b_k, p.y_col = b_col, p.c_row = q.ldc, p.c_col = 1;
+  } else {
+    p.x = q.b, p.y = q.a, p.rows = q.n, p.cols = q.m, p.stride_x = q.stride_b, p.stride_y = q.stride_a;
+    p.x_row = b_col, p.x_k = b_k, p.y_k = a_k, p.y_col = a_row, p.c_row = 1, p.c_col = q.ldc;
+  }
+  p.c = q.c, p.k = q.k, p.batch = q.batch, p.stride_c = q.stride_c, p.alpha = q.alpha, p.beta = q.beta;
+  p.slices = q.slices, p.depth = q.depth, p.capacity = 0;
+  const size_t blocks = gk_ceil_div(p.cols, static_cast<size_t>(GK__THIN_COLS)) * p.slices;
+  const gk__thin_launch<Rows, T, O, Acc> launch = {stream};
+  return gk__matmul_in_turn<gk__thin_args<T, O, Acc>, Acc>(
+      p, blocks, p.slices > 1 ? blocks * Rows * GK__THIN_COLS * sizeof(gk__slot<gk__three<Acc>>) : 0, scratch, stream,
+      launch);
+}
+
+/* The blocks of each type. */
+template <class Acc, int BM, int BN, int BK, int TM, int TN, int Stages, int Groups, int Resident>
+struct gk__block_of_threads : gk__block<gk__sums<Acc, BM, BN, BK, TM, TN, 4>, BM, BN, BK, Stages, Groups, Resident> {};
+template <int BM, int BN, int BK, int WM, int WN, int Stages, int Groups, int Resident>
+struct gk__block_of_warps : gk__block<gk__sums_f64<BM, BN, BK, WM, WN>, BM, BN, BK, Stages, Groups, Resident> {};
+
+template <class T, class O>
+cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, const gk_scratch *scratch,
+                           int smem_limit, cudaStream_t stream) {
+  switch (plan) {
+  case GK_PLAN_TILE_32:
+    return gk__matmul_tiles<gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, scratch, smem_limit, stream);
+  case GK_PLAN_TILE_32_64:
+    return gk__matmul_tiles<gk__block_of_threads<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, scratch, smem_limit, stream);
+  case GK_PLAN_TILE_64:
+    return gk__matmul_tiles<gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
+  case GK_PLAN_TILE_64_128:
+    return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, scratch, smem_limit, stream);
+  default:
+    return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, scratch, smem_limit, stream);
+  }
+}
+template <class T, class O>
+cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan, const gk_scratch *scratch,
+                           int smem_limit, cudaStream_t stream) {
+  return plan == GK_PLAN_TILE_128
+             ? gk__matmul_tiles<gk__block_of_warps<128, 128, 16, 64, 32, 3, 1, 1>>(p, scratch, smem_limit, stream)
+             : gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 3, 2, 1>>(p, scratch, smem_limit, stream);
 }
 
 /* Whether the last of `batch` matrices ends where memory can still be addressed, and the rows do not overlap. */
@@ -2695,19 +3581,20 @@ cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
                     static_cast<int>(o.precision));
 
-  int plan = o.plan;
-  if (plan == GK_PLAN_AUTO) {
-    int device = 0, sms = 1;
-    GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
-    GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
-    plan = gk__plan_matmul(m, n, p.batch, sms);
-  }
-  switch (plan) {
-  case GK_PLAN_TILE_32: return gk__matmul_launch<32, 16, 2>(p, stream);
-  case GK_PLAN_TILE_64: return gk__matmul_launch<64, 16, 4>(p, stream);
-  case GK_PLAN_TILE_128: return gk__matmul_launch<128, 64 / sizeof(Acc), 8>(p, stream);
-  default: return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", plan);
-  }
+  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_TILE_32_64)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
+
+  const gk_matmul_order order = gk__matmul_order<Acc>(m, n, k);
+  p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
+  if (order.thin)
+    return m == 1 || n == 1 ? gk__matmul_thin<1>(p, o.scratch, stream)
+                            : gk__matmul_thin<GK__THIN_ROWS>(p, o.scratch, stream);
+  int device = 0, sms = 1, smem_limit = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
+  const gk_plan plan = gk__plan_matmul<Acc>(order, m, n, p.batch, sms, o.plan).plan;
+  return gk__matmul_run(p, plan, o.scratch, smem_limit, stream);
 }
 
 /* C = A B: dense row-major device memory, A m x k, B k x n, C m x n. */
@@ -3592,7 +4479,12 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   const size_t few = gk__scan_bytes(gk__plan_scan(n < GK__SCAN_FEW ? n : GK__SCAN_FEW, both), slot);
   return all > few ? all : few;
 }
-GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t, size_t, size_t) { return 0; }
+GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
+  const gk_matmul_order single = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
+  const size_t of_f32 = gk__matmul_most_slots<float>(single, m, n), of_f64 = gk__matmul_most_slots<double>(twice, m, n);
+  const size_t slots = of_f32 > of_f64 ? of_f32 : of_f64;
+  return slots ? GK__STATE_BYTES + GK__REDUCE_BYTES + slots : 0;
+}
 
 /* --- gk_allclose --------------------------------------------------------------------------------------------------*/
 

@@ -113,11 +113,11 @@ template <class T, class O> static uint64_t multiplied(size_t m, size_t n, size_
               multiplied<T, O>(m, n, k, alpha, beta))
 
 TEST(bits_of_products) {
-  MATMUL(float, float, 1, 1, 5000, 1, 0, 0xac82460aad8ed2c7);
-  MATMUL(float, float, 100, 70, 333, 1, 0, 0x972c26a350c9d4c2);
+  MATMUL(float, float, 1, 1, 5000, 1, 0, 0x429c940c32afed6e);
+  MATMUL(float, float, 100, 70, 333, 1, 0, 0xf9ce6f55feb57719);
   MATMUL(float, float, 257, 129, 65, -0.3125, 1.7, 0x27c7bd083ffa9886);
   MATMUL(float, float, 512, 384, 200, 1, 0, 0x8e294464ae46f264);
-  MATMUL(double, double, 100, 70, 333, 0.1, -0.7, 0xd47c74c9351cdf94);
-  MATMUL(__half, float, 100, 70, 333, 1, 0, 0x58b0673c0483247a);
-  MATMUL(__nv_bfloat16, __nv_bfloat16, 100, 70, 333, 1, 0, 0x1c34713acd0910f6);
+  MATMUL(double, double, 100, 70, 333, 0.1, -0.7, 0x59bcaca184e2cbab);
+  MATMUL(__half, float, 100, 70, 333, 1, 0, 0xf4691af9561883b9);
+  MATMUL(__nv_bfloat16, __nv_bfloat16, 100, 70, 333, 1, 0, 0xeefed0a45ebab857);
 }

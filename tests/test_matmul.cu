@@ -1,5 +1,5 @@
-/* gk_matmul and gk_matmul_ex against one chain of fused multiply-adds for each element, bit by bit; and the building
- * blocks in kernels of one's own. */
+/* gk_matmul and gk_matmul_ex against chains of fused multiply-adds in the order that the library says, bit by bit; and
+ * the building blocks in kernels of one's own. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
@@ -50,27 +50,51 @@ static problem problem_of(size_t m, size_t n, size_t k) {
 
 template <class T> using acc_type = plain_type<T>;
 
+/* One element: chains by slices of k; in thin products, 32 chains in each, that take four products in turn. */
+template <class Acc, class Product> static Acc sum_by_order(const gk_matmul_order &order, size_t k, Product product) {
+  Acc total = 0;
+  for (unsigned s = 0; s < order.slices; s++) {
+    const size_t depth = static_cast<size_t>(order.depth), first = s * depth, end = std::min(k, first + depth);
+    Acc chain[32] = {};
+    for (size_t l = first; l < end; l++) {
+      Acc &sum = chain[order.thin ? (l - first) / 4 % 32 : 0];
+      sum = product(l, sum);
+    }
+    for (int apart = order.thin ? 16 : 0; apart; apart /= 2)
+      for (int i = 0; i < apart; i++) chain[i] += chain[i + apart];
+    total = s == 0 ? chain[0] : total + chain[0];
+  }
+  return total;
+}
+
 template <class T, class O>
-static void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c) {
+static void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c,
+                             const gk_matmul_order &order) {
   typedef acc_type<T> Acc;
   const Acc alpha = static_cast<Acc>(p.alpha), beta = static_cast<Acc>(p.beta);
-  std::vector<Acc> row(p.n);
-  for (size_t q = 0; q < p.batches(); q++)
+  std::vector<Acc> x(p.k), y(p.k * p.n); /* y: op(B), transposed */
+  for (size_t q = 0; q < p.batches(); q++) {
+    for (size_t l = 0; l < p.k; l++)
+      for (size_t j = 0; j < p.n; j++)
+        y[j * p.k + l] = static_cast<Acc>(plain(b[q * p.stride_b() + (p.trans_b ? j * p.ldb() + l : l * p.ldb() + j)]));
     for (size_t i = 0; i < p.m; i++) {
-      std::fill(row.begin(), row.end(), Acc(0));
-      for (size_t l = 0; l < p.k; l++) {
-        const Acc x = plain(a[q * p.stride_a() + (p.trans_a ? l * p.lda() + i : i * p.lda() + l)]);
-        const T *const y = b.data() + q * p.stride_b() + (p.trans_b ? l : l * p.ldb());
-        const size_t step = p.trans_b ? p.ldb() : 1;
-        for (size_t j = 0; j < p.n; j++) row[j] = std::fma(x, static_cast<Acc>(plain(y[j * step])), row[j]);
-      }
+      for (size_t l = 0; l < p.k; l++)
+        x[l] = plain(a[q * p.stride_a() + (p.trans_a ? l * p.lda() + i : i * p.lda() + l)]);
       for (size_t j = 0; j < p.n; j++) {
+        const Acc *const column = y.data() + j * p.k;
         O &to = c[q * p.stride_c() + i * p.ldc() + j];
-        Acc result = alpha * row[j];
+        Acc result =
+            alpha * sum_by_order<Acc>(order, p.k, [&](size_t l, Acc sum) { return std::fma(x[l], column[l], sum); });
         if (p.beta != 0) result = std::fma(beta, static_cast<Acc>(plain(to)), result);
         to = make<O>(static_cast<double>(result));
       }
     }
+  }
+}
+
+template <class T, class O>
+static void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c) {
+  multiply_plainly(p, a, b, c, gk__matmul_order<acc_type<T>>(p.m, p.n, p.k));
 }
 
 /* --- one problem, every plan ----------------------------------------------------------------------------------------*/
@@ -113,7 +137,8 @@ template <class T, class O> static void check(const problem &p, std::initializer
                        random_elements<T>(12, p.size(p.rows_b(), p.cols_b(), p.ldb(), p.stride_b())), plans);
 }
 template <class T, class O> static void check_all_plans(const problem &p) {
-  check<T, O>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
+  check<T, O>(
+      p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64});
 }
 
 /* A problem of everything at once, by number. */
@@ -188,24 +213,102 @@ TEST(larger) {
   check_all_plans<float, float>(p);
 }
 
-/* Any grid: blocks that take several tiles begin each from zero, and leave shared memory to the next in order. */
-TEST(few_blocks_for_many_tiles) {
-  problem p = problem_of(200, 150, 37);
-  p.batch = 2;
-  const std::vector<float> a = random_elements<float>(1, 2 * p.m * p.k), b = random_elements<float>(2, 2 * p.k * p.n);
-  std::vector<float> expected(2 * p.m * p.n);
-  multiply_plainly(p, a, b, expected);
-  device_array<float> device_a(a), device_b(b), c(expected.size());
-  gk__matmul_args<float, float, float> args = gk__matmul_args<float, float, float>();
-  args.a = device_a.ptr, args.b = device_b.ptr, args.c = c.ptr;
-  args.m = p.m, args.n = p.n, args.k = p.k, args.lda = p.k, args.ldb = args.ldc = p.n;
-  args.batch = 2, args.stride_a = p.stride_a(), args.stride_b = p.stride_b(), args.stride_c = p.stride_c();
-  args.alpha = 1;
-  for (unsigned blocks : {1u, 7u}) {
-    c.clear();
-    GK_LAUNCH((gk__matmul_kernel<32, 32, 16, 2, 2, float, float, float>), blocks, 256, 0, 0, args);
-    EXPECT_SAME(c.get(), expected, "%u blocks", blocks);
+/* --- slices, and where their sums meet --------------------------------------------------------------------------------*/
+
+TEST(thin_products) {
+  for (size_t few : {1, 2, 4, 5})
+    for (size_t many : {1, 31, 33, 70})
+      for (size_t k : {127, 128, 130, 511, 1500})
+        for (int trans = 0; trans < 4; trans++) {
+          problem p = problem_of(trans & 1 ? few : many, trans & 1 ? many : few, k);
+          p.trans_a = trans & 1, p.trans_b = trans >> 1;
+          p.shift = k % 3, p.pad_b = k % 4, p.batch = k % 2 + 1, p.beta = k % 2 ? 0.5 : 0;
+          check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_64});
+          if (trans == 2) check<double, double>(p, {GK_PLAN_AUTO});
+          if (trans == 1) check<__half, float>(p, {GK_PLAN_AUTO});
+        }
+}
+
+/* A product of more slices than a block has groups, as often as asked for; the same with any scratch, and none. */
+struct sliced {
+  problem p;
+  std::vector<float> a, b, expected;
+  explicit sliced(size_t m = 40, size_t n = 50, size_t k = 900, size_t batch = 3) : p(problem_of(m, n, k)) {
+    p.batch = batch;
+    a = random_elements<float>(31, batch * m * k), b = random_elements<float>(32, batch * k * n);
+    expected.resize(batch * m * n);
+    multiply_plainly(p, a, b, expected);
+    EXPECT(gk__matmul_order<float>(m, n, k).slices > 1);
   }
+  void run(gk_scratch *scratch, gk_plan plan = GK_PLAN_TILE_128) const {
+    device_array<float> device_a(a), device_b(b), c(expected.size());
+    gk_matmul_opts opts = gk_matmul_opts();
+    opts.batch = p.batch, opts.stride_a = p.stride_a(), opts.stride_b = p.stride_b();
+    opts.scratch = scratch, opts.plan = plan;
+    EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, c.ptr, p.m, p.n, p.k, &opts));
+    EXPECT_SAME(c.get(), expected, "plan %d", static_cast<int>(plan));
+  }
+};
+TEST(slices_meet_in_any_scratch) {
+  const sliced tiles, thin(3, 40, 3000);
+  const size_t one = gk_matmul_scratch_bytes(40, 50, 900), of_thin = gk_matmul_scratch_bytes(3, 40, 3000);
+  test_scratch just_one(one), larger(10 * (one > of_thin ? one : of_thin));
+  tiles.run(NULL);
+  thin.run(NULL);
+  tiles.run(&just_one); /* the batch in three turns */
+  tiles.run(&larger);
+  thin.run(&larger);
+  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64})
+    tiles.run(&just_one, plan);
+  EXPECT_EQ(gk_matmul_scratch_bytes(4096, 4096, 4096), size_t(0));
+}
+TEST(a_small_scratch_is_an_error_that_changes_nothing) {
+  device_array<float> a(std::vector<float>(40 * 900, 1.0f)), b(std::vector<float>(900 * 50, 1.0f)), c(40 * 50);
+  test_scratch scratch(gk_reduce_scratch_bytes() + 1000);
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.scratch = &scratch, opts.plan = GK_PLAN_TILE_128;
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: the scratch has",
+               gk_matmul_ex(a.ptr, b.ptr, c.ptr, 40, 50, 900, &opts));
+  EXPECT(c.untouched());
+}
+TEST(a_scratch_shared_with_scans) {
+  const sliced tiles;
+  const size_t n = 50000;
+  const std::vector<unsigned> ones(n, 1);
+  device_array<unsigned> in(ones), out(n);
+  const size_t scans = gk_scan_scratch_bytes(n, 4), products = 3 * gk_matmul_scratch_bytes(40, 50, 900);
+  test_scratch scratch(scans > products ? scans : products);
+  for (int i = 0; i < 3; i++) {
+    tiles.run(&scratch);
+    EXPECT_OK(gk_scan_inclusive(in.ptr, out.ptr, n, gk_op_sum(), 0, &scratch));
+    EXPECT_EQ(out.get()[n - 1], static_cast<unsigned>(n));
+  }
+  EXPECT_EQ(scratch.scan_tags(), 6u);
+}
+/* When the tags run out all slots are cleared. */
+TEST(tags_of_products_run_out) {
+  const sliced tiles;
+  test_scratch scratch(3 * gk_matmul_scratch_bytes(40, 50, 900));
+  tiles.run(&scratch);
+  scratch.set_tags(0xfffffffdu);
+  const unsigned tags[] = {0xfffffffeu, 0, 1, 2};
+  for (int i = 0; i < 4; i++) {
+    tiles.run(&scratch);
+    EXPECT_EQ(scratch.scan_tags(), tags[i]);
+    const size_t slots = GK__STATE_BYTES + GK__REDUCE_BYTES;
+    if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(slots, (scratch.bytes - slots) / 16 * 16), size_t(0));
+  }
+}
+TEST(a_hundred_runs) {
+  const sliced tiles(70, 60, 700, 1);
+  test_scratch scratch(gk_matmul_scratch_bytes(70, 60, 700));
+  for (int i = 0; i < 100; i++) tiles.run(&scratch, static_cast<gk_plan>(i % 6));
+}
+TEST(a_product_without_a_scratch_loses_no_memory) {
+  const sliced tiles;
+  const uint64_t before = pool_bytes();
+  for (int i = 0; i < 3; i++) tiles.run(NULL);
+  EXPECT_EQ(pool_bytes(), before);
 }
 
 /* --- values ---------------------------------------------------------------------------------------------------------*/
@@ -254,13 +357,27 @@ TEST(easy_call) {
 
 /* --- the plan -------------------------------------------------------------------------------------------------------*/
 
+/* The cut of k decides the bits: so it must not change by accident. */
+TEST(order_of_the_sums) {
+  const struct {
+    size_t m, n, k;
+    int thin;
+    unsigned slices;
+  } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1}, {1, 8192, 8192, 1, 1}, {3, 5, 127, 0, 1}};
+  for (const auto &e : cases) {
+    const gk_matmul_order order = gk__matmul_order<float>(e.m, e.n, e.k);
+    EXPECT_EQ(order.thin, e.thin);
+    EXPECT_EQ(order.slices, e.slices);
+    EXPECT((size_t)order.depth * order.slices >= e.k);
+    EXPECT(e.k == 0 || (size_t)order.depth * (order.slices - 1) < e.k);
+  }
+}
 TEST(planner_fills_the_device) {
-  EXPECT_EQ((int)gk__plan_matmul(4096, 4096, 1, 132), (int)GK_PLAN_TILE_128);
-  EXPECT_EQ((int)gk__plan_matmul(128 * 12, 128 * 11, 1, 132), (int)GK_PLAN_TILE_128);
-  EXPECT_EQ((int)gk__plan_matmul(128 * 12, 128 * 11, 1, 133), (int)GK_PLAN_TILE_64);
-  EXPECT_EQ((int)gk__plan_matmul(1, 1, 1, 132), (int)GK_PLAN_TILE_32);
-  EXPECT_EQ((int)gk__plan_matmul(1, 1, 132, 132), (int)GK_PLAN_TILE_128);
-  EXPECT_EQ((int)gk__plan_matmul(64, 64 * 132, 1, 132), (int)GK_PLAN_TILE_64);
+  const gk_matmul_order plain = {0, 1, 4096};
+  EXPECT_EQ((int)gk__plan_matmul<float>(plain, 4096, 4096, 1, 132, GK_PLAN_AUTO).plan, (int)GK_PLAN_TILE_64_128);
+  EXPECT_EQ((int)gk__plan_matmul<float>(plain, 100, 100, 1, 132, GK_PLAN_AUTO).plan, (int)GK_PLAN_TILE_32);
+  EXPECT_EQ((int)gk__plan_matmul<float>(plain, 100, 100, 1, 132, GK_PLAN_TILE_64).plan, (int)GK_PLAN_TILE_64);
+  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, GK_PLAN_TILE_32).plan, (int)GK_PLAN_TILE_64);
 }
 
 /* --- errors ---------------------------------------------------------------------------------------------------------*/
@@ -313,7 +430,6 @@ TEST(errors_are_told_and_change_nothing) {
   EXPECT_OK(gk_matmul(none, none, c.ptr, m, n, 0));
   EXPECT_SAME(c.get(), std::vector<float>(m * n, 0.0f), "k = 0");
   EXPECT_OK(gk_matmul(c.ptr, c.ptr, c.ptr, m, n, 0)); /* A and B have no elements that C could overlap */
-  EXPECT_EQ(gk_matmul_scratch_bytes(m, n, k), size_t(0));
 }
 
 TEST(an_error_from_elsewhere_is_neither_reported_nor_cleared) {
@@ -389,7 +505,8 @@ template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void 
     p.alpha = 2, p.beta = i % 2 ? -0.5 : 0;
     const std::vector<T> a = random_elements<T>(1, p.m * p.k), b = random_elements<T>(2, p.k * p.n);
     std::vector<S> before(p.m * p.n, p.beta != 0 ? S(3) : S(NAN)), expected(before);
-    multiply_plainly(p, a, b, expected);
+    const gk_matmul_order one_chain = {0, 1, 1000};
+    multiply_plainly(p, a, b, expected, one_chain);
     device_array<T> device_a(a), device_b(b);
     device_array<S> c(before);
     const dim3 grid(static_cast<unsigned>(gk_ceil_div(p.n, size_t(BN))),

@@ -21,7 +21,7 @@ struct bench_row {
 /* What a goal looks at in the rows that it names. */
 enum goal_figure {
   GOAL_WORST,       /* the smallest ratio */
-  GOAL_MEAN,        /* the geometric mean of the ratios over powers of two */
+  GOAL_MEAN,        /* the geometric mean of the ratios over powers of two; of products, over all */
   GOAL_CEILING,     /* the smallest share of the ceiling */
   GOAL_BESIDE_SUMS, /* the smallest ratio of the sum's time to this one's, at the same type, n and mode */
 };
@@ -68,6 +68,15 @@ static const bench_goal goals[] = {
      0},
     {"scan, in place beside not", "scan", "exclusive sum in place", "", "cold", 0, goal_all, GOAL_BESIDE_SUMS, 0.95, 0},
     {"scan without scratch", "scan", "exclusive sum no scratch", "", "cold", 0, goal_all, GOAL_WORST, 0.98, 0},
+    {"matmul f32, mean", "matmul", "A B", "f32", "hot", 0, goal_all, GOAL_MEAN, 1.1, 1.15},
+    {"matmul f32, any shape", "matmul", "A B", "f32", "hot", 0, goal_all, GOAL_WORST, 1.0, 0},
+    {"matmul f32, up to 256^3", "matmul", "A B", "f32", "hot", 0, 256.0 * 256 * 256, GOAL_WORST, 1.4, 0},
+    {"matmul f32, 1000^3", "matmul", "A B", "f32", "hot", 1e9, 1e9, GOAL_WORST, 1.2, 0},
+    {"matmul f32, from 2048^3", "matmul", "A B", "f32", "hot", 2048.0 * 2048 * 2048, goal_all, GOAL_WORST, 1.0, 1.1},
+    {"matmul f32, 50 random shapes", "matmul", "A B random", "f32", "hot", 0, goal_all, GOAL_WORST, 0.9, 0},
+    {"matmul f32, batches", "matmul", "A B batch", "f32", "hot", 0, goal_all, GOAL_WORST, 1.1, 1.3},
+    {"matmul f64, 1000^3", "matmul", "A B", "f64", "hot", 1e9, 1e9, GOAL_WORST, 1.05, 0},
+    {"matmul f64, from 1024^3", "matmul", "A B", "f64", "hot", 1024.0 * 1024 * 1024, goal_all, GOAL_WORST, 0.97, 1.0},
     {"scan f32, from 2^24, of copying", "scan", "exclusive sum", "f32", "cold", 1 << 24, goal_all, GOAL_CEILING, 0,
      0.95},
 };
@@ -94,7 +103,7 @@ static inline bool goal_value(const bench_goal &g, const std::vector<bench_row> 
     if (!goal_names(g, r)) continue;
     double figure = r.ratio;
     if (g.figure == GOAL_CEILING) figure = r.ceiling_us / r.ours_us;
-    if (g.figure == GOAL_MEAN && !r.power()) continue;
+    if (g.figure == GOAL_MEAN && !r.power() && r.group != "matmul") continue;
     if (g.figure == GOAL_BESIDE_SUMS) {
       const bench_row *sum = goal_sum_beside(rows, r);
       if (!sum) continue;
