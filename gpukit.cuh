@@ -557,14 +557,15 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
 
 /* --- Scratch ------------------------------------------------------------------------------------------------------*/
 
-/* Device memory that reduce, scan and some products need beside their arrays. With one, a call is a single kernel launch; with NULL
- * the call allocates, clears and frees on the stream (which needs a device with memory pools). It never grows: too
- * small is cudaErrorInvalidValue, and the detail names the bytes needed. One scratch serves calls of any size and type,
- * one after the other on one stream; each stream has its own. Zero-initialised it is valid and empty.
+/* Device memory that reduce, scan and some products need beside their arrays. With one, a call is a single kernel
+ * launch; with NULL the call allocates, clears and frees on the stream (which needs a device with memory pools). It
+ * never grows: too small is cudaErrorInvalidValue, and the detail names the bytes needed. One scratch serves calls of
+ * any size and type, one after the other on one stream; each stream has its own. Zero-initialised it is valid and
+ * empty.
  *
- * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans and products. A slot has 16 bytes, whose last
- * word is a tag and nothing else ever, so that a stale slot cannot be taken for a fresh one whatever types met here
- * before (section 8 says more). */
+ * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans and products. A slot has 16 bytes,
+ * whose last word is a tag and nothing else ever, so that a stale slot cannot be taken for a fresh one whatever types
+ * met here before (section 8 says more). */
 typedef struct gk_scratch {
   void *ptr;
   size_t bytes;
@@ -2876,6 +2877,13 @@ GK__D void gk__forget(unsigned *x) {
 #endif
 }
 
+/* Keeps the compiler from taking out of registers what has just been written to memory. */
+GK__D void gk__forget_memory() {
+#ifdef __CUDA_ARCH__
+  asm volatile("" ::: "memory");
+#endif
+}
+
 /* A block: its tile, the depth of a step, how many steps are on their way, the most groups, blocks for each SM. */
 template <class Sums, int BM, int BN, int BK, int Stages, int Groups, int Resident> struct gk__block {
   typedef Sums sums;
@@ -2951,55 +2959,37 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
   }
 }
 
-/* The sums of all parts of a tile meet in slots. Those of this part: out. */
+/* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a thread
+ * at a time. Straight from the registers they would have to stand there in aligned groups, all through the main loop,
+ * and its operands would then meet in the register banks. */
 template <class Sums, class Acc>
-GK__D void gk__publish_sums(const Sums &sums, gk__slot<gk__three<Acc>> *to, unsigned tag) {
+GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *to, unsigned tag) {
   const int count = Sums::runs * Sums::run;
-  const Acc *const all = &sums.value[0][0];
   GK__UNROLL
-  for (int g = 0; g < (count + 2) / 3; g++) {
-    gk__three<Acc> x;
+  for (int first = 0; first < count; first += room) {
     GK__UNROLL
-    for (int i = 0; i < 3; i++) x.value[i] = g * 3 + i < count ? all[g * 3 + i < count ? g * 3 + i : 0] : Acc(0);
-    gk__publish(to + g * Sums::threads, x, tag);
-  }
-}
-/* All in their order: in, many slots at a time, to have as many loads on their way. */
-template <class Sums, class Acc>
-GK__D void gk__gather_sums(Sums &sums, const gk__slot<gk__three<Acc>> *from, unsigned parts, unsigned tag) {
-  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = 64 / static_cast<int>(sizeof(Acc));
-  Acc *const all = &sums.value[0][0];
-  unsigned ns = 16;
-  GK__UNROLL_BY(1)
-  for (unsigned s = 0; s < parts; s++, from += slots * Sums::threads) {
-    GK__UNROLL
-    for (int first = 0; first < slots; first += many) {
-      gk__three<Acc> x[many];
-      for (bool ready = false; !ready;) {
-        ready = true;
-        GK__UNROLL
-        for (int g = 0; g < many; g++)
-          if (first + g < slots && !gk__peek(from + (first + g) * Sums::threads, &x[g], tag)) ready = false;
-        if (!ready) gk__back_off(&ns);
-      }
+    for (int i = first; i < first + room; i++)
+      shared[(i - first) * Sums::threads] = i < count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
+    gk__forget_memory();
+    GK__UNROLL_BY(4)
+    for (int g = first / 3; g < (first + room) / 3 && g * 3 < count; g++) {
+      gk__three<Acc> x;
       GK__UNROLL
-      for (int i = 0; i < 3 * many; i++) {
-        if (first * 3 + i >= count) break;
-        Acc &to = all[first * 3 + i < count ? first * 3 + i : 0];
-        to = s == 0 ? x[i / 3].value[i % 3] : gk__arithmetic<Acc>::add(to, x[i / 3].value[i % 3]);
-      }
+      for (int i = 0; i < 3; i++) x.value[i] = shared[(g * 3 + i - first) * Sums::threads];
+      gk__publish(to + g * Sums::threads, x, tag);
     }
+    gk__forget_memory();
   }
 }
 
 /* c = alpha sums + beta c: the runs first ... first + count - 1 of the tile, whose sums are value[0], ... */
-template <class Sums, class T, class O, class Acc>
-GK__D void gk__store_sums(const Sums &sums, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0, size_t col0,
-                          int first, int count) {
+template <int Runs, class Sums, class T, class O, class Acc>
+GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run], const gk__matmul_args<T, O, Acc> &p,
+                          O *c, size_t row0, size_t col0, int first, int count) {
   typedef gk__run<O, Sums::run> run_c;
   const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0;
   GK__UNROLL
-  for (int r = 0; r < Sums::runs; r++) {
+  for (int r = 0; r < Runs; r++) {
     if (r >= count) break;
     const size_t row = row0 + static_cast<size_t>(sums.row(first + r));
     const size_t col = col0 + static_cast<size_t>(sums.col(first + r));
@@ -3009,7 +2999,7 @@ GK__D void gk__store_sums(const Sums &sums, const gk__matmul_args<T, O, Acc> &p,
     Acc result[Sums::run];
     GK__UNROLL
     for (int i = 0; i < Sums::run; i++) {
-      result[i] = gk__mul(p.alpha, sums.value[r][i]);
+      result[i] = gk__mul(p.alpha, value[r][i]);
       if (p.beta != Acc(0) && static_cast<size_t>(i) < room)
         result[i] = gk__fma(p.beta, gk__convert<Acc, O>::from(to[i]), result[i]);
     }
@@ -3023,6 +3013,43 @@ GK__D void gk__store_sums(const Sums &sums, const gk__matmul_args<T, O, Acc> &p,
       for (int i = 0; i < Sums::run; i++)
         if (static_cast<size_t>(i) < room) to[i] = gk__convert<O, Acc>::from(result[i]);
     }
+  }
+}
+
+/* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. Out
+ * of line, for the sake of the main loop's registers. */
+template <class Sums, class T, class O, class Acc>
+__device__ __noinline__ void gk__gather_sums(int t, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0, size_t col0,
+                                             const gk__slot<gk__three<Acc>> *from, unsigned parts, unsigned tag) {
+  const Sums sums(t);
+  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = 64 / static_cast<int>(sizeof(Acc));
+  const int runs = 3 * many / Sums::run;
+  unsigned ns = 16;
+  GK__UNROLL_BY(1)
+  for (int first = 0; first < slots; first += many) {
+    Acc total[runs][Sums::run];
+    GK__UNROLL
+    for (int i = 0; i < 3 * many; i++)
+      total[i / Sums::run][i % Sums::run] = Acc(-0.0f); /* to which any sum adds itself */
+    GK__UNROLL_BY(1)
+    for (unsigned s = 0; s < parts; s++) {
+      const gk__slot<gk__three<Acc>> *const at = from + (static_cast<size_t>(s) * slots + first) * Sums::threads;
+      gk__three<Acc> x[many];
+      for (bool ready = false; !ready;) {
+        ready = true;
+        GK__UNROLL
+        for (int g = 0; g < many; g++)
+          if (first + g < slots && !gk__peek(at + g * Sums::threads, &x[g], tag)) ready = false;
+        if (!ready) gk__back_off(&ns);
+      }
+      GK__UNROLL
+      for (int i = 0; i < 3 * many; i++) {
+        Acc &to = total[i / Sums::run][i % Sums::run];
+        if (first + i / 3 < slots) to = gk__arithmetic<Acc>::add(to, x[i / 3].value[i % 3]);
+      }
+    }
+    const int done = first * 3 / Sums::run;
+    gk__store_sums(sums, total, p, c, row0, col0, done, Sums::runs - done < runs ? Sums::runs - done : runs);
   }
 }
 
@@ -3063,17 +3090,22 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
   }
   gk__forget(&job);
   const gk__job at(job, tiles_m, tiles_n, parts);
-  int first = 0, count = sums_of::runs;
+  O *const c = p.c + at.batch * p.stride_c;
+  const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
   if (parts > 1) {
+    const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3, most = P::stages * stage_items / threads / 3 * 3;
     const size_t tile = (static_cast<size_t>(at.batch) * tiles_m + at.row) * tiles_n + at.col;
-    const size_t each = (sums_of::runs * sums_of::run + 2) / 3 * threads;
+    const size_t each = static_cast<size_t>(all / 3) * threads;
     gk__slot<gk__three<Acc>> *const place = slots + tile * parts * each + t;
-    gk__publish_sums(sums, place + at.part * each, turn.tag);
-    if (at.part == parts - 1)
-      gk__gather_sums(sums, place, parts, turn.tag);
-    else
-      count = 0;
-  } else if (P::groups > 1 && groups > 1) {
+    gk__copy_wait<0>();
+    __syncthreads();
+    gk__publish_sums(sums, ring + t, all < most ? all : most, place + at.part * each, turn.tag);
+    if (at.part == parts - 1) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag);
+    gk__end_job(turn, state, slots, p.capacity);
+    return;
+  }
+  int first = 0, count = sums_of::runs;
+  if (P::groups > 1 && groups > 1) {
     /* Each group adds up its share of the tile. */
     const int each = sums_of::runs * sums_of::run;
     gk__copy_wait<0>();
@@ -3097,9 +3129,7 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
       }
     }
   }
-  gk__store_sums(sums, p, p.c + at.batch * p.stride_c, static_cast<size_t>(at.row) * P::bm,
-                 static_cast<size_t>(at.col) * P::bn, first, count);
-  if (parts > 1) gk__end_job(turn, state, slots, p.capacity);
+  gk__store_sums(sums, sums.value, p, c, row0, col0, first, count);
 }
 
 /* --- Thin products ------------------------------------------------------------------------------------------------
