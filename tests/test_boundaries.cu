@@ -1,12 +1,12 @@
 /* Reduce and scan one element below, at and above every size at which their plans change: the first tile, the first
- * piece with two tiles, the switch from few to many elements a thread, groups of tiles, and what a warp's look-back
+ * piece with two tiles, the switch from few to many elements a thread, groups of tiles, and what a tile's look-back
  * reaches. The plans themselves say where that is, so the list follows them. All results are checked on the device. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
 #include "on_device.h"
 
-/* The stand-in goes as far as it takes to have every kind of boundary once, but for look-back past 32 groups. */
+/* The stand-in goes as far as it takes to have every kind of boundary once. */
 #ifdef CUDA_ON_CPU
 static const size_t most = (size_t(1) << 21) + 300000;
 #else
@@ -50,7 +50,7 @@ template <class T, class O> static std::vector<size_t> boundaries_of_scan() {
   for (size_t from = 1; from < most;) {
     const size_t end = last_alike(from, most, items), own = items(from), tile = own * GK__SCAN_THREADS;
     places.insert(places.end(), {own, 32 * own, tile - own, end});
-    for (size_t tiles : {1u, 2u, 3u, 31u, 32u, 33u, 64u, 65u, 96u, 31u * 32, 32u * 32, 33u * 32, 34u * 32, 65u * 32}) {
+    for (size_t tiles : {1u, 2u, 3u, 31u, 32u, 33u, 64u, 3u * 32, 4u * 32, 5u * 32, 7u * 32, 8u * 32, 65u * 32}) {
       if (tiles * tile > from && tiles * tile <= end) places.push_back(tiles * tile);
     }
     /* a stretch that begins past its first groups: at the next one */
