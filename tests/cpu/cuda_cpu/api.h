@@ -574,11 +574,15 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   CUDA_CPU_API(cudaStreamSynchronize);
-  return cuda_cpu::error(cuda_cpu::check_wait(cuda_cpu::find_stream(stream)));
+  CUstream_st *s = cuda_cpu::find_stream(stream);
+  if (s) cuda_cpu::refuse_to_hang(s->hung, "cudaStreamSynchronize");
+  return cuda_cpu::error(cuda_cpu::check_wait(s));
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream) {
   CUDA_CPU_API(cudaStreamQuery);
-  return cuda_cpu::error(cuda_cpu::check_wait(cuda_cpu::find_stream(stream)));
+  CUstream_st *s = cuda_cpu::find_stream(stream);
+  if (cudaError_t e = cuda_cpu::check_wait(s)) return cuda_cpu::error(e);
+  return cuda_cpu::error(cuda_cpu::ready(s->hung));
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags) {
   CUDA_CPU_API(cudaStreamGetFlags);
@@ -667,11 +671,12 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t
 CUDA_CPU_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event) {
   CUDA_CPU_API(cudaEventQuery);
   if (!cuda_cpu::is_event(event)) return cuda_cpu::error(cudaErrorInvalidResourceHandle);
-  return cuda_cpu::error(event->capture ? cudaErrorCapturedEvent : cudaSuccess);
+  return cuda_cpu::error(event->capture ? cudaErrorCapturedEvent : cuda_cpu::ready(event->hung));
 }
 CUDA_CPU_EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   CUDA_CPU_API(cudaEventSynchronize);
   if (!cuda_cpu::is_event(event)) return cuda_cpu::error(cudaErrorInvalidResourceHandle);
+  cuda_cpu::refuse_to_hang(event->hung, "cudaEventSynchronize");
   return cuda_cpu::error(event->capture ? cudaErrorCapturedEvent : cudaSuccess);
 }
 CUDA_CPU_EXPORT cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
