@@ -162,6 +162,140 @@ TEST(records_of_a_hundred_ranks) {
   }
 }
 
+/* --- matmul --- */
+
+struct product {
+  pieces m, rows; /* of A and C, and of B, at each rank; no rows: as gk_dist_split has them */
+  size_t n, k, columns;
+  size_t pad; /* of the leading dimensions */
+  double alpha, beta;
+  bool trans_a, buffer;
+};
+static const product products[] = {
+    {{30}, {}, 20, 25, 0, 0, 1, 0, false, false},
+    {{17, 40}, {}, 33, 27, 8, 0, 1, 0, false, false},
+    {{17, 40}, {14, 14}, 32, 28, 16, 3, 2, -1, false, true},
+    {{5, 0, 9}, {}, 50, 31, 50, 1, 1, 1, true, false},
+    {{0, 12, 3}, {0, 20, 11}, 37, 31, 4, 0, 1, 0, false, false},
+    {{8, 8, 8, 8}, {31, 0, 0, 0}, 40, 31, 7, 0, 0.5, 0, true, true},
+    {{1, 2, 3, 4, 5, 6, 7}, {}, 70, 5, 33, 2, 1, 0, false, false},
+    {{6, 6}, {}, 11, 0, 4, 0, 1, 3, false, false},
+    {{6, 6}, {}, 0, 9, 4, 0, 1, 0, false, false},
+    {{70, 66}, {}, 2500, 19, 0, 0, 1, 0, false, false},
+};
+
+template <class T, class O> static void check_matmul(const product &p, const char *type) {
+  const size_t ranks = p.m.size(), ldb = p.n + p.pad, ldc = p.n + p.pad;
+  std::vector<T> b(p.k * ldb);
+  for (size_t i = 0; i < b.size(); i++) b[i] = rounding<T>(5, i);
+  run_ranks(ranks, [&](const rank_of &me) {
+    const size_t rank = static_cast<size_t>(me.rank), m = p.m[rank], lda = (p.trans_a ? m : p.k) + p.pad;
+    std::vector<T> a((p.trans_a ? p.k : m) * lda);
+    for (size_t i = 0; i < a.size(); i++) a[i] = rounding<T>(6 + rank, i);
+    const std::vector<O> before(m * ldc, make<O>(3));
+    gk_dist_piece mine = gk_dist_split(p.k, me.ranks, me.rank);
+    if (!p.rows.empty()) {
+      mine.first = 0, mine.count = p.rows[rank];
+      for (size_t r = 0; r < rank; r++) mine.first += p.rows[r];
+    }
+    const auto from = b.begin() + static_cast<ptrdiff_t>(mine.first * ldb);
+    device_array<T> all_a(a), all_b(b), own_b(std::vector<T>(from, from + static_cast<ptrdiff_t>(mine.count * ldb)));
+    device_array<O> expected(before), c(before);
+    device_array<double> buffer(gk_dist_matmul_buffer_bytes(p.n, p.k, sizeof(T), p.columns) / 8 + 1);
+    gk_dist_matmul_opts o = gk_dist_matmul_opts();
+    o.matmul.trans_a = p.trans_a;
+    o.matmul.lda = lda, o.matmul.ldb = ldb, o.matmul.ldc = ldc;
+    o.matmul.alpha = &p.alpha, o.matmul.beta = &p.beta;
+    o.rows = p.rows.empty() ? NULL : p.rows.data();
+    o.columns = p.columns;
+    if (p.buffer) o.buffer = buffer.ptr, o.buffer_bytes = buffer.n * 8;
+    /* The model: one GPU that has all of B, a part's columns at a time. */
+    const size_t wide = me.ranks > 1 ? gk__dist_columns(p.n, p.columns) : p.n;
+    for (size_t col = 0; col < p.n; col += wide)
+      DEMAND_OK(gk_matmul_ex(static_cast<const T *>(all_a.ptr), static_cast<const T *>(all_b.ptr) + col,
+                             expected.ptr + col, m, p.n - col < wide ? p.n - col : wide, p.k, &o.matmul));
+    cudaStream_t stream;
+    DEMAND_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    DEMAND_OK(cudaDeviceSynchronize());
+    DEMAND_OK(gk_dist_matmul(static_cast<const T *>(all_a.ptr), static_cast<const T *>(own_b.ptr), c.ptr, m, p.n, p.k,
+                             me.comm, stream, &o));
+    DEMAND_OK(gk_dist_wait(me.comm, stream, patience));
+    DEMAND_OK(cudaStreamDestroy(stream));
+    const std::vector<O> got = c.get(), wanted = expected.get();
+    size_t wrong = 0;
+    while (wrong < got.size() && same(got[wrong], wanted[wrong])) wrong++;
+    if (wrong < got.size())
+      DEMAND(false, std::string(type) + ", " + std::to_string(&p - products) + ", rank " + std::to_string(me.rank) +
+                        ", element " + std::to_string(wrong) + ": " + show(got[wrong]) + " against " +
+                        show(wanted[wrong]));
+  });
+}
+TEST(matmul_has_the_bits_of_one_gpu) {
+  for (const product &p : products) {
+    check_matmul<float, float>(p, "f32");
+    check_matmul<double, double>(p, "f64");
+    check_matmul<__nv_bfloat16, float>(p, "bf16");
+    check_matmul<__half, __half>(p, "f16");
+  }
+}
+/* What is right by itself: small integers, in a loop. */
+TEST(matmul_of_integers) {
+  const size_t m = 37, n = 90, k = 53;
+  run_ranks(3, [&](const rank_of &me) {
+    const gk_dist_piece mine = gk_dist_split(k, me.ranks, me.rank);
+    const uint64_t seed = static_cast<uint64_t>(me.rank);
+    std::vector<float> a(m * k), b(mine.count * n);
+    for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(uniform(10 + seed, i, -9, 9));
+    for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(uniform(1, mine.first * n + i, -9, 9));
+    device_array<float> on_a(a), on_b(b), c(m * n);
+    gk_dist_matmul_opts o = gk_dist_matmul_opts();
+    o.columns = 20;
+    DEMAND_OK(cudaStreamCreateWithFlags(&o.comm_stream, cudaStreamNonBlocking));
+    const float *const from_a = on_a.ptr, *const from_b = on_b.ptr;
+    for (int turn = 0; turn < 2; turn++) {
+      DEMAND_OK(gk_dist_matmul(from_a, from_b, c.ptr, m, n, k, me.comm, 0, turn ? &o : NULL));
+      DEMAND_OK(gk_dist_wait(me.comm, 0, patience));
+      const std::vector<float> got = c.get();
+      for (size_t i = 0; i < m * n; i++) {
+        float x = 0;
+        for (size_t j = 0; j < k; j++) x += a[i / n * k + j] * static_cast<float>(uniform(1, j * n + i % n, -9, 9));
+        if (got[i] != x) DEMAND(false, "element " + std::to_string(i));
+      }
+      c.clear();
+    }
+    DEMAND_OK(cudaStreamDestroy(o.comm_stream));
+  });
+}
+TEST(a_matmul_in_a_graph) {
+  run_ranks(2, [](const rank_of &me) {
+    const size_t edge = 64;
+    device_array<float> a(std::vector<float>(edge * edge, 1)), b(edge / 2 * edge), c(edge * edge);
+    cudaStream_t stream;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    gk_dist_matmul_opts o = gk_dist_matmul_opts();
+    o.columns = 16;
+    DEMAND_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    DEMAND_OK(cudaStreamCreateWithFlags(&o.comm_stream, cudaStreamNonBlocking));
+    DEMAND_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    DEMAND_OK(gk_dist_matmul(static_cast<const float *>(a.ptr), static_cast<const float *>(b.ptr), c.ptr, edge, edge,
+                             edge, me.comm, stream, &o));
+    DEMAND_OK(cudaStreamEndCapture(stream, &graph));
+    DEMAND_OK(cudaGraphInstantiate(&exec, graph, 0));
+    for (int turn = 1; turn < 4; turn++) {
+      b.set(std::vector<float>(edge / 2 * edge, static_cast<float>(turn)));
+      DEMAND_OK(cudaGraphLaunch(exec, stream));
+      DEMAND_OK(gk_dist_wait(me.comm, stream, patience));
+      for (float x : c.get())
+        if (x != static_cast<float>(turn * 64)) DEMAND(false, std::to_string(x));
+    }
+    DEMAND_OK(cudaGraphExecDestroy(exec));
+    DEMAND_OK(cudaGraphDestroy(graph));
+    DEMAND_OK(cudaStreamDestroy(o.comm_stream));
+    DEMAND_OK(cudaStreamDestroy(stream));
+  });
+}
+
 /* --- waiting for ranks that never come --- */
 
 static void impatient() {
@@ -277,6 +411,38 @@ TEST(wrong_arguments_of_reduce) {
   });
 }
 
+TEST(wrong_arguments_of_matmul) {
+  run_ranks(2, [](const rank_of &me) {
+    device_array<float> a(100), b(100), c(100), buffer(100);
+    const float *const none = NULL;
+    gk_dist_matmul_opts o = gk_dist_matmul_opts();
+    const auto call = [&] { return gk_dist_matmul(a.ptr, b.ptr, c.ptr, 10, 10, 10, me.comm, 0, &o); };
+    o.matmul.trans_b = 1;
+    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_matmul: B may be neither transposed nor one of a batch", call());
+    o.matmul.trans_b = 0, o.matmul.batch = 2;
+    DEMAND_FAILS(cudaErrorInvalidValue, "nor one of a batch", call());
+    o.matmul.batch = 0, o.matmul.ldb = 9;
+    DEMAND_FAILS(cudaErrorInvalidValue, "ldb is 9, but the rows of B have 10 elements", call());
+    o.matmul.ldb = 0;
+    for (const pieces &rows : {pieces{5, 4}, pieces{5, 6}, pieces{SIZE_MAX, 11}}) {
+      o.rows = rows.data();
+      DEMAND_FAILS(cudaErrorInvalidValue, "do not add up to k = 10", call());
+    }
+    o.rows = NULL, o.buffer = buffer.ptr, o.buffer_bytes = 399;
+    DEMAND_FAILS(cudaErrorInvalidValue, "the buffer has 399 bytes, but 400 are needed", call());
+    o.buffer = buffer.ptr + 1, o.buffer_bytes = 400;
+    DEMAND_FAILS(cudaErrorInvalidValue, "the buffer is not aligned to 16 bytes", call());
+    DEMAND_FAILS(cudaErrorInvalidValue, "b is NULL, but rank", gk_dist_matmul(a.ptr, none, c.ptr, 10, 10, 10, me.comm));
+    DEMAND_FAILS(cudaErrorInvalidValue, "c is the same memory as b",
+                 gk_dist_matmul(a.ptr, c.ptr, c.ptr, 10, 10, 10, me.comm));
+    DEMAND_FAILS(cudaErrorInvalidValue, "more than memory can address",
+                 gk_dist_matmul(a.ptr, b.ptr, c.ptr, 0, SIZE_MAX / 8, 16, me.comm));
+    DEMAND_FAILS(cudaErrorInvalidValue, "the communicator is NULL",
+                 gk_dist_matmul(a.ptr, b.ptr, c.ptr, 10, 10, 10, NULL));
+    DEMAND(c.untouched(), "a call that fails has written");
+  });
+}
+
 TEST(a_split_leaves_nothing_out) {
   for (size_t n : {size_t(0), size_t(1), size_t(7), size_t(1000), SIZE_MAX})
     for (int ranks = 1; ranks < 9; ranks++) {
@@ -290,4 +456,111 @@ TEST(a_split_leaves_nothing_out) {
       EXPECT_EQ(next, n);
     }
 }
+
+/* --- calls that fail --- */
+
+#ifdef CUDA_ON_CPU
+/* What is held, when nothing else runs. */
+static size_t held() {
+  cuda_cpu::locked lock;
+  size_t count = cuda_cpu::ctx.allocation_count;
+  for (const CUevent_st *e = cuda_cpu::ctx.events; e; e = e->next) count++;
+  for (const CUstream_st *s = cuda_cpu::ctx.streams; s; s = s->next) count++;
+  return count;
+}
+
+/* The calls of one rank. A reduction of more than one piece, a scan of several tiles, a matmul of three parts. */
+static cudaError_t call_one(int which, const rank_of &me, float *in, float *out, bool uneven) {
+  const size_t n = 30000, rows[] = {20, 12};
+  gk_dist_matmul_opts o = gk_dist_matmul_opts();
+  o.columns = 16;
+  if (uneven) o.rows = rows;
+  const float *const from = in;
+  switch (which) {
+  case 0: return gk_dist_reduce(from, out, n, gk_op_sum(), me.comm);
+  case 1: return gk_dist_scan_inclusive(from, out, n, gk_op_sum(), me.comm);
+  case 2: return gk_dist_reduce(from, reinterpret_cast<gk_arg<float> *>(out), n, gk_op_argmin(), me.comm);
+  default: return gk_dist_matmul(from, from + 1024, out, 32, 40, 32, me.comm, 0, &o);
+  }
+}
+static const int calls = 5;
+
+/* The k-th of NCCL's calls that rank 0 makes fails: it says so with NCCL's words, and the other one is not left waiting.
+ * True: there was such a call. */
+static bool fail_nccl(int which, int k) {
+  const std::vector<ncclComm_t> comms = new_comms(2);
+  const size_t before = held();
+  bool struck = false;
+  run_on(comms, [&](const rank_of &me) {
+    device_array<float> in(std::vector<float>(30000, 1)), out(30000);
+    if (me.rank == 0) nccl_cpu_fail(k, ncclSystemError);
+    cudaError_t code = call_one(which, me, in.ptr, out.ptr, which == 4);
+    const std::string detail = gk_error_detail();
+    if (me.rank == 0) {
+      struck = nccl_cpu_calls() >= k;
+      nccl_cpu_fail(0, ncclSuccess);
+      DEMAND((code != cudaSuccess) == struck, "call " + std::to_string(k) + ": " + detail);
+      if (struck) {
+        const std::string where = "call " + std::to_string(k) + " of " + std::to_string(which) + ": " + detail;
+        DEMAND(code == cudaErrorUnknown && detail.find("gk_dist_") == 0, where);
+        DEMAND(detail.find("unhandled system error") != std::string::npos, where);
+        DEMAND(detail.find("injected") != std::string::npos, where);
+        nccl_cpu_kill(me.comm, true);
+      }
+      EXPECT_OK(ncclCommAbort(me.comm));
+    } else {
+      if (code == cudaSuccess) code = gk_dist_wait(me.comm, 0, patience, true);
+      if (code != cudaErrorUnknown) EXPECT_OK(ncclCommAbort(me.comm));
+    }
+  });
+  DEMAND(held() == before, "call " + std::to_string(k) + " of " + std::to_string(which) + ": something is still held");
+  return struck;
+}
+TEST(each_call_of_nccl_fails) {
+  for (int which = 0; which < calls; which++) {
+    int k = 1;
+    while (fail_nccl(which, k)) k++;
+    DEMAND(k > 4, "only " + std::to_string(k - 1) + " calls were made to fail");
+  }
+}
+
+/* The k-th of CUDA's calls of both ranks fails. Which one it hits is theirs to settle; it says so, nothing is lost, and
+ * the other one is not left waiting. */
+TEST(each_call_of_cuda_fails) {
+  int provoked = 0;
+  for (int which = 0; which < calls; which++)
+    for (int k = 1;; k++) {
+      const std::vector<ncclComm_t> comms = new_comms(2);
+      device_array<float> in(std::vector<float>(30000, 1)), out(30000), in1(1), out1(30000);
+      const size_t before = held();
+      std::atomic<int> failed(0);
+      unsigned long long releases = 0;
+      std::atomic<int> ready(0);
+      run_on(comms, [&](const rank_of &me) {
+        if (++ready == 2) {
+          cuda_cpu_fail(("any:" + std::to_string(k)).c_str());
+          ready++;
+        }
+        while (ready < 3) std::this_thread::yield();
+        const cudaError_t code = call_one(which, me, in.ptr, me.rank ? out1.ptr : out.ptr, which == 4);
+        if (code == cudaSuccess) return;
+        DEMAND(!strncmp(gk_error_detail(), "gk_", 3), gk_error_detail());
+        failed++;
+        nccl_cpu_kill(me.comm, true); /* lets the other one go on */
+      });
+      const bool struck = cuda_cpu_calls("any") >= static_cast<unsigned long long>(k);
+      for (const char *call : {"cudaFreeAsync", "cudaEventDestroy", "cudaStreamDestroy"})
+        releases += cuda_cpu_calls(call);
+      cuda_cpu_fail(NULL);
+      cudaGetLastError();
+      for (const ncclComm_t comm : comms) EXPECT_OK(ncclCommAbort(comm));
+      const std::string where = "call " + std::to_string(k) + " of " + std::to_string(which);
+      DEMAND(failed <= 1, where + " makes both fail");
+      DEMAND(held() <= before + (releases ? 1 : 0), where + ": something is still held");
+      if (!struck) break;
+      provoked += failed;
+    }
+  DEMAND(provoked > 50, "only " + std::to_string(provoked) + " failures were provoked");
+}
+#endif
 #endif

@@ -96,7 +96,6 @@ struct ncclComm {
   ncclResult_t async;            /* ncclCommGetAsyncError */
   unsigned long long come, done; /* collectives that this rank has come to, and those that it has done */
   nccl_cpu::parts work;          /* of the one that it has come to last */
-  std::string words;             /* ncclGetLastError */
 };
 
 namespace nccl_cpu {
@@ -116,7 +115,8 @@ inline thread_local int group_depth;
 inline thread_local int fail_at;
 inline thread_local ncclResult_t fail_with;
 inline thread_local int calls;
-inline thread_local std::string words; /* of calls without a communicator */
+inline thread_local std::string words; /* ncclGetLastError */
+inline thread_local ncclResult_t group_error;
 
 struct guard {
   pthread_mutex_t *mutex;
@@ -133,8 +133,10 @@ inline timespec in_patience() {
   return t;
 }
 
-inline ncclResult_t say(ncclComm_t comm, ncclResult_t result, const std::string &what) {
-  (comm ? comm->words : words) = what;
+/* Of a call that fails. In a group it lets the group fail. */
+inline ncclResult_t say(ncclResult_t result, const std::string &what) {
+  words = what;
+  if (group_depth) group_error = result;
   return result;
 }
 inline bool is_comm(ncclComm_t comm) {
@@ -244,13 +246,13 @@ inline ncclResult_t add(ncclComm_t comm, const part &what, size_t to_bytes, cuda
   CUstream_st *const s = cuda_cpu::find_stream(stream);
   cuda_cpu::device_now = before;
   if (!s || s->device != comm->device)
-    return say(comm, ncclUnhandledCudaError, "the stream is none of the communicator's device");
+    return say(ncclUnhandledCudaError, "the stream is none of the communicator's device");
   {
     cuda_cpu::locked lock;
     if ((what.bytes && (!what.to || !cuda_cpu::reaches(what.to, to_bytes, true))) ||
         (what.bytes && (what.kind == 'g' || what.root == comm->rank) &&
          (!what.from || !cuda_cpu::reaches(what.from, what.bytes, true))))
-      return say(comm, ncclInvalidArgument, "a buffer is not device memory of that size");
+      return say(ncclInvalidArgument, "a buffer is not device memory of that size");
   }
   if (group_depth == 0) {
     run_all({{comm, s, {what}}});
@@ -266,7 +268,7 @@ inline ncclResult_t add(ncclComm_t comm, const part &what, size_t to_bytes, cuda
 }
 
 inline ncclResult_t join(ncclComm_t *comm, int ranks, const ncclUniqueId &id, int rank, int device, bool wait) {
-  if (!comm || ranks < 1 || rank < 0 || rank >= ranks) return say(nullptr, ncclInvalidArgument, "no such rank");
+  if (!comm || ranks < 1 || rank < 0 || rank >= ranks) return say(ncclInvalidArgument, "no such rank");
   world *w = nullptr;
   {
     guard lock(&registry_mutex);
@@ -279,11 +281,11 @@ inline ncclResult_t join(ncclComm_t *comm, int ranks, const ncclUniqueId &id, in
       registry.push_back(w);
     }
     if (w->ranks != ranks || w->comm[static_cast<size_t>(rank)])
-      return say(nullptr, ncclInvalidUsage, "ranks that disagree on their number, or two of the same one");
+      return say(ncclInvalidUsage, "ranks that disagree on their number, or two of the same one");
     for (const ncclComm_t c : w->comm)
       if (c && c->device == device)
-        return say(nullptr, ncclInvalidUsage, "Duplicate GPU detected: two ranks use device " + std::to_string(device));
-    w->comm[static_cast<size_t>(rank)] = *comm = new ncclComm{w, rank, device, true, true, ncclSuccess, 0, 0, {}, {}};
+        return say(ncclInvalidUsage, "Duplicate GPU detected: two ranks use device " + std::to_string(device));
+    w->comm[static_cast<size_t>(rank)] = *comm = new ncclComm{w, rank, device, true, true, ncclSuccess, 0, 0, {}};
   }
   guard lock(&w->mutex);
   w->joined++;
@@ -291,7 +293,7 @@ inline ncclResult_t join(ncclComm_t *comm, int ranks, const ncclUniqueId &id, in
   const timespec until = in_patience();
   while (wait && w->joined < ranks)
     if (pthread_cond_timedwait(&w->moved, &w->mutex, &until) == ETIMEDOUT && w->joined < ranks)
-      return say(nullptr, ncclSystemError, "not all ranks came (all have to be threads of this process)");
+      return say(ncclSystemError, "not all ranks came (all have to be threads of this process)");
   return ncclSuccess;
 }
 
@@ -318,11 +320,11 @@ inline void depart(ncclComm_t comm) {
 
 } // namespace nccl_cpu
 
-#define NCCL_CPU_API(comm)                                                                                             \
-  if (nccl_cpu::injected()) return nccl_cpu::say(comm, nccl_cpu::fail_with, "injected")
+#define NCCL_CPU_API()                                                                                                 \
+  if (nccl_cpu::injected()) return nccl_cpu::say(nccl_cpu::fail_with, "injected")
 #define NCCL_CPU_API_OF(comm)                                                                                          \
-  if (!nccl_cpu::is_comm(comm)) return nccl_cpu::say(nullptr, ncclInvalidArgument, "not a communicator");              \
-  NCCL_CPU_API(comm)
+  if (!nccl_cpu::is_comm(comm)) return nccl_cpu::say(ncclInvalidArgument, "not a communicator");                       \
+  NCCL_CPU_API()
 
 inline ncclResult_t ncclGetVersion(int *version) {
   if (!version) return ncclInvalidArgument;
@@ -342,12 +344,10 @@ inline const char *ncclGetErrorString(ncclResult_t result) {
   default: return "unknown result code";
   }
 }
-inline const char *ncclGetLastError(ncclComm_t comm) {
-  return nccl_cpu::is_comm(comm) ? comm->words.c_str() : nccl_cpu::words.c_str();
-}
+inline const char *ncclGetLastError(ncclComm_t) { return nccl_cpu::words.c_str(); }
 
 inline ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-  NCCL_CPU_API(nullptr);
+  NCCL_CPU_API();
   if (!id) return ncclInvalidArgument;
   memset(id, 0, sizeof *id);
   const unsigned long long number = __atomic_add_fetch(&nccl_cpu::ids, 1, __ATOMIC_RELAXED);
@@ -355,17 +355,17 @@ inline ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   return ncclSuccess;
 }
 inline ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank) {
-  NCCL_CPU_API(nullptr);
+  NCCL_CPU_API();
   return nccl_cpu::join(comm, nranks, id, rank, cuda_cpu::device_now, nccl_cpu::group_depth == 0);
 }
 inline ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices) {
   ncclUniqueId id;
-  NCCL_CPU_API(nullptr);
+  NCCL_CPU_API();
   if (!comms || count < 1) return ncclInvalidArgument;
   if (ncclResult_t e = ncclGetUniqueId(&id)) return e;
   for (int i = 0; i < count; i++) {
     const int device = devices ? devices[i] : i;
-    if (!cuda_cpu::is_device(device)) return nccl_cpu::say(nullptr, ncclInvalidArgument, "no such device");
+    if (!cuda_cpu::is_device(device)) return nccl_cpu::say(ncclInvalidArgument, "no such device");
     if (ncclResult_t e = nccl_cpu::join(comms + i, count, id, i, device, false)) return e;
   }
   return ncclSuccess;
@@ -407,17 +407,20 @@ inline ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
 }
 
 inline ncclResult_t ncclGroupStart() {
-  NCCL_CPU_API(nullptr);
+  NCCL_CPU_API();
   nccl_cpu::group_depth++;
   return ncclSuccess;
 }
-/* One that fails leaves the group as NCCL does: ended, and nothing of it done. */
+/* If a call of the group has failed, so does this, and nothing of the group is done. */
 inline ncclResult_t ncclGroupEnd() {
-  if (!nccl_cpu::group_depth) return nccl_cpu::say(nullptr, ncclInvalidUsage, "no group was started");
+  if (!nccl_cpu::group_depth) return nccl_cpu::say(ncclInvalidUsage, "no group was started");
   if (--nccl_cpu::group_depth) return ncclSuccess;
   std::vector<nccl_cpu::pending> list;
   list.swap(nccl_cpu::group);
-  NCCL_CPU_API(nullptr);
+  const ncclResult_t failed = nccl_cpu::group_error;
+  nccl_cpu::group_error = ncclSuccess;
+  if (failed) return failed;
+  NCCL_CPU_API();
   nccl_cpu::run_all(list);
   return ncclSuccess;
 }
@@ -425,15 +428,15 @@ inline ncclResult_t ncclAllGather(const void *from, void *to, size_t count, nccl
                                   cudaStream_t stream) {
   NCCL_CPU_API_OF(comm);
   const size_t bytes = count * nccl_cpu::size_of(type);
-  if (!nccl_cpu::size_of(type)) return nccl_cpu::say(comm, ncclInvalidArgument, "no such type");
+  if (!nccl_cpu::size_of(type)) return nccl_cpu::say(ncclInvalidArgument, "no such type");
   return nccl_cpu::add(comm, {'g', from, to, bytes, 0}, bytes * static_cast<size_t>(comm->all->ranks), stream);
 }
 inline ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
                                   ncclComm_t comm, cudaStream_t stream) {
   NCCL_CPU_API_OF(comm);
   const size_t bytes = count * nccl_cpu::size_of(type);
-  if (!nccl_cpu::size_of(type)) return nccl_cpu::say(comm, ncclInvalidArgument, "no such type");
-  if (root < 0 || root >= comm->all->ranks) return nccl_cpu::say(comm, ncclInvalidArgument, "no such root");
+  if (!nccl_cpu::size_of(type)) return nccl_cpu::say(ncclInvalidArgument, "no such type");
+  if (root < 0 || root >= comm->all->ranks) return nccl_cpu::say(ncclInvalidArgument, "no such root");
   return nccl_cpu::add(comm, {'b', from, to, bytes, root}, bytes, stream);
 }
 
