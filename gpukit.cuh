@@ -2794,19 +2794,19 @@ struct gk__dist {
   const char *call;
   ncclComm_t comm;
   cudaStream_t stream;
-  int ranks, rank;
+  int ranks, rank, device;
 };
 inline cudaError_t gk__dist_join(gk__dist *d, const char *call, ncclComm_t comm, cudaStream_t stream) {
-  int device = 0, current = 0;
-  d->call = call, d->comm = comm, d->stream = stream, d->ranks = d->rank = 0;
+  int current = 0;
+  d->call = call, d->comm = comm, d->stream = stream, d->ranks = d->rank = d->device = 0;
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
   GK_TRY(gk__nccl(ncclCommCount(comm, &d->ranks), call, "ncclCommCount", comm));
   GK_TRY(gk__nccl(ncclCommUserRank(comm, &d->rank), call, "ncclCommUserRank", comm));
-  GK_TRY(gk__nccl(ncclCommCuDevice(comm, &device), call, "ncclCommCuDevice", comm));
+  GK_TRY(gk__nccl(ncclCommCuDevice(comm, &d->device), call, "ncclCommCuDevice", comm));
   GK_TRY(gk__failed(cudaGetDevice(&current), call));
-  if (device != current)
-    return gk__fail(cudaErrorInvalidDevice, "%s: rank %d is device %d, but device %d is current", call, d->rank, device,
-                    current);
+  if (d->device != current)
+    return gk__fail(cudaErrorInvalidDevice, "%s: rank %d is device %d, but device %d is current", call, d->rank,
+                    d->device, current);
   return cudaSuccess;
 }
 
@@ -2905,6 +2905,59 @@ cudaError_t gk__fold(const gk__dist &d, const gk__record<A> *record, size_t coun
   return gk__launch(d.call, gk__fold_kernel<A, O, Op>, dim3(1), dim3(32), 0, d.stream, record, count, op, out);
 }
 
+/* Memory on the stream, given back by cudaFreeAsync, from a pool of its own: ranks that are threads of one process use
+ * each other's buffers by themselves, and memory of the default pool is not for other devices. */
+inline cudaError_t gk__dist_allocate(const gk__dist &d, void **ptr, size_t bytes) {
+  enum { most = 64 };
+  cudaMemAccessDesc peer[most];
+  cudaMemPoolProps props;
+  cudaMemPool_t pool = NULL;
+  int devices = 0, pools = 0;
+  size_t peers = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&devices), d.call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, d.device), d.call));
+  if (!pools)
+    return gk__fail(cudaErrorNotSupported, "%s: this device cannot allocate on a stream: pass %zu bytes", d.call,
+                    bytes);
+  for (int other = 0; other < devices && peers < most; other++) {
+    int can = 0;
+    if (other != d.device) GK_TRY(gk__failed(cudaDeviceCanAccessPeer(&can, other, d.device), d.call));
+    if (!can) continue;
+    peer[peers].location.type = cudaMemLocationTypeDevice;
+    peer[peers].location.id = other;
+    peer[peers++].flags = cudaMemAccessFlagsProtReadWrite;
+  }
+  memset(&props, 0, sizeof(props));
+  props.allocType = cudaMemAllocationTypePinned;
+  props.location.type = cudaMemLocationTypeDevice;
+  props.location.id = d.device;
+  GK_TRY(gk__failed(cudaMemPoolCreate(&pool, &props), d.call));
+  cudaError_t code = peers ? cudaMemPoolSetAccess(pool, peer, peers) : cudaSuccess;
+  if (code == cudaSuccess) code = cudaMallocFromPoolAsync(ptr, bytes, pool, d.stream);
+  const bool made = code == cudaSuccess;
+  /* The pool lives on for as long as its memory does. */
+  const cudaError_t gone = cudaMemPoolDestroy(pool);
+  if (made && gone != cudaSuccess) cudaFreeAsync(*ptr, d.stream);
+  return gk__no_memory(made ? gone : code, d.call, bytes);
+}
+/* As gk__choose_scratch. */
+inline cudaError_t gk__dist_scratch(const gk__dist &d, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
+                                    const gk_scratch **chosen) {
+  if (given || d.ranks == 1) return gk__choose_scratch(d.call, bytes, given, temporary, chosen, d.stream);
+  void *ptr = NULL;
+  GK_TRY(gk__dist_allocate(d, &ptr, bytes));
+  const cudaError_t code = cudaMemsetAsync(ptr, 0, bytes, d.stream);
+  if (code != cudaSuccess) {
+    cudaFreeAsync(ptr, d.stream);
+    return gk__failed(code, d.call);
+  }
+  temporary->ptr = ptr;
+  temporary->bytes = bytes;
+  temporary->device = d.device;
+  *chosen = temporary;
+  return cudaSuccess;
+}
+
 inline size_t gk__records_bytes(int ranks, size_t record_bytes) {
   const size_t records = static_cast<size_t>(ranks) * record_bytes;
   return GK__STATE_BYTES + (records > GK__REDUCE_BYTES ? records : GK__REDUCE_BYTES);
@@ -2957,7 +3010,7 @@ cudaError_t gk_dist_reduce(const T *in, O *out, size_t n, Op op, ncclComm_t comm
   GK_TRY(gk__check_arrays(call, in, out, n, 1));
   GK_TRY(gk__dist_join(&d, call, comm, stream));
   const size_t bytes = gk__records_bytes(d.ranks, sizeof(gk__record<typename gk__working<F>::type>));
-  GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
+  GK_TRY(gk__dist_scratch(d, bytes, scratch, &temporary, &use));
   return gk__release_scratch(gk__dist_reduce(d, in, out, n, F(op), use), &temporary, call, stream);
 }
 
@@ -3097,7 +3150,7 @@ cudaError_t gk__dist_scan_call(const char *call, const T *in, O *out, size_t n, 
   const gk_scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<T, O>());
   const size_t records = gk__records_bytes(d.ranks, sizeof(gk__record<A>));
   const size_t slots = gk__scan_bytes(plan, sizeof(gk__slot<A>));
-  GK_TRY(gk__choose_scratch(call, records > slots ? records : slots, scratch, &temporary, &use, stream));
+  GK_TRY(gk__dist_scratch(d, records > slots ? records : slots, scratch, &temporary, &use));
   return gk__release_scratch(gk__dist_scan(d, in, out, n, op, inclusive, plan, use), &temporary, call, stream);
 }
 
@@ -3128,8 +3181,9 @@ struct gk_dist_matmul_opts { /* right when zero */
   gk_matmul_opts matmul;     /* with ldb of this rank's rows of B; without trans_b and batch */
   const size_t *rows;        /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
   size_t columns;            /* of B in a part; 0: chosen. The same on every rank */
-  cudaStream_t comm_stream; /* for B on its way; 0: one is made for the call. To capture the call into a graph: yours */
-  void *buffer;             /* device memory for two parts of B; NULL: allocated on the stream and freed there */
+  cudaStream_t comm_stream;  /* for B on its way, of a high priority; 0: one is made for the call. To capture the call
+                             * into a graph, give yours */
+  void *buffer;              /* device memory for two parts of B; NULL: allocated on the stream and freed there */
   size_t buffer_bytes;
 };
 
@@ -3297,10 +3351,7 @@ cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, siz
   if (reinterpret_cast<uintptr_t>(o.buffer) % 16)
     return gk__fail(cudaErrorInvalidValue, "%s: the buffer is not aligned to 16 bytes", call);
   void *buffer = o.buffer;
-  if (!buffer) {
-    const cudaError_t code = cudaMallocAsync(&buffer, bytes, stream);
-    if (code != cudaSuccess) return gk__no_memory(code, call, bytes);
-  }
+  if (!buffer) GK_TRY(gk__dist_allocate(d, &buffer, bytes));
   gk__lane lane;
   cudaError_t status = lane.create(call, o.comm_stream);
   if (status == cudaSuccess) status = gk__dist_matmul(d, lane, a, b, c, m, n, k, o, static_cast<T *>(buffer));

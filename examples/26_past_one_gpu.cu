@@ -53,6 +53,9 @@ struct rank_state {
   unsigned *x, *y, *total; /* n, n and 1 */
   float *a, *b, *c, *ms, *slowest;
   size_t m; /* rows of A and C */
+  cudaStream_t comm_stream;
+  void *buffer; /* for parts of B */
+  size_t buffer_bytes;
   gk_scratch scratch;
 };
 struct launched { /* by whom */
@@ -311,6 +314,13 @@ int main(int argc, char **argv) {
     const size_t from = first_of(edge, all, r.rank), to = first_of(edge, all, r.rank + 1);
     r.m = to - from;
     GK_CHECK(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
+#ifdef GPUKIT_NCCL
+    int least = 0, greatest = 0;
+    GK_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    GK_CHECK(cudaStreamCreateWithPriority(&r.comm_stream, cudaStreamNonBlocking, greatest));
+    r.buffer_bytes = gk_dist_matmul_buffer_bytes(edge, edge, sizeof(float));
+    GK_CHECK(cudaMalloc(&r.buffer, r.buffer_bytes));
+#endif
     GK_CHECK(gk_scratch_create(&r.scratch, gk_scan_scratch_bytes(n, sizeof(unsigned)), r.stream));
     for (unsigned **p : {&r.x, &r.y}) GK_CHECK(cudaMalloc(p, n * sizeof(unsigned)));
     GK_CHECK(cudaMalloc(&r.total, sizeof(unsigned)));
@@ -352,7 +362,11 @@ int main(int argc, char **argv) {
   check_prefixes(&l, scanned, ranks);
   const lesson_row *const multiplied = measure(&l, ranks, "matmul", 0, [edge](rank_state &r) {
     const float *const rows = r.b + first_of(edge, r.ranks, r.rank) * edge;
-    GK_CHECK(gk_dist_matmul((const float *)r.a, rows, r.c, r.m, edge, edge, r.comm, r.stream));
+    gk_dist_matmul_opts opts = gk_dist_matmul_opts(); /* the call would make and free these by itself, each time */
+    opts.buffer = r.buffer;
+    opts.buffer_bytes = r.buffer_bytes;
+    opts.comm_stream = r.comm_stream;
+    GK_CHECK(gk_dist_matmul((const float *)r.a, rows, r.c, r.m, edge, edge, r.comm, r.stream, &opts));
   });
   check_product(&l, multiplied, ranks, edge, all);
   lesson_table(&l);
@@ -376,6 +390,8 @@ int main(int argc, char **argv) {
     GK_CHECK(gk_scratch_destroy(&r.scratch));
     GK_CHECK(cudaStreamDestroy(r.stream));
 #ifdef GPUKIT_NCCL
+    GK_CHECK(cudaFree(r.buffer));
+    GK_CHECK(cudaStreamDestroy(r.comm_stream));
     GK_CHECK(ncclCommDestroy(r.comm));
 #endif
   });

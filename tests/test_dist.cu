@@ -134,7 +134,7 @@ TEST(indices_past_four_billion) {
   device_array<gk__record<A>> records(record);
   device_array<A> out(1);
   device_array<gk__record<A>> start(std::vector<gk__record<A>>(1, gk__record<A>(A{0, 0})));
-  gk__dist d = {"test", NULL, 0, 4, 0};
+  gk__dist d = {"test", NULL, 0, 4, 0, 0};
   DEMAND_OK(gk__fold(d, records.ptr, 4, gk_argmin<float>(), out.ptr));
   DEMAND(same(out.first(), A{3, 2 * large - 1}), show(out.first()));
   DEMAND_OK(gk__fold(d, records.ptr, 3, gk_argmin<float>(), start.ptr));
@@ -156,7 +156,7 @@ TEST(records_of_a_hundred_ranks) {
     }
     device_array<gk__record<A>> records(record);
     device_array<A> out(1);
-    gk__dist d = {"test", NULL, 0, static_cast<int>(count), 0};
+    gk__dist d = {"test", NULL, 0, static_cast<int>(count), 0, 0};
     DEMAND_OK(gk__fold(d, records.ptr, count, gk_argmax<int>(), out.ptr));
     DEMAND(same(out.first(), expected), show(out.first()) + " against " + show(expected));
   }

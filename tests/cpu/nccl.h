@@ -240,6 +240,14 @@ inline size_t size_of(ncclDataType_t type) {
   return type >= 0 && type < ncclNumTypes ? size[type] : 0;
 }
 
+/* Ranks of one process read each other's buffers themselves, which memory of a pool does not allow by itself. */
+inline bool peers_reach(const void *p, const ncclComm *comm) {
+  const cuda_cpu::allocation *const a = cuda_cpu::find_allocation(p);
+  for (const ncclComm_t c : comm->all->comm)
+    if (a && a->pool && c && c->device != comm->device && !(a->pool->peers >> c->device & 1)) return false;
+  return true;
+}
+
 inline ncclResult_t add(ncclComm_t comm, const part &what, size_t to_bytes, cudaStream_t stream) {
   const int before = cuda_cpu::device_now;
   cuda_cpu::device_now = comm->device;
@@ -253,6 +261,8 @@ inline ncclResult_t add(ncclComm_t comm, const part &what, size_t to_bytes, cuda
         (what.bytes && (what.kind == 'g' || what.root == comm->rank) &&
          (!what.from || !cuda_cpu::reaches(what.from, what.bytes, true))))
       return say(ncclInvalidArgument, "a buffer is not device memory of that size");
+    if (!peers_reach(what.to, comm) || !peers_reach(what.from, comm))
+      return say(ncclUnhandledCudaError, "a buffer is memory of a pool that the other ranks' devices may not use");
   }
   if (group_depth == 0) {
     run_all({{comm, s, {what}}});

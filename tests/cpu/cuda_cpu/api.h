@@ -342,11 +342,27 @@ CUDA_CPU_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t *memPool, const stru
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t memPool) {
   CUDA_CPU_API(cudaMemPoolDestroy);
-  if (!memPool || memPool->is_default || memPool->used) return cuda_cpu::error(cudaErrorInvalidValue);
+  if (!memPool || memPool->is_default) return cuda_cpu::error(cudaErrorInvalidValue);
+  cuda_cpu::locked lock;
   cuda_cpu::device_state &d = cuda_cpu::device(memPool->device);
   if (d.current_pool == memPool) d.current_pool = nullptr;
   cuda_cpu::let_go(memPool);
-  free(memPool);
+  memPool->destroyed = true;
+  if (!memPool->used) free(memPool);
+  return cudaSuccess;
+}
+CUDA_CPU_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t memPool, const cudaMemAccessDesc *list, size_t count) {
+  CUDA_CPU_API(cudaMemPoolSetAccess);
+  if (!memPool || !list) return cuda_cpu::error(cudaErrorInvalidValue);
+  cuda_cpu::locked lock;
+  for (size_t i = 0; i < count; i++)
+    if (list[i].location.type != cudaMemLocationTypeDevice || !cuda_cpu::is_device(list[i].location.id) ||
+        (list[i].location.id == memPool->device && list[i].flags != cudaMemAccessFlagsProtReadWrite))
+      return cuda_cpu::error(cudaErrorInvalidDevice);
+  for (size_t i = 0; i < count; i++) {
+    const unsigned bit = 1u << list[i].location.id;
+    memPool->peers = list[i].flags ? memPool->peers | bit : memPool->peers & ~bit;
+  }
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value) {

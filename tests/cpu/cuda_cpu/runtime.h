@@ -62,6 +62,8 @@ struct CUmemPoolHandle_st {
   unsigned long long threshold, used, used_high;
   bool is_default;
   int device;
+  unsigned peers; /* a bit for each other device that may use its memory (cudaMemPoolSetAccess) */
+  bool destroyed; /* by the user; the last release of its memory ends it */
 };
 
 namespace cuda_cpu {
@@ -398,7 +400,10 @@ CUDA_CPU_OUT_OF_LINE cudaError_t release(void *p, bool host) {
       host != (a->kind == memory_host) || a->of_graph)
     return error(cudaErrorInvalidValue);
   if (a->kind == memory_device) device(a->device).used -= a->size;
-  if (a->pool) a->pool->used -= a->size;
+  if (a->pool) {
+    a->pool->used -= a->size;
+    if (a->pool->destroyed && !a->pool->used) free(a->pool);
+  }
   const allocation gone = *a;
   remove_allocation(a);
   put_memory(gone);
