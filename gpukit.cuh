@@ -38,7 +38,7 @@
  *    8. reduce               of device arrays, in one launch
  *    9. scan                 of device arrays, in one launch and one pass
  *   10. matmul               the building blocks, the kernel, the call; and calls on host arrays
- *   11. (several GPUs: not yet)
+ *   11. past one GPU         reduce, scan and matmul over NCCL's ranks, if GPUKIT_NCCL is defined
  *   12. implementation       the host functions of section 3
  *   13. licence
  *
@@ -56,6 +56,8 @@
  *   GPUKIT_ON_ERROR(e)       the implementing file: what a failed check does when no handler is set; e is a const
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              the implementing file: GK_TIME is an NVTX range, too (needs nvtx3/nvToolsExt.h)
+ *   GPUKIT_NCCL              each file that uses section 11, after its #include <nccl.h> (NCCL 2.13.4 or newer) and
+ *                            before the first of this one
  *   GPUKIT_DEBUG=1           not a macro but an environment variable: waits after every launch, so that a fault is
  *                            reported by the kernel that made it; and refuses host arrays where device ones belong
  *
@@ -96,6 +98,8 @@
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
  *   matmul     gk_matmul gk_matmul_ex gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose
+ *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
+ *              gk_dist_split gk_dist_wait
  *
  *   Order of parameters: inputs, outputs, sizes, operator or options, stream, scratch. Sizes are size_t.
  *
@@ -120,6 +124,39 @@
  *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
  *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand), symbols of object files
  *                included. Macros of yours named T, N, min and so on neither disturb this file nor are lost.
+ *
+ * PAST ONE GPU
+ *
+ *   With GPUKIT_NCCL a program that has an ncclComm_t, whoever made it, calls gk_dist_reduce and its kin on every rank,
+ *   each with its own piece of the data, 0 elements included:
+ *
+ *     gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
+ *     GK_CHECK(gk_dist_scan_inclusive(x, y, mine.count, gk_op_sum(), comm, stream, &scratch));
+ *     GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
+ *
+ *   A rank is a process, or a thread: one thread cannot be several, since each call puts work of its own behind NCCL's.
+ *
+ *   Same bits    A result depends on the pieces, so on the number of ranks, and on no timing, GPU or network. Integers,
+ *                min, max and their indices do not depend even on that, nor do bits from one rank differ from those of
+ *                section 8 and 9. A product's elements are computed as by one GPU that has the rank's rows of A and all
+ *                of B, some columns at a time. All ranks have the same result of a reduction.
+ *   Losses       A rank that fails or dies before its call leaves the streams of the others waiting: gk_dist_wait says
+ *                so in time, and, if asked, aborts the communicator, which nobody may use after that.
+ *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each.
+ *
+ *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
+ *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
+ *
+ *     reduce   its piece once from memory, and one all-gather of 16 to 48 bytes a rank. Bytes do not count; it stops
+ *              scaling when a piece is read in less time than the all-gather takes.
+ *     scan     its piece twice from memory and once to it, where one GPU reads and writes once: so R ranks are at best
+ *              2/3 R times as fast. One all-gather, as above.
+ *     matmul   2 m n k operations for m rows; meanwhile (R - 1) / R of B's n k elements come in, and are hidden for as
+ *              long as operations a second x element size < 2 m x bandwidth. So rows count, not n or k: fewer than
+ *              rate x size / (2 x bandwidth) of them on a rank, and it takes as long as B's way there. The first part,
+ *              an eighth, is never hidden.
+ *
+ *   Within a host the bandwidth is that of its links between GPUs; between hosts, the network's, for all GPUs of a host.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99.
  *
@@ -330,6 +367,7 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #elif NCCL_VERSION_CODE < 21304
 #error "gpukit.cuh needs NCCL 2.13.4 or newer: ncclGetLastError is relied on"
 #endif
+#define GK__NCCL 1
 #include <time.h>
 #endif
 
@@ -2756,8 +2794,8 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
  * 11. PAST ONE GPU: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined
  *
  * Each rank, a process or a thread with a GPU of its own, makes the same call with its own piece. The calls take the
- * user's communicator and stream, put their work and NCCL's on the stream, and wait for nothing; so a rank that fails or
- * dies leaves the others' streams waiting, which gk_dist_wait finds out. They want the communicator's device to be the
+ * user's communicator and stream, put their work and NCCL's on the stream, and wait for nothing; so a rank that fails
+ * or dies leaves the others' streams waiting, which gk_dist_wait finds out. They want the communicator's device to be the
  * current one, a blocking communicator, and no ncclGroupStart around them: what they put on the stream behind NCCL's
  * work would come before it.
  * ==================================================================================================================*/
@@ -3154,8 +3192,8 @@ cudaError_t gk__dist_scan_call(const char *call, const T *in, O *out, size_t n, 
   return gk__release_scratch(gk__dist_scan(d, in, out, n, op, inclusive, plan, use), &temporary, call, stream);
 }
 
-/* As gk_scan_inclusive and gk_scan_exclusive, over all ranks' pieces in the order of ranks: each has its own piece, of n
- * elements, 0 included, and gets the results that belong there; with one rank, the same bits. An operator of your own
+/* As gk_scan_inclusive and gk_scan_exclusive, over all ranks' pieces in the order of ranks: each has its own piece, of
+ * n elements, 0 included, and gets the results that belong there; with one rank, the same bits. An operator of your own
  * need not commute. argmin and argmax count indices through all pieces. The elements are read twice and the results
  * written once. The bits of floating-point results depend on how many ranks there are and how the elements are dealt to
  * them, and on nothing else. */
@@ -3187,8 +3225,8 @@ struct gk_dist_matmul_opts { /* right when zero */
   size_t buffer_bytes;
 };
 
-/* An eighth of the columns, so that the first part, for which there is nothing yet to compute, is soon there; but enough
- * of them to keep a GPU busy. */
+/* An eighth of the columns, so that the first part, for which there is nothing yet to compute, is soon there; but
+ * enough of them to keep a GPU busy. */
 inline size_t gk__dist_columns(size_t n, size_t columns) {
   if (columns == 0) {
     columns = gk_round_up(gk_ceil_div(n, size_t(8)), size_t(256));
@@ -3253,7 +3291,7 @@ inline gk_dist_piece gk__rows_of(const gk__dist &d, const gk_dist_matmul_opts &o
   return piece;
 }
 
-/* From each rank its rows of a part to all others: `to` has `row` bytes for each row of B, and this rank's are there. */
+/* From each rank its rows of a part to all others: `to` has `row` bytes for each row of B, this rank's already. */
 inline cudaError_t gk__share_rows(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, size_t row, char *to,
                                   cudaStream_t stream) {
   const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
@@ -3327,8 +3365,8 @@ inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const
   return gk__check_memory(d.call, "b", b);
 }
 
-/* C = alpha A B + beta C, where each rank has m rows of A and of C (any number, 0 included) and some rows of B, of which
- * k x n are all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of
+/* C = alpha A B + beta C, where each rank has m rows of A and of C (any number, 0 included) and some rows of B, k x n
+ * in all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of
  * C is computed as gk_matmul_ex does for the same rank's m, a part's columns and k: where its bits do not depend on m
  * and n, those of C depend neither on the number of ranks nor on who has which rows. */
 template <class T, class O>
@@ -3372,6 +3410,9 @@ cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, siz
  * see.
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
+#if defined(GPUKIT_NCCL) && !defined(GK__NCCL)
+#error "GPUKIT_NCCL: define it before gpukit.cuh is included for the first time"
+#endif
 
 /* Editors, which should not show it greyed out. */
 #if defined(__INTELLISENSE__) || defined(__CLANGD__) || defined(__JETBRAINS_IDE__) || defined(__CDT_PARSER__) ||       \
