@@ -156,7 +156,7 @@
  *              rate x size / (2 x bandwidth) of them on a rank, and it takes as long as B's way there. The first part,
  *              an eighth, is never hidden.
  *
- *   Within a host the bandwidth is that of its links between GPUs; between hosts, the network's, for all GPUs of a host.
+ *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99.
  *
@@ -2795,9 +2795,9 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
  *
  * Each rank, a process or a thread with a GPU of its own, makes the same call with its own piece. The calls take the
  * user's communicator and stream, put their work and NCCL's on the stream, and wait for nothing; so a rank that fails
- * or dies leaves the others' streams waiting, which gk_dist_wait finds out. They want the communicator's device to be the
- * current one, a blocking communicator, and no ncclGroupStart around them: what they put on the stream behind NCCL's
- * work would come before it.
+ * or dies leaves the others' streams waiting, which gk_dist_wait finds out. They want the communicator's device to be
+ * the current one, a blocking communicator, and no ncclGroupStart around them: what they put on the stream behind
+ * NCCL's work would come before it.
  * ==================================================================================================================*/
 
 #ifdef GPUKIT_NCCL

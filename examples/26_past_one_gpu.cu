@@ -1,6 +1,6 @@
-/* Lesson 26: past one GPU. Each GPU is a rank with a piece of the data, and NCCL carries what the ranks have to tell each
- * other. What that costs depends on how much it is: a reduction sends one number, a scan one number and reads its data
- * twice, a product has to bring all of B to everybody, but multiplies one part while the next is on its way.
+/* Lesson 26: past one GPU. Each GPU is a rank with a piece of the data, and NCCL carries what the ranks have to tell
+ * each other. What that costs depends on how much it is: a reduction sends one number, a scan one number and reads its
+ * data twice, a product has to bring all of B to everybody, but multiplies one part while the next is on its way.
  *
  * One process has all visible GPUs, a thread for each:
  *
@@ -11,11 +11,11 @@
  *   mpirun -n 4 build/gpu/26_past_one_gpu          srun -n 8 --gpus-per-task=1 build/gpu/26_past_one_gpu
  *
  * Built with MPI (NVCCFLAGS='-DLESSON_MPI -ccbin mpicxx'), ranks and NCCL's id come by MPI. Otherwise the launcher's
- * environment tells the ranks, and the id goes through a file that all of them see: LESSON_NCCL_ID names it; without that
- * it is in the working directory, and named after the job.
+ * environment tells the ranks, and the id goes through a file that all of them see: LESSON_NCCL_ID names it; without
+ * that it is in the working directory, and named after the job.
  *
- * Every row is one of the calls at the same time on all ranks, and its time that of the slowest. The rows `alone` are what
- * each rank's part takes without the others; so a row / its `alone` is what working together costs. */
+ * Every row is one of the calls at the same time on all ranks, and its time that of the slowest. The rows `alone` are
+ * what each rank's part takes without the others; so a row / its `alone` is what working together costs. */
 #include <cuda_runtime.h>
 #if defined(CUDA_ON_CPU) || defined(LESSON_NCCL)
 #define GPUKIT_NCCL
@@ -278,7 +278,11 @@ int main(int argc, char **argv) {
   lesson l;
   const launched by = find_launcher(&argc, &argv);
   int devices = 0, all = by.ranks;
-  if (by.rank != 0 && !freopen("/dev/null", "w", stdout)) return 1; /* one of them speaks */
+  if (by.rank != 0) { /* one of them speaks, and writes the file */
+    if (!freopen("/dev/null", "w", stdout)) return 1;
+    for (int i = 1; i < argc; i++)
+      if (!strncmp(argv[i], "--csv=", 6)) argv[i][5] = 0;
+  }
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
   cudaGetLastError();
   if (by.by && devices) GK_CHECK(cudaSetDevice(by.local % devices));

@@ -1,4 +1,5 @@
-/* gk_dist_reduce, _matmul and _wait: the bits, uneven and empty pieces, ranks that die, wrong arguments, calls that fail. */
+/* gk_dist_reduce, _matmul and _wait: the bits, uneven and empty pieces, ranks that die, wrong arguments, calls that
+ * fail. */
 #include "ranks.h"
 
 #ifdef GPUKIT_NCCL
@@ -485,8 +486,8 @@ static cudaError_t call_one(int which, const rank_of &me, float *in, float *out,
 }
 static const int calls = 5;
 
-/* The k-th of NCCL's calls that rank 0 makes fails: it says so with NCCL's words, and the other one is not left waiting.
- * True: there was such a call. */
+/* The k-th of NCCL's calls that rank 0 makes fails: it says so with NCCL's words, and the other one is not left
+ * waiting. True: there was such a call. */
 static bool fail_nccl(int which, int k) {
   const std::vector<ncclComm_t> comms = new_comms(2);
   const size_t before = held();

@@ -256,7 +256,9 @@ struct cudaMemLocation {
   int id;
 };
 enum cudaMemAccessFlags {
-  cudaMemAccessFlagsProtNone = 0, cudaMemAccessFlagsProtRead = 1, cudaMemAccessFlagsProtReadWrite = 3
+  cudaMemAccessFlagsProtNone = 0,
+  cudaMemAccessFlagsProtRead = 1,
+  cudaMemAccessFlagsProtReadWrite = 3
 };
 struct cudaMemAccessDesc {
   struct cudaMemLocation location;

@@ -10,8 +10,9 @@
  * ncclCommAbort sets them free. It is taken for one that never comes after nccl_cpu_patience(), or at once where it has
  * been aborted or nccl_cpu_kill() has ended it.
  *
- * Arguments are checked further than NCCL does: buffers are device memory of that size, and ranks that call different
- * things, for which NCCL hangs or gives nonsense, are named on stderr and get ncclInvalidUsage as asynchronous error. */
+ * Arguments are checked further than NCCL does: buffers are device memory of that size which the other ranks' devices
+ * may use, too, and ranks that call different things, for which NCCL hangs or gives nonsense, are named on stderr and
+ * get ncclInvalidUsage as asynchronous error. */
 #ifndef NCCL_H_
 #define NCCL_H_
 #pragma GCC system_header
