@@ -142,7 +142,9 @@
  *                of B, some columns at a time. All ranks have the same result of a reduction.
  *   Losses       A rank that fails or dies before its call leaves the streams of the others waiting: gk_dist_wait says
  *                so in time, and, if asked, aborts the communicator, which nobody may use after that.
- *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each.
+ *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each, in a
+ *                buffer of yours, or allocates. To be captured into a graph they want all of these, and the matmul a
+ *                stream for B as well.
  *
  *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
  *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
@@ -3219,9 +3221,8 @@ struct gk_dist_matmul_opts { /* right when zero */
   gk_matmul_opts matmul;     /* with ldb of this rank's rows of B; without trans_b and batch */
   const size_t *rows;        /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
   size_t columns;            /* of B in a part; 0: chosen. The same on every rank */
-  cudaStream_t comm_stream;  /* for B on its way, of a high priority; 0: one is made for the call. To capture the call
-                             * into a graph, give yours */
-  void *buffer;              /* device memory for two parts of B; NULL: allocated on the stream and freed there */
+  cudaStream_t comm_stream;  /* for B on its way, of a high priority; 0: one is made for the call */
+  void *buffer; /* for two parts of B, aligned to 16 bytes; NULL: allocated on the stream and freed there */
   size_t buffer_bytes;
 };
 

@@ -270,12 +270,14 @@ TEST(matmul_of_integers) {
 TEST(a_matmul_in_a_graph) {
   run_ranks(2, [](const rank_of &me) {
     const size_t edge = 64;
-    device_array<float> a(std::vector<float>(edge * edge, 1)), b(edge / 2 * edge), c(edge * edge);
+    device_array<float> a(std::vector<float>(edge * edge, 1)), b(edge / 2 * edge), c(edge * edge),
+        buffer(2 * edge * 16);
     cudaStream_t stream;
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
     gk_dist_matmul_opts o = gk_dist_matmul_opts();
     o.columns = 16;
+    o.buffer = buffer.ptr, o.buffer_bytes = gk_dist_matmul_buffer_bytes(edge, edge, sizeof(float), o.columns);
     DEMAND_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     DEMAND_OK(cudaStreamCreateWithFlags(&o.comm_stream, cudaStreamNonBlocking));
     DEMAND_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
@@ -383,6 +385,27 @@ TEST(a_rank_that_dies) {
         finished++;
       });
     }
+}
+#endif
+
+#ifdef CUDA_ON_CPU
+/* The stream of the products waits for that of B, so it is the one to look at. */
+TEST(a_matmul_without_a_rank_that_has_died) {
+  const std::vector<ncclComm_t> comms = new_comms(2);
+  nccl_cpu_kill(comms[1], false);
+  run_on(comms, [&](const rank_of &me) {
+    if (me.rank == 1) {
+      EXPECT_OK(ncclCommDestroy(me.comm));
+      return;
+    }
+    device_array<float> a(std::vector<float>(100, 1)), b(std::vector<float>(50, 1)), c(100);
+    gk_dist_matmul_opts o = gk_dist_matmul_opts();
+    o.columns = 2;
+    DEMAND_OK(gk_dist_matmul(static_cast<const float *>(a.ptr), static_cast<const float *>(b.ptr), c.ptr, 10, 10, 10,
+                             me.comm, 0, &o));
+    DEMAND_FAILS(cudaErrorTimeout, "has died", gk_dist_wait(me.comm, 0, 50, true));
+    DEMAND(c.untouched(), "products of what has not come");
+  });
 }
 #endif
 
@@ -506,6 +529,7 @@ static bool fail_nccl(int which, int k) {
         DEMAND(code == cudaErrorUnknown && detail.find("gk_dist_") == 0, where);
         DEMAND(detail.find("unhandled system error") != std::string::npos, where);
         DEMAND(detail.find("injected") != std::string::npos, where);
+        DEMAND(ncclGroupEnd() == ncclInvalidUsage, where + ": a group is left open");
         nccl_cpu_kill(me.comm, true);
       }
       EXPECT_OK(ncclCommAbort(me.comm));
