@@ -169,6 +169,8 @@ static float slowest(const rank_state &r, float ms) {
   GK_CHECK(gk_dist_reduce(r.ms, r.slowest, 1, gk_op_max(), r.comm, r.stream, &r.scratch));
   wait_for(r);
   GK_CHECK(cudaMemcpy(&ms, r.slowest, sizeof ms, cudaMemcpyDeviceToHost));
+#else
+  (void)r;
 #endif
   return ms;
 }

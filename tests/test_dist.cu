@@ -467,6 +467,35 @@ TEST(wrong_arguments_of_matmul) {
   });
 }
 
+#ifdef CUDA_ON_CPU
+TEST(the_stand_in_refuses_what_nccl_would) {
+  const std::vector<ncclComm_t> comms = new_comms(2);
+  run_on(comms, [&](const rank_of &me) {
+    device_array<int> x(100);
+    std::vector<int> on_host(100);
+    ncclResult_t found = ncclSuccess;
+    DEMAND(ncclAllGather(x.ptr, on_host.data(), 50, ncclInt, me.comm, 0) == ncclInvalidArgument, "host memory");
+    DEMAND(strstr(ncclGetLastError(me.comm), "not device memory"), ncclGetLastError(me.comm));
+    DEMAND(ncclAllGather(x.ptr, x.ptr, 51 + 64, ncclInt, me.comm, 0) == ncclInvalidArgument, "past the end");
+    DEMAND(ncclAllGather(x.ptr, x.ptr, 1, ncclNumTypes, me.comm, 0) == ncclInvalidArgument, "no type");
+    DEMAND(ncclBroadcast(x.ptr, x.ptr, 1, ncclInt, 2, me.comm, 0) == ncclInvalidArgument, "no root");
+    DEMAND(ncclGroupEnd() == ncclInvalidUsage, "no group");
+    /* Ranks that disagree are told so by an asynchronous error, and their streams wait. */
+    EXPECT_OK(ncclBroadcast(x.ptr, x.ptr, me.rank ? 2 : 1, ncclInt, 0, me.comm, 0));
+    DEMAND(cudaStreamQuery(0) == cudaErrorNotReady, "the stream does not wait");
+    cudaGetLastError();
+    EXPECT_OK(ncclCommGetAsyncError(me.comm, &found));
+    DEMAND(found == ncclInvalidUsage, "no error came of it");
+    EXPECT_OK(ncclCommAbort(me.comm));
+    DEMAND(cudaStreamQuery(0) == cudaSuccess, "the stream still waits");
+  });
+  ncclComm_t two[2] = {NULL, NULL};
+  const int same_device[] = {0, 0};
+  EXPECT_EQ(ncclCommInitAll(two, 2, same_device), ncclInvalidUsage);
+  EXPECT_HAS(ncclGetLastError(NULL), "Duplicate GPU");
+}
+#endif
+
 TEST(a_split_leaves_nothing_out) {
   for (size_t n : {size_t(0), size_t(1), size_t(7), size_t(1000), SIZE_MAX})
     for (int ranks = 1; ranks < 9; ranks++) {
