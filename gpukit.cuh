@@ -2874,9 +2874,23 @@ template <class A> GK__HD A gk__value_of(const gk__slot<A> &slot, A value) {
   return value;
 }
 
+/* Where a block has published its slot, another one's record may come when that has been read. Such a place is never
+ * written in another way than slots are cleared. */
+template <class A> GK__HD void gk__overwrite(gk__slot<A> *slot, const gk__slot<A> &with) {
+  for (unsigned g = 0; g < gk__slot<A>::granules; g++) {
+    volatile unsigned *const word = slot->granule[g].word;
+    for (unsigned k = 0; k < 4; k++) word[k] = with.granule[g].word[k];
+  }
+}
+
 template <class A> struct gk__record {
   gk__slot<A> value;
   gk__record() = default;
+  gk__record(const gk__record &) = default;
+  GK__HD gk__record &operator=(const gk__record &x) {
+    gk__overwrite(&value, x.value);
+    return *this;
+  }
   GK__HD explicit gk__record(const A &x, size_t = 0) : value(gk__untagged(x)) {}
   GK__HD size_t elements() const { return 0; }
   /* A value whose indices count from the piece's first element counts from that of all. */
@@ -2886,6 +2900,12 @@ template <class V> struct gk__record<gk_arg<V>> {
   gk__slot<gk_arg<V>> value;
   gk__slot<size_t> count;
   gk__record() = default;
+  gk__record(const gk__record &) = default;
+  GK__HD gk__record &operator=(const gk__record &x) {
+    gk__overwrite(&value, x.value);
+    gk__overwrite(&count, x.count);
+    return *this;
+  }
   GK__HD explicit gk__record(const gk_arg<V> &x, size_t n = 0) : value(gk__untagged(x)), count(gk__untagged(n)) {}
   GK__HD size_t elements() const { return gk__value_of(count, size_t(0)); }
   static GK__HD gk_arg<V> shifted(const gk_arg<V> &x, size_t by) {
