@@ -133,7 +133,7 @@ build/traced/%: tests/%.cu build/traced/flags
 	$(Q)$(CXX) $(CPU_LINK) $@.o -o $@ $(linked)
 build/gpu/%: tests/%.cu build/gpu/flags
 	$(call say,NVCC)
-	$(Q)$(GPU) $(DEPS) $< -o $@
+	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
 # With no machine code at all, only PTX that is older than the GPU may be.
 build/ptx/%: tests/%.cu build/gpu/flags
 	@mkdir -p $(@D)
@@ -154,6 +154,11 @@ build/gpu/12_matmul: libraries = $(shell $(NVCC) -shared -x cu /dev/null -o buil
 build/gpu/19_dynamic_parallelism: libraries = -rdc=true -lcudadevrt
 # Beside what ARCH says, PTX for any GPU, which the lesson compares.
 build/gpu/21_architectures: libraries = -gencode arch=compute_75,code=compute_75
+# NCCL, too, is not everywhere: without it these say so, and do what one GPU can.
+build/gpu/26_past_one_gpu build/gpu/test_dist build/gpu/test_dist_scan: \
+  libraries = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncclGetVersion(&v); }' | \
+                $(NVCC) $(NVCCFLAGS) -x cu - -o build/gpu/nccl -lnccl 2>/dev/null && \
+                echo -DLESSON_NCCL -DTEST_NCCL -lnccl || echo 'without NCCL: no nccl.h, or nothing to link' >&2)
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@
@@ -321,6 +326,9 @@ checks: $(checks:%=check/%)
 
 # One program at a time has the GPU; the stand-in takes as many as there are jobs.
 alone := $(if $(filter gpu,$(backend)),flock build/gpu)
+
+# More than one of the stand-in's GPUs, where there is a lesson about that.
+check/26_past_one_gpu lesson/26_past_one_gpu: export GPUKIT_CPU_DEVICES ?= 3
 
 # All that the fuzz test is for, where there is time: on a GPU minutes.
 check/test_fuzz: export GPUKIT_FUZZ_CASES ?= $(if $(ALL),$(if $(filter gpu,$(backend)),1000000))

@@ -38,7 +38,7 @@
  *    8. reduce               of device arrays, in one launch
  *    9. scan                 of device arrays, in one launch and one pass
  *   10. matmul               the building blocks, the kernel, the call; and calls on host arrays
- *   11. (several GPUs: not yet)
+ *   11. past one GPU         reduce, scan and matmul over NCCL's ranks, if GPUKIT_NCCL is defined
  *   12. implementation       the host functions of section 3
  *   13. licence
  *
@@ -56,6 +56,8 @@
  *   GPUKIT_ON_ERROR(e)       the implementing file: what a failed check does when no handler is set; e is a const
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              the implementing file: GK_TIME is an NVTX range, too (needs nvtx3/nvToolsExt.h)
+ *   GPUKIT_NCCL              each file that uses section 11, after its #include <nccl.h> (NCCL 2.13.4 or newer) and
+ *                            before the first of this one
  *   GPUKIT_DEBUG=1           not a macro but an environment variable: waits after every launch, so that a fault is
  *                            reported by the kernel that made it; and refuses host arrays where device ones belong
  *
@@ -96,6 +98,8 @@
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
  *   matmul     gk_matmul gk_matmul_ex gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose
+ *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
+ *              gk_dist_split gk_dist_wait
  *
  *   Order of parameters: inputs, outputs, sizes, operator or options, stream, scratch. Sizes are size_t.
  *
@@ -123,6 +127,41 @@
  *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
  *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand), symbols of object files
  *                included. Macros of yours named T, N, min and so on neither disturb this file nor are lost.
+ *
+ * PAST ONE GPU
+ *
+ *   With GPUKIT_NCCL a program that has an ncclComm_t, whoever made it, calls gk_dist_reduce and its kin on every rank,
+ *   each with its own piece of the data, 0 elements included:
+ *
+ *     gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
+ *     GK_CHECK(gk_dist_scan_inclusive(x, y, mine.count, gk_op_sum(), comm, stream, &scratch));
+ *     GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
+ *
+ *   A rank is a process, or a thread: one thread cannot be several, since each call puts work of its own behind NCCL's.
+ *
+ *   Same bits    A result depends on the pieces, so on the number of ranks, and on no timing, GPU or network. Integers,
+ *                min, max and their indices do not depend even on that, nor do bits from one rank differ from those of
+ *                section 8 and 9. A product's elements are computed as by one GPU that has the rank's rows of A and all
+ *                of B, some columns at a time. All ranks have the same result of a reduction.
+ *   Losses       A rank that fails or dies before its call leaves the streams of the others waiting: gk_dist_wait says
+ *                so in time, and, if asked, aborts the communicator, which nobody may use after that.
+ *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each, in a
+ *                buffer of yours, or allocates. To be captured into a graph they want all of these, and the matmul a
+ *                stream for B as well.
+ *
+ *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
+ *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
+ *
+ *     reduce   its piece once from memory, and one all-gather of 16 to 48 bytes a rank. Bytes do not count; it stops
+ *              scaling when a piece is read in less time than the all-gather takes.
+ *     scan     its piece twice from memory and once to it, where one GPU reads and writes once: so R ranks are at best
+ *              2/3 R times as fast. One all-gather, as above.
+ *     matmul   2 m n k operations for m rows; meanwhile (R - 1) / R of B's n k elements come in, and are hidden for as
+ *              long as operations a second x element size < 2 m x bandwidth. So rows count, not n or k: fewer than
+ *              rate x size / (2 x bandwidth) of them on a rank, and it takes as long as B's way there. The first part,
+ *              an eighth, is never hidden.
+ *
+ *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99.
  *
@@ -326,6 +365,15 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #include <type_traits>
 #else
 #include <cuda_runtime_api.h>
+#endif
+#ifdef GPUKIT_NCCL
+#if !defined(NCCL_VERSION_CODE)
+#error "GPUKIT_NCCL: include <nccl.h> before gpukit.cuh"
+#elif NCCL_VERSION_CODE < 21304
+#error "gpukit.cuh needs NCCL 2.13.4 or newer: ncclGetLastError is relied on"
+#endif
+#define GK__NCCL 1
+#include <time.h>
 #endif
 
 #if CUDART_VERSION < 12000
@@ -1808,11 +1856,14 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
     if (threadIdx.x + k * GK__REDUCE_THREADS < plan.pieces) value = op(value, part[k]);
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
+  if (turn.tag == GK__LAST_TAG) { /* before the result, which section 11 has where the slots are */
+    gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
+    __syncthreads();
+  }
   if (threadIdx.x == 0) {
     *out = gk__convert<O, A>::from(value);
     gk__end_turns(&state->reduce_turn, turn);
   }
-  if (turn.tag == GK__LAST_TAG) gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
 }
 
 /* What reduce and scan ask of their arrays. */
@@ -1999,10 +2050,21 @@ template <class A, class Op> GK__D A gk__scan_in_tile(A value, const Op &op, A *
   return gk_lane() ? op(before, in_warp) : before;
 }
 
+/* Where a scan starts: at a value that comes with the launch; or at one that lies on the device, of which section 11
+ * makes use. index is what the first element is counted from. */
+template <class A, class Init> struct gk__scan_start {
+  static GK__D A value(const Init &init) { return init.value(); }
+  static GK__D size_t index(const Init &init) { return init.index(); }
+};
+template <class A> struct gk__scan_start<A, A> {
+  static GK__D const A &value(const A &init) { return init; }
+  static GK__D size_t index(const A &) { return 0; }
+};
+
 /* What stands before this tile, to all threads. Warp w sums the tiles of the group that is w < Window groups back, of
  * the tile's own group those before it; the last warp waits for the prefix of the oldest of these groups. */
-template <unsigned Window, class A, class Op>
-GK__D A gk__tile_prefix(size_t tile, const A &tile_total, const A &init, const Op &op, const gk_scan_plan &plan,
+template <unsigned Window, class A, class Init, class Op>
+GK__D A gk__tile_prefix(size_t tile, const A &tile_total, const Init &init, const Op &op, const gk_scan_plan &plan,
                         const gk__scan_slots<A> &slots, A *part) {
   const size_t group = tile / GK__SCAN_GROUP;
   const unsigned warp = gk_warp(), lane = gk_lane(), last = GK__SCAN_WARPS - 1;
@@ -2024,7 +2086,7 @@ GK__D A gk__tile_prefix(size_t tile, const A &tile_total, const A &init, const O
       if (lane == 0) part[last + 1] = all;
     }
   } else if (warp == last && lane == 0) {
-    A prefix(init);
+    A prefix(gk__scan_start<A, Init>::value(init));
     if (group > back)
       while (!gk__peek(slots.group_prefix + (group - back), &prefix, slots.tag)) gk__back_off(&ns);
     part[last] = prefix;
@@ -2182,12 +2244,13 @@ struct gk__scan_run<gk_sum<unsigned char>, unsigned char, unsigned char, unsigne
 template <>
 struct gk__scan_run<gk_sum<signed char>, signed char, signed char, signed char, 16> : gk__scan_byte_run<signed char> {};
 
-template <unsigned Items, class T, class O, class Op, class A>
+template <unsigned Items, class T, class O, class Op, class A, class Init>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk__scan_item_bytes<T, O>())))
-    gk__scan_kernel(const T *in, O *out, size_t n, Op op, A init, bool inclusive, gk_scan_plan plan, gk__state *state,
-                    gk__slot<A> *slots) {
+    gk__scan_kernel(const T *in, O *out, size_t n, Op op, Init init, bool inclusive, gk_scan_plan plan,
+                    gk__state *state, gk__slot<A> *slots) {
   typedef gk__shared_tile<T, O, Items> shared_tile;
   typedef gk__scan_run<Op, T, O, A, shared_tile::width> run;
+  typedef gk__scan_start<A, Init> start;
   __shared__ gk__chunk shared[shared_tile::chunks];
   __shared__ gk__turn turn;
   GK__SHARED(A, warp_total, GK__SCAN_WARPS);
@@ -2231,6 +2294,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
     if (tile >= plan.tiles) break;
     const unsigned count = n - first < shared_tile::items ? static_cast<unsigned>(n - first) : shared_tile::items;
     const unsigned mine = threadIdx.x * Items, exist = count > mine ? count - mine : 0; /* of the thread's elements */
+    const size_t number = start::index(init) + first + mine;
 #if GK__BULK
     const bool bulk = may_bulk && count == shared_tile::items;
     if (bulk) {
@@ -2248,21 +2312,21 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
     for (unsigned i = 0; i < Items; i += shared_tile::width) {
       T x[shared_tile::width];
       shared_tile::get(x, shared_in, i);
-      total = run::total(total, x, exist > i ? exist - i : 0, first + mine + i, op);
+      total = run::total(total, x, exist > i ? exist - i : 0, number + i, op);
     }
     A running = gk__scan_in_tile(total, op, warp_total, &tile_total);
     if (plan.tiles > 1) {
       const gk__scan_slots<A> at = {slots, slots + plan.tiles, turn.tag};
       running = op(gk__tile_prefix<window>(tile, tile_total, init, op, plan, at, part), running);
     } else {
-      running = op(init, running);
+      running = op(start::value(init), running);
     }
     GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Items)
     for (unsigned i = 0; i < Items; i += shared_tile::width) {
       T x[shared_tile::width];
       O result[shared_tile::width];
       shared_tile::get(x, shared_in, i);
-      running = run::results(running, result, x, exist > i ? exist - i : 0, first + mine + i, inclusive, op);
+      running = run::results(running, result, x, exist > i ? exist - i : 0, number + i, inclusive, op);
       shared_tile::put(result, shared_out, i);
     }
 #if GK__BULK
@@ -2297,9 +2361,10 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
   if (threadIdx.x == 0) gk__end_turns(&state->scan_turn, turn);
 }
 
-template <class T, class O, class Op, class A>
-cudaError_t gk__scan(const char *call, const T *in, O *out, size_t n, Op op, A init, bool inclusive, gk_scan_plan plan,
-                     cudaStream_t stream, const gk_scratch *scratch) {
+template <class T, class O, class Op, class Init>
+cudaError_t gk__scan(const char *call, const T *in, O *out, size_t n, Op op, Init init, bool inclusive,
+                     gk_scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__working<Op>::type A;
   static signed char waits[2][GK__DEVICES];
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
@@ -2311,8 +2376,8 @@ cudaError_t gk__scan(const char *call, const T *in, O *out, size_t n, Op op, A i
     plan.capacity = (use->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES) / sizeof(gk__chunk);
   }
   const unsigned many = gk__scan_many(gk__scan_item_bytes<T, O>()), few = gk__scan_few(gk__scan_item_bytes<T, O>());
-  void (*const kernels[])(const T *, O *, size_t, Op, A, bool, gk_scan_plan, gk__state *,
-                          gk__slot<A> *) = {gk__scan_kernel<many, T, O, Op, A>, gk__scan_kernel<few, T, O, Op, A>};
+  void (*const kernels[])(const T *, O *, size_t, Op, Init, bool, gk_scan_plan, gk__state *, gk__slot<A> *) = {
+      gk__scan_kernel<many, T, O, Op, A, Init>, gk__scan_kernel<few, T, O, Op, A, Init>};
   const int which = plan.items != many;
   const cudaError_t status = gk__launch_as(
       waits[which], call, kernels[which], plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, in, out, n,
@@ -3714,6 +3779,637 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
   return to.destroy(call);
 }
 
+/* ====================================================================================================================
+ * 11. PAST ONE GPU: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined
+ *
+ * Each rank, a process or a thread with a GPU of its own, makes the same call with its own piece. The calls take the
+ * user's communicator and stream, put their work and NCCL's on the stream, and wait for nothing; so a rank that fails
+ * or dies leaves the others' streams waiting, which gk_dist_wait finds out. They want the communicator's device to be
+ * the current one, a blocking communicator, and no ncclGroupStart around them: what they put on the stream behind
+ * NCCL's work would come before it.
+ * ==================================================================================================================*/
+
+#ifdef GPUKIT_NCCL
+
+/* --- Ranks and errors ---------------------------------------------------------------------------------------------*/
+
+struct gk_dist_piece {
+  size_t first, count;
+};
+/* The piece of n that is rank's, where n is cut as evenly as it can be: the first n % ranks have one more. */
+inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank) {
+  const size_t of = static_cast<size_t>(ranks > 0 ? ranks : 1), at = static_cast<size_t>(rank > 0 ? rank : 0);
+  const size_t each = n / of, more = n % of;
+  const gk_dist_piece piece = {each * at + (at < more ? at : more), each + (at < more)};
+  return piece;
+}
+
+/* NCCL's status as one of CUDA's, with NCCL's own words in the detail. */
+inline cudaError_t gk__nccl(ncclResult_t result, const char *call, const char *what, ncclComm_t comm) {
+  if (result == ncclSuccess) return cudaSuccess;
+  const bool caller = result == ncclInvalidArgument || result == ncclInvalidUsage;
+  if (result == ncclInProgress)
+    return gk__fail(cudaErrorNotSupported, "%s: %s: the communicator does not block, as these calls want it to", call,
+                    what);
+  const char *const more = ncclGetLastError(comm);
+  return gk__fail(caller ? cudaErrorInvalidValue : cudaErrorUnknown, "%s: %s: %s%s%s", call, what,
+                  ncclGetErrorString(result), more && more[0] ? ": " : "", more ? more : "");
+}
+
+/* Who calls. */
+struct gk__dist {
+  const char *call;
+  ncclComm_t comm;
+  cudaStream_t stream;
+  int ranks, rank, device;
+};
+inline cudaError_t gk__dist_join(gk__dist *d, const char *call, ncclComm_t comm, cudaStream_t stream) {
+  int current = 0;
+  d->call = call, d->comm = comm, d->stream = stream, d->ranks = d->rank = d->device = 0;
+  if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
+  GK_TRY(gk__nccl(ncclCommCount(comm, &d->ranks), call, "ncclCommCount", comm));
+  GK_TRY(gk__nccl(ncclCommUserRank(comm, &d->rank), call, "ncclCommUserRank", comm));
+  GK_TRY(gk__nccl(ncclCommCuDevice(comm, &d->device), call, "ncclCommCuDevice", comm));
+  GK_TRY(gk__failed(cudaGetDevice(&current), call));
+  if (d->device != current)
+    return gk__fail(cudaErrorInvalidDevice, "%s: rank %d is device %d, but device %d is current", call, d->rank,
+                    d->device, current);
+  return cudaSuccess;
+}
+
+/* --- What the ranks tell each other -------------------------------------------------------------------------------
+ * A record of each rank's piece: its value, and how many elements it has where their indices matter. Records lie where
+ * the slots of section 8 do, and are granules, too, of a tag that no call has: so they disturb nobody, even if a rank
+ * is lost before all is done. */
+
+template <class A> GK__HD gk__slot<A> gk__untagged(const A &value) {
+  unsigned word[3 * gk__slot<A>::granules] = {};
+  gk__slot<A> slot;
+  memcpy(word, &value, sizeof(A));
+  for (unsigned g = 0; g < gk__slot<A>::granules; g++) {
+    const gk__chunk x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], 0}};
+    slot.granule[g] = x;
+  }
+  return slot;
+}
+/* value is anything, and becomes that of the slot. */
+template <class A> GK__HD A gk__value_of(const gk__slot<A> &slot, A value) {
+  unsigned word[3 * gk__slot<A>::granules];
+  for (unsigned g = 0; g < gk__slot<A>::granules; g++)
+    for (unsigned k = 0; k < 3; k++) word[3 * g + k] = slot.granule[g].word[k];
+  memcpy(static_cast<void *>(&value), word, sizeof(A));
+  return value;
+}
+
+/* Where a block has published its slot, another one's record may come when that has been read. Such a place is never
+ * written in another way than slots are cleared. */
+template <class A> GK__HD void gk__overwrite(gk__slot<A> *slot, const gk__slot<A> &with) {
+  for (unsigned g = 0; g < gk__slot<A>::granules; g++) {
+    volatile unsigned *const word = slot->granule[g].word;
+    for (unsigned k = 0; k < 4; k++) word[k] = with.granule[g].word[k];
+  }
+}
+
+template <class A> struct gk__record {
+  gk__slot<A> value;
+  gk__record() = default;
+  gk__record(const gk__record &) = default;
+  GK__HD gk__record &operator=(const gk__record &x) {
+    gk__overwrite(&value, x.value);
+    return *this;
+  }
+  GK__HD explicit gk__record(const A &x, size_t = 0) : value(gk__untagged(x)) {}
+  GK__HD size_t elements() const { return 0; }
+  /* A value whose indices count from the piece's first element counts from that of all. */
+  static GK__HD A shifted(const A &x, size_t) { return x; }
+};
+template <class V> struct gk__record<gk_arg<V>> {
+  gk__slot<gk_arg<V>> value;
+  gk__slot<size_t> count;
+  gk__record() = default;
+  gk__record(const gk__record &) = default;
+  GK__HD gk__record &operator=(const gk__record &x) {
+    gk__overwrite(&value, x.value);
+    gk__overwrite(&count, x.count);
+    return *this;
+  }
+  GK__HD explicit gk__record(const gk_arg<V> &x, size_t n = 0) : value(gk__untagged(x)), count(gk__untagged(n)) {}
+  GK__HD size_t elements() const { return gk__value_of(count, size_t(0)); }
+  static GK__HD gk_arg<V> shifted(const gk_arg<V> &x, size_t by) {
+    return gk_arg<V>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + by};
+  }
+};
+/* Whether elements of type T get their index as they become an A; those that are gk_arg have one. */
+template <class A, class T> struct gk__numbered { static const bool value = false; };
+template <class V, class T> struct gk__numbered<gk_arg<V>, T> { static const bool value = true; };
+template <class V, class T> struct gk__numbered<gk_arg<V>, gk_arg<T>> { static const bool value = false; };
+
+/* By a grid of one thread. */
+template <class A> __global__ void gk__count_kernel(gk__record<A> *record, size_t n) {
+  record->count = gk__untagged(n);
+}
+template <class A, bool Numbered> struct gk__count_elements {
+  static cudaError_t of(const char *, gk__record<A> *, size_t, cudaStream_t) { return cudaSuccess; }
+};
+template <class A> struct gk__count_elements<A, true> {
+  static cudaError_t of(const char *call, gk__record<A> *record, size_t n, cudaStream_t stream) {
+    return gk__launch(call, gk__count_kernel<A>, dim3(1), dim3(1), 0, stream, record, n);
+  }
+};
+
+template <class O, class A> struct gk__folded {
+  static GK__D O from(const A &value, size_t) { return gk__convert<O, A>::from(value); }
+};
+template <class A> struct gk__folded<gk__record<A>, A> {
+  static GK__D gk__record<A> from(const A &value, size_t elements) { return gk__record<A>(value, elements); }
+};
+
+/* By one warp: *out becomes the strict left fold of the first `count` records, the identity if that is none; as a
+ * record, it has the sum of their elements. It may be one of them: it is written when all have been read. */
+template <class A, class O, class Op>
+__global__ void gk__fold_kernel(const gk__record<A> *record, size_t count, Op op, O *out) {
+  A value = op.identity();
+  size_t before = 0;
+  for (size_t first = 0; first < count; first += 32) {
+    const unsigned here = count - first < 32 ? static_cast<unsigned>(count - first) : 32;
+    A own = op.identity();
+    size_t elements = 0;
+    if (gk_lane() < here) {
+      own = gk__value_of(record[first + gk_lane()].value, own);
+      elements = record[first + gk_lane()].elements();
+    }
+    for (unsigned from = 0; from < here; from++) {
+      const A next = gk__record<A>::shifted(gk_shuffle(own, from), before);
+      value = first + from ? op(value, next) : next;
+      before += gk_shuffle(elements, from);
+    }
+  }
+  __syncwarp();
+  if (gk_lane() == 0) *out = gk__folded<O, A>::from(value, before);
+}
+template <class A, class O, class Op>
+cudaError_t gk__fold(const gk__dist &d, const gk__record<A> *record, size_t count, const Op &op, O *out) {
+  return gk__launch(d.call, gk__fold_kernel<A, O, Op>, dim3(1), dim3(32), 0, d.stream, record, count, op, out);
+}
+
+/* Memory on the stream, given back by cudaFreeAsync, from a pool of its own: ranks that are threads of one process use
+ * each other's buffers by themselves, and memory of the default pool is not for other devices. */
+inline cudaError_t gk__dist_allocate(const gk__dist &d, void **ptr, size_t bytes) {
+  enum { most = 64 };
+  cudaMemAccessDesc peer[most];
+  cudaMemPoolProps props;
+  cudaMemPool_t pool = NULL;
+  int devices = 0, pools = 0;
+  size_t peers = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&devices), d.call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, d.device), d.call));
+  if (!pools)
+    return gk__fail(cudaErrorNotSupported, "%s: this device cannot allocate on a stream: pass %zu bytes", d.call,
+                    bytes);
+  for (int other = 0; other < devices && peers < most; other++) {
+    int can = 0;
+    if (other != d.device) GK_TRY(gk__failed(cudaDeviceCanAccessPeer(&can, other, d.device), d.call));
+    if (!can) continue;
+    peer[peers].location.type = cudaMemLocationTypeDevice;
+    peer[peers].location.id = other;
+    peer[peers++].flags = cudaMemAccessFlagsProtReadWrite;
+  }
+  memset(&props, 0, sizeof(props));
+  props.allocType = cudaMemAllocationTypePinned;
+  props.location.type = cudaMemLocationTypeDevice;
+  props.location.id = d.device;
+  GK_TRY(gk__failed(cudaMemPoolCreate(&pool, &props), d.call));
+  cudaError_t code = peers ? cudaMemPoolSetAccess(pool, peer, peers) : cudaSuccess;
+  if (code == cudaSuccess) code = cudaMallocFromPoolAsync(ptr, bytes, pool, d.stream);
+  const bool made = code == cudaSuccess;
+  /* The pool lives on for as long as its memory does. */
+  const cudaError_t gone = cudaMemPoolDestroy(pool);
+  if (made && gone != cudaSuccess) cudaFreeAsync(*ptr, d.stream);
+  return gk__no_memory(made ? gone : code, d.call, bytes);
+}
+/* As gk__choose_scratch. */
+inline cudaError_t gk__dist_scratch(const gk__dist &d, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
+                                    const gk_scratch **chosen) {
+  if (given || d.ranks == 1) return gk__choose_scratch(d.call, bytes, given, temporary, chosen, d.stream);
+  void *ptr = NULL;
+  GK_TRY(gk__dist_allocate(d, &ptr, bytes));
+  const cudaError_t code = cudaMemsetAsync(ptr, 0, bytes, d.stream);
+  if (code != cudaSuccess) {
+    cudaFreeAsync(ptr, d.stream);
+    return gk__failed(code, d.call);
+  }
+  temporary->ptr = ptr;
+  temporary->bytes = bytes;
+  temporary->device = d.device;
+  *chosen = temporary;
+  return cudaSuccess;
+}
+
+inline size_t gk__records_bytes(int ranks, size_t record_bytes) {
+  const size_t records = static_cast<size_t>(ranks) * record_bytes;
+  return GK__STATE_BYTES + (records > GK__REDUCE_BYTES ? records : GK__REDUCE_BYTES);
+}
+template <class A> gk__record<A> *gk__records(const gk_scratch *scratch) {
+  return reinterpret_cast<gk__record<A> *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
+}
+/* From each rank its own record to all others. */
+template <class A> cudaError_t gk__exchange(const gk__dist &d, gk__record<A> *record) {
+  return gk__nccl(ncclAllGather(record + d.rank, record, sizeof(*record), ncclUint8, d.comm, d.stream), d.call,
+                  "ncclAllGather", d.comm);
+}
+
+/* --- Reduce -------------------------------------------------------------------------------------------------------*/
+
+/* The record of this rank's piece, by an operator that commutes. */
+template <class T, class Op, class A>
+cudaError_t gk__piece_reduce(const gk__dist &d, const T *in, size_t n, const Op &op, gk__record<A> *record,
+                             const gk_scratch *scratch) {
+  GK_TRY(gk__reduce(d.call, in, record, n, op, gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(gk__slot<A>)),
+                    d.stream, scratch));
+  return gk__count_elements<A, gk__numbered<A, T>::value>::of(d.call, record, n, d.stream);
+}
+
+template <class T, class O, class Op>
+cudaError_t gk__dist_reduce(const gk__dist &d, const T *in, O *out, size_t n, const Op &op, const gk_scratch *scratch) {
+  typedef typename gk__working<Op>::type A;
+  gk__record<A> *const record = gk__records<A>(scratch);
+  GK_TRY(gk__piece_reduce(d, in, n, op, record + d.rank, scratch));
+  GK_TRY(gk__exchange(d, record));
+  return gk__fold(d, record, static_cast<size_t>(d.ranks), op, out);
+}
+
+/* *out = the reduction of all ranks' pieces, on every rank; otherwise as gk_reduce, and of one rank with its bits. n is
+ * this rank's number of elements; 0 is fine. argmin and argmax count indices through all pieces, in the order of ranks.
+ * The values of the pieces are combined in that order, too: the bits of a floating-point sum depend on how many ranks
+ * there are and how the elements are dealt to them, and on nothing else.
+ *
+ * Any scratch will do for the operators of section 5 and up to 682 ranks; where one is too small, the error names the
+ * bytes needed. */
+template <class T, class O, class Op>
+cudaError_t gk_dist_reduce(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
+                           const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, T>::reduce F;
+  const char *const call = "gk_dist_reduce";
+  gk__dist d;
+  gk_scratch temporary = gk_scratch();
+  const gk_scratch *use = &temporary;
+  gk__clear_detail();
+  GK_TRY(gk__check_arrays(call, in, out, n, 1));
+  GK_TRY(gk__dist_join(&d, call, comm, stream));
+  const size_t bytes = gk__records_bytes(d.ranks, sizeof(gk__record<typename gk__working<F>::type>));
+  GK_TRY(gk__dist_scratch(d, bytes, scratch, &temporary, &use));
+  return gk__release_scratch(gk__dist_reduce(d, in, out, n, F(op), use), &temporary, call, stream);
+}
+
+/* --- Waiting ------------------------------------------------------------------------------------------------------*/
+
+/* The milliseconds since some time or other. */
+inline unsigned long long gk__now_ms() {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<unsigned long long>(t.tv_sec) * 1000 + static_cast<unsigned long long>(t.tv_nsec) / 1000000;
+}
+/* gk_dist_wait's last words, with what has become of the communicator. */
+inline cudaError_t gk__dist_lost(cudaError_t code, const char *why, unsigned long long ms, ncclComm_t comm,
+                                 bool abort_comm) {
+  const ncclResult_t aborted = abort_comm ? ncclCommAbort(comm) : ncclSuccess;
+  const char *const then = aborted != ncclSuccess ? "; ncclCommAbort failed, too: "
+                           : abort_comm           ? "; the communicator has been aborted, and may not be used any more"
+                                        : "; the communicator has not been aborted, and the stream may wait for ever";
+  return gk__fail(code, "gk_dist_wait: %s after %llu ms%s%s; what the stream was to make is not valid", why, ms, then,
+                  aborted != ncclSuccess ? ncclGetErrorString(aborted) : "");
+}
+
+/* Waits on the host until the stream is done. If another rank has died, failed or never called, the stream would wait
+ * for it for ever; so this call ends with an error: cudaErrorTimeout when timeout_ms milliseconds have passed, or
+ * cudaErrorUnknown as soon as NCCL itself has found out. With abort_comm it then aborts the communicator, which frees
+ * the stream and everything that waits in it, and after which the communicator may not even be destroyed. */
+inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms, bool abort_comm = false) {
+  const char *const call = "gk_dist_wait";
+  gk__clear_detail();
+  if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
+  const unsigned long long begin = gk__now_ms();
+  for (unsigned polls = 0;; polls++) {
+    /* The time is taken before the look at the stream, so that what was done in time is never late. */
+    const unsigned long long ms = gk__now_ms() - begin;
+    /* cudaStreamQuery, too, leaves its cudaErrorNotReady behind. */
+    const cudaError_t earlier = cudaPeekAtLastError(), done = cudaStreamQuery(stream);
+    if (done == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
+    if (done != cudaSuccess && done != cudaErrorNotReady) return gk__failed(done, call);
+    ncclResult_t found = ncclSuccess;
+    GK_TRY(gk__nccl(ncclCommGetAsyncError(comm, &found), call, "ncclCommGetAsyncError", comm));
+    if (found != ncclSuccess && found != ncclInProgress)
+      return gk__dist_lost(cudaErrorUnknown, ncclGetErrorString(found), ms, comm, abort_comm);
+    if (done == cudaSuccess) return cudaSuccess;
+    if (ms >= timeout_ms)
+      return gk__dist_lost(cudaErrorTimeout, "the stream still waits, perhaps for a rank that has died or failed,", ms,
+                           comm, abort_comm);
+    const struct timespec pause = {0, 50000};
+    if (polls >= 100) nanosleep(&pause, NULL); /* short waits are not made longer */
+  }
+}
+
+/* --- Scan ---------------------------------------------------------------------------------------------------------
+ * What stands before a rank's piece is the fold of the totals of the ranks before it. So each reads its piece once for
+ * the total, and once more for the scan, which finds on the device what it starts at. */
+
+/* Of section 5's operators the totals come from section 8, since these commute. */
+template <class Op> struct gk__commutes { static const bool value = false; };
+template <class A> struct gk__commutes<gk_sum<A>> { static const bool value = true; };
+template <class A> struct gk__commutes<gk_prod<A>> { static const bool value = true; };
+template <class A> struct gk__commutes<gk_min<A>> { static const bool value = true; };
+template <class A> struct gk__commutes<gk_max<A>> { static const bool value = true; };
+template <class V> struct gk__commutes<gk_argmin<V>> { static const bool value = true; };
+template <class V> struct gk__commutes<gk_argmax<V>> { static const bool value = true; };
+
+/* A user's may not commute: here each thread takes elements that stand side by side, and each block tiles that do. The
+ * reads of a warp are then apart, but all that they bring is used while it is in the L1. */
+enum { GK__TOTAL_THREADS = 256 };
+template <class T> struct gk__total_tile {
+  static const unsigned each = sizeof(T) < 64 ? 64 / sizeof(T) : 1;
+  static const unsigned items = GK__TOTAL_THREADS * each;
+};
+template <class T, class Op, class A>
+__global__ void __launch_bounds__(GK__TOTAL_THREADS)
+    gk__total_kernel(const T *in, size_t n, size_t items, Op op, gk__record<A> *part) {
+  const size_t begin = blockIdx.x * items, end = n - begin < items ? n : begin + items;
+  A total = op.identity();
+  for (size_t tile = begin; tile < end; tile += gk__total_tile<T>::items) {
+    const size_t first = tile + static_cast<size_t>(threadIdx.x) * gk__total_tile<T>::each;
+    A value = op.identity();
+    GK__UNROLL
+    for (unsigned j = 0; j < gk__total_tile<T>::each; j++)
+      if (first + j < end) value = op(value, gk__lift<A, T>::from(in[first + j], first + j));
+    total = op(total, gk_block_reduce<GK__TOTAL_THREADS>(value, op));
+  }
+  if (threadIdx.x == 0) part[blockIdx.x] = gk__record<A>(total);
+}
+template <class T, class Op, class A, bool Commutes> struct gk__piece_total {
+  static cudaError_t of(const gk__dist &d, const T *in, size_t n, const Op &op, gk__record<A> *record,
+                        const gk_scratch *scratch) {
+    return gk__piece_reduce(d, in, n, op, record, scratch);
+  }
+};
+template <class T, class Op, class A> struct gk__piece_total<T, Op, A, false> {
+  static cudaError_t of(const gk__dist &d, const T *in, size_t n, const Op &op, gk__record<A> *record,
+                        const gk_scratch *scratch) {
+    const size_t room = GK__REDUCE_BYTES / sizeof(gk__record<A>), tile = gk__total_tile<T>::items;
+    const size_t items = gk_round_up(gk_ceil_div(n, room), tile), parts = items ? gk_ceil_div(n, items) : 0;
+    gk__record<A> *const part = gk__records<A>(scratch);
+    GK_TRY(gk__launch(d.call, gk__total_kernel<T, Op, A>, dim3(static_cast<unsigned>(parts)), dim3(GK__TOTAL_THREADS),
+                      0, d.stream, in, n, items, op, part));
+    GK_TRY(gk__fold(d, part, parts, op, record));
+    return gk__count_elements<A, gk__numbered<A, T>::value>::of(d.call, record, n, d.stream);
+  }
+};
+
+/* What stands before a rank's piece, as gk__scan_start wants it: its record. */
+template <class A, bool Numbered> struct gk__dist_start {
+  const gk__record<A> *record;
+  A identity;
+  GK__D A value() const { return gk__value_of(record->value, identity); }
+  GK__D size_t index() const { return Numbered ? record->elements() : 0; }
+};
+
+template <class T, class O, class Op>
+cudaError_t gk__dist_scan(const gk__dist &d, const T *in, O *out, size_t n, const Op &op, bool inclusive,
+                          const gk_scan_plan &plan, const gk_scratch *scratch) {
+  typedef typename gk__working<Op>::type A;
+  gk__record<A> *const record = gk__records<A>(scratch);
+  /* Nobody stands behind the last rank to ask for its total. */
+  if (d.rank + 1 < d.ranks)
+    GK_TRY((gk__piece_total<T, Op, A, gk__commutes<Op>::value>::of(d, in, n, op, record + d.rank, scratch)));
+  if (d.ranks > 1) GK_TRY(gk__exchange(d, record));
+  GK_TRY(gk__fold(d, record, static_cast<size_t>(d.rank), op, record));
+  const gk__dist_start<A, gk__numbered<A, T>::value> start = {record, op.identity()};
+  return gk__scan(d.call, in, out, n, op, start, inclusive, plan, d.stream, scratch);
+}
+template <class T, class O, class Op>
+cudaError_t gk__dist_scan_call(const char *call, const T *in, O *out, size_t n, const Op &op, bool inclusive,
+                               ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__working<Op>::type A;
+  gk__dist d;
+  gk_scratch temporary = gk_scratch();
+  const gk_scratch *use = &temporary;
+  gk__clear_detail();
+  GK_TRY(gk__check_arrays(call, in, out, n, n));
+  GK_TRY(gk__dist_join(&d, call, comm, stream));
+  const gk_scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<T, O>());
+  const size_t records = gk__records_bytes(d.ranks, sizeof(gk__record<A>));
+  const size_t slots = gk__scan_bytes(plan, sizeof(gk__slot<A>));
+  GK_TRY(gk__dist_scratch(d, records > slots ? records : slots, scratch, &temporary, &use));
+  return gk__release_scratch(gk__dist_scan(d, in, out, n, op, inclusive, plan, use), &temporary, call, stream);
+}
+
+/* As gk_scan_inclusive and gk_scan_exclusive, over all ranks' pieces in the order of ranks: each has its own piece, of
+ * n elements, 0 included, and gets the results that belong there; with one rank, the same bits. An operator of your own
+ * need not commute. argmin and argmax count indices through all pieces. The elements are read twice and the results
+ * written once. The bits of floating-point results depend on how many ranks there are and how the elements are dealt to
+ * them, and on nothing else. */
+template <class T, class O, class Op>
+cudaError_t gk_dist_scan_inclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
+                                   const gk_scratch *scratch = NULL) {
+  const typename gk__functor<Op, O>::scan f(op);
+  return gk__dist_scan_call("gk_dist_scan_inclusive", in, out, n, f, true, comm, stream, scratch);
+}
+template <class T, class O, class Op>
+cudaError_t gk_dist_scan_exclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
+                                   const gk_scratch *scratch = NULL) {
+  const typename gk__functor<Op, O>::scan f(op);
+  return gk__dist_scan_call("gk_dist_scan_exclusive", in, out, n, f, false, comm, stream, scratch);
+}
+
+/* --- Matmul -------------------------------------------------------------------------------------------------------
+ * Every rank needs all of B, a part of it at a time. The parts are groups of columns, all k rows of them: so no rank
+ * adds up products of parts, each element of C is computed at once, and by the very call that one GPU would make. While
+ * one part is multiplied the next is on its way, on a stream of its own. */
+
+struct gk_dist_matmul_opts { /* right when zero */
+  gk_matmul_opts matmul;     /* with ldb of this rank's rows of B; without trans_b and batch */
+  const size_t *rows;        /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
+  size_t columns;            /* of B in a part; 0: chosen. The same on every rank */
+  cudaStream_t comm_stream;  /* for B on its way, of a high priority; 0: one is made for the call */
+  void *buffer; /* for two parts of B, aligned to 16 bytes; NULL: allocated on the stream and freed there */
+  size_t buffer_bytes;
+};
+
+/* An eighth of the columns, so that the first part, for which there is nothing yet to compute, is soon there; but
+ * enough of them to keep a GPU busy. */
+inline size_t gk__dist_columns(size_t n, size_t columns) {
+  if (columns == 0) {
+    columns = gk_round_up(gk_ceil_div(n, size_t(8)), size_t(256));
+    if (columns < 1024) columns = 1024;
+  }
+  return columns < n ? columns : n;
+}
+/* What a buffer has to have for B of k x n elements; columns as in the options. 0 where that overflows. */
+inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns = 0) {
+  const size_t wide = gk__dist_columns(n, columns), row = wide * item_bytes;
+  if (row == 0 || wide > static_cast<size_t>(-1) / 2 / item_bytes || k > static_cast<size_t>(-1) / 2 / row) return 0;
+  return k * row * (wide < n ? 2 : 1);
+}
+
+/* The stream that B travels on. An event of each kind belongs to each half of the buffer. */
+struct gk__lane {
+  cudaStream_t stream;
+  bool own;
+  cudaEvent_t ready[2], free[2]; /* recorded behind what fills a half, and behind what reads it */
+  gk__lane() : stream(0), own(false) {
+    for (int i = 0; i < 2; i++) ready[i] = free[i] = NULL;
+  }
+  cudaError_t create(const char *call, cudaStream_t given) {
+    int least = 0, greatest = 0;
+    stream = given;
+    if (!given) { /* of the highest priority: NCCL's few blocks are not to stand in line behind a matmul's many */
+      GK_TRY(gk__failed(cudaDeviceGetStreamPriorityRange(&least, &greatest), call));
+      GK_TRY(gk__failed(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), call));
+      own = true;
+    }
+    for (int i = 0; i < 2; i++) {
+      GK_TRY(gk__failed(cudaEventCreateWithFlags(&ready[i], cudaEventDisableTiming), call));
+      GK_TRY(gk__failed(cudaEventCreateWithFlags(&free[i], cudaEventDisableTiming), call));
+    }
+    return cudaSuccess;
+  }
+  /* CUDA keeps what is destroyed for as long as work needs it. */
+  cudaError_t destroy(cudaError_t status, const char *call) {
+    cudaError_t code = cudaSuccess;
+    for (int i = 0; i < 2; i++)
+      for (int j = 0; j < 2; j++) {
+        const cudaEvent_t event = j ? free[i] : ready[i];
+        const cudaError_t gone = event ? cudaEventDestroy(event) : cudaSuccess;
+        if (code == cudaSuccess) code = gone;
+      }
+    const cudaError_t gone = own ? cudaStreamDestroy(stream) : cudaSuccess;
+    if (code == cudaSuccess) code = gone;
+    return status == cudaSuccess ? gk__failed(code, call) : status;
+  }
+};
+/* What is put into stream `to` from here on comes behind what is in `from` by now. */
+inline cudaError_t gk__follow(const char *call, cudaStream_t to, cudaStream_t from, cudaEvent_t event) {
+  GK_TRY(gk__failed(cudaEventRecord(event, from), call));
+  return gk__failed(cudaStreamWaitEvent(to, event, 0), call);
+}
+
+/* The rows of B that a rank has. */
+inline gk_dist_piece gk__rows_of(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, int rank) {
+  if (!o.rows) return gk_dist_split(k, d.ranks, rank);
+  gk_dist_piece piece = {0, o.rows[rank]};
+  for (int r = 0; r < rank; r++) piece.first += o.rows[r];
+  return piece;
+}
+
+/* From each rank its rows of a part to all others: `to` has `row` bytes for each row of B, this rank's already. */
+inline cudaError_t gk__share_rows(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, size_t row, char *to,
+                                  cudaStream_t stream) {
+  const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
+  bool equal = true;
+  for (int r = 0; r < d.ranks; r++) equal = equal && gk__rows_of(d, o, k, r).count == mine.count;
+  if (equal)
+    return gk__nccl(ncclAllGather(to + mine.first * row, to, mine.count * row, ncclUint8, d.comm, stream), d.call,
+                    "ncclAllGather", d.comm);
+  GK_TRY(gk__nccl(ncclGroupStart(), d.call, "ncclGroupStart", d.comm));
+  cudaError_t status = cudaSuccess;
+  for (int r = 0; r < d.ranks && status == cudaSuccess; r++) {
+    const gk_dist_piece piece = gk__rows_of(d, o, k, r);
+    char *const at = to + piece.first * row;
+    if (piece.count)
+      status = gk__nccl(ncclBroadcast(at, at, piece.count * row, ncclUint8, r, d.comm, stream), d.call, "ncclBroadcast",
+                        d.comm);
+  }
+  /* A group that was opened is closed, whatever became of it. */
+  const ncclResult_t ended = ncclGroupEnd();
+  return status == cudaSuccess ? gk__nccl(ended, d.call, "ncclGroupEnd", d.comm) : status;
+}
+
+template <class T, class O>
+cudaError_t gk__dist_matmul(const gk__dist &d, const gk__lane &lane, const T *a, const T *b, O *c, size_t m, size_t n,
+                            size_t k, const gk_dist_matmul_opts &o, T *buffer) {
+  const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
+  const size_t wide = gk__dist_columns(n, o.columns), ldb = o.matmul.ldb ? o.matmul.ldb : n;
+  gk_matmul_opts each = o.matmul;
+  each.ldc = o.matmul.ldc ? o.matmul.ldc : n;
+  GK_TRY(gk__follow(d.call, lane.stream, d.stream, lane.free[0]));
+  for (size_t col = 0, part = 0; col < n; col += each.ldb, part++) {
+    const size_t half = part % 2;
+    T *const to = buffer + half * k * wide;
+    each.ldb = n - col < wide ? n - col : wide;
+    const size_t row = each.ldb * sizeof(T);
+    if (part > 1) GK_TRY(gk__failed(cudaStreamWaitEvent(lane.stream, lane.free[half], 0), d.call));
+    if (mine.count)
+      GK_TRY(gk__failed(cudaMemcpy2DAsync(to + mine.first * each.ldb, row, b + col, ldb * sizeof(T), row, mine.count,
+                                          cudaMemcpyDeviceToDevice, lane.stream),
+                        d.call));
+    GK_TRY(gk__share_rows(d, o, k, row, reinterpret_cast<char *>(to), lane.stream));
+    GK_TRY(gk__follow(d.call, d.stream, lane.stream, lane.ready[half]));
+    GK_TRY(gk_matmul_ex(a, to, m ? c + col : c, m, each.ldb, k, &each, d.stream));
+    GK_TRY(gk__failed(cudaEventRecord(lane.free[half], d.stream), d.call));
+  }
+  return cudaSuccess;
+}
+
+/* Of the options, what one GPU's call does not check. */
+inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const void *c, size_t n, size_t k,
+                                         size_t item_bytes, const gk_dist_matmul_opts &o) {
+  if (o.matmul.trans_b || o.matmul.batch > 1)
+    return gk__fail(cudaErrorInvalidValue, "%s: B may be neither transposed nor one of a batch", d.call);
+  size_t left = k;
+  for (int r = 0; o.rows && r < d.ranks; r++) {
+    if (o.rows[r] > left || (r == d.ranks - 1 && o.rows[r] < left))
+      return gk__fail(cudaErrorInvalidValue, "%s: the rows of B that the ranks have do not add up to k = %zu", d.call,
+                      k);
+    left -= o.rows[r];
+  }
+  if (gk__rows_of(d, o, k, d.rank).count == 0) return cudaSuccess;
+  if (!b)
+    return gk__fail(cudaErrorInvalidValue, "%s: b is NULL, but rank %d has %zu rows of B", d.call, d.rank,
+                    gk__rows_of(d, o, k, d.rank).count);
+  if (reinterpret_cast<uintptr_t>(b) % item_bytes)
+    return gk__fail(cudaErrorInvalidValue, "%s: b is not aligned to its elements' %zu bytes", d.call, item_bytes);
+  if (o.matmul.ldb && o.matmul.ldb < n)
+    return gk__fail(cudaErrorInvalidValue, "%s: ldb is %zu, but the rows of B have %zu elements", d.call, o.matmul.ldb,
+                    n);
+  if (b == c) return gk__fail(cudaErrorInvalidValue, "%s: c is the same memory as b; it needs its own", d.call);
+  return gk__check_memory(d.call, "b", b);
+}
+
+/* C = alpha A B + beta C, where each rank has m rows of A and of C (any number, 0 included) and some rows of B, k x n
+ * in all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of
+ * C is computed as gk_matmul_ex does for the same rank's m, a part's columns and k: where its bits do not depend on m
+ * and n, those of C depend neither on the number of ranks nor on who has which rows. */
+template <class T, class O>
+cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, ncclComm_t comm,
+                           cudaStream_t stream = 0, const gk_dist_matmul_opts *opts = NULL) {
+  const char *const call = "gk_dist_matmul";
+  const gk_dist_matmul_opts o = opts ? *opts : gk_dist_matmul_opts();
+  gk__dist d;
+  gk__clear_detail();
+  GK_TRY(gk__dist_join(&d, call, comm, stream));
+  GK_TRY(gk__check_dist_matmul(d, b, c, n, k, sizeof(T), o));
+  if (d.ranks == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &o.matmul, stream);
+
+  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(T), o.columns);
+  if (bytes == 0)
+    return gk__fail(cudaErrorInvalidValue, "%s: B, %zu x %zu, is more than memory can address", call, k, n);
+  if (o.buffer && o.buffer_bytes < bytes)
+    return gk__fail(cudaErrorInvalidValue, "%s: the buffer has %zu bytes, but %zu are needed", call, o.buffer_bytes,
+                    bytes);
+  if (reinterpret_cast<uintptr_t>(o.buffer) % 16)
+    return gk__fail(cudaErrorInvalidValue, "%s: the buffer is not aligned to 16 bytes", call);
+  void *buffer = o.buffer;
+  if (!buffer) GK_TRY(gk__dist_allocate(d, &buffer, bytes));
+  gk__lane lane;
+  cudaError_t status = lane.create(call, o.comm_stream);
+  if (status == cudaSuccess) status = gk__dist_matmul(d, lane, a, b, c, m, n, k, o, static_cast<T *>(buffer));
+  /* After an error B may still be on its way to the buffer. */
+  if (status != cudaSuccess && lane.free[1] && cudaEventRecord(lane.ready[0], lane.stream) == cudaSuccess)
+    cudaStreamWaitEvent(stream, lane.ready[0], 0);
+  status = lane.destroy(status, call);
+  const cudaError_t freed = o.buffer ? cudaSuccess : cudaFreeAsync(buffer, stream);
+  return status == cudaSuccess ? gk__failed(freed, call) : status;
+}
+#endif /* GPUKIT_NCCL */
+
 } // GK__NAMESPACE(KERNELS)
 #endif /* GK__KERNELS */
 
@@ -3722,6 +4418,9 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
  * see.
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
+#if defined(GPUKIT_NCCL) && !defined(GK__NCCL)
+#error "GPUKIT_NCCL: define it before gpukit.cuh is included for the first time"
+#endif
 
 /* Editors, which should not show it greyed out. */
 #if defined(__INTELLISENSE__) || defined(__CLANGD__) || defined(__JETBRAINS_IDE__) || defined(__CDT_PARSER__) ||       \

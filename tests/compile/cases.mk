@@ -23,6 +23,7 @@ way.first        := -DGPUKIT_FIRST
 way.too_old.cpu  := -D__CUDA_ARCH__=700
 way.too_old.nvcc := -std=c++98
 way.inside       := -DINSIDE_A_NAMESPACE
+way.nccl         := -DGPUKIT_NCCL
 way.hidden.cpu   := -fPIC -fvisibility=hidden
 way.hidden.nvcc  := -Xcompiler=-fPIC,-fvisibility=hidden
 way.thread.cpu   := -DCUDA_API_PER_THREAD_DEFAULT_STREAM=1
@@ -92,6 +93,8 @@ refused.standard := refused_in_cpp@too_old
 says.standard    := gpukit.cuh needs C++11 or newer
 refused.cpp      := refused_in_cpp@
 says.cpp         := GPUKIT_IMPLEMENTATION belongs in a .cu file
+refused.nccl     := refused@nccl
+says.nccl        := include <nccl.h> before gpukit.cuh
 
 symbols.named    := named c99_implementation@
 symbols.hidden   := hidden part@hidden+impl.so
@@ -104,7 +107,7 @@ symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp two five static archs settings \
                 versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
 linked_nvcc  := hostile twice c99 two rdc merged_versions
-refused_cpu  := missing too_many version c_api inside arch
+refused_cpu  := missing too_many version c_api inside arch nccl
 refused_nvcc := missing cpp standard
 symbols_nvcc := named versions
 archs        := sm_75 sm_80 sm_90a compute_75

@@ -342,11 +342,27 @@ CUDA_CPU_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t *memPool, const stru
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t memPool) {
   CUDA_CPU_API(cudaMemPoolDestroy);
-  if (!memPool || memPool->is_default || memPool->used) return cuda_cpu::error(cudaErrorInvalidValue);
+  if (!memPool || memPool->is_default) return cuda_cpu::error(cudaErrorInvalidValue);
+  cuda_cpu::locked lock;
   cuda_cpu::device_state &d = cuda_cpu::device(memPool->device);
   if (d.current_pool == memPool) d.current_pool = nullptr;
   cuda_cpu::let_go(memPool);
-  free(memPool);
+  memPool->destroyed = true;
+  if (!memPool->used) free(memPool);
+  return cudaSuccess;
+}
+CUDA_CPU_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t memPool, const cudaMemAccessDesc *list, size_t count) {
+  CUDA_CPU_API(cudaMemPoolSetAccess);
+  if (!memPool || !list) return cuda_cpu::error(cudaErrorInvalidValue);
+  cuda_cpu::locked lock;
+  for (size_t i = 0; i < count; i++)
+    if (list[i].location.type != cudaMemLocationTypeDevice || !cuda_cpu::is_device(list[i].location.id) ||
+        (list[i].location.id == memPool->device && list[i].flags != cudaMemAccessFlagsProtReadWrite))
+      return cuda_cpu::error(cudaErrorInvalidDevice);
+  for (size_t i = 0; i < count; i++) {
+    const unsigned bit = 1u << list[i].location.id;
+    memPool->peers = list[i].flags ? memPool->peers | bit : memPool->peers & ~bit;
+  }
   return cudaSuccess;
 }
 CUDA_CPU_EXPORT cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value) {
@@ -574,11 +590,15 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   CUDA_CPU_API(cudaStreamSynchronize);
-  return cuda_cpu::error(cuda_cpu::check_wait(cuda_cpu::find_stream(stream)));
+  CUstream_st *s = cuda_cpu::find_stream(stream);
+  if (s) cuda_cpu::refuse_to_hang(s->hung, "cudaStreamSynchronize");
+  return cuda_cpu::error(cuda_cpu::check_wait(s));
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream) {
   CUDA_CPU_API(cudaStreamQuery);
-  return cuda_cpu::error(cuda_cpu::check_wait(cuda_cpu::find_stream(stream)));
+  CUstream_st *s = cuda_cpu::find_stream(stream);
+  if (cudaError_t e = cuda_cpu::check_wait(s)) return cuda_cpu::error(e);
+  return cuda_cpu::error(cuda_cpu::ready(s->hung));
 }
 CUDA_CPU_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags) {
   CUDA_CPU_API(cudaStreamGetFlags);
@@ -667,11 +687,12 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t
 CUDA_CPU_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event) {
   CUDA_CPU_API(cudaEventQuery);
   if (!cuda_cpu::is_event(event)) return cuda_cpu::error(cudaErrorInvalidResourceHandle);
-  return cuda_cpu::error(event->capture ? cudaErrorCapturedEvent : cudaSuccess);
+  return cuda_cpu::error(event->capture ? cudaErrorCapturedEvent : cuda_cpu::ready(event->hung));
 }
 CUDA_CPU_EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   CUDA_CPU_API(cudaEventSynchronize);
   if (!cuda_cpu::is_event(event)) return cuda_cpu::error(cudaErrorInvalidResourceHandle);
+  cuda_cpu::refuse_to_hang(event->hung, "cudaEventSynchronize");
   return cuda_cpu::error(event->capture ? cudaErrorCapturedEvent : cudaSuccess);
 }
 CUDA_CPU_EXPORT cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {

@@ -45,6 +45,7 @@ struct CUstream_st {
   CUgraph_st *capture;
   size_t last_node, joined; /* in the capture: node count after this stream's last one, and at its last join */
   CUstream_st *next;
+  const void *hung; /* what its work waits for in vain (nccl.h); NULL: nothing */
 };
 struct CUevent_st {
   unsigned flags;
@@ -55,11 +56,14 @@ struct CUevent_st {
   CUstream_st *stream;
   size_t node;
   CUevent_st *next;
+  const void *hung; /* as of the stream that it was recorded on */
 };
 struct CUmemPoolHandle_st {
   unsigned long long threshold, used, used_high;
   bool is_default;
   int device;
+  unsigned peers; /* a bit for each other device that may use its memory (cudaMemPoolSetAccess) */
+  bool destroyed; /* by the user; the last release of its memory ends it */
 };
 
 namespace cuda_cpu {
@@ -396,7 +400,10 @@ CUDA_CPU_OUT_OF_LINE cudaError_t release(void *p, bool host) {
       host != (a->kind == memory_host) || a->of_graph)
     return error(cudaErrorInvalidValue);
   if (a->kind == memory_device) device(a->device).used -= a->size;
-  if (a->pool) a->pool->used -= a->size;
+  if (a->pool) {
+    a->pool->used -= a->size;
+    if (a->pool->destroyed && !a->pool->used) free(a->pool);
+  }
   const allocation gone = *a;
   remove_allocation(a);
   put_memory(gone);
@@ -520,7 +527,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t check_stream(CUstream_st *s) {
 template <class F> cudaError_t enqueue(cudaStream_t stream, const F &work) {
   CUstream_st *s = find_stream(stream);
   if (cudaError_t e = check_stream(s)) return error(e);
-  if (!s->capture) return error(work());
+  if (!s->capture) return s->hung ? cudaSuccess : error(work());
   keep(s, work);
   return cudaSuccess;
 }
@@ -578,6 +585,25 @@ CUDA_CPU_OUT_OF_LINE cudaError_t check_wait(CUstream_st *s) {
   return check_stream(s);
 }
 
+/* A stream or event that waits in vain is never ready, and who waits for it would wait for ever. */
+inline cudaError_t ready(const void *hung) { return hung ? cudaErrorNotReady : cudaSuccess; }
+CUDA_CPU_OUT_OF_LINE void refuse_to_hang(const void *hung, const char *call) {
+  if (!hung) return;
+  fprintf(stderr, "CUDA stand-in: %s would wait for ever: not all ranks have called a collective before it\n", call);
+  abort();
+}
+/* What waited for this waits no more; what was put behind it has not been done, and never is. */
+CUDA_CPU_OUT_OF_LINE void release_hung(const void *what) {
+  locked lock;
+  for (device_state &d : ctx.devices)
+    for (CUstream_st *s : {&d.legacy, &d.per_thread})
+      if (s->hung == what) s->hung = nullptr;
+  for (CUstream_st *s = ctx.streams; s; s = s->next)
+    if (s->hung == what) s->hung = nullptr;
+  for (CUevent_st *e = ctx.events; e; e = e->next)
+    if (e->hung == what) e->hung = nullptr;
+}
+
 inline long long now_ns() {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -595,6 +621,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t record(cudaEvent_t event, cudaStream_t stream, 
     event->node = s->last_node;
     return cudaSuccess;
   }
+  event->hung = s->hung;
   return enqueue(stream, [=] {
     event->capture = nullptr;
     event->recorded = true;
@@ -610,6 +637,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
   CUstream_st *s = find_stream(stream);
   if (cudaError_t e = check_stream(s)) return e;
   if (!event->capture) {
+    if (event->hung && !s->capture) s->hung = event->hung;
     if (!s->capture || !event->recorded) return cudaSuccess;
     invalidate(s->capture);
     return cudaErrorStreamCaptureIsolation;
@@ -848,7 +876,7 @@ template <class F> cudaError_t launch_kernel(const void *function, const cudaLau
                      c.dynamicSmemBytes,
                      s->device,
                      is_cooperative(c)};
-  if (!s->capture) return run_launch(l, &closure);
+  if (!s->capture) return s->hung ? cudaSuccess : run_launch(l, &closure);
   keep(s, [=] { return run_launch(l, &closure); });
   return cudaSuccess;
 }
