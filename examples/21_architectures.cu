@@ -12,7 +12,6 @@
  * Here the program looks into its own file, and starts itself again with settings that make the driver leave out
  * machine code, its cache, or compiling: the first launch of each child is what a user would wait for. */
 #include "lesson.h"
-#include <time.h>
 #include <unistd.h>
 #include <string>
 
@@ -58,12 +57,6 @@ __global__ void mix(unsigned *out, unsigned n, unsigned *compiled_for) {
 #endif
 }
 
-static double now_us(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 /* ---- children ---- */
 
 /* What a child says, in a line of numbers. */
@@ -82,16 +75,16 @@ static int child(void) {
   cudaFree(0);
   cudaMalloc(&out, (BLOCK + 1) * sizeof(unsigned));
   cudaDeviceSynchronize();
-  double start = now_us();
+  double start = lesson_now_us();
   mix<<<1, BLOCK>>>(out, BLOCK, out + BLOCK);
   r.error = cudaGetLastError();
   if (!r.error) r.error = cudaDeviceSynchronize();
-  r.first_us = now_us() - start;
+  r.first_us = lesson_now_us() - start;
   if (!r.error) {
-    start = now_us();
+    start = lesson_now_us();
     mix<<<1, BLOCK>>>(out, BLOCK, out + BLOCK);
     cudaDeviceSynchronize();
-    r.next_us = now_us() - start;
+    r.next_us = lesson_now_us() - start;
     cudaFuncGetAttributes(&a, mix);
     cudaMemcpy(&r.compiled_for, out + BLOCK, sizeof(unsigned), cudaMemcpyDeviceToHost);
   }
