@@ -14,6 +14,7 @@
 #include <string>
 
 #define PHOTO_FILE "examples/data/coffee.ppm"
+#define PHOTO_COUNTS "pixels in a row; there are two thirds as many rows" /* as --help says of n */
 #define PHOTO_OUT "build/lessons"
 #define PHOTO_WIDTH 600u /* at most, of one that is shown */
 #define PHOTO_HEIGHT 400u
@@ -25,6 +26,14 @@ typedef struct photo {
 
 __host__ __device__ inline unsigned photo_pixel(unsigned red, unsigned green, unsigned blue) {
   return red | green << 8 | blue << 16;
+}
+
+/* Where the pixel is that lies so far to the right of (x, y) and below it. At the edge the outermost stands in for what
+ * would be beyond. */
+__host__ __device__ inline size_t photo_beside(unsigned x, unsigned y, int right, int down, unsigned w, unsigned h) {
+  const int i = (int)x + right, j = (int)y + down;
+  const int column = i < 0 ? 0 : i >= (int)w ? (int)w - 1 : i, row = j < 0 ? 0 : j >= (int)h ? (int)h - 1 : j;
+  return (size_t)row * w + (size_t)column;
 }
 
 /* Repeated to the right and downwards where n is larger than the photograph is wide, thinned out where it is smaller. */
@@ -48,8 +57,9 @@ inline photo lesson_photo(lesson *l) {
   return p;
 }
 
-/* By how many levels a picture differs from what it should be, at most. Leaves it wiped out. */
-inline int lesson_levels_off(unsigned *device, const photo &right) {
+/* By how many levels a picture differs from what it should be, at most, which may be as many as allowed. Leaves it wiped
+ * out. */
+inline int lesson_levels_off(lesson *l, const lesson_row *row, unsigned *device, const photo &right, int allowed) {
   std::vector<unsigned> got(right.pixels.size());
   int most = 0;
   GK_CHECK(cudaMemcpy(got.data(), device, got.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
@@ -58,6 +68,7 @@ inline int lesson_levels_off(unsigned *device, const photo &right) {
       const int off = abs((int)(got[k] >> shift & 0xff) - (int)(right.pixels[k] >> shift & 0xff));
       if (off > most) most = off;
     }
+  if (most > allowed) lesson_wrong(l, row, "%d levels off", most);
   GK_CHECK(cudaMemset(device, 0xff, got.size() * sizeof(unsigned)));
   return most;
 }
