@@ -6,7 +6,7 @@
  *   __ldg()    global memory that nobody writes meanwhile: another instruction, today by way of the same cache
  *   shared     32 words at a time, if they lie in 32 banks; each block has to copy them there first
  *   texture    the mean of the four pixels around any point, and what lies outside a picture, in one instruction; its
- *              cache keeps neighbours in both directions. Weights of that mean have 8 bits: it is a little less exact. */
+ *              cache keeps neighbours in both directions. The mean's weights have 8 bits: it is a little less exact. */
 #include "lesson_photo.h"
 
 static const lesson_about about = {
@@ -29,9 +29,7 @@ __constant__ unsigned constant_table[ENTRIES];
 
 /* Element k, from wherever it is kept. */
 template <home HOME, class T> __device__ T kept(const T *constant, const T *global, const T *shared, unsigned k) {
-  if (HOME == CONSTANT) return constant[k];
-  if (HOME == SHARED) return shared[k];
-  return HOME == LDG ? __ldg(&global[k]) : global[k];
+  return HOME == CONSTANT ? constant[k] : HOME == SHARED ? shared[k] : HOME == LDG ? __ldg(&global[k]) : global[k];
 }
 
 template <class T> __device__ void to_shared(T *shared, const T *global, unsigned count) {
