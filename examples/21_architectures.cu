@@ -192,8 +192,7 @@ int main(int argc, char **argv) {
     lesson_say(&l, "That takes %.0f us at the first launch; what the driver has kept in its cache takes %.0f us.",
                r->first_us, of[FULL_CACHE].first_us);
   else
-    lesson_say(&l,
-               "From PTX for compute_%d a first launch takes %.0f us, again %.0f us: %.0f times that of machine code.",
+    lesson_say(&l, "From PTX for compute_%d a first launch takes %.0f us, again %.0f us: %.0f times machine code's.",
                jit->ptx, of[FROM_PTX].first_us, jit->first_us, jit->first_us / r->first_us);
   lesson_say(&l, "If nothing fits, the launch fails, and cudaGetLastError() tells: %s (%s).",
              cudaGetErrorName((cudaError_t)of[NOTHING].error), cudaGetErrorString((cudaError_t)of[NOTHING].error));
