@@ -2,12 +2,12 @@
  * and launches belong to the device that was current when they were made. Launches return at once, so that one thread
  * keeps all GPUs busy: first it starts them all, then it waits for all.
  *
- * Devices may reach each other's memory (peer access), if the machine allows it and the program asks for it, for each
- * direction by itself: then a copy goes straight from one to the other, and a kernel may even use a pointer to the
- * other's memory. Without it cudaMemcpyPeer() works all the same, by way of the host.
+ * With peer access, which the machine has to allow and the program to ask for, in each direction by itself, a copy goes
+ * straight from one to the other, and kernels may even use pointers to the other's memory. Without it cudaMemcpyPeer()
+ * works all the same, by way of the host.
  *
- * The work is a grid of numbers, smoothed again and again, split by rows. Each device has its rows and a copy of the
- * row above and of the row below, its neighbours' (the halo), which have to be exchanged after every step. */
+ * The work is a grid of numbers, smoothed again and again, split by rows. Each device has its rows and copies of its
+ * neighbours' next to them (the halo), which have to be exchanged after every step. */
 #include "lesson.h"
 #include <string>
 
@@ -45,8 +45,8 @@ typedef struct field {
   part parts[MOST];
 } field;
 
-static unsigned *row_of(const field *f, const part *p, int buffer, unsigned row) {
-  return p->buffer[buffer] + (size_t)row * f->n;
+static unsigned *row_of(const field *f, const part *p, int buffer, size_t row) {
+  return p->buffer[buffer] + row * f->n;
 }
 
 /* One step from a buffer to the other, then the exchange. Each device waits for its neighbours, the host for nobody. */
@@ -88,8 +88,7 @@ static void steps(const field *f) {
 }
 
 static field split(unsigned n, int parts) {
-  field f = {};
-  f.n = n, f.count = parts;
+  field f = {n, parts, {}};
   for (int k = 0; k < parts; k++) {
     part *const p = &f.parts[k];
     p->device = k;
@@ -98,8 +97,7 @@ static field split(unsigned n, int parts) {
     GK_CHECK(cudaSetDevice(k));
     for (unsigned *&b : p->buffer) GK_CHECK(cudaMalloc(&b, (size_t)(p->rows + 2) * n * sizeof(unsigned)));
     GK_CHECK(cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
-    GK_CHECK(cudaEventCreateWithFlags(&p->computed, cudaEventDisableTiming));
-    GK_CHECK(cudaEventCreateWithFlags(&p->taken, cudaEventDisableTiming));
+    for (cudaEvent_t *e : {&p->computed, &p->taken}) GK_CHECK(cudaEventCreateWithFlags(e, cudaEventDisableTiming));
   }
   return f;
 }
@@ -109,30 +107,27 @@ static void release(const field *f) {
     GK_CHECK(cudaSetDevice(p->device));
     for (unsigned *b : p->buffer) GK_CHECK(cudaFree(b));
     GK_CHECK(cudaStreamDestroy(p->stream));
-    GK_CHECK(cudaEventDestroy(p->computed));
-    GK_CHECK(cudaEventDestroy(p->taken));
+    for (const cudaEvent_t e : {p->computed, p->taken}) GK_CHECK(cudaEventDestroy(e));
   }
   GK_CHECK(cudaSetDevice(0));
 }
 
-/* Those pairs of devices that can reach each other do so from now on. How many directions that are. */
+/* From now on devices reach each other where they can: in how many directions? */
 static int allow_peers(int devices) {
   int ways = 0;
   for (int from = 0; from < devices; from++)
     for (int to = 0; to < devices; to++) {
       int can = 0;
       if (from != to) GK_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
-      if (!can) continue;
-      GK_CHECK(cudaSetDevice(from));
-      GK_CHECK(cudaDeviceEnablePeerAccess(to, 0));
-      ways++;
+      if (can) GK_CHECK(cudaSetDevice(from));
+      if (can) GK_CHECK(cudaDeviceEnablePeerAccess(to, 0));
+      ways += can;
     }
   GK_CHECK(cudaSetDevice(0));
   return ways;
 }
 
-/* A row for the work on so many devices, which is then done once more from `start` on: values, with the row above and
- * the row below. */
+/* A row for the work on so many devices; then once more from `start`, which has a row above and one below. */
 static const lesson_row *measure(lesson *l, int parts, const char *how, const std::vector<unsigned> &start,
                                  const std::vector<unsigned> &right) {
   const field f = split((unsigned)l->n, parts);
@@ -143,10 +138,9 @@ static const lesson_row *measure(lesson *l, int parts, const char *how, const st
     GK_CHECK(cudaMemcpy(p->buffer[0], &start[p->first * n], (p->rows + 2) * row, cudaMemcpyHostToDevice));
   steps(&f);
   GK_CHECK(cudaDeviceSynchronize());
-  for (const part *p = f.parts; p < f.parts + parts; p++) {
-    const unsigned *const from = &right[p->first * n];
-    lesson_expect(l, r, row_of(&f, p, STEPS % 2, 1), std::vector<unsigned>(from, from + p->rows * n));
-  }
+  for (const part *p = f.parts; p < f.parts + parts; p++)
+    lesson_expect(l, r, row_of(&f, p, STEPS % 2, 1),
+                  std::vector<unsigned>(&right[p->first * n], &right[p->first * n] + p->rows * n));
   release(&f);
   return r;
 }
@@ -158,9 +152,9 @@ static const lesson_row *measure_copy(lesson *l, const char *how, const std::vec
   GK_CHECK(cudaSetDevice(1));
   unsigned *const to = lesson_array<unsigned>(l, values.size());
   GK_CHECK(cudaSetDevice(0));
-  const std::string variant = std::string("copy to another GPU") + how;
   const auto copy = [=] { GK_CHECK(cudaMemcpyPeerAsync(to, 1, from, 0, bytes, 0)); };
-  const lesson_row *const r = lesson_measure(l, variant.c_str(), (double)bytes, copy);
+  const lesson_row *const r =
+      lesson_measure(l, (std::string("copy to another GPU") + how).c_str(), (double)bytes, copy);
   GK_CHECK(cudaMemcpyPeer(from, 0, to, 1, bytes));
   lesson_expect(l, r, from, values);
   return r;
@@ -185,16 +179,13 @@ int main(int argc, char **argv) {
   const char *const hows[] = {" by way of the host", " with peer access"};
   const lesson_row *const one = measure(&l, 1, "", start, right), *split_up[2] = {}, *copied[2] = {};
   for (int how = 0; how < 2 && devices > 1; how++) {
-    if (how == 1) ways = allow_peers(devices);
-    if (how == 1 && ways == 0) break;
+    if (how == 1 && (ways = allow_peers(devices)) == 0) break;
     split_up[how] = measure(&l, parts, hows[how], start, right);
     copied[how] = measure_copy(&l, hows[how], right);
   }
   lesson_table(&l);
-
   if (devices < 2)
-    lesson_say(&l, "One device is here, and this is what it does alone%s.",
-               l.mode == LESSON_TIMED ? "" : "; GPUKIT_CPU_DEVICES=2 pretends that there are two");
+    lesson_say(&l, "There is one device: this is its work alone. (The stand-in has two with GPUKIT_CPU_DEVICES=2.)");
   else
     lesson_say(&l, "%d devices; peer access in %d of %d directions.", devices, ways, devices * (devices - 1));
   if (split_up[0] && l.mode == LESSON_TIMED)
