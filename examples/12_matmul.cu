@@ -25,7 +25,7 @@ static const lesson_about about = {
     "GFLOP/s",
 };
 
-/* Matrix: const float *, or counting, which notes each load. */
+/* Naive with x as the row, coalesced with x as the column. Matrix: const float *, or counting, which notes loads. */
 template <bool X_IS_ROW, class Matrix> __global__ void one_each(Matrix a, Matrix b, float *c, shape s) {
   const size_t row = X_IS_ROW ? gk_x() : gk_y(), col = X_IS_ROW ? gk_y() : gk_x();
   if (row >= s.m || col >= s.n) return;

@@ -115,7 +115,8 @@ int main(int argc, char **argv) {
   for (int k = 0; k < WEIGHTS; k++) weights[(size_t)k] = (float)(k * k % 11) - 5;
   for (unsigned at = 0; at < count; at++)
     for (int k = 0; k < WEIGHTS; k++)
-      filtered[at] += weights[k] * green[photo_beside(at % w, at / w, k % SIDE - RADIUS, k / SIDE - RADIUS, w, h)];
+      filtered[at] +=
+          weights[(size_t)k] * green[photo_beside(at % w, at / w, k % SIDE - RADIUS, k / SIDE - RADIUS, w, h)];
   std::vector<unsigned> table(ENTRIES), looked_up(count);
   for (unsigned v = 0; v < ENTRIES; v++) table[v] = (5 * v + 77) % ENTRIES;
   for (size_t k = 0; k < count; k++) {
@@ -147,7 +148,6 @@ int main(int argc, char **argv) {
     lesson_expect(&l, r, found, looked_up);
     r->beside = table_from[CONSTANT];
   }
-
   const turn by = {0.8660254f, 0.5f, 0.5f * (float)(w - 1), 0.5f * (float)(h - 1)}; /* 30 degrees */
   photo turned = before, shown = before;
   for (unsigned k = 0; k < count; k++) turned.pixels[k] = mean(before.pixels.data(), w, h, source(by, k % w, k / w));

@@ -83,10 +83,10 @@ __global__ void tiled(const unsigned *in, unsigned *out, unsigned w, unsigned h)
   if (x >= w || y >= h) return;
   sums s = {};
 #pragma unroll
-  for (int j = 0; j <= 2 * RADIUS; j++)
+  for (unsigned j = 0; j <= 2 * RADIUS; j++)
 #pragma unroll
-    for (int i = 0; i <= 2 * RADIUS; i++)
-      add<8>(&s, tile[threadIdx.y + j][threadIdx.x + i], weight(i - RADIUS) * weight(j - RADIUS));
+    for (unsigned i = 0; i <= 2 * RADIUS; i++)
+      add<8>(&s, tile[threadIdx.y + j][threadIdx.x + i], weight((int)i - RADIUS) * weight((int)j - RADIUS));
   out[(size_t)y * w + x] = rounded(s);
 }
 
@@ -117,14 +117,15 @@ __global__ void fused(const unsigned *in, unsigned *out, unsigned w, unsigned h)
   for (unsigned row = threadIdx.y; row < RIM_Y; row += TILE_Y) {
     sums s = {};
 #pragma unroll
-    for (int i = 0; i <= 2 * RADIUS; i++) add<8>(&s, tile[row][threadIdx.x + i], weight(i - RADIUS));
+    for (unsigned i = 0; i <= 2 * RADIUS; i++) add<8>(&s, tile[row][threadIdx.x + i], weight((int)i - RADIUS));
     between[row][threadIdx.x] = halfway(s);
   }
   __syncthreads();
   if (x >= w || y >= h) return;
   sums s = {};
 #pragma unroll
-  for (int j = 0; j <= 2 * RADIUS; j++) add<16>(&s, between[threadIdx.y + j][threadIdx.x], weight(j - RADIUS));
+  for (unsigned j = 0; j <= 2 * RADIUS; j++)
+    add<16>(&s, between[threadIdx.y + j][threadIdx.x], weight((int)j - RADIUS));
   out[(size_t)y * w + x] = rounded(s);
 }
 

@@ -1,5 +1,5 @@
-/* lesson_product.h: matrices whose product is known without k products for each element, one that counts how often it is
- * read, and cuBLAS to compare with.
+/* lesson_product.h: matrices whose product is known without k products for each element, one that counts its loads, and
+ * cuBLAS to compare with.
  *
  *   const product p(&l, shape{m, n, k});                         p.a times p.b is to be p.expected, in p.c
  *   if (PRODUCT_BY_CUBLAS) product_by_cublas(p);                 if the program could be linked with it
@@ -47,7 +47,7 @@ struct product {
   }
 };
 
-/* A matrix that counts how often each element is loaded, for kernels that take any type that is indexed like a pointer. */
+/* A matrix that counts how often each element is loaded, for kernels that take whatever is indexed like a pointer. */
 typedef struct counting {
   const float *values;
   unsigned *loads;

@@ -82,19 +82,19 @@ inline double timeline_end(timeline *t) {
 /* In so many lanes from y on; where the next begins. last: the time at the right edge. */
 inline double timeline_draw(svg *picture, double y, const timeline *t, const char *title, int lanes,
                             const char *const *kinds, int kind_count, double last) {
-  const double x = TIMELINE_LEFT, width = TIMELINE_WIDTH;
+  const double x = TIMELINE_LEFT, width = TIMELINE_WIDTH, height = TIMELINE_LANE;
   svg_text(picture, x, y + 4, 15, "start", "%s", title);
   for (int i = 0; i < kind_count; i++) {
     svg_box(picture, x + 480 + 120 * i, y - 6, 12, 12, svg_colours[i]);
     svg_text(picture, x + 497 + 120 * i, y + 4, 13, "start", "%s", kinds[i]);
   }
-  y += TIMELINE_LANE / 2;
+  y += height / 2;
   for (int lane = 0; lane < lanes; lane++)
-    svg_text(picture, x - 10, y + 17 + lane * TIMELINE_LANE, 13, "end", "stream %d", lane + 1);
+    svg_text(picture, x - 10, y + 17 + lane * height, 13, "end", "stream %d", lane + 1);
   for (const timeline_step *s = t->steps; s < t->steps + t->count; s++)
-    svg_box(picture, x + width * s->begin / last, y + 2 + s->lane * TIMELINE_LANE, width * (s->end - s->begin) / last,
-            TIMELINE_LANE - 4, svg_colours[s->kind]);
-  return y + (lanes + 1.5) * TIMELINE_LANE;
+    svg_box(picture, x + width * s->begin / last, y + 2 + s->lane * height, width * (s->end - s->begin) / last,
+            height - 4, svg_colours[s->kind]);
+  return y + (lanes + 1.5) * height;
 }
 
 #endif

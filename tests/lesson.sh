@@ -5,7 +5,7 @@
 set -u
 lesson=$1
 odd=77
-case $lesson in *matmul | *constant_texture | *blur) odd=45 ;; esac # whose work grows with the square, or faster
+case $lesson in *matmul | *constant_texture | *blur) odd=39 ;; esac # whose work grows with the square, or faster
 file=$(mktemp)
 trap 'rm -f "$file"' EXIT
 export GPUKIT_CPU_LEAKS=1 # with which the stand-in lists at the end what is still held
