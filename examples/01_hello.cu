@@ -11,7 +11,6 @@
  * by row. The picture in build/lessons/01_hello.svg shows both: where a thread is, and its rank. */
 #include "lesson.h"
 #include "svg.h"
-#include <time.h>
 
 static const lesson_about about = {
     "01_hello",
@@ -106,12 +105,6 @@ static double draw(svg *s, double left, double top, const char *title, dim3 g, d
   return bottom;
 }
 
-static double now_us(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 int main(int argc, char **argv) {
   lesson l;
   lesson_begin(&l, &about, argc, argv);
@@ -139,13 +132,13 @@ int main(int argc, char **argv) {
       describe(block_text, sizeof block_text, block, b);
       snprintf(variant, sizeof variant, "%.17s blocks of %.17s", grid_text, block_text);
       const lesson_row *const r = lesson_measure(&l, variant, 0, [=] { kernel<<<grid, block>>>(ranks, owners, n); });
-      const double start = now_us();
+      const double start = lesson_now_us();
       GK_CHECK(cudaMemset(owners, 0, n * sizeof *owners));
       kernel<<<grid, block>>>(ranks, owners, n);
       GK_CHECK_LAUNCH();
-      launched = now_us() - start;
+      launched = lesson_now_us() - start;
       GK_CHECK(cudaDeviceSynchronize());
-      done = now_us() - start;
+      done = lesson_now_us() - start;
       const std::vector<unsigned> expected = ranks_by_loops(grid, block);
       if (drawn) bottom[b - 1] = draw(&picture, CELL + wide * (b - 1), top, variant, grid, block, n, expected);
       lesson_expect(&l, r, ranks, expected);

@@ -8,7 +8,6 @@
  * Two loads and a store for one addition: the memory is all that counts. Its rate is shown as a part of the peak.
  * With the copies over the bus, which is many times slower than the GPU's memory, one CPU core may well be faster. */
 #include "lesson.h"
-#include <time.h>
 
 static const lesson_about about = {
     "03_vector_add", "c = a + b: what it takes, what it is worth, with and without the copies",
@@ -42,19 +41,13 @@ __global__ void add_16_bytes(const float *a, const float *b, float *c, size_t n)
 
 static unsigned ceil_div(size_t n, size_t by) { return (unsigned)((n + by - 1) / by); }
 
-static double now_us(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 /* The best of some runs of one CPU core. */
 static double cpu_us(const float *a, const float *b, float *c, size_t n) {
   double best = 1e30;
   for (int run = 0; run < 5; run++) {
-    const double start = now_us();
+    const double start = lesson_now_us();
     for (size_t i = 0; i < n; i++) c[i] = a[i] + b[i];
-    const double us = now_us() - start;
+    const double us = lesson_now_us() - start;
     if (us < best) best = us;
   }
   return best;

@@ -23,7 +23,6 @@ static const lesson_about about = {"07_memory_kinds",
                                    "GB/s"};
 
 #define BLOCK 256
-#define SAMPLES 5 /* of what has to be made ready each time */
 
 __host__ __device__ inline float result(float x) { return 2 * x + 1; }
 
@@ -58,49 +57,6 @@ static void stay_on_host(const void *p, size_t bytes, const lesson *l) {
 #endif
   GK_CHECK(cudaMemAdvise(p, bytes, cudaMemAdviseSetPreferredLocation, host));
   GK_CHECK(cudaMemAdvise(p, bytes, cudaMemAdviseSetAccessedBy, device));
-}
-
-/* The median of some runs of what needs to be made ready before each, outside of its time. */
-template <class Ready, class Run>
-static lesson_row *measure_fresh(lesson *l, const char *variant, double bytes, Ready ready, Run run) {
-  if (l->mode != LESSON_TIMED) {
-    ready();
-    return lesson_measure(l, variant, bytes, run);
-  }
-  lesson_row *const row = lesson_new_row(l, variant);
-  double us[SAMPLES];
-  gk_timer timer = {};
-  GK_CHECK(gk_timer_create(&timer));
-  for (double &sample : us) {
-    float ms;
-    ready();
-    GK_CHECK(cudaDeviceSynchronize());
-    GK_CHECK(gk_timer_start(&timer, 0));
-    run();
-    GK_CHECK(gk_timer_stop(&timer));
-    GK_CHECK(gk_timer_ms(&timer, &ms));
-    sample = 1000 * ms;
-  }
-  GK_CHECK(gk_timer_destroy(&timer));
-  for (int i = 1; i < SAMPLES; i++)
-    for (int j = i; j > 0 && us[j] < us[j - 1]; j--) {
-      const double t = us[j];
-      us[j] = us[j - 1], us[j - 1] = t;
-    }
-  row->us = us[SAMPLES / 2];
-  row->rate = bytes / row->us * 1e-3;
-  return row;
-}
-
-/* The same as lesson_expect, for memory that the host can see. */
-static void expect_here(lesson *l, const lesson_row *row, float *host, const std::vector<float> &expected) {
-  GK_CHECK(cudaDeviceSynchronize());
-  for (size_t i = 0; i < expected.size(); i++)
-    if (host[i] != expected[i]) {
-      lesson_wrong(l, row, "value %zu is %g, not %g", i, host[i], expected[i]);
-      break;
-    }
-  memset(host, 0xff, expected.size() * sizeof(float));
 }
 
 static lesson_row *copy(lesson *l, const char *variant, float *to, const float *from, cudaMemcpyKind kind) {
@@ -140,12 +96,12 @@ int main(int argc, char **argv) {
   GK_CHECK(cudaDeviceSynchronize());
   if (back != expected) lesson_wrong(&l, out_pageable, "what came back is wrong");
   const lesson_row *const out_pinned = copy(&l, "pinned out", pinned_out, out, cudaMemcpyDeviceToHost);
-  expect_here(&l, out_pinned, pinned_out, expected);
+  lesson_expect_here(&l, out_pinned, pinned_out, expected);
   lesson_expect(&l, device, out, expected);
 
   const lesson_row *const zero_copy =
       lesson_measure(&l, "kernel on zero-copy memory", both, [=] { launch(zero_in, zero_out, n); });
-  expect_here(&l, zero_copy, pinned_out, expected);
+  lesson_expect_here(&l, zero_copy, pinned_out, expected);
 
   const lesson_row *faults = NULL, *moved = NULL, *prefetched = NULL;
   int managed = 0;
@@ -157,19 +113,20 @@ int main(int argc, char **argv) {
     GK_CHECK(cudaMallocManaged(&m_in, bytes));
     GK_CHECK(cudaMallocManaged(&m_out, bytes));
     const auto touched_by_host = [=] { memcpy(m_in, source, bytes), memset(m_out, 0xff, bytes); };
-    faults = measure_fresh(&l, "kernel on managed memory", both, touched_by_host, [=] { launch(m_in, m_out, n); });
-    expect_here(&l, faults, m_out, expected);
-    moved = measure_fresh(&l, "managed prefetched in", both, touched_by_host, [=] {
+    faults =
+        lesson_measure_fresh(&l, "kernel on managed memory", both, touched_by_host, [=] { launch(m_in, m_out, n); });
+    lesson_expect_here(&l, faults, m_out, expected);
+    moved = lesson_measure_fresh(&l, "managed prefetched in", both, touched_by_host, [=] {
       prefetch(m_in, bytes, lp, true);
       prefetch(m_out, bytes, lp, true);
     });
     prefetched = lesson_measure(&l, "kernel after prefetch", both, [=] { launch(m_in, m_out, n); });
-    expect_here(&l, prefetched, m_out, expected);
+    lesson_expect_here(&l, prefetched, m_out, expected);
     stay_on_host(m_in, bytes, &l);
     stay_on_host(m_out, bytes, &l);
-    r = measure_fresh(&l, "kernel on managed memory that stays", both, touched_by_host,
-                      [=] { launch(m_in, m_out, n); });
-    expect_here(&l, r, m_out, expected);
+    r = lesson_measure_fresh(&l, "kernel on managed memory that stays", both, touched_by_host,
+                             [=] { launch(m_in, m_out, n); });
+    lesson_expect_here(&l, r, m_out, expected);
     GK_CHECK(cudaFree(m_in));
     GK_CHECK(cudaFree(m_out));
   }

@@ -11,8 +11,7 @@
  * built with --default-stream per-thread, or says cudaStreamPerThread.
  *
  * The timeline in build/lessons/08_streams.svg is drawn from events around each step. */
-#include "lesson.h"
-#include "svg.h"
+#include "lesson_timeline.h"
 #include <thread>
 
 static const lesson_about about = {"08_streams", "copies and kernels at the same time, in two orders; a timeline",
@@ -43,31 +42,31 @@ struct job {
   float *device, *out;
   size_t n;
   int rounds;
-  cudaEvent_t (*events)[STEPS][2]; /* NULL, or of each piece: recorded before and after each step */
+  timeline *line; /* NULL: none is wanted */
 };
 
-static void issue(const job *j, int piece, int step, cudaStream_t stream) {
+static void issue(const job *j, int piece, int step, int lane, cudaStream_t stream) {
   const size_t most = (j->n + PIECES - 1) / PIECES, first = (size_t)piece * most;
   if (first >= j->n) return;
   const size_t count = j->n - first < most ? j->n - first : most, bytes = count * sizeof(float);
-  if (j->events) GK_CHECK(cudaEventRecord(j->events[piece][step][0], stream));
+  timeline_before(j->line, lane, step, stream);
   if (step == IN)
     GK_CHECK(cudaMemcpyAsync(j->device + first, j->in + first, bytes, cudaMemcpyHostToDevice, stream));
   else if (step == OUT)
     GK_CHECK(cudaMemcpyAsync(j->out + first, j->device + first, bytes, cudaMemcpyDeviceToHost, stream));
   else
     kernel<<<(unsigned)((count + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>(j->device + first, count, j->rounds);
-  if (j->events) GK_CHECK(cudaEventRecord(j->events[piece][step][1], stream));
+  timeline_after(j->line, stream);
 }
 
 static void depth_first(const job *j, const cudaStream_t *streams, int count) {
   for (int piece = 0; piece < PIECES; piece++)
-    for (int step = IN; step < STEPS; step++) issue(j, piece, step, streams[piece % count]);
+    for (int step = IN; step < STEPS; step++) issue(j, piece, step, piece % count, streams[piece % count]);
 }
 
 static void breadth_first(const job *j, const cudaStream_t *streams, int count) {
   for (int step = IN; step < STEPS; step++)
-    for (int piece = 0; piece < PIECES; piece++) issue(j, piece, step, streams[piece % count]);
+    for (int piece = 0; piece < PIECES; piece++) issue(j, piece, step, piece % count, streams[piece % count]);
 }
 
 /* Each host thread has a stream of its own, which it need not even create. */
@@ -76,50 +75,13 @@ static void by_threads(const job *j, const cudaStream_t *, int count) {
   for (int t = 0; t < count; t++)
     threads.emplace_back([=] {
       for (int piece = t; piece < PIECES; piece += count)
-        for (int step = IN; step < STEPS; step++) issue(j, piece, step, cudaStreamPerThread);
+        for (int step = IN; step < STEPS; step++) issue(j, piece, step, t, cudaStreamPerThread);
       GK_CHECK(cudaStreamSynchronize(cudaStreamPerThread));
     });
   for (std::thread &t : threads) t.join();
 }
 
 typedef void (*order)(const job *j, const cudaStream_t *streams, int count);
-
-/* When each step of each piece has begun and ended, in ms. An event before a step is recorded as soon as the stream's
- * last step is over, while the step itself may have to wait for others of its kind: so it begins when both are over. */
-static double timeline(order run, job j, const cudaStream_t *streams, int count, float at[PIECES][STEPS][2]) {
-  cudaEvent_t events[PIECES][STEPS][2], begin;
-  float last = 0;
-  GK_CHECK(cudaEventCreate(&begin));
-  for (auto &piece : events)
-    for (auto &step : piece)
-      for (cudaEvent_t &e : step) GK_CHECK(cudaEventCreate(&e));
-  j.events = events;
-  run(&j, streams, count); /* once to warm up */
-  GK_CHECK(cudaDeviceSynchronize());
-  GK_CHECK(cudaEventRecord(begin, 0));
-  run(&j, streams, count);
-  GK_CHECK(cudaDeviceSynchronize());
-  const size_t pieces = (j.n - 1) / ((j.n + PIECES - 1) / PIECES) + 1;
-  for (size_t piece = 0; piece < PIECES; piece++)
-    for (int step = 0; step < STEPS; step++)
-      for (int end = 0; end < 2; end++) {
-        float *const t = &at[piece][step][end];
-        *t = 0;
-        if (piece < pieces) GK_CHECK(cudaEventElapsedTime(t, begin, events[piece][step][end]));
-        if (*t > last) last = *t;
-      }
-  for (int step = 0; step < STEPS; step++)
-    for (size_t piece = 0; piece < pieces; piece++)
-      for (size_t other = 0; other < pieces; other++) {
-        const float over = at[other][step][1];
-        if (over < at[piece][step][1] && over > at[piece][step][0]) at[piece][step][0] = over;
-      }
-  for (auto &piece : events)
-    for (auto &step : piece)
-      for (const cudaEvent_t e : step) GK_CHECK(cudaEventDestroy(e));
-  GK_CHECK(cudaEventDestroy(begin));
-  return last;
-}
 
 int main(int argc, char **argv) {
   lesson l;
@@ -164,40 +126,30 @@ int main(int argc, char **argv) {
   double alone[STEPS] = {};
   for (int step = IN; step < STEPS; step++)
     alone[step] = lesson_measure(&l, step_names[step], 0, [=] {
-                    for (int piece = 0; piece < PIECES; piece++) issue(&j, piece, step, 0);
+                    for (int piece = 0; piece < PIECES; piece++) issue(&j, piece, step, 0, 0);
                   })->us;
   lesson_table(&l);
 
   svg picture;
-  const double left = 110, width = 820, lane = 26;
-  if (svg_begin(&picture, "build/lessons", about.name, left + width + 20, (2 * STREAMS + 7) * lane + 40)) {
-    float at[3][PIECES][STEPS][2];
+  if (svg_begin(&picture, "build/lessons", about.name, TIMELINE_LEFT + TIMELINE_WIDTH + 20,
+                (2 * STREAMS + 7) * TIMELINE_LANE + 40)) {
+    timeline lines[3];
     double last = 0, y = 20;
     for (int w = 0; w < 3; w++) {
-      const double end = timeline(ways[w].run, j, streams, ways[w].streams, at[w]);
+      timeline_create(&lines[w]);
+      j.line = &lines[w];
+      ways[w].run(&j, streams, ways[w].streams);
+      timeline_start(&lines[w]);
+      ways[w].run(&j, streams, ways[w].streams);
+      const double end = timeline_end(&lines[w]);
       if (end > last) last = end;
     }
-    for (int w = 0; w < 3; w++, y += 1.5 * lane) {
-      svg_text(&picture, left, y + 4, 15, "start", "%s", ways[w].name);
-      for (int i = 0; i < STEPS; i++) {
-        svg_box(&picture, left + 480 + 120 * i, y - 6, 12, 12, svg_colours[i]);
-        svg_text(&picture, left + 497 + 120 * i, y + 4, 13, "start", "%s", step_names[i]);
-      }
-      y += lane / 2;
-      for (int stream = 0; stream < ways[w].streams; stream++, y += lane) {
-        svg_text(&picture, left - 10, y + 17, 13, "end", "stream %d", stream + 1);
-        for (int piece = stream; piece < PIECES; piece += ways[w].streams)
-          for (int step = 0; step < STEPS; step++) {
-            const float *const t = at[w][piece][step];
-            svg_box(&picture, left + width * t[0] / last, y + 2, width * (t[1] - t[0]) / last, lane - 4,
-                    svg_colours[step]);
-          }
-      }
-    }
+    for (int w = 0; w < 3; w++)
+      y = timeline_draw(&picture, y, &lines[w], ways[w].name, ways[w].streams, step_names, STEPS, last);
     if (l.mode == LESSON_TIMED)
-      svg_text(&picture, left + width, y, 13, "end", "%.2f ms in all", last);
+      svg_text(&picture, TIMELINE_LEFT + TIMELINE_WIDTH, y, 13, "end", "%.2f ms in all", last);
     else
-      svg_text(&picture, left + width, y, 13, "end", "the stand-in does one after the other");
+      svg_text(&picture, TIMELINE_LEFT + TIMELINE_WIDTH, y, 13, "end", "the stand-in does one after the other");
     if (svg_end(&picture)) lesson_say(&l, "The timeline: %s", picture.path);
   }
   for (const cudaStream_t stream : streams) GK_CHECK(cudaStreamDestroy(stream));

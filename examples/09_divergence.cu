@@ -3,8 +3,7 @@
  * thread. A branch that whole warps agree on costs nothing, however much the warps differ: only what happens within
  * a warp counts.
  *
- * How many warps diverge can be told from the condition alone; the questions below are the usual ones of an exam,
- * answered by a ballot of each warp.
+ * How many warps diverge can be told from the condition alone: exams ask it, and a ballot of each warp answers it.
  *
  * A lock shows the other side of it. Written as on a CPU,
  *

@@ -55,11 +55,8 @@ __device__ int two_of(const int *in, unsigned n, unsigned i, unsigned apart) {
 
 template <bool FIRST_ADD> __global__ void sequential(const int *in, int *out, unsigned n) {
   __shared__ int s[BLOCK];
-  const unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
-  if (FIRST_ADD)
-    s[t] = two_of(in, n, i + blockIdx.x * blockDim.x, blockDim.x);
-  else
-    s[t] = i < n ? in[i] : 0;
+  const unsigned t = threadIdx.x, first = blockIdx.x * blockDim.x, i = first + t;
+  s[t] = FIRST_ADD ? two_of(in, n, first + i, blockDim.x) : i < n ? in[i] : 0;
   __syncthreads();
   for (unsigned step = blockDim.x / 2; step > 0; step /= 2) {
     if (t < step) s[t] += s[t + step];
@@ -89,27 +86,19 @@ template <unsigned KNOWN> __device__ int add_in_block(int *s, unsigned t) {
   return t < WARP ? add_in_warp(s, t) : 0;
 }
 
-template <unsigned KNOWN> __global__ void last_warp(const int *in, int *out, unsigned n) {
-  __shared__ int s[BLOCK];
-  const unsigned t = threadIdx.x;
-  s[t] = two_of(in, n, blockIdx.x * 2 * blockDim.x + t, blockDim.x);
-  __syncthreads();
-  const int sum = add_in_block<KNOWN>(s, t);
-  if (t == 0) out[blockIdx.x] = sum;
-}
-
+/* The sum of a thread's share of all. */
 __device__ int add_many(const int *in, unsigned n) {
   int sum = 0;
   for (size_t i = (size_t)blockIdx.x * BLOCK + threadIdx.x; i < n; i += (size_t)gridDim.x * BLOCK) sum += in[i];
   return sum;
 }
 
-__global__ void many_per_thread(const int *in, int *out, unsigned n) {
+template <unsigned KNOWN, bool MANY> __global__ void last_warp(const int *in, int *out, unsigned n) {
   __shared__ int s[BLOCK];
   const unsigned t = threadIdx.x;
-  s[t] = add_many(in, n);
+  s[t] = MANY ? add_many(in, n) : two_of(in, n, blockIdx.x * 2 * blockDim.x + t, blockDim.x);
   __syncthreads();
-  const int sum = add_in_block<BLOCK>(s, t);
+  const int sum = add_in_block<KNOWN>(s, t);
   if (t == 0) out[blockIdx.x] = sum;
 }
 
@@ -171,16 +160,14 @@ int main(int argc, char **argv) {
                {"conflicting", conflicting, BLOCK, all, 4.854},
                {"sequential", sequential<false>, BLOCK, all, 9.741},
                {"first add", sequential<true>, 2 * BLOCK, all, 17.377},
-               {"last warp", last_warp<0>, 2 * BLOCK, all, 31.289},
-               {"unrolled", last_warp<BLOCK>, 2 * BLOCK, all, 43.996},
-               {"many per thread", many_per_thread, 2 * BLOCK, few, 62.671},
+               {"last warp", last_warp<0, false>, 2 * BLOCK, all, 31.289},
+               {"unrolled", last_warp<BLOCK, false>, 2 * BLOCK, all, 43.996},
+               {"many per thread", last_warp<BLOCK, true>, 2 * BLOCK, few, 62.671},
                {"shuffled", shuffled, 2 * BLOCK, few, 0}};
   const int count = (int)(sizeof steps / sizeof *steps);
   for (const auto &step : steps) {
-    const reduction kernel = step.kernel;
-    const unsigned each = step.each, most = step.most;
-    const lesson_row *const r =
-        lesson_measure(&l, step.name, bytes, [=] { reduce(kernel, in, spare, sum, n, each, most); });
+    const auto run = [&] { reduce(step.kernel, in, spare, sum, n, step.each, step.most); };
+    const lesson_row *const r = lesson_measure(&l, step.name, bytes, run);
     lesson_expect(&l, r, sum, expected);
   }
   gk_scratch scratch = {};
@@ -203,9 +190,9 @@ int main(int argc, char **argv) {
     const lesson_counters *const a = &l.rows[0].counted, *const b = &l.rows[1].counted, *const c = &l.rows[2].counted;
     lesson_say(&l, "Divergent branches: %.0f interleaved, %.0f with neighbouring threads, %.0f when sequential.",
                a->divergent, b->divergent, c->divergent);
-    lesson_say(
-        &l, "Passes for a load from shared memory: %.2f, %.2f and %.2f: a step mends what the one before has broken.",
-        a->load_passes, b->load_passes, c->load_passes);
+    lesson_say(&l,
+               "Passes for a load from shared memory: %.2f, %.2f and %.2f: a step mends what one has broken before.",
+               a->load_passes, b->load_passes, c->load_passes);
     lesson_say(&l, "Requests to memory: %.0f at first, %.0f with many per thread, %.0f with shuffles.", a->requests,
                l.rows[6].counted.requests, l.rows[7].counted.requests);
   }

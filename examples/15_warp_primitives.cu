@@ -9,20 +9,15 @@
  * all take part in. __activemask() is not it: it says which threads happen to be together at this instruction, and the
  * compiler and the scheduler may have parted threads that went the same way.
  *
- * Their use here is compaction: of n values those that are wanted are to be written one after the other. Each needs a
- * place, which an atomic counter gives. All threads at one counter wait for each other; so a warp counts its own by a
- * ballot, and takes as many places with one atomic; so does a block. None of these keeps the order, which a scan does:
- * its sums are the places. */
+ * Their use here is compaction: those of n values that are wanted are written one after the other. Each needs a place,
+ * by an atomic counter at which all threads wait for each other; so a warp counts its own by a ballot, and takes that
+ * many with one atomic; so does a block. None of these keeps the order. A scan does: its sums are the places. */
 #include "lesson.h"
+#include <algorithm>
 
-static const lesson_about about = {"15_warp_primitives",
-                                   "ballot, match, shuffles and masks; compaction by what they know",
-                                   "ints, of which some are wanted",
-                                   1 << 25,
-                                   1 << 12,
-                                   1,
-                                   1 << 28,
-                                   "GB/s"};
+static const lesson_about about = {
+    "15_warp_primitives", "ballot, match, shuffles and masks; compaction", "ints", 1 << 25, 1 << 12, 1, 1 << 28, "GB/s",
+};
 
 #define WARP 32
 #define BLOCK 256
@@ -95,19 +90,18 @@ static const char *const questions[] = {
 
 __global__ void ask(unsigned *answers) {
   __shared__ unsigned s[WARP];
-  const unsigned lane = threadIdx.x;
-  const int value = 100 + (int)lane;
+  const unsigned lane = threadIdx.x, value = 100 + lane;
   int same;
   answers[BALLOT * WARP + lane] = __ballot_sync(ALL, lane % 2 == 0);
   answers[ANY * WARP + lane] = __any_sync(ALL, lane == 7) != 0;
   answers[ALL_OF_THEM * WARP + lane] = __all_sync(ALL, lane == 7) != 0;
   answers[MATCH * WARP + lane] = __match_any_sync(ALL, lane / 8);
   answers[SAME * WARP + lane] = __match_all_sync(ALL, lane / 8, &same);
-  answers[FROM_3 * WARP + lane] = (unsigned)__shfl_sync(ALL, value, 3);
-  answers[UP * WARP + lane] = (unsigned)__shfl_up_sync(ALL, value, 1);
-  answers[DOWN * WARP + lane] = (unsigned)__shfl_down_sync(ALL, value, 2);
-  answers[XOR * WARP + lane] = (unsigned)__shfl_xor_sync(ALL, value, 1);
-  s[lane] = (unsigned)value;
+  answers[FROM_3 * WARP + lane] = __shfl_sync(ALL, value, 3);
+  answers[UP * WARP + lane] = __shfl_up_sync(ALL, value, 1);
+  answers[DOWN * WARP + lane] = __shfl_down_sync(ALL, value, 2);
+  answers[XOR * WARP + lane] = __shfl_xor_sync(ALL, value, 1);
+  s[lane] = value;
   __syncwarp();
   answers[NEIGHBOUR * WARP + lane] = s[(lane + 1) % WARP];
   if (lane % 2) answers[ACTIVE * WARP + lane] = __activemask();
@@ -137,11 +131,7 @@ int main(int argc, char **argv) {
     if (wanted(values[i])) kept.push_back(values[i]);
   }
   std::vector<int> sorted = kept;
-  const auto less = [](const void *a, const void *b) {
-    const int x = *(const int *)a, y = *(const int *)b;
-    return x < y ? -1 : x > y;
-  };
-  qsort(sorted.data(), sorted.size(), sizeof(int), less);
+  std::sort(sorted.begin(), sorted.end());
   const int *const in = lesson_array(&l, values);
   int *const out = lesson_array<int>(&l, n);
   unsigned *const flags = lesson_array<unsigned>(&l, n), *const places = lesson_array<unsigned>(&l, n);
@@ -150,8 +140,7 @@ int main(int argc, char **argv) {
   GK_CHECK(gk_scratch_create(&scratch, gk_scan_scratch_bytes(n, sizeof(unsigned)), 0));
   const double bytes = ((double)n + (double)kept.size()) * sizeof(int);
 
-  void (*const ways[])(const int *, int *, unsigned *, unsigned) = {one_atomic_each, one_atomic_a_warp,
-                                                                    one_atomic_a_block};
+  decltype(&one_atomic_each) const ways[] = {one_atomic_each, one_atomic_a_warp, one_atomic_a_block};
   const char *const names[] = {"an atomic for each", "an atomic for a warp", "an atomic for a block", "scan in order"};
   for (int w = 0; w < 4; w++) {
     const lesson_row *const r = lesson_measure(&l, names[w], bytes, [&] {
@@ -166,7 +155,7 @@ int main(int argc, char **argv) {
     });
     std::vector<int> got(kept.size());
     GK_CHECK(cudaMemcpy(got.data(), out, got.size() * sizeof(int), cudaMemcpyDeviceToHost));
-    if (w < 3) qsort(got.data(), got.size(), sizeof(int), less); /* which come in any order */
+    if (w < 3) std::sort(got.begin(), got.end()); /* which come in any order */
     if (got != (w < 3 ? sorted : kept)) lesson_wrong(&l, r, "not the values that are wanted");
     lesson_expect(&l, r, count, std::vector<unsigned>(1, (unsigned)kept.size()));
     GK_CHECK(cudaMemset(out, 0xff, n * sizeof(int)));

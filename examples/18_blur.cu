@@ -11,14 +11,9 @@
  * Loads of the rim are the price of a tile: of 32 x 16 pixels, a tile has 40 x 24 with its rim. */
 #include "lesson_photo.h"
 
-static const lesson_about about = {"18_blur",
-                                   "a mean of 9 x 9 pixels: tiles with a halo, rows then columns",
-                                   "pixels in a row; there are two thirds as many rows",
-                                   6000,
-                                   48,
-                                   1,
-                                   16384,
-                                   "GB/s"};
+static const lesson_about about = {
+    "18_blur", "a mean of 9 x 9 pixels: tiles with a halo, rows then columns", PHOTO_COUNTS, 6000, 45, 1, 16384, "GB/s",
+};
 
 #define RADIUS 4
 #define TILE_X 32
@@ -31,8 +26,6 @@ static const lesson_about about = {"18_blur",
 __host__ __device__ inline unsigned weight(int d) {
   return (unsigned)(0x01081c3846ull >> 8 * (d < 0 ? -d : d)) & 0xff; /* 70 56 28 8 1 */
 }
-
-__host__ __device__ inline int clamp(int i, unsigned n) { return i < 0 ? 0 : i >= (int)n ? (int)n - 1 : i; }
 
 typedef struct sums {
   unsigned red, green, blue;
@@ -70,16 +63,15 @@ __global__ void naive(const unsigned *in, unsigned *out, unsigned w, unsigned h)
 #pragma unroll
   for (int j = -RADIUS; j <= RADIUS; j++)
 #pragma unroll
-    for (int i = -RADIUS; i <= RADIUS; i++)
-      add<8>(&s, in[(size_t)clamp((int)y + j, h) * w + clamp((int)x + i, w)], weight(i) * weight(j));
+    for (int i = -RADIUS; i <= RADIUS; i++) add<8>(&s, in[photo_beside(x, y, i, j, w, h)], weight(i) * weight(j));
   out[(size_t)y * w + x] = rounded(s);
 }
 
 /* The block's tile with its rim. Threads that have no pixel load, too. */
 __device__ void load_tile(unsigned (*tile)[RIM_X], const unsigned *in, unsigned w, unsigned h) {
   for (unsigned t = threadIdx.y * TILE_X + threadIdx.x; t < RIM_X * RIM_Y; t += TILE_X * TILE_Y) {
-    const int x = (int)(blockIdx.x * TILE_X + t % RIM_X) - RADIUS, y = (int)(blockIdx.y * TILE_Y + t / RIM_X) - RADIUS;
-    tile[t / RIM_X][t % RIM_X] = in[(size_t)clamp(y, h) * w + clamp(x, w)];
+    const unsigned x = blockIdx.x * TILE_X + t % RIM_X, y = blockIdx.y * TILE_Y + t / RIM_X;
+    tile[t / RIM_X][t % RIM_X] = in[photo_beside(x, y, -RADIUS, -RADIUS, w, h)];
   }
 }
 
@@ -91,10 +83,10 @@ __global__ void tiled(const unsigned *in, unsigned *out, unsigned w, unsigned h)
   if (x >= w || y >= h) return;
   sums s = {};
 #pragma unroll
-  for (int j = 0; j <= 2 * RADIUS; j++)
+  for (unsigned j = 0; j <= 2 * RADIUS; j++)
 #pragma unroll
-    for (int i = 0; i <= 2 * RADIUS; i++)
-      add<8>(&s, tile[threadIdx.y + j][threadIdx.x + i], weight(i - RADIUS) * weight(j - RADIUS));
+    for (unsigned i = 0; i <= 2 * RADIUS; i++)
+      add<8>(&s, tile[threadIdx.y + j][threadIdx.x + i], weight((int)i - RADIUS) * weight((int)j - RADIUS));
   out[(size_t)y * w + x] = rounded(s);
 }
 
@@ -103,7 +95,7 @@ __global__ void along_rows(const unsigned *in, wide_pixel *out, unsigned w, unsi
   if (x >= w || y >= h) return;
   sums s = {};
 #pragma unroll
-  for (int i = -RADIUS; i <= RADIUS; i++) add<8>(&s, in[(size_t)y * w + clamp((int)x + i, w)], weight(i));
+  for (int i = -RADIUS; i <= RADIUS; i++) add<8>(&s, in[photo_beside(x, y, i, 0, w, h)], weight(i));
   out[(size_t)y * w + x] = halfway(s);
 }
 
@@ -112,7 +104,7 @@ __global__ void along_columns(const wide_pixel *in, unsigned *out, unsigned w, u
   if (x >= w || y >= h) return;
   sums s = {};
 #pragma unroll
-  for (int j = -RADIUS; j <= RADIUS; j++) add<16>(&s, in[(size_t)clamp((int)y + j, h) * w + x], weight(j));
+  for (int j = -RADIUS; j <= RADIUS; j++) add<16>(&s, in[photo_beside(x, y, 0, j, w, h)], weight(j));
   out[(size_t)y * w + x] = rounded(s);
 }
 
@@ -125,14 +117,15 @@ __global__ void fused(const unsigned *in, unsigned *out, unsigned w, unsigned h)
   for (unsigned row = threadIdx.y; row < RIM_Y; row += TILE_Y) {
     sums s = {};
 #pragma unroll
-    for (int i = 0; i <= 2 * RADIUS; i++) add<8>(&s, tile[row][threadIdx.x + i], weight(i - RADIUS));
+    for (unsigned i = 0; i <= 2 * RADIUS; i++) add<8>(&s, tile[row][threadIdx.x + i], weight((int)i - RADIUS));
     between[row][threadIdx.x] = halfway(s);
   }
   __syncthreads();
   if (x >= w || y >= h) return;
   sums s = {};
 #pragma unroll
-  for (int j = 0; j <= 2 * RADIUS; j++) add<16>(&s, between[threadIdx.y + j][threadIdx.x], weight(j - RADIUS));
+  for (unsigned j = 0; j <= 2 * RADIUS; j++)
+    add<16>(&s, between[threadIdx.y + j][threadIdx.x], weight((int)j - RADIUS));
   out[(size_t)y * w + x] = rounded(s);
 }
 
@@ -142,13 +135,12 @@ static photo blurred(const photo &p) {
   std::vector<unsigned> sum[2] = {out.pixels, out.pixels};
   for (unsigned shift = 0; shift < 24; shift += 8) {
     for (int columns = 0; columns < 2; columns++)
-      for (int y = 0, k = 0; y < (int)p.height; y++)
-        for (int x = 0; x < (int)p.width; x++, k++) {
-          sum[columns][(size_t)k] = 0;
+      for (unsigned y = 0, k = 0; y < p.height; y++)
+        for (unsigned x = 0; x < p.width; x++, k++) {
+          sum[columns][k] = 0;
           for (int i = -RADIUS; i <= RADIUS; i++) {
-            const size_t at =
-                (size_t)clamp(columns ? y + i : y, p.height) * p.width + (size_t)clamp(columns ? x : x + i, p.width);
-            sum[columns][(size_t)k] += weight(i) * (columns ? sum[0][at] : p.pixels[at] >> shift & 0xff);
+            const size_t at = photo_beside(x, y, columns ? 0 : i, columns ? i : 0, p.width, p.height);
+            sum[columns][k] += weight(i) * (columns ? sum[0][at] : p.pixels[at] >> shift & 0xff);
           }
         }
     for (size_t k = 0; k < out.pixels.size(); k++)
@@ -166,7 +158,7 @@ int main(int argc, char **argv) {
   const unsigned *const in = lesson_array(&l, before.pixels);
   unsigned *const out = lesson_array<unsigned>(&l, count);
   wide_pixel *const between = lesson_array<wide_pixel>(&l, count);
-  const dim3 grid((w + TILE_X - 1) / TILE_X, (h + TILE_Y - 1) / TILE_Y), block(TILE_X, TILE_Y);
+  const dim3 block(TILE_X, TILE_Y), grid = gk_grid_2d(w, h, block);
   const double bytes = 2.0 * (double)count * sizeof(unsigned);
 
   const lesson_row *const copied = lesson_measure(&l, "copy", bytes, [=] { copy<<<grid, block>>>(in, out, w, h); });

@@ -10,7 +10,6 @@
  * Here a pipeline is 20 steps that smooth a row of numbers, from one buffer to the other; or four such rows, which have
  * nothing to do with each other. */
 #include "lesson.h"
-#include <time.h>
 
 static const lesson_about about = {"20_graphs",
                                    "a pipeline of small kernels, recorded once and started by one call",
@@ -80,19 +79,13 @@ template <class Work> static cudaGraphExec_t recorded(cudaStream_t stream, size_
   return ready;
 }
 
-static double now_us(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 /* What it takes the host to ask for the work once, whenever that may be done. */
 template <class Work> static double host_us(Work work) {
   work();
   GK_CHECK(cudaDeviceSynchronize());
-  const double start = now_us();
+  const double start = lesson_now_us();
   for (int i = 0; i < SUBMISSIONS; i++) work();
-  const double us = (now_us() - start) / SUBMISSIONS;
+  const double us = (lesson_now_us() - start) / SUBMISSIONS;
   GK_CHECK(cudaDeviceSynchronize());
   return us;
 }
@@ -130,9 +123,9 @@ int main(int argc, char **argv) {
   cudaStream_t capturing;
   GK_CHECK(cudaStreamCreateWithFlags(&capturing, cudaStreamNonBlocking));
   size_t one_nodes, all_nodes;
-  const double start = now_us();
+  const double start = lesson_now_us();
   const cudaGraphExec_t one_graph = recorded(capturing, &one_nodes, one);
-  const double recording_us = now_us() - start;
+  const double recording_us = lesson_now_us() - start;
   const cudaGraphExec_t all_graph = recorded(capturing, &all_nodes, at_once);
   GK_CHECK(cudaStreamDestroy(capturing));
 

@@ -6,24 +6,17 @@
  *   nvcc -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
  *
  * Code for sm_90a runs on 9.0 alone, its PTX too. What fits is picked when a kernel is first needed, machine code
- * before PTX. What the driver has compiled it keeps in ~/.nv/ComputeCache for the next time (CUDA_FORCE_PTX_JIT, which
- * makes it leave out machine code, makes it compile each time).
+ * before PTX. What the driver has compiled it keeps in ~/.nv/ComputeCache (not if CUDA_FORCE_PTX_JIT makes it compile).
  *
  * Here the program looks into its own file, and starts itself again with settings that make the driver leave out
  * machine code, its cache, or compiling: the first launch of each child is what a user would wait for. */
 #include "lesson.h"
-#include <time.h>
 #include <unistd.h>
 #include <string>
 
-static const lesson_about about = {"21_architectures",
-                                   "machine code, PTX, and what just-in-time compilation costs",
-                                   "threads of the kernel",
-                                   1 << 16,
-                                   1 << 8,
-                                   1,
-                                   1 << 24,
-                                   "GB/s"};
+static const lesson_about about = {
+    "21_architectures", "machine code, PTX, compiling just in time", "threads", 1 << 16, 1 << 8, 1, 1 << 24, "GB/s",
+};
 
 #define BLOCK 256
 #define NUMBERS 64
@@ -32,8 +25,10 @@ static const lesson_about about = {"21_architectures",
 
 /* Every loop unrolled, so that there is much to compile. The host's compiler need not. */
 #ifdef __CUDA_ARCH__
+#define ARCH __CUDA_ARCH__
 #define UNROLLED _Pragma("unroll")
 #else
+#define ARCH 0
 #define UNROLLED
 #endif
 
@@ -51,17 +46,7 @@ __host__ __device__ inline unsigned mixed(unsigned i) {
 __global__ void mix(unsigned *out, unsigned n, unsigned *compiled_for) {
   const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
   if (i < n) out[i] = mixed(i);
-#ifdef __CUDA_ARCH__
-  if (i == 0) *compiled_for = __CUDA_ARCH__;
-#else
-  if (i == 0) *compiled_for = 0;
-#endif
-}
-
-static double now_us(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+  if (i == 0) *compiled_for = ARCH;
 }
 
 /* ---- children ---- */
@@ -82,16 +67,16 @@ static int child(void) {
   cudaFree(0);
   cudaMalloc(&out, (BLOCK + 1) * sizeof(unsigned));
   cudaDeviceSynchronize();
-  double start = now_us();
+  double start = lesson_now_us();
   mix<<<1, BLOCK>>>(out, BLOCK, out + BLOCK);
   r.error = cudaGetLastError();
   if (!r.error) r.error = cudaDeviceSynchronize();
-  r.first_us = now_us() - start;
+  r.first_us = lesson_now_us() - start;
   if (!r.error) {
-    start = now_us();
+    start = lesson_now_us();
     mix<<<1, BLOCK>>>(out, BLOCK, out + BLOCK);
     cudaDeviceSynchronize();
-    r.next_us = now_us() - start;
+    r.next_us = lesson_now_us() - start;
     cudaFuncGetAttributes(&a, mix);
     cudaMemcpy(&r.compiled_for, out + BLOCK, sizeof(unsigned), cudaMemcpyDeviceToHost);
   }
@@ -171,8 +156,7 @@ int main(int argc, char **argv) {
   lesson_expect(&l, later, out, right);
   if (l.mode != LESSON_TIMED) {
     lesson_table(&l);
-    lesson_say(&l,
-               "skipped: kinds of code and compiling just in time, since the CPU's own machine code is what runs here");
+    lesson_say(&l, "skipped: kinds of code and compiling just in time, since what runs here is the CPU's machine code");
     return lesson_end(&l);
   }
 
@@ -199,19 +183,17 @@ int main(int argc, char **argv) {
   const bool compiled = !jit->error && r->first_us > jit->first_us / 3; /* there was no machine code for this GPU */
   if (r->error) lesson_wrong(&l, later, "a child has failed: %s", cudaGetErrorName((cudaError_t)r->error));
   if (!of[NOTHING].error) lesson_wrong(&l, later, "a launch without any code has not failed");
-  lesson_say(
-      &l, "This GPU is sm_%d%d. Code for sm_%d runs, by way of PTX for compute_%d (__CUDA_ARCH__ %u), compiled %s.",
-      l.device.major, l.device.minor, r->machine, r->ptx, r->compiled_for, compiled ? "just in time" : "beforehand");
+  lesson_say(&l, "This GPU is sm_%d%d. Code for sm_%d runs, from PTX for compute_%d (__CUDA_ARCH__ %u), compiled %s.",
+             l.device.major, l.device.minor, r->machine, r->ptx, r->compiled_for,
+             compiled ? "just in time" : "beforehand");
   if (jit->error)
     lesson_say(&l, "There is no PTX for this GPU: where machine code does not count, the first launch fails.");
   else if (compiled)
     lesson_say(&l, "That takes %.0f us at the first launch; what the driver has kept in its cache takes %.0f us.",
                r->first_us, of[FULL_CACHE].first_us);
   else
-    lesson_say(
-        &l,
-        "From PTX for compute_%d a first launch takes %.0f us, and again %.0f us: %.0f times what it takes as it is.",
-        jit->ptx, of[FROM_PTX].first_us, jit->first_us, jit->first_us / r->first_us);
+    lesson_say(&l, "From PTX for compute_%d a first launch takes %.0f us, again %.0f us: %.0f times machine code's.",
+               jit->ptx, of[FROM_PTX].first_us, jit->first_us, jit->first_us / r->first_us);
   lesson_say(&l, "If nothing fits, the launch fails, and cudaGetLastError() tells: %s (%s).",
              cudaGetErrorName((cudaError_t)of[NOTHING].error), cudaGetErrorString((cudaError_t)of[NOTHING].error));
   return lesson_end(&l);

@@ -2,30 +2,25 @@
  * and launches belong to the device that was current when they were made. Launches return at once, so that one thread
  * keeps all GPUs busy: first it starts them all, then it waits for all.
  *
- * Devices may reach each other's memory (peer access), if the machine allows it and the program asks for it, for each
- * direction by itself: then a copy goes straight from one to the other, and a kernel may even use a pointer to the
- * other's memory. Without it cudaMemcpyPeer() works all the same, by way of the host.
+ * With peer access, which the machine has to allow and the program to ask for, in each direction by itself, a copy goes
+ * straight from one to the other, and kernels may even use pointers to the other's memory. Without it cudaMemcpyPeer()
+ * works all the same, by way of the host.
  *
- * The work is a grid of numbers, smoothed again and again, split by rows. Each device has its rows and a copy of the
- * row above and of the row below, its neighbours' (the halo), which have to be exchanged after every step. */
+ * The work is a grid of numbers, smoothed again and again, split by rows. Each device has its rows and copies of its
+ * neighbours' next to them (the halo), which have to be exchanged after every step. */
 #include "lesson.h"
+#include <string>
 
-static const lesson_about about = {"25_several_gpus",
-                                   "work split among GPUs by one thread, and borders exchanged",
-                                   "rows and columns",
-                                   8192,
-                                   96,
-                                   1,
-                                   16384,
-                                   "GB/s"};
+static const lesson_about about = {
+    "25_several_gpus", "one thread keeps several GPUs busy", "rows and columns", 8192, 96, 1, 16384, "GB/s",
+};
 
 #define BLOCK 256
 #define STEPS 10
 #define MOST 8 /* devices */
 
-__host__ __device__ inline unsigned smoothed(unsigned up, unsigned left, unsigned middle, unsigned right,
-                                             unsigned down) {
-  return (up + left + 4 * middle + right + down) / 8;
+__host__ __device__ inline unsigned smoothed(unsigned up, unsigned left, unsigned own, unsigned right, unsigned down) {
+  return (up + left + 4 * own + right + down) / 8;
 }
 
 /* `rows` rows of n, with one more above and below. */
@@ -50,26 +45,26 @@ typedef struct field {
   part parts[MOST];
 } field;
 
-static unsigned *row_of(const field *f, const part *p, int buffer, unsigned row) {
-  return p->buffer[buffer] + (size_t)row * f->n;
+static unsigned *row_of(const field *f, const part *p, int buffer, size_t row) {
+  return p->buffer[buffer] + row * f->n;
 }
 
 /* One step from a buffer to the other, then the exchange. Each device waits for its neighbours, the host for nobody. */
 static void step(const field *f, int from) {
   const int to = 1 - from;
   const size_t bytes = f->n * sizeof(unsigned);
-  for (int k = 0; k < f->count; k++) {
-    const part *const p = &f->parts[k];
+  const part *const last = f->parts + f->count - 1;
+  for (const part *p = f->parts; p <= last; p++) {
     GK_CHECK(cudaSetDevice(p->device));
     /* The neighbours may still be reading the rows that are to be overwritten. */
-    if (k > 0) GK_CHECK(cudaStreamWaitEvent(p->stream, f->parts[k - 1].taken, 0));
-    if (k + 1 < f->count) GK_CHECK(cudaStreamWaitEvent(p->stream, f->parts[k + 1].taken, 0));
+    if (p > f->parts) GK_CHECK(cudaStreamWaitEvent(p->stream, p[-1].taken, 0));
+    if (p < last) GK_CHECK(cudaStreamWaitEvent(p->stream, p[1].taken, 0));
     smooth<<<dim3((f->n + BLOCK - 1) / BLOCK, p->rows), BLOCK, 0, p->stream>>>(p->buffer[from], p->buffer[to], f->n,
                                                                                p->rows);
     GK_CHECK(cudaEventRecord(p->computed, p->stream));
   }
-  for (int k = 0; k < f->count; k++) {
-    const part *const p = &f->parts[k], *const up = k > 0 ? p - 1 : p, *const down = k + 1 < f->count ? p + 1 : p;
+  for (const part *p = f->parts; p <= last; p++) {
+    const part *const up = p > f->parts ? p - 1 : p, *const down = p < last ? p + 1 : p;
     GK_CHECK(cudaSetDevice(p->device));
     GK_CHECK(cudaStreamWaitEvent(p->stream, up->computed, 0));
     GK_CHECK(cudaStreamWaitEvent(p->stream, down->computed, 0));
@@ -93,8 +88,7 @@ static void steps(const field *f) {
 }
 
 static field split(unsigned n, int parts) {
-  field f = {};
-  f.n = n, f.count = parts;
+  field f = {n, parts, {}};
   for (int k = 0; k < parts; k++) {
     part *const p = &f.parts[k];
     p->device = k;
@@ -103,75 +97,50 @@ static field split(unsigned n, int parts) {
     GK_CHECK(cudaSetDevice(k));
     for (unsigned *&b : p->buffer) GK_CHECK(cudaMalloc(&b, (size_t)(p->rows + 2) * n * sizeof(unsigned)));
     GK_CHECK(cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
-    GK_CHECK(cudaEventCreateWithFlags(&p->computed, cudaEventDisableTiming));
-    GK_CHECK(cudaEventCreateWithFlags(&p->taken, cudaEventDisableTiming));
+    for (cudaEvent_t *e : {&p->computed, &p->taken}) GK_CHECK(cudaEventCreateWithFlags(e, cudaEventDisableTiming));
   }
   return f;
 }
 
-static void release(field *f) {
-  for (int k = 0; k < f->count; k++) {
-    part *const p = &f->parts[k];
+static void release(const field *f) {
+  for (const part *p = f->parts; p < f->parts + f->count; p++) {
     GK_CHECK(cudaSetDevice(p->device));
     for (unsigned *b : p->buffer) GK_CHECK(cudaFree(b));
     GK_CHECK(cudaStreamDestroy(p->stream));
-    GK_CHECK(cudaEventDestroy(p->computed));
-    GK_CHECK(cudaEventDestroy(p->taken));
+    for (const cudaEvent_t e : {p->computed, p->taken}) GK_CHECK(cudaEventDestroy(e));
   }
   GK_CHECK(cudaSetDevice(0));
 }
 
-/* Those pairs of devices that can reach each other do so from now on. How many directions that are. */
+/* From now on devices reach each other where they can: in how many directions? */
 static int allow_peers(int devices) {
   int ways = 0;
   for (int from = 0; from < devices; from++)
     for (int to = 0; to < devices; to++) {
       int can = 0;
       if (from != to) GK_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
-      if (!can) continue;
-      GK_CHECK(cudaSetDevice(from));
-      GK_CHECK(cudaDeviceEnablePeerAccess(to, 0));
-      ways++;
+      if (can) GK_CHECK(cudaSetDevice(from));
+      if (can) GK_CHECK(cudaDeviceEnablePeerAccess(to, 0));
+      ways += can;
     }
   GK_CHECK(cudaSetDevice(0));
   return ways;
 }
 
-/* Does the work once more, from these values on, and looks at what has come of it. */
-static void check(lesson *l, const lesson_row *r, const field *f, const std::vector<unsigned> &values,
-                  const std::vector<unsigned> &right) {
-  const size_t n = f->n, bytes = n * sizeof(unsigned);
-  std::vector<unsigned> got(right.size());
-  for (int k = 0; k < f->count; k++) {
-    const part *const p = &f->parts[k];
-    for (unsigned row = 0; row < p->rows + 2; row++) { /* with the row above and the row below */
-      const size_t at = p->first + row == 0 ? 0 : p->first + row > n ? n - 1 : p->first + row - 1;
-      GK_CHECK(cudaMemcpy(row_of(f, p, 0, row), &values[at * n], bytes, cudaMemcpyHostToDevice));
-    }
-  }
-  steps(f);
-  GK_CHECK(cudaDeviceSynchronize());
-  for (int k = 0; k < f->count; k++) {
-    const part *const p = &f->parts[k];
-    GK_CHECK(cudaMemcpy(&got[p->first * n], row_of(f, p, STEPS % 2, 1), p->rows * bytes, cudaMemcpyDeviceToHost));
-  }
-  for (size_t i = 0; i < right.size(); i++)
-    if (got[i] != right[i]) {
-      lesson_wrong(l, r, "row %zu, column %zu is %u, not %u", i / n, i % n, got[i], right[i]);
-      return;
-    }
-}
-
-/* A row for the work on so many devices. */
-static const lesson_row *measure(lesson *l, int parts, const char *how, const std::vector<unsigned> &values,
+/* A row for the work on so many devices; then once more from `start`, which has a row above and one below. */
+static const lesson_row *measure(lesson *l, int parts, const char *how, const std::vector<unsigned> &start,
                                  const std::vector<unsigned> &right) {
-  field f = split((unsigned)l->n, parts);
-  const field *const all = &f;
-  char variant[48];
-  snprintf(variant, sizeof variant, "%d GPU%s%s", parts, parts == 1 ? "" : "s", how);
-  const lesson_row *const r =
-      lesson_measure(l, variant, 2.0 * STEPS * (double)values.size() * sizeof(unsigned), [=] { steps(all); });
-  check(l, r, all, values, right);
+  const field f = split((unsigned)l->n, parts);
+  const size_t n = l->n, row = n * sizeof(unsigned);
+  const std::string variant = std::to_string(parts) + (parts == 1 ? " GPU" : " GPUs") + how;
+  const lesson_row *const r = lesson_measure(l, variant.c_str(), 2.0 * STEPS * (double)(n * row), [&] { steps(&f); });
+  for (const part *p = f.parts; p < f.parts + parts; p++)
+    GK_CHECK(cudaMemcpy(p->buffer[0], &start[p->first * n], (p->rows + 2) * row, cudaMemcpyHostToDevice));
+  steps(&f);
+  GK_CHECK(cudaDeviceSynchronize());
+  for (const part *p = f.parts; p < f.parts + parts; p++)
+    lesson_expect(l, r, row_of(&f, p, STEPS % 2, 1),
+                  std::vector<unsigned>(&right[p->first * n], &right[p->first * n] + p->rows * n));
   release(&f);
   return r;
 }
@@ -179,72 +148,53 @@ static const lesson_row *measure(lesson *l, int parts, const char *how, const st
 /* And for a copy of the whole from the first device to the second. */
 static const lesson_row *measure_copy(lesson *l, const char *how, const std::vector<unsigned> &values) {
   const size_t bytes = values.size() * sizeof(unsigned);
-  unsigned *const from = lesson_array(l, values), *to;
-  char variant[48];
+  unsigned *const from = lesson_array(l, values);
   GK_CHECK(cudaSetDevice(1));
-  GK_CHECK(cudaMalloc(&to, bytes));
+  unsigned *const to = lesson_array<unsigned>(l, values.size());
   GK_CHECK(cudaSetDevice(0));
-  snprintf(variant, sizeof variant, "copy to another GPU%s", how);
+  const auto copy = [=] { GK_CHECK(cudaMemcpyPeerAsync(to, 1, from, 0, bytes, 0)); };
   const lesson_row *const r =
-      lesson_measure(l, variant, (double)bytes, [=] { GK_CHECK(cudaMemcpyPeerAsync(to, 1, from, 0, bytes, 0)); });
+      lesson_measure(l, (std::string("copy to another GPU") + how).c_str(), (double)bytes, copy);
   GK_CHECK(cudaMemcpyPeer(from, 0, to, 1, bytes));
   lesson_expect(l, r, from, values);
-  GK_CHECK(cudaFree(to));
   return r;
 }
 
 int main(int argc, char **argv) {
   lesson l;
   lesson_begin(&l, &about, argc, argv);
-  const unsigned n = (unsigned)l.n;
-  int devices;
+  const size_t n = l.n;
+  int devices, ways = 0;
   GK_CHECK(cudaGetDeviceCount(&devices));
   if (devices > MOST) devices = MOST;
-  const int parts = (size_t)devices < l.n ? devices : (int)l.n; /* none without a row */
-  std::vector<unsigned> values(l.n * l.n), right, next(l.n * l.n);
-  for (size_t i = 0; i < values.size(); i++) values[i] = (unsigned)i * 2654435761u >> 4;
-  right = values;
+  const int parts = (size_t)devices < n ? devices : (int)n; /* none without a row */
+  std::vector<unsigned> start((n + 2) * n), right(n * n), next(n * n);
+  for (size_t i = 0; i < right.size(); i++) right[i] = (unsigned)i * 2654435761u >> 4;
+  for (size_t i = 0; i < start.size(); i++) start[i] = right[i < n ? i : i - n < n * n ? i - n : i - 2 * n];
   for (int s = 0; s < STEPS; s++, right.swap(next))
-    for (size_t i = 0; i < right.size(); i++) {
-      const size_t x = i % n, y = i / n;
-      next[i] = smoothed(right[y ? i - n : i], right[x ? i - 1 : i], right[i], right[x + 1 < n ? i + 1 : i],
-                         right[y + 1 < n ? i + n : i]);
-    }
+    for (size_t i = 0; i < right.size(); i++)
+      next[i] = smoothed(right[i < n ? i : i - n], right[i % n ? i - 1 : i], right[i], right[i % n + 1 < n ? i + 1 : i],
+                         right[i + n < n * n ? i + n : i]);
 
-  const lesson_row *const one = measure(&l, 1, "", values, right), *by_host = NULL, *by_peers = NULL;
-  const lesson_row *copied[2] = {};
-  int ways = 0;
-  if (devices > 1) {
-    by_host = measure(&l, parts, " by way of the host", values, right);
-    copied[0] = measure_copy(&l, " by way of the host", values);
-    ways = allow_peers(devices);
-    if (ways) {
-      by_peers = measure(&l, parts, " with peer access", values, right);
-      copied[1] = measure_copy(&l, " with peer access", values);
-    }
+  const char *const hows[] = {" by way of the host", " with peer access"};
+  const lesson_row *const one = measure(&l, 1, "", start, right), *split_up[2] = {}, *copied[2] = {};
+  for (int how = 0; how < 2 && devices > 1; how++) {
+    if (how == 1 && (ways = allow_peers(devices)) == 0) break;
+    split_up[how] = measure(&l, parts, hows[how], start, right);
+    copied[how] = measure_copy(&l, hows[how], right);
   }
   lesson_table(&l);
-
-  if (devices < 2) {
-    lesson_say(
-        &l, "There is one device: this is what it does alone. With more there would be rows for the work split among");
-    lesson_say(&l, "them, without and with peer access%s.",
-               l.mode == LESSON_TIMED ? "" : " (GPUKIT_CPU_DEVICES=2 pretends that there are two)");
-    return lesson_end(&l);
-  }
-  lesson_say(&l, "%d devices; peer access in %d of %d directions.", devices, ways, devices * (devices - 1));
-  if (l.mode == LESSON_TIMED) {
-    lesson_say(&l, "On %d devices the work takes %.2f of the time of one by way of the host.", parts,
-               by_host->us / one->us);
-    if (by_peers)
-      lesson_say(
-          &l,
-          "With peer access it takes %.2f of it; a copy from one to the other goes at %.0f GB/s, %.1f times as fast.",
-          by_peers->us / one->us, copied[1]->rate, copied[0]->us / copied[1]->us);
-  } else if (l.mode == LESSON_COUNTED) {
-    lesson_say(
-        &l, "The parts make %.0f requests in all, where one device makes %.0f: only borders are copied, in %d steps.",
-        by_host->counted.requests, one->counted.requests, STEPS);
-  }
+  if (devices < 2)
+    lesson_say(&l, "There is one device: this is its work alone. (The stand-in has two with GPUKIT_CPU_DEVICES=2.)");
+  else
+    lesson_say(&l, "%d devices; peer access in %d of %d directions.", devices, ways, devices * (devices - 1));
+  if (split_up[0] && l.mode == LESSON_TIMED)
+    lesson_say(&l, "By way of the host the work takes %.2f of the time of one.", split_up[0]->us / one->us);
+  if (split_up[1] && l.mode == LESSON_TIMED)
+    lesson_say(&l, "With peer access it takes %.2f of it; a copy to another goes at %.0f GB/s, %.1f times as fast.",
+               split_up[1]->us / one->us, copied[1]->rate, copied[0]->us / copied[1]->us);
+  if (split_up[0] && l.mode == LESSON_COUNTED)
+    lesson_say(&l, "The parts make %.0f requests, where one device makes %.0f: only borders are copied, in %d steps.",
+               split_up[0]->counted.requests, one->counted.requests, STEPS);
   return lesson_end(&l);
 }

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <vector>
 
 typedef struct lesson_about {
@@ -209,6 +210,15 @@ template <class T> void lesson_expect(lesson *l, const lesson_row *row, T *devic
   GK_CHECK(cudaMemset(device, 0xff, got.size() * sizeof(T)));
 }
 
+/* The same for memory that the host can see, once the device is done. */
+template <class T> void lesson_expect_here(lesson *l, const lesson_row *row, T *host, const std::vector<T> &expected) {
+  GK_CHECK(cudaDeviceSynchronize());
+  size_t i = 0;
+  while (i < expected.size() && host[i] == expected[i]) i++;
+  if (i < expected.size()) lesson_wrong(l, row, "value %zu is %.9g, not %.9g", i, (double)host[i], (double)expected[i]);
+  memset(host, 0xff, expected.size() * sizeof(T));
+}
+
 /* ---- measuring -------------------------------------------------------------------------------------------------- */
 
 #ifdef CUDA_CPU_TRACE
@@ -269,6 +279,46 @@ template <class Launch> lesson_row *lesson_measure(lesson *l, const char *varian
   row->counted = lesson_take_counters();
 #endif
   return row;
+}
+
+/* The same for what has to be made ready before each run, which is not part of its time: the median of a few. */
+template <class Ready, class Launch>
+lesson_row *lesson_measure_fresh(lesson *l, const char *variant, double work, Ready ready, Launch launch) {
+  double us[5];
+  const int runs = (int)(sizeof us / sizeof *us);
+  if (l->mode != LESSON_TIMED) {
+    ready();
+    return lesson_measure(l, variant, work, launch);
+  }
+  lesson_row *const row = lesson_new_row(l, variant);
+  gk_timer timer = {};
+  GK_CHECK(gk_timer_create(&timer));
+  for (double &sample : us) {
+    float ms;
+    ready();
+    GK_CHECK(cudaDeviceSynchronize());
+    GK_CHECK(gk_timer_start(&timer, 0));
+    GK_CHECK(lesson_launch<Launch>(&launch, 0, 0));
+    GK_CHECK(gk_timer_stop(&timer));
+    GK_CHECK(gk_timer_ms(&timer, &ms));
+    sample = 1000 * ms;
+  }
+  GK_CHECK(gk_timer_destroy(&timer));
+  for (int i = 1; i < runs; i++)
+    for (int j = i; j > 0 && us[j] < us[j - 1]; j--) {
+      const double t = us[j];
+      us[j] = us[j - 1], us[j - 1] = t;
+    }
+  row->us = us[runs / 2];
+  row->rate = work / row->us * 1e-3;
+  return row;
+}
+
+/* The host's clock, for what it takes the host itself. */
+inline double lesson_now_us(void) {
+  struct timespec t;
+  timespec_get(&t, TIME_UTC);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------- */

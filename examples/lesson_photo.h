@@ -5,7 +5,7 @@
  *   const photo shown[] = {lesson_corner(before), lesson_corner(after)};
  *   lesson_picture(&l, "18_blur.png", shown, 2);     side by side
  *
- * A pixel is one unsigned, with red in the lowest byte, then green and blue: one load for each, as if it were a float. */
+ * A pixel is one unsigned, with red in the lowest byte, then green and blue: one load for each, as of a float. */
 #ifndef LESSON_PHOTO_H
 #define LESSON_PHOTO_H
 
@@ -14,6 +14,7 @@
 #include <string>
 
 #define PHOTO_FILE "examples/data/coffee.ppm"
+#define PHOTO_COUNTS "pixels in a row; there are two thirds as many rows" /* as --help says of n */
 #define PHOTO_OUT "build/lessons"
 #define PHOTO_WIDTH 600u /* at most, of one that is shown */
 #define PHOTO_HEIGHT 400u
@@ -27,7 +28,15 @@ __host__ __device__ inline unsigned photo_pixel(unsigned red, unsigned green, un
   return red | green << 8 | blue << 16;
 }
 
-/* Repeated to the right and downwards where n is larger than the photograph is wide, thinned out where it is smaller. */
+/* Where the pixel is that lies so far to the right of (x, y) and below it. The outermost stands in for what would be
+ * beyond the edge. */
+__host__ __device__ inline size_t photo_beside(unsigned x, unsigned y, int right, int down, unsigned w, unsigned h) {
+  const int i = (int)x + right, j = (int)y + down;
+  const int column = i < 0 ? 0 : i >= (int)w ? (int)w - 1 : i, row = j < 0 ? 0 : j >= (int)h ? (int)h - 1 : j;
+  return (size_t)row * w + (size_t)column;
+}
+
+/* Repeated to the right and downwards where n is larger than the photograph is wide, thinned out where it is less. */
 inline photo lesson_photo(lesson *l) {
   image im;
   image_error why;
@@ -48,8 +57,9 @@ inline photo lesson_photo(lesson *l) {
   return p;
 }
 
-/* By how many levels a picture differs from what it should be, at most. Leaves it wiped out. */
-inline int lesson_levels_off(unsigned *device, const photo &right) {
+/* By how many levels a picture differs from what it should be, at most: more than are allowed are wrong. Leaves it
+ * wiped out. */
+inline int lesson_levels_off(lesson *l, const lesson_row *row, unsigned *device, const photo &right, int allowed) {
   std::vector<unsigned> got(right.pixels.size());
   int most = 0;
   GK_CHECK(cudaMemcpy(got.data(), device, got.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
@@ -58,6 +68,7 @@ inline int lesson_levels_off(unsigned *device, const photo &right) {
       const int off = abs((int)(got[k] >> shift & 0xff) - (int)(right.pixels[k] >> shift & 0xff));
       if (off > most) most = off;
     }
+  if (most > allowed) lesson_wrong(l, row, "%d levels off", most);
   GK_CHECK(cudaMemset(device, 0xff, got.size() * sizeof(unsigned)));
   return most;
 }
