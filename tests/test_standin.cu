@@ -5,6 +5,7 @@
 #include "standin.h"
 #include "test.h"
 
+#include <thread>
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
@@ -292,6 +293,25 @@ TEST(a_captured_graph_runs_as_often_as_it_is_launched) {
   EXPECT_OK(cudaStreamDestroy(other));
 }
 
+TEST(a_capture_of_one_thread_leaves_others_free) {
+  cudaStream_t stream;
+  cudaGraph_t graph = nullptr;
+  EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (cudaStreamCaptureMode mode : {cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeGlobal}) {
+    cudaError_t allocated = cudaErrorUnknown;
+    EXPECT_OK(cudaStreamBeginCapture(stream, mode));
+    std::thread([&] {
+      void *memory = nullptr;
+      allocated = cudaMalloc(&memory, 4);
+      if (!allocated) EXPECT_OK(cudaFree(memory));
+    }).join();
+    const bool local = mode == cudaStreamCaptureModeThreadLocal;
+    EXPECT_EQ(static_cast<int>(allocated), local ? 0 : static_cast<int>(cudaErrorStreamCaptureUnsupported));
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph) == cudaSuccess, local);
+    if (local) EXPECT_OK(cudaGraphDestroy(graph));
+  }
+  EXPECT_OK(cudaStreamDestroy(stream));
+}
 TEST(a_capture_is_ended_by_what_it_forbids) {
   cudaStream_t stream;
   cudaGraph_t graph = nullptr;

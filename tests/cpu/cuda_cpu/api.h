@@ -721,6 +721,7 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cud
   g->references = 1;
   g->last = &g->first;
   g->mode = mode;
+  g->thread = &cuda_cpu::capture_mode;
   g->status = cudaStreamCaptureStatusActive;
   g->origin = s;
   cuda_cpu::locked lock;

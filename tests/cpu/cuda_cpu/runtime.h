@@ -34,6 +34,7 @@ struct CUgraph_st {
   size_t nodes;
   cudaStreamCaptureStatus status;
   cudaStreamCaptureMode mode;
+  const void *thread; /* that began it, by its capture_mode */
   CUstream_st *origin;
 };
 struct CUgraphExec_st {
@@ -532,13 +533,16 @@ template <class F> cudaError_t enqueue(cudaStream_t stream, const F &work) {
   return cudaSuccess;
 }
 
-/* For calls that a capture in the global mode forbids to every thread that is not in the relaxed mode. */
+/* For calls that a capture forbids to the thread that began it, unless in the relaxed mode, and in the global mode to
+ * every thread that is in the global mode itself. */
 inline thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 CUDA_CPU_OUT_OF_LINE cudaError_t forbid_while_capturing() {
   if (!ctx.capturing || capture_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   locked lock;
   for (CUstream_st *i = ctx.streams; i; i = i->next)
-    if (i->capture && i->capture->mode != cudaStreamCaptureModeRelaxed) {
+    if (i->capture && i->capture->mode != cudaStreamCaptureModeRelaxed &&
+        (i->capture->thread == &capture_mode ||
+         (i->capture->mode == cudaStreamCaptureModeGlobal && capture_mode == cudaStreamCaptureModeGlobal))) {
       invalidate(i->capture);
       return cudaErrorStreamCaptureUnsupported;
     }
