@@ -137,15 +137,17 @@ CUDA_CPU_RARE void watch_signals() {
 }
 CUDA_CPU_RARE void watch_signals_of_worker() { watch_signals(); }
 
-inline void fence_shared(const worker *w) {
+/* up: what lies between shared variables is not to be touched; or, as the worker ends, it is anybody's again, since
+ * another thread may have its variables there. */
+inline void fence_shared(const worker *w, bool up) {
   const symbol_table *s = symbols();
-  for (int i = 0; i < s->fence_count; i++) __asan_poison_memory_region(shared_address(s->fences[i]), s->fences[i].size);
-  for (int i = 0; i < s->shared_count; i++)
-    __asan_poison_memory_region(shared_address(s->shared[i]) + s->shared[i].size, s->shared[i].padding);
-  __asan_poison_memory_region(w->shared - 4096, 4096);
+  const auto set = up ? __asan_poison_memory_region : __asan_unpoison_memory_region;
+  for (int i = 0; i < s->fence_count; i++) set(shared_address(s->fences[i]), s->fences[i].size);
+  for (int i = 0; i < s->shared_count; i++) set(shared_address(s->shared[i]) + s->shared[i].size, s->shared[i].padding);
+  set(w->shared - 4096, 4096);
 }
 #else
-inline void fence_shared(const worker *) {}
+inline void fence_shared(const worker *, bool) {}
 
 CUDA_CPU_RARE void on_signal(int number, siginfo_t *info, void *) {
   static pthread_t reporter;

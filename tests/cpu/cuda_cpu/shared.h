@@ -60,7 +60,7 @@ CUDA_CPU_UNTRACED inline void shared_begin(worker *w, const launch *job) {
     }
     w->shared = static_cast<char *>(p) + 4096; /* what lies before it belongs to nobody */
     for (int i = 0; i < t->shared_count; i++) poison(shared_address(t->shared[i]), t->shared[i].size);
-    fence_shared(w);
+    fence_shared(w, true);
   }
   w->blocks_run = 0;
   auto &own = w->shared_own[reinterpret_cast<uintptr_t>(job->kernel) / 16 % 64];
@@ -101,6 +101,7 @@ CUDA_CPU_UNTRACED inline void shared_drop(worker *w) {
 #ifdef CUDA_CPU_ASAN
   __asan_unpoison_memory_region(w->shared, shared_capacity);
 #endif
+  fence_shared(w, false);
   munmap(w->shared - 4096, 4096 + shared_capacity);
   free(w->shared_used);
   free(w->shared_list);
