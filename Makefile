@@ -79,6 +79,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
 CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I . -pthread -rdynamic
 CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
+# Tests take longer to compile than to run.
+CPU_TEST   = $(subst -O2,-O1,$(CPU))
 CPU_LINK   = -pthread -rdynamic
 CPU_ASAN   = $(CXX) -O1 $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
 
@@ -104,7 +106,7 @@ DEPS = -MD -MP -MF $@.d -MT $@
 build/%.d: ;
 
 # ... and other tools or flags than last time rebuild all.
-tools_cpu     = $(CPU)
+tools_cpu     = $(CPU) $(CPU_TEST)
 tools_asan    = $(CPU_ASAN)
 tools_traced  = $(CPU_TRACED)
 tools_lesson  = $(CPU_LESSON)
@@ -120,7 +122,7 @@ say  = @printf '  %-5s %s\n' $(1) $@
 
 build/cpu/%: tests/%.cu build/cpu/flags
 	$(call say,CXX)
-	$(Q)$(CPU) $(DEPS) -x c++ $< -o $@ -ldl
+	$(Q)$(CPU_TEST) $(DEPS) -x c++ $< -o $@ -ldl
 build/cpu/%: examples/%.cu build/cpu/flags
 	$(call say,CXX)
 	$(Q)$(CPU) $(DEPS) -x c++ $< -o $@ -ldl
