@@ -2027,6 +2027,30 @@ inline size_t gk__scan_bytes(const gk_scan_plan &plan, size_t slot_bytes) {
   return GK__STATE_BYTES + GK__REDUCE_BYTES + (plan.tiles + plan.groups) * slot_bytes;
 }
 
+/* By one thread of a block: its turn in a scan or a product. Who has the last one ends the call's turns, unless the
+ * tags have run out: then all slots are to be cleared first. */
+GK__D gk__turn gk__next_turn(gk__state *state, size_t last_turn) {
+  const gk__turn turn = gk__read_turn(gk__take_turn(&state->scan_turn));
+  if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
+  return turn;
+}
+/* By all threads of a block, as it ends. When the tags have run out, the last block to finish clears all slots. The
+ * fences order what each block did with them before it is counted, and the last count before what is done now. */
+GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, size_t capacity) {
+  __shared__ bool last;
+  if (turn.tag != GK__LAST_TAG) return;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!last) return;
+  gk__clear_slots(slots, capacity, blockDim.x);
+  if (threadIdx.x == 0) gk__end_turns(&state->scan_turn, turn);
+}
+
 /* What one scan's blocks share. */
 template <class A> struct gk__scan_slots {
   gk__slot<A> *tile_total, *group_prefix;
@@ -2278,8 +2302,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
   for (bool more = true; more; more = several) {
     if (threadIdx.x == 0) {
       if (plan.tiles > 1) {
-        turn = gk__read_turn(gk__take_turn(&state->scan_turn));
-        if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
+        turn = gk__next_turn(state, last_turn);
       } else {
         turn.number = 0;
       }
@@ -2345,20 +2368,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
       shared_tile::copy(out + first, shared_out, count);
     }
   }
-  if (plan.tiles == 1 || turn.tag != GK__LAST_TAG) return;
-
-  /* The tags have run out: the last block to finish clears all slots. The fences order what each block did with them
-   * before it is counted, and the last count before what is done now. */
-  __shared__ bool last;
-  if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
-    __threadfence();
-  }
-  __syncthreads();
-  if (!last) return;
-  gk__clear_slots(slots, plan.capacity, GK__SCAN_THREADS);
-  if (threadIdx.x == 0) gk__end_turns(&state->scan_turn, turn);
+  if (plan.tiles > 1) gk__end_round(turn, state, slots, plan.capacity);
 }
 
 template <class T, class O, class Op, class Init>
@@ -2602,29 +2612,10 @@ template <class Acc> struct gk__three { Acc value[3]; };
 /* Blocks that meet in the slots take their jobs by turn, so that whoever waits for another one's slots knows it to run.
  * For all threads of a block. */
 GK__D unsigned gk__take_job(gk__turn *turn, gk__state *state, unsigned jobs) {
-  if (threadIdx.x == 0) {
-    *turn = gk__read_turn(gk__take_turn(&state->scan_turn));
-    if (turn->number == jobs - 1 && turn->tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, *turn);
-  }
+  if (threadIdx.x == 0) *turn = gk__next_turn(state, jobs - 1);
   __syncthreads();
   return turn->number;
 }
-/* At the end: when the tags have run out, the last block to finish clears all slots, as in a scan. */
-GK__D void gk__end_job(const gk__turn &turn, gk__state *state, void *slots, size_t capacity) {
-  if (turn.tag != GK__LAST_TAG) return;
-  __shared__ bool last;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
-    __threadfence();
-  }
-  __syncthreads();
-  if (!last) return;
-  gk__clear_slots(slots, capacity, blockDim.x);
-  if (threadIdx.x == 0) gk__end_turns(&state->scan_turn, turn);
-}
-
 /* Copies from global to shared memory that need no registers and are waited for in groups, where there are any. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define GK__COPIES_ASYNC 1
@@ -3166,7 +3157,7 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
     __syncthreads();
     gk__publish_sums(sums, ring + t, all < most ? all : most, place + at.part * each, turn.tag);
     if (at.part == parts - 1) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag);
-    gk__end_job(turn, state, slots, p.capacity);
+    gk__end_round(turn, state, slots, p.capacity);
     return;
   }
   int first = 0, count = sums_of::runs;
@@ -3358,7 +3349,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
     if (p.beta != Acc(0)) value = gk__fma(p.beta, gk__convert<Acc, O>::from(*to), value);
     *to = gk__convert<O, Acc>::from(value);
   }
-  if (p.slices > 1) gk__end_job(turn, state, slots, p.capacity);
+  if (p.slices > 1) gk__end_round(turn, state, slots, p.capacity);
 }
 
 /* --- The planner --------------------------------------------------------------------------------------------------
