@@ -5,6 +5,7 @@
 #include "reference.h"
 
 #include <cub/cub.cuh>
+#include <string.h>
 
 template <class T> struct scan_call {
   const T *in;  /* buffer i begins at in + i * stride, and its result at out + i * stride */
@@ -97,11 +98,18 @@ template <class P> size_t scan_wrong(const bench_contestant *who, size_t i) {
 
 enum scan_variant { SCAN_PLAIN, SCAN_NO_SCRATCH, SCAN_IN_PLACE };
 
-template <class P> void scan_contest(const bench_size &size, int modes, scan_variant variant = SCAN_PLAIN) {
+/* Our own sum out of place, as the peer of what should cost no more. */
+template <class P> size_t scan_wrong_beside_sum(const bench_contestant *who, size_t i) {
+  typedef scan_sum<typename P::T, P::inclusive> sum;
+  return strcmp(who->name, "sum") ? scan_wrong<P>(who, i) : scan_wrong<sum>(who, i);
+}
+
+template <class P>
+void scan_contest(const bench_size &size, int modes, scan_variant variant = SCAN_PLAIN, bool beside_sum = false) {
   typedef typename P::T T;
   static const char *const suffix[] = {"", " no scratch", " in place"};
   char what[40];
-  snprintf(what, sizeof(what), "%s%s", P::name, suffix[variant]);
+  snprintf(what, sizeof(what), "%s%s%s", P::name, suffix[variant], beside_sum ? "/sum" : "");
 
   scan_call<T> call = {};
   call.n = size.n;
@@ -120,6 +128,7 @@ template <class P> void scan_contest(const bench_size &size, int modes, scan_var
   call.scratch = variant == SCAN_NO_SCRATCH ? NULL : &bench.scratch;
   GK_CHECK(P::peer(NULL, call.temp_bytes, call.in, call.out, call.n, bench.stream));
   call.temp = bench_temp(call.temp_bytes);
+  scan_call<T> sum = call;
   if (variant == SCAN_IN_PLACE) {
     call.was = call.in;
     call.in = call.out;
@@ -131,6 +140,10 @@ template <class P> void scan_contest(const bench_size &size, int modes, scan_var
   c.ceilings[0] = {"copy", bench_copy_by_kernel, &traffic};
   c.ceilings[1] = {"memcpy", bench_copy_by_memcpy, &traffic};
   c.wrong = scan_wrong<P>;
+  if (beside_sum) {
+    c.peers[0] = {"sum", scan_ours<scan_sum<T, P::inclusive>>, &sum};
+    c.wrong = scan_wrong_beside_sum<P>;
+  }
   bench_run(&c);
 }
 

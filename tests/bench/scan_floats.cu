@@ -7,6 +7,7 @@ void bench_scan_floats() {
   scan_type<float>();
   for (const bench_size *s = bench_sizes(true); s->n; s++) {
     scan_contest<scan_custom>(*s, BENCH_COLD);
+    scan_contest<scan_custom>(*s, BENCH_COLD, SCAN_PLAIN, true);
     scan_contest<scan_sum<float, false>>(*s, BENCH_COLD | BENCH_STREAM, SCAN_NO_SCRATCH);
   }
 }

@@ -7,6 +7,8 @@ void bench_scan_integers() {
   scan_type<signed char>();
   scan_type<unsigned char>();
   scan_type<int>();
-  for (const bench_size *s = bench_sizes(true); s->n; s++)
+  for (const bench_size *s = bench_sizes(true); s->n; s++) {
     scan_contest<scan_sum<int, false>>(*s, BENCH_COLD, SCAN_IN_PLACE);
+    scan_contest<scan_sum<int, false>>(*s, BENCH_COLD, SCAN_IN_PLACE, true);
+  }
 }
