@@ -1639,29 +1639,31 @@ inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_b
   return plan;
 }
 
-/* The 16 bytes that begin `low` bytes past the first of two neighbouring chunks. */
-GK__D gk__chunk gk__shifted_chunk(const gk__chunk &first, const gk__chunk &second, unsigned low) {
+/* The 16 bytes that begin `low` bytes past the first of two neighbouring chunks. Which words these are is decided by a
+ * branch that all threads take alike; picking them one by one would cost as much as the sum of what is in them. */
+template <unsigned Words>
+GK__D gk__chunk gk__chunk_from(const gk__chunk &first, const gk__chunk &second, unsigned low) {
   unsigned word[8];
   GK__UNROLL
   for (unsigned k = 0; k < 4; k++) {
     word[k] = first.word[k];
     word[k + 4] = second.word[k];
   }
-  if (low & 8) {
-    GK__UNROLL
-    for (unsigned k = 0; k < 6; k++) word[k] = word[k + 2];
-  }
-  if (low & 4) {
-    GK__UNROLL
-    for (unsigned k = 0; k < 5; k++) word[k] = word[k + 1];
-  }
   gk__chunk result;
   GK__UNROLL
   for (unsigned k = 0; k < 4; k++) {
-    const unsigned long long two = static_cast<unsigned long long>(word[k + 1]) << 32 | word[k];
+    const unsigned long long two = static_cast<unsigned long long>(word[Words + k + 1]) << 32 | word[Words + k];
     result.word[k] = static_cast<unsigned>(two >> low % 4 * 8);
   }
   return result;
+}
+GK__D gk__chunk gk__shifted_chunk(const gk__chunk &first, const gk__chunk &second, unsigned low) {
+  switch (low / 4) {
+  case 0: return gk__chunk_from<0>(first, second, low);
+  case 1: return gk__chunk_from<1>(first, second, low);
+  case 2: return gk__chunk_from<2>(first, second, low);
+  default: return gk__chunk_from<3>(first, second, low);
+  }
 }
 
 /* Takes `count` elements of a vector into the thread's sums: element j always into sum j % their number. */
