@@ -420,8 +420,8 @@ objects   = $(foreach o,$(filter-out -%,$1),build/compile/$(if $(filter %.so,$o)
 # nvcc itself tells where its headers are: the nvcc in the PATH may be a script that calls another.
 toolkit   = $(shell $(NVCC) --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed -n 's/^.. INCLUDES="-I\([^"]*\)".*/\1/p')
 arch      = $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
-# Half the time, for what only has to compile. Not for C++17, whose objects are to be as users have them, nor where
-# functions stay functions, which then need more registers than the kernels that call them have, nor for what a GPU runs.
+# Half the time, for what only has to compile. Not for C++17, whose objects are to be as users have them, nor for what
+# a GPU runs, nor where functions stay functions, which then need more registers than the kernels that call them have.
 on_gpu    = $(if $(alone),$(if $(and $(filter -std=%,$1),$(filter -arch=%,$1)),,$1))
 quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,-Xcicc -O1)
 C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
