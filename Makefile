@@ -160,10 +160,17 @@ build/gpu/19_dynamic_parallelism: libraries = -rdc=true -lcudadevrt
 # Beside what ARCH says, PTX for any GPU, which the lesson compares.
 build/gpu/21_architectures: libraries = -gencode arch=compute_75,code=compute_75
 # NCCL, too, is not everywhere: without it these say so, and do what one GPU can.
-build/gpu/26_past_one_gpu $(addprefix build/gpu/test_dist,_types _scan _scan_types) build/gpu/test_dist: \
-  libraries = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncclGetVersion(&v); }' | \
-                $(NVCC) $(NVCCFLAGS) -x cu - -o build/gpu/nccl -lnccl 2>/dev/null && \
-                echo -DLESSON_NCCL -DTEST_NCCL -lnccl || echo 'without NCCL: no nccl.h, or nothing to link' >&2)
+nccl = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncclGetVersion(&v); }' | \
+         $(NVCC) $(NVCCFLAGS) -x cu - -o build/gpu/nccl -lnccl 2>/dev/null && \
+         echo -DLESSON_NCCL -DTEST_NCCL -lnccl || echo 'without NCCL: no nccl.h, or nothing to link' >&2)
+$(addprefix build/gpu/,26_past_one_gpu test_dist test_dist_types test_dist_scan test_dist_scan_types): libraries = $(nccl)
+# What only has to compile, by half the optimisation; programs as users have them need not be without warnings.
+build/built/%.o: $$(firstword $$(wildcard tests/$$*.cu examples/$$*.cu tests/programs/$$*.cu)) build/gpu/flags
+	@mkdir -p $(@D)
+	$(call say,NVCC)
+	$(Q)$(if $(findstring programs,$<),$(NVCC) -std=c++17 $(arch) $(NVCCFLAGS),$(GPU)) -Xcicc -O1 \
+	  $(if $(findstring dynamic,$<),-rdc=true) \
+	  $(if $(findstring test_dist,$<)$(findstring past_one,$<),$(filter -D%,$(nccl))) $(DEPS) -c $< -o $@
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@
@@ -404,7 +411,7 @@ check/macros.cpu:
 	@tests/run.sh one macros.cpu tests/compile/macros.sh $(CXX) $(CPU_FLAGS) -x c++ -E -dM
 check/macros.nvcc:
 	@tests/run.sh one macros.nvcc tests/compile/macros.sh $(NVCC) -I . -E -Xcompiler=-dM
-$(built:%=check/%): check/%.built: build/gpu/%
+$(built:%=check/%): check/%.built: build/built/%.o
 	@tests/run.sh one $*.built
 $(unlinkable:%=check/%.nvcc): check/%:
 	@tests/run.sh skip $* 1 'this toolkit links no such program'
