@@ -125,12 +125,12 @@ ifneq ($(in_all),)
   symbols_nvcc := named hidden versions archs streams static tag
   archs        := sm_75 sm_80 sm_90a compute_75
   more_archs   := $(filter-out $(archs),$(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
-  stds         := 11 14 17 20
-  modes        := static tag several rdc lto thread lambda fast debug merged static+rdc rdc+debug
+  stds         := 11 17
+  modes        := sm_90a+14 sm_90a+20 static tag several rdc lto thread lambda fast debug merged static+rdc rdc+debug
 endif
 
 build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
 
-# The whole API for each target (compute_75: PTX alone) by each standard; for those that test-all adds by one of them.
+# The whole API for each target (compute_75: PTX alone) by the standards; for those that test-all adds by one of them.
 $(foreach arch,$(archs) $(more_archs),$(eval way.$(arch).nvcc := -arch=$(arch)))
 modes += $(foreach arch,$(archs),$(stds:%=$(arch)+%)) $(more_archs:%=%+14)
