@@ -21,8 +21,8 @@ FORCE:
 help:
 	@echo 'run           takes a photograph through the library, into build/tour (PHOTO=mine.ppm: another one)'
 	@echo 'cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]'
-	@echo 'test          all tests and compile checks (TESTS=tests/test_scan.cu: only that)'
-	@echo 'test-all      the same with every target and every C++ standard that nvcc knows'
+	@echo 'test          the tests and compile checks (TESTS=tests/test_scan.cu: only that)'
+	@echo 'test-all      all of them: with every type, target, C++ standard, schedule and sanitizer, too'
 	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how'
 	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
 	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
@@ -80,9 +80,9 @@ fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
 CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I . -pthread -rdynamic
 CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
 # Tests take longer to compile than to run.
-CPU_TEST   = $(subst -O2,-O1,$(CPU))
+CPU_TEST   = $(subst -O2,-Og,$(CPU))
 CPU_LINK   = -pthread -rdynamic
-CPU_ASAN   = $(CXX) -O1 $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
+CPU_ASAN   = $(CXX) -Og $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
 
 # The race checker and the counters see each access by what -fsanitize=thread makes the compiler call, and are linked
 # instead of ThreadSanitizer's own library (hence no -fsanitize=thread there).
@@ -91,9 +91,9 @@ traced    := -fsanitize=thread $(if $(clang),-mllvm -tsan-distinguish-volatile=1
                -mllvm -tsan-instrument-read-before-write=1,--param tsan-distinguish-volatile=1 -fno-tree-sra -Wno-tsan)
 counted   := -fsanitize-coverage=trace-pc
 linked    := -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -ldl
-CPU_TRACED = $(CXX) -O2 $(CPU_FLAGS) -w -g $(traced) $(CXXFLAGS)
+CPU_TRACED = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) $(CXXFLAGS)
 # Lessons stay near their sources' own branches and accesses, and compile in half the time.
-CPU_LESSON = $(CXX) -O1 $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) $(CXXFLAGS)
+CPU_LESSON = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) $(CXXFLAGS)
 
 # Without a GPU: the oldest target, whose PTX the driver of any newer one takes.
 ARCH      ?= $(if $(has_gpu),native,sm_75)
@@ -129,10 +129,13 @@ build/cpu/%: examples/%.cu build/cpu/flags
 build/asan/%: tests/%.cu build/asan/flags
 	$(call say,ASAN)
 	$(Q)$(CPU_ASAN) $(DEPS) -x c++ $< -o $@ -ldl
-build/traced/%: tests/%.cu build/traced/flags
+build/traced/hooks.o: build/traced/flags
 	$(call say,CXX)
-	$(Q)$(CPU_TRACED) $(if $(findstring counters,$*),$(counted)) $(DEPS) -x c++ -c $< -o $@.o
-	$(Q)$(CXX) $(CPU_LINK) $@.o -o $@ $(linked)
+	$(Q)echo '#include <cuda_runtime.h>' | $(CPU_TRACED) $(DEPS) -x c++ -c - -o $@
+build/traced/%: tests/%.cu build/traced/flags build/traced/hooks.o
+	$(call say,CXX)
+	$(Q)$(CPU_TRACED) $(if $(findstring counters,$*),$(counted)) -DCUDA_CPU_HOOKS_ELSEWHERE $(DEPS) -x c++ -c $< -o $@.o
+	$(Q)$(CXX) $(CPU_LINK) $@.o build/traced/hooks.o -o $@ $(linked)
 build/gpu/%: tests/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
@@ -157,10 +160,17 @@ build/gpu/19_dynamic_parallelism: libraries = -rdc=true -lcudadevrt
 # Beside what ARCH says, PTX for any GPU, which the lesson compares.
 build/gpu/21_architectures: libraries = -gencode arch=compute_75,code=compute_75
 # NCCL, too, is not everywhere: without it these say so, and do what one GPU can.
-build/gpu/26_past_one_gpu build/gpu/test_dist build/gpu/test_dist_scan: \
-  libraries = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncclGetVersion(&v); }' | \
-                $(NVCC) $(NVCCFLAGS) -x cu - -o build/gpu/nccl -lnccl 2>/dev/null && \
-                echo -DLESSON_NCCL -DTEST_NCCL -lnccl || echo 'without NCCL: no nccl.h, or nothing to link' >&2)
+nccl = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncclGetVersion(&v); }' | \
+         $(NVCC) $(NVCCFLAGS) -x cu - -o build/gpu/nccl -lnccl 2>/dev/null && \
+         echo -DLESSON_NCCL -DTEST_NCCL -lnccl || echo 'without NCCL: no nccl.h, or nothing to link' >&2)
+$(addprefix build/gpu/,26_past_one_gpu test_dist test_dist_types test_dist_scan test_dist_scan_types): libraries = $(nccl)
+# What only has to compile, by half the optimisation; programs as users have them need not be without warnings.
+build/built/%.o: $$(firstword $$(wildcard tests/$$*.cu examples/$$*.cu tests/programs/$$*.cu)) build/gpu/flags
+	@mkdir -p $(@D)
+	$(call say,NVCC)
+	$(Q)$(if $(findstring programs,$<),$(NVCC) -std=c++17 $(arch) $(NVCCFLAGS),$(GPU)) -Xcicc -O1 \
+	  $(if $(findstring dynamic,$<),-rdc=true) \
+	  $(if $(findstring test_dist,$<)$(findstring past_one,$<),$(filter -D%,$(nccl))) $(DEPS) -c $< -o $@
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@
@@ -177,16 +187,19 @@ build/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c
 build/cpu/%: tests/programs/%.cu build/host/cuda_to_cpp build/cpu/flags $(wildcard tests/programs/*/*)
 	$(call say,CXX)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
-	$(Q)$(PLAIN) -O1 $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
+	$(Q)$(PLAIN) -Og $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
 build/asan/%: tests/programs/%.cu build/host/cuda_to_cpp build/asan/flags
 	$(call say,ASAN)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
 	$(Q)$(CPU_ASAN) $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
-build/lesson/%: examples/%.cu build/host/cuda_to_cpp build/lesson/flags
+build/lesson/hooks.o: build/lesson/flags
+	$(call say,CXX)
+	$(Q)echo '#include <cuda_runtime.h>' | $(CPU_LESSON) $(DEPS) -x c++ -c - -o $@
+build/lesson/%: examples/%.cu build/host/cuda_to_cpp build/lesson/flags build/lesson/hooks.o
 	$(call say,CXX)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
-	$(Q)$(CPU_LESSON) $(DEPS) -iquote $(<D) -c $@.cpp -o $@.o
-	$(Q)$(CXX) $(CPU_LINK) $@.o -o $@ $(linked)
+	$(Q)$(CPU_LESSON) -DCUDA_CPU_HOOKS_ELSEWHERE $(DEPS) -iquote $(<D) -c $@.cpp -o $@.o
+	$(Q)$(CXX) $(CPU_LINK) $@.o build/lesson/hooks.o -o $@ $(linked)
 build/gpu/%: tests/programs/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
@@ -198,13 +211,13 @@ build/mistakes/%.cpp: tests/mistakes/%.cu build/host/cuda_to_cpp
 	$(Q)build/host/cuda_to_cpp $< $@
 build/mistakes/plain: build/mistakes/mistakes.cpp build/cpu/flags
 	$(call say,CXX)
-	$(Q)$(PLAIN) -O1 $(DEPS) $< -o $@ -ldl
+	$(Q)$(PLAIN) -Og $(DEPS) $< -o $@ -ldl
 build/mistakes/asan: build/mistakes/mistakes.cpp build/asan/flags
 	$(call say,ASAN)
 	$(Q)$(CPU_ASAN) $(DEPS) $< -o $@ -ldl
 build/mistakes/races: build/mistakes/mistakes.cpp build/traced/flags
 	$(call say,CXX)
-	$(Q)$(PLAIN) -O1 -g $(traced) $(DEPS) -c $< -o $@.o
+	$(Q)$(PLAIN) -Og -g $(traced) $(DEPS) -c $< -o $@.o
 	$(Q)$(CXX) $(CPU_LINK) $@.o -o $@ $(linked)
 
 # Of a program named on the command line.
@@ -273,7 +286,10 @@ plots:
 # Each check is a target check/NAME that leaves its counts in build/results/NAME. One that cannot be built leaves none,
 # which counts as a failure: hence the second make, whose -k goes on after failures, and then the sum.
 
-wanted   := $(if $(TESTS),$(TESTS:tests/%.cu=%),$(tests) $(traces))
+# Every type there is takes long to compile, and tells little that a few types do not: test-all alone has these.
+rare     := test_reduce_types test_dist_types test_dist_scan_types test_typed
+in_all   := $(if $(filter test-all,$(MAKECMDGOALS))$(ALL),yes)
+wanted   := $(if $(TESTS),$(TESTS:tests/%.cu=%),$(filter-out $(if $(in_all),,$(rare)),$(tests)) $(traces))
 programs := $(filter-out $(traces),$(wanted))
 about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring $(topic),$p),$p))))
 
@@ -281,27 +297,32 @@ about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring 
 # section under AddressSanitizer and UBSan (which take long to compile). The kernels of all run under the race checker.
 ptx := $(if $(filter gpu,$(backend)),$(foreach way,ptx mixed,$(addsuffix .$(way),$(call about,overlap))))
 ifeq ($(backend),cpu)
-  reversed := $(addsuffix .reversed,$(call about,warp block reduce scan matmul bits cooperative))
-  random   := $(addsuffix .random,$(call about,warp scan cooperative fuzz load))
-  asan     := $(addsuffix .asan,$(call about,bits error image memory warp texture cooperative))
+  in_reverse     := bits test_reduce
+  in_random      := warp test_scan cooperative fuzz
+  under_asan     := bits error image memory warp
   plain_asan     := reduction.asan
   plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
   traced_alone   := $(filter $(traces),$(wanted))
-  ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
-    asan           += $(addsuffix .asan,$(call about,fuzz))
+  ifneq ($(in_all),)
+    in_reverse   := warp block reduce scan matmul bits cooperative
+    in_random    := warp scan cooperative fuzz load
+    under_asan   += texture cooperative fuzz
     traced_too   := $(addsuffix .races,$(call about,warp block reduce scan matmul bits index cooperative))
   endif
+  reversed := $(addsuffix .reversed,$(call about,$(in_reverse)))
+  random   := $(addsuffix .random,$(call about,$(in_random)))
+  asan     := $(addsuffix .asan,$(call about,$(under_asan)))
 endif
 
 # The cases of tests/compile/cases.mk, each a check by the stand-in's compiler or by nvcc.
 include tests/compile/cases.mk
-ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+ifneq ($(in_all),)
   built := $(if $(filter cpu,$(backend)),$(addsuffix .built,$(tests) $(examples) $(lessons) $(plain)))
 endif
 # libFuzzer comes with clang, mostly.
 CLANG   ?= clang
 fuzzers := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
-ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+ifneq ($(in_all),)
   has_libfuzzer := $(shell echo 'int LLVMFuzzerTestOneInput(const char *x, unsigned long n); \
                              int LLVMFuzzerTestOneInput(const char *x, unsigned long n) { return x && !n; }' | \
                      $(CLANG) -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null && echo yes)
@@ -390,7 +411,7 @@ check/macros.cpu:
 	@tests/run.sh one macros.cpu tests/compile/macros.sh $(CXX) $(CPU_FLAGS) -x c++ -E -dM
 check/macros.nvcc:
 	@tests/run.sh one macros.nvcc tests/compile/macros.sh $(NVCC) -I . -E -Xcompiler=-dM
-$(built:%=check/%): check/%.built: build/gpu/%
+$(built:%=check/%): check/%.built: build/built/%.o
 	@tests/run.sh one $*.built
 $(unlinkable:%=check/%.nvcc): check/%:
 	@tests/run.sh skip $* 1 'this toolkit links no such program'
@@ -406,9 +427,10 @@ objects   = $(foreach o,$(filter-out -%,$1),build/compile/$(if $(filter %.so,$o)
 # nvcc itself tells where its headers are: the nvcc in the PATH may be a script that calls another.
 toolkit   = $(shell $(NVCC) --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed -n 's/^.. INCLUDES="-I\([^"]*\)".*/\1/p')
 arch      = $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
-# Half the time, for what only has to compile. Not for C++17, whose objects are to be as users have them, nor where
-# functions stay functions, which then need more registers than the kernels that call them have.
-quick     = $(if $(alone)$(filter -std=c++17 -rdc=true -G,$1),,-Xcicc -O1)
+# Half the time, for what only has to compile. Not for C++17, whose objects are to be as users have them, nor for what
+# a GPU runs, nor where functions stay functions, which then need more registers than the kernels that call them have.
+on_gpu    = $(if $(alone),$(if $(and $(filter -std=%,$1),$(filter -arch=%,$1)),,$1))
+quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,-Xcicc -O1)
 C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
 # Not optimised by the stand-in's compiler: the linker merges no function that was inlined.
 cpu.c     = $(C99) -I tests/cpu $1

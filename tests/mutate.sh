@@ -27,7 +27,7 @@ if [ "${1-}" = one ]; then
       ;;
     gpu*) $GPU -arch=native -w -I "$folder" "tests/$test.cu" -o "$folder/program" ;;
     *)
-      $CXX -O1 -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c "tests/$test.cu" -o "$folder/program.o" &&
+      $CXX -Og -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c "tests/$test.cu" -o "$folder/program.o" &&
         $CXX -pthread -rdynamic "$folder/program.o" -o "$folder/program" $linked
       ;;
     esac

@@ -9,7 +9,7 @@
 #ifdef CUDA_ON_CPU
 static const size_t largest = size_t(1) << 22;
 #else
-static const size_t largest = size_t(1) << (test_slowed() ? 20 : 30);
+static const size_t largest = size_t(1) << (test_slowed() ? 18 : 30);
 #endif
 
 /* Around a mean that is a few, one or zero standard deviations off; or the same everywhere. */

@@ -10,7 +10,7 @@
 #ifdef CUDA_ON_CPU
 static const size_t most = (size_t(1) << 21) + 300000;
 #else
-static const size_t most = size_t(1) << (test_slowed() ? 20 : 24);
+static const size_t most = size_t(1) << (test_slowed() ? 17 : 24);
 #endif
 
 /* The n in [from, to] behind which `what(n)` is no longer what(from). */

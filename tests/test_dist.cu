@@ -1,70 +1,16 @@
 /* gk_dist_reduce, _matmul and _wait: the bits, uneven and empty pieces, ranks that die, wrong arguments, calls that
- * fail. */
-#include "ranks.h"
+ * fail. All types: test_dist_types.cu. */
+#include "dist.h"
 
 #ifdef GPUKIT_NCCL
 
 /* --- reduce --- */
 
-/* What one GPU makes of each piece, put together in a loop on the host. */
-template <class O, class F, class Op, class T> static O model_reduce(const std::vector<T> &x, const pieces &p, Op op) {
-  typedef typename gk__working<F>::type A;
-  const F f(op);
-  A all = f.identity();
-  size_t first = 0;
-  for (size_t r = 0; r < p.size(); r++) {
-    device_array<T> in(piece_of(x, p, static_cast<int>(r)));
-    device_array<A> out(1);
-    DEMAND_OK(gk_reduce(static_cast<const T *>(in.ptr), out.ptr, in.n, f));
-    all = r ? f(all, moved(out.first(), first)) : moved(out.first(), first);
-    first += p[r];
-  }
-  return gk__convert<O, A>::from(all);
-}
-
-template <class O, class Op, class T>
-static void check_reduce(const std::vector<T> &x, const pieces &p, Op op, const char *what, bool exact = true) {
-  typedef typename gk__functor<Op, T>::reduce F;
-  const O expected = model_reduce<O, F>(x, p, op);
-  if (exact) { /* and one GPU by itself agrees */
-    device_array<T> in(x);
-    device_array<O> out(1);
-    DEMAND_OK(gk_reduce(static_cast<const T *>(in.ptr), out.ptr, in.n, op));
-    DEMAND(same(out.first(), expected), std::string(what) + ", " + name_of(p) + ": the model itself is wrong");
-  }
-  run_ranks(p.size(), [&](const rank_of &me) {
-    device_array<T> in(piece_of(x, p, me.rank));
-    device_array<O> out(1);
-    gk_scratch scratch = gk_scratch();
-    DEMAND_OK(gk_scratch_create(&scratch, 0, 0));
-    for (int turn = 0; turn < 3; turn++) {
-      out.clear();
-      DEMAND_OK(gk_dist_reduce(static_cast<const T *>(in.ptr), out.ptr, in.n, op, me.comm, 0, turn ? &scratch : NULL));
-      DEMAND_OK(gk_dist_wait(me.comm, 0, patience));
-      const O got = out.first();
-      DEMAND(same(got, expected), std::string(what) + ", " + name_of(p) + ", rank " + std::to_string(me.rank) + ": " +
-                                      show(got) + " against " + show(expected));
-    }
-    DEMAND_OK(gk_scratch_destroy(&scratch));
-  });
-}
-
-/* Results of sum and prod in the type that is asked of gk_reduce. */
-template <class T> struct total_of { typedef typename gk__widened<T>::type type; };
-template <class T> static void check_reduces(const char *type) {
-  for (const pieces &p : cases) {
-    const std::vector<T> x = make_elements<gk_op_sum, T>(sum(p)), factors = make_elements<gk_op_prod, T>(sum(p));
-    check_reduce<typename total_of<T>::type>(x, p, gk_op_sum(), type);
-    check_reduce<typename total_of<T>::type>(factors, p, gk_op_prod(), type);
-    check_reduce<T>(x, p, gk_op_min(), type);
-    check_reduce<T>(x, p, gk_op_max(), type);
-    check_reduce<gk_arg<T>>(x, p, gk_op_argmin(), type);
-    check_reduce<gk_arg<T>>(x, p, gk_op_argmax(), type);
-  }
-}
 #define TEST_REDUCE(S, T)                                                                                              \
   TEST(reduce_of_every_operator_##S) { check_reduces<T>(#S); }
-ALL_TYPES(TEST_REDUCE)
+TEST_REDUCE(u8, uint8_t)
+TEST_REDUCE(f16, __half)
+TEST_REDUCE(f32, float)
 
 TEST(reduce_has_the_bits_of_the_ranks_in_order) {
   for (const pieces &p : cases) {

@@ -39,7 +39,7 @@ static void round_trip(size_t n, float *x, float *sum, float *scanned, unsigned 
 #ifdef CUDA_ON_CPU
 static const int rounds = 3;
 #else
-static const int rounds = test_slowed() ? 10 : 200;
+static const int rounds = test_slowed() ? 4 : 200;
 #endif
 static const size_t sizes[] = {1000, 4096, 20000, 300000, 3000000};
 

@@ -255,7 +255,7 @@ TEST(error_of_float_sums_grows_slowly) {
 #ifdef CUDA_ON_CPU
   const size_t largest = size_t(1) << 22;
 #else
-  const size_t largest = size_t(1) << (test_slowed() ? 21 : 26);
+  const size_t largest = size_t(1) << (test_slowed() ? 20 : 26);
 #endif
   std::vector<float> host(largest);
   for (size_t i = 0; i < largest; i++) host[i] = static_cast<float>(gauss(5, i) + 3) / 7;

@@ -105,6 +105,7 @@ static void check_size(const operation<T, O> &op, std::vector<T> &host, device_a
   EXPECT_OK(op.reduce(in.ptr, out.ptr, n, scratch));
   EXPECT_SAME(out.first(), expected, "%s, n = %zu, special [%zu]", op.name, n, place);
   for (size_t shift = 1; thorough && shift < 16 / sizeof(T); shift++) {
+    if (test_leaves_out()) continue;
     device_array<T> shifted(std::vector<T>(host.data(), host.data() + n), shift);
     out.clear();
     EXPECT_OK(op.reduce(shifted.ptr, out.ptr, n, scratch));

@@ -106,13 +106,13 @@ symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 
 linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp two five static archs settings \
                 versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
-linked_nvcc  := hostile twice c99 two rdc merged_versions
+linked_nvcc  := hostile twice two rdc merged_versions
 refused_cpu  := missing too_many version c_api inside arch nccl
 refused_nvcc := missing cpp standard
-symbols_nvcc := named versions
-archs        := sm_75 sm_80 sm_90a compute_75
-stds         := 11 17
-ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
+symbols_nvcc := versions
+archs        := sm_75 sm_90a
+stds         := 11
+ifneq ($(in_all),)
   linked_nvcc  := $(filter-out vscode groups%,$(linked_cpu)) libraries libraries_below stds flags rdc \
                   rdc_many lto merged_archs merged_settings merged_versions
   # A toolkit without all of its parts cannot link what -dlto has compiled, no program whatever.
@@ -123,13 +123,14 @@ ifneq ($(filter test-all,$(MAKECMDGOALS))$(ALL),)
   refused_cpu  += c_version
   refused_nvcc := $(filter-out arch,$(refused_cpu)) cpp standard
   symbols_nvcc := named hidden versions archs streams static tag
+  archs        := sm_75 sm_80 sm_90a compute_75
   more_archs   := $(filter-out $(archs),$(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
-  stds         := 11 14 17 20
-  modes        := static tag several rdc lto thread lambda fast debug merged static+rdc rdc+debug
+  stds         := 11 17
+  modes        := sm_90a+14 sm_90a+20 static tag several rdc lto thread lambda fast debug merged static+rdc rdc+debug
 endif
 
 build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
 
-# The whole API for each target (compute_75: PTX alone) by each standard; for those that test-all adds by one of them.
+# The whole API for each target (compute_75: PTX alone) by the standards; for those that test-all adds by one of them.
 $(foreach arch,$(archs) $(more_archs),$(eval way.$(arch).nvcc := -arch=$(arch)))
-modes += $(foreach arch,$(archs),$(stds:%=$(arch)+%)) $(more_archs:%=%+17)
+modes += $(foreach arch,$(archs),$(stds:%=$(arch)+%)) $(more_archs:%=%+14)

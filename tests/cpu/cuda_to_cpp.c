@@ -834,6 +834,7 @@ static void translate_include(struct translation *t, size_t hash) {
     int changed = 0;
     char *instead;
     if (!t->includes || end <= start || t->text[end] != '"') return;
+    if (memchr(t->text + start, '\n', end - start)) return; /* a name over two lines would make a third of them */
     instead = t->includes->find(t->includes->context, t->text + start, end - start, &changed);
     if (!instead) return;
     put(t, start, end, "");

@@ -839,8 +839,10 @@ inline unsigned long long cuda_cpu_take_races() {
   return n;
 }
 
-/* --- what the compiler calls --- */
+/* --- what the compiler calls ---
+ * In a program of several files one is enough to have these, which take long to compile; the others say so. */
 
+#ifndef CUDA_CPU_HOOKS_ELSEWHERE
 #define CUDA_CPU_HOOK extern "C" __attribute__((used)) CUDA_CPU_QUIET
 #define CUDA_CPU_PC __builtin_return_address(0)
 
@@ -963,6 +965,8 @@ CUDA_CPU_ATOMIC_HOOKS(64)
 
 CUDA_CPU_HOOK void __tsan_atomic_thread_fence(int) { cuda_cpu::trace_fence(); }
 CUDA_CPU_HOOK void __tsan_atomic_signal_fence(int) {}
+
+#endif
 
 #else
 
