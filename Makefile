@@ -164,11 +164,11 @@ nccl = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncc
          $(NVCC) $(NVCCFLAGS) -x cu - -o build/gpu/nccl -lnccl 2>/dev/null && \
          echo -DLESSON_NCCL -DTEST_NCCL -lnccl || echo 'without NCCL: no nccl.h, or nothing to link' >&2)
 $(addprefix build/gpu/,26_past_one_gpu test_dist test_dist_types test_dist_scan test_dist_scan_types): libraries = $(nccl)
-# What only has to compile, by half the optimisation; programs as users have them need not be without warnings.
+# What only has to compile; programs as users have them need not be without warnings.
 build/built/%.o: $$(firstword $$(wildcard tests/$$*.cu examples/$$*.cu tests/programs/$$*.cu)) build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
-	$(Q)$(if $(findstring programs,$<),$(NVCC) -std=c++17 $(arch) $(NVCCFLAGS),$(GPU)) -Xcicc -O1 \
+	$(Q)$(if $(findstring programs,$<),$(NVCC) -std=c++17 $(arch) $(NVCCFLAGS),$(GPU)) $(no_effort) \
 	  $(if $(findstring dynamic,$<),-rdc=true) \
 	  $(if $(findstring test_dist,$<)$(findstring past_one,$<),$(filter -D%,$(nccl))) $(DEPS) -c $< -o $@
 build/bench/%.o: tests/bench/%.cu build/bench/flags
@@ -429,8 +429,9 @@ toolkit   = $(shell $(NVCC) --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed 
 arch      = $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
 # Half the time, for what only has to compile. Not for C++17, whose objects are to be as users have them, nor for what
 # a GPU runs, nor where functions stay functions, which then need more registers than the kernels that call them have.
+no_effort = -Xcicc -O1 -Xptxas -O1
 on_gpu    = $(if $(alone),$(if $(and $(filter -std=%,$1),$(filter -arch=%,$1)),,$1))
-quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,-Xcicc -O1)
+quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,$(no_effort))
 C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
 # Not optimised by the stand-in's compiler: the linker merges no function that was inlined.
 cpu.c     = $(C99) -I tests/cpu $1

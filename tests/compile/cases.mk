@@ -131,6 +131,6 @@ endif
 
 build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
 
-# The whole API for each target (compute_75: PTX alone) by the standards; for those that test-all adds by one of them.
+# The whole API for each target by the standards; for PTX alone, and for the targets that test-all adds, by one of them.
 $(foreach arch,$(archs) $(more_archs),$(eval way.$(arch).nvcc := -arch=$(arch)))
-modes += $(foreach arch,$(archs),$(stds:%=$(arch)+%)) $(more_archs:%=%+14)
+modes += $(filter-out compute_75+17,$(foreach arch,$(archs),$(stds:%=$(arch)+%))) $(more_archs:%=%+14)
