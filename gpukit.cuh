@@ -1481,7 +1481,8 @@ template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n,
  * others and combines them, again in a fixed shape. So one launch does it all, on any grid.
  *
  * A thread keeps up to four sums, and each of these grows by four elements for every tile of its piece; above them
- * stands a tree. So a sum of n floats sees about 4 n / 2^21 + 20 roundings in a row, where a loop would see n.
+ * stands a tree. So a sum of n floats sees about 4 n / 2^21 + 20 roundings in a row, from 2^28 on 4 n / 2^23 + 20, where
+ * a loop would see n.
  * ==================================================================================================================*/
 
 /* --- Between blocks: turns and slots ---------------------------------------------------------------------------------
@@ -1597,7 +1598,12 @@ GK__D void gk__back_off(unsigned *ns) {
 
 /* --- The kernel ---------------------------------------------------------------------------------------------------*/
 
-enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512 };
+enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512, GK__REDUCE_MANY_PIECES = 2048 };
+/* From so many tiles on there are many pieces, several for each place of a block: multiprocessors are not equally near
+ * to the memory, and who is done early takes another. */
+#define GK__REDUCE_MANY_TILES 65536u
+/* From so many bytes on the L2 is not asked to keep them: they would not all be there a second time. */
+#define GK__REDUCE_STREAMED_BYTES (size_t(64) << 20)
 /* Blocks that a multiprocessor is to hold at once: all that it has threads for, or fewer of large values. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
 #define GK__REDUCE_RESIDENT(A) 4
@@ -1629,14 +1635,26 @@ template <class A> struct gk__reduce_sums<gk_sum<A>, signed char> { static const
 template <class A> struct gk__reduce_sums<gk_sum<A>, unsigned char> { static const unsigned count = 1; };
 inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
   const size_t room = GK__REDUCE_BYTES / slot_bytes;
-  const size_t limit = room < GK__REDUCE_PIECES ? room : static_cast<size_t>(GK__REDUCE_PIECES);
   gk_reduce_plan plan;
   plan.tiles = gk_ceil_div(n, tile_items);
+  const size_t most = plan.tiles < GK__REDUCE_MANY_TILES ? GK__REDUCE_PIECES : GK__REDUCE_MANY_PIECES;
+  const size_t limit = room < most ? room : most;
   plan.pieces = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
   if (plan.pieces == 0) plan.pieces = 1; /* of no tiles: its value is the identity */
   plan.blocks = plan.pieces;
   plan.needs_scratch = plan.pieces > 1;
   return plan;
+}
+
+/* From memory that is not expected to be read again soon. */
+GK__D gk__chunk gk__load_once(const gk__chunk *from) {
+#ifdef __CUDA_ARCH__
+  const uint4 all = __ldcs(reinterpret_cast<const uint4 *>(from));
+  const gk__chunk chunk = {{all.x, all.y, all.z, all.w}};
+  return chunk;
+#else
+  return *from;
+#endif
 }
 
 /* The 16 bytes that begin `low` bytes past the first of two neighbouring chunks. Which words these are is decided by a
@@ -1751,7 +1769,7 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
 template <bool Shifted, class Op, class T, class A = typename gk__working<Op>::type>
 GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_plan &plan, unsigned piece) {
   typedef gk__reduce_tile<T> tile_of;
-  const bool vectors = 16 % sizeof(T) == 0;
+  const bool vectors = 16 % sizeof(T) == 0, streamed = n >= GK__REDUCE_STREAMED_BYTES / sizeof(T);
   const unsigned low = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16) : 0;
   const unsigned mine = threadIdx.x * tile_of::vector;
   const gk__chunk *const chunks =
@@ -1765,8 +1783,13 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
     const gk__chunk *const from = chunks + tile * tile_of::chunks;
     gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
     if (vectors && !Shifted && left >= tile_of::items) {
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
+      if (streamed) {
+        GK__UNROLL
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = gk__load_once(from + v * GK__REDUCE_THREADS);
+      } else {
+        GK__UNROLL
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
+      }
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
         gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, op);
@@ -1833,29 +1856,23 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   }
   if (plan.pieces == 1 || turn.number != gridDim.x - 1) return;
 
-  /* The last to start combines: all others run already. Here, too, the loads go out together. */
-  const unsigned each = GK__REDUCE_PIECES / GK__REDUCE_THREADS;
-  A part[each];
-  bool missing[each], any;
-  unsigned ns = 16;
-  GK__UNROLL
-  for (unsigned k = 0; k < each; k++) {
-    part[k] = op.identity();
-    missing[k] = threadIdx.x + k * GK__REDUCE_THREADS < plan.pieces;
-  }
-  do {
-    any = false;
-    GK__UNROLL
-    for (unsigned k = 0; k < each; k++) {
-      if (missing[k]) missing[k] = !gk__peek(slots + threadIdx.x + k * GK__REDUCE_THREADS, &part[k], turn.tag);
-      any = any || missing[k];
-    }
-    if (any) gk__back_off(&ns);
-  } while (any);
+  /* The last to start combines: all others run already. Here, too, loads go out together. */
   A value = op.identity();
-  GK__UNROLL
-  for (unsigned k = 0; k < each; k++)
-    if (threadIdx.x + k * GK__REDUCE_THREADS < plan.pieces) value = op(value, part[k]);
+  unsigned ns = 16;
+  for (unsigned first = threadIdx.x; first < plan.pieces; first += 2 * GK__REDUCE_THREADS) {
+    const bool two = first + GK__REDUCE_THREADS < plan.pieces;
+    const gk__slot<A> *const slot = slots + first;
+    A part[2];
+    bool missing[2] = {true, two};
+    while (missing[0] || missing[1]) {
+      GK__UNROLL
+      for (unsigned k = 0; k < 2; k++)
+        if (missing[k]) missing[k] = !gk__peek(slot + k * GK__REDUCE_THREADS, &part[k], turn.tag);
+      if (missing[0] || missing[1]) gk__back_off(&ns);
+    }
+    value = op(value, part[0]);
+    if (two) value = op(value, part[1]);
+  }
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
   if (turn.tag == GK__LAST_TAG) { /* before the result, which section 11 has where the slots are */

@@ -39,7 +39,7 @@ template <class Op, class T> static std::vector<size_t> boundaries_of_reduce() {
   typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type A;
   typedef gk__reduce_tile<T> tile_of;
   const size_t tile = tile_of::items;
-  const size_t all = gk__plan_reduce(SIZE_MAX / 2, tile, sizeof(gk__slot<A>)).pieces * tile;
+  const size_t all = gk__plan_reduce(4096 * tile, tile, sizeof(gk__slot<A>)).pieces * tile;
   return around({1, tile_of::vector, 32 * tile_of::vector, tile_of::stride, 3 * tile_of::stride, tile, 2 * tile,
                  32 * tile, GK__REDUCE_THREADS * tile, all - tile, all, all + tile, 2 * all});
 }

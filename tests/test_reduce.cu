@@ -43,7 +43,7 @@ static cudaError_t reduce_on(unsigned blocks, const T *in, O *out, size_t n, cud
 template <class Op, class T> static size_t items_of_all_pieces() {
   typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type A;
   const size_t tile = gk__reduce_tile<T>::items;
-  return gk__plan_reduce(SIZE_MAX / 2, tile, sizeof(A)).pieces * tile;
+  return gk__plan_reduce(4096 * tile, tile, sizeof(A)).pieces * tile;
 }
 
 /* --- the same bits --------------------------------------------------------------------------------------------------*/
@@ -354,6 +354,27 @@ TEST(functor_on_12_bytes) { check_functor<spread, join_spreads>("spreads", true)
 TEST(functor_on_24_bytes) { check_functor<moments, add_moments>("moments", false); }
 TEST(functor_from_another_type) { check_functor<int, add_moments>("moments of int", false); }
 TEST(functor_larger_than_the_work_area_likes) { check_functor<int, add_tallies>("tallies of int", true); }
+
+/* Where n has so many tiles there are more pieces than blocks at once, and than a thread reads at once in the end. A
+ * plan of fewer tiles takes as many where that is said to it. */
+TEST(many_pieces) {
+  const size_t tile = gk__reduce_tile<int>::items, n = (GK__REDUCE_MANY_PIECES + 3) * tile - 1;
+  const size_t many = size_t(GK__REDUCE_MANY_TILES) * tile;
+  EXPECT_EQ(gk__plan_reduce(many - tile, tile, sizeof(gk__slot<int>)).pieces, unsigned(GK__REDUCE_PIECES));
+  EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<int>)).pieces, unsigned(GK__REDUCE_MANY_PIECES));
+  gk_reduce_plan plan = gk__plan_reduce(n, tile, sizeof(gk__slot<int>));
+  std::vector<int> host(n);
+  int expected = 0;
+  for (size_t i = 0; i < n; i++) expected += host[i] = uniform(9, i, -1000, 1000);
+  device_array<int> in(host), out(1);
+  test_scratch scratch;
+  plan.pieces = GK__REDUCE_MANY_PIECES;
+  for (unsigned blocks : {plan.pieces, 5u}) {
+    plan.blocks = blocks;
+    EXPECT_OK(gk__reduce("gk_reduce", in.ptr, out.ptr, n, gk_sum<int>(), plan, 0, &scratch));
+    EXPECT_EQ(out.first(), expected);
+  }
+}
 
 /* --- scratch --------------------------------------------------------------------------------------------------------*/
 
