@@ -666,6 +666,9 @@ typedef struct gk_matmul_opts { /* right when zero */
   gk_precision precision;
   gk_plan plan;
   gk_scratch *scratch;
+  /* On the GPU at once, so that other work finds room there; 0: any number. The bits are the same. Those that share the
+   * sums of one tile stay together, even if they are more. */
+  size_t max_blocks;
 } gk_matmul_opts;
 
 /* Where two arrays differ: filled by gk_allclose. */
@@ -2603,7 +2606,15 @@ template <class T, class O, class Acc> struct gk__matmul_args {
   unsigned slices; /* of k, each `depth` deep but for the last */
   int depth;
   size_t capacity; /* chunks of slots in the scratch */
+  size_t max_blocks;
   void skip(size_t products) { a += products * stride_a, b += products * stride_b, c += products * stride_c; }
+  /* Some rows and columns of C, as a product of its own whose k is cut alike. */
+  gk__matmul_args panel(size_t row, size_t col, size_t rows, size_t cols) const {
+    gk__matmul_args part = *this;
+    part.a += row * (trans_a ? 1 : lda), part.b += col * (trans_b ? ldb : 1), part.c += row * ldc + col;
+    part.m = m - row < rows ? m - row : rows, part.n = n - col < cols ? n - col : cols;
+    return part;
+  }
 };
 
 /* Three sums to a slot, since it has 12 bytes to a granule. */
@@ -3204,7 +3215,7 @@ template <class T, class O, class Acc> struct gk__thin_args {
   Acc alpha, beta;
   unsigned slices;
   int depth;
-  size_t capacity;
+  size_t capacity, max_blocks;
   void skip(size_t products) { x += products * stride_x, y += products * stride_y, c += products * stride_c; }
 };
 
@@ -3498,9 +3509,10 @@ template <class Args, class Acc, class Launch>
 cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, const gk_scratch *scratch, cudaStream_t stream,
                                Launch launch) {
   const char *const call = "gk_matmul";
-  const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most = 0x7fffffffu / blocks;
-  size_t at_once = batch < most ? batch : most;
-  if (blocks > 0x7fffffffu)
+  const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, grid = 0x7fffffffu;
+  const size_t most = (p.max_blocks && p.max_blocks < grid ? p.max_blocks : grid) / blocks;
+  size_t at_once = batch < most ? batch : most > 0 ? most : 1;
+  if (blocks > grid)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu tiles are more than a grid has blocks", call, blocks);
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
@@ -3545,10 +3557,27 @@ cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, const gk_scrat
   const size_t smem =
       groups > 1 && groups * tile_bytes > groups * ring_bytes ? groups * tile_bytes : groups * ring_bytes;
   const size_t parts = p.slices > groups ? p.slices : 1;
-  const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(P::bm)) * gk_ceil_div(p.n, static_cast<size_t>(P::bn));
+  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(P::bm)),
+               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(P::bn));
   const gk__tile_launch<P, T, O, Acc> launch = {static_cast<unsigned>(groups) * P::sums::threads, smem, stream};
-  return gk__matmul_in_turn<gk__matmul_args<T, O, Acc>, Acc>(
-      p, tiles * parts, parts > 1 ? gk__matmul_slot_bytes<P, Acc>(p.m, p.n, parts, 1) : 0, scratch, stream, launch);
+  size_t high = tiles_m, wide = tiles_n;
+  if (p.max_blocks) { /* of eight rows if the columns are many, so that tiles share what they read */
+    const size_t most = p.max_blocks / parts > 0 ? p.max_blocks / parts : 1, few = most < 8 ? most : 8;
+    if (high > few) high = few;
+    if (wide > most / high) wide = most / high;
+    if (wide == tiles_n) high = most / wide < tiles_m ? most / wide : tiles_m;
+  }
+  cudaError_t status = cudaSuccess;
+  for (size_t row = 0; row < tiles_m && status == cudaSuccess; row += high)
+    for (size_t col = 0; col < tiles_n && status == cudaSuccess; col += wide) {
+      const gk__matmul_args<T, O, Acc> part = p.panel(row * P::bm, col * P::bn, high * P::bm, wide * P::bn);
+      const size_t tiles =
+          gk_ceil_div(part.m, static_cast<size_t>(P::bm)) * gk_ceil_div(part.n, static_cast<size_t>(P::bn));
+      status = gk__matmul_in_turn<gk__matmul_args<T, O, Acc>, Acc>(
+          part, tiles * parts, parts > 1 ? gk__matmul_slot_bytes<P, Acc>(part.m, part.n, parts, 1) : 0, scratch, stream,
+          launch);
+    }
+  return status;
 }
 
 template <int Rows, class T, class O, class Acc> struct gk__thin_launch {
@@ -3573,12 +3602,21 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratc
     p.x_row = b_col, p.x_k = b_k, p.y_k = a_k, p.y_col = a_row, p.c_row = 1, p.c_col = q.ldc;
   }
   p.c = q.c, p.k = q.k, p.batch = q.batch, p.stride_c = q.stride_c, p.alpha = q.alpha, p.beta = q.beta;
-  p.slices = q.slices, p.depth = q.depth, p.capacity = 0;
-  const size_t blocks = gk_ceil_div(p.cols, static_cast<size_t>(GK__THIN_COLS)) * p.slices;
+  p.slices = q.slices, p.depth = q.depth, p.capacity = 0, p.max_blocks = q.max_blocks;
   const gk__thin_launch<Rows, T, O, Acc> launch = {stream};
-  return gk__matmul_in_turn<gk__thin_args<T, O, Acc>, Acc>(
-      p, blocks, p.slices > 1 ? blocks * Rows * GK__THIN_COLS * sizeof(gk__slot<gk__three<Acc>>) : 0, scratch, stream,
-      launch);
+  const size_t all = p.cols, most = p.max_blocks / p.slices > 0 ? p.max_blocks / p.slices : 1;
+  const size_t wide =
+      p.max_blocks && most < gk_ceil_div(all, static_cast<size_t>(GK__THIN_COLS)) ? most * GK__THIN_COLS : all;
+  cudaError_t status = cudaSuccess;
+  for (size_t col = 0; col < all && status == cudaSuccess; col += wide) {
+    p.cols = all - col < wide ? all - col : wide;
+    const size_t blocks = gk_ceil_div(p.cols, static_cast<size_t>(GK__THIN_COLS)) * p.slices;
+    status = gk__matmul_in_turn<gk__thin_args<T, O, Acc>, Acc>(
+        p, blocks, p.slices > 1 ? blocks * Rows * GK__THIN_COLS * sizeof(gk__slot<gk__three<Acc>>) : 0, scratch, stream,
+        launch);
+    p.y += p.cols * p.y_col, p.c += p.cols * p.c_col;
+  }
+  return status;
 }
 
 /* The blocks of each type. */
@@ -3671,7 +3709,7 @@ cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
 
   const gk_matmul_order order = gk__matmul_order<Acc>(m, n, k);
-  p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
+  p.slices = order.slices, p.depth = order.depth, p.capacity = 0, p.max_blocks = o.max_blocks;
   if (order.thin)
     return m == 1 || n == 1 ? gk__matmul_thin<1>(p, o.scratch, stream)
                             : gk__matmul_thin<GK__THIN_ROWS>(p, o.scratch, stream);
@@ -4216,11 +4254,12 @@ cudaError_t gk_dist_scan_exclusive(const T *in, O *out, size_t n, Op op, ncclCom
  * one part is multiplied the next is on its way, on a stream of its own. */
 
 struct gk_dist_matmul_opts { /* right when zero */
-  gk_matmul_opts matmul;     /* with ldb of this rank's rows of B; without trans_b and batch */
-  const size_t *rows;        /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
-  size_t columns;            /* of B in a part; 0: chosen. The same on every rank */
-  cudaStream_t comm_stream;  /* for B on its way, of a high priority; 0: one is made for the call */
-  void *buffer; /* for two parts of B, aligned to 16 bytes; NULL: allocated on the stream and freed there */
+  /* With ldb of this rank's rows of B; without trans_b and batch. Its max_blocks leaves multiprocessors to NCCL. */
+  gk_matmul_opts matmul;
+  const size_t *rows;       /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
+  size_t columns;           /* of B in a part; 0: chosen. The same on every rank */
+  cudaStream_t comm_stream; /* for B on its way, of a high priority; 0: one is made for the call */
+  void *buffer;             /* for two parts of B, aligned to 16 bytes; NULL: allocated on the stream and freed there */
   size_t buffer_bytes;
 };
 
