@@ -14,8 +14,8 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-compile plots examples lessons charts gpu-binaries fuzz coverage mutate \
-        format check-format clean FORCE
+.PHONY: help run cpu test test-all checks bench bench-dist bench-compile plots examples lessons charts gpu-binaries fuzz \
+        coverage mutate format check-format clean FORCE
 FORCE:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'test          all tests and compile checks (TESTS=tests/test_scan.cu: only that)'
 	@echo 'test-all      the same with every target and every C++ standard that nvcc knows'
 	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how'
+	@echo 'bench-dist    measures what working together costs several GPUs (needs NCCL; flags: see tests/bench/dist.cu)'
 	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
 	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
 	@echo 'examples      builds all of examples/'
@@ -250,7 +251,7 @@ $(lessons:%=lesson/%): lesson/%: $(lessons_at)/%
 # To build here and run elsewhere.
 gpu-binaries: $(tests:%=build/gpu/%) $(examples:%=build/gpu/%) $(lessons:%=build/gpu/%) $(plain:%=build/gpu/%)
 
-bench_parts := $(patsubst tests/bench/%.cu,build/bench/%.o,$(wildcard tests/bench/*.cu))
+bench_parts := $(patsubst tests/bench/%.cu,build/bench/%.o,$(filter-out %/dist.cu,$(wildcard tests/bench/*.cu)))
 build/bench/bench: $(bench_parts)
 	$(call say,LINK)
 	$(Q)$(GPU) $^ -o $@ -lcublas -lcublasLt
@@ -258,6 +259,14 @@ build/bench/bench: $(bench_parts)
 # To compare another copy of the header: NVCCFLAGS='-DGPUKIT_HEADER=\"other.cuh\"'.
 bench: $(if $(why_not),,build/bench/bench)
 	$(if $(why_not),@echo 'make bench needs nvcc and a GPU: $(why_not)' >&2; exit 1)
+	@$< $(BENCHFLAGS)
+
+# Several GPUs, and NCCL: past one GPU against one.
+build/bench/dist: tests/bench/dist.cu build/bench/flags
+	$(call say,NVCC)
+	$(Q)$(GPU) $(DEPS) $< -DLESSON_NCCL -lnccl -o $@
+bench-dist: $(if $(why_not),,build/bench/dist)
+	$(if $(why_not),@echo 'make bench-dist needs nvcc, NCCL and a GPU: $(why_not)' >&2; exit 1)
 	@$< $(BENCHFLAGS)
 
 bench-compile:
