@@ -158,7 +158,7 @@ build/gpu/19_dynamic_parallelism: libraries = -rdc=true -lcudadevrt
 # Beside what ARCH says, PTX for any GPU, which the lesson compares.
 build/gpu/21_architectures: libraries = -gencode arch=compute_75,code=compute_75
 # NCCL, too, is not everywhere: without it these say so, and do what one GPU can.
-build/gpu/26_past_one_gpu build/gpu/test_dist build/gpu/test_dist_scan: \
+build/gpu/26_past_one_gpu build/gpu/test_dist build/gpu/test_dist_scan build/gpu/test_ranks: \
   libraries = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncclGetVersion(&v); }' | \
                 $(NVCC) $(NVCCFLAGS) -x cu - -o build/gpu/nccl -lnccl 2>/dev/null && \
                 echo -DLESSON_NCCL -DTEST_NCCL -lnccl || echo 'without NCCL: no nccl.h, or nothing to link' >&2)
