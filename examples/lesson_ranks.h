@@ -284,11 +284,19 @@ inline void wait_for(const lesson_rank &r) {
   GK_CHECK(cudaStreamSynchronize(r.stream));
 #endif
 }
-/* The greatest of all ranks' numbers, for which all wait. */
+/* What the stream does next begins on all ranks at once. */
+inline void meet(const lesson_rank &r) {
+#ifdef GPUKIT_NCCL
+  GK_CHECK(gk_dist_reduce(r.ms, r.slowest, 1, gk_op_max(), r.comm, r.stream, &r.scratch));
+#else
+  (void)r;
+#endif
+}
+/* The greatest of all ranks' numbers. */
 inline float slowest(const lesson_rank &r, float ms) {
 #ifdef GPUKIT_NCCL
   GK_CHECK(cudaMemcpyAsync(r.ms, &ms, sizeof ms, cudaMemcpyHostToDevice, r.stream));
-  GK_CHECK(gk_dist_reduce(r.ms, r.slowest, 1, gk_op_max(), r.comm, r.stream, &r.scratch));
+  meet(r);
   wait_for(r);
   GK_CHECK(cudaMemcpy(&ms, r.slowest, sizeof ms, cudaMemcpyDeviceToHost));
 #else
@@ -297,7 +305,8 @@ inline float slowest(const lesson_rank &r, float ms) {
   return ms;
 }
 /* By every rank: what a call takes the slowest of them, in ms: all begin at once, after one call to warm up. Of `calls`
- * in a row; the least of `times` such, since nothing makes them faster than they are. */
+ * in a row; the least of `times` such, since nothing makes them faster than they are. Ranks meet twice, so that all
+ * hosts are ahead of their GPUs when these begin. */
 inline float time_of(lesson_rank &r, int calls, int times, const rank_work &call) {
   gk_timer timer = gk_timer();
   float least = 0;
@@ -307,6 +316,7 @@ inline float time_of(lesson_rank &r, int calls, int times, const rank_work &call
     float ms = 0;
     wait_for(r);
     slowest(r, 0);
+    meet(r);
     GK_CHECK(gk_timer_start(&timer, r.stream));
     for (int i = 0; i < calls; i++) call(r);
     GK_CHECK(gk_timer_stop(&timer));

@@ -353,6 +353,7 @@ TEST(a_matmul_in_a_graph) {
     o.buffer = buffer.ptr, o.buffer_bytes = gk_dist_matmul_buffer_bytes(edge, edge, sizeof(float), o.columns);
     DEMAND_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     DEMAND_OK(cudaStreamCreateWithFlags(&o.comm_stream, cudaStreamNonBlocking));
+    DEMAND_OK(cudaStreamCreateWithFlags(&o.turn_stream, cudaStreamNonBlocking));
     DEMAND_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     DEMAND_OK(gk_dist_matmul(static_cast<const float *>(a.ptr), static_cast<const float *>(b.ptr), c.ptr, edge, edge,
                              edge, me.comm, stream, &o));
@@ -367,8 +368,7 @@ TEST(a_matmul_in_a_graph) {
     }
     DEMAND_OK(cudaGraphExecDestroy(exec));
     DEMAND_OK(cudaGraphDestroy(graph));
-    DEMAND_OK(cudaStreamDestroy(o.comm_stream));
-    DEMAND_OK(cudaStreamDestroy(stream));
+    for (cudaStream_t s : {o.comm_stream, o.turn_stream, stream}) DEMAND_OK(cudaStreamDestroy(s));
   });
 }
 

@@ -42,33 +42,34 @@ static cudaError_t seen_record(cudaEvent_t, cudaStream_t);
 
 enum { PRODUCT, GATHER, COPY, KINDS };
 static const char *const kind_names[KINDS] = {"product", "all-gather", "own rows"};
-static thread_local timeline *seen; /* NULL: nothing is recorded */
-static thread_local cudaStream_t seen_stream;
+static thread_local timeline *seen;               /* NULL: nothing is recorded */
+static thread_local cudaStream_t seen_streams[2]; /* of the products */
 
 static ncclResult_t seen_all_gather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm,
                                     cudaStream_t stream) {
-  timeline_before(seen, 1, GATHER, stream);
+  timeline_before(seen, 2, GATHER, stream);
   const ncclResult_t result = ncclAllGather(from, to, count, type, comm, stream);
   timeline_after(seen, stream);
   return result;
 }
 static cudaError_t seen_copy(void *to, size_t pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                              cudaMemcpyKind kind, cudaStream_t stream) {
-  timeline_before(seen, 1, COPY, stream);
+  timeline_before(seen, 2, COPY, stream);
   const cudaError_t code = cudaMemcpy2DAsync(to, pitch, from, from_pitch, width, height, kind, stream);
   timeline_after(seen, stream);
   return code;
 }
-/* A product waits for its part of B ... */
+/* A product waits for its part of B, and then lets that be overwritten. */
+static thread_local cudaStream_t open_in; /* the stream that has a product which has not ended; 0: none */
 static cudaError_t seen_wait(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   const cudaError_t code = cudaStreamWaitEvent(stream, event, flags);
-  if (stream == seen_stream) timeline_before(seen, 0, PRODUCT, stream);
+  if (!seen || (stream != seen_streams[0] && stream != seen_streams[1])) return code;
+  timeline_before(seen, stream == seen_streams[1], PRODUCT, stream);
+  open_in = stream;
   return code;
 }
-/* ... and then lets that be overwritten. The first such event has no product before it. */
-static thread_local int products_begun;
 static cudaError_t seen_record(cudaEvent_t event, cudaStream_t stream) {
-  if (seen && stream == seen_stream && products_begun++) timeline_after(seen, stream);
+  if (seen && stream == open_in) timeline_after(seen, stream), open_in = 0;
   return cudaEventRecord(event, stream);
 }
 
@@ -196,6 +197,7 @@ template <class T> static void measure_products(lesson_rank &r, timeline *steps,
   int least = 0, greatest = 0;
   GK_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   GK_CHECK(cudaStreamCreateWithPriority(&opts.comm_stream, cudaStreamNonBlocking, greatest));
+  GK_CHECK(cudaStreamCreateWithFlags(&opts.turn_stream, cudaStreamNonBlocking));
   opts.buffer_bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(T));
   GK_CHECK(cudaMalloc(&opts.buffer, opts.buffer_bytes));
   /* Other ranks' rows of a column; and of the first part, which nothing hides. */
@@ -220,9 +222,9 @@ template <class T> static void measure_products(lesson_rank &r, timeline *steps,
       row(r, "matmul", strong, std::to_string(ask.edge) + "^3 " + (ask.bf16 ? "bf16" : "f32"), blocks, one, bound, us);
       if (!strong || blocks != ask.blocks[0]) continue;
       timeline_create(steps);
-      slowest(r, 0);
+      meet(r);
       timeline_start(steps);
-      seen = steps, seen_stream = r.stream, products_begun = 0;
+      seen = steps, seen_streams[0] = r.stream, seen_streams[1] = o.turn_stream, open_in = 0;
       call(r);
       seen = NULL;
       wait_for(r);
@@ -230,7 +232,7 @@ template <class T> static void measure_products(lesson_rank &r, timeline *steps,
     }
   }
   for (void *p : {(void *)a, (void *)b, (void *)c, opts.buffer}) GK_CHECK(cudaFree(p));
-  GK_CHECK(cudaStreamDestroy(opts.comm_stream));
+  for (cudaStream_t s : {opts.comm_stream, opts.turn_stream}) GK_CHECK(cudaStreamDestroy(s));
 }
 
 /* What of the all-gathers ran while a product did. */
@@ -259,14 +261,14 @@ static void show_timelines(const std::vector<lesson_rank> &ranks) {
   if (f) fclose(f);
   svg picture;
   double y = 20;
-  const double height = (double)ranks.size() * 3.5 * TIMELINE_LANE + 50;
+  const double height = (double)ranks.size() * 4.5 * TIMELINE_LANE + 50;
   if (ask.svg.empty() ||
       !svg_begin(&picture, ask.svg.c_str(), "dist_timeline", TIMELINE_LEFT + TIMELINE_WIDTH + 20, height))
     return;
   for (size_t i = 0; i < ranks.size(); i++)
     y = timeline_draw(
         &picture, y, &timelines[i],
-        ("gk_dist_matmul " + std::to_string(ask.edge) + "^3, rank " + std::to_string(ranks[i].rank)).c_str(), 2,
+        ("gk_dist_matmul " + std::to_string(ask.edge) + "^3, rank " + std::to_string(ranks[i].rank)).c_str(), 3,
         kind_names, KINDS, last);
   svg_text(&picture, TIMELINE_LEFT + TIMELINE_WIDTH, y, 13, "end", "%.2f ms in all", last);
   svg_end(&picture);
