@@ -261,7 +261,7 @@ static void show_timelines(const std::vector<lesson_rank> &ranks) {
   if (f) fclose(f);
   svg picture;
   double y = 20;
-  const double height = (double)ranks.size() * 4.5 * TIMELINE_LANE + 50;
+  const double height = (double)ranks.size() * 4.5 * (int)TIMELINE_LANE + 50;
   if (ask.svg.empty() ||
       !svg_begin(&picture, ask.svg.c_str(), "dist_timeline", TIMELINE_LEFT + TIMELINE_WIDTH + 20, height))
     return;
