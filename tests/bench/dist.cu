@@ -16,6 +16,9 @@
  * for all. `bound` is what the ranks' own work and the links allow: the local parts of the call, measured alone, and
  * what of the all-gathers cannot hide behind them, at the latency or bandwidth measured. */
 #include <cuda_runtime.h>
+#if !__has_include(<nccl.h>)
+#error "tests/bench/dist.cu measures gk_dist_*, which needs NCCL: nccl.h is not here"
+#endif
 #include <nccl.h>
 #define GPUKIT_NCCL
 
