@@ -14,8 +14,8 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-compile plots examples lessons charts gpu-binaries fuzz coverage mutate \
-        format check-format clean FORCE
+.PHONY: help run cpu test test-all checks bench bench-dist bench-compile plots examples lessons charts gpu-binaries fuzz \
+        coverage mutate format check-format clean FORCE
 FORCE:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'test          the tests and compile checks (TESTS=tests/test_scan.cu: only that)'
 	@echo 'test-all      all of them: with every type, target, C++ standard, schedule and sanitizer, too'
 	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how'
+	@echo 'bench-dist    measures what working together costs several GPUs (needs NCCL; flags: see tests/bench/dist.cu)'
 	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
 	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
 	@echo 'examples      builds all of examples/'
@@ -163,14 +164,15 @@ build/gpu/21_architectures: libraries = -gencode arch=compute_75,code=compute_75
 nccl = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncclGetVersion(&v); }' | \
          $(NVCC) $(NVCCFLAGS) -x cu - -o build/gpu/nccl -lnccl 2>/dev/null && \
          echo -DLESSON_NCCL -DTEST_NCCL -lnccl || echo 'without NCCL: no nccl.h, or nothing to link' >&2)
-$(addprefix build/gpu/,26_past_one_gpu test_dist test_dist_types test_dist_scan test_dist_scan_types): libraries = $(nccl)
+$(addprefix build/gpu/,26_past_one_gpu test_ranks \
+  test_dist test_dist_types test_dist_scan test_dist_scan_types): libraries = $(nccl)
 # What only has to compile; programs as users have them need not be without warnings.
 build/built/%.o: $$(firstword $$(wildcard tests/$$*.cu examples/$$*.cu tests/programs/$$*.cu)) build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(if $(findstring programs,$<),$(NVCC) -std=c++17 $(arch) $(NVCCFLAGS),$(GPU)) $(no_effort) \
 	  $(if $(findstring dynamic,$<),-rdc=true) \
-	  $(if $(findstring test_dist,$<)$(findstring past_one,$<),$(filter -D%,$(nccl))) $(DEPS) -c $< -o $@
+	  $(if $(findstring test_dist,$<)$(findstring test_ranks,$<)$(findstring past_one,$<),$(filter -D%,$(nccl))) $(DEPS) -c $< -o $@
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@
@@ -263,7 +265,7 @@ $(lessons:%=lesson/%): lesson/%: $(lessons_at)/%
 # To build here and run elsewhere.
 gpu-binaries: $(tests:%=build/gpu/%) $(examples:%=build/gpu/%) $(lessons:%=build/gpu/%) $(plain:%=build/gpu/%)
 
-bench_parts := $(patsubst tests/bench/%.cu,build/bench/%.o,$(wildcard tests/bench/*.cu))
+bench_parts := $(patsubst tests/bench/%.cu,build/bench/%.o,$(filter-out %/dist.cu,$(wildcard tests/bench/*.cu)))
 build/bench/bench: $(bench_parts)
 	$(call say,LINK)
 	$(Q)$(GPU) $^ -o $@ -lcublas -lcublasLt
@@ -271,6 +273,14 @@ build/bench/bench: $(bench_parts)
 # To compare another copy of the header: NVCCFLAGS='-DGPUKIT_HEADER=\"other.cuh\"'.
 bench: $(if $(why_not),,build/bench/bench)
 	$(if $(why_not),@echo 'make bench needs nvcc and a GPU: $(why_not)' >&2; exit 1)
+	@$< $(BENCHFLAGS)
+
+# Several GPUs, and NCCL: past one GPU against one.
+build/bench/dist: tests/bench/dist.cu build/bench/flags
+	$(call say,NVCC)
+	$(Q)$(GPU) $(DEPS) $< -DLESSON_NCCL -lnccl -o $@
+bench-dist: $(if $(why_not),,build/bench/dist)
+	$(if $(why_not),@echo 'make bench-dist needs nvcc, NCCL and a GPU: $(why_not)' >&2; exit 1)
 	@$< $(BENCHFLAGS)
 
 bench-compile:

@@ -145,9 +145,11 @@
  *                of B, some columns at a time. All ranks have the same result of a reduction.
  *   Losses       A rank that fails or dies before its call leaves the streams of the others waiting: gk_dist_wait says
  *                so in time, and, if asked, aborts the communicator, which nobody may use after that.
+ *                NCCL connects the ranks within their first call: one that is lost before leaves the others in theirs,
+ *                unless NCCL_RUNTIME_CONNECT=0 in the environment has it connect them when the communicator is made.
  *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each, in a
- *                buffer of yours, or allocates. To be captured into a graph they want all of these, and the matmul a
- *                stream for B as well.
+ *                buffer of yours, or allocates. To be captured into a graph they want all of these, and the matmul
+ *                its two streams as well.
  *
  *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
  *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
@@ -161,7 +163,12 @@
  *              rate x size / (2 x bandwidth) of them on a rank, and it takes as long as B's way there. The first part,
  *              an eighth, is never hidden.
  *
- *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network.
+ *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network. Two H200s
+ *   of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes 9.5 us, in which a
+ *   GPU reads 11 million floats; of large parts 275 GB/s come in, so that a product of floats (50 TFLOP/s) hides B from
+ *   about 360 rows a rank on. With 50 GB/s of network for each GPU the model says 2000 rows, and with 16 hosts around a
+ *   ring of 20 us a step 300 us for a reduction's or scan's all-gather: pieces of less than 340 million floats then take
+ *   longer to talk about than to read.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99.
  *
@@ -373,6 +380,7 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #error "gpukit.cuh needs NCCL 2.13.4 or newer: ncclGetLastError is relied on"
 #endif
 #define GK__NCCL 1
+#include <atomic>
 #include <time.h>
 #endif
 
@@ -666,6 +674,9 @@ typedef struct gk_matmul_opts { /* right when zero */
   gk_precision precision;
   gk_plan plan;
   gk_scratch *scratch;
+  /* On the GPU at once, so that other work finds room there; 0: any number. The bits are the same. Those that share the
+   * sums of one tile stay together, even if they are more. */
+  size_t max_blocks;
 } gk_matmul_opts;
 
 /* Where two arrays differ: filled by gk_allclose. */
@@ -2622,7 +2633,15 @@ template <class T, class O, class Acc> struct gk__matmul_args {
   unsigned slices; /* of k, each `depth` deep but for the last */
   int depth;
   size_t capacity; /* chunks of slots in the scratch */
+  size_t max_blocks;
   void skip(size_t products) { a += products * stride_a, b += products * stride_b, c += products * stride_c; }
+  /* Some rows and columns of C, as a product of its own whose k is cut alike. */
+  gk__matmul_args panel(size_t row, size_t col, size_t rows, size_t cols) const {
+    gk__matmul_args part = *this;
+    part.a += row * (trans_a ? 1 : lda), part.b += col * (trans_b ? ldb : 1), part.c += row * ldc + col;
+    part.m = m - row < rows ? m - row : rows, part.n = n - col < cols ? n - col : cols;
+    return part;
+  }
 };
 
 /* Three sums to a slot, since it has 12 bytes to a granule. */
@@ -3223,7 +3242,7 @@ template <class T, class O, class Acc> struct gk__thin_args {
   Acc alpha, beta;
   unsigned slices;
   int depth;
-  size_t capacity;
+  size_t capacity, max_blocks;
   void skip(size_t products) { x += products * stride_x, y += products * stride_y, c += products * stride_c; }
 };
 
@@ -3517,9 +3536,10 @@ template <class Args, class Acc, class Launch>
 cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, const gk_scratch *scratch, cudaStream_t stream,
                                Launch launch) {
   const char *const call = "gk_matmul";
-  const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most = 0x7fffffffu / blocks;
-  size_t at_once = batch < most ? batch : most;
-  if (blocks > 0x7fffffffu)
+  const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, grid = 0x7fffffffu;
+  const size_t most = (p.max_blocks && p.max_blocks < grid ? p.max_blocks : grid) / blocks;
+  size_t at_once = batch < most ? batch : most > 0 ? most : 1;
+  if (blocks > grid)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu tiles are more than a grid has blocks", call, blocks);
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
@@ -3564,10 +3584,27 @@ cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, const gk_scrat
   const size_t smem =
       groups > 1 && groups * tile_bytes > groups * ring_bytes ? groups * tile_bytes : groups * ring_bytes;
   const size_t parts = p.slices > groups ? p.slices : 1;
-  const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(P::bm)) * gk_ceil_div(p.n, static_cast<size_t>(P::bn));
+  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(P::bm)),
+               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(P::bn));
   const gk__tile_launch<P, T, O, Acc> launch = {static_cast<unsigned>(groups) * P::sums::threads, smem, stream};
-  return gk__matmul_in_turn<gk__matmul_args<T, O, Acc>, Acc>(
-      p, tiles * parts, parts > 1 ? gk__matmul_slot_bytes<P, Acc>(p.m, p.n, parts, 1) : 0, scratch, stream, launch);
+  size_t high = tiles_m, wide = tiles_n;
+  if (p.max_blocks) { /* of eight rows if the columns are many, so that tiles share what they read */
+    const size_t most = p.max_blocks / parts > 0 ? p.max_blocks / parts : 1, few = most < 8 ? most : 8;
+    if (high > few) high = few;
+    if (wide > most / high) wide = most / high;
+    if (wide == tiles_n) high = most / wide < tiles_m ? most / wide : tiles_m;
+  }
+  cudaError_t status = cudaSuccess;
+  for (size_t row = 0; row < tiles_m && status == cudaSuccess; row += high)
+    for (size_t col = 0; col < tiles_n && status == cudaSuccess; col += wide) {
+      const gk__matmul_args<T, O, Acc> part = p.panel(row * P::bm, col * P::bn, high * P::bm, wide * P::bn);
+      const size_t tiles =
+          gk_ceil_div(part.m, static_cast<size_t>(P::bm)) * gk_ceil_div(part.n, static_cast<size_t>(P::bn));
+      status = gk__matmul_in_turn<gk__matmul_args<T, O, Acc>, Acc>(
+          part, tiles * parts, parts > 1 ? gk__matmul_slot_bytes<P, Acc>(part.m, part.n, parts, 1) : 0, scratch, stream,
+          launch);
+    }
+  return status;
 }
 
 template <int Rows, class T, class O, class Acc> struct gk__thin_launch {
@@ -3592,12 +3629,21 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratc
     p.x_row = b_col, p.x_k = b_k, p.y_k = a_k, p.y_col = a_row, p.c_row = 1, p.c_col = q.ldc;
   }
   p.c = q.c, p.k = q.k, p.batch = q.batch, p.stride_c = q.stride_c, p.alpha = q.alpha, p.beta = q.beta;
-  p.slices = q.slices, p.depth = q.depth, p.capacity = 0;
-  const size_t blocks = gk_ceil_div(p.cols, static_cast<size_t>(GK__THIN_COLS)) * p.slices;
+  p.slices = q.slices, p.depth = q.depth, p.capacity = 0, p.max_blocks = q.max_blocks;
   const gk__thin_launch<Rows, T, O, Acc> launch = {stream};
-  return gk__matmul_in_turn<gk__thin_args<T, O, Acc>, Acc>(
-      p, blocks, p.slices > 1 ? blocks * Rows * GK__THIN_COLS * sizeof(gk__slot<gk__three<Acc>>) : 0, scratch, stream,
-      launch);
+  const size_t all = p.cols, most = p.max_blocks / p.slices > 0 ? p.max_blocks / p.slices : 1;
+  const size_t wide =
+      p.max_blocks && most < gk_ceil_div(all, static_cast<size_t>(GK__THIN_COLS)) ? most * GK__THIN_COLS : all;
+  cudaError_t status = cudaSuccess;
+  for (size_t col = 0; col < all && status == cudaSuccess; col += wide) {
+    p.cols = all - col < wide ? all - col : wide;
+    const size_t blocks = gk_ceil_div(p.cols, static_cast<size_t>(GK__THIN_COLS)) * p.slices;
+    status = gk__matmul_in_turn<gk__thin_args<T, O, Acc>, Acc>(
+        p, blocks, p.slices > 1 ? blocks * Rows * GK__THIN_COLS * sizeof(gk__slot<gk__three<Acc>>) : 0, scratch, stream,
+        launch);
+    p.y += p.cols * p.y_col, p.c += p.cols * p.c_col;
+  }
+  return status;
 }
 
 /* The blocks of each type. */
@@ -3690,7 +3736,7 @@ cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
 
   const gk_matmul_order order = gk__matmul_order<Acc>(m, n, k);
-  p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
+  p.slices = order.slices, p.depth = order.depth, p.capacity = 0, p.max_blocks = o.max_blocks;
   if (order.thin)
     return m == 1 || n == 1 ? gk__matmul_thin<1>(p, o.scratch, stream)
                             : gk__matmul_thin<GK__THIN_ROWS>(p, o.scratch, stream);
@@ -3962,15 +4008,21 @@ cudaError_t gk__fold(const gk__dist &d, const gk__record<A> *record, size_t coun
   return gk__launch(d.call, gk__fold_kernel<A, O, Op>, dim3(1), dim3(32), 0, d.stream, record, count, op, out);
 }
 
-/* Memory on the stream, given back by cudaFreeAsync, from a pool of its own: ranks that are threads of one process use
- * each other's buffers by themselves, and memory of the default pool is not for other devices. */
-inline cudaError_t gk__dist_allocate(const gk__dist &d, void **ptr, size_t bytes) {
-  enum { most = 64 };
+/* A pool of its own for each device: ranks that are threads of one process use each other's buffers by themselves, and
+ * memory of the default pool is not for other devices. The first call makes it, and it is kept, since a pool takes long
+ * to make, and has to outlive the work that its memory was given to. */
+inline cudaError_t gk__dist_pool(const gk__dist &d, size_t bytes, cudaMemPool_t *pool) {
+  static std::atomic<cudaMemPool_t> kept[GK__DEVICES];
+  enum { most = GK__DEVICES };
   cudaMemAccessDesc peer[most];
   cudaMemPoolProps props;
-  cudaMemPool_t pool = NULL;
   int devices = 0, pools = 0;
   size_t peers = 0;
+  if (d.device >= most)
+    return gk__fail(cudaErrorNotSupported, "%s: for device %d there is no pool to take %zu bytes from: pass them",
+                    d.call, d.device, bytes);
+  *pool = kept[d.device].load(std::memory_order_acquire);
+  if (*pool) return cudaSuccess;
   GK_TRY(gk__failed(cudaGetDeviceCount(&devices), d.call));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, d.device), d.call));
   if (!pools)
@@ -3988,14 +4040,19 @@ inline cudaError_t gk__dist_allocate(const gk__dist &d, void **ptr, size_t bytes
   props.allocType = cudaMemAllocationTypePinned;
   props.location.type = cudaMemLocationTypeDevice;
   props.location.id = d.device;
-  GK_TRY(gk__failed(cudaMemPoolCreate(&pool, &props), d.call));
-  cudaError_t code = peers ? cudaMemPoolSetAccess(pool, peer, peers) : cudaSuccess;
-  if (code == cudaSuccess) code = cudaMallocFromPoolAsync(ptr, bytes, pool, d.stream);
-  const bool made = code == cudaSuccess;
-  /* The pool lives on for as long as its memory does. */
-  const cudaError_t gone = cudaMemPoolDestroy(pool);
-  if (made && gone != cudaSuccess) cudaFreeAsync(*ptr, d.stream);
-  return gk__no_memory(made ? gone : code, d.call, bytes);
+  GK_TRY(gk__failed(cudaMemPoolCreate(pool, &props), d.call));
+  const cudaError_t code = peers ? cudaMemPoolSetAccess(*pool, peer, peers) : cudaSuccess;
+  cudaMemPool_t other_thread = NULL;
+  if (code == cudaSuccess && kept[d.device].compare_exchange_strong(other_thread, *pool)) return cudaSuccess;
+  cudaMemPoolDestroy(*pool);
+  *pool = other_thread;
+  return gk__failed(code, d.call);
+}
+/* Memory on the stream, given back by cudaFreeAsync. */
+inline cudaError_t gk__dist_allocate(const gk__dist &d, void **ptr, size_t bytes) {
+  cudaMemPool_t pool = NULL;
+  GK_TRY(gk__dist_pool(d, bytes, &pool));
+  return gk__no_memory(cudaMallocFromPoolAsync(ptr, bytes, pool, d.stream), d.call, bytes);
 }
 /* As gk__choose_scratch. */
 inline cudaError_t gk__dist_scratch(const gk__dist &d, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
@@ -4232,14 +4289,19 @@ cudaError_t gk_dist_scan_exclusive(const T *in, O *out, size_t n, Op op, ncclCom
 /* --- Matmul -------------------------------------------------------------------------------------------------------
  * Every rank needs all of B, a part of it at a time. The parts are groups of columns, all k rows of them: so no rank
  * adds up products of parts, each element of C is computed at once, and by the very call that one GPU would make. While
- * one part is multiplied the next is on its way, on a stream of its own. */
+ * one part is multiplied the next is on its way, on a stream of its own. And while the last blocks of one product are
+ * at work, the first ones of the next take the places of those that are done: by turns the products are on two streams.
+ */
 
 struct gk_dist_matmul_opts { /* right when zero */
-  gk_matmul_opts matmul;     /* with ldb of this rank's rows of B; without trans_b and batch */
-  const size_t *rows;        /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
-  size_t columns;            /* of B in a part; 0: chosen. The same on every rank */
-  cudaStream_t comm_stream;  /* for B on its way, of a high priority; 0: one is made for the call */
-  void *buffer; /* for two parts of B, aligned to 16 bytes; NULL: allocated on the stream and freed there */
+  /* With ldb of this rank's rows of B; without trans_b and batch. Its max_blocks leaves multiprocessors to NCCL. With
+   * that, or with a scratch, products follow one another. */
+  gk_matmul_opts matmul;
+  const size_t *rows;       /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
+  size_t columns;           /* of B in a part; 0: chosen. The same on every rank */
+  cudaStream_t comm_stream; /* for B on its way, of a high priority; 0: one is made for the call */
+  cudaStream_t turn_stream; /* for every other product; 0: one is made for the call */
+  void *buffer;             /* for two parts of B, aligned to 16 bytes; NULL: allocated on the stream and freed there */
   size_t buffer_bytes;
 };
 
@@ -4259,21 +4321,28 @@ inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes,
   return k * row * (wide < n ? 2 : 1);
 }
 
-/* The stream that B travels on. An event of each kind belongs to each half of the buffer. */
+/* The stream that B travels on, and that of every other product. An event of each kind belongs to each half of the
+ * buffer. */
 struct gk__lane {
-  cudaStream_t stream;
-  bool own;
+  cudaStream_t stream, turn;
+  bool own, own_turn, turned;    /* turned: work has been put into that other stream */
   cudaEvent_t ready[2], free[2]; /* recorded behind what fills a half, and behind what reads it */
-  gk__lane() : stream(0), own(false) {
+  gk__lane() : stream(0), turn(0), own(false), own_turn(false), turned(false) {
     for (int i = 0; i < 2; i++) ready[i] = free[i] = NULL;
   }
-  cudaError_t create(const char *call, cudaStream_t given) {
+  /* by_turns: else all products are on the call's stream. */
+  cudaError_t create(const gk__dist &d, const gk_dist_matmul_opts &o, bool by_turns) {
+    const char *const call = d.call;
     int least = 0, greatest = 0;
-    stream = given;
-    if (!given) { /* of the highest priority: NCCL's few blocks are not to stand in line behind a matmul's many */
+    stream = o.comm_stream, turn = by_turns ? o.turn_stream : d.stream;
+    if (!stream) { /* of the highest priority: NCCL's few blocks are not to stand in line behind a matmul's many */
       GK_TRY(gk__failed(cudaDeviceGetStreamPriorityRange(&least, &greatest), call));
       GK_TRY(gk__failed(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), call));
       own = true;
+    }
+    if (by_turns && !turn) {
+      GK_TRY(gk__failed(cudaStreamCreateWithFlags(&turn, cudaStreamNonBlocking), call));
+      own_turn = true;
     }
     for (int i = 0; i < 2; i++) {
       GK_TRY(gk__failed(cudaEventCreateWithFlags(&ready[i], cudaEventDisableTiming), call));
@@ -4291,14 +4360,18 @@ struct gk__lane {
         if (code == cudaSuccess) code = gone;
       }
     const cudaError_t gone = own ? cudaStreamDestroy(stream) : cudaSuccess;
-    if (code == cudaSuccess) code = gone;
+    const cudaError_t gone_turn = own_turn ? cudaStreamDestroy(turn) : cudaSuccess;
+    if (code == cudaSuccess) code = gone == cudaSuccess ? gone_turn : gone;
     return status == cudaSuccess ? gk__failed(code, call) : status;
   }
 };
 /* What is put into stream `to` from here on comes behind what is in `from` by now. */
+inline cudaError_t gk__join(cudaStream_t to, cudaStream_t from, cudaEvent_t event) {
+  const cudaError_t code = cudaEventRecord(event, from);
+  return code == cudaSuccess ? cudaStreamWaitEvent(to, event, 0) : code;
+}
 inline cudaError_t gk__follow(const char *call, cudaStream_t to, cudaStream_t from, cudaEvent_t event) {
-  GK_TRY(gk__failed(cudaEventRecord(event, from), call));
-  return gk__failed(cudaStreamWaitEvent(to, event, 0), call);
+  return gk__failed(gk__join(to, from, event), call);
 }
 
 /* The rows of B that a rank has. */
@@ -4333,7 +4406,7 @@ inline cudaError_t gk__share_rows(const gk__dist &d, const gk_dist_matmul_opts &
 }
 
 template <class T, class O>
-cudaError_t gk__dist_matmul(const gk__dist &d, const gk__lane &lane, const T *a, const T *b, O *c, size_t m, size_t n,
+cudaError_t gk__dist_matmul(const gk__dist &d, gk__lane &lane, const T *a, const T *b, O *c, size_t m, size_t n,
                             size_t k, const gk_dist_matmul_opts &o, T *buffer) {
   const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
   const size_t wide = gk__dist_columns(n, o.columns), ldb = o.matmul.ldb ? o.matmul.ldb : n;
@@ -4342,6 +4415,8 @@ cudaError_t gk__dist_matmul(const gk__dist &d, const gk__lane &lane, const T *a,
   GK_TRY(gk__follow(d.call, lane.stream, d.stream, lane.free[0]));
   for (size_t col = 0, part = 0; col < n; col += each.ldb, part++) {
     const size_t half = part % 2;
+    const cudaStream_t stream = half ? lane.turn : d.stream;
+    lane.turned = lane.turned || stream != d.stream;
     T *const to = buffer + half * k * wide;
     each.ldb = n - col < wide ? n - col : wide;
     const size_t row = each.ldb * sizeof(T);
@@ -4351,9 +4426,9 @@ cudaError_t gk__dist_matmul(const gk__dist &d, const gk__lane &lane, const T *a,
                                           cudaMemcpyDeviceToDevice, lane.stream),
                         d.call));
     GK_TRY(gk__share_rows(d, o, k, row, reinterpret_cast<char *>(to), lane.stream));
-    GK_TRY(gk__follow(d.call, d.stream, lane.stream, lane.ready[half]));
-    GK_TRY(gk_matmul_ex(a, to, m ? c + col : c, m, each.ldb, k, &each, d.stream));
-    GK_TRY(gk__failed(cudaEventRecord(lane.free[half], d.stream), d.call));
+    GK_TRY(gk__follow(d.call, stream, lane.stream, lane.ready[half]));
+    GK_TRY(gk_matmul_ex(a, to, m ? c + col : c, m, each.ldb, k, &each, stream));
+    GK_TRY(gk__failed(cudaEventRecord(lane.free[half], stream), d.call));
   }
   return cudaSuccess;
 }
@@ -4409,11 +4484,15 @@ cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, siz
   void *buffer = o.buffer;
   if (!buffer) GK_TRY(gk__dist_allocate(d, &buffer, bytes));
   gk__lane lane;
-  cudaError_t status = lane.create(call, o.comm_stream);
+  cudaError_t status = lane.create(d, o, !o.matmul.scratch && !o.matmul.max_blocks);
   if (status == cudaSuccess) status = gk__dist_matmul(d, lane, a, b, c, m, n, k, o, static_cast<T *>(buffer));
+  const bool failed = status != cudaSuccess;
+  if (lane.turned) {
+    const cudaError_t joined = gk__join(stream, lane.turn, lane.free[1]);
+    if (!failed) status = gk__failed(joined, call);
+  }
   /* After an error B may still be on its way to the buffer. */
-  if (status != cudaSuccess && lane.free[1] && cudaEventRecord(lane.ready[0], lane.stream) == cudaSuccess)
-    cudaStreamWaitEvent(stream, lane.ready[0], 0);
+  if (failed && lane.free[1]) gk__join(stream, lane.stream, lane.ready[0]);
   status = lane.destroy(status, call);
   const cudaError_t freed = o.buffer ? cudaSuccess : cudaFreeAsync(buffer, stream);
   return status == cudaSuccess ? gk__failed(freed, call) : status;

@@ -89,7 +89,7 @@ static void steps(const field *f) {
 
 static field split(unsigned n, int parts) {
   field f = {n, parts, {}};
-  for (int k = 0; k < parts; k++) {
+  for (int k = parts; k-- > 0;) { /* device 0 comes last, and stays the current one */
     part *const p = &f.parts[k];
     p->device = k;
     p->first = (unsigned)((size_t)n * (size_t)k / (size_t)parts);
