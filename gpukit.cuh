@@ -3629,14 +3629,19 @@ template <bool Trans> GK__D void gk__load_matrices(unsigned (&to)[4], const unsi
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                  : "r"(from));
 #else
+  const unsigned long long mine = reinterpret_cast<uintptr_t>(row);
   const unsigned lane = gk_lane();
   for (unsigned i = 0; i < 4; i++) {
     if (Trans) {
       unsigned short half[2];
-      for (unsigned j = 0; j < 2; j++) memcpy(&half[j], gk_shuffle(row, i * 8 + lane % 4 * 2 + j) + lane / 4 * 2, 2);
+      for (unsigned j = 0; j < 2; j++) {
+        const unsigned long long at = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane % 4 * 2 + j));
+        memcpy(&half[j], reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(at)) + lane / 4 * 2, 2);
+      }
       to[i] = half[0] | static_cast<unsigned>(half[1]) << 16;
     } else {
-      memcpy(&to[i], gk_shuffle(row, i * 8 + lane / 4) + lane % 4 * 4, 4);
+      const unsigned long long at = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane / 4));
+      memcpy(&to[i], reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(at)) + lane % 4 * 4, 4);
     }
   }
 #endif
@@ -3702,28 +3707,36 @@ template <> struct gk__word_of<float> {
   static const int count = 1;
   static GK__D float at(unsigned word, int) { return __uint_as_float(word); }
 };
-/* One chain of multiply-adds for each sum: the hardware's order is another, and the bits may be, too. */
+/* One chain of multiply-adds for each sum: the hardware's order is another, and the bits may be, too. A lane has rows g
+ * and g + 8 of A in the lanes 4 g + 0 ... 3, and each of its two columns of B in four lanes likewise. */
 template <class E> struct gk__mma {
+  static GK__D unsigned long long both(unsigned low, unsigned high) {
+    return low | static_cast<unsigned long long>(high) << 32;
+  }
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    const unsigned lane = gk_lane(), b[2] = {b0, b1};
-    for (unsigned half = 0; half < 2; half++)
-      for (unsigned quarter = 0; quarter < 4; quarter++) {
-        unsigned x[2], y[2];
-        for (unsigned i = 0; i < 2; i++) {
-          x[i] = gk_shuffle(a[half * 2 + i], lane / 4 * 4 + quarter);
-          y[i] = gk_shuffle(b[half], (lane % 4 * 2 + i) * 4 + quarter);
-        }
-        for (int e = 0; e < gk__word_of<E>::count; e++)
-          for (int i = 0; i < 4; i++)
-            d[i] = gk__fma(gk__word_of<E>::at(x[i / 2], e), gk__word_of<E>::at(y[i % 2], e), d[i]);
+    const unsigned lane = gk_lane();
+    unsigned long long x[2][4], y[2][4];
+    for (unsigned quarter = 0; quarter < 4; quarter++)
+      for (unsigned i = 0; i < 2; i++) {
+        x[i][quarter] = __shfl_sync(~0u, both(a[i], a[i + 2]), static_cast<int>(lane / 4 * 4 + quarter));
+        y[i][quarter] = __shfl_sync(~0u, both(b0, b1), static_cast<int>((lane % 4 * 2 + i) * 4 + quarter));
       }
+    for (unsigned word = 0; word < 8; word++)
+      for (int e = 0; e < gk__word_of<E>::count; e++)
+        for (int i = 0; i < 4; i++)
+          d[i] = gk__fma(gk__word_of<E>::at(static_cast<unsigned>(x[i / 2][word % 4] >> word / 4 * 32), e),
+                         gk__word_of<E>::at(static_cast<unsigned>(y[i % 2][word % 4] >> word / 4 * 32), e), d[i]);
   }
 };
 #endif
 
+/* In which order an operand is stored, where that is known when the kernel is compiled. */
+enum { GK__ACROSS_K, GK__ALONG_K, GK__ANY_ORDER };
 /* A tile of C: BM x BN for the block, WM x WN for a warp, and Bytes of k in each of the Stages of the ring. */
-template <int BM, int BN, int WM, int WN, int Bytes, int Stages> struct gk__mma_block {
-  static const int bm = BM, bn = BN, wm = WM, wn = WN, bytes = Bytes, stages = Stages;
+template <int BM, int BN, int WM, int WN, int Bytes, int Stages, int OrderA = GK__ANY_ORDER, int OrderB = GK__ANY_ORDER>
+struct gk__mma_block {
+  static const int bm = BM, bn = BN, wm = WM, wn = WN, bytes = Bytes, stages = Stages, order_a = OrderA,
+                   order_b = OrderB;
   static const int warps_n = BN / WN, threads = BM / WM * warps_n * 32;
   static const int a_bytes = BM * Bytes, b_bytes = BN * Bytes; /* of one part of an operand in one stage */
   static const int steps = Bytes / 32;
@@ -3772,52 +3785,73 @@ template <int Outer> GK__D unsigned gk__place_across(unsigned k, unsigned run) {
   return k * (Outer * 2) + ((run ^ k % 8) * 16);
 }
 
-/* Brings the tiles of one operand to the ring, one stage after the other. */
-template <int Outer, int Bytes, int Threads, int Size, int Parts> struct gk__mma_loader {
+/* Brings the tiles of one operand to the ring, one stage after the other: each in a few shares, which the caller puts
+ * between other work. */
+template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> struct gk__mma_loader {
   static const int runs = Outer * Bytes / 16 / Threads; /* of a thread, in a part and stage */
+  static const int depth = Bytes / Size;
   static_assert(runs * Threads * 16 == Outer * Bytes, "every thread has as many");
   const unsigned char *from;
-  size_t ld, stride_part;
-  size_t k_left;      /* from this thread's first run on, in a stage to come */
-  size_t rows_left;   /* along k: from this thread's first row on; across: elements from its column on */
-  unsigned to, apart; /* rows from one of its runs to the next */
-  bool along;
-  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t rows, size_t k) {
+  size_t step, stride_part, advance; /* bytes: from run to run, part to part, stage to stage */
+  size_t k_left;                     /* from the beginning of a stage to come */
+  size_t outer_left;                 /* rows along k, or elements across it, from this thread's first run on */
+  unsigned k0;                       /* of its first run, in the stage */
+  unsigned to, apart;                /* where that goes; rows from one of its runs to the next */
+  bool along, inside;                /* inside: but for the end of k, the tile has no edge of the matrix */
+  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t rows, size_t k) : k_left(k) {
     const unsigned t = threadIdx.x;
-    along = p.along_k != 0;
-    ld = p.ld, stride_part = p.stride_part;
+    along = Order == GK__ANY_ORDER ? p.along_k != 0 : Order == GK__ALONG_K;
+    inside = rows - row0 >= static_cast<size_t>(Outer);
+    stride_part = p.stride_part;
     const unsigned per_row = along ? Bytes / 16 : Outer * Size / 16, row = t / per_row, run = t % per_row;
     apart = Threads / per_row;
+    step = apart * p.ld, advance = along ? static_cast<size_t>(Bytes) : depth * p.ld;
     to = along ? gk__place_along<Bytes>(row, run) : gk__place_across<Outer>(row, run);
-    const size_t first = along ? row0 + row : row0 + run * (16 / Size), k0 = along ? run * (16 / Size) : row;
-    from = p.data + batch * p.stride_batch + (along ? first : k0) * ld + (along ? k0 : first) * Size;
-    rows_left = first < rows ? rows - first : 0;
-    k_left = k0 < k ? k - k0 : 0;
+    const size_t first = along ? row0 + row : row0 + run * (16 / Size);
+    k0 = along ? run * (16 / Size) : row;
+    outer_left = first < rows ? rows - first : 0;
+    from = p.data + batch * p.stride_batch + (along ? first : k0) * p.ld + (along ? k0 : first) * Size;
   }
-  /* The next stage; beyond k it is all zeros. */
-  GK__D void load(unsigned char *stage) {
-    const unsigned depth = Bytes / Size;
-    const size_t inner = along ? k_left : rows_left, outer = along ? rows_left : k_left;
-    const unsigned valid = inner < 16 / Size ? static_cast<unsigned>(inner) * Size : 16;
+  /* One of the shares of the next stage; beyond k it is all zeros. */
+  GK__D void load(unsigned char *stage, int share, int shares) const {
+    if (inside && k_left >= static_cast<size_t>(depth)) {
+      copy(stage, share, shares, ~size_t(0), 16);
+    } else {
+      const size_t k_mine = k_left > k0 ? k_left - k0 : 0, row = along ? k_mine : outer_left;
+      copy(stage, share, shares, along ? outer_left : k_mine, row < 16 / Size ? static_cast<unsigned>(row) * Size : 16);
+    }
+  }
+  /* Those runs that begin in the next `rows` rows, and of each that many bytes. */
+  GK__D void copy(unsigned char *stage, int share, int shares, size_t rows, unsigned valid) const {
     GK__UNROLL
     for (int part = 0; part < Parts; part++) {
+      const unsigned char *run = from + static_cast<size_t>(part) * stride_part;
       GK__UNROLL
-      for (int i = 0; i < runs; i++)
-        gk__copy_run(stage + part * Outer * Bytes + to + i * Threads * 16,
-                     from + static_cast<size_t>(part) * stride_part + static_cast<size_t>(i) * apart * ld,
-                     outer > static_cast<size_t>(i) * apart ? valid : 0);
+      for (int i = 0; i < runs; i++) {
+        if (i % shares == share)
+          gk__copy_run(stage + part * Outer * Bytes + to + i * Threads * 16, run,
+                       static_cast<size_t>(i) * apart < rows ? valid : 0);
+        run += step;
+      }
     }
-    k_left = k_left > depth ? k_left - depth : 0;
-    from += along ? Bytes : depth * ld;
+  }
+  GK__D void load(unsigned char *stage) {
+    load(stage, 0, 1);
+    next();
+  }
+  GK__D void next() {
+    k_left = k_left > static_cast<size_t>(depth) ? k_left - static_cast<size_t>(depth) : 0;
+    from += advance;
   }
 };
 
 /* Reads what a warp needs of a tile: W rows of A, or columns of B, at a step of k. */
-template <int Outer, int Bytes, int W, bool IsA> struct gk__mma_reader {
+template <int Outer, int Bytes, int W, bool IsA, int Order> struct gk__mma_reader {
   unsigned offset;
   bool along;
-  GK__D gk__mma_reader(unsigned first, bool is_along) : along(is_along) {
+  GK__D gk__mma_reader(unsigned first, int along_k) {
     const unsigned lane = gk_lane(), upper = IsA ? lane / 8 % 2 : lane / 16, later = IsA ? lane / 16 : lane / 8 % 2;
+    along = Order == GK__ANY_ORDER ? along_k != 0 : Order == GK__ALONG_K;
     offset = along ? gk__place_along<Bytes>(first + upper * 8 + lane % 8, later)
                    : gk__place_across<Outer>(later * 8 + lane % 8, first / 8 + upper);
   }
@@ -3938,9 +3972,13 @@ template <class E, class P> struct gk__mma_loop<1, E, P> {
         const unsigned char *const from = ring + (step == P::steps - 1 ? next : now) * stage_bytes;
         read_a.read(in[(step + 1) % 2], from, (step + 1) % P::steps);
         read_b.read(with[(step + 1) % 2], from + P::a_bytes, (step + 1) % P::steps);
-        if (step == 0) {
-          a.load(ring + free * stage_bytes);
-          b.load(ring + free * stage_bytes + P::a_bytes);
+        if (step < P::steps - 1) {
+          a.load(ring + free * stage_bytes, step, P::steps - 1);
+          b.load(ring + free * stage_bytes + P::a_bytes, step, P::steps - 1);
+        }
+        if (step == P::steps - 2) {
+          a.next();
+          b.next();
           gk__copy_commit();
         }
         sums.template add<E>(in[step % 2], with[step % 2]);
@@ -4002,10 +4040,10 @@ __global__ void __launch_bounds__(P::threads) gk__mma_kernel(gk__mma_args<O> p) 
   gk__mma_sums<P> sums;
   sums.zero();
   {
-    gk__mma_loader<P::bm, P::bytes, P::threads, size, loop::parts> a(p.a, batch, row0, p.m, p.k);
-    gk__mma_loader<P::bn, P::bytes, P::threads, size, loop::parts> b(p.b, batch, col0, p.n, p.k);
-    const gk__mma_reader<P::bm, P::bytes, P::wm, true> read_a(row, p.a.along_k != 0);
-    const gk__mma_reader<P::bn, P::bytes, P::wn, false> read_b(col, p.b.along_k != 0);
+    gk__mma_loader<P::bm, P::bytes, P::threads, size, loop::parts, P::order_a> a(p.a, batch, row0, p.m, p.k);
+    gk__mma_loader<P::bn, P::bytes, P::threads, size, loop::parts, P::order_b> b(p.b, batch, col0, p.n, p.k);
+    const gk__mma_reader<P::bm, P::bytes, P::wm, true, P::order_a> read_a(row, p.a.along_k);
+    const gk__mma_reader<P::bn, P::bytes, P::wn, false, P::order_b> read_b(col, p.b.along_k);
     loop::run(sums, a, b, read_a, read_b, ring, gk_ceil_div(p.k, static_cast<size_t>(P::bytes / size)));
   }
   gk__store_mma_sums(sums, p, p.c + batch * p.stride_c, row0 + row + lane / 4, col0 + col + lane % 4 * 2);
@@ -4047,27 +4085,41 @@ cudaError_t gk__mma_launch(const gk__tensor_args<E, O> &p, cudaStream_t stream) 
   return cudaSuccess;
 }
 /* Which block: the large one is nearly twice as fast where there are enough of them, and has more shared memory than
- * some GPUs give. Parts of floats have one, which every GPU with their instruction can take. */
+ * the oldest GPUs give. Parts of floats have one, which every GPU with their instruction can take. */
 template <int Products, class E, class O> struct gk__mma_blocks {
   static cudaError_t run(const gk__tensor_args<E, O> &p, int, cudaStream_t stream) {
     return gk__mma_launch<Products, gk__mma_block<128, 128, 64, 32, 64, 2>>(p, stream);
   }
 };
+template <int OrderA, int OrderB> struct gk__mma_large : gk__mma_block<128, 128, 64, 64, 128, 3, OrderA, OrderB> {};
+template <class E, class O> cudaError_t gk__mma_large_run(const gk__tensor_args<E, O> &p, cudaStream_t stream) {
+  if (p.a.along_k)
+    return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream)
+                       : gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ACROSS_K>>(p, stream);
+  return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ALONG_K>>(p, stream)
+                     : gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ACROSS_K>>(p, stream);
+}
+template <class O> cudaError_t gk__mma_large_run(const gk__tensor_args<float, O> &p, cudaStream_t stream) {
+  return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream);
+}
 template <class E, class O> struct gk__mma_blocks<1, E, O> {
   static cudaError_t run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
-    typedef gk__mma_block<128, 256, 64, 64, 64, 4> large;
-    typedef gk__mma_block<64, 64, 32, 32, 64, 4> small;
+    typedef gk__mma_large<GK__ALONG_K, GK__ALONG_K> large;
+    const int order = gk__tensor_type<E>::bytes == 4 ? GK__ALONG_K : GK__ANY_ORDER; /* tf32 comes along k */
+    typedef gk__mma_block<64, 64, 32, 32, 64, 4, order, order> small_block;
+    const size_t rows = large::bm, cols = large::bn, rows_of_small = small_block::bm, cols_of_small = small_block::bn;
     int device = 0, smem_limit = 0;
     GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
     GK_TRY(
         gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
-    const size_t of_large = gk_ceil_div(p.m, size_t(large::bm)) * gk_ceil_div(p.n, size_t(large::bn)) * p.batch;
-    const size_t of_small = gk_ceil_div(p.m, size_t(small::bm)) * gk_ceil_div(p.n, size_t(small::bn)) * p.batch;
-    const size_t rounds =
-        gk_ceil_div(of_large, static_cast<size_t>(sms)) * (large::bm * large::bn / (small::bm * small::bn));
-    const bool fits = (large::a_bytes + large::b_bytes) * large::stages <= smem_limit;
-    return fits && rounds <= gk_ceil_div(of_small, static_cast<size_t>(sms)) * 2 ? gk__mma_launch<1, large>(p, stream)
-                                                                                 : gk__mma_launch<1, small>(p, stream);
+    /* Two of either at once on a multiprocessor. */
+    const size_t at_once = 2 * static_cast<size_t>(sms);
+    const size_t of_large = gk_ceil_div(gk_ceil_div(p.m, rows) * gk_ceil_div(p.n, cols) * p.batch, at_once);
+    const size_t of_small =
+        gk_ceil_div(gk_ceil_div(p.m, rows_of_small) * gk_ceil_div(p.n, cols_of_small) * p.batch, at_once);
+    return (large::a_bytes + large::b_bytes) * large::stages <= smem_limit && of_large * 5 <= of_small * 2
+               ? gk__mma_large_run(p, stream)
+               : gk__mma_launch<1, small_block>(p, stream);
   }
 };
 template <int Products, class E, class O>
@@ -4409,7 +4461,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   const bool half = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = p.plan >= GK_PLAN_MMA;
   const bool asked = half ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
   const bool able = gpu.code >= (p.item == GK__ITEM_F16 ? 75 : 80), tiled = p.plan != GK_PLAN_AUTO && !forced;
-  plan.plan = p.plan, plan.precision = GK_PRECISION_STRICT;
+  plan.plan = forced ? GK_PLAN_AUTO : p.plan, plan.precision = GK_PRECISION_STRICT;
   if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
     plan.refused = half ? "this precision is one of float; half types have the tensor cores by default"
                         : "this precision is one of float, and double has none but the strict one";
@@ -4424,13 +4476,13 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
     plan.refused = "this plan needs an sm_90 GPU, and code for sm_90a in the program";
   if (plan.refused || !asked || tiled || !able || p.k == 0) return plan;
   /* Thin products read the other operand once, and have nothing to gain. Making operands ready, and what is enqueued
-   * beside it, takes as long as a small product. */
-  const double volume =
-      static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch);
-  plan.a = gk__plan_copy(p, p.a, p.m), plan.b = gk__plan_copy(p, p.b, p.n);
-  const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128, copies = plan.a.wanted || plan.b.wanted;
-  const double enough = half ? copies ? 1e6 : 0 : p.precision == GK_PRECISION_TF32 ? 1e7 : 3e8;
+   * beside it, takes as long as a small product. Neither alignment nor batch has a say: the bits shall not depend on
+   * these. */
+  const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double enough = half ? 1e6 : p.precision == GK_PRECISION_TF32 ? 1e7 : 3e8;
+  const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
   if (!forced && (thin || volume < enough)) return plan;
+  plan.a = gk__plan_copy(p, p.a, p.m), plan.b = gk__plan_copy(p, p.b, p.n);
   plan.precision = p.precision;
   plan.plan = forced ? p.plan : gpu.wgmma ? GK_PLAN_WGMMA : GK_PLAN_MMA;
   return plan;
