@@ -4127,6 +4127,705 @@ cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t st
   return gk__mma_blocks<Products, E, O>::run(p, sms, stream);
 }
 
+/* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
+ *
+ * A warpgroup's wgmma takes both operands out of shared memory, to which the copy engine (TMA) brings them, boxes of 128
+ * bytes by some rows, swizzled, zeros where a matrix ends. One warpgroup of a block starts the copies, the others
+ * multiply; a ring of stages lies between them, each with a barrier that says "full" and one that says "empty".
+ *
+ * Operands come in either storage order: what runs along k in memory runs along k in shared memory too, and the
+ * instruction knows both orders (for 16-bit types). So no transpose costs a copy.
+ *
+ * These instructions exist in code for sm_90a alone, which is asked for when compiling. gk__wgmma_here finds out what
+ * the binary holds. */
+
+#if defined(__NVCC__) && !defined(CUDA_ON_CPU)
+#define GK__WGMMA 1
+#endif
+#if defined(GK__WGMMA) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define GK__WGMMA_CODE 1
+#endif
+
+#ifdef GK__WGMMA
+
+/* What instructions and the copy engine (CUtensorMapDataType) call a type. */
+template <class E> struct gk__wgmma_type;
+template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6; };
+template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9; };
+template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7; };
+
+/* CUtensorMap: what the copy engine knows of a matrix. */
+struct __align__(128) gk__tensor_map {
+  unsigned char bytes[128];
+};
+
+struct gk__wgmma_params {
+  gk__tensor_map a, b, c;
+  void *to;
+  size_t ldc, stride_c;
+  unsigned m, n, k_blocks;
+  unsigned down, across, tiles; /* clusters of tiles below and beside each other in one C, and in all of them */
+  unsigned band; /* so many below each other come before those beside them: what they read is in the L2 */
+  float alpha, beta;
+  const unsigned *strict;
+  bool a_along_k, b_along_k, many_a, many_b; /* many: one for each product of the batch */
+  bool by_engine, in_pairs; /* how C is written: by the copy engine, two elements at once, or one by one */
+};
+
+/* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. A cluster of blocks either makes as many tiles
+ * below each other, and each block loads a share of their common part of B for all of them; or its blocks share the k of
+ * one tile (Cluster 0), and their sums are added in the order of k. Resident blocks fit into a multiprocessor. */
+template <int Products, int Rows, int Cols, int Stages, int Cluster, int Resident = 1> struct gk__wgmma_shape {
+  static const int products = Products, parts = Products > 1 ? 3 : 1, rows = Rows, cols = Cols, stages = Stages;
+  static const bool shares_k = Cluster == 0;
+  static const int below = Cluster ? Cluster : 1, resident = Resident;
+  static const int groups = Rows / 64, threads = 128 * (groups + 1);
+  static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = parts * (a_bytes + b_bytes);
+  static const int box_bytes = 64 * 128; /* of 64 rows or columns of a k block, and of what leaves for C */
+  static const int out_at = stages * stage_bytes, bars_at = out_at + (shares_k ? 0 : groups * 2 * box_bytes);
+  static const int smem = bars_at + stages * 16 + 1024; /* boxes begin at multiples of 1024, where the swizzle does */
+  /* The loader needs few registers, and the others what the 168 that each has at first leave. */
+  static const bool moves_registers = groups > 1 && !shares_k;
+  static const int pitch = Cols + 8; /* floats from row to row of sums that are to be added; meets no bank twice */
+};
+
+#ifdef GK__WGMMA_CODE
+
+/* d += A B of 64 x Cols sums and 16 k (8 for tf32); not += but = where `more` is 0. */
+#define GK__SUMS_8(i)                                                                                                  \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
+      "+f"(d[i + 7])
+#define GK__SUMS_32(i) GK__SUMS_8(i), GK__SUMS_8(i + 8), GK__SUMS_8(i + 16), GK__SUMS_8(i + 24)
+#define GK__NAMES_1 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+#define GK__NAMES_2 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GK__NAMES_3 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+#define GK__NAMES_4 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GK__NAMES_5 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+#define GK__NAMES_6 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define GK__NAMES_7 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+#define GK__NAMES_8 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define GK__NAMES_64 GK__NAMES_1 GK__NAMES_2
+#define GK__NAMES_128 GK__NAMES_64 GK__NAMES_3 GK__NAMES_4
+#define GK__NAMES_192 GK__NAMES_128 GK__NAMES_5 GK__NAMES_6
+#define GK__NAMES_256 GK__NAMES_192 GK__NAMES_7 GK__NAMES_8
+#define GK__WGMMA_16(cols, type, a, b, more, turn_a, turn_b, ...)                                                      \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #cols            \
+               "k16.f32." type "." type " {" GK__NAMES_##cols "}, " a ", " b ", add, 1, 1, " turn_a ", " turn_b ";\n}" \
+               : __VA_ARGS__                                                                                           \
+               : "l"(from_a), "l"(from_b), "r"(add), "n"(TurnA), "n"(TurnB))
+#define GK__WGMMA_8(cols, a, b, more, ...)                                                                             \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #cols            \
+               "k8.f32.tf32.tf32 {" GK__NAMES_##cols "}, " a ", " b ", add, 1, 1;\n}"                                  \
+               : __VA_ARGS__                                                                                           \
+               : "l"(from_a), "l"(from_b), "r"(add))
+#define GK__WGMMA_COLS(cols, a, b, more, turn_a, turn_b, ...)                                                          \
+  template <int Kind, int TurnA, int TurnB> struct gk__wgmma<cols, Kind, TurnA, TurnB> {                               \
+    static GK__D void multiply(float (&d)[cols / 2], uint64_t from_a, uint64_t from_b, int add) {                      \
+      if (Kind == 0)                                                                                                   \
+        GK__WGMMA_16(cols, "f16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                            \
+      else if (Kind == 1)                                                                                              \
+        GK__WGMMA_16(cols, "bf16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                           \
+      else                                                                                                             \
+        GK__WGMMA_8(cols, a, b, more, __VA_ARGS__);                                                                    \
+    }                                                                                                                  \
+  }
+template <int Cols, int Kind, int TurnA, int TurnB> struct gk__wgmma;
+GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", GK__SUMS_32(0));
+GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", GK__SUMS_32(0), GK__SUMS_32(32));
+GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", GK__SUMS_32(0), GK__SUMS_32(32), GK__SUMS_32(64));
+GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", GK__SUMS_32(0), GK__SUMS_32(32), GK__SUMS_32(64),
+               GK__SUMS_32(96));
+
+/* How wgmma finds an operand: 1024 bytes from 8 rows to the next, or from 8 k to the next where the operand lies across
+ * k, and then one box from 64 rows (columns) to the next; swizzled in 128 bytes. */
+GK__D uint64_t gk__wgmma_view(unsigned at) {
+  return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (at & 0x3ffff) / 16;
+}
+GK__D void gk__wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+GK__D void gk__wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/* Until all is done; the sums are not read before. */
+template <int Count> GK__D void gk__wgmma_finish(float (&sums)[Count]) {
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  GK__UNROLL
+  for (int i = 0; i < Count; i++) asm volatile("" : "+f"(sums[i])::"memory");
+}
+
+GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+GK__D void gk__barrier_expect(unsigned barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
+  asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
+               "again;\n}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+}
+/* At the barrier of the same place in block `rank` of the cluster. */
+GK__D void gk__barrier_arrive(unsigned barrier, unsigned rank) {
+  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+               "r"(rank)
+               : "memory");
+}
+GK__D void gk__barrier_arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+GK__D void gk__cluster_barrier() {
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* A box from column x and row y of a matrix (product and part: which matrix); Blocks > 1: for so many blocks of the
+ * cluster, to the same place in each. */
+template <int Blocks>
+GK__D void gk__box_load(unsigned to, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
+                        unsigned product, unsigned part) {
+  if (Blocks == 1)
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
+                 "%5, %6}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
+                 : "memory");
+  else
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part),
+                 "h"(static_cast<unsigned short>((1 << Blocks) - 1))
+                 : "memory");
+}
+GK__D void gk__box_store(const gk__tensor_map *map, unsigned from, unsigned x, unsigned y, unsigned product) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];\n"
+               "cp.async.bulk.commit_group;" ::"l"(map),
+               "r"(from), "r"(x), "r"(y), "r"(product), "r"(0)
+               : "memory");
+}
+
+/* Two neighbours of C as 32 bits, and back. */
+template <class O> GK__D unsigned gk__pack(float x, float y) {
+  unsigned both;
+  if (gk__wgmma_type<O>::kind == 0)
+    asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
+  else
+    asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
+  return both;
+}
+template <class O> GK__D float gk__unpack(unsigned bits) {
+  float x;
+  if (gk__wgmma_type<O>::kind == 0)
+    asm("{\n.reg .b16 h;\ncvt.u16.u32 h, %1;\ncvt.f32.f16 %0, h;\n}" : "=f"(x) : "r"(bits));
+  else
+    x = __uint_as_float(bits << 16);
+  return x;
+}
+
+/* Elements col and col + 1 of a row of C, of which `count` (0 to 2) are inside. */
+template <class O>
+GK__D void gk__load_pair(const void *row, unsigned col, int count, bool in_pairs, float *x, float *y) {
+  if (gk__wgmma_type<O>::bytes == 4) {
+    const float *const from = static_cast<const float *>(row) + col;
+    if (count > 0) *x = from[0];
+    if (count > 1) *y = from[1];
+  } else {
+    const unsigned short *const from = static_cast<const unsigned short *>(row) + col;
+    if (count > 1 && in_pairs) {
+      const unsigned both = *reinterpret_cast<const unsigned *>(from);
+      *x = gk__unpack<O>(both & 0xffff), *y = gk__unpack<O>(both >> 16);
+    } else {
+      if (count > 0) *x = gk__unpack<O>(from[0]);
+      if (count > 1) *y = gk__unpack<O>(from[1]);
+    }
+  }
+}
+template <class O> GK__D void gk__store_pair(void *row, unsigned col, int count, bool in_pairs, float x, float y) {
+  if (gk__wgmma_type<O>::bytes == 4) {
+    float *const to = static_cast<float *>(row) + col;
+    if (count > 1 && in_pairs)
+      *reinterpret_cast<float2 *>(to) = make_float2(x, y);
+    else {
+      if (count > 0) to[0] = x;
+      if (count > 1) to[1] = y;
+    }
+  } else {
+    unsigned short *const to = static_cast<unsigned short *>(row) + col;
+    const unsigned both = gk__pack<O>(x, y);
+    if (count > 1 && in_pairs)
+      *reinterpret_cast<unsigned *>(to) = both;
+    else {
+      if (count > 0) to[0] = static_cast<unsigned short>(both & 0xffff);
+      if (count > 1) to[1] = static_cast<unsigned short>(both >> 16);
+    }
+  }
+}
+
+/* Where a warpgroup is in the ring. A barrier's phase has a parity; the ring changes it on each round. */
+template <class S> struct gk__ring {
+  unsigned smem, stage, parity;
+  GK__D unsigned data() const { return smem + stage * S::stage_bytes; }
+  GK__D unsigned full() const { return smem + S::bars_at + stage * 8; }
+  GK__D unsigned empty() const { return smem + S::bars_at + (S::stages + stage) * 8; }
+  GK__D void step() {
+    if (++stage == S::stages) stage = 0, parity ^= 1;
+  }
+};
+
+/* Which tile, and whose product. */
+struct gk__wgmma_place {
+  unsigned batch, row, col;
+};
+template <class S> GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile, unsigned rank) {
+  const unsigned each = p.down * p.across, of_band = p.band * p.across;
+  const unsigned in_product = tile % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
+  const unsigned high = min(p.band, p.down - top);
+  const unsigned row = (top + in_band % high) * S::below + (S::shares_k ? 0 : rank);
+  return gk__wgmma_place{tile / each, row * S::rows, in_band / high * S::cols};
+}
+
+/* The loader's part of a tile. */
+template <class S, class E>
+GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
+                          unsigned k_blocks, unsigned rank) {
+  const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
+  const unsigned depth = 128 / gk__wgmma_type<E>::bytes, share = S::cols / S::below;
+  const unsigned col = at.col + (S::below > 1 ? rank * share : 0);
+  for (unsigned k = first * depth; k < (first + k_blocks) * depth; k += depth) {
+    gk__barrier_wait(ring.empty(), ring.parity ^ 1);
+    const unsigned full = ring.full();
+    gk__barrier_expect(full, S::stage_bytes);
+    unsigned to = ring.data();
+    for (unsigned part = 0; part < S::parts; part++, to += S::a_bytes) {
+      if (p.a_along_k)
+        gk__box_load<1>(to, &p.a, full, k, at.row, product_a, part);
+      else
+        for (unsigned i = 0; i < S::rows; i += 64)
+          gk__box_load<1>(to + i * 128, &p.a, full, at.row + i, k, product_a, part);
+    }
+    to += (col - at.col) * 128;
+    for (unsigned part = 0; part < S::parts; part++, to += S::b_bytes) {
+      if (p.b_along_k)
+        gk__box_load<S::below>(to, &p.b, full, k, col, product_b, part);
+      else
+        for (unsigned i = 0; i < share; i += 64)
+          gk__box_load<S::below>(to + i * 128, &p.b, full, col + i, k, product_b, part);
+    }
+    ring.step();
+  }
+}
+
+/* A warp has read a stage: every block that loads it is told. */
+template <class S> GK__D void gk__wgmma_release(unsigned empty) {
+  const unsigned lane = threadIdx.x % 32;
+  if (S::below > 1) {
+    if (lane < S::below) gk__barrier_arrive(empty, lane);
+  } else if (lane == 0)
+    gk__barrier_arrive(empty);
+}
+
+/* Which part of A (of_b: of B) the i-th product of a k block takes, the least significant first. Six products leave out
+ * those whose parts are 2 and 2, 1 and 2, 2 and 1. */
+template <int Products> GK__D unsigned gk__part_of_product(int i, bool of_b) {
+  const unsigned a[] = {2, 1, 2, 0, 1, 2, 0, 1, 0}, b[] = {2, 2, 1, 2, 1, 0, 1, 0, 0};
+  return of_b ? b[i + 9 - Products] : a[i + 9 - Products];
+}
+
+/* The sums of 64 rows over k blocks. The tensor cores cut what they add; so the sums of parts leave them for proper
+ * additions after each k block. */
+template <class S, int Kind, int TurnA, int TurnB>
+GK__D void gk__wgmma_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
+  const unsigned step_a = (TurnA ? 2048 : 32) / 16, step_b = (TurnB ? 2048 : 32) / 16;
+  unsigned last = 0;
+  for (unsigned block = 0; block < k_blocks; block++) {
+    gk__barrier_wait(ring.full(), ring.parity);
+    const uint64_t a = gk__wgmma_view(ring.data() + group * S::box_bytes);
+    const uint64_t b = gk__wgmma_view(ring.data() + S::parts * S::a_bytes);
+    gk__wgmma_begin();
+    if (S::products == 1) {
+      GK__UNROLL
+      for (unsigned i = 0; i < 4; i++)
+        gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(sums, a + i * step_a, b + i * step_b, i > 0 || block > 0);
+      gk__wgmma_commit();
+      if (block > 0) {
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        gk__wgmma_release<S>(last);
+      }
+      last = ring.empty();
+    } else {
+      float part[S::cols / 2];
+      GK__UNROLL
+      for (int product = 0; product < S::products; product++) {
+        const uint64_t of_a = a + gk__part_of_product<S::products>(product, false) * (S::a_bytes / 16);
+        const uint64_t of_b = b + gk__part_of_product<S::products>(product, true) * (S::b_bytes / 16);
+        GK__UNROLL
+        for (unsigned i = 0; i < 4; i++)
+          gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(part, of_a + i * step_a, of_b + i * step_b,
+                                                           i > 0 || product > 0);
+      }
+      gk__wgmma_commit();
+      gk__wgmma_finish(part);
+      gk__wgmma_release<S>(ring.empty());
+      GK__UNROLL
+      for (int i = 0; i < S::cols / 2; i++) sums[i] += part[i];
+    }
+    ring.step();
+  }
+  if (S::products == 1) {
+    gk__wgmma_finish(sums);
+    if (k_blocks > 0) gk__wgmma_release<S>(last);
+  }
+}
+
+/* Adds beta C to two neighbours, and writes them where they are not for the copy engine. `row` begins `down` rows above. */
+template <class O, bool Write>
+GK__D void gk__wgmma_pair(const gk__wgmma_params &p, unsigned char *c, unsigned row, unsigned down, unsigned col,
+                          float *two) {
+  const int count = row >= p.m || col >= p.n ? 0 : col + 1 < p.n ? 2 : 1;
+  unsigned char *const at = c + down * p.ldc * gk__wgmma_type<O>::bytes;
+  if (p.beta != 0) {
+    float old[2] = {0, 0};
+    gk__load_pair<O>(at, col, count, p.in_pairs, old, old + 1);
+    two[0] = fmaf(p.beta, old[0], two[0]), two[1] = fmaf(p.beta, old[1], two[1]);
+  }
+  if (Write) gk__store_pair<O>(at, col, count, p.in_pairs, two[0], two[1]);
+}
+
+/* Sums leave the registers: a thread has, of each 8 columns, two neighbours in one row and two in the row 8 below. */
+template <class S, class O>
+GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::cols / 2], const gk__wgmma_place &at,
+                           unsigned group, unsigned smem) {
+  const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
+  const unsigned row = at.row + group * 64 + warp * 16 + lane / 4, col = at.col + lane % 4 * 2;
+  unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
+  GK__UNROLL
+  for (int i = 0; i < S::cols / 2; i++) sums[i] *= p.alpha;
+  if (!p.by_engine) {
+    GK__UNROLL
+    for (int i = 0; i < S::cols / 2; i += 2)
+      gk__wgmma_pair<O, true>(p, c, row + i / 2 % 2 * 8, i / 2 % 2 * 8, col + i / 4 * 8, sums + i);
+    return;
+  }
+  if (p.beta != 0) {
+    GK__UNROLL
+    for (int i = 0; i < S::cols / 2; i += 2)
+      gk__wgmma_pair<O, false>(p, c, row + i / 2 % 2 * 8, i / 2 % 2 * 8, col + i / 4 * 8, sums + i);
+  }
+  /* Boxes of 64 rows by 128 bytes go through two buffers, swizzled, so that no bank is met twice. */
+  GK__UNROLL
+  for (unsigned box = 0; box < S::cols * bytes / 128; box++) {
+    const unsigned to = smem + S::out_at + (group * 2 + box % 2) * S::box_bytes;
+    if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+    GK__UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+      if (bytes == 2) {
+        const float *const s = sums + box * 32 + i * 8;
+        const unsigned r = warp * 16 + lane % 16, place = to + r * 128 + ((2 * i + lane / 16) ^ r % 8) * 16;
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place),
+                     "r"(gk__pack<O>(s[0], s[1])), "r"(gk__pack<O>(s[2], s[3])), "r"(gk__pack<O>(s[4], s[5])),
+                     "r"(gk__pack<O>(s[6], s[7]))
+                     : "memory");
+      } else {
+        const float *const s = sums + box * 16 + i * 4;
+        const unsigned r = warp * 16 + lane / 4,
+                       place = to + r * 128 + ((2 * i + lane % 4 / 2) ^ r % 8) * 16 + lane % 2 * 8;
+        asm volatile("st.shared.v2.f32 [%0], {%2, %3};\nst.shared.v2.f32 [%1], {%4, %5};" ::"r"(place),
+                     "r"(place + 8 * 128), "f"(s[0]), "f"(s[1]), "f"(s[2]), "f"(s[3])
+                     : "memory");
+      }
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+    if (threadIdx.x % 128 == 0) gk__box_store(&p.c, to, at.col + box * (128 / bytes), at.row + group * 64, at.batch);
+  }
+}
+
+/* The blocks of a cluster have the sums of their shares of k: each adds up some rows, in the order of k. */
+template <class S> GK__D void gk__wgmma_keep(float (&sums)[S::cols / 2], unsigned group, unsigned smem) {
+  const unsigned row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+  const unsigned to = smem + (row * S::pitch + threadIdx.x % 4 * 2) * 4;
+  asm volatile("bar.sync 1, %0;" ::"n"(128 * S::groups) : "memory"); /* the others have read their operands there */
+  GK__UNROLL
+  for (int i = 0; i < S::cols / 2; i += 2)
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + (i / 2 % 2 * 8 * S::pitch + i / 4 * 8) * 4),
+                 "f"(sums[i]), "f"(sums[i + 1])
+                 : "memory");
+}
+template <class S, class O>
+GK__D void gk__wgmma_join(const gk__wgmma_params &p, const gk__wgmma_place &at, unsigned rank, unsigned ranks,
+                          unsigned smem) {
+  const unsigned bytes = gk__wgmma_type<O>::bytes, rows = S::rows / ranks, quads = S::cols / 4;
+  for (unsigned i = threadIdx.x; i < rows * quads; i += S::threads) {
+    const unsigned r = rank * rows + i / quads, q = i % quads * 4, row = at.row + r;
+    float sum[4] = {0, 0, 0, 0};
+    for (unsigned from = 0; from < ranks; from++) {
+      float x[4];
+      asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %4, %5;\n"
+                   "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n}"
+                   : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                   : "r"(smem + (r * S::pitch + q) * 4), "r"(from)
+                   : "memory");
+      GK__UNROLL
+      for (int e = 0; e < 4; e++) sum[e] += x[e];
+    }
+    unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
+    GK__UNROLL
+    for (unsigned e = 0; e < 4; e += 2) {
+      float two[2] = {p.alpha * sum[e], p.alpha * sum[e + 1]};
+      gk__wgmma_pair<O, true>(p, c, row, 0, at.col + q + e, two);
+    }
+  }
+}
+#endif /* GK__WGMMA_CODE */
+
+template <class S, class E, class O>
+__global__ void __launch_bounds__(S::threads, S::resident)
+    gk__wgmma_kernel(const __grid_constant__ gk__wgmma_params p) {
+#ifdef GK__WGMMA_CODE
+  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
+  const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
+  unsigned rank = 0, ranks = 1;
+  if (S::below > 1 || S::shares_k) {
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
+  }
+  gk__ring<S> ring = {smem, 0, 0};
+  if (threadIdx.x == 0) {
+    for (; ring.stage < S::stages; ring.stage++) {
+      gk__barrier_init(ring.full(), 1);
+      gk__barrier_init(ring.empty(), 4 * S::groups * S::below);
+    }
+    ring.stage = 0;
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
+    if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
+  }
+  __syncthreads();
+  if (S::below > 1) gk__cluster_barrier();
+  gk__wait_for_earlier_work();
+  gk__let_later_work_start();
+  if (S::products > 1 && p.strict && *p.strict) return;
+
+  unsigned first = 0, k_blocks = p.k_blocks;
+  if (S::shares_k) {
+    const unsigned each = (p.k_blocks + ranks - 1) / ranks;
+    first = min(rank * each, p.k_blocks), k_blocks = min(each, p.k_blocks - first);
+  }
+  if (warpgroup == 0) {
+    if (S::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x == 0)
+      for (unsigned tile = blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
+        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile, rank), first, k_blocks, rank);
+    if (S::below > 1) gk__cluster_barrier(); /* a block that is gone can neither be told nor be sent anything */
+  } else {
+    if (S::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    const int kind = gk__wgmma_type<E>::kind;
+    for (unsigned tile = blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
+      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, rank);
+      float sums[S::cols / 2];
+      if (S::products > 1 || k_blocks == 0) {
+        GK__UNROLL
+        for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
+      }
+      if (kind == 2 || (p.a_along_k && p.b_along_k))
+        gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, k_blocks);
+      else if (p.a_along_k)
+        gk__wgmma_sum<S, kind, 0, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
+      else if (p.b_along_k)
+        gk__wgmma_sum<S, kind, kind != 2, 0>(sums, ring, warpgroup - 1, k_blocks);
+      else
+        gk__wgmma_sum<S, kind, kind != 2, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
+      if (S::shares_k)
+        gk__wgmma_keep<S>(sums, warpgroup - 1, smem);
+      else
+        gk__wgmma_store<S, O>(p, sums, at, warpgroup - 1, smem);
+    }
+    if (!S::shares_k && threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    if (S::below > 1) gk__cluster_barrier();
+  }
+  if (S::shares_k) {
+    gk__cluster_barrier();
+    gk__wgmma_join<S, O>(p, gk__wgmma_place_of<S>(p, blockIdx.x / ranks, rank), rank, ranks, smem);
+    gk__cluster_barrier();
+  }
+#endif
+}
+
+/* Its shared memory says which code a device got. */
+template <int Marked> __global__ void gk__wgmma_mark(volatile unsigned char *to) {
+#ifdef GK__WGMMA_CODE
+  __shared__ volatile unsigned char mark[Marked];
+  mark[threadIdx.x] = to[0];
+  to[threadIdx.x] = mark[threadIdx.x ^ 1];
+#else
+  (void)to;
+#endif
+}
+
+/* cuTensorMapEncodeTiled, asked for at run time: programs need not be linked to the driver. */
+typedef int (*gk__tensor_map_encode)(gk__tensor_map *, int type, unsigned rank, void *, const uint64_t *dims,
+                                     const uint64_t *strides, const unsigned *box, const unsigned *steps,
+                                     int interleave, int swizzle, int promotion, int fill);
+inline gk__tensor_map_encode gk__tensor_map_encoder() {
+  static void *encode;
+  if (!encode) {
+    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+    void *found = NULL;
+#if CUDART_VERSION >= 12050
+    const cudaError_t code =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
+#else
+    const cudaError_t code = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
+#endif
+    if (code != cudaSuccess)
+      cudaGetLastError();
+    else if (result == cudaDriverEntryPointSuccess)
+      encode = found;
+  }
+  return reinterpret_cast<gk__tensor_map_encode>(encode);
+}
+
+/* Whether this device runs the kernels here: a GPU of compute capability 9.0, and code for sm_90a. */
+inline bool gk__wgmma_here() {
+  static signed char known[GK__DEVICES]; /* 1: yes, -1: no */
+  int device = 0, major = 0, minor = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return false;
+  signed char *const here = device < GK__DEVICES ? known + device : NULL;
+  if (here && *here) return *here > 0;
+  cudaFuncAttributes mark = cudaFuncAttributes();
+  const bool yes = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
+                   major == 9 && minor == 0 && cudaFuncGetAttributes(&mark, gk__wgmma_mark<64>) == cudaSuccess &&
+                   mark.sharedSizeBytes >= 64 && gk__tensor_map_encoder();
+  if (here) *here = yes ? 1 : -1;
+  return yes;
+}
+
+/* box: rows of 128 bytes. */
+inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
+                                size_t ld, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
+                                int box) {
+  const size_t item = static_cast<size_t>(bytes);
+  const uint64_t dims[] = {inner, outer, batch, parts};
+  const uint64_t strides[] = {ld * item, batch > 1 ? stride_batch * item : 16, parts > 1 ? stride_part * item : 16};
+  const unsigned sizes[] = {128u / static_cast<unsigned>(bytes), static_cast<unsigned>(box), 1, 1};
+  const unsigned steps[] = {1, 1, 1, 1};
+  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, 3, 3, 0) == 0;
+}
+template <class E>
+bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
+                     int box_rows) {
+  typedef gk__wgmma_type<E> type;
+  return gk__make_tensor_map(map, type::map, type::bytes, v.data, v.along_k ? k : rows, v.along_k ? rows : k, v.ld,
+                             v.stride_batch ? batch : 1, v.stride_batch, static_cast<size_t>(parts), v.stride_part,
+                             v.along_k ? box_rows : 128 / type::bytes);
+}
+
+/* ranks: blocks of a cluster that share k; 1 where these share none. */
+template <class S, class E, class O>
+cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
+  static signed char waits[GK__DEVICES];
+  const char *const call = "gk_matmul";
+  const size_t bytes = gk__wgmma_type<O>::bytes, depth = 128 / gk__wgmma_type<E>::bytes;
+  const size_t down = gk_ceil_div(x.m, static_cast<size_t>(S::rows * S::below));
+  const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
+  const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
+  gk__wgmma_params p;
+  p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0;
+  p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
+  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / (down * across) ||
+      !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, S::rows) ||
+      !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols / S::below) ||
+      (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c, x.n, x.m, x.ldc,
+                                           x.batch, x.stride_c, 1, 0, 64)))
+    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
+                    x.m, x.n, x.k, x.batch);
+  p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
+  p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k, depth));
+  p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
+  p.tiles = static_cast<unsigned>(down * across * x.batch);
+  p.band = 8;
+  p.alpha = x.alpha, p.beta = x.beta, p.strict = x.strict;
+  p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
+  p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
+
+  void (*const kernel)(gk__wgmma_params) = gk__wgmma_kernel<S, E, O>;
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  const unsigned blocks = S::shares_k ? ranks : S::below, most = static_cast<unsigned>(sms * S::resident) / blocks;
+  const dim3 grid((S::shares_k || p.tiles < most ? p.tiles : most) * blocks), block(S::threads);
+  gk__clear_detail();
+  GK_TRY(gk__allow_smem(address, call, S::smem));
+  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  with[0].id = cudaLaunchAttributeClusterDimension;
+  with[0].val.clusterDim.x = blocks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  with[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = S::smem, config.stream = stream;
+  config.attrs = with;
+  cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
+  config.numAttrs++;
+  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, p);
+  return gk__after_launch(code, address, call, &grid, &block, S::smem, stream);
+}
+/* The tiles there are, and what they cost in clocks, measured on an H200: a k block, and all besides. */
+struct gk__wgmma_facts {
+  size_t rows, cols;
+  unsigned below, ranks; /* ranks: the most that share k */
+  unsigned k_block, besides;
+};
+struct gk__wgmma_choice {
+  int tile;
+  unsigned ranks;
+};
+inline gk__wgmma_choice gk__wgmma_choose(size_t m, size_t n, size_t k_blocks, size_t batch, int sms) {
+  const gk__wgmma_facts tiles[] = {
+      {128, 256, 2, 1, 1100, 2500}, {128, 128, 1, 1, 640, 2000}, {64, 128, 1, 8, 400, 2000}};
+  gk__wgmma_choice best = {0, 1};
+  unsigned long long least = ~0ull;
+  for (int i = 0; i < 3; i++)
+    for (unsigned ranks = 1; ranks <= tiles[i].ranks; ranks *= 2) {
+      const gk__wgmma_facts &tile = tiles[i];
+      const unsigned long long clusters =
+          static_cast<unsigned long long>(gk_ceil_div(m, tile.rows * tile.below)) * gk_ceil_div(n, tile.cols) * batch;
+      const unsigned long long at_once = static_cast<unsigned>(sms) / (tile.below * ranks);
+      const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(ranks));
+      const unsigned long long clocks =
+          gk_ceil_div(clusters, at_once ? at_once : 1) * (each * tile.k_block + tile.besides + (ranks > 1 ? 1500 : 0));
+      if (clocks < least) least = clocks, best.tile = i, best.ranks = ranks;
+    }
+  return best;
+}
+
+template <int Products, class E, class O> struct gk__wgmma_tiles {
+  static cudaError_t run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
+    return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 128, 2, 1>>(p, 1, sms, stream);
+  }
+};
+template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
+  static cudaError_t run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
+    const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
+    const gk__wgmma_choice choice = gk__wgmma_choose(p.m, p.n, k_blocks, p.batch, sms);
+    switch (choice.tile) {
+    case 0: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 256, 4, 2>>(p, 1, sms, stream);
+    case 1: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 128, 6, 1>>(p, 1, sms, stream);
+    default: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 128, 8, 0>>(p, choice.ranks, sms, stream);
+    }
+  }
+};
+template <int Products, class E, class O>
+cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
+  return gk__wgmma_tiles<Products, E, O>::run(p, sms, stream);
+}
+
+#else
+
+inline bool gk__wgmma_here() { return false; }
+template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &, int, cudaStream_t) {
+  return gk__fail(cudaErrorNotSupported, "gk_matmul: this compiler has no code for Hopper's tensor cores");
+}
+
+#endif /* GK__WGMMA */
+
 /* --- The planner --------------------------------------------------------------------------------------------------
  *
  * Two questions. How k is cut decides the bits, so the answer knows m, n, k and the type alone, and is made for one GPU
@@ -4456,6 +5155,13 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
   return to;
 }
 
+/* What the copy engine can count to. */
+inline bool gk__wgmma_fits(const gk__product &p) {
+  const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8; /* elements, padding included */
+  return p.m <= most && p.n <= most && p.k <= most && p.a.ld < apart && p.b.ld < apart && p.a.stride < apart &&
+         p.b.stride < apart && gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= most / p.batch;
+}
+
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
   const bool half = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = p.plan >= GK_PLAN_MMA;
@@ -4474,6 +5180,8 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
         "this plan needs tensor cores for the type: an sm_80 GPU (f16: sm_75), and code for it in the program";
   else if (p.plan == GK_PLAN_WGMMA && !gpu.wgmma)
     plan.refused = "this plan needs an sm_90 GPU, and code for sm_90a in the program";
+  else if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
+    plan.refused = "this plan is for less than 2^31 rows and columns, and rows and matrices less than 2^40 bytes apart";
   if (plan.refused || !asked || tiled || !able || p.k == 0) return plan;
   /* Thin products read the other operand once, and have nothing to gain. Making operands ready, and what is enqueued
    * beside it, takes as long as a small product. Neither alignment nor batch has a say: the bits shall not depend on
@@ -4484,7 +5192,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   if (!forced && (thin || volume < enough)) return plan;
   plan.a = gk__plan_copy(p, p.a, p.m), plan.b = gk__plan_copy(p, p.b, p.n);
   plan.precision = p.precision;
-  plan.plan = forced ? p.plan : gpu.wgmma ? GK_PLAN_WGMMA : GK_PLAN_MMA;
+  plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
   return plan;
 }
 
@@ -4504,7 +5212,7 @@ inline cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
     gpu->code = attributes.ptxVersion < 127 ? attributes.ptxVersion : 127;
     if (device < GK__DEVICES) codes[device] = static_cast<signed char>(gpu->code);
   }
-  gpu->wgmma = false;
+  gpu->wgmma = gk__wgmma_here();
   return cudaSuccess;
 }
 
@@ -4591,7 +5299,9 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
     if (status == cudaSuccess && needed)
       status =
           gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), strict, sms, stream);
-    if (status == cudaSuccess) status = gk__mma_run<Products>(q, sms, stream);
+    if (status == cudaSuccess)
+      status =
+          plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream) : gk__mma_run<Products>(q, sms, stream);
     if (status == cudaSuccess && strict) {
       p.only_if = strict;
       status = gk__matmul_strictly(p, GK_PLAN_AUTO, scratch, stream);
