@@ -118,13 +118,15 @@
  *   Overlap      On sm_90 and up reduce, scan and matmul are set up while earlier work of the stream runs (programmatic
  *                dependent launch), if their machine code has the wait for that work in it, as code made from older PTX
  *                has not. They read and write nothing before it has ended, and what follows them waits as ever.
- *   Same bits    Reduce, scan and float or double matmul with the operators of section 5 give the same bits on every
- *                run, every GPU, every grid, and without a GPU: the order of the arithmetic is fixed by n (or m, n, k),
- *                the types and the operator. A NaN is a NaN, of unspecified sign and payload. Builds with
+ *   Same bits    Reduce, scan and strict matmul with the operators of section 5 give the same bits on every run, every
+ *                GPU, every grid, and without a GPU: the order of the arithmetic is fixed by n (or m, n, k), the types
+ *                and the operator. Tensor cores, which half types and those who ask get, have the same on every run of
+ *                one GPU model. A NaN is a NaN, of unspecified sign and payload. Builds with
  *                --use_fast_math or -ftz=true are outside of this.
  *   Accuracy     No element sees more than n / 2^19 + 24 roundings in a sum of n floats, or n / 2^18 + 110 in a prefix
  *                sum, where a loop has n; each is at most 2^-24 of the sum of magnitudes. Over random data the error of
- *                either stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against double).
+ *                either stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against double). Section
+ *                10 has the bounds of products.
  *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
  *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand), symbols of object files
  *                included. Macros of yours named T, N, min and so on neither disturb this file nor are lost.
@@ -2473,6 +2475,19 @@ cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init in
  * Each element of C is a sum of chains of fused multiply-adds. How many, and which products go into which chain, in
  * which order, depends on m, n, k and the type alone, and not on the plan, the device, the transposes and the strides;
  * so its bits are always the same.
+ *
+ * That is a strict product. Tensor cores sum in an order of their own, and cut off where they add. In units of 2^-24 of
+ * |A| |B|, which is the sum of the magnitudes of an element's products, an element is off by no more than
+ *
+ *   strict                   k             one for each rounding of a chain; slices make it less
+ *   half types, tf32         k + 8         beside what rounding A and B to tf32 does: up to 2^-11 of each product
+ *   emulated fp32, 6 or 9    k / 32 + 16   sums leave the tensor cores before these have cut off much
+ *
+ * and by the rounding to C's type. Random data has the square root of that, or less (tests/test_tensor.cu). Emulated
+ * fp32 needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For anything else, NaN and infinities
+ * among it, a strict kernel that waits behind it does the work: bit by bit what GK_PRECISION_STRICT gives. Which of the
+ * two has to work is found out on the device, at each replay of a graph, too; such a product is at least as slow as a
+ * strict one.
  * ==================================================================================================================*/
 
 /* --- Tiles: the pieces of a matmul kernel, for kernels of your own -------------------------------------------------

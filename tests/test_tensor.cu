@@ -221,11 +221,10 @@ template <class T> static std::vector<T> data_of(data which, uint64_t seed, size
   }
   return x;
 }
-/* Each step of 16 cuts off, once for each product of parts that it adds, what is below 2^-23 of its sum; each stage of
- * 32 rounds once; and six products leave out three of less than 2^-24 + 2^-24 + 2^-32 in all. */
+/* The head of section 10 has them. */
 static double bound_of(gk_precision precision, size_t k) {
-  const double steps = static_cast<double>((k + 15) / 16);
-  return precision == GK_PRECISION_EMULATED || precision == GK_PRECISION_EMULATED_9 ? steps / 2 + 16 : 2 * steps + 8;
+  const bool emulated = precision == GK_PRECISION_EMULATED || precision == GK_PRECISION_EMULATED_9;
+  return emulated ? static_cast<double>(k) / 32 + 16 : static_cast<double>(k) + 8;
 }
 TEST(errors_stay_below_the_bounds) {
   const size_t m = 20, n = 24, k = 100;
