@@ -4489,7 +4489,7 @@ GK__D void gk__wgmma_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned
   }
 }
 
-/* Adds beta C to two neighbours, and writes them where they are not for the copy engine. `row` begins `down` rows above. */
+/* Adds beta C to two neighbours, and writes them unless the copy engine will. c is the row `down` rows above. */
 template <class O, bool Write>
 GK__D void gk__wgmma_pair(const gk__wgmma_params &p, unsigned char *c, unsigned row, unsigned down, unsigned col,
                           float *two) {
@@ -4744,7 +4744,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
   const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
   const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
   gk__wgmma_params p;
-  p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0;
+  p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
+                x.n * bytes % 16 == 0; /* it writes whole units of 16 bytes */
   p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / (down * across) ||
       !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, S::rows) ||
@@ -4794,7 +4795,7 @@ struct gk__wgmma_choice {
 };
 inline gk__wgmma_choice gk__wgmma_choose(size_t m, size_t n, size_t k_blocks, size_t batch, int sms) {
   const gk__wgmma_facts tiles[] = {
-      {128, 256, 2, 1, 1100, 2500}, {128, 128, 1, 1, 640, 2000}, {64, 128, 1, 8, 400, 2000}};
+      {128, 256, 1, 1, 1100, 2500}, {128, 128, 1, 1, 640, 2000}, {64, 128, 1, 8, 400, 2000}};
   gk__wgmma_choice best = {0, 1};
   unsigned long long least = ~0ull;
   for (int i = 0; i < 3; i++)
@@ -4821,7 +4822,7 @@ template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
     const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
     const gk__wgmma_choice choice = gk__wgmma_choose(p.m, p.n, k_blocks, p.batch, sms);
     switch (choice.tile) {
-    case 0: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 256, 4, 2>>(p, 1, sms, stream);
+    case 0: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 256, 4, 1>>(p, 1, sms, stream);
     case 1: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 128, 6, 1>>(p, 1, sms, stream);
     default: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 128, 8, 0>>(p, choice.ranks, sms, stream);
     }
