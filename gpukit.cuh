@@ -166,7 +166,8 @@
  *
  *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network.
  *
- * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99.
+ * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Hopper's tensor cores are at
+ *               their best in code for sm_90a, which no -arch=native makes: -gencode arch=compute_90a,code=sm_90a.
  *
  * HISTORY
  *
@@ -2480,7 +2481,7 @@ cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init in
  * |A| |B|, which is the sum of the magnitudes of an element's products, an element is off by no more than
  *
  *   strict                   k             one for each rounding of a chain; slices make it less
- *   half types, tf32         k + 8         beside what rounding A and B to tf32 does: up to 2^-11 of each product
+ *   half types, tf32         k + 8         beside what rounding A and B to tf32 does: up to 2^-10 of each product
  *   emulated fp32, 6 or 9    k / 32 + 16   sums leave the tensor cores before these have cut off much
  *
  * and by the rounding to C's type. Random data has the square root of that, or less (tests/test_tensor.cu). Emulated
@@ -3748,13 +3749,14 @@ template <class E> struct gk__mma {
 /* In which order an operand is stored, where that is known when the kernel is compiled. */
 enum { GK__ACROSS_K, GK__ALONG_K, GK__ANY_ORDER };
 /* A tile of C: BM x BN for the block, WM x WN for a warp, and Bytes of k in each of the Stages of the ring. */
-template <int BM, int BN, int WM, int WN, int Bytes, int Stages, int OrderA = GK__ANY_ORDER, int OrderB = GK__ANY_ORDER>
+template <int BM, int BN, int WM, int WN, int Bytes, int Stages, int OrderA = GK__ANY_ORDER, int OrderB = GK__ANY_ORDER,
+          int Shares = Bytes / 32 - 1>
 struct gk__mma_block {
   static const int bm = BM, bn = BN, wm = WM, wn = WN, bytes = Bytes, stages = Stages, order_a = OrderA,
                    order_b = OrderB;
   static const int warps_n = BN / WN, threads = BM / WM * warps_n * 32;
   static const int a_bytes = BM * Bytes, b_bytes = BN * Bytes; /* of one part of an operand in one stage */
-  static const int steps = Bytes / 32;
+  static const int steps = Bytes / 32, shares = Shares;
   static_assert((Bytes == 64 || Bytes == 128) && BM % 64 == 0 && BN % 64 == 0 && WM % 32 == 0 && WN % 32 == 0 &&
                     WM <= 64 && WN <= 64,
                 "the places of the runs of 16 bytes in shared memory");
@@ -3808,36 +3810,31 @@ template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> str
   static_assert(runs * Threads * 16 == Outer * Bytes, "every thread has as many");
   const unsigned char *from;
   size_t step, stride_part, advance; /* bytes: from run to run, part to part, stage to stage */
-  size_t k_left;                     /* from the beginning of a stage to come */
-  size_t outer_left;                 /* rows along k, or elements across it, from this thread's first run on */
-  unsigned k0;                       /* of its first run, in the stage */
-  unsigned to, apart;                /* where that goes; rows from one of its runs to the next */
-  bool along, inside;                /* inside: but for the end of k, the tile has no edge of the matrix */
-  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t rows, size_t k) : k_left(k) {
+  size_t k_left;                     /* from this thread's first run on, in a stage to come */
+  unsigned rows_left, bytes;         /* of the matrix: rows from that run on (along k), bytes of each run (across) */
+  unsigned to, apart;                /* where that run goes; rows from one of its runs to the next */
+  bool along;
+  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t rows, size_t k) {
     const unsigned t = threadIdx.x;
     along = Order == GK__ANY_ORDER ? p.along_k != 0 : Order == GK__ALONG_K;
-    inside = rows - row0 >= static_cast<size_t>(Outer);
     stride_part = p.stride_part;
     const unsigned per_row = along ? Bytes / 16 : Outer * Size / 16, row = t / per_row, run = t % per_row;
     apart = Threads / per_row;
     step = apart * p.ld, advance = along ? static_cast<size_t>(Bytes) : depth * p.ld;
     to = along ? gk__place_along<Bytes>(row, run) : gk__place_across<Outer>(row, run);
-    const size_t first = along ? row0 + row : row0 + run * (16 / Size);
-    k0 = along ? run * (16 / Size) : row;
-    outer_left = first < rows ? rows - first : 0;
+    const size_t first = along ? row0 + row : row0 + run * (16 / Size), k0 = along ? run * (16 / Size) : row;
+    const size_t left = first < rows ? rows - first : 0;
+    k_left = k0 < k ? k - k0 : 0;
+    rows_left = left < Outer ? static_cast<unsigned>(left) : Outer;
+    bytes = left < 16 / Size ? static_cast<unsigned>(left) * Size : 16;
     from = p.data + batch * p.stride_batch + (along ? first : k0) * p.ld + (along ? k0 : first) * Size;
   }
-  /* One of the shares of the next stage; beyond k it is all zeros. */
+  /* One of the shares of the next stage; beyond k it is all zeros. There are no branches, so that the compiler may put
+   * all of it between the products. */
   GK__D void load(unsigned char *stage, int share, int shares) const {
-    if (inside && k_left >= static_cast<size_t>(depth)) {
-      copy(stage, share, shares, ~size_t(0), 16);
-    } else {
-      const size_t k_mine = k_left > k0 ? k_left - k0 : 0, row = along ? k_mine : outer_left;
-      copy(stage, share, shares, along ? outer_left : k_mine, row < 16 / Size ? static_cast<unsigned>(row) * Size : 16);
-    }
-  }
-  /* Those runs that begin in the next `rows` rows, and of each that many bytes. */
-  GK__D void copy(unsigned char *stage, int share, int shares, size_t rows, unsigned valid) const {
+    const unsigned k_near = k_left < static_cast<size_t>(depth) ? static_cast<unsigned>(k_left) : depth;
+    const unsigned rows = along ? rows_left : k_near;
+    const unsigned valid = !along ? bytes : k_near < 16 / Size ? k_near * Size : 16;
     GK__UNROLL
     for (int part = 0; part < Parts; part++) {
       const unsigned char *run = from + static_cast<size_t>(part) * stride_part;
@@ -3845,7 +3842,7 @@ template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> str
       for (int i = 0; i < runs; i++) {
         if (i % shares == share)
           gk__copy_run(stage + part * Outer * Bytes + to + i * Threads * 16, run,
-                       static_cast<size_t>(i) * apart < rows ? valid : 0);
+                       static_cast<unsigned>(i) * apart < rows ? valid : 0);
         run += step;
       }
     }
@@ -3987,11 +3984,11 @@ template <class E, class P> struct gk__mma_loop<1, E, P> {
         const unsigned char *const from = ring + (step == P::steps - 1 ? next : now) * stage_bytes;
         read_a.read(in[(step + 1) % 2], from, (step + 1) % P::steps);
         read_b.read(with[(step + 1) % 2], from + P::a_bytes, (step + 1) % P::steps);
-        if (step < P::steps - 1) {
-          a.load(ring + free * stage_bytes, step, P::steps - 1);
-          b.load(ring + free * stage_bytes + P::a_bytes, step, P::steps - 1);
+        if (step < P::shares) {
+          a.load(ring + free * stage_bytes, step, P::shares);
+          b.load(ring + free * stage_bytes + P::a_bytes, step, P::shares);
         }
-        if (step == P::steps - 2) {
+        if (step == P::shares - 1) {
           a.next();
           b.next();
           gk__copy_commit();
