@@ -4184,21 +4184,17 @@ struct gk__wgmma_params {
   bool by_engine, in_pairs; /* how C is written: by the copy engine, two elements at once, or one by one */
 };
 
-/* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. A cluster of blocks either makes as many tiles
- * below each other, and each block loads a share of their common part of B for all of them; or its blocks share the k of
- * one tile (Cluster 0), and their sums are added in the order of k. Resident blocks fit into a multiprocessor. */
-template <int Products, int Rows, int Cols, int Stages, int Cluster, int Resident = 1> struct gk__wgmma_shape {
+/* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. Blocks: a cluster of so many makes as many tiles
+ * below each other, and each loads a share of their common part of B for all of them. */
+template <int Products, int Rows, int Cols, int Stages, int Blocks = 1> struct gk__wgmma_shape {
   static const int products = Products, parts = Products > 1 ? 3 : 1, rows = Rows, cols = Cols, stages = Stages;
-  static const bool shares_k = Cluster == 0;
-  static const int below = Cluster ? Cluster : 1, resident = Resident;
-  static const int groups = Rows / 64, threads = 128 * (groups + 1);
+  static const int blocks = Blocks, groups = Rows / 64, threads = 128 * (groups + 1);
   static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = parts * (a_bytes + b_bytes);
   static const int box_bytes = 64 * 128; /* of 64 rows or columns of a k block, and of what leaves for C */
-  static const int out_at = stages * stage_bytes, bars_at = out_at + (shares_k ? 0 : groups * 2 * box_bytes);
-  static const int smem = bars_at + stages * 16 + 1024; /* boxes begin at multiples of 1024, where the swizzle does */
+  static const int out_at = stages * stage_bytes, bars_at = out_at + groups * 2 * box_bytes;
+  static const int smem = bars_at + stages * 16 + 1024; /* boxes begin at multiples of 1024, as the swizzle does */
   /* The loader needs few registers, and the others what the 168 that each has at first leave. */
-  static const bool moves_registers = groups > 1 && !shares_k;
-  static const int pitch = Cols + 8; /* floats from row to row of sums that are to be added; meets no bank twice */
+  static const bool moves_registers = groups > 1;
 };
 
 #ifdef GK__WGMMA_CODE
@@ -4274,10 +4270,11 @@ GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
                "r"(parity)
                : "memory");
 }
-/* At the barrier of the same place in block `rank` of the cluster. */
+/* At the barrier of the same place in block `rank` of the cluster. Not a release for the whole cluster, which would wait for all that the thread has written: what it has done with the
+ * stage is reading. */
 GK__D void gk__barrier_arrive(unsigned barrier, unsigned rank) {
   asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+               "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
                "r"(rank)
                : "memory");
 }
@@ -4373,6 +4370,7 @@ template <class O> GK__D void gk__store_pair(void *row, unsigned col, int count,
 /* Where a warpgroup is in the ring. A barrier's phase has a parity; the ring changes it on each round. */
 template <class S> struct gk__ring {
   unsigned smem, stage, parity;
+  unsigned sent; /* boxes of C */
   GK__D unsigned data() const { return smem + stage * S::stage_bytes; }
   GK__D unsigned full() const { return smem + S::bars_at + stage * 8; }
   GK__D unsigned empty() const { return smem + S::bars_at + (S::stages + stage) * 8; }
@@ -4389,18 +4387,17 @@ template <class S> GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_para
   const unsigned each = p.down * p.across, of_band = p.band * p.across;
   const unsigned in_product = tile % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
   const unsigned high = min(p.band, p.down - top);
-  const unsigned row = (top + in_band % high) * S::below + (S::shares_k ? 0 : rank);
+  const unsigned row = (top + in_band % high) * S::blocks + rank;
   return gk__wgmma_place{tile / each, row * S::rows, in_band / high * S::cols};
 }
 
 /* The loader's part of a tile. */
 template <class S, class E>
-GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
-                          unsigned k_blocks, unsigned rank) {
+GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned rank) {
   const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
-  const unsigned depth = 128 / gk__wgmma_type<E>::bytes, share = S::cols / S::below;
-  const unsigned col = at.col + (S::below > 1 ? rank * share : 0);
-  for (unsigned k = first * depth; k < (first + k_blocks) * depth; k += depth) {
+  const unsigned depth = 128 / gk__wgmma_type<E>::bytes, share = S::cols / S::blocks;
+  const unsigned col = at.col + (S::blocks > 1 ? rank * share : 0);
+  for (unsigned k = 0; k < p.k_blocks * depth; k += depth) {
     gk__barrier_wait(ring.empty(), ring.parity ^ 1);
     const unsigned full = ring.full();
     gk__barrier_expect(full, S::stage_bytes);
@@ -4415,10 +4412,10 @@ GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk
     to += (col - at.col) * 128;
     for (unsigned part = 0; part < S::parts; part++, to += S::b_bytes) {
       if (p.b_along_k)
-        gk__box_load<S::below>(to, &p.b, full, k, col, product_b, part);
+        gk__box_load<S::blocks>(to, &p.b, full, k, col, product_b, part);
       else
         for (unsigned i = 0; i < share; i += 64)
-          gk__box_load<S::below>(to + i * 128, &p.b, full, col + i, k, product_b, part);
+          gk__box_load<S::blocks>(to + i * 128, &p.b, full, col + i, k, product_b, part);
     }
     ring.step();
   }
@@ -4427,8 +4424,8 @@ GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk
 /* A warp has read a stage: every block that loads it is told. */
 template <class S> GK__D void gk__wgmma_release(unsigned empty) {
   const unsigned lane = threadIdx.x % 32;
-  if (S::below > 1) {
-    if (lane < S::below) gk__barrier_arrive(empty, lane);
+  if (S::blocks > 1) {
+    if (lane < S::blocks) gk__barrier_arrive(empty, lane);
   } else if (lane == 0)
     gk__barrier_arrive(empty);
 }
@@ -4503,7 +4500,7 @@ GK__D void gk__wgmma_pair(const gk__wgmma_params &p, unsigned char *c, unsigned 
 /* Sums leave the registers: a thread has, of each 8 columns, two neighbours in one row and two in the row 8 below. */
 template <class S, class O>
 GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::cols / 2], const gk__wgmma_place &at,
-                           unsigned group, unsigned smem) {
+                           unsigned group, gk__ring<S> &ring) {
   const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const unsigned row = at.row + group * 64 + warp * 16 + lane / 4, col = at.col + lane % 4 * 2;
   unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
@@ -4522,8 +4519,8 @@ GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::cols / 2]
   }
   /* Boxes of 64 rows by 128 bytes go through two buffers, swizzled, so that no bank is met twice. */
   GK__UNROLL
-  for (unsigned box = 0; box < S::cols * bytes / 128; box++) {
-    const unsigned to = smem + S::out_at + (group * 2 + box % 2) * S::box_bytes;
+  for (unsigned box = 0; box < S::cols * bytes / 128; box++, ring.sent++) {
+    const unsigned to = ring.smem + S::out_at + (group * 2 + ring.sent % 2) * S::box_bytes;
     if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
     GK__UNROLL
@@ -4549,61 +4546,20 @@ GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::cols / 2]
     if (threadIdx.x % 128 == 0) gk__box_store(&p.c, to, at.col + box * (128 / bytes), at.row + group * 64, at.batch);
   }
 }
-
-/* The blocks of a cluster have the sums of their shares of k: each adds up some rows, in the order of k. */
-template <class S> GK__D void gk__wgmma_keep(float (&sums)[S::cols / 2], unsigned group, unsigned smem) {
-  const unsigned row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
-  const unsigned to = smem + (row * S::pitch + threadIdx.x % 4 * 2) * 4;
-  asm volatile("bar.sync 1, %0;" ::"n"(128 * S::groups) : "memory"); /* the others have read their operands there */
-  GK__UNROLL
-  for (int i = 0; i < S::cols / 2; i += 2)
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + (i / 2 % 2 * 8 * S::pitch + i / 4 * 8) * 4),
-                 "f"(sums[i]), "f"(sums[i + 1])
-                 : "memory");
-}
-template <class S, class O>
-GK__D void gk__wgmma_join(const gk__wgmma_params &p, const gk__wgmma_place &at, unsigned rank, unsigned ranks,
-                          unsigned smem) {
-  const unsigned bytes = gk__wgmma_type<O>::bytes, rows = S::rows / ranks, quads = S::cols / 4;
-  for (unsigned i = threadIdx.x; i < rows * quads; i += S::threads) {
-    const unsigned r = rank * rows + i / quads, q = i % quads * 4, row = at.row + r;
-    float sum[4] = {0, 0, 0, 0};
-    for (unsigned from = 0; from < ranks; from++) {
-      float x[4];
-      asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %4, %5;\n"
-                   "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n}"
-                   : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-                   : "r"(smem + (r * S::pitch + q) * 4), "r"(from)
-                   : "memory");
-      GK__UNROLL
-      for (int e = 0; e < 4; e++) sum[e] += x[e];
-    }
-    unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
-    GK__UNROLL
-    for (unsigned e = 0; e < 4; e += 2) {
-      float two[2] = {p.alpha * sum[e], p.alpha * sum[e + 1]};
-      gk__wgmma_pair<O, true>(p, c, row, 0, at.col + q + e, two);
-    }
-  }
-}
 #endif /* GK__WGMMA_CODE */
 
 template <class S, class E, class O>
-__global__ void __launch_bounds__(S::threads, S::resident)
-    gk__wgmma_kernel(const __grid_constant__ gk__wgmma_params p) {
+__global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_constant__ gk__wgmma_params p) {
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  unsigned rank = 0, ranks = 1;
-  if (S::below > 1 || S::shares_k) {
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
-  }
-  gk__ring<S> ring = {smem, 0, 0};
+  unsigned rank = 0;
+  if (S::blocks > 1) asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  gk__ring<S> ring = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
     for (; ring.stage < S::stages; ring.stage++) {
       gk__barrier_init(ring.full(), 1);
-      gk__barrier_init(ring.empty(), 4 * S::groups * S::below);
+      gk__barrier_init(ring.empty(), 4 * S::groups * S::blocks);
     }
     ring.stage = 0;
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -4611,52 +4567,40 @@ __global__ void __launch_bounds__(S::threads, S::resident)
     if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
   }
   __syncthreads();
-  if (S::below > 1) gk__cluster_barrier();
+  if (S::blocks > 1) gk__cluster_barrier();
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
   if (S::products > 1 && p.strict && *p.strict) return;
 
-  unsigned first = 0, k_blocks = p.k_blocks;
-  if (S::shares_k) {
-    const unsigned each = (p.k_blocks + ranks - 1) / ranks;
-    first = min(rank * each, p.k_blocks), k_blocks = min(each, p.k_blocks - first);
-  }
   if (warpgroup == 0) {
     if (S::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
-      for (unsigned tile = blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
-        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile, rank), first, k_blocks, rank);
-    if (S::below > 1) gk__cluster_barrier(); /* a block that is gone can neither be told nor be sent anything */
+      for (unsigned tile = blockIdx.x / S::blocks; tile < p.tiles; tile += gridDim.x / S::blocks)
+        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile, rank), rank);
+    if (S::blocks > 1) gk__cluster_barrier(); /* a block that is gone can neither be told nor be sent anything */
   } else {
     if (S::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int kind = gk__wgmma_type<E>::kind;
-    for (unsigned tile = blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
+    for (unsigned tile = blockIdx.x / S::blocks; tile < p.tiles; tile += gridDim.x / S::blocks) {
       const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, rank);
       float sums[S::cols / 2];
-      if (S::products > 1 || k_blocks == 0) {
+      if (S::products > 1 || p.k_blocks == 0) {
         GK__UNROLL
         for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
       }
       if (kind == 2 || (p.a_along_k && p.b_along_k))
-        gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, p.k_blocks);
       else if (p.a_along_k)
-        gk__wgmma_sum<S, kind, 0, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_sum<S, kind, 0, kind != 2>(sums, ring, warpgroup - 1, p.k_blocks);
       else if (p.b_along_k)
-        gk__wgmma_sum<S, kind, kind != 2, 0>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_sum<S, kind, kind != 2, 0>(sums, ring, warpgroup - 1, p.k_blocks);
       else
-        gk__wgmma_sum<S, kind, kind != 2, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
-      if (S::shares_k)
-        gk__wgmma_keep<S>(sums, warpgroup - 1, smem);
-      else
-        gk__wgmma_store<S, O>(p, sums, at, warpgroup - 1, smem);
+        gk__wgmma_sum<S, kind, kind != 2, kind != 2>(sums, ring, warpgroup - 1, p.k_blocks);
+      gk__wgmma_store<S, O>(p, sums, at, warpgroup - 1, ring);
     }
-    if (!S::shares_k && threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-    if (S::below > 1) gk__cluster_barrier();
-  }
-  if (S::shares_k) {
-    gk__cluster_barrier();
-    gk__wgmma_join<S, O>(p, gk__wgmma_place_of<S>(p, blockIdx.x / ranks, rank), rank, ranks, smem);
-    gk__cluster_barrier();
+    /* Shared memory is needed until it has been read; the writes end with the kernel. */
+    if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (S::blocks > 1) gk__cluster_barrier();
   }
 #endif
 }
@@ -4731,22 +4675,21 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t r
                              v.along_k ? box_rows : 128 / type::bytes);
 }
 
-/* ranks: blocks of a cluster that share k; 1 where these share none. */
 template <class S, class E, class O>
-cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
+cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES];
   const char *const call = "gk_matmul";
   const size_t bytes = gk__wgmma_type<O>::bytes, depth = 128 / gk__wgmma_type<E>::bytes;
-  const size_t down = gk_ceil_div(x.m, static_cast<size_t>(S::rows * S::below));
+  const size_t down = gk_ceil_div(x.m, static_cast<size_t>(S::rows * S::blocks));
   const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
   const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
   gk__wgmma_params p;
-  p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
+  p.by_engine = at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
                 x.n * bytes % 16 == 0; /* it writes whole units of 16 bytes */
   p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / (down * across) ||
       !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, S::rows) ||
-      !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols / S::below) ||
+      !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols / S::blocks) ||
       (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c, x.n, x.m, x.ldc,
                                            x.batch, x.stride_c, 1, 0, 64)))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
@@ -4756,20 +4699,21 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k, depth));
   p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
   p.tiles = static_cast<unsigned>(down * across * x.batch);
-  p.band = 8;
+  p.band = 1; /* what is made at one time is about as high as it is wide, which is the least to read */
+  while (p.band * p.band * 2 * S::rows * S::blocks <= static_cast<unsigned>(sms * S::cols) / S::blocks) p.band *= 2;
   p.alpha = x.alpha, p.beta = x.beta, p.strict = x.strict;
   p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
   p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
 
   void (*const kernel)(gk__wgmma_params) = gk__wgmma_kernel<S, E, O>;
   const void *const address = reinterpret_cast<const void *>(kernel);
-  const unsigned blocks = S::shares_k ? ranks : S::below, most = static_cast<unsigned>(sms * S::resident) / blocks;
-  const dim3 grid((S::shares_k || p.tiles < most ? p.tiles : most) * blocks), block(S::threads);
+  const unsigned most = static_cast<unsigned>(sms / S::blocks);
+  const dim3 grid((p.tiles < most ? p.tiles : most) * S::blocks), block(S::threads);
   gk__clear_detail();
   GK_TRY(gk__allow_smem(address, call, S::smem));
   cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
   with[0].id = cudaLaunchAttributeClusterDimension;
-  with[0].val.clusterDim.x = blocks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[0].val.clusterDim.x = S::blocks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
   with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   with[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = cudaLaunchConfig_t();
@@ -4780,54 +4724,53 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
   if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, p);
   return gk__after_launch(code, address, call, &grid, &block, S::smem, stream);
 }
-/* The tiles there are, and what they cost in clocks, measured on an H200: a k block, and all besides. */
+/* The tiles there are, and what they cost in nanoseconds, measured on an H200: a k block, and all besides. */
 struct gk__wgmma_facts {
   size_t rows, cols;
-  unsigned below, ranks; /* ranks: the most that share k */
   unsigned k_block, besides;
 };
-struct gk__wgmma_choice {
-  int tile;
-  unsigned ranks;
-};
-inline gk__wgmma_choice gk__wgmma_choose(size_t m, size_t n, size_t k_blocks, size_t batch, int sms) {
-  const gk__wgmma_facts tiles[] = {
-      {128, 256, 1, 1, 1100, 2500}, {128, 128, 1, 1, 640, 2000}, {64, 128, 1, 8, 400, 2000}};
-  gk__wgmma_choice best = {0, 1};
+/* Which of them takes the least time, all multiprocessors making a tile at a time. */
+inline int gk__wgmma_choose(const gk__wgmma_facts *tiles, int count, size_t m, size_t n, size_t k_blocks, size_t batch,
+                            int sms) {
+  int best = 0;
   unsigned long long least = ~0ull;
-  for (int i = 0; i < 3; i++)
-    for (unsigned ranks = 1; ranks <= tiles[i].ranks; ranks *= 2) {
-      const gk__wgmma_facts &tile = tiles[i];
-      const unsigned long long clusters =
-          static_cast<unsigned long long>(gk_ceil_div(m, tile.rows * tile.below)) * gk_ceil_div(n, tile.cols) * batch;
-      const unsigned long long at_once = static_cast<unsigned>(sms) / (tile.below * ranks);
-      const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(ranks));
-      const unsigned long long clocks =
-          gk_ceil_div(clusters, at_once ? at_once : 1) * (each * tile.k_block + tile.besides + (ranks > 1 ? 1500 : 0));
-      if (clocks < least) least = clocks, best.tile = i, best.ranks = ranks;
-    }
+  for (int i = 0; i < count; i++) {
+    const size_t all = gk_ceil_div(m, tiles[i].rows) * gk_ceil_div(n, tiles[i].cols) * batch;
+    const unsigned long long ns = static_cast<unsigned long long>(gk_ceil_div(all, static_cast<size_t>(sms))) *
+                                  (k_blocks * tiles[i].k_block + tiles[i].besides);
+    if (ns < least) least = ns, best = i;
+  }
   return best;
 }
 
 template <int Products, class E, class O> struct gk__wgmma_tiles {
-  static cudaError_t run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
-    return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 128, 2, 1>>(p, 1, sms, stream);
+  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
+    const unsigned x = Products; /* a k block takes as long as its products */
+    const gk__wgmma_facts tiles[] = {{128, 128, 345 * x, 1500}, {128, 64, 182 * x, 1000}, {64, 64, 110 * x, 600}};
+    switch (gk__wgmma_choose(tiles, 3, p.m, p.n, k_blocks, p.batch, sms)) {
+    case 0: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 128, 2>>(p, sms, stream);
+    case 1: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 64, 2>>(p, sms, stream);
+    default: return gk__wgmma_launch<gk__wgmma_shape<Products, 64, 64, 4>>(p, sms, stream);
+    }
   }
 };
 template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
-  static cudaError_t run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
-    const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
-    const gk__wgmma_choice choice = gk__wgmma_choose(p.m, p.n, k_blocks, p.batch, sms);
-    switch (choice.tile) {
-    case 0: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 256, 4, 1>>(p, 1, sms, stream);
-    case 1: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 128, 6, 1>>(p, 1, sms, stream);
-    default: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 128, 8, 0>>(p, choice.ranks, sms, stream);
+  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
+    const gk__wgmma_facts tiles[] = {
+        {128, 256, 760, 800}, {128, 192, 585, 700}, {128, 128, 400, 600}, {64, 128, 215, 500}, {64, 64, 165, 450}};
+    switch (gk__wgmma_choose(tiles, 5, p.m, p.n, k_blocks, p.batch, sms)) {
+    case 0: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 256, 4>>(p, sms, stream);
+    case 1: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 192, 4>>(p, sms, stream);
+    case 2: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 128, 6>>(p, sms, stream);
+    case 3: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 128, 8>>(p, sms, stream);
+    default: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 64, 12>>(p, sms, stream);
     }
   }
 };
 template <int Products, class E, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
-  return gk__wgmma_tiles<Products, E, O>::run(p, sms, stream);
+  const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
+  return gk__wgmma_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
 }
 
 #else
