@@ -87,7 +87,8 @@
  *   devices    gk_device_query gk_device_print gk_device_best gk_occupancy gk_occupancy_print gk_block_for
  *   timing     GK_TIME gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_compare
  *              gk_bench_buffers
- *   scratch    gk_scratch_create/destroy gk_reduce_scratch_bytes gk_scan_scratch_bytes gk_matmul_scratch_bytes
+ *   scratch    gk_scratch_create/create_work/destroy gk_reduce_scratch_bytes gk_scan_scratch_bytes
+ *              gk_matmul_scratch_bytes gk_matmul_work_bytes
  *   index      gk_x gk_y gk_z gk_thread_rank gk_block_rank gk_global_rank gk_block_size gk_grid_size gk_global_size
  *              gk_lane gk_warp GK_FOR_1D GK_FOR_2D gk_ceil_div gk_round_up gk_grid_1d/2d/3d gk_grid_shape
  *              GK_DYNAMIC_SHARED
@@ -96,7 +97,7 @@
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
- *   matmul     gk_matmul gk_matmul_ex gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
+ *   matmul     gk_matmul gk_matmul_ex gk_matmul_plan gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
  *              gk_dist_split gk_dist_wait
@@ -117,13 +118,15 @@
  *   Overlap      On sm_90 and up reduce, scan and matmul are set up while earlier work of the stream runs (programmatic
  *                dependent launch), if their machine code has the wait for that work in it, as code made from older PTX
  *                has not. They read and write nothing before it has ended, and what follows them waits as ever.
- *   Same bits    Reduce, scan and float or double matmul with the operators of section 5 give the same bits on every
- *                run, every GPU, every grid, and without a GPU: the order of the arithmetic is fixed by n (or m, n, k),
- *                the types and the operator. A NaN is a NaN, of unspecified sign and payload. Builds with
+ *   Same bits    Reduce, scan and strict matmul with the operators of section 5 give the same bits on every run, every
+ *                GPU, every grid, and without a GPU: the order of the arithmetic is fixed by n (or m, n, k), the types
+ *                and the operator. Tensor cores, which half types and those who ask get, have the same on every run of
+ *                one GPU model. A NaN is a NaN, of unspecified sign and payload. Builds with
  *                --use_fast_math or -ftz=true are outside of this.
  *   Accuracy     No element sees more than n / 2^19 + 24 roundings in a sum of n floats, or n / 2^18 + 110 in a prefix
  *                sum, where a loop has n; each is at most 2^-24 of the sum of magnitudes. Over random data the error of
- *                either stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against double).
+ *                either stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against double). Section
+ *                10 has the bounds of products.
  *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
  *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand), symbols of object files
  *                included. Macros of yours named T, N, min and so on neither disturb this file nor are lost.
@@ -170,7 +173,8 @@
  *   ring of 20 us a step 300 us for a reduction's or scan's all-gather: pieces of less than 340 million floats then take
  *   longer to talk about than to read.
  *
- * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99.
+ * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Hopper's tensor cores are at
+ *               their best in code for sm_90a, which no -arch=native makes: -gencode arch=compute_90a,code=sm_90a.
  *
  * HISTORY
  *
@@ -621,18 +625,24 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
  *
  * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans and products. A slot has 16 bytes,
  * whose last word is a tag and nothing else ever, so that a stale slot cannot be taken for a fresh one whatever types
- * met here before (section 8 says more). */
+ * met here before (section 8 says more). Behind them there may be a work area, of which nothing is expected: copies of
+ * operands for the tensor cores. Products that need one allocate it on the stream where the scratch has none. */
 typedef struct gk_scratch {
   void *ptr;
-  size_t bytes;
+  size_t bytes;      /* of state and slots */
+  size_t work_bytes; /* behind them */
   int device;
 } gk_scratch;
 #define GK__STATE_BYTES 256u
 #define GK__REDUCE_BYTES 32768u
+#define GK__WORK_FRONT 256u /* bytes before the copies; and what they are aligned to */
 
 /* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty; where it
  * fails, as during a capture, it leaves all as it was. */
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
+GPUKIT_DEF cudaError_t
+gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
+                       cudaStream_t stream); /* the same with a work area, which is not cleared */
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
 /* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
@@ -646,14 +656,23 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k);
 
 typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, GK_OP_ARGMAX } gk_op;
 
-/* How a matmul of floats computes: one way so far. (The last enumerator makes room for any int that C may pass.) */
+/* How a matmul computes; all sum up in float, or for double in double. Strict is a promise of bits, the others are at
+ * least as exact as they say: small and thin products are strict anyway, where that is faster, and so is all where the
+ * GPU, or the program's code for it, has no tensor cores for the type. (The last enumerator makes room for any int that
+ * C may pass.) Section 10 has the bounds of the errors. */
 typedef enum gk_precision {
-  GK_PRECISION_STRICT = 0, /* IEEE fused multiply-adds, in an order that m, n, k and the type alone decide */
+  GK_PRECISION_DEFAULT = 0, /* float and double: strict. Half types: exact products, summed by tensor cores */
+  GK_PRECISION_STRICT,      /* IEEE fused multiply-adds, in an order that m, n, k and the type alone decide */
+  GK_PRECISION_TF32,        /* float: A and B are rounded to 11 bits, to nearest */
+  GK_PRECISION_EMULATED,    /* float: as good as strict, from six products of bfloat16 parts on tensor cores */
+  GK_PRECISION_EMULATED_9,  /* float: the same from all nine */
   GK__PRECISION_INT = 0x7fffffff
 } gk_precision;
 
-/* The output tile of one block, where the type has it, else the nearest. Every plan gives the same bits. Products of so
- * few rows or columns that reading the other operand is all the work have a way of their own, whatever the plan. */
+/* Strict products: the output tile of one block, where the type has it, else the nearest. Every such plan gives the same
+ * bits. Products of so few rows or columns that reading the other operand is all the work have a way of their own,
+ * whatever the tile. Tensor cores: MMA is what every GPU has that has them, WGMMA that of sm_90a; to ask for one where
+ * it cannot be is an error. Half types with a tile are strict. */
 typedef enum gk_plan {
   GK_PLAN_AUTO = 0,
   GK_PLAN_TILE_32,
@@ -661,6 +680,8 @@ typedef enum gk_plan {
   GK_PLAN_TILE_128,
   GK_PLAN_TILE_64_128,
   GK_PLAN_TILE_32_64,
+  GK_PLAN_MMA,
+  GK_PLAN_WGMMA,
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
@@ -678,6 +699,18 @@ typedef struct gk_matmul_opts { /* right when zero */
    * sums of one tile stay together, even if they are more. */
   size_t max_blocks;
 } gk_matmul_opts;
+
+/* Bytes of a work area for one product of this precision, whatever its type, alignment and transposes; gk_matmul_plan tells
+ * what a certain call needs, which may be 0. */
+GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
+
+/* Which way a product goes: filled by gk_matmul_plan. */
+typedef struct gk_matmul_path {
+  gk_plan plan;           /* GK_PLAN_MMA or GK_PLAN_WGMMA; else a strict one, as asked for */
+  gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor cores */
+  int copies_a, copies_b; /* whether the operand is copied first: rounded, split, or just to where rows are aligned */
+  size_t work_bytes;      /* of the scratch's work area, for one product of a batch; more makes more of them at once */
+} gk_matmul_path;
 
 /* Where two arrays differ: filled by gk_allclose. */
 typedef struct gk_mismatch {
@@ -718,6 +751,8 @@ typedef struct gk_mismatch {
                                        cudaStream_t stream);                                                           \
   GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                  \
                                           const gk_matmul_opts *opts, cudaStream_t stream);                            \
+  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                \
+                                            const gk_matmul_opts *opts, gk_matmul_path *path);                         \
   GPUKIT_DEF cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k);               \
   GPUKIT_DEF int gk_allclose_##S(const T *a, const T *b, size_t n, double rtol, double atol, gk_mismatch *where);
 #define GK__DECLARE_HALF(S, T)                                                                                         \
@@ -732,7 +767,9 @@ typedef struct gk_mismatch {
   GPUKIT_DEF cudaError_t gk_matmul_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,           \
                                        cudaStream_t stream);                                                           \
   GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,        \
-                                          const gk_matmul_opts *opts, cudaStream_t stream);
+                                          const gk_matmul_opts *opts, cudaStream_t stream);                            \
+  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,      \
+                                            const gk_matmul_opts *opts, gk_matmul_path *path);
 
 #if !defined(GPUKIT_STATIC) || defined(GPUKIT_C_API)
 #ifdef __cplusplus
@@ -765,7 +802,9 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
  * known. */
 #define GK__DEVICES 64
 GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsigned *attributes);
+GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
+inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1) / GK__WORK_FRONT * GK__WORK_FRONT; }
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
 GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
@@ -2467,6 +2506,19 @@ cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init in
  * Each element of C is a sum of chains of fused multiply-adds. How many, and which products go into which chain, in
  * which order, depends on m, n, k and the type alone, and not on the plan, the device, the transposes and the strides;
  * so its bits are always the same.
+ *
+ * That is a strict product. Tensor cores sum in an order of their own, and cut off where they add. In units of 2^-24 of
+ * |A| |B|, which is the sum of the magnitudes of an element's products, an element is off by no more than
+ *
+ *   strict                   k             one for each rounding of a chain; slices make it less
+ *   half types, tf32         k + 8         beside what rounding A and B to tf32 does: up to 2^-10 of each product
+ *   emulated fp32, 6 or 9    k / 32 + 16   sums leave the tensor cores before these have cut off much
+ *
+ * and by the rounding to C's type. Random data has the square root of that, or less (tests/test_tensor.cu). Emulated
+ * fp32 needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For anything else, NaN and infinities
+ * among it, a strict kernel that waits behind it does the work: bit by bit what GK_PRECISION_STRICT gives. Which of the
+ * two has to work is found out on the device, at each replay of a graph, too; such a product is at least as slow as a
+ * strict one.
  * ==================================================================================================================*/
 
 /* --- Tiles: the pieces of a matmul kernel, for kernels of your own -------------------------------------------------
@@ -2634,6 +2686,7 @@ template <class T, class O, class Acc> struct gk__matmul_args {
   int depth;
   size_t capacity; /* chunks of slots in the scratch */
   size_t max_blocks;
+  const unsigned *only_if; /* device; where it is 0, the kernel returns at once. NULL: it never does */
   void skip(size_t products) { a += products * stride_a, b += products * stride_b, c += products * stride_c; }
   /* Some rows and columns of C, as a product of its own whose k is cut alike. */
   gk__matmul_args panel(size_t row, size_t col, size_t rows, size_t cols) const {
@@ -3165,6 +3218,7 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
   GK_DYNAMIC_SHARED(Acc, ring);
   __shared__ gk__turn turn;
   gk__wait_for_earlier_work();
+  if (p.only_if && *p.only_if == 0) return;
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(P::bm)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(P::bn)));
   const unsigned parts = p.slices > static_cast<unsigned>(groups) ? p.slices : 1;
@@ -3243,6 +3297,7 @@ template <class T, class O, class Acc> struct gk__thin_args {
   unsigned slices;
   int depth;
   size_t capacity, max_blocks;
+  const unsigned *only_if;
   void skip(size_t products) { x += products * stride_x, y += products * stride_y, c += products * stride_c; }
 };
 
@@ -3268,6 +3323,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
   __shared__ gk__turn turn;
   __shared__ Acc shared[GK__THIN_CHAINS][Rows][GK__THIN_COLS];
   gk__wait_for_earlier_work();
+  if (p.only_if && *p.only_if == 0) return;
   const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.cols, static_cast<size_t>(GK__THIN_COLS)));
   unsigned job = blockIdx.x;
   if (p.slices > 1) job = gk__take_job(&turn, state, gridDim.x);
@@ -3389,6 +3445,1390 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
   }
   if (p.slices > 1) gk__end_round(turn, state, slots, p.capacity);
 }
+
+/* --- Tensor cores -------------------------------------------------------------------------------------------------
+ *
+ * Products of half types, of floats rounded to tf32, and of floats in three parts, summed in fp32. The order of the sums
+ * within one step is the hardware's own, so bits are the same on each run of one GPU model, and not from one to another.
+ *
+ * The kernels take operands whose base and rows begin at multiples of 16 bytes. Others, and those that have to be
+ * rounded, turned or split, are copied into the work area of a scratch first: a pass of the speed of memory, where
+ * reading them as they lie would slow down the whole product. */
+
+/* An operand as the tensor cores' kernels take it: base and strides are multiples of 16 bytes. */
+template <class E> struct gk__operand_view {
+  const E *data;
+  size_t ld;           /* elements from stored row to stored row */
+  size_t stride_batch; /* elements from product to product; 0: the same for all */
+  size_t stride_part;  /* elements from part to part (emulated fp32), else unused */
+  int along_k;         /* whether a stored row runs along k: A as stored m x k, B as stored n x k; else k x m, k x n */
+};
+template <class E, class O> struct gk__tensor_args {
+  gk__operand_view<E> a, b;
+  O *c;
+  size_t ldc, stride_c;
+  size_t m, n, k, batch;
+  float alpha, beta;
+  const unsigned *strict; /* emulated fp32: device flag; where it is not 0, the kernel returns at once. Else NULL */
+  size_t max_blocks;      /* on the GPU at once; 0: any number */
+};
+/* The parts of a float in emulated fp32. */
+#define GK__PARTS 3
+
+/* What the kernels know of an element: its bytes, and the code that its instructions need (80: compute_80). The half
+ * types need not be complete here: emulated fp32 has parts of one of them in files that use neither. */
+template <class E> struct gk__tensor_type;
+template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 75; };
+template <> struct gk__tensor_type<__nv_bfloat16> { static const int bytes = 2, code = 80; };
+template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80; };
+
+/* --- Tensor cores: operands made ready ----------------------------------------------------------------------------*/
+
+enum { GK__COPYING, GK__ROUNDING, GK__SPLITTING };
+
+/* One operand, as it is stored and as it is wanted. Threads share it `wide` side by side, each with a run of 16 bytes of
+ * what is made; or as tiles that are turned. */
+template <class T> struct gk__raw_operand {
+  const T *from;
+  size_t rows, cols, ld, stride, batch; /* batch 0: there is nothing to do */
+  unsigned char *to;
+  size_t to_ld, to_stride, to_part; /* bytes */
+  bool turned;                      /* wanted the other way round: rounding only */
+  unsigned wide;
+  size_t across, jobs;
+};
+static const unsigned gk__making_threads = 256, gk__turned_tile = 32;
+
+/* Elements col ... col + Count - 1 of a row, zeros past its end, in words as they lie in memory. Inside of the row they
+ * come by loads of 16 bytes from where these are aligned, and are shifted into place. */
+template <int Count, class T> GK__D void gk__load_shifted(unsigned *to, const T *row, size_t col, size_t cols) {
+  const int words = Count * static_cast<int>(sizeof(T)) / 4, loads = words / 4 + 1;
+  const T *const from = row + col;
+  const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from) % 16);
+  const size_t before = shift / sizeof(T), behind = shift ? (16 - shift) / sizeof(T) : 0;
+  if (col >= before && col + Count + behind <= cols) {
+    const gk__chunk *const aligned = reinterpret_cast<const gk__chunk *>(from - before);
+    unsigned word[loads * 4];
+    GK__UNROLL
+    for (int i = 0; i < loads; i++) {
+      gk__chunk x = {{0, 0, 0, 0}};
+      if (i < loads - 1 || shift) x = aligned[i];
+      GK__UNROLL
+      for (int j = 0; j < 4; j++) word[i * 4 + j] = x.word[j];
+    }
+    GK__UNROLL
+    for (int i = 0; i < words + 2; i++) word[i] = shift & 8 ? word[i + 2] : word[i];
+    GK__UNROLL
+    for (int i = 0; i < words + 1; i++) word[i] = shift & 4 ? word[i + 1] : word[i];
+    GK__UNROLL
+    for (int i = 0; i < words; i++) to[i] = shift & 2 ? __funnelshift_r(word[i], word[i + 1], 16) : word[i];
+    return;
+  }
+  GK__UNROLL
+  for (int i = 0; i < words; i++) to[i] = 0;
+  GK__UNROLL
+  for (int i = 0; i < Count; i++) {
+    if (col + static_cast<size_t>(i) >= cols) break;
+    if (sizeof(T) == 4) {
+      memcpy(to + i, from + i, 4);
+    } else {
+      unsigned short half;
+      memcpy(&half, from + i, 2);
+      to[i / 2] |= static_cast<unsigned>(half) << (i % 2 * 16);
+    }
+  }
+}
+
+/* To the nearest tf32, ties away from zero, as cvt.rna.tf32 does. */
+GK__HD unsigned gk__tf32(unsigned bits) {
+  const unsigned size = bits & 0x7fffffffu;
+  return size > 0x7f800000u ? 0x7fffffffu : size == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+}
+/* To the nearest bfloat16, ties to even, as its upper half and zeros. Not for infinities and NaN. */
+GK__HD unsigned gk__to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
+/* x is the sum of three bfloat16, each in the upper half of its word: the remainders are exact, since each rounding
+ * takes off at least eight of its 24 bits. */
+GK__D void gk__split(unsigned (&part)[GK__PARTS], unsigned bits) {
+  float rest = __uint_as_float(bits);
+  GK__UNROLL
+  for (int i = 0; i < GK__PARTS; i++) {
+    part[i] = gk__to_bf16(__float_as_uint(rest));
+    rest = gk__arithmetic<float>::add(rest, -__uint_as_float(part[i]));
+  }
+}
+
+/* What is made of a run of elements: of 16 bytes, or of each part. */
+template <int Making> struct gk__maker {
+  static const int items = Making == GK__ROUNDING ? 4 : 8; /* of a run */
+  static const int bytes = 16 / items;
+  static GK__D bool store(const unsigned *word, unsigned char *to, size_t, unsigned, unsigned) {
+    gk__chunk x;
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) x.word[i] = Making == GK__ROUNDING ? gk__tf32(word[i]) : word[i];
+    *reinterpret_cast<gk__chunk *>(to) = x;
+    return false;
+  }
+};
+template <> struct gk__maker<GK__SPLITTING> {
+  static const int items = 8, bytes = 2;
+  static GK__D bool store(const unsigned *word, unsigned char *to, size_t to_part, unsigned least, unsigned most) {
+    gk__chunk parts[GK__PARTS];
+    bool outside = false;
+    GK__UNROLL
+    for (int i = 0; i < items; i += 2) {
+      unsigned low[GK__PARTS], high[GK__PARTS];
+      gk__split(low, word[i]);
+      gk__split(high, word[i + 1]);
+      GK__UNROLL
+      for (int part = 0; part < GK__PARTS; part++) parts[part].word[i / 2] = low[part] >> 16 | high[part];
+      GK__UNROLL
+      for (int j = 0; j < 2; j++) {
+        const unsigned size = word[i + j] & 0x7fffffffu;
+        outside |= (size != 0 && size < least) || size >= most;
+      }
+    }
+    GK__UNROLL
+    for (int part = 0; part < GK__PARTS; part++)
+      *reinterpret_cast<gk__chunk *>(to + static_cast<size_t>(part) * to_part) = parts[part];
+    return outside;
+  }
+};
+
+/* Copies both operands, and does with the elements what is due. Where a part could be lost, or a product of parts leave
+ * the range in which it is good (floats whose magnitude, as bits, is below `least` but not zero, or at least `most`),
+ * *strict becomes 1. */
+template <int Making, class T>
+__global__ void __launch_bounds__(gk__making_threads)
+    gk__making_kernel(gk__raw_operand<T> a, gk__raw_operand<T> b, unsigned blocks_a, unsigned least, unsigned most,
+                      unsigned *strict) {
+  typedef gk__maker<Making> maker;
+  __shared__ unsigned tile[gk__turned_tile][gk__turned_tile + 1];
+  gk__wait_for_earlier_work();
+  const bool first = blockIdx.x < blocks_a;
+  const gk__raw_operand<T> p = first ? a : b;
+  const size_t block = first ? blockIdx.x : blockIdx.x - blocks_a, blocks = first ? blocks_a : gridDim.x - blocks_a;
+  const size_t t = threadIdx.x, x = t % gk__turned_tile, y = t / gk__turned_tile;
+  const size_t tall = p.turned ? gk__turned_tile : gk__making_threads / p.wide, down = gk_ceil_div(p.rows, tall);
+  bool outside = false;
+  for (size_t job = block; job < p.jobs; job += blocks) {
+    const size_t matrix = job / (p.across * down), rest = job % (p.across * down);
+    const size_t row0 = rest / p.across * tall, col0 = rest % p.across * (p.turned ? gk__turned_tile : p.wide);
+    const T *const from = p.from + matrix * p.stride;
+    unsigned char *const to = p.to + matrix * p.to_stride;
+    if (Making == GK__ROUNDING && p.turned) {
+      const size_t step = gk__making_threads / gk__turned_tile;
+      GK__UNROLL
+      for (size_t i = 0; i < gk__turned_tile; i += step) {
+        unsigned bits = 0;
+        if (row0 + y + i < p.rows && col0 + x < p.cols) memcpy(&bits, from + (row0 + y + i) * p.ld + col0 + x, 4);
+        tile[y + i][x] = gk__tf32(bits);
+      }
+      __syncthreads();
+      GK__UNROLL
+      for (size_t i = 0; i < gk__turned_tile; i += step)
+        if (col0 + y + i < p.cols && row0 + x < p.rows)
+          *reinterpret_cast<unsigned *>(to + (col0 + y + i) * p.to_ld + (row0 + x) * 4) = tile[x][y + i];
+      __syncthreads();
+    } else {
+      const size_t row = row0 + t / p.wide, col = (col0 + t % p.wide) * maker::items;
+      if (row >= p.rows || col >= p.cols) continue;
+      unsigned word[maker::items * sizeof(T) / 4];
+      gk__load_shifted<maker::items>(word, from + row * p.ld, col, p.cols);
+      if (maker::store(word, to + row * p.to_ld + col * maker::bytes, p.to_part, least, most)) outside = true;
+    }
+  }
+  if (Making == GK__SPLITTING && __syncthreads_or(outside) && t == 0) atomicExch(strict, 1u);
+}
+
+/* Launches it for both. Blocks are shared out by what there is to do. */
+template <int Making, class T>
+cudaError_t gk__make_operands(gk__raw_operand<T> a, gk__raw_operand<T> b, unsigned least, unsigned most,
+                              unsigned *strict, int sms, cudaStream_t stream) {
+  static signed char waits[GK__DEVICES];
+  gk__raw_operand<T> *const both[] = {&a, &b};
+  for (int i = 0; i < 2; i++) {
+    gk__raw_operand<T> &p = *both[i];
+    const size_t runs = gk_ceil_div(p.cols, static_cast<size_t>(gk__maker<Making>::items)), side = gk__turned_tile;
+    for (p.wide = 1; p.wide < runs && p.wide < gk__making_threads;) p.wide *= 2;
+    p.across = p.turned ? gk_ceil_div(p.cols, side) : gk_ceil_div(runs, static_cast<size_t>(p.wide));
+    p.jobs = p.across * gk_ceil_div(p.rows, p.turned ? side : gk__making_threads / p.wide) * p.batch;
+  }
+  const size_t most_blocks = static_cast<size_t>(sms) * 16, jobs = a.jobs + b.jobs;
+  const size_t of_a = a.jobs <= most_blocks / 2 ? a.jobs : jobs <= most_blocks ? a.jobs : most_blocks / 2;
+  const size_t of_b = b.jobs <= most_blocks / 2 ? b.jobs : jobs <= most_blocks ? b.jobs : most_blocks / 2;
+  return gk__launch_as(waits, "gk_matmul", gk__making_kernel<Making, T>, static_cast<unsigned>(of_a + of_b),
+                       static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a), least,
+                       most, strict);
+}
+
+/* --- Tensor cores: the portable way, mma.sync -------------------------------------------------------------------------
+ *
+ * A block makes a tile of C, a warp a part of it, from tiles of A and B that go through a ring in shared memory. These lie
+ * there as they are stored, along k or across it, in runs of 16 bytes of which the place within 128 bytes is exclusive-
+ * ored with the row's number: so ldmatrix, which reads eight rows at a time, meets each bank once either way. A step of
+ * the tensor cores takes 32 bytes of k, whatever the type.
+ *
+ * Without a GPU the same kernel runs: what ldmatrix and mma do is spelled out with shuffles. */
+
+/* Four matrices of 8 x 8 halves, or 8 x 4 floats: lane l gives the address of row l % 8 of matrix l / 8, and gets its
+ * share of each; with Trans, of their transposes. */
+template <bool Trans> GK__D void gk__load_matrices(unsigned (&to)[4], const unsigned char *row) {
+#ifdef __CUDA_ARCH__
+  const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  if (Trans)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(from));
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(from));
+#else
+  const unsigned long long mine = reinterpret_cast<uintptr_t>(row);
+  const unsigned lane = gk_lane();
+  for (unsigned i = 0; i < 4; i++) {
+    if (Trans) {
+      unsigned short half[2];
+      for (unsigned j = 0; j < 2; j++) {
+        const unsigned long long at = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane % 4 * 2 + j));
+        memcpy(&half[j], reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(at)) + lane / 4 * 2, 2);
+      }
+      to[i] = half[0] | static_cast<unsigned>(half[1]) << 16;
+    } else {
+      const unsigned long long at = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane / 4));
+      memcpy(&to[i], reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(at)) + lane % 4 * 4, 4);
+    }
+  }
+#endif
+}
+
+/* d += A B of 16 x 8 sums and 32 bytes of k, spread over the warp as mma.sync wants it. */
+template <class E> struct gk__mma;
+#ifdef __CUDA_ARCH__
+#define GK__MMA(shape, types)                                                                                          \
+  asm volatile("mma.sync.aligned." shape ".row.col.f32." types ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "   \
+               "{%0, %1, %2, %3};"                                                                                     \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                        \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+template <> struct gk__mma<__half> {
+  static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+#if __CUDA_ARCH__ >= 800
+    GK__MMA("m16n8k16", "f16.f16");
+#else
+    for (int i = 0; i < 2; i++)
+      asm volatile(
+          "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+          : "r"(a[i * 2]), "r"(a[i * 2 + 1]), "r"(i ? b1 : b0));
+#endif
+  }
+};
+/* Code that is too old for the instruction is never launched. */
+template <> struct gk__mma<__nv_bfloat16> {
+  static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+#if __CUDA_ARCH__ >= 800
+    GK__MMA("m16n8k16", "bf16.bf16");
+#else
+    (void)d, (void)a, (void)b0, (void)b1;
+#endif
+  }
+};
+template <> struct gk__mma<float> {
+  static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+#if __CUDA_ARCH__ >= 800
+    GK__MMA("m16n8k8", "tf32.tf32");
+#else
+    (void)d, (void)a, (void)b0, (void)b1;
+#endif
+  }
+};
+#undef GK__MMA
+#else
+/* The elements of a word, as floats. */
+template <class E> struct gk__word_of { /* __half */
+  static const int count = 2;
+  static GK__D float at(unsigned word, int i) {
+    const unsigned short bits = static_cast<unsigned short>(word >> (16 * i));
+    E x;
+    memcpy(static_cast<void *>(&x), &bits, 2);
+    return gk__convert<float, E>::from(x);
+  }
+};
+template <> struct gk__word_of<__nv_bfloat16> {
+  static const int count = 2;
+  static GK__D float at(unsigned word, int i) { return __uint_as_float(i ? word & 0xffff0000u : word << 16); }
+};
+template <> struct gk__word_of<float> {
+  static const int count = 1;
+  static GK__D float at(unsigned word, int) { return __uint_as_float(word); }
+};
+/* One chain of multiply-adds for each sum: the hardware's order is another, and the bits may be, too. A lane has rows g
+ * and g + 8 of A in the lanes 4 g + 0 ... 3, and each of its two columns of B in four lanes likewise. */
+template <class E> struct gk__mma {
+  static GK__D unsigned long long both(unsigned low, unsigned high) {
+    return low | static_cast<unsigned long long>(high) << 32;
+  }
+  static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    const unsigned lane = gk_lane();
+    unsigned long long x[2][4], y[2][4];
+    for (unsigned quarter = 0; quarter < 4; quarter++)
+      for (unsigned i = 0; i < 2; i++) {
+        x[i][quarter] = __shfl_sync(~0u, both(a[i], a[i + 2]), static_cast<int>(lane / 4 * 4 + quarter));
+        y[i][quarter] = __shfl_sync(~0u, both(b0, b1), static_cast<int>((lane % 4 * 2 + i) * 4 + quarter));
+      }
+    for (unsigned word = 0; word < 8; word++)
+      for (int e = 0; e < gk__word_of<E>::count; e++)
+        for (int i = 0; i < 4; i++)
+          d[i] = gk__fma(gk__word_of<E>::at(static_cast<unsigned>(x[i / 2][word % 4] >> word / 4 * 32), e),
+                         gk__word_of<E>::at(static_cast<unsigned>(y[i % 2][word % 4] >> word / 4 * 32), e), d[i]);
+  }
+};
+#endif
+
+/* In which order an operand is stored, where that is known when the kernel is compiled. */
+enum { GK__ACROSS_K, GK__ALONG_K, GK__ANY_ORDER };
+/* A tile of C: BM x BN for the block, WM x WN for a warp, and Bytes of k in each of the Stages of the ring. */
+template <int BM, int BN, int WM, int WN, int Bytes, int Stages, int OrderA = GK__ANY_ORDER, int OrderB = GK__ANY_ORDER,
+          int Shares = Bytes / 32 - 1>
+struct gk__mma_block {
+  static const int bm = BM, bn = BN, wm = WM, wn = WN, bytes = Bytes, stages = Stages, order_a = OrderA,
+                   order_b = OrderB;
+  static const int warps_n = BN / WN, threads = BM / WM * warps_n * 32;
+  static const int a_bytes = BM * Bytes, b_bytes = BN * Bytes; /* of one part of an operand in one stage */
+  static const int steps = Bytes / 32, shares = Shares;
+  static_assert((Bytes == 64 || Bytes == 128) && BM % 64 == 0 && BN % 64 == 0 && WM % 32 == 0 && WN % 32 == 0 &&
+                    WM <= 64 && WN <= 64,
+                "the places of the runs of 16 bytes in shared memory");
+};
+
+struct gk__mma_operand { /* strides in bytes */
+  const unsigned char *data;
+  size_t ld, stride_batch, stride_part;
+  int along_k;
+};
+template <class O> struct gk__mma_args {
+  gk__mma_operand a, b;
+  O *c;
+  size_t ldc, stride_c, m, n, k;
+  float alpha, beta;
+  const unsigned *strict;
+  unsigned tiles_m, tiles_n;
+  unsigned first; /* tile of the launch's first block */
+};
+
+/* Copies 16 bytes to shared memory, of which `valid` come from memory and the others are zeros. */
+GK__D void gk__copy_run(unsigned char *to, const unsigned char *from, unsigned valid) {
+#if GK__COPIES_ASYNC
+  gk__copy_async<16>(to, from, valid);
+#else
+  gk__chunk x = {{0, 0, 0, 0}};
+  if (valid == 16)
+    x = *reinterpret_cast<const gk__chunk *>(from);
+  else
+    for (unsigned i = 0; i < valid; i += 2) {
+      unsigned short half;
+      memcpy(&half, from + i, 2);
+      x.word[i / 4] |= static_cast<unsigned>(half) << (i % 4 * 8);
+    }
+  *reinterpret_cast<gk__chunk *>(to) = x;
+#endif
+}
+
+/* Where run `run` of row `row` lies in a tile that is stored along k. Across k, a row has 128 bytes or more. */
+template <int Bytes> GK__D unsigned gk__place_along(unsigned row, unsigned run) {
+  return row * Bytes + ((run ^ (Bytes == 64 ? row / 2 % 4 : row % 8)) * 16);
+}
+template <int Outer> GK__D unsigned gk__place_across(unsigned k, unsigned run) {
+  return k * (Outer * 2) + ((run ^ k % 8) * 16);
+}
+
+/* Brings the tiles of one operand to the ring, one stage after the other: each in a few shares, which the caller puts
+ * between other work. */
+template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> struct gk__mma_loader {
+  static const int runs = Outer * Bytes / 16 / Threads; /* of a thread, in a part and stage */
+  static const int depth = Bytes / Size;
+  static_assert(runs * Threads * 16 == Outer * Bytes, "every thread has as many");
+  const unsigned char *from;
+  size_t step, stride_part, advance; /* bytes: from run to run, part to part, stage to stage */
+  size_t k_left;                     /* from this thread's first run on, in a stage to come */
+  unsigned rows_left, bytes;         /* of the matrix: rows from that run on (along k), bytes of each run (across) */
+  unsigned to, apart;                /* where that run goes; rows from one of its runs to the next */
+  bool along;
+  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t rows, size_t k) {
+    const unsigned t = threadIdx.x;
+    along = Order == GK__ANY_ORDER ? p.along_k != 0 : Order == GK__ALONG_K;
+    stride_part = p.stride_part;
+    const unsigned per_row = along ? Bytes / 16 : Outer * Size / 16, row = t / per_row, run = t % per_row;
+    apart = Threads / per_row;
+    step = apart * p.ld, advance = along ? static_cast<size_t>(Bytes) : depth * p.ld;
+    to = along ? gk__place_along<Bytes>(row, run) : gk__place_across<Outer>(row, run);
+    const size_t first = along ? row0 + row : row0 + run * (16 / Size), k0 = along ? run * (16 / Size) : row;
+    const size_t left = first < rows ? rows - first : 0;
+    k_left = k0 < k ? k - k0 : 0;
+    rows_left = left < Outer ? static_cast<unsigned>(left) : Outer;
+    bytes = left < 16 / Size ? static_cast<unsigned>(left) * Size : 16;
+    from = p.data + batch * p.stride_batch + (along ? first : k0) * p.ld + (along ? k0 : first) * Size;
+  }
+  /* One of the shares of the next stage; beyond k it is all zeros. There are no branches, so that the compiler may put
+   * all of it between the products. */
+  GK__D void load(unsigned char *stage, int share, int shares) const {
+    const unsigned k_near = k_left < static_cast<size_t>(depth) ? static_cast<unsigned>(k_left) : depth;
+    const unsigned rows = along ? rows_left : k_near;
+    const unsigned valid = !along ? bytes : k_near < 16 / Size ? k_near * Size : 16;
+    GK__UNROLL
+    for (int part = 0; part < Parts; part++) {
+      const unsigned char *run = from + static_cast<size_t>(part) * stride_part;
+      GK__UNROLL
+      for (int i = 0; i < runs; i++) {
+        if (i % shares == share)
+          gk__copy_run(stage + part * Outer * Bytes + to + i * Threads * 16, run,
+                       static_cast<unsigned>(i) * apart < rows ? valid : 0);
+        run += step;
+      }
+    }
+  }
+  GK__D void load(unsigned char *stage) {
+    load(stage, 0, 1);
+    next();
+  }
+  GK__D void next() {
+    k_left = k_left > static_cast<size_t>(depth) ? k_left - static_cast<size_t>(depth) : 0;
+    from += advance;
+  }
+};
+
+/* Reads what a warp needs of a tile: W rows of A, or columns of B, at a step of k. */
+template <int Outer, int Bytes, int W, bool IsA, int Order> struct gk__mma_reader {
+  unsigned offset;
+  bool along;
+  GK__D gk__mma_reader(unsigned first, int along_k) {
+    const unsigned lane = gk_lane(), upper = IsA ? lane / 8 % 2 : lane / 16, later = IsA ? lane / 16 : lane / 8 % 2;
+    along = Order == GK__ANY_ORDER ? along_k != 0 : Order == GK__ALONG_K;
+    offset = along ? gk__place_along<Bytes>(first + upper * 8 + lane % 8, later)
+                   : gk__place_across<Outer>(later * 8 + lane % 8, first / 8 + upper);
+  }
+  GK__D void read(unsigned (&to)[W / 16][4], const unsigned char *tile, int step) const {
+    if (along) {
+      GK__UNROLL
+      for (int i = 0; i < W / 16; i++)
+        gk__load_matrices<false>(to[i], tile + (offset ^ static_cast<unsigned>(step * 32)) + i * 16 * Bytes);
+    } else {
+      GK__UNROLL
+      for (int i = 0; i < W / 16; i++)
+        gk__load_matrices<true>(to[i], tile + (offset ^ static_cast<unsigned>(i * 32)) + step * 16 * Outer * 2);
+    }
+  }
+};
+
+/* A warp's sums. */
+template <class P> struct gk__mma_sums {
+  static const int m = P::wm / 16, n = P::wn / 8;
+  float value[m][n][4];
+  GK__D void zero() {
+    GK__UNROLL
+    for (int i = 0; i < m * n * 4; i++) value[i / 4 / n][i / 4 % n][i % 4] = 0;
+  }
+  GK__D void add(const gk__mma_sums &some) {
+    GK__UNROLL
+    for (int i = 0; i < m * n * 4; i++) {
+      float &to = value[i / 4 / n][i / 4 % n][i % 4];
+      to = gk__arithmetic<float>::add(to, some.value[i / 4 / n][i / 4 % n][i % 4]);
+    }
+  }
+  template <class E> GK__D void add(const unsigned (&a)[m][4], const unsigned (&b)[n / 2][4]) {
+    GK__UNROLL
+    for (int i = 0; i < m; i++) {
+      GK__UNROLL
+      for (int j = 0; j < n; j++) {
+        const int at = i % 2 ? n - 1 - j : j; /* there and back: what was used last is used next */
+        gk__mma<E>::add(value[i][at], a[i], b[at / 2][at % 2 * 2], b[at / 2][at % 2 * 2 + 1]);
+      }
+    }
+  }
+};
+
+/* Floats in parts, six products of them or all nine: these come in bands of like size, from the smallest on, and after
+ * each stage the tensor cores' sums, which they cut off rather than round, go into others that are rounded. */
+template <int Products, class E, class P> struct gk__mma_loop {
+  static const int parts = GK__PARTS, bands = Products == 9 ? 5 : 3;
+  template <class A, class B, class ReadA, class ReadB>
+  static GK__D void run(gk__mma_sums<P> &sums, A &a, B &b, const ReadA &read_a, const ReadB &read_b,
+                        unsigned char *ring, size_t stages) {
+    const int stage_bytes = parts * (P::a_bytes + P::b_bytes);
+    GK__UNROLL
+    for (int s = 0; s < P::stages - 1; s++) {
+      a.load(ring + s * stage_bytes);
+      b.load(ring + s * stage_bytes + parts * P::a_bytes);
+      gk__copy_commit();
+    }
+    int now = 0, free = P::stages - 1;
+    GK__UNROLL_BY(1)
+    for (size_t stage = 0; stage < stages; stage++) {
+      gk__copy_wait<P::stages - 2>();
+      __syncthreads();
+      a.load(ring + free * stage_bytes);
+      b.load(ring + free * stage_bytes + parts * P::a_bytes);
+      gk__copy_commit();
+      const unsigned char *const at_a = ring + now * stage_bytes, *const at_b = at_a + parts * P::a_bytes;
+      gk__mma_sums<P> some;
+      some.zero();
+      GK__UNROLL
+      for (int band = bands - 1; band >= 0; band--) {
+        GK__UNROLL
+        for (int i = 0; i < parts; i++) {
+          if (band - i < 0 || band - i >= parts) continue;
+          GK__UNROLL
+          for (int step = 0; step < P::steps; step++) {
+            unsigned in[P::wm / 16][4], with[P::wn / 16][4];
+            read_a.read(in, at_a + i * P::a_bytes, step);
+            read_b.read(with, at_b + (band - i) * P::b_bytes, step);
+            some.template add<E>(in, with);
+          }
+        }
+      }
+      sums.add(some);
+      free = now, now = now == P::stages - 1 ? 0 : now + 1;
+    }
+    gk__copy_wait<0>();
+  }
+};
+
+/* All of k in the tensor cores' own sums. What a warp reads for the next step is on its way while they work. */
+template <class E, class P> struct gk__mma_loop<1, E, P> {
+  static const int parts = 1;
+  template <class A, class B, class ReadA, class ReadB>
+  static GK__D void run(gk__mma_sums<P> &sums, A &a, B &b, const ReadA &read_a, const ReadB &read_b,
+                        unsigned char *ring, size_t stages) {
+    const int stage_bytes = P::a_bytes + P::b_bytes;
+    unsigned in[2][P::wm / 16][4], with[2][P::wn / 16][4];
+    GK__UNROLL
+    for (int s = 0; s < P::stages - 1; s++) {
+      a.load(ring + s * stage_bytes);
+      b.load(ring + s * stage_bytes + P::a_bytes);
+      gk__copy_commit();
+    }
+    gk__copy_wait<P::stages - 2>();
+    __syncthreads();
+    read_a.read(in[0], ring, 0);
+    read_b.read(with[0], ring + P::a_bytes, 0);
+    int now = 0, free = P::stages - 1;
+    GK__UNROLL_BY(1)
+    for (size_t stage = 0; stage < stages; stage++) {
+      const int next = now == P::stages - 1 ? 0 : now + 1;
+      GK__UNROLL
+      for (int step = 0; step < P::steps; step++) {
+        if (step == P::steps - 1) {
+          gk__copy_wait<P::stages - 2>();
+          __syncthreads();
+        }
+        const unsigned char *const from = ring + (step == P::steps - 1 ? next : now) * stage_bytes;
+        read_a.read(in[(step + 1) % 2], from, (step + 1) % P::steps);
+        read_b.read(with[(step + 1) % 2], from + P::a_bytes, (step + 1) % P::steps);
+        if (step < P::shares) {
+          a.load(ring + free * stage_bytes, step, P::shares);
+          b.load(ring + free * stage_bytes + P::a_bytes, step, P::shares);
+        }
+        if (step == P::shares - 1) {
+          a.next();
+          b.next();
+          gk__copy_commit();
+        }
+        sums.template add<E>(in[step % 2], with[step % 2]);
+      }
+      free = now, now = next;
+    }
+    gk__copy_wait<0>();
+  }
+};
+
+/* C = alpha sums + beta C, two columns at a time. */
+template <class P, class O>
+GK__D void gk__store_mma_sums(const gk__mma_sums<P> &sums, const gk__mma_args<O> &p, O *c, size_t row0, size_t col0) {
+  typedef gk__run<O, 2> pair;
+  const bool pairs = reinterpret_cast<uintptr_t>(c) % sizeof(pair) == 0 && p.ldc % 2 == 0;
+  GK__UNROLL
+  for (int i = 0; i < sums.m * 2; i++) {
+    const size_t row = row0 + static_cast<size_t>(i * 8);
+    if (row >= p.m) break;
+    GK__UNROLL
+    for (int j = 0; j < sums.n; j++) {
+      const size_t col = col0 + static_cast<size_t>(j * 8);
+      if (col >= p.n) break;
+      O *const to = c + row * p.ldc + col;
+      const bool both = col + 1 < p.n;
+      float result[2];
+      GK__UNROLL
+      for (int e = 0; e < 2; e++) {
+        result[e] = gk__mul(p.alpha, sums.value[i / 2][j][i % 2 * 2 + e]);
+        if (p.beta != 0 && (e == 0 || both)) result[e] = gk__fma(p.beta, gk__convert<float, O>::from(to[e]), result[e]);
+      }
+      if (pairs && both) {
+        pair x;
+        x.value[0] = gk__convert<O, float>::from(result[0]), x.value[1] = gk__convert<O, float>::from(result[1]);
+        *reinterpret_cast<pair *>(to) = x;
+      } else {
+        to[0] = gk__convert<O, float>::from(result[0]);
+        if (both) to[1] = gk__convert<O, float>::from(result[1]);
+      }
+    }
+  }
+}
+
+template <int Products, class E, class P, class O>
+__global__ void __launch_bounds__(P::threads) gk__mma_kernel(gk__mma_args<O> p) {
+  typedef gk__mma_loop<Products, E, P> loop;
+  const int size = gk__tensor_type<E>::bytes;
+  GK_DYNAMIC_SHARED(unsigned char, ring);
+  gk__wait_for_earlier_work();
+  if (p.strict && *p.strict) return;
+  /* Blocks that run at the same time share eight rows of tiles, and so what they read. */
+  const unsigned tiles = p.tiles_m * p.tiles_n, job = p.first + blockIdx.x, batch = job / tiles, tile = job % tiles;
+  const unsigned tall = 8, group = tile / (tall * p.tiles_n), in_group = tile % (tall * p.tiles_n);
+  const unsigned rows = p.tiles_m - group * tall < tall ? p.tiles_m - group * tall : tall;
+  const size_t row0 = static_cast<size_t>(group * tall + in_group % rows) * P::bm;
+  const size_t col0 = static_cast<size_t>(in_group / rows) * P::bn;
+  const unsigned warp = threadIdx.x / 32, lane = gk_lane();
+  const unsigned row = warp / P::warps_n * P::wm, col = warp % P::warps_n * P::wn; /* of the warp, in the tile */
+  gk__mma_sums<P> sums;
+  sums.zero();
+  {
+    gk__mma_loader<P::bm, P::bytes, P::threads, size, loop::parts, P::order_a> a(p.a, batch, row0, p.m, p.k);
+    gk__mma_loader<P::bn, P::bytes, P::threads, size, loop::parts, P::order_b> b(p.b, batch, col0, p.n, p.k);
+    const gk__mma_reader<P::bm, P::bytes, P::wm, true, P::order_a> read_a(row, p.a.along_k);
+    const gk__mma_reader<P::bn, P::bytes, P::wn, false, P::order_b> read_b(col, p.b.along_k);
+    loop::run(sums, a, b, read_a, read_b, ring, gk_ceil_div(p.k, static_cast<size_t>(P::bytes / size)));
+  }
+  gk__store_mma_sums(sums, p, p.c + batch * p.stride_c, row0 + row + lane / 4, col0 + col + lane % 4 * 2);
+}
+
+template <class E> gk__mma_operand gk__mma_operand_of(const gk__operand_view<E> &v) {
+  const size_t size = gk__tensor_type<E>::bytes;
+  const gk__mma_operand p = {reinterpret_cast<const unsigned char *>(v.data), v.ld * size, v.stride_batch * size,
+                             v.stride_part * size, v.along_k};
+  return p;
+}
+template <int Products, class P, class E, class O>
+cudaError_t gk__mma_launch(const gk__tensor_args<E, O> &p, cudaStream_t stream) {
+  static signed char waits[GK__DEVICES];
+  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(P::bm));
+  const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(P::bn)), tiles = tiles_m * tiles_n, most = 0x7fffffff;
+  const size_t smem = static_cast<size_t>(P::a_bytes + P::b_bytes) * P::stages * gk__mma_loop<Products, E, P>::parts;
+  if (tiles > most)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
+  gk__mma_args<O> q = {gk__mma_operand_of(p.a),
+                       gk__mma_operand_of(p.b),
+                       p.c,
+                       p.ldc,
+                       p.stride_c,
+                       p.m,
+                       p.n,
+                       p.k,
+                       p.alpha,
+                       p.beta,
+                       p.strict,
+                       static_cast<unsigned>(tiles_m),
+                       static_cast<unsigned>(tiles_n),
+                       0};
+  for (size_t done = 0, count; done < p.batch; done += count) {
+    count = p.batch - done < most / tiles ? p.batch - done : most / tiles;
+    const size_t all = count * tiles, at_once = p.max_blocks && p.max_blocks < all ? p.max_blocks : all;
+    for (size_t first = 0; first < all; first += at_once) {
+      q.first = static_cast<unsigned>(first);
+      GK_TRY(gk__launch_as(waits, "gk_matmul", gk__mma_kernel<Products, E, P, O>,
+                           static_cast<unsigned>(all - first < at_once ? all - first : at_once),
+                           static_cast<unsigned>(P::threads), smem, stream, q));
+    }
+    q.a.data += count * q.a.stride_batch, q.b.data += count * q.b.stride_batch, q.c += count * q.stride_c;
+  }
+  return cudaSuccess;
+}
+/* Which block: the large one is nearly twice as fast where there are enough of them, and has more shared memory than
+ * the oldest GPUs give. Parts of floats have one, which every GPU with their instruction can take. */
+template <int Products, class E, class O> struct gk__mma_blocks {
+  static cudaError_t run(const gk__tensor_args<E, O> &p, int, cudaStream_t stream) {
+    return gk__mma_launch<Products, gk__mma_block<128, 128, 64, 32, 64, 2>>(p, stream);
+  }
+};
+template <int OrderA, int OrderB> struct gk__mma_large : gk__mma_block<128, 128, 64, 64, 128, 3, OrderA, OrderB> {};
+template <class E, class O> cudaError_t gk__mma_large_run(const gk__tensor_args<E, O> &p, cudaStream_t stream) {
+  if (p.a.along_k)
+    return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream)
+                       : gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ACROSS_K>>(p, stream);
+  return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ALONG_K>>(p, stream)
+                     : gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ACROSS_K>>(p, stream);
+}
+template <class O> cudaError_t gk__mma_large_run(const gk__tensor_args<float, O> &p, cudaStream_t stream) {
+  return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream);
+}
+template <class E, class O> struct gk__mma_blocks<1, E, O> {
+  static cudaError_t run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
+    typedef gk__mma_large<GK__ALONG_K, GK__ALONG_K> large;
+    const int order = gk__tensor_type<E>::bytes == 4 ? GK__ALONG_K : GK__ANY_ORDER; /* tf32 comes along k */
+    typedef gk__mma_block<64, 64, 32, 32, 64, 4, order, order> small_block;
+    const size_t rows = large::bm, cols = large::bn, rows_of_small = small_block::bm, cols_of_small = small_block::bn;
+    int device = 0, smem_limit = 0;
+    GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
+    GK_TRY(
+        gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
+    /* Two of either at once on a multiprocessor. */
+    const size_t at_once = 2 * static_cast<size_t>(sms);
+    const size_t of_large = gk_ceil_div(gk_ceil_div(p.m, rows) * gk_ceil_div(p.n, cols) * p.batch, at_once);
+    const size_t of_small =
+        gk_ceil_div(gk_ceil_div(p.m, rows_of_small) * gk_ceil_div(p.n, cols_of_small) * p.batch, at_once);
+    return (large::a_bytes + large::b_bytes) * large::stages <= smem_limit && of_large * 5 <= of_small * 2
+               ? gk__mma_large_run(p, stream)
+               : gk__mma_launch<1, small_block>(p, stream);
+  }
+};
+template <int Products, class E, class O>
+cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
+  return gk__mma_blocks<Products, E, O>::run(p, sms, stream);
+}
+
+/* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
+ *
+ * A warpgroup's wgmma takes both operands out of shared memory, to which the copy engine (TMA) brings them, boxes of 128
+ * bytes by some rows, swizzled, zeros where a matrix ends. One warpgroup of a block starts the copies, the others
+ * multiply; a ring of stages lies between them, each with a barrier that says "full" and one that says "empty".
+ *
+ * Operands come in either storage order: what runs along k in memory runs along k in shared memory too, and the
+ * instruction knows both orders (for 16-bit types). So no transpose costs a copy.
+ *
+ * These instructions exist in code for sm_90a alone, which is asked for when compiling. gk__wgmma_here finds out what
+ * the binary holds. */
+
+#if defined(__NVCC__) && !defined(CUDA_ON_CPU)
+#define GK__WGMMA 1
+#endif
+#if defined(GK__WGMMA) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define GK__WGMMA_CODE 1
+#endif
+
+#ifdef GK__WGMMA
+
+/* What instructions and the copy engine (CUtensorMapDataType) call a type. */
+template <class E> struct gk__wgmma_type;
+template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6; };
+template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9; };
+template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7; };
+
+/* CUtensorMap: what the copy engine knows of a matrix. */
+struct __align__(128) gk__tensor_map {
+  unsigned char bytes[128];
+};
+
+struct gk__wgmma_params {
+  gk__tensor_map a, b, c;
+  void *to;
+  size_t ldc, stride_c;
+  unsigned m, n, k_blocks;
+  unsigned down, across, tiles; /* clusters of tiles below and beside each other in one C, and in all of them */
+  unsigned band; /* so many below each other come before those beside them: what they read is in the L2 */
+  float alpha, beta;
+  const unsigned *strict;
+  bool a_along_k, b_along_k, many_a, many_b; /* many: one for each product of the batch */
+  bool by_engine, in_pairs; /* how C is written: by the copy engine, two elements at once, or one by one */
+};
+
+/* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. Blocks: a cluster of so many makes as many tiles
+ * below each other, and each loads a share of their common part of B for all of them. */
+template <int Products, int Rows, int Cols, int Stages, int Blocks = 1> struct gk__wgmma_shape {
+  static const int products = Products, parts = Products > 1 ? 3 : 1, rows = Rows, cols = Cols, stages = Stages;
+  static const int blocks = Blocks, groups = Rows / 64, threads = 128 * (groups + 1);
+  static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = parts * (a_bytes + b_bytes);
+  static const int box_bytes = 64 * 128; /* of 64 rows or columns of a k block, and of what leaves for C */
+  static const int out_at = stages * stage_bytes, bars_at = out_at + groups * 2 * box_bytes;
+  static const int smem = bars_at + stages * 16 + 1024; /* boxes begin at multiples of 1024, as the swizzle does */
+  /* The loader needs few registers, and the others what the 168 that each has at first leave. */
+  static const bool moves_registers = groups > 1;
+};
+
+#ifdef GK__WGMMA_CODE
+
+/* d += A B of 64 x Cols sums and 16 k (8 for tf32); not += but = where `more` is 0. */
+#define GK__SUMS_8(i)                                                                                                  \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
+      "+f"(d[i + 7])
+#define GK__SUMS_32(i) GK__SUMS_8(i), GK__SUMS_8(i + 8), GK__SUMS_8(i + 16), GK__SUMS_8(i + 24)
+#define GK__NAMES_1 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+#define GK__NAMES_2 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GK__NAMES_3 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+#define GK__NAMES_4 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GK__NAMES_5 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+#define GK__NAMES_6 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define GK__NAMES_7 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+#define GK__NAMES_8 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define GK__NAMES_64 GK__NAMES_1 GK__NAMES_2
+#define GK__NAMES_128 GK__NAMES_64 GK__NAMES_3 GK__NAMES_4
+#define GK__NAMES_192 GK__NAMES_128 GK__NAMES_5 GK__NAMES_6
+#define GK__NAMES_256 GK__NAMES_192 GK__NAMES_7 GK__NAMES_8
+#define GK__WGMMA_16(cols, type, a, b, more, turn_a, turn_b, ...)                                                      \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #cols            \
+               "k16.f32." type "." type " {" GK__NAMES_##cols "}, " a ", " b ", add, 1, 1, " turn_a ", " turn_b ";\n}" \
+               : __VA_ARGS__                                                                                           \
+               : "l"(from_a), "l"(from_b), "r"(add), "n"(TurnA), "n"(TurnB))
+#define GK__WGMMA_8(cols, a, b, more, ...)                                                                             \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #cols            \
+               "k8.f32.tf32.tf32 {" GK__NAMES_##cols "}, " a ", " b ", add, 1, 1;\n}"                                  \
+               : __VA_ARGS__                                                                                           \
+               : "l"(from_a), "l"(from_b), "r"(add))
+#define GK__WGMMA_COLS(cols, a, b, more, turn_a, turn_b, ...)                                                          \
+  template <int Kind, int TurnA, int TurnB> struct gk__wgmma<cols, Kind, TurnA, TurnB> {                               \
+    static GK__D void multiply(float (&d)[cols / 2], uint64_t from_a, uint64_t from_b, int add) {                      \
+      if (Kind == 0)                                                                                                   \
+        GK__WGMMA_16(cols, "f16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                            \
+      else if (Kind == 1)                                                                                              \
+        GK__WGMMA_16(cols, "bf16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                           \
+      else                                                                                                             \
+        GK__WGMMA_8(cols, a, b, more, __VA_ARGS__);                                                                    \
+    }                                                                                                                  \
+  }
+template <int Cols, int Kind, int TurnA, int TurnB> struct gk__wgmma;
+GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", GK__SUMS_32(0));
+GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", GK__SUMS_32(0), GK__SUMS_32(32));
+GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", GK__SUMS_32(0), GK__SUMS_32(32), GK__SUMS_32(64));
+GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", GK__SUMS_32(0), GK__SUMS_32(32), GK__SUMS_32(64),
+               GK__SUMS_32(96));
+
+/* How wgmma finds an operand: 1024 bytes from 8 rows to the next, or from 8 k to the next where the operand lies across
+ * k, and then one box from 64 rows (columns) to the next; swizzled in 128 bytes. */
+GK__D uint64_t gk__wgmma_view(unsigned at) {
+  return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (at & 0x3ffff) / 16;
+}
+GK__D void gk__wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+GK__D void gk__wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/* Until all is done; the sums are not read before. */
+template <int Count> GK__D void gk__wgmma_finish(float (&sums)[Count]) {
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  GK__UNROLL
+  for (int i = 0; i < Count; i++) asm volatile("" : "+f"(sums[i])::"memory");
+}
+
+GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+GK__D void gk__barrier_expect(unsigned barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
+  asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
+               "again;\n}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+}
+/* At the barrier of the same place in block `rank` of the cluster. Not a release for the whole cluster, which would wait for all that the thread has written: what it has done with the
+ * stage is reading. */
+GK__D void gk__barrier_arrive(unsigned barrier, unsigned rank) {
+  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+               "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+               "r"(rank)
+               : "memory");
+}
+GK__D void gk__barrier_arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+GK__D void gk__cluster_barrier() {
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* A box from column x and row y of a matrix (product and part: which matrix); Blocks > 1: for so many blocks of the
+ * cluster, to the same place in each. */
+template <int Blocks>
+GK__D void gk__box_load(unsigned to, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
+                        unsigned product, unsigned part) {
+  if (Blocks == 1)
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
+                 "%5, %6}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
+                 : "memory");
+  else
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part),
+                 "h"(static_cast<unsigned short>((1 << Blocks) - 1))
+                 : "memory");
+}
+GK__D void gk__box_store(const gk__tensor_map *map, unsigned from, unsigned x, unsigned y, unsigned product) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];\n"
+               "cp.async.bulk.commit_group;" ::"l"(map),
+               "r"(from), "r"(x), "r"(y), "r"(product), "r"(0)
+               : "memory");
+}
+
+/* Two neighbours of C as 32 bits, and back. */
+template <class O> GK__D unsigned gk__pack(float x, float y) {
+  unsigned both;
+  if (gk__wgmma_type<O>::kind == 0)
+    asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
+  else
+    asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
+  return both;
+}
+template <class O> GK__D float gk__unpack(unsigned bits) {
+  float x;
+  if (gk__wgmma_type<O>::kind == 0)
+    asm("{\n.reg .b16 h;\ncvt.u16.u32 h, %1;\ncvt.f32.f16 %0, h;\n}" : "=f"(x) : "r"(bits));
+  else
+    x = __uint_as_float(bits << 16);
+  return x;
+}
+
+/* Elements col and col + 1 of a row of C, of which `count` (0 to 2) are inside. */
+template <class O>
+GK__D void gk__load_pair(const void *row, unsigned col, int count, bool in_pairs, float *x, float *y) {
+  if (gk__wgmma_type<O>::bytes == 4) {
+    const float *const from = static_cast<const float *>(row) + col;
+    if (count > 0) *x = from[0];
+    if (count > 1) *y = from[1];
+  } else {
+    const unsigned short *const from = static_cast<const unsigned short *>(row) + col;
+    if (count > 1 && in_pairs) {
+      const unsigned both = *reinterpret_cast<const unsigned *>(from);
+      *x = gk__unpack<O>(both & 0xffff), *y = gk__unpack<O>(both >> 16);
+    } else {
+      if (count > 0) *x = gk__unpack<O>(from[0]);
+      if (count > 1) *y = gk__unpack<O>(from[1]);
+    }
+  }
+}
+template <class O> GK__D void gk__store_pair(void *row, unsigned col, int count, bool in_pairs, float x, float y) {
+  if (gk__wgmma_type<O>::bytes == 4) {
+    float *const to = static_cast<float *>(row) + col;
+    if (count > 1 && in_pairs)
+      *reinterpret_cast<float2 *>(to) = make_float2(x, y);
+    else {
+      if (count > 0) to[0] = x;
+      if (count > 1) to[1] = y;
+    }
+  } else {
+    unsigned short *const to = static_cast<unsigned short *>(row) + col;
+    const unsigned both = gk__pack<O>(x, y);
+    if (count > 1 && in_pairs)
+      *reinterpret_cast<unsigned *>(to) = both;
+    else {
+      if (count > 0) to[0] = static_cast<unsigned short>(both & 0xffff);
+      if (count > 1) to[1] = static_cast<unsigned short>(both >> 16);
+    }
+  }
+}
+
+/* Where a warpgroup is in the ring. A barrier's phase has a parity; the ring changes it on each round. */
+template <class S> struct gk__ring {
+  unsigned smem, stage, parity;
+  unsigned sent; /* boxes of C */
+  GK__D unsigned data() const { return smem + stage * S::stage_bytes; }
+  GK__D unsigned full() const { return smem + S::bars_at + stage * 8; }
+  GK__D unsigned empty() const { return smem + S::bars_at + (S::stages + stage) * 8; }
+  GK__D void step() {
+    if (++stage == S::stages) stage = 0, parity ^= 1;
+  }
+};
+
+/* Which tile, and whose product. */
+struct gk__wgmma_place {
+  unsigned batch, row, col;
+};
+template <class S> GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile, unsigned rank) {
+  const unsigned each = p.down * p.across, of_band = p.band * p.across;
+  const unsigned in_product = tile % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
+  const unsigned high = min(p.band, p.down - top);
+  const unsigned row = (top + in_band % high) * S::blocks + rank;
+  return gk__wgmma_place{tile / each, row * S::rows, in_band / high * S::cols};
+}
+
+/* The loader's part of a tile. */
+template <class S, class E>
+GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned rank) {
+  const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
+  const unsigned depth = 128 / gk__wgmma_type<E>::bytes, share = S::cols / S::blocks;
+  const unsigned col = at.col + (S::blocks > 1 ? rank * share : 0);
+  for (unsigned k = 0; k < p.k_blocks * depth; k += depth) {
+    gk__barrier_wait(ring.empty(), ring.parity ^ 1);
+    const unsigned full = ring.full();
+    gk__barrier_expect(full, S::stage_bytes);
+    unsigned to = ring.data();
+    for (unsigned part = 0; part < S::parts; part++, to += S::a_bytes) {
+      if (p.a_along_k)
+        gk__box_load<1>(to, &p.a, full, k, at.row, product_a, part);
+      else
+        for (unsigned i = 0; i < S::rows; i += 64)
+          gk__box_load<1>(to + i * 128, &p.a, full, at.row + i, k, product_a, part);
+    }
+    to += (col - at.col) * 128;
+    for (unsigned part = 0; part < S::parts; part++, to += S::b_bytes) {
+      if (p.b_along_k)
+        gk__box_load<S::blocks>(to, &p.b, full, k, col, product_b, part);
+      else
+        for (unsigned i = 0; i < share; i += 64)
+          gk__box_load<S::blocks>(to + i * 128, &p.b, full, col + i, k, product_b, part);
+    }
+    ring.step();
+  }
+}
+
+/* A warp has read a stage: every block that loads it is told. */
+template <class S> GK__D void gk__wgmma_release(unsigned empty) {
+  const unsigned lane = threadIdx.x % 32;
+  if (S::blocks > 1) {
+    if (lane < S::blocks) gk__barrier_arrive(empty, lane);
+  } else if (lane == 0)
+    gk__barrier_arrive(empty);
+}
+
+/* Which part of A (of_b: of B) the i-th product of a k block takes, the least significant first. Six products leave out
+ * those whose parts are 2 and 2, 1 and 2, 2 and 1. */
+template <int Products> GK__D unsigned gk__part_of_product(int i, bool of_b) {
+  const unsigned a[] = {2, 1, 2, 0, 1, 2, 0, 1, 0}, b[] = {2, 2, 1, 2, 1, 0, 1, 0, 0};
+  return of_b ? b[i + 9 - Products] : a[i + 9 - Products];
+}
+
+/* The sums of 64 rows over k blocks. The tensor cores cut what they add; so the sums of parts leave them for proper
+ * additions after each k block. */
+template <class S, int Kind, int TurnA, int TurnB>
+GK__D void gk__wgmma_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
+  const unsigned step_a = (TurnA ? 2048 : 32) / 16, step_b = (TurnB ? 2048 : 32) / 16;
+  unsigned last = 0;
+  for (unsigned block = 0; block < k_blocks; block++) {
+    gk__barrier_wait(ring.full(), ring.parity);
+    const uint64_t a = gk__wgmma_view(ring.data() + group * S::box_bytes);
+    const uint64_t b = gk__wgmma_view(ring.data() + S::parts * S::a_bytes);
+    gk__wgmma_begin();
+    if (S::products == 1) {
+      GK__UNROLL
+      for (unsigned i = 0; i < 4; i++)
+        gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(sums, a + i * step_a, b + i * step_b, i > 0 || block > 0);
+      gk__wgmma_commit();
+      if (block > 0) {
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        gk__wgmma_release<S>(last);
+      }
+      last = ring.empty();
+    } else {
+      float part[S::cols / 2];
+      GK__UNROLL
+      for (int product = 0; product < S::products; product++) {
+        const uint64_t of_a = a + gk__part_of_product<S::products>(product, false) * (S::a_bytes / 16);
+        const uint64_t of_b = b + gk__part_of_product<S::products>(product, true) * (S::b_bytes / 16);
+        GK__UNROLL
+        for (unsigned i = 0; i < 4; i++)
+          gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(part, of_a + i * step_a, of_b + i * step_b,
+                                                           i > 0 || product > 0);
+      }
+      gk__wgmma_commit();
+      gk__wgmma_finish(part);
+      gk__wgmma_release<S>(ring.empty());
+      GK__UNROLL
+      for (int i = 0; i < S::cols / 2; i++) sums[i] += part[i];
+    }
+    ring.step();
+  }
+  if (S::products == 1) {
+    gk__wgmma_finish(sums);
+    if (k_blocks > 0) gk__wgmma_release<S>(last);
+  }
+}
+
+/* Adds beta C to two neighbours, and writes them unless the copy engine will. c is the row `down` rows above. */
+template <class O, bool Write>
+GK__D void gk__wgmma_pair(const gk__wgmma_params &p, unsigned char *c, unsigned row, unsigned down, unsigned col,
+                          float *two) {
+  const int count = row >= p.m || col >= p.n ? 0 : col + 1 < p.n ? 2 : 1;
+  unsigned char *const at = c + down * p.ldc * gk__wgmma_type<O>::bytes;
+  if (p.beta != 0) {
+    float old[2] = {0, 0};
+    gk__load_pair<O>(at, col, count, p.in_pairs, old, old + 1);
+    two[0] = fmaf(p.beta, old[0], two[0]), two[1] = fmaf(p.beta, old[1], two[1]);
+  }
+  if (Write) gk__store_pair<O>(at, col, count, p.in_pairs, two[0], two[1]);
+}
+
+/* Sums leave the registers: a thread has, of each 8 columns, two neighbours in one row and two in the row 8 below. */
+template <class S, class O>
+GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::cols / 2], const gk__wgmma_place &at,
+                           unsigned group, gk__ring<S> &ring) {
+  const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
+  const unsigned row = at.row + group * 64 + warp * 16 + lane / 4, col = at.col + lane % 4 * 2;
+  unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
+  GK__UNROLL
+  for (int i = 0; i < S::cols / 2; i++) sums[i] *= p.alpha;
+  if (!p.by_engine) {
+    GK__UNROLL
+    for (int i = 0; i < S::cols / 2; i += 2)
+      gk__wgmma_pair<O, true>(p, c, row + i / 2 % 2 * 8, i / 2 % 2 * 8, col + i / 4 * 8, sums + i);
+    return;
+  }
+  if (p.beta != 0) {
+    GK__UNROLL
+    for (int i = 0; i < S::cols / 2; i += 2)
+      gk__wgmma_pair<O, false>(p, c, row + i / 2 % 2 * 8, i / 2 % 2 * 8, col + i / 4 * 8, sums + i);
+  }
+  /* Boxes of 64 rows by 128 bytes go through two buffers, swizzled, so that no bank is met twice. */
+  GK__UNROLL
+  for (unsigned box = 0; box < S::cols * bytes / 128; box++, ring.sent++) {
+    const unsigned to = ring.smem + S::out_at + (group * 2 + ring.sent % 2) * S::box_bytes;
+    if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+    GK__UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+      if (bytes == 2) {
+        const float *const s = sums + box * 32 + i * 8;
+        const unsigned r = warp * 16 + lane % 16, place = to + r * 128 + ((2 * i + lane / 16) ^ r % 8) * 16;
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place),
+                     "r"(gk__pack<O>(s[0], s[1])), "r"(gk__pack<O>(s[2], s[3])), "r"(gk__pack<O>(s[4], s[5])),
+                     "r"(gk__pack<O>(s[6], s[7]))
+                     : "memory");
+      } else {
+        const float *const s = sums + box * 16 + i * 4;
+        const unsigned r = warp * 16 + lane / 4,
+                       place = to + r * 128 + ((2 * i + lane % 4 / 2) ^ r % 8) * 16 + lane % 2 * 8;
+        asm volatile("st.shared.v2.f32 [%0], {%2, %3};\nst.shared.v2.f32 [%1], {%4, %5};" ::"r"(place),
+                     "r"(place + 8 * 128), "f"(s[0]), "f"(s[1]), "f"(s[2]), "f"(s[3])
+                     : "memory");
+      }
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+    if (threadIdx.x % 128 == 0) gk__box_store(&p.c, to, at.col + box * (128 / bytes), at.row + group * 64, at.batch);
+  }
+}
+#endif /* GK__WGMMA_CODE */
+
+template <class S, class E, class O>
+__global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_constant__ gk__wgmma_params p) {
+#ifdef GK__WGMMA_CODE
+  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
+  const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
+  unsigned rank = 0;
+  if (S::blocks > 1) asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  gk__ring<S> ring = {smem, 0, 0, 0};
+  if (threadIdx.x == 0) {
+    for (; ring.stage < S::stages; ring.stage++) {
+      gk__barrier_init(ring.full(), 1);
+      gk__barrier_init(ring.empty(), 4 * S::groups * S::blocks);
+    }
+    ring.stage = 0;
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
+    if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
+  }
+  __syncthreads();
+  if (S::blocks > 1) gk__cluster_barrier();
+  gk__wait_for_earlier_work();
+  gk__let_later_work_start();
+  if (S::products > 1 && p.strict && *p.strict) return;
+
+  if (warpgroup == 0) {
+    if (S::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x == 0)
+      for (unsigned tile = blockIdx.x / S::blocks; tile < p.tiles; tile += gridDim.x / S::blocks)
+        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile, rank), rank);
+    if (S::blocks > 1) gk__cluster_barrier(); /* a block that is gone can neither be told nor be sent anything */
+  } else {
+    if (S::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    const int kind = gk__wgmma_type<E>::kind;
+    for (unsigned tile = blockIdx.x / S::blocks; tile < p.tiles; tile += gridDim.x / S::blocks) {
+      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, rank);
+      float sums[S::cols / 2];
+      if (S::products > 1 || p.k_blocks == 0) {
+        GK__UNROLL
+        for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
+      }
+      if (kind == 2 || (p.a_along_k && p.b_along_k))
+        gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, p.k_blocks);
+      else if (p.a_along_k)
+        gk__wgmma_sum<S, kind, 0, kind != 2>(sums, ring, warpgroup - 1, p.k_blocks);
+      else if (p.b_along_k)
+        gk__wgmma_sum<S, kind, kind != 2, 0>(sums, ring, warpgroup - 1, p.k_blocks);
+      else
+        gk__wgmma_sum<S, kind, kind != 2, kind != 2>(sums, ring, warpgroup - 1, p.k_blocks);
+      gk__wgmma_store<S, O>(p, sums, at, warpgroup - 1, ring);
+    }
+    /* Shared memory is needed until it has been read; the writes end with the kernel. */
+    if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (S::blocks > 1) gk__cluster_barrier();
+  }
+#endif
+}
+
+/* Its shared memory says which code a device got. */
+template <int Marked> __global__ void gk__wgmma_mark(volatile unsigned char *to) {
+#ifdef GK__WGMMA_CODE
+  __shared__ volatile unsigned char mark[Marked];
+  mark[threadIdx.x] = to[0];
+  to[threadIdx.x] = mark[threadIdx.x ^ 1];
+#else
+  (void)to;
+#endif
+}
+
+/* cuTensorMapEncodeTiled, asked for at run time: programs need not be linked to the driver. */
+typedef int (*gk__tensor_map_encode)(gk__tensor_map *, int type, unsigned rank, void *, const uint64_t *dims,
+                                     const uint64_t *strides, const unsigned *box, const unsigned *steps,
+                                     int interleave, int swizzle, int promotion, int fill);
+inline gk__tensor_map_encode gk__tensor_map_encoder() {
+  static void *encode;
+  if (!encode) {
+    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+    void *found = NULL;
+#if CUDART_VERSION >= 12050
+    const cudaError_t code =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
+#else
+    const cudaError_t code = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
+#endif
+    if (code != cudaSuccess)
+      cudaGetLastError();
+    else if (result == cudaDriverEntryPointSuccess)
+      encode = found;
+  }
+  return reinterpret_cast<gk__tensor_map_encode>(encode);
+}
+
+/* Whether this device runs the kernels here: a GPU of compute capability 9.0, and code for sm_90a. */
+inline bool gk__wgmma_here() {
+  static signed char known[GK__DEVICES]; /* 1: yes, -1: no */
+  int device = 0, major = 0, minor = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return false;
+  signed char *const here = device < GK__DEVICES ? known + device : NULL;
+  if (here && *here) return *here > 0;
+  cudaFuncAttributes mark = cudaFuncAttributes();
+  const bool yes = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
+                   major == 9 && minor == 0 && cudaFuncGetAttributes(&mark, gk__wgmma_mark<64>) == cudaSuccess &&
+                   mark.sharedSizeBytes >= 64 && gk__tensor_map_encoder();
+  if (here) *here = yes ? 1 : -1;
+  return yes;
+}
+
+/* box: rows of 128 bytes. */
+inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
+                                size_t ld, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
+                                int box) {
+  const size_t item = static_cast<size_t>(bytes);
+  const uint64_t dims[] = {inner, outer, batch, parts};
+  const uint64_t strides[] = {ld * item, batch > 1 ? stride_batch * item : 16, parts > 1 ? stride_part * item : 16};
+  const unsigned sizes[] = {128u / static_cast<unsigned>(bytes), static_cast<unsigned>(box), 1, 1};
+  const unsigned steps[] = {1, 1, 1, 1};
+  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, 3, 3, 0) == 0;
+}
+template <class E>
+bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
+                     int box_rows) {
+  typedef gk__wgmma_type<E> type;
+  return gk__make_tensor_map(map, type::map, type::bytes, v.data, v.along_k ? k : rows, v.along_k ? rows : k, v.ld,
+                             v.stride_batch ? batch : 1, v.stride_batch, static_cast<size_t>(parts), v.stride_part,
+                             v.along_k ? box_rows : 128 / type::bytes);
+}
+
+template <class S, class E, class O>
+cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, int sms, cudaStream_t stream) {
+  static signed char waits[GK__DEVICES];
+  const char *const call = "gk_matmul";
+  const size_t bytes = gk__wgmma_type<O>::bytes, depth = 128 / gk__wgmma_type<E>::bytes;
+  const size_t down = gk_ceil_div(x.m, static_cast<size_t>(S::rows * S::blocks));
+  const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
+  const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
+  gk__wgmma_params p;
+  p.by_engine = at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
+                x.n * bytes % 16 == 0; /* it writes whole units of 16 bytes */
+  p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
+  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / (down * across) ||
+      !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, S::rows) ||
+      !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols / S::blocks) ||
+      (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c, x.n, x.m, x.ldc,
+                                           x.batch, x.stride_c, 1, 0, 64)))
+    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
+                    x.m, x.n, x.k, x.batch);
+  p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
+  p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k, depth));
+  p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
+  p.tiles = static_cast<unsigned>(down * across * x.batch);
+  p.band = 1; /* what is made at one time is about as high as it is wide, which is the least to read */
+  while (p.band * p.band * 2 * S::rows * S::blocks <= static_cast<unsigned>(sms * S::cols) / S::blocks) p.band *= 2;
+  p.alpha = x.alpha, p.beta = x.beta, p.strict = x.strict;
+  p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
+  p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
+
+  void (*const kernel)(gk__wgmma_params) = gk__wgmma_kernel<S, E, O>;
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  const size_t at_once =
+      x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
+  const unsigned most = at_once > S::blocks ? static_cast<unsigned>(at_once) / S::blocks : 1;
+  const dim3 grid((p.tiles < most ? p.tiles : most) * S::blocks), block(S::threads);
+  gk__clear_detail();
+  GK_TRY(gk__allow_smem(address, call, S::smem));
+  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  with[0].id = cudaLaunchAttributeClusterDimension;
+  with[0].val.clusterDim.x = S::blocks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  with[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = S::smem, config.stream = stream;
+  config.attrs = with;
+  cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
+  config.numAttrs++;
+  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, p);
+  return gk__after_launch(code, address, call, &grid, &block, S::smem, stream);
+}
+/* The tiles there are, and what they cost in nanoseconds, measured on an H200: a k block, and all besides. */
+struct gk__wgmma_facts {
+  size_t rows, cols;
+  unsigned k_block, besides;
+};
+/* Which of them takes the least time, all multiprocessors making a tile at a time. */
+inline int gk__wgmma_choose(const gk__wgmma_facts *tiles, int count, size_t m, size_t n, size_t k_blocks, size_t batch,
+                            int sms) {
+  int best = 0;
+  unsigned long long least = ~0ull;
+  for (int i = 0; i < count; i++) {
+    const size_t all = gk_ceil_div(m, tiles[i].rows) * gk_ceil_div(n, tiles[i].cols) * batch;
+    const unsigned long long ns = static_cast<unsigned long long>(gk_ceil_div(all, static_cast<size_t>(sms))) *
+                                  (k_blocks * tiles[i].k_block + tiles[i].besides);
+    if (ns < least) least = ns, best = i;
+  }
+  return best;
+}
+
+template <int Products, class E, class O> struct gk__wgmma_tiles {
+  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
+    const unsigned x = Products; /* a k block takes as long as its products */
+    const gk__wgmma_facts tiles[] = {{128, 128, 345 * x, 1500}, {128, 64, 182 * x, 1000}, {64, 64, 110 * x, 600}};
+    switch (gk__wgmma_choose(tiles, 3, p.m, p.n, k_blocks, p.batch, sms)) {
+    case 0: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 128, 2>>(p, sms, stream);
+    case 1: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 64, 2>>(p, sms, stream);
+    default: return gk__wgmma_launch<gk__wgmma_shape<Products, 64, 64, 4>>(p, sms, stream);
+    }
+  }
+};
+template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
+  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
+    const gk__wgmma_facts tiles[] = {
+        {128, 256, 760, 800}, {128, 192, 585, 700}, {128, 128, 400, 600}, {64, 128, 215, 500}, {64, 64, 165, 450}};
+    switch (gk__wgmma_choose(tiles, 5, p.m, p.n, k_blocks, p.batch, sms)) {
+    case 0: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 256, 4>>(p, sms, stream);
+    case 1: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 192, 4>>(p, sms, stream);
+    case 2: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 128, 6>>(p, sms, stream);
+    case 3: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 128, 8>>(p, sms, stream);
+    default: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 64, 12>>(p, sms, stream);
+    }
+  }
+};
+template <int Products, class E, class O>
+cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
+  const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
+  return gk__wgmma_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
+}
+
+#else
+
+inline bool gk__wgmma_here() { return false; }
+template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &, int, cudaStream_t) {
+  return gk__fail(cudaErrorNotSupported, "gk_matmul: this compiler has no code for Hopper's tensor cores");
+}
+
+#endif /* GK__WGMMA */
 
 /* --- The planner --------------------------------------------------------------------------------------------------
  *
@@ -3629,7 +5069,7 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratc
     p.x_row = b_col, p.x_k = b_k, p.y_k = a_k, p.y_col = a_row, p.c_row = 1, p.c_col = q.ldc;
   }
   p.c = q.c, p.k = q.k, p.batch = q.batch, p.stride_c = q.stride_c, p.alpha = q.alpha, p.beta = q.beta;
-  p.slices = q.slices, p.depth = q.depth, p.capacity = 0, p.max_blocks = q.max_blocks;
+  p.slices = q.slices, p.depth = q.depth, p.capacity = 0, p.max_blocks = q.max_blocks, p.only_if = q.only_if;
   const gk__thin_launch<Rows, T, O, Acc> launch = {stream};
   const size_t all = p.cols, most = p.max_blocks / p.slices > 0 ? p.max_blocks / p.slices : 1;
   const size_t wide =
@@ -3676,6 +5116,265 @@ cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan,
              : gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 3, 2, 1>>(p, scratch, smem_limit, stream);
 }
 
+/* --- The planner of the tensor cores --------------------------------------------------------------------------------
+ *
+ * Which of the ways a product takes, and what has to be made ready for it: a function of the call and of a few facts
+ * about the GPU. */
+
+enum gk__item { GK__ITEM_F64, GK__ITEM_F32, GK__ITEM_F16, GK__ITEM_BF16 };
+template <class T> struct gk__item_of { static const gk__item value = GK__ITEM_F32; };
+template <> struct gk__item_of<double> { static const gk__item value = GK__ITEM_F64; };
+template <> struct gk__item_of<__half> { static const gk__item value = GK__ITEM_F16; };
+template <> struct gk__item_of<__nv_bfloat16> { static const gk__item value = GK__ITEM_BF16; };
+
+struct gk__product_operand {
+  size_t address, ld, stride; /* stride 0: the same for all */
+  bool along_k;
+};
+struct gk__product {
+  gk__item item;
+  size_t m, n, k, batch;
+  gk__product_operand a, b;
+  gk_precision precision;
+  gk_plan plan;
+};
+/* A GPU, and the program's code for it: 80 is code for compute_80. */
+struct gk__tensor_gpu {
+  int sms, code;
+  bool wgmma;
+};
+
+/* A copy of an operand, in elements of `bytes` each; part after part, where it has several. */
+struct gk__operand_copy {
+  bool wanted, turned, one; /* one: for the whole batch */
+  size_t bytes, rows, cols, ld, part, matrix;
+};
+struct gk__product_plan {
+  gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else the strict kernels go by what was asked for */
+  gk_precision precision; /* GK_PRECISION_STRICT, or the tensor cores' */
+  gk__operand_copy a, b;
+  const char *refused; /* NULL, or why there is no such plan */
+  bool tensor() const { return plan >= GK_PLAN_MMA; }
+  /* Of the work area, which begins with the flag that says that the strict kernel is needed. */
+  size_t work_bytes(size_t products) const {
+    if (!a.wanted && !b.wanted) return 0;
+    return GK__WORK_FRONT + (a.wanted ? a.matrix * (a.one ? 1 : products) : 0) +
+           (b.wanted ? b.matrix * (b.one ? 1 : products) : 0);
+  }
+};
+
+/* Runs of 16 bytes that cover a row; more than memory can address become what no device has. */
+inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t bytes) {
+  const size_t most = static_cast<size_t>(-1) / 64;
+  *ld = cols < most ? gk_round_up(cols, 16 / bytes) : most;
+  return rows < most / bytes / *ld ? gk_round_up(rows * *ld * bytes, static_cast<size_t>(GK__WORK_FRONT)) : most;
+}
+inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer) {
+  gk__operand_copy to = {true, false, p.batch == 1 || from.stride == 0, 2, 0, 0, 0, 0, 0};
+  size_t parts = 1;
+  if (p.item != GK__ITEM_F32) {
+    to.wanted = from.address % 16 || from.ld % 8 || (!to.one && from.stride % 8);
+  } else if (p.precision == GK_PRECISION_TF32) {
+    to.bytes = 4, to.turned = !from.along_k;
+  } else {
+    parts = GK__PARTS;
+  }
+  const bool along = from.along_k || to.turned;
+  to.rows = along ? outer : p.k, to.cols = along ? p.k : outer;
+  to.part = gk__padded_bytes(to.rows, &to.ld, to.cols, to.bytes);
+  to.matrix = to.part * parts;
+  return to;
+}
+
+/* What the copy engine can count to. */
+inline bool gk__wgmma_fits(const gk__product &p) {
+  const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8; /* elements, padding included */
+  return p.m <= most && p.n <= most && p.k <= most && p.a.ld < apart && p.b.ld < apart && p.a.stride < apart &&
+         p.b.stride < apart && gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= most / p.batch;
+}
+
+inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
+  gk__product_plan plan = gk__product_plan();
+  const bool half = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = p.plan >= GK_PLAN_MMA;
+  const bool asked = half ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
+  const bool able = gpu.code >= (p.item == GK__ITEM_F16 ? 75 : 80), tiled = p.plan != GK_PLAN_AUTO && !forced;
+  plan.plan = forced ? GK_PLAN_AUTO : p.plan, plan.precision = GK_PRECISION_STRICT;
+  if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
+    plan.refused = half ? "this precision is one of float; half types have the tensor cores by default"
+                        : "this precision is one of float, and double has none but the strict one";
+  else if (forced && !asked)
+    plan.refused = "this plan is one of tensor cores, and a strict product has none: ask for another precision";
+  else if (tiled && asked && !half)
+    plan.refused = "this plan is one of strict products: with this precision take GK_PLAN_AUTO, _MMA or _WGMMA";
+  else if (forced && !able)
+    plan.refused =
+        "this plan needs tensor cores for the type: an sm_80 GPU (f16: sm_75), and code for it in the program";
+  else if (p.plan == GK_PLAN_WGMMA && !gpu.wgmma)
+    plan.refused = "this plan needs an sm_90 GPU, and code for sm_90a in the program";
+  else if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
+    plan.refused = "this plan is for less than 2^31 rows and columns, and rows and matrices less than 2^40 bytes apart";
+  if (plan.refused || !asked || tiled || !able || p.k == 0) return plan;
+  /* Thin products read the other operand once, and have nothing to gain. Making operands ready, and what is enqueued
+   * beside it, takes as long as a small product. Neither alignment nor batch has a say: the bits shall not depend on
+   * these. */
+  const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double enough = half ? 1e6 : p.precision == GK_PRECISION_TF32 ? 1e7 : 3e8;
+  const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
+  if (!forced && (thin || volume < enough)) return plan;
+  plan.a = gk__plan_copy(p, p.a, p.m), plan.b = gk__plan_copy(p, p.b, p.n);
+  plan.precision = p.precision;
+  plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
+  return plan;
+}
+
+/* Found out once for each device. */
+template <int> __global__ void gk__code_kernel() {}
+inline cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
+  static volatile signed char codes[GK__DEVICES];
+  const char *const call = "gk_matmul";
+  int device = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&gpu->sms, cudaDevAttrMultiProcessorCount, device), call));
+  gpu->code = device < GK__DEVICES ? codes[device] : 0;
+  if (gpu->code == 0) {
+    cudaFuncAttributes attributes;
+    const void *const kernel = reinterpret_cast<const void *>(gk__code_kernel<0>);
+    GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
+    gpu->code = attributes.ptxVersion < 127 ? attributes.ptxVersion : 127;
+    if (device < GK__DEVICES) codes[device] = static_cast<signed char>(gpu->code);
+  }
+  gpu->wgmma = gk__wgmma_here();
+  return cudaSuccess;
+}
+
+/* --- The ways of each type ----------------------------------------------------------------------------------------*/
+
+template <class T, class O, class Acc>
+cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, const gk_scratch *scratch,
+                                cudaStream_t stream) {
+  const gk_matmul_order order = gk__matmul_order<Acc>(p.m, p.n, p.k);
+  p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
+  if (order.thin)
+    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, scratch, stream)
+                                : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, stream);
+  int device = 0, sms = 1, smem_limit = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
+  const gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, plan);
+  return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
+}
+
+/* Views of an operand: as it lies, or of its copy; and what makes the copy. */
+template <class E, class T>
+void gk__view_operand(const gk__operand_copy &copy, const T *from, size_t ld, size_t stride, bool along_k, size_t batch,
+                      unsigned char *to, gk__raw_operand<T> *raw, gk__operand_view<E> *view) {
+  *raw = gk__raw_operand<T>();
+  view->ld = copy.wanted ? copy.ld : ld, view->stride_batch = batch == 1 ? 0 : stride, view->stride_part = 0;
+  view->along_k = along_k || copy.turned;
+  view->data = reinterpret_cast<const E *>(from);
+  if (!copy.wanted) return;
+  view->data = reinterpret_cast<const E *>(to);
+  view->stride_batch = copy.one ? 0 : copy.matrix / copy.bytes, view->stride_part = copy.part / copy.bytes;
+  raw->from = from, raw->ld = ld, raw->stride = stride, raw->batch = copy.one ? 1 : batch, raw->turned = copy.turned;
+  raw->rows = copy.turned ? copy.cols : copy.rows, raw->cols = copy.turned ? copy.rows : copy.cols;
+  raw->to = to, raw->to_ld = copy.ld * copy.bytes, raw->to_stride = copy.matrix, raw->to_part = copy.part;
+}
+
+/* Products of parts are as good as fp32 while no part, and no product of parts that counts, is lost to the range of a
+ * float. With magnitudes from 2^-60 on the smallest product is 2^-120, of which the first 29 bits are in range; k of
+ * the largest, 2^((126 - log2 k) / 2), stay below 2^126. */
+inline unsigned gk__least_to_split() { return (127u - 60u) << 23; }
+inline unsigned gk__most_to_split(size_t k) {
+  unsigned bits = 0;
+  while (bits < 63 && k > size_t(1) << bits) bits++;
+  return (127u + (126u - bits) / 2) << 23;
+}
+
+template <int Making, int Products, class E, class T, class O>
+cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk__product_plan &plan, int sms,
+                                       const gk_scratch *scratch, cudaStream_t stream) {
+  const char *const call = "gk_matmul";
+  const size_t needed = plan.work_bytes(1), more = plan.work_bytes(2) - needed, batch = p.batch;
+  size_t room = scratch && scratch->ptr ? scratch->work_bytes : 0, at_once = batch;
+  unsigned char *work = room ? static_cast<unsigned char *>(scratch->ptr) + gk__work_offset(scratch->bytes) : NULL;
+  void *temporary = NULL;
+  if (needed) {
+    if (room && room < needed)
+      return gk__fail(cudaErrorInvalidValue, "%s: the scratch has a work area of %zu bytes, but %zu are needed", call,
+                      room, needed);
+    if (!room) {
+      const size_t enough = size_t(256) << 20;
+      const size_t products = !more || needed >= enough ? 1 : 1 + (enough - needed) / more;
+      room = plan.work_bytes(products < batch ? products : batch);
+      GK_TRY(gk__temporary_memory(&temporary, room, call, stream));
+      work = static_cast<unsigned char *>(temporary);
+    }
+    if (more && (room - needed) / more < batch - 1) at_once = 1 + (room - needed) / more;
+  }
+  unsigned *const strict = Making == GK__SPLITTING ? reinterpret_cast<unsigned *>(work) : NULL;
+  cudaError_t status = cudaSuccess;
+  for (size_t done = 0; done < batch && status == cudaSuccess; done += at_once) {
+    p.batch = batch - done < at_once ? batch - done : at_once;
+    gk__tensor_args<E, O> q;
+    gk__raw_operand<T> raw_a, raw_b;
+    unsigned char *const work_a = work + GK__WORK_FRONT;
+    unsigned char *const work_b = work_a + (plan.a.wanted ? plan.a.matrix * (plan.a.one ? 1 : p.batch) : 0);
+    gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, batch, work_a, &raw_a, &q.a);
+    gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, batch, work_b, &raw_b, &q.b);
+    if (raw_a.batch > 1) raw_a.batch = p.batch;
+    if (raw_b.batch > 1) raw_b.batch = p.batch;
+    q.c = p.c, q.ldc = p.ldc, q.stride_c = p.stride_c, q.m = p.m, q.n = p.n, q.k = p.k, q.batch = p.batch;
+    q.alpha = p.alpha, q.beta = p.beta, q.strict = strict, q.max_blocks = p.max_blocks;
+    if (strict) status = gk__failed(cudaMemsetAsync(strict, 0, sizeof(*strict), stream), call);
+    if (status == cudaSuccess && needed)
+      status =
+          gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), strict, sms, stream);
+    if (status == cudaSuccess)
+      status =
+          plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream) : gk__mma_run<Products>(q, sms, stream);
+    if (status == cudaSuccess && strict) {
+      p.only_if = strict;
+      status = gk__matmul_strictly(p, GK_PLAN_AUTO, scratch, stream);
+    }
+    p.skip(p.batch);
+  }
+  if (!temporary) return status;
+  const cudaError_t freed = cudaFreeAsync(temporary, stream);
+  return status == cudaSuccess ? gk__failed(freed, call) : status;
+}
+
+enum gk__ways { GK__WAYS_STRICT, GK__WAYS_HALF, GK__WAYS_FLOAT };
+template <gk__ways Ways> struct gk__matmul_ways {
+  template <class T, class O, class Acc>
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &p, const gk__product_plan &, int, gk_plan plan,
+                         const gk_scratch *scratch, cudaStream_t stream) {
+    return gk__matmul_strictly(p, plan, scratch, stream);
+  }
+};
+template <> struct gk__matmul_ways<GK__WAYS_HALF> {
+  template <class T, class O>
+  static cudaError_t run(const gk__matmul_args<T, O, float> &p, const gk__product_plan &plan, int sms, gk_plan wanted,
+                         const gk_scratch *scratch, cudaStream_t stream) {
+    return plan.tensor() ? gk__matmul_on_tensor_cores<GK__COPYING, 1, T>(p, plan, sms, scratch, stream)
+                         : gk__matmul_strictly(p, wanted, scratch, stream);
+  }
+};
+template <> struct gk__matmul_ways<GK__WAYS_FLOAT> {
+  template <class O>
+  static cudaError_t run(const gk__matmul_args<float, O, float> &p, const gk__product_plan &plan, int sms,
+                         gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
+    switch (plan.precision) {
+    case GK_PRECISION_TF32: return gk__matmul_on_tensor_cores<GK__ROUNDING, 1, float>(p, plan, sms, scratch, stream);
+    case GK_PRECISION_EMULATED:
+      return gk__matmul_on_tensor_cores<GK__SPLITTING, 6, __nv_bfloat16>(p, plan, sms, scratch, stream);
+    case GK_PRECISION_EMULATED_9:
+      return gk__matmul_on_tensor_cores<GK__SPLITTING, 9, __nv_bfloat16>(p, plan, sms, scratch, stream);
+    default: return gk__matmul_strictly(p, wanted, scratch, stream);
+    }
+  }
+};
+
 /* Whether the last of `batch` matrices ends where memory can still be addressed, and the rows do not overlap. */
 inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t rows, size_t cols, size_t ld,
                                     size_t stride, size_t batch, size_t item_bytes) {
@@ -3693,12 +5392,11 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
   return gk__check_memory("gk_matmul", name, from);
 }
 
-/* C = alpha op(A) op(B) + beta C with everything that gk_matmul_opts says; device memory, row-major. op(A) is m x k,
- * op(B) is k x n, C is m x n and must not overlap them. Elements are float, double, __half or __nv_bfloat16; half types
- * are multiplied and summed in float, and C may be float then. k = 0 gives beta C. */
-template <class T, class O>
-cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                         cudaStream_t stream = 0) {
+/* With a path, says which way the call would go, and goes no further. Without Tensor, only strict kernels are compiled
+ * for floats. */
+template <bool Tensor, class T, class O>
+cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                       gk_matmul_path *path, cudaStream_t stream) {
   typedef typename gk__carried<T>::type Acc;
   static_assert(std::is_same<Acc, float>::value || std::is_same<Acc, double>::value,
                 "gk_matmul: float, double, __half and __nv_bfloat16");
@@ -3706,7 +5404,7 @@ cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_
                 "gk_matmul: C has the type of A and B, or float where these are half types");
   gk__clear_detail();
   const gk_matmul_opts o = opts ? *opts : gk_matmul_opts();
-  gk__matmul_args<T, O, Acc> p;
+  gk__matmul_args<T, O, Acc> p = gk__matmul_args<T, O, Acc>();
   p.a = a, p.b = b, p.c = c, p.m = m, p.n = n, p.k = k;
   p.trans_a = o.trans_a != 0, p.trans_b = o.trans_b != 0;
   p.lda = o.lda ? o.lda : p.trans_a ? m : k;
@@ -3716,6 +5414,8 @@ cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_
   p.stride_a = o.stride_a, p.stride_b = o.stride_b;
   p.alpha = o.alpha ? static_cast<Acc>(*o.alpha) : Acc(1);
   p.beta = o.beta ? static_cast<Acc>(*o.beta) : Acc(0);
+  p.max_blocks = o.max_blocks;
+  if (path) *path = gk_matmul_path();
   if (m == 0 || n == 0) return cudaSuccess;
   GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(T)));
   GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(T)));
@@ -3728,30 +5428,63 @@ cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_
   if (k && (static_cast<const void *>(c) == a || static_cast<const void *>(c) == b))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: C is the same memory as %s; it needs its own",
                     static_cast<const void *>(c) == a ? "A" : "B");
-  if (o.precision != GK_PRECISION_STRICT)
+  if (o.precision < GK_PRECISION_DEFAULT || o.precision > GK_PRECISION_EMULATED_9)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
                     static_cast<int>(o.precision));
-
-  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_TILE_32_64)
+  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_WGMMA)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
 
-  const gk_matmul_order order = gk__matmul_order<Acc>(m, n, k);
-  p.slices = order.slices, p.depth = order.depth, p.capacity = 0, p.max_blocks = o.max_blocks;
-  if (order.thin)
-    return m == 1 || n == 1 ? gk__matmul_thin<1>(p, o.scratch, stream)
-                            : gk__matmul_thin<GK__THIN_ROWS>(p, o.scratch, stream);
-  int device = 0, sms = 1, smem_limit = 0;
-  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
-  const gk_plan plan = gk__plan_matmul<Acc>(order, m, n, p.batch, sms, o.plan).plan;
-  return gk__matmul_run(p, plan, o.scratch, smem_limit, stream);
+  const bool half = gk__half_traits<T>::is_half;
+  gk__tensor_gpu gpu = {0, 0, false};
+  if (half ? o.precision != GK_PRECISION_STRICT : o.precision > GK_PRECISION_STRICT) GK_TRY(gk__find_tensor_gpu(&gpu));
+  const gk__product call = {gk__item_of<T>::value,
+                            m,
+                            n,
+                            k,
+                            p.batch,
+                            {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
+                            {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b},
+                            o.precision,
+                            o.plan};
+  const gk__product_plan plan = gk__plan_product(call, gpu);
+  if (plan.refused)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d, plan %d: %s", static_cast<int>(o.precision),
+                    static_cast<int>(o.plan), plan.refused);
+  if (path) {
+    path->plan = plan.plan, path->precision = plan.precision;
+    path->copies_a = plan.tensor() && plan.a.wanted, path->copies_b = plan.tensor() && plan.b.wanted;
+    path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
+    return cudaSuccess;
+  }
+  typedef gk__matmul_ways<half                                      ? GK__WAYS_HALF
+                          : Tensor && std::is_same<T, float>::value ? GK__WAYS_FLOAT
+                                                                    : GK__WAYS_STRICT>
+      ways;
+  return ways::run(p, plan, gpu.sms, o.plan, o.scratch, stream);
 }
 
-/* C = A B: dense row-major device memory, A m x k, B k x n, C m x n. */
+/* C = alpha op(A) op(B) + beta C with everything that gk_matmul_opts says; device memory, row-major. op(A) is m x k,
+ * op(B) is k x n, C is m x n and must not overlap them. Elements are float, double, __half or __nv_bfloat16; half types
+ * are summed in float, and C may be float then. k = 0 gives beta C. */
+template <class T, class O>
+cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                         cudaStream_t stream = 0) {
+  return gk__matmul<true>(a, b, c, m, n, k, opts, NULL, stream);
+}
+
+/* Which way that call would go on the current device; the pointers count for their alignment. Nothing is launched. */
+template <class T, class O>
+cudaError_t gk_matmul_plan(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                           gk_matmul_path *path) {
+  gk__clear_detail();
+  if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
+  return gk__matmul<false>(a, b, c, m, n, k, opts, path, 0);
+}
+
+/* C = A B: dense row-major device memory, A m x k, B k x n, C m x n; floats and doubles strictly. */
 template <class T, class O>
 cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, cudaStream_t stream = 0) {
-  return gk_matmul_ex(a, b, c, m, n, k, NULL, stream);
+  return gk__matmul<false>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
 /* --- Host arrays in, host arrays out: for a first try, a test, an assignment ----------------------------------------
@@ -5239,6 +6972,10 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
 /* --- Scratch ------------------------------------------------------------------------------------------------------*/
 
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
+  return gk_scratch_create_work(scratch, bytes, 0, stream);
+}
+GPUKIT_DEF cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
+                                              cudaStream_t stream) {
   const char *const call = "gk_scratch_create";
   gk__clear_detail();
   if (!scratch) return gk__fail(cudaErrorInvalidValue, "%s: scratch is NULL", call);
@@ -5247,8 +6984,12 @@ GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cuda
   int device = 0;
   GK_TRY(gk__failed(cudaGetDevice(&device), call));
   void *ptr = NULL;
-  cudaError_t code = cudaMalloc(&ptr, bytes);
-  if (code != cudaSuccess) return gk__no_memory(code, call, bytes);
+  const size_t front = work_bytes ? gk__work_offset(bytes) : bytes;
+  if (front < bytes || work_bytes > static_cast<size_t>(-1) - front)
+    return gk__fail(cudaErrorInvalidValue, "%s: %zu and %zu bytes are more than memory can address", call, bytes,
+                    work_bytes);
+  cudaError_t code = cudaMalloc(&ptr, front + work_bytes);
+  if (code != cudaSuccess) return gk__no_memory(code, call, front + work_bytes);
   code = cudaMemsetAsync(ptr, 0, bytes, stream);
   if (code != cudaSuccess) {
     cudaFree(ptr);
@@ -5256,6 +6997,7 @@ GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cuda
   }
   scratch->ptr = ptr;
   scratch->bytes = bytes;
+  scratch->work_bytes = work_bytes;
   scratch->device = device;
   return cudaSuccess;
 }
@@ -5269,17 +7011,21 @@ GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch) {
   return cudaSuccess;
 }
 
-GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream) {
+GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream) {
   int device = 0, pools = 0;
   GK_TRY(gk__failed(cudaGetDevice(&device), what));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, device), what));
   if (!pools)
     return gk__fail(cudaErrorNotSupported,
                     "%s: this device cannot allocate on a stream: pass a gk_scratch of %zu bytes", what, bytes);
+  return gk__no_memory(cudaMallocAsync(ptr, bytes, stream), what, bytes);
+}
+GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream) {
+  int device = 0;
   void *ptr = NULL;
-  cudaError_t code = cudaMallocAsync(&ptr, bytes, stream);
-  if (code != cudaSuccess) return gk__no_memory(code, what, bytes);
-  code = cudaMemsetAsync(ptr, 0, bytes, stream);
+  GK_TRY(gk__temporary_memory(&ptr, bytes, what, stream));
+  cudaError_t code = cudaGetDevice(&device);
+  if (code == cudaSuccess) code = cudaMemsetAsync(ptr, 0, bytes, stream);
   if (code != cudaSuccess) {
     cudaFreeAsync(ptr, stream);
     return gk__failed(code, what);
@@ -5302,6 +7048,18 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
   const size_t of_f32 = gk__matmul_most_slots<float>(single, m, n), of_f64 = gk__matmul_most_slots<double>(twice, m, n);
   const size_t slots = of_f32 > of_f64 ? of_f32 : of_f64;
   return slots ? GK__STATE_BYTES + GK__REDUCE_BYTES + slots : 0;
+}
+GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
+  const bool tf32 = precision == GK_PRECISION_TF32;
+  const bool parts = precision == GK_PRECISION_EMULATED || precision == GK_PRECISION_EMULATED_9;
+  if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
+  size_t bytes = GK__WORK_FRONT, ld = 0;
+  const size_t item = tf32 ? 4 : 2, times = parts ? GK__PARTS : 1, outer[] = {m, n};
+  for (int i = 0; i < 2; i++) {
+    const size_t along = gk__padded_bytes(outer[i], &ld, k, item), across = gk__padded_bytes(k, &ld, outer[i], item);
+    bytes += times * (along > across ? along : across);
+  }
+  return bytes;
 }
 
 /* --- gk_allclose --------------------------------------------------------------------------------------------------*/
@@ -5428,6 +7186,10 @@ extern "C" {
                                           const gk_matmul_opts *opts, cudaStream_t stream) {                           \
     return gk_matmul_ex(a, b, c, m, n, k, opts, stream);                                                               \
   }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                \
+                                            const gk_matmul_opts *opts, gk_matmul_path *path) {                        \
+    return gk_matmul_plan(a, b, c, m, n, k, opts, path);                                                               \
+  }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k) {              \
     return gk_host_matmul(a, b, c, m, n, k);                                                                           \
   }                                                                                                                    \
@@ -5460,6 +7222,10 @@ extern "C" {
   GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,        \
                                           const gk_matmul_opts *opts, cudaStream_t stream) {                           \
     return gk_matmul_ex(static_cast<const T *>(a), static_cast<const T *>(b), c, m, n, k, opts, stream);               \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,      \
+                                            const gk_matmul_opts *opts, gk_matmul_path *path) {                        \
+    return gk_matmul_plan(static_cast<const T *>(a), static_cast<const T *>(b), c, m, n, k, opts, path);               \
   }
 GK__TYPES(GK__DEFINE)
 GK__REAL_TYPES(GK__DEFINE_REAL)
@@ -5511,10 +7277,14 @@ GK__FOR_C(cudaError_t, gk_bench, (gk_bench_fn fn, void *user, const gk_bench_opt
 GK__FOR_C(cudaError_t, gk_bench_buffers, (size_t bytes, size_t *buffers), (bytes, buffers))
 GK__FOR_C(cudaError_t, gk_scratch_create, (gk_scratch * scratch, size_t bytes, cudaStream_t stream),
           (scratch, bytes, stream))
+GK__FOR_C(cudaError_t, gk_scratch_create_work,
+          (gk_scratch * scratch, size_t bytes, size_t work_bytes, cudaStream_t stream),
+          (scratch, bytes, work_bytes, stream))
 GK__FOR_C(cudaError_t, gk_scratch_destroy, (gk_scratch * scratch), (scratch))
 GK__FOR_C(size_t, gk_reduce_scratch_bytes, (void), ())
 GK__FOR_C(size_t, gk_scan_scratch_bytes, (size_t n, size_t item_bytes), (n, item_bytes))
 GK__FOR_C(size_t, gk_matmul_scratch_bytes, (size_t m, size_t n, size_t k), (m, n, k))
+GK__FOR_C(size_t, gk_matmul_work_bytes, (gk_precision precision, size_t m, size_t n, size_t k), (precision, m, n, k))
 #undef GK__FOR_C
 GPUKIT_DEF void GK__C_API(void);
 GPUKIT_DEF void GK__C_API(void) {}

@@ -108,7 +108,7 @@ template <class T, class O> static uint64_t multiplied(size_t m, size_t n, size_
   device_array<T> a(numbers<T>(23, m * k)), b(numbers<T>(24, k * n));
   device_array<O> c(numbers<O>(25, m * n));
   gk_matmul_opts opts = gk_matmul_opts();
-  opts.alpha = &alpha, opts.beta = &beta;
+  opts.alpha = &alpha, opts.beta = &beta, opts.precision = GK_PRECISION_STRICT;
   EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, m, n, k, &opts));
   return hash_of(c.get());
 }

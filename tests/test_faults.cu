@@ -147,6 +147,12 @@ TEST(each_call_of_matmul_fails_in_turn) {
          o.plan = GK_PLAN_TILE_64, o.batch = 3;
          return gk_matmul_ex(w.from<float>(), w.from<float>(), w.to<float>(), 9, 8, 7, &o);
        }},
+      {"gk_matmul_ex, emulated",
+       [](fault_world &w) {
+         gk_matmul_opts o = gk_matmul_opts();
+         o.precision = GK_PRECISION_EMULATED, o.plan = GK_PLAN_MMA;
+         return gk_matmul_ex(w.from<float>(), w.from<float>(), w.to<float>(), 9, 8, 7, &o);
+       }},
       {"gk_host_matmul",
        [](fault_world &w) { return gk_host_matmul(w.host<float>(), w.host<float>(), w.to_host<float>(), 9, 8, 7); }}};
   EXPECT(fail_each(subjects) > 30);

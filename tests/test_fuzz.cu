@@ -415,11 +415,18 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
   const size_t stride_a = one_a ? 0 : rows_a * lda, stride_b = one_b ? 0 : rows_b * ldb, stride_c = m * ldc + gap;
   const double factors[] = {1, 0, 2, -1, 0.5}, alpha = factors[c.below(5)], beta = factors[1 + c.below(4)];
   const size_t shift = c.one_in(2) ? 0 : c.below(9);
-  const gk_plan plan = static_cast<gk_plan>(c.below(4));
+  /* Small integers: exact whatever the precision. Tiles are those of strict products, and so is double. */
+  const bool is_float = std::is_same<T, float>::value, strict = sizeof(T) == 8 || c.one_in(2);
+  const gk_precision precision = strict     ? GK_PRECISION_STRICT
+                                 : is_float ? static_cast<gk_precision>(GK_PRECISION_STRICT + c.below(4))
+                                            : GK_PRECISION_DEFAULT;
+  const gk_plan plan = precision == GK_PRECISION_STRICT ? static_cast<gk_plan>(c.below(4))
+                       : c.one_in(2)                    ? GK_PLAN_AUTO
+                                                        : GK_PLAN_MMA;
   c.say("gk_matmul_ex %s, %zu x %zu x %zu, trans %d %d, pad %zu %zu %zu, alpha %g, beta %g, batch %zu (one a %d, one b "
-        "%d, gap %zu), shift %zu, plan %d",
+        "%d, gap %zu), shift %zu, precision %d, plan %d",
         name, m, n, k, trans_a, trans_b, pad_a, pad_b, pad_c, alpha, beta, batch, one_a, one_b, gap, shift,
-        static_cast<int>(plan));
+        static_cast<int>(precision), static_cast<int>(plan));
   /* To the last element of each, without the padding behind it. */
   const auto size = [&](size_t rows, size_t cols, size_t ld, size_t stride) {
     return rows && cols ? (products - 1) * stride + (rows - 1) * ld + cols : 0;
@@ -451,7 +458,11 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
   o.lda = pad_a ? lda : 0, o.ldb = pad_b ? ldb : 0, o.ldc = pad_c ? ldc : 0;
   if (alpha < 1 || alpha > 1) o.alpha = &alpha;
   if (beta < 0 || beta > 0) o.beta = &beta;
-  o.batch = batch, o.stride_a = stride_a, o.stride_b = stride_b, o.stride_c = gap ? stride_c : 0, o.plan = plan;
+  o.batch = batch, o.stride_a = stride_a, o.stride_b = stride_b, o.stride_c = gap ? stride_c : 0;
+  o.precision = precision, o.plan = plan;
+  gk_matmul_path path; /* not every GPU has the tensor cores */
+  if (plan == GK_PLAN_MMA && gk_matmul_plan(on_a.as<const T>(), on_b.as<const T>(), on_c.as<O>(), m, n, k, &o, &path))
+    o.plan = GK_PLAN_AUTO;
   c.expect(!gk_matmul_ex(on_a.as<const T>(), on_b.as<const T>(), on_c.as<O>(), m, n, k, &o, stream), gk_error_detail());
   compare(c, on_c.download<O>(stream), expected);
 }

@@ -125,6 +125,7 @@ static void check_elements(const problem &p, const std::vector<T> &a, const std:
   if (p.beta != 0) opts.beta = &p.beta;
   opts.batch = p.batch;
   opts.stride_a = p.stride_a(), opts.stride_b = p.stride_b(), opts.stride_c = p.gap_c ? p.stride_c() : 0;
+  opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
   for (gk_plan plan : plans) {
     opts.plan = plan;
     device_c.set(before);

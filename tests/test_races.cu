@@ -425,6 +425,11 @@ TEST(matmul_is_silent) {
     options.plan = plan;
     EXPECT_SILENCE(EXPECT_OK(gk_matmul_ex(a.p, b.p, c.p, 70, 100, 70, &options)));
   }
+  for (gk_precision precision : {GK_PRECISION_TF32, GK_PRECISION_EMULATED}) {
+    gk_matmul_opts options = {};
+    options.precision = precision, options.plan = GK_PLAN_MMA;
+    EXPECT_SILENCE(EXPECT_OK(gk_matmul_ex(a.p, b.p, c.p, 70, 60, 150, &options)));
+  }
 }
 
 __global__ void block_primitives(int *out) {

@@ -1,5 +1,6 @@
 /* Matmul against cuBLAS: the faster of cublasGemmEx and the first heuristic of cublasLt, with the same types and
- * layouts on the same stream, a workspace of 32 MiB each, and no TF32. */
+ * layouts on the same stream, a workspace of 32 MiB each, and TF32 only where gpukit has it, too. Emulated fp32 meets
+ * cuBLAS in fp32. */
 #include "reference.h"
 
 #include <cublasLt.h>
@@ -9,12 +10,24 @@ static const size_t workspace_bytes = size_t{32} << 20;
 
 template <class T> struct blas_types;
 template <> struct blas_types<float> {
-  static const cudaDataType data = CUDA_R_32F;
-  static const cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  typedef float scale;
+  static const cudaDataType data = CUDA_R_32F, scales = CUDA_R_32F;
 };
 template <> struct blas_types<double> {
-  static const cudaDataType data = CUDA_R_64F;
-  static const cublasComputeType_t compute = CUBLAS_COMPUTE_64F;
+  typedef double scale;
+  static const cudaDataType data = CUDA_R_64F, scales = CUDA_R_64F;
+};
+template <> struct blas_types<__half> : blas_types<float> { static const cudaDataType data = CUDA_R_16F; };
+template <> struct blas_types<__nv_bfloat16> : blas_types<float> { static const cudaDataType data = CUDA_R_16BF; };
+
+/* How both compute, under which name. An element may be off by so many units of the sums' roundoff, and by so many more
+ * over the square root of k, where operands are rounded first. */
+struct matmul_way {
+  const char *name;
+  gk_precision precision;
+  cublasComputeType_t compute;
+  gk_plan plan;
+  double units, units_by_root;
 };
 
 template <class T> struct matmul_call {
@@ -22,6 +35,7 @@ template <class T> struct matmul_call {
   T *c;
   size_t m, n, k, batch;
   bool trans_a, trans_b;
+  matmul_way way;
   gk_scratch *scratch; /* as the peers have their workspaces */
   cublasHandle_t blas;
   cublasLtHandle_t lt;
@@ -36,29 +50,30 @@ template <class T> static cudaError_t matmul_ours(void *user, cudaStream_t strea
   gk_matmul_opts opts = {};
   opts.trans_a = s->trans_a, opts.trans_b = s->trans_b, opts.scratch = s->scratch;
   opts.batch = s->batch, opts.stride_a = s->m * s->k, opts.stride_b = s->k * s->n;
+  opts.precision = s->way.precision, opts.plan = s->way.plan;
   return gk_matmul_ex(s->a, s->b, s->c, s->m, s->n, s->k, &opts, stream);
 }
 /* Row-major C = A B is column-major C' = B' A'. The handle's stream is bench.stream. */
 template <class T> static cudaError_t matmul_gemm(void *user, cudaStream_t, size_t) {
   const matmul_call<T> *s = static_cast<matmul_call<T> *>(user);
-  const T one = 1, zero = 0;
+  const typename blas_types<T>::scale one = 1, zero = 0;
   const cudaDataType data = blas_types<T>::data;
   const cublasOperation_t op_a = s->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const int m = static_cast<int>(s->m), n = static_cast<int>(s->n), k = static_cast<int>(s->k);
   const int lda = s->trans_a ? m : k, ldb = s->trans_b ? k : n;
   if (s->batch == 1)
     GK_CHECK(cublasGemmEx(s->blas, op_b, op_a, n, m, k, &one, s->b, data, ldb, s->a, data, lda, &zero, s->c, data, n,
-                          blas_types<T>::compute, CUBLAS_GEMM_DEFAULT));
+                          s->way.compute, CUBLAS_GEMM_DEFAULT));
   else
     GK_CHECK(cublasGemmStridedBatchedEx(s->blas, op_b, op_a, n, m, k, &one, s->b, data, ldb,
                                         static_cast<long long>(k) * n, s->a, data, lda, static_cast<long long>(m) * k,
                                         &zero, s->c, data, n, static_cast<long long>(m) * n, static_cast<int>(s->batch),
-                                        blas_types<T>::compute, CUBLAS_GEMM_DEFAULT));
+                                        s->way.compute, CUBLAS_GEMM_DEFAULT));
   return cudaSuccess;
 }
 template <class T> static cudaError_t matmul_lt(void *user, cudaStream_t stream, size_t) {
   const matmul_call<T> *s = static_cast<matmul_call<T> *>(user);
-  const T one = 1, zero = 0;
+  const typename blas_types<T>::scale one = 1, zero = 0;
   GK_CHECK(cublasLtMatmul(s->lt, s->product, &one, s->b, s->b_layout, s->a, s->a_layout, &zero, s->c, s->c_layout, s->c,
                           s->c_layout, &s->algorithm, s->workspace, workspace_bytes, stream));
   return cudaSuccess;
@@ -67,7 +82,7 @@ template <class T> static cudaError_t matmul_lt(void *user, cudaStream_t stream,
 /* The first heuristic; false: there is none for this product. */
 template <class T> static bool find_algorithm(matmul_call<T> *s) {
   const cudaDataType data = blas_types<T>::data;
-  GK_CHECK(cublasLtMatmulDescCreate(&s->product, blas_types<T>::compute, data));
+  GK_CHECK(cublasLtMatmulDescCreate(&s->product, s->way.compute, blas_types<T>::scales));
   const cublasOperation_t op_a = s->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const size_t cols_a = s->trans_a ? s->m : s->k, cols_b = s->trans_b ? s->k : s->n; /* as stored */
   GK_CHECK(cublasLtMatmulDescSetAttribute(s->product, CUBLASLT_MATMUL_DESC_TRANSA, &op_b, sizeof(op_b)));
@@ -96,11 +111,12 @@ template <class T> static void forget_algorithm(matmul_call<T> *s) {
 
 /* --- The check ----------------------------------------------------------------------------------------------------*/
 
-/* Counts the elements of C further from the f64 product than 16 roundings of the sum of |a b|. A chain of k of them
- * could be off by k; on data from N(0, 1) it is off by about one, and one product left out would be seen. A block makes
- * 64 x 64 elements, a thread 4 x 4. */
+/* Counts the elements of C further from the f64 product than 16 roundings of the sum of |a b|, or what the way allows. A
+ * chain of k of them could be off by k; on data from N(0, 1) it is off by about one, and one product left out would be
+ * seen. *worst: the largest error over that sum, as the bits of a float. A block makes 64 x 64 elements, a thread 4 x 4. */
 template <class T>
-static __global__ void __launch_bounds__(256) count_wrong(matmul_call<T> s, unsigned long long *wrong) {
+static __global__ void __launch_bounds__(256)
+    count_wrong(matmul_call<T> s, unsigned long long *wrong, unsigned *worst) {
   const size_t m = s.m, n = s.n, k = s.k;
   const T *const a = s.a + blockIdx.z * m * k, *const b = s.b + blockIdx.z * k * n, *const c = s.c + blockIdx.z * m * n;
   const size_t a_row = s.trans_a ? 1 : k, a_k = s.trans_a ? m : 1, b_k = s.trans_b ? 1 : n, b_col = s.trans_b ? k : 1;
@@ -111,8 +127,8 @@ static __global__ void __launch_bounds__(256) count_wrong(matmul_call<T> s, unsi
   for (size_t depth = 0; depth < k; depth += 16) {
     for (unsigned i = threadIdx.x; i < 1024; i += 256) {
       const size_t row = row0 + i / 16, in_row = depth + i % 16, in_col = depth + i / 64, col = col0 + i % 64;
-      as[i % 16][i / 16] = row < m && in_row < k ? static_cast<double>(a[row * a_row + in_row * a_k]) : 0;
-      bs[i / 64][i % 64] = in_col < k && col < n ? static_cast<double>(b[in_col * b_k + col * b_col]) : 0;
+      as[i % 16][i / 16] = row < m && in_row < k ? reference_wide(a[row * a_row + in_row * a_k]) : 0;
+      bs[i / 64][i % 64] = in_col < k && col < n ? reference_wide(b[in_col * b_k + col * b_col]) : 0;
     }
     __syncthreads();
     for (int p = 0; p < 16; p++) {
@@ -127,25 +143,31 @@ static __global__ void __launch_bounds__(256) count_wrong(matmul_call<T> s, unsi
     }
     __syncthreads();
   }
+  const double units = s.way.units + s.way.units_by_root / sqrt(static_cast<double>(k));
   unsigned long long bad = 0;
+  float furthest = 0;
   for (unsigned r = 0; r < 4; r++) {
-    for (unsigned s = 0; s < 4; s++) {
-      const size_t row = row0 + ty * 4 + r, col = col0 + tx + 16 * s;
-      if (row < m && col < n)
-        bad += !reference_agrees(c[row * n + col], sum[r][s], 16 * reference_type<T>::roundoff * size[r][s]);
+    for (unsigned q = 0; q < 4; q++) {
+      const size_t row = row0 + ty * 4 + r, col = col0 + tx + 16 * q;
+      if (row >= m || col >= n) continue;
+      const T x = c[row * n + col];
+      bad += !reference_agrees(x, sum[r][q], units * reference_type<T>::roundoff * size[r][q]);
+      furthest = fmaxf(furthest, static_cast<float>(fabs(reference_wide(x) - sum[r][q]) / size[r][q]));
     }
   }
   if (bad) atomicAdd(wrong, bad);
+  atomicMax(worst, __float_as_uint(furthest));
 }
 template <class T> static size_t matmul_wrong(const bench_contestant *who, size_t i) {
   const matmul_call<T> *s = static_cast<matmul_call<T> *>(who->user);
   unsigned long long *const wrong = reinterpret_cast<unsigned long long *>(bench.spare);
+  unsigned *const worst = reinterpret_cast<unsigned *>(wrong + 1);
   GK_CHECK(cudaMemsetAsync(s->c, 0xff, s->batch * s->m * s->n * sizeof(T), bench.stream));
-  GK_CHECK(cudaMemsetAsync(wrong, 0, sizeof(*wrong), bench.stream));
+  GK_CHECK(cudaMemsetAsync(wrong, 0, 2 * sizeof(*wrong), bench.stream));
   GK_CHECK(who->fn(who->user, bench.stream, i));
   const dim3 grid(static_cast<unsigned>(gk_ceil_div(s->n, size_t{64})),
                   static_cast<unsigned>(gk_ceil_div(s->m, size_t{64})), static_cast<unsigned>(s->batch));
-  GK_LAUNCH(count_wrong<T>, grid, 256, 0, bench.stream, *s, wrong);
+  GK_LAUNCH(count_wrong<T>, grid, 256, 0, bench.stream, *s, wrong, worst);
   return static_cast<size_t>(reference_fetch(wrong));
 }
 
@@ -155,6 +177,7 @@ template <class T> static size_t matmul_wrong(const bench_contestant *who, size_
  * capability 8.0 and 9.0 those of the tensor cores. 0: not known here. */
 template <class T> static double multiply_adds_per_clock() {
   const int version = bench.device.major * 10 + bench.device.minor;
+  if (sizeof(T) == 2) return 0;
   if (sizeof(T) == 8) return version == 90 ? 128 : version == 80 ? 64 : 0;
   return version == 75 || version == 80 ? 64 : version >= 86 ? 128 : 0;
 }
@@ -174,7 +197,7 @@ static const size_t odd_squares[] = {127, 255, 511, 1023, 2047, 8191};
 
 template <class T> static void matmul_contest(matmul_call<T> call, const char *what) {
   bench_contest c = {};
-  c.group = "matmul", c.what = what, c.type = type_name<T>::value, c.modes = BENCH_HOT;
+  c.group = "matmul", c.what = what, c.type = call.way.name, c.modes = BENCH_HOT;
   if (call.batch > 1)
     snprintf(c.size, sizeof(c.size), "%zu of %zux%zux%zu", call.batch, call.m, call.n, call.k);
   else
@@ -191,7 +214,8 @@ template <class T> static void matmul_contest(matmul_call<T> call, const char *w
   if (sizeof(T) == 8 && c.n > 1e12) return bench_skip(&c, "in f64 it takes longer than all other shapes together");
 
   call.b = call.a + a_items;
-  const double clock = multiply_adds_per_clock<T>() * bench.device.sms * bench.device.clock_khz * 1e3;
+  const bool strict = call.way.precision <= GK_PRECISION_STRICT;
+  const double clock = (strict ? multiply_adds_per_clock<T>() : 0) * bench.device.sms * bench.device.clock_khz * 1e3;
   if (clock > 0) c.ceiling_us = c.n / clock * 1e6;
   if (c.n >= 2048.0 * 2048 * 2048) c.warm_seconds = bench.quick ? 0.2 : 1;
   c.ours = {"gpukit", matmul_ours<T>, &call};
@@ -199,8 +223,10 @@ template <class T> static void matmul_contest(matmul_call<T> call, const char *w
   const bool of_lt = call.batch == 1;
   if (of_lt && find_algorithm(&call)) c.peers[1] = {"Lt", matmul_lt<T>, &call};
   gk_scratch scratch = {};
-  if (const size_t bytes = gk_matmul_scratch_bytes(call.m, call.n, call.k)) {
-    GK_CHECK(gk_scratch_create(&scratch, bytes, bench.stream));
+  const size_t bytes = gk_matmul_scratch_bytes(call.m, call.n, call.k);
+  const size_t work_bytes = gk_matmul_work_bytes(call.way.precision, call.m, call.n, call.k);
+  if (bytes || work_bytes) {
+    GK_CHECK(gk_scratch_create_work(&scratch, bytes, work_bytes, bench.stream));
     call.scratch = &scratch;
   }
   c.wrong = matmul_wrong<T>;
@@ -227,9 +253,48 @@ static void matmul_variety(matmul_call<float> call) {
     matmul_contest(call, "A B random");
   }
 }
-static void matmul_variety(const matmul_call<double> &) {}
+template <class T> static void matmul_variety(const matmul_call<T> &) {}
 
-template <class T> static void matmul_type(cublasHandle_t blas, cublasLtHandle_t lt, void *workspace) {
+/* The largest |error| / (|A| |B|), beside cuBLAS: printed, not a contest. Uniform in (0, 1], and N(0, 1) times powers of
+ * two from 2^-20 to 2^20. */
+static __global__ void spread_fill(float *x, size_t n, int kind) {
+  GK_FOR_1D (i, n) {
+    const unsigned bits = reference_hash(static_cast<unsigned>(i) * 2u + 1u);
+    if (kind == 1) x[i] = (static_cast<float>(bits >> 8) + 1.0f) * 0x1p-24f;
+    if (kind == 2) x[i] = ldexpf(x[i], static_cast<int>(bits % 41) - 20);
+  }
+}
+static void matmul_accuracy(matmul_call<float> call, const matmul_way *ways, size_t count) {
+  const char *const kinds[] = {"N(0, 1)", "uniform", "2^-20 to 2^20"};
+  call.m = call.n = 1024, call.k = 4096, call.batch = 1;
+  call.b = call.a + call.m * call.k;
+  if ((call.m + call.n) * call.k > bench.capacity / sizeof(float)) return;
+  printf("\n|error| / (|A| |B|), worst of 1024x1024x4096, in 2^-24 %20s %12s\n", "gpukit", "cuBLAS");
+  for (int kind = 0; kind < 3; kind++) {
+    reference_fill(reinterpret_cast<float *>(bench.in), (call.m + call.n) * call.k, 3);
+    if (kind)
+      GK_LAUNCH(spread_fill, 4096, 256, 0, bench.stream, reinterpret_cast<float *>(bench.in),
+                (call.m + call.n) * call.k, kind);
+    for (size_t i = 0; i < count; i++) {
+      double units[2];
+      const bench_contestant who[] = {{"gpukit", matmul_ours<float>, &call}, {"GemmEx", matmul_gemm<float>, &call}};
+      call.way = ways[i];
+      for (int side = 0; side < 2; side++) {
+        float worst = 0;
+        matmul_wrong<float>(&who[side], 0);
+        GK_CHECK(cudaMemcpy(&worst, bench.spare + sizeof(unsigned long long), sizeof(worst), cudaMemcpyDeviceToHost));
+        units[side] = static_cast<double>(worst) * 0x1p24;
+      }
+      printf("%-24s %-24s %26.3f %12.3f\n", kinds[kind], call.way.name, units[0], units[1]);
+    }
+  }
+  reference_fill(reinterpret_cast<float *>(bench.in), bench.capacity / sizeof(float), 3);
+}
+template <class T> static void matmul_accuracy(const matmul_call<T> &, const matmul_way *, size_t) {}
+
+template <class T>
+static void matmul_type(cublasHandle_t blas, cublasLtHandle_t lt, void *workspace,
+                        std::initializer_list<matmul_way> ways) {
   matmul_call<T> call = {};
   call.a = reinterpret_cast<T *>(bench.in), call.c = reinterpret_cast<T *>(bench.out);
   call.blas = blas, call.lt = lt, call.workspace = workspace;
@@ -239,11 +304,19 @@ template <class T> static void matmul_type(cublasHandle_t blas, cublasLtHandle_t
     call.m = m, call.n = n, call.k = k;
     matmul_contest(call, what);
   };
-  for (const matmul_shape &shape : shapes)
-    if (shape.quick || !bench.quick) contest(shape.m, shape.n, shape.k, "A B");
-  if (bench.quick) return;
-  for (size_t edge : odd_squares) contest(edge, edge, edge, "A B odd");
-  matmul_variety(call);
+  for (const matmul_way &way : ways) {
+    call.way = way;
+    if (way.plan != GK_PLAN_AUTO) {
+      contest(8192, 8192, 8192, "A B mma");
+      continue;
+    }
+    for (const matmul_shape &shape : shapes)
+      if (shape.quick || !bench.quick) contest(shape.m, shape.n, shape.k, "A B");
+    if (bench.quick) continue;
+    for (size_t edge : odd_squares) contest(edge, edge, edge, "A B odd");
+    if (way.precision == GK_PRECISION_DEFAULT) matmul_variety(call);
+  }
+  if (ways.size() > 1) matmul_accuracy(call, ways.begin(), ways.size());
 }
 
 void bench_matmul() {
@@ -256,8 +329,17 @@ void bench_matmul() {
   GK_CHECK(cudaMalloc(&lt_workspace, workspace_bytes));
   GK_CHECK(cublasSetStream(blas, bench.stream));
   GK_CHECK(cublasSetWorkspace(blas, gemm_workspace, workspace_bytes));
-  matmul_type<float>(blas, lt, lt_workspace);
-  matmul_type<double>(blas, lt, lt_workspace);
+  const cublasComputeType_t single = CUBLAS_COMPUTE_32F;
+  matmul_type<float>(blas, lt, lt_workspace,
+                     {{"f32", GK_PRECISION_DEFAULT, single, GK_PLAN_AUTO, 16, 0},
+                      {"tf32", GK_PRECISION_TF32, CUBLAS_COMPUTE_32F_FAST_TF32, GK_PLAN_AUTO, 64, 65536},
+                      {"f32emulated", GK_PRECISION_EMULATED, single, GK_PLAN_AUTO, 16, 0},
+                      {"f32emulated9", GK_PRECISION_EMULATED_9, single, GK_PLAN_AUTO, 16, 0}});
+  matmul_type<double>(blas, lt, lt_workspace, {{"f64", GK_PRECISION_DEFAULT, CUBLAS_COMPUTE_64F, GK_PLAN_AUTO, 16, 0}});
+  matmul_type<__half>(blas, lt, lt_workspace, {{"f16", GK_PRECISION_DEFAULT, single, GK_PLAN_AUTO, 64, 0}});
+  matmul_type<__nv_bfloat16>(blas, lt, lt_workspace,
+                             {{"bf16", GK_PRECISION_DEFAULT, single, GK_PLAN_AUTO, 64, 0},
+                              {"bf16", GK_PRECISION_DEFAULT, single, GK_PLAN_MMA, 64, 0}});
   GK_CHECK(cudaStreamSynchronize(bench.stream));
   GK_CHECK(cublasDestroy(blas));
   GK_CHECK(cublasLtDestroy(lt));

@@ -116,6 +116,8 @@ static void check_matmul(void) {
   const double half = 0.5;
   float c[SIDE * SIDE], *device[3] = {NULL, NULL, NULL};
   gk_matmul_opts opts = {0};
+  gk_matmul_path path;
+  gk_scratch scratch = {0};
   gk_mismatch where;
   int i;
   GK_CHECK(gk_host_matmul_f32(a, two, c, SIDE, SIDE, SIDE));
@@ -130,6 +132,14 @@ static void check_matmul(void) {
   GK_CHECK(gk_matmul_ex_f32(device[0], device[1], device[2], SIDE, SIDE, SIDE, &opts, 0));
   GK_CHECK(cudaMemcpy(c, device[2], sizeof(c), cudaMemcpyDeviceToHost));
   EXPECT(gk_allclose_f32(c, transposed, SIDE * SIDE, 0, 0, NULL));
+  opts.precision = GK_PRECISION_EMULATED; /* so small, it is strict all the same */
+  GK_CHECK(gk_matmul_plan_f32(device[0], device[1], device[2], SIDE, SIDE, SIDE, &opts, &path));
+  EXPECT(path.precision == GK_PRECISION_STRICT && path.plan == GK_PLAN_AUTO && path.work_bytes == 0);
+  GK_CHECK(gk_scratch_create_work(&scratch, 0, gk_matmul_work_bytes(opts.precision, SIDE, SIDE, SIDE), 0));
+  EXPECT(scratch.work_bytes > 0);
+  opts.scratch = &scratch;
+  GK_CHECK(gk_matmul_ex_f32(device[0], device[1], device[2], SIDE, SIDE, SIDE, &opts, 0));
+  GK_CHECK(gk_scratch_destroy(&scratch));
   for (i = 0; i < 3; i++) GK_CHECK(cudaFree(device[i]));
 }
 

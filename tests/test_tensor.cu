@@ -1,0 +1,577 @@
+/* Products on tensor cores: half types, floats rounded to tf32, and floats in three parts. What the hardware adds up in
+ * an order of its own is compared bit by bit where every order gives the same, by the documented bounds elsewhere. */
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include "data.h"
+#include <algorithm>
+#include <float.h>
+
+/* --- problems -------------------------------------------------------------------------------------------------------*/
+
+struct problem { /* right when zero, but for the sizes */
+  size_t m, n, k;
+  int trans_a, trans_b;
+  size_t pad_a, pad_b, pad_c, shift; /* columns of padding; elements that every matrix is off its alignment */
+  double alpha, beta;
+  size_t batch;
+  bool one_a, one_b;
+  gk_precision precision;
+
+  size_t rows_a() const { return trans_a ? k : m; }
+  size_t rows_b() const { return trans_b ? n : k; }
+  size_t lda() const { return (trans_a ? m : k) + pad_a; }
+  size_t ldb() const { return (trans_b ? k : n) + pad_b; }
+  size_t ldc() const { return n + pad_c; }
+  size_t stride_a() const { return one_a ? 0 : rows_a() * lda(); }
+  size_t stride_b() const { return one_b ? 0 : rows_b() * ldb(); }
+  size_t stride_c() const { return m * ldc(); }
+  size_t size_a() const { return k ? (batch - 1) * stride_a() + rows_a() * lda() - pad_a : 0; }
+  size_t size_b() const { return k ? (batch - 1) * stride_b() + rows_b() * ldb() - pad_b : 0; }
+  size_t size_c() const { return batch * stride_c() - pad_c; }
+  size_t at_a(size_t q, size_t i, size_t l) const { return q * stride_a() + (trans_a ? l * lda() + i : i * lda() + l); }
+  size_t at_b(size_t q, size_t l, size_t j) const { return q * stride_b() + (trans_b ? j * ldb() + l : l * ldb() + j); }
+  size_t at_c(size_t q, size_t i, size_t j) const { return q * stride_c() + i * ldc() + j; }
+  gk_matmul_opts opts(gk_plan plan) const {
+    gk_matmul_opts o = gk_matmul_opts();
+    o.trans_a = trans_a, o.trans_b = trans_b, o.lda = lda(), o.ldb = ldb(), o.ldc = ldc();
+    o.alpha = &alpha, o.beta = &beta;
+    o.batch = batch, o.stride_a = stride_a(), o.stride_b = stride_b(), o.stride_c = stride_c();
+    o.precision = precision, o.plan = plan;
+    return o;
+  }
+  std::string text() const {
+    char line[256];
+    snprintf(
+        line, sizeof(line),
+        "%zu x %zu x %zu, trans %d %d, pad %zu %zu %zu, shift %zu, alpha %g, beta %g, batch %zu (one a %d, one b %d)",
+        m, n, k, trans_a, trans_b, pad_a, pad_b, pad_c, shift, alpha, beta, batch, one_a, one_b);
+    return line;
+  }
+};
+static problem problem_of(size_t m, size_t n, size_t k, gk_precision precision = GK_PRECISION_DEFAULT) {
+  problem p = problem();
+  p.m = m, p.n = n, p.k = k, p.alpha = 1, p.batch = 1, p.precision = precision;
+  return p;
+}
+/* A problem of everything at once, by number. */
+static problem random_problem(uint64_t number, gk_precision precision, int largest) {
+  uint64_t draws = 1000 * number;
+  const auto draw = [&](int low, int high) { return static_cast<size_t>(uniform(54, draws++, low, high)); };
+  const double factors[] = {1, 1, -0.5, 2};
+  problem p = problem_of(draw(1, largest), draw(1, largest), draw(0, largest), precision);
+  p.trans_a = static_cast<int>(draw(0, 1)), p.trans_b = static_cast<int>(draw(0, 1));
+  if (draw(0, 3) == 0) p.m = 64, p.n = 72, p.k = 40; /* as they come: no copies */
+  if (draw(0, 1)) p.pad_a = draw(0, 9), p.pad_b = draw(0, 9), p.pad_c = draw(0, 3);
+  p.shift = draw(0, 1) * draw(0, 9);
+  p.alpha = factors[draw(0, 3)], p.beta = draw(0, 1) ? factors[draw(0, 3)] : 0;
+  p.batch = draw(0, 2) ? 1 : draw(1, 3);
+  p.one_a = draw(0, 1), p.one_b = draw(0, 1);
+  return p;
+}
+
+/* Which plans this GPU and this binary have; some has to be, or nothing is tested. */
+template <class T, class O> static std::vector<gk_plan> plans_of(gk_precision precision) {
+  std::vector<gk_plan> plans;
+  gk_matmul_path path;
+  for (gk_plan plan : {GK_PLAN_MMA, GK_PLAN_WGMMA}) {
+    gk_matmul_opts o = gk_matmul_opts();
+    o.precision = precision, o.plan = plan;
+    T *const a = reinterpret_cast<T *>(256);
+    if (gk_matmul_plan<T, O>(a, a, reinterpret_cast<O *>(512), 64, 64, 64, &o, &path) == cudaSuccess)
+      plans.push_back(plan);
+  }
+  return plans;
+}
+
+/* --- exact sums: small integers ---------------------------------------------------------------------------------------
+ * What is outside of the matrices is NaN, and so is C where it is not to be read. */
+
+template <class T> static std::vector<T> not_numbers(size_t n) { return std::vector<T>(n, make<T>(NAN)); }
+
+template <class T, class O> static void check_exactly(const problem &p) {
+  std::vector<T> a = not_numbers<T>(p.size_a()), b = not_numbers<T>(p.size_b());
+  const int most = sizeof(O) == 2 ? 1 : 3;
+  for (size_t q = 0; q < p.batch; q++) {
+    for (size_t l = 0; l < p.k; l++) {
+      for (size_t i = 0; i < p.m; i++) a[p.at_a(q, i, l)] = make<T>(uniform(61, p.at_a(q, i, l), -most, most));
+      for (size_t j = 0; j < p.n; j++) b[p.at_b(q, l, j)] = make<T>(uniform(62, p.at_b(q, l, j), -most, most));
+    }
+  }
+  std::vector<O> before = not_numbers<O>(p.size_c());
+  std::vector<O> expected(before);
+  for (size_t q = 0; q < p.batch; q++)
+    for (size_t i = 0; i < p.m; i++)
+      for (size_t j = 0; j < p.n; j++) {
+        float sum = 0;
+        for (size_t l = 0; l < p.k; l++)
+          sum += static_cast<float>(plain(a[p.at_a(q, i, l)])) * static_cast<float>(plain(b[p.at_b(q, l, j)]));
+        sum *= static_cast<float>(p.alpha);
+        if (p.beta != 0) {
+          const int old = uniform(63, p.at_c(q, i, j), -8, 8);
+          before[p.at_c(q, i, j)] = make<O>(old);
+          sum += static_cast<float>(p.beta) * static_cast<float>(old);
+        }
+        expected[p.at_c(q, i, j)] = make<O>(static_cast<double>(sum));
+      }
+  device_array<T> device_a(a, p.shift), device_b(b, p.shift);
+  device_array<O> c(p.size_c(), p.shift);
+  for (gk_plan plan : plans_of<T, O>(p.precision)) {
+    const gk_matmul_opts o = p.opts(plan);
+    c.set(before);
+    EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, c.ptr, p.m, p.n, p.k, &o));
+    EXPECT_SAME(c.get(), expected, "plan %d, %s", static_cast<int>(plan), p.text().c_str());
+  }
+}
+template <class T, class O>
+static void check_randomly(uint64_t first, uint64_t count, gk_precision precision, int largest) {
+  if (plans_of<T, O>(precision).empty()) SKIP("this GPU has no tensor cores for the type");
+  for (uint64_t i = first; i < first + (test_slowed() ? count / 5 : count); i++)
+    check_exactly<T, O>(random_problem(i, precision, largest));
+}
+TEST(f16_to_f16) { check_randomly<__half, __half>(0, 20, GK_PRECISION_DEFAULT, 100); }
+TEST(f16_to_f32) { check_randomly<__half, float>(100, 20, GK_PRECISION_DEFAULT, 100); }
+TEST(bf16_to_bf16) { check_randomly<__nv_bfloat16, __nv_bfloat16>(200, 20, GK_PRECISION_DEFAULT, 100); }
+TEST(bf16_to_f32) { check_randomly<__nv_bfloat16, float>(300, 20, GK_PRECISION_DEFAULT, 100); }
+TEST(tf32) { check_randomly<float, float>(400, 20, GK_PRECISION_TF32, 100); }
+TEST(emulated) { check_randomly<float, float>(500, 6, GK_PRECISION_EMULATED, 60); }
+TEST(emulated_9) { check_randomly<float, float>(600, 4, GK_PRECISION_EMULATED_9, 50); }
+
+/* Many steps of k, and more than one tile of every size. */
+TEST(several_tiles_and_stages) {
+  for (int trans = 0; trans < 4; trans++) {
+    problem p = problem_of(70, 72, 264);
+    p.trans_a = trans & 1, p.trans_b = trans >> 1;
+    check_exactly<__half, float>(p);
+  }
+  check_exactly<float, float>(problem_of(130, 20, 70, GK_PRECISION_EMULATED));
+}
+
+/* The large block, which the planner would take for no product that is tested in little time. */
+template <class E, class O> static void check_large_block(int trans) {
+  const size_t m = 136, n = 136, k = 136;
+  gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
+  std::vector<E> a(m * k), b(n * k);
+  p.a.along_k = !(trans & 1), p.b.along_k = trans >> 1;
+  for (size_t i = 0; i < a.size(); i++) a[i] = make<E>(uniform(64, i, -3, 3));
+  for (size_t i = 0; i < b.size(); i++) b[i] = make<E>(uniform(65, i, -3, 3));
+  device_array<E> device_a(a), device_b(b);
+  device_array<O> c(m * n);
+  p.a.data = device_a.ptr, p.a.ld = p.a.along_k ? k : m, p.b.data = device_b.ptr, p.b.ld = p.b.along_k ? k : n;
+  p.c = c.ptr, p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1;
+  EXPECT_OK(gk__mma_run<1>(p, 1, 0));
+  std::vector<O> expected(m * n);
+  for (size_t i = 0; i < m; i++)
+    for (size_t j = 0; j < n; j++) {
+      float sum = 0;
+      for (size_t l = 0; l < k; l++)
+        sum += static_cast<float>(plain(a[p.a.along_k ? i * k + l : l * m + i])) *
+               static_cast<float>(plain(b[p.b.along_k ? j * k + l : l * n + j]));
+      expected[i * n + j] = make<O>(static_cast<double>(sum));
+    }
+  EXPECT_SAME(c.get(), expected, "trans %d", trans);
+}
+TEST(the_large_block) {
+  if (plans_of<__half, float>(GK_PRECISION_DEFAULT).empty()) SKIP("this GPU has no tensor cores for the type");
+  check_large_block<__half, float>(0);
+  check_large_block<__half, float>(3);
+}
+
+/* --- accuracy ---------------------------------------------------------------------------------------------------------*/
+
+/* The largest |error| / (|A| |B|) of a product, in units of 2^-24, against double. */
+template <class T>
+static double worst_error(const problem &p, const std::vector<T> &a, const std::vector<T> &b, gk_plan plan) {
+  device_array<T> device_a(a), device_b(b);
+  device_array<float> c(p.size_c());
+  const gk_matmul_opts o = p.opts(plan);
+  EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, c.ptr, p.m, p.n, p.k, &o));
+  const std::vector<float> got = c.get();
+  double worst = 0;
+  for (size_t i = 0; i < p.m; i++)
+    for (size_t j = 0; j < p.n; j++) {
+      double sum = 0, size = 0;
+      for (size_t l = 0; l < p.k; l++) {
+        float x = static_cast<float>(plain(a[p.at_a(0, i, l)])), y = static_cast<float>(plain(b[p.at_b(0, l, j)]));
+        if (p.precision == GK_PRECISION_TF32) { /* to 11 bits, ties away: by way of arithmetic, not of bits */
+          int exponent;
+          x = static_cast<float>(ldexp(round(ldexp(static_cast<double>(frexpf(x, &exponent)), 11)), -11)) *
+              static_cast<float>(ldexp(1, exponent));
+          y = static_cast<float>(ldexp(round(ldexp(static_cast<double>(frexpf(y, &exponent)), 11)), -11)) *
+              static_cast<float>(ldexp(1, exponent));
+        }
+        sum += static_cast<double>(x) * static_cast<double>(y);
+        size += fabs(static_cast<double>(x) * static_cast<double>(y));
+      }
+      const double error = fabs(static_cast<double>(got[p.at_c(0, i, j)]) - sum) / (size > 0 ? size : 1);
+      if (!(error <= worst)) worst = error;
+    }
+  return worst * 0x1p24;
+}
+enum data { NORMAL, UNIFORM, SCALED, CANCELLING };
+template <class T> static std::vector<T> data_of(data which, uint64_t seed, size_t rows, size_t cols) {
+  std::vector<T> x(rows * cols);
+  for (size_t i = 0; i < x.size(); i++) {
+    const double g = gauss(seed, i);
+    if (which == NORMAL) x[i] = make<T>(g);
+    if (which == UNIFORM) x[i] = make<T>(static_cast<double>(uniform(seed, i, 1, 1 << 24)) * 0x1p-24);
+    if (which == SCALED) x[i] = make<T>((g < 0 ? g - 1 : g + 1) * ldexp(1, uniform(seed + 9, i, -50, 50)));
+    if (which == CANCELLING)
+      x[i] = make<T>(i % 2 && seed % 2 ? -static_cast<double>(plain(x[i - 1])) : seed % 2 ? g : 1 + g * 0x1p-12);
+  }
+  return x;
+}
+/* The head of section 10 has them. */
+static double bound_of(gk_precision precision, size_t k) {
+  const bool emulated = precision == GK_PRECISION_EMULATED || precision == GK_PRECISION_EMULATED_9;
+  return emulated ? static_cast<double>(k) / 32 + 16 : static_cast<double>(k) + 8;
+}
+TEST(errors_stay_below_the_bounds) {
+  const size_t m = 20, n = 24, k = 100;
+  for (data which : {NORMAL, UNIFORM, SCALED, CANCELLING})
+    for (gk_precision precision : {GK_PRECISION_TF32, GK_PRECISION_EMULATED, GK_PRECISION_EMULATED_9})
+      for (gk_plan plan : plans_of<float, float>(precision)) {
+        problem p = problem_of(m, n, k, precision);
+        p.trans_a = which & 1, p.trans_b = which >> 1;
+        const double worst = worst_error(p, data_of<float>(which, 71, m, k), data_of<float>(which, 72, k, n), plan);
+        if (!(worst <= bound_of(precision, k)))
+          test_fail(__FILE__, __LINE__,
+                    sentence("data %d, precision %d, plan %d: %g of 2^-24", which, precision, plan, worst));
+      }
+  for (gk_plan plan : plans_of<__half, float>(GK_PRECISION_DEFAULT)) {
+    const problem p = problem_of(m, n, k);
+    EXPECT(worst_error(p, data_of<__half>(NORMAL, 71, m, k), data_of<__half>(NORMAL, 72, k, n), plan) <=
+           bound_of(GK_PRECISION_DEFAULT, k));
+  }
+}
+/* Magnitudes at the small end of what is split: on hardware that flushed sums below 2^-126 to zero, no bound would hold. */
+TEST(small_magnitudes_are_kept) {
+  const size_t m = 40, n = 40, k = 64;
+  for (gk_precision precision : {GK_PRECISION_EMULATED, GK_PRECISION_EMULATED_9})
+    for (gk_plan plan : plans_of<float, float>(precision)) {
+      std::vector<float> a = data_of<float>(NORMAL, 73, m, k), b = data_of<float>(NORMAL, 74, k, n);
+      for (float &x : a) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
+      for (float &x : b) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
+      EXPECT(worst_error(problem_of(m, n, k, precision), a, b, plan) <= bound_of(precision, k));
+    }
+}
+
+/* --- what is made of operands -------------------------------------------------------------------------------------------*/
+
+static float from_bits(unsigned bits) {
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+static unsigned bits_of(float x) {
+  unsigned bits;
+  memcpy(&bits, &x, 4);
+  return bits;
+}
+TEST(rounding_to_tf32) {
+  EXPECT_EQ(gk__tf32(0x3f800fffu), 0x3f800000u);
+  EXPECT_EQ(gk__tf32(0x3f801000u), 0x3f802000u); /* ties away from zero */
+  EXPECT_EQ(gk__tf32(0xbf803000u), 0xbf804000u);
+  EXPECT_EQ(gk__tf32(0x3fffffffu), 0x40000000u); /* into the exponent */
+  EXPECT_EQ(gk__tf32(0x7f7fffffu), 0x7f800000u); /* and to infinity */
+  EXPECT_EQ(gk__tf32(0xff800000u), 0xff800000u);
+  EXPECT_EQ(gk__tf32(0x7f800001u), 0x7fffffffu); /* a NaN stays one */
+  EXPECT_EQ(gk__tf32(0x80000fffu), 0x80000000u); /* denormals too */
+}
+
+/* Every element is the exact sum of its parts, wherever rows begin; the flag tells what has none. */
+static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, size_t shift,
+                      std::vector<uint16_t> *parts) {
+  const size_t ld = gk_round_up(cols, size_t(8));
+  device_array<float> from(x, shift);
+  device_array<uint16_t> to(3 * rows * ld);
+  device_array<unsigned> flag(std::vector<unsigned>(1, 0u));
+  gk__raw_operand<float> a = gk__raw_operand<float>(), none = a;
+  a.from = from.ptr, a.rows = rows, a.cols = a.ld = cols, a.batch = 1;
+  a.to = reinterpret_cast<unsigned char *>(to.ptr), a.to_ld = ld * 2, a.to_part = rows * ld * 2;
+  EXPECT_OK((gk__make_operands<GK__SPLITTING>(a, none, gk__least_to_split(), gk__most_to_split(100), flag.ptr, 4, 0)));
+  *parts = to.get();
+  return flag.first();
+}
+TEST(parts_add_up) {
+  std::vector<uint16_t> parts;
+  for (size_t cols : {1, 7, 8, 9, 33, 64, 300})
+    for (size_t shift : {0, 1, 2, 3}) {
+      const size_t rows = 5, ld = gk_round_up(cols, size_t(8));
+      std::vector<float> x(rows * cols);
+      for (size_t i = 0; i < x.size(); i++)
+        x[i] =
+            ldexpf(from_bits(0x3f800000u | static_cast<unsigned>(mix(75, i) & 0x807fffffu)), uniform(76, i, -60, 58));
+      EXPECT_EQ(split(x, rows, cols, shift, &parts), 0u);
+      size_t wrong = 0;
+      for (size_t i = 0; i < x.size(); i++) {
+        double sum = 0;
+        for (size_t part = 0; part < 3; part++)
+          sum += static_cast<double>(
+              from_bits(static_cast<unsigned>(parts[(part * rows + i / cols) * ld + i % cols]) << 16));
+        wrong += sum != static_cast<double>(x[i]);
+      }
+      EXPECT_EQ(wrong, size_t(0));
+    }
+}
+TEST(what_has_no_parts_is_flagged) {
+  std::vector<uint16_t> parts;
+  std::vector<float> x(700, 1.0f);
+  x[3] = 0, x[4] = -0.0f;
+  EXPECT_EQ(split(x, 7, 100, 0, &parts), 0u);
+  for (float odd : {NAN, INFINITY, -INFINITY, 1e-40f, -1e-40f, ldexpf(0.999f, -60), ldexpf(1, 59), FLT_MAX})
+    for (size_t at : {0, 99, 350, 699}) {
+      x[at] = odd;
+      EXPECT_EQ(split(x, 7, 100, at % 2, &parts), 1u);
+      x[at] = 1;
+    }
+  EXPECT_EQ(gk__most_to_split(1), bits_of(ldexpf(1, 63)));
+  EXPECT_EQ(gk__most_to_split(4096), bits_of(ldexpf(1, 57)));
+  EXPECT_EQ(gk__most_to_split(4097), bits_of(ldexpf(1, 56)));
+}
+
+/* --- emulated fp32 beside strict ------------------------------------------------------------------------------------------*/
+
+struct beside_strict {
+  problem p;
+  std::vector<float> a, b, c;
+  device_array<float> on_a, on_b, emulated, strict;
+  explicit beside_strict(gk_precision precision, double beta = 0)
+      : p(problem_of(37, 50, 70, precision)), a(data_of<float>(NORMAL, 81, p.m, p.k)),
+        b(data_of<float>(NORMAL, 82, p.k, p.n)), c(data_of<float>(NORMAL, 83, p.m, p.n)), on_a(a), on_b(b),
+        emulated(c.size()), strict(c.size()) {
+    p.beta = beta;
+  }
+  void run(cudaStream_t stream, gk_scratch *scratch = NULL) {
+    gk_matmul_opts o = p.opts(plans_of<float, float>(p.precision)[0]);
+    o.scratch = scratch;
+    EXPECT_OK(gk_matmul_ex(on_a.ptr, on_b.ptr, emulated.ptr, p.m, p.n, p.k, &o, stream));
+  }
+  void run_strictly() {
+    problem same = p;
+    same.precision = GK_PRECISION_STRICT;
+    const gk_matmul_opts o = same.opts(GK_PLAN_AUTO);
+    strict.set(c);
+    EXPECT_OK(gk_matmul_ex(on_a.ptr, on_b.ptr, strict.ptr, p.m, p.n, p.k, &o));
+  }
+};
+TEST(special_values_as_in_strict_products) {
+  if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
+  for (gk_precision precision : {GK_PRECISION_EMULATED, GK_PRECISION_EMULATED_9})
+    for (float odd : {NAN, INFINITY, -INFINITY, 1e-40f, 3e38f})
+      for (int where = 0; where < 2; where++) {
+        beside_strict both(precision, where ? 0 : -0.5);
+        (where ? both.on_b : both.on_a).set(123, odd);
+        both.emulated.set(both.c);
+        both.run(0);
+        both.run_strictly();
+        EXPECT_SAME(both.emulated.get(), both.strict.get(), "%g in %s", static_cast<double>(odd), where ? "B" : "A");
+      }
+}
+/* A graph knows nothing of the data: each replay decides anew, on the device. */
+TEST(a_graph_meets_special_values) {
+  if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
+  for (bool with_scratch : {true, false}) {
+    beside_strict both(GK_PRECISION_EMULATED, with_scratch ? 0.5 : 0);
+    gk_scratch scratch = gk_scratch();
+    EXPECT_OK(
+        gk_scratch_create_work(&scratch, 0, gk_matmul_work_bytes(both.p.precision, both.p.m, both.p.n, both.p.k), 0));
+    both.emulated.set(both.c);
+    both.run(0, &scratch);
+    const std::vector<float> usual = both.emulated.get();
+    replay_graph(
+        4, [&](cudaStream_t stream) { both.run(stream, with_scratch ? &scratch : NULL); },
+        [&](int i) {
+          both.emulated.set(both.c);
+          both.on_a.set(both.a);
+          if (i % 2) both.on_a.set(200, i == 1 ? NAN : 3e38f);
+        },
+        [&](int i) {
+          both.run_strictly();
+          EXPECT_SAME(both.emulated.get(), i % 2 ? both.strict.get() : usual, "replay %d", i);
+          if (i % 2 == 0) EXPECT(usual != both.strict.get());
+        });
+    EXPECT_OK(gk_scratch_destroy(&scratch));
+  }
+}
+/* Rounding keeps them in place: a NaN or infinity meets its row of A, or column of B, and no other. */
+TEST(special_values_in_tf32) {
+  for (gk_plan plan : plans_of<float, float>(GK_PRECISION_TF32)) {
+    beside_strict both(GK_PRECISION_TF32);
+    both.on_a.set(3 * both.p.k + 5, NAN);
+    both.on_b.set(7 * both.p.n + 9, INFINITY);
+    const gk_matmul_opts o = both.p.opts(plan);
+    EXPECT_OK(gk_matmul_ex(both.on_a.ptr, both.on_b.ptr, both.emulated.ptr, both.p.m, both.p.n, both.p.k, &o));
+    const std::vector<float> c = both.emulated.get();
+    size_t wrong = 0;
+    for (size_t i = 0; i < both.p.m; i++)
+      for (size_t j = 0; j < both.p.n; j++) {
+        const float x = c[i * both.p.n + j];
+        wrong += i == 3 ? !(x != x) : j == 9 ? !(fabsf(x) > FLT_MAX) : !(fabsf(x) < 100);
+      }
+    EXPECT_EQ(wrong, size_t(0));
+  }
+}
+
+/* --- memory ---------------------------------------------------------------------------------------------------------------*/
+
+/* The same with no scratch, one without a work area, and with room for one, two and all products of a batch. */
+TEST(any_work_area) {
+  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_TF32);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  problem p = problem_of(20, 30, 40, GK_PRECISION_TF32);
+  p.batch = 5, p.trans_b = 1;
+  for (int one = 0; one < 3; one++) {
+    p.one_a = one & 1, p.one_b = one >> 1;
+    device_array<float> a(data_of<float>(NORMAL, 91, 5 * p.m, p.k)), b(data_of<float>(NORMAL, 92, 5 * p.k, p.n));
+    device_array<float> c(p.size_c());
+    gk_matmul_opts o = p.opts(plans[0]);
+    gk_matmul_path path;
+    const uint64_t used = pool_bytes();
+    EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+    const std::vector<float> expected = c.get();
+    EXPECT_EQ(pool_bytes(), used);
+    EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o, &path));
+    EXPECT(path.work_bytes <= gk_matmul_work_bytes(GK_PRECISION_TF32, p.m, p.n, p.k));
+    for (size_t room : {size_t(0), path.work_bytes, path.work_bytes * 2, path.work_bytes * 9}) {
+      gk_scratch scratch = gk_scratch();
+      EXPECT_OK(gk_scratch_create_work(&scratch, 1000, room, 0));
+      o.scratch = &scratch;
+      for (int again = 0; again < 2; again++) {
+        c.clear();
+        EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+        EXPECT_SAME(c.get(), expected, "%zu bytes of work area, one %d", room, one);
+      }
+      /* Slots and state are others' still. */
+      device_array<float> sum(1);
+      EXPECT_OK(gk_reduce(c.ptr, sum.ptr, c.n, gk_op_sum(), 0, &scratch));
+      EXPECT_OK(gk_scratch_destroy(&scratch));
+    }
+  }
+}
+TEST(a_small_work_area_is_an_error_that_changes_nothing) {
+  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const problem p = problem_of(20, 30, 40, GK_PRECISION_EMULATED);
+  device_array<float> a(data_of<float>(NORMAL, 91, p.m, p.k)), b(data_of<float>(NORMAL, 92, p.k, p.n)), c(p.size_c());
+  gk_matmul_opts o = p.opts(plans[0]);
+  gk_matmul_path path;
+  gk_scratch scratch = gk_scratch();
+  EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o, &path));
+  EXPECT_OK(gk_scratch_create_work(&scratch, 0, path.work_bytes - 1, 0));
+  o.scratch = &scratch;
+  EXPECT_ERROR(cudaErrorInvalidValue, ("but " + std::to_string(path.work_bytes) + " are needed").c_str(),
+               gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+  EXPECT(c.untouched());
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+}
+TEST(work_areas_that_cannot_be) {
+  gk_scratch scratch = gk_scratch();
+  EXPECT_ERROR(cudaErrorInvalidValue, "more than memory can address",
+               gk_scratch_create_work(&scratch, 1000, static_cast<size_t>(-1), 0));
+  EXPECT(scratch.ptr == NULL);
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_STRICT, 100, 100, 100), size_t(0));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 100, 0, 100), size_t(0));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 64, 64, 64), size_t(256 + 2 * 64 * 64 * 4));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_EMULATED, 64, 64, 64), size_t(256 + 6 * 64 * 64 * 2));
+}
+
+/* --- the plan ---------------------------------------------------------------------------------------------------------------*/
+
+static gk__product product_of(gk__item item, size_t m, size_t n, size_t k, gk_precision precision, gk_plan plan) {
+  const gk__product p = {item, m, n, k, 1, {256, k, 0, true}, {256, n, 0, false}, precision, plan};
+  return p;
+}
+TEST(planner) {
+  const gk__tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false}, hopper = {132, 90, true};
+  const auto plan_of = [](gk__item item, size_t edge, gk_precision precision, const gk__tensor_gpu &gpu) {
+    const gk__product_plan plan = gk__plan_product(product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO), gpu);
+    EXPECT(plan.refused == NULL);
+    EXPECT_EQ(plan.tensor(), plan.precision != GK_PRECISION_STRICT);
+    return static_cast<int>(plan.plan);
+  };
+  const int automatic = GK_PLAN_AUTO, mma = GK_PLAN_MMA, wgmma = GK_PLAN_WGMMA;
+  EXPECT_EQ(plan_of(GK__ITEM_F16, 1024, GK_PRECISION_DEFAULT, turing), mma);
+  EXPECT_EQ(plan_of(GK__ITEM_BF16, 1024, GK_PRECISION_DEFAULT, turing), automatic);
+  EXPECT_EQ(plan_of(GK__ITEM_BF16, 1024, GK_PRECISION_DEFAULT, ampere), mma);
+  EXPECT_EQ(plan_of(GK__ITEM_BF16, 1024, GK_PRECISION_DEFAULT, hopper), wgmma);
+  EXPECT_EQ(plan_of(GK__ITEM_BF16, 1024, GK_PRECISION_STRICT, hopper), automatic);
+  EXPECT_EQ(plan_of(GK__ITEM_BF16, 32, GK_PRECISION_DEFAULT, hopper), automatic);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_DEFAULT, hopper), automatic);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_TF32, turing), automatic);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_EMULATED, ampere), mma);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_EMULATED, ampere), automatic);
+  EXPECT_EQ(plan_of(GK__ITEM_F64, 4096, GK_PRECISION_STRICT, hopper), automatic);
+  gk__product thin = product_of(GK__ITEM_BF16, 3, 8192, 8192, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  EXPECT(!gk__plan_product(thin, hopper).tensor());
+  thin.plan = GK_PLAN_MMA;
+  EXPECT(gk__plan_product(thin, hopper).tensor());
+  thin.k = 0;
+  EXPECT(!gk__plan_product(thin, hopper).tensor());
+}
+TEST(planner_copies_what_is_not_aligned) {
+  const gk__tensor_gpu gpu = {132, 80, false};
+  gk__product p = product_of(GK__ITEM_F16, 104, 112, 120, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  const auto copies = [&] {
+    const gk__product_plan plan = gk__plan_product(p, gpu);
+    EXPECT_EQ(plan.work_bytes(1) > 0, plan.a.wanted || plan.b.wanted);
+    return plan.a.wanted + 2 * plan.b.wanted;
+  };
+  EXPECT_EQ(copies(), 0);
+  p.a.address = 258;
+  EXPECT_EQ(copies(), 1);
+  p.a.address = 256, p.b.ld = 113;
+  EXPECT_EQ(copies(), 2);
+  p.b.ld = 112, p.batch = 2, p.a.stride = 104 * 120 + 4;
+  EXPECT_EQ(copies(), 1);
+  const gk__product_plan two = gk__plan_product(p, gpu);
+  EXPECT_EQ(two.work_bytes(1), size_t(256 + 98 * 256)); /* to a multiple of 256 */
+  EXPECT_EQ(two.work_bytes(2), 2 * two.work_bytes(1) - 256);
+  p.a.stride = 0;
+  EXPECT_EQ(copies(), 0);
+  p.item = GK__ITEM_F32, p.precision = GK_PRECISION_TF32, p.plan = GK_PLAN_MMA;
+  EXPECT_EQ(copies(), 3);
+  EXPECT(!gk__plan_product(p, gpu).a.turned && gk__plan_product(p, gpu).b.turned);
+  p.precision = GK_PRECISION_EMULATED;
+  EXPECT(!gk__plan_product(p, gpu).b.turned);
+  EXPECT_EQ(gk__plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
+}
+TEST(plans_that_cannot_be) {
+  const gk__tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false};
+  const auto refused = [](gk__item item, gk_precision precision, gk_plan plan, const gk__tensor_gpu &gpu) {
+    const char *const why = gk__plan_product(product_of(item, 64, 64, 64, precision, plan), gpu).refused;
+    return why ? why : "";
+  };
+  EXPECT_HAS(refused(GK__ITEM_F16, GK_PRECISION_TF32, GK_PLAN_AUTO, ampere), "one of float");
+  EXPECT_HAS(refused(GK__ITEM_F64, GK_PRECISION_EMULATED, GK_PLAN_AUTO, ampere), "double has none");
+  EXPECT_HAS(refused(GK__ITEM_F32, GK_PRECISION_DEFAULT, GK_PLAN_MMA, ampere), "ask for another precision");
+  EXPECT_HAS(refused(GK__ITEM_F32, GK_PRECISION_TF32, GK_PLAN_TILE_64, ampere), "GK_PLAN_AUTO");
+  EXPECT_HAS(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_MMA, turing), "sm_80");
+  EXPECT_HAS(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA, ampere), "sm_90a");
+  EXPECT_EQ(std::string(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_TILE_64, ampere)), std::string());
+  device_array<float> a(std::vector<float>(64, 1.0f)), c(64);
+  gk_matmul_opts o = gk_matmul_opts();
+  o.plan = GK_PLAN_MMA;
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: precision 0, plan 6: this plan is one of tensor cores",
+               gk_matmul_ex(a.ptr, a.ptr, c.ptr, 8, 8, 8, &o));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL",
+               gk_matmul_plan(a.ptr, a.ptr, c.ptr, 8, 8, 8, &o, NULL));
+  EXPECT(c.untouched());
+}
+/* What a product does without a plan of the caller's is what gk_matmul_plan says. */
+TEST(the_plan_can_be_asked_for) {
+  device_array<__half> a(not_numbers<__half>(3)), c(3);
+  gk_matmul_path path;
+  const std::vector<gk_plan> plans = plans_of<__half, __half>(GK_PRECISION_DEFAULT);
+  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr, c.ptr + 1, 200, 200, 200, NULL, &path));
+  EXPECT_EQ(static_cast<int>(path.plan), static_cast<int>(plans.empty() ? GK_PLAN_AUTO : plans.back()));
+  EXPECT_EQ(static_cast<int>(path.precision),
+            static_cast<int>(plans.empty() ? GK_PRECISION_STRICT : GK_PRECISION_DEFAULT));
+  EXPECT_EQ(path.work_bytes, size_t(0));
+  EXPECT_OK(gk_matmul_plan(a.ptr + 1, a.ptr, c.ptr + 1, 200, 200, 200, NULL, &path));
+  EXPECT_EQ(path.copies_a, !plans.empty());
+  EXPECT_EQ(path.copies_b, 0);
+  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr, c.ptr + 1, 2, 2, 2, NULL, &path));
+  EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT));
+}
