@@ -4224,7 +4224,7 @@ struct gk__wgmma_params {
   void *to;
   size_t ldc, stride_c;
   unsigned m, n, k_blocks;
-  unsigned down, across, tiles; /* clusters of tiles below and beside each other in one C, and in all of them */
+  unsigned down, across, tiles; /* below and beside each other in one C, and in all of them */
   unsigned band; /* so many below each other come before those beside them: what they read is in the L2 */
   float alpha, beta;
   const unsigned *strict;
@@ -4232,17 +4232,21 @@ struct gk__wgmma_params {
   bool by_engine, in_pairs; /* how C is written: by the copy engine, two elements at once, or one by one */
 };
 
-/* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. Blocks: a cluster of so many makes as many tiles
- * below each other, and each loads a share of their common part of B for all of them. */
-template <int Products, int Rows, int Cols, int Stages, int Blocks = 1> struct gk__wgmma_shape {
+/* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. One block makes it; or (SharesK) the blocks of a
+ * cluster share its k. Clusters whose blocks load for each other were no faster: the tiles of a band are read from the
+ * L2, and what limits large products is the power of the multiplying. */
+template <int Products, int Rows, int Cols, int Stages, bool SharesK = false> struct gk__wgmma_shape {
   static const int products = Products, parts = Products > 1 ? 3 : 1, rows = Rows, cols = Cols, stages = Stages;
-  static const int blocks = Blocks, groups = Rows / 64, threads = 128 * (groups + 1);
+  static const bool shares_k = SharesK;
+  static const int groups = Rows / 64, threads = 128 * (groups + 1);
   static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = parts * (a_bytes + b_bytes);
-  static const int box_bytes = 64 * 128; /* of 64 rows or columns of a k block, and of what leaves for C */
-  static const int out_at = stages * stage_bytes, bars_at = out_at + groups * 2 * box_bytes;
-  static const int smem = bars_at + stages * 16 + 1024; /* boxes begin at multiples of 1024, as the swizzle does */
+  static const int box_bytes = 64 * 128;  /* of 64 rows or columns of a k block, and of what leaves for C */
+  static const int pitch = 4 * Cols + 32; /* bytes from row to row of sums on their way; no bank is met twice */
+  static const int out_bytes = shares_k ? Rows * pitch : groups * 2 * box_bytes; /* from other blocks, or for C */
+  static const int out_at = stages * stage_bytes, bars_at = out_at + out_bytes;
+  static const int smem = bars_at + stages * 16 + 8 + 1024; /* boxes begin at multiples of 1024, as the swizzle does */
   /* The loader needs few registers, and the others what the 168 that each has at first leave. */
-  static const bool moves_registers = groups > 1;
+  static const bool moves_registers = groups > 1 && !shares_k;
 };
 
 #ifdef GK__WGMMA_CODE
@@ -4318,38 +4322,26 @@ GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
                "r"(parity)
                : "memory");
 }
-/* At the barrier of the same place in block `rank` of the cluster. Not a release for the whole cluster, which would wait for all that the thread has written: what it has done with the
- * stage is reading. */
-GK__D void gk__barrier_arrive(unsigned barrier, unsigned rank) {
-  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-               "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
-               "r"(rank)
-               : "memory");
-}
 GK__D void gk__barrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+/* For blocks that only wait for each other: nobody's writes are waited for. */
+GK__D void gk__cluster_meet() {
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
 GK__D void gk__cluster_barrier() {
   __syncwarp();
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* A box from column x and row y of a matrix (product and part: which matrix); Blocks > 1: for so many blocks of the
- * cluster, to the same place in each. */
-template <int Blocks>
+/* A box from column x and row y of a matrix (product and part: which matrix). */
 GK__D void gk__box_load(unsigned to, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
                         unsigned product, unsigned part) {
-  if (Blocks == 1)
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
-                 "%5, %6}], [%2];" ::"r"(to),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
-                 : "memory");
-  else
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-                 "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part),
-                 "h"(static_cast<unsigned short>((1 << Blocks) - 1))
-                 : "memory");
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
+               "%5, %6}], [%2];" ::"r"(to),
+               "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
+               : "memory");
 }
 GK__D void gk__box_store(const gk__tensor_map *map, unsigned from, unsigned x, unsigned y, unsigned product) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];\n"
@@ -4422,6 +4414,7 @@ template <class S> struct gk__ring {
   GK__D unsigned data() const { return smem + stage * S::stage_bytes; }
   GK__D unsigned full() const { return smem + S::bars_at + stage * 8; }
   GK__D unsigned empty() const { return smem + S::bars_at + (S::stages + stage) * 8; }
+  GK__D unsigned joined() const { return smem + S::bars_at + S::stages * 16; }
   GK__D void step() {
     if (++stage == S::stages) stage = 0, parity ^= 1;
   }
@@ -4431,51 +4424,45 @@ template <class S> struct gk__ring {
 struct gk__wgmma_place {
   unsigned batch, row, col;
 };
-template <class S> GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile, unsigned rank) {
+template <class S> GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile) {
   const unsigned each = p.down * p.across, of_band = p.band * p.across;
   const unsigned in_product = tile % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
   const unsigned high = min(p.band, p.down - top);
-  const unsigned row = (top + in_band % high) * S::blocks + rank;
-  return gk__wgmma_place{tile / each, row * S::rows, in_band / high * S::cols};
+  return gk__wgmma_place{tile / each, (top + in_band % high) * S::rows, in_band / high * S::cols};
 }
 
 /* The loader's part of a tile. */
 template <class S, class E>
-GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned rank) {
+GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
+                          unsigned k_blocks) {
   const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
-  const unsigned depth = 128 / gk__wgmma_type<E>::bytes, share = S::cols / S::blocks;
-  const unsigned col = at.col + (S::blocks > 1 ? rank * share : 0);
-  for (unsigned k = 0; k < p.k_blocks * depth; k += depth) {
+  const unsigned depth = 128 / gk__wgmma_type<E>::bytes;
+  for (unsigned k = first * depth; k < (first + k_blocks) * depth; k += depth) {
     gk__barrier_wait(ring.empty(), ring.parity ^ 1);
     const unsigned full = ring.full();
     gk__barrier_expect(full, S::stage_bytes);
     unsigned to = ring.data();
     for (unsigned part = 0; part < S::parts; part++, to += S::a_bytes) {
       if (p.a_along_k)
-        gk__box_load<1>(to, &p.a, full, k, at.row, product_a, part);
+        gk__box_load(to, &p.a, full, k, at.row, product_a, part);
       else
         for (unsigned i = 0; i < S::rows; i += 64)
-          gk__box_load<1>(to + i * 128, &p.a, full, at.row + i, k, product_a, part);
+          gk__box_load(to + i * 128, &p.a, full, at.row + i, k, product_a, part);
     }
-    to += (col - at.col) * 128;
     for (unsigned part = 0; part < S::parts; part++, to += S::b_bytes) {
       if (p.b_along_k)
-        gk__box_load<S::blocks>(to, &p.b, full, k, col, product_b, part);
+        gk__box_load(to, &p.b, full, k, at.col, product_b, part);
       else
-        for (unsigned i = 0; i < share; i += 64)
-          gk__box_load<S::blocks>(to + i * 128, &p.b, full, col + i, k, product_b, part);
+        for (unsigned i = 0; i < S::cols; i += 64)
+          gk__box_load(to + i * 128, &p.b, full, at.col + i, k, product_b, part);
     }
     ring.step();
   }
 }
 
-/* A warp has read a stage: every block that loads it is told. */
-template <class S> GK__D void gk__wgmma_release(unsigned empty) {
-  const unsigned lane = threadIdx.x % 32;
-  if (S::blocks > 1) {
-    if (lane < S::blocks) gk__barrier_arrive(empty, lane);
-  } else if (lane == 0)
-    gk__barrier_arrive(empty);
+/* A warp has read a stage. */
+GK__D void gk__wgmma_release(unsigned empty) {
+  if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
 }
 
 /* Which part of A (of_b: of B) the i-th product of a k block takes, the least significant first. Six products leave out
@@ -4503,7 +4490,7 @@ GK__D void gk__wgmma_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned
       gk__wgmma_commit();
       if (block > 0) {
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-        gk__wgmma_release<S>(last);
+        gk__wgmma_release(last);
       }
       last = ring.empty();
     } else {
@@ -4519,7 +4506,7 @@ GK__D void gk__wgmma_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned
       }
       gk__wgmma_commit();
       gk__wgmma_finish(part);
-      gk__wgmma_release<S>(ring.empty());
+      gk__wgmma_release(ring.empty());
       GK__UNROLL
       for (int i = 0; i < S::cols / 2; i++) sums[i] += part[i];
     }
@@ -4527,7 +4514,7 @@ GK__D void gk__wgmma_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned
   }
   if (S::products == 1) {
     gk__wgmma_finish(sums);
-    if (k_blocks > 0) gk__wgmma_release<S>(last);
+    if (k_blocks > 0) gk__wgmma_release(last);
   }
 }
 
@@ -4594,6 +4581,55 @@ GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::cols / 2]
     if (threadIdx.x % 128 == 0) gk__box_store(&p.c, to, at.col + box * (128 / bytes), at.row + group * 64, at.batch);
   }
 }
+
+/* The blocks of a cluster have the sums of their shares of k. Each adds up those of some rows, in the order of k: all
+ * lay down their sums where the operands were, and the copy engine brings each what the others have of its rows. */
+template <class S, class O>
+GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::cols / 2], const gk__wgmma_place &at,
+                          unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
+  const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
+  const unsigned rows = S::rows / ranks, slice = rows * S::pitch, others = ring.smem + S::out_at;
+  const unsigned to = ring.smem + (group * 64 + warp * 16 + lane / 4) * S::pitch + lane % 4 * 8;
+  asm volatile("bar.sync 1, %0;" ::"n"(128 * S::groups) : "memory"); /* the operands have been read */
+  GK__UNROLL
+  for (int i = 0; i < S::cols / 2; i += 2)
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + i / 2 % 2 * 8 * S::pitch + i / 4 * 32), "f"(sums[i]),
+                 "f"(sums[i + 1])
+                 : "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("bar.sync 1, %0;" ::"n"(128 * S::groups) : "memory");
+  const unsigned owner = threadIdx.x - 128;
+  if (owner < ranks && owner != rank)
+    asm volatile(
+        "{\n.reg .b32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %4;\n"
+        "mapa.shared::cluster.u32 barrier, %2, %4;\n"
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %3, [barrier];\n}" ::"r"(
+            others + rank * slice),
+        "r"(ring.smem + owner * slice), "r"(ring.joined()), "r"(slice), "r"(owner)
+        : "memory");
+  gk__barrier_wait(ring.joined(), 0);
+  GK__UNROLL_BY(1)
+  for (unsigned i = threadIdx.x - 128; i < rows * (S::cols / 4); i += S::groups * 128) {
+    const unsigned r = i / (S::cols / 4), q = i % (S::cols / 4), row = at.row + rank * rows + r;
+    const unsigned inside = r * S::pitch + q * 16;
+    float sum[4] = {0, 0, 0, 0};
+    GK__UNROLL_BY(1)
+    for (unsigned from = 0; from < ranks; from++) {
+      float x[4];
+      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                   : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                   : "r"((from == rank ? ring.smem : others) + from * slice + inside)
+                   : "memory");
+      GK__UNROLL
+      for (int e = 0; e < 4; e++) sum[e] += x[e];
+    }
+    GK__UNROLL
+    for (int e = 0; e < 4; e++) sum[e] *= p.alpha;
+    unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
+    gk__wgmma_pair<O, true>(p, c, row, 0, at.col + q * 4, sum);
+    gk__wgmma_pair<O, true>(p, c, row, 0, at.col + q * 4 + 2, sum + 2);
+  }
+}
 #endif /* GK__WGMMA_CODE */
 
 template <class S, class E, class O>
@@ -4601,54 +4637,69 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  unsigned rank = 0;
-  if (S::blocks > 1) asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  unsigned rank = 0, ranks = 1; /* in the cluster */
+  if (S::shares_k) {
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
+  }
   gk__ring<S> ring = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
     for (; ring.stage < S::stages; ring.stage++) {
       gk__barrier_init(ring.full(), 1);
-      gk__barrier_init(ring.empty(), 4 * S::groups * S::blocks);
+      gk__barrier_init(ring.empty(), 4 * S::groups);
     }
     ring.stage = 0;
+    if (S::shares_k) {
+      gk__barrier_init(ring.joined(), 1);
+      gk__barrier_expect(ring.joined(), (ranks - 1) * (S::rows / ranks) * S::pitch);
+    }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
     if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
   }
   __syncthreads();
-  if (S::blocks > 1) gk__cluster_barrier();
+  if (S::shares_k) gk__cluster_barrier();
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
   if (S::products > 1 && p.strict && *p.strict) return;
 
+  unsigned first = 0, k_blocks = p.k_blocks;
+  if (S::shares_k) {
+    const unsigned each = (p.k_blocks + ranks - 1) / ranks;
+    first = min(rank * each, p.k_blocks), k_blocks = min(each, p.k_blocks - first);
+  }
   if (warpgroup == 0) {
     if (S::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
-      for (unsigned tile = blockIdx.x / S::blocks; tile < p.tiles; tile += gridDim.x / S::blocks)
-        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile, rank), rank);
-    if (S::blocks > 1) gk__cluster_barrier(); /* a block that is gone can neither be told nor be sent anything */
+      for (unsigned tile = blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
+        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile), first, k_blocks);
+    if (S::shares_k) gk__cluster_meet(); /* until all have been sent what they need */
   } else {
     if (S::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int kind = gk__wgmma_type<E>::kind;
-    for (unsigned tile = blockIdx.x / S::blocks; tile < p.tiles; tile += gridDim.x / S::blocks) {
-      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, rank);
+    for (unsigned tile = blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
+      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile);
       float sums[S::cols / 2];
-      if (S::products > 1 || p.k_blocks == 0) {
+      if (S::products > 1 || k_blocks == 0) {
         GK__UNROLL
         for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
       }
       if (kind == 2 || (p.a_along_k && p.b_along_k))
-        gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, p.k_blocks);
+        gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, k_blocks);
       else if (p.a_along_k)
-        gk__wgmma_sum<S, kind, 0, kind != 2>(sums, ring, warpgroup - 1, p.k_blocks);
+        gk__wgmma_sum<S, kind, 0, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
       else if (p.b_along_k)
-        gk__wgmma_sum<S, kind, kind != 2, 0>(sums, ring, warpgroup - 1, p.k_blocks);
+        gk__wgmma_sum<S, kind, kind != 2, 0>(sums, ring, warpgroup - 1, k_blocks);
       else
-        gk__wgmma_sum<S, kind, kind != 2, kind != 2>(sums, ring, warpgroup - 1, p.k_blocks);
-      gk__wgmma_store<S, O>(p, sums, at, warpgroup - 1, ring);
+        gk__wgmma_sum<S, kind, kind != 2, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
+      if (S::shares_k)
+        gk__wgmma_join<S, O>(p, sums, at, warpgroup - 1, ring, rank, ranks);
+      else
+        gk__wgmma_store<S, O>(p, sums, at, warpgroup - 1, ring);
     }
     /* Shared memory is needed until it has been read; the writes end with the kernel. */
-    if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-    if (S::blocks > 1) gk__cluster_barrier();
+    if (!S::shares_k && threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (S::shares_k) gk__cluster_meet();
   }
 #endif
 }
@@ -4723,21 +4774,22 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t r
                              v.along_k ? box_rows : 128 / type::bytes);
 }
 
+/* ranks: blocks that share the k of a tile; 1 where S has none that do. */
 template <class S, class E, class O>
-cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, int sms, cudaStream_t stream) {
+cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES];
   const char *const call = "gk_matmul";
   const size_t bytes = gk__wgmma_type<O>::bytes, depth = 128 / gk__wgmma_type<E>::bytes;
-  const size_t down = gk_ceil_div(x.m, static_cast<size_t>(S::rows * S::blocks));
+  const size_t down = gk_ceil_div(x.m, static_cast<size_t>(S::rows));
   const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
   const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
   gk__wgmma_params p;
-  p.by_engine = at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
+  p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
                 (x.padded_c || x.n * bytes % 16 == 0); /* it writes whole units of 16 bytes */
   p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
-  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / (down * across) ||
+  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
       !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, S::rows) ||
-      !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols / S::blocks) ||
+      !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols) ||
       (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c,
                                            x.padded_c ? gk_round_up(x.n, 16 / bytes) : x.n, x.m, x.ldc, x.batch,
                                            x.stride_c, 1, 0, 64)))
@@ -4749,20 +4801,20 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, int sms, cudaStream
   p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
   p.tiles = static_cast<unsigned>(down * across * x.batch);
   p.band = 1; /* what is made at one time is about as high as it is wide, which is the least to read */
-  while (p.band * p.band * 2 * S::rows * S::blocks <= static_cast<unsigned>(sms * S::cols) / S::blocks) p.band *= 2;
+  while (p.band * p.band * 2 * S::rows <= static_cast<unsigned>(sms * S::cols)) p.band *= 2;
   p.alpha = x.alpha, p.beta = x.beta, p.strict = x.strict;
   p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
   p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
 
   void (*const kernel)(gk__wgmma_params) = gk__wgmma_kernel<S, E, O>;
   const void *const address = reinterpret_cast<const void *>(kernel);
-  const unsigned most = static_cast<unsigned>(sms / S::blocks);
-  const dim3 grid((p.tiles < most ? p.tiles : most) * S::blocks), block(S::threads);
+  const unsigned most = static_cast<unsigned>(sms);
+  const dim3 grid(S::shares_k ? p.tiles * ranks : p.tiles < most ? p.tiles : most), block(S::threads);
   gk__clear_detail();
   GK_TRY(gk__allow_smem(address, call, S::smem));
   cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
   with[0].id = cudaLaunchAttributeClusterDimension;
-  with[0].val.clusterDim.x = S::blocks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
   with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   with[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = cudaLaunchConfig_t();
@@ -4773,49 +4825,68 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, int sms, cudaStream
   if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, p);
   return gk__after_launch(code, address, call, &grid, &block, S::smem, stream);
 }
-/* The tiles there are, and what they cost in nanoseconds, measured on an H200: a k block, and all besides. */
+
+/* The tiles there are, and what they cost in nanoseconds, measured on an H200: a k block, and all besides. Up to
+ * `ranks` blocks share their k. */
 struct gk__wgmma_facts {
   size_t rows, cols;
-  unsigned k_block, besides;
+  unsigned k_block, besides, ranks;
 };
-/* Which of them takes the least time, all multiprocessors making a tile at a time. */
-inline int gk__wgmma_choose(const gk__wgmma_facts *tiles, int count, size_t m, size_t n, size_t k_blocks, size_t batch,
-                            int sms) {
-  int best = 0;
+struct gk__wgmma_choice {
+  int tile;
+  unsigned ranks;
+};
+/* Which takes the least time, every multiprocessor making one tile at a time. The blocks of a cluster lie close to each
+ * other, which leaves some multiprocessors without one. */
+inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_facts *tiles, int count, size_t m, size_t n, size_t k_blocks,
+                                         size_t batch, int sms) {
+  gk__wgmma_choice best = {0, 1};
   unsigned long long least = ~0ull;
-  for (int i = 0; i < count; i++) {
-    const size_t all = gk_ceil_div(m, tiles[i].rows) * gk_ceil_div(n, tiles[i].cols) * batch;
-    const unsigned long long ns = static_cast<unsigned long long>(gk_ceil_div(all, static_cast<size_t>(sms))) *
-                                  (k_blocks * tiles[i].k_block + tiles[i].besides);
-    if (ns < least) least = ns, best = i;
-  }
+  for (int i = 0; i < count; i++)
+    for (unsigned ranks = tiles[i].ranks > 1 ? 2 : 1;
+         ranks <= tiles[i].ranks && (ranks == 1 || 4 * ranks <= static_cast<unsigned>(sms)); ranks *= 2) {
+      const size_t all = gk_ceil_div(m, tiles[i].rows) * gk_ceil_div(n, tiles[i].cols) * batch;
+      const unsigned at_once = (static_cast<unsigned>(sms) - (ranks > 2 ? 2 * ranks : 0)) / ranks;
+      const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(ranks));
+      const unsigned long long ns =
+          gk_ceil_div(all, static_cast<size_t>(at_once)) * (each * tiles[i].k_block + tiles[i].besides);
+      if (ns < least) least = ns, best.tile = i, best.ranks = ranks;
+    }
   return best;
 }
 
 template <int Products, class E, class O> struct gk__wgmma_tiles {
   static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
     const unsigned x = Products; /* a k block takes as long as its products */
-    const gk__wgmma_facts tiles[] = {{128, 128, 345 * x, 1500}, {128, 64, 182 * x, 1000}, {64, 64, 110 * x, 600}};
-    switch (gk__wgmma_choose(tiles, 3, p.m, p.n, k_blocks, p.batch, sms)) {
-    case 0: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 128, 2>>(p, sms, stream);
-    case 1: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 64, 2>>(p, sms, stream);
-    default: return gk__wgmma_launch<gk__wgmma_shape<Products, 64, 64, 4>>(p, sms, stream);
+    const gk__wgmma_facts tiles[] = {{128, 128, 345 * x, 1500, 1},
+                                     {128, 64, 182 * x, 1000, 1},
+                                     {64, 64, 110 * x, 600, 1},
+                                     {64, 64, 110 * x, 2200, 8}};
+    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 4, p.m, p.n, k_blocks, p.batch, sms);
+    switch (choice.tile) {
+    case 0: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 128, 2>>(p, 1, sms, stream);
+    case 1: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 64, 2>>(p, 1, sms, stream);
+    case 2: return gk__wgmma_launch<gk__wgmma_shape<Products, 64, 64, 4>>(p, 1, sms, stream);
+    default: return gk__wgmma_launch<gk__wgmma_shape<Products, 64, 64, 4, true>>(p, choice.ranks, sms, stream);
     }
   }
 };
 template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
   static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
-    const gk__wgmma_facts tiles[] = {
-        {128, 256, 760, 800}, {128, 192, 585, 700}, {128, 128, 400, 600}, {64, 128, 215, 500}, {64, 64, 165, 450}};
-    switch (gk__wgmma_choose(tiles, 5, p.m, p.n, k_blocks, p.batch, sms)) {
-    case 0: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 256, 4>>(p, sms, stream);
-    case 1: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 192, 4>>(p, sms, stream);
-    case 2: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 128, 6>>(p, sms, stream);
-    case 3: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 128, 8>>(p, sms, stream);
-    default: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 64, 12>>(p, sms, stream);
+    const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1}, {128, 192, 585, 700, 1}, {128, 128, 400, 600, 1},
+                                     {64, 128, 215, 500, 1},  {64, 64, 165, 450, 1},   {64, 64, 165, 2050, 8}};
+    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 6, p.m, p.n, k_blocks, p.batch, sms);
+    switch (choice.tile) {
+    case 0: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 256, 4>>(p, 1, sms, stream);
+    case 1: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 192, 4>>(p, 1, sms, stream);
+    case 2: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 128, 6>>(p, 1, sms, stream);
+    case 3: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 128, 8>>(p, 1, sms, stream);
+    case 4: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 64, 12>>(p, 1, sms, stream);
+    default: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 64, 11, true>>(p, choice.ranks, sms, stream);
     }
   }
 };
+/* k > 0. */
 template <int Products, class E, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
   const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
@@ -5166,7 +5237,7 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
 inline bool gk__wgmma_fits(const gk__product &p) {
   const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8; /* elements, padding included */
   return p.m <= most && p.n <= most && p.k <= most && p.a.ld < apart && p.b.ld < apart && p.a.stride < apart &&
-         p.b.stride < apart && gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= most / p.batch;
+         p.b.stride < apart && gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= most / 8 / p.batch;
 }
 
 /* The copy engine writes whole units of 16 bytes; where C has not got these, element by element is slow, if it is much. */
