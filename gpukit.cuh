@@ -3471,6 +3471,7 @@ template <class E, class O> struct gk__tensor_args {
   float alpha, beta;
   const unsigned *strict; /* emulated fp32: device flag; where it is not 0, the kernel returns at once. Else NULL */
   size_t max_blocks;      /* on the GPU at once; 0: any number */
+  bool padded_c;          /* rows of C have room up to a multiple of 16 bytes, all of which may be written */
 };
 /* The parts of a float in emulated fp32. */
 #define GK__PARTS 3
@@ -3661,6 +3662,48 @@ cudaError_t gk__make_operands(gk__raw_operand<T> a, gk__raw_operand<T> b, unsign
                        most, strict);
 }
 
+/* The way back: C from where its rows are aligned to where they are not, in runs of 16 bytes of the latter. */
+template <class T> struct gk__padded_result {
+  const T *from;
+  T *to;
+  size_t rows, cols, batch, from_ld, to_ld, from_stride, to_stride; /* elements */
+  unsigned wide;
+  size_t across, jobs;
+};
+template <class T>
+__global__ void __launch_bounds__(gk__making_threads) gk__unpad_kernel(gk__padded_result<T> p, const unsigned *strict) {
+  const int items = 16 / static_cast<int>(sizeof(T));
+  gk__wait_for_earlier_work();
+  if (strict && *strict) return;
+  const size_t t = threadIdx.x, tall = gk__making_threads / p.wide, down = gk_ceil_div(p.rows, tall);
+  for (size_t job = blockIdx.x; job < p.jobs; job += gridDim.x) {
+    const size_t matrix = job / (p.across * down), rest = job % (p.across * down);
+    const size_t row = rest / p.across * tall + t / p.wide, run = rest % p.across * p.wide + t % p.wide;
+    if (row >= p.rows) continue;
+    const T *const from = p.from + matrix * p.from_stride + row * p.from_ld;
+    T *const to = p.to + matrix * p.to_stride + row * p.to_ld;
+    const size_t before = reinterpret_cast<uintptr_t>(to) % 16 / sizeof(T); /* elements of others in the first run */
+    if (run * items >= before && (run + 1) * items <= p.cols + before) {
+      gk__chunk x;
+      gk__load_shifted<items>(x.word, from, run * items - before, p.from_ld);
+      *reinterpret_cast<gk__chunk *>(to + (run * items - before)) = x;
+    } else {
+      for (size_t i = run * items; i < (run + 1) * items; i++)
+        if (i >= before && i - before < p.cols) to[i - before] = from[i - before];
+    }
+  }
+}
+template <class T> cudaError_t gk__unpad(gk__padded_result<T> p, const unsigned *strict, int sms, cudaStream_t stream) {
+  static signed char waits[GK__DEVICES];
+  const size_t runs = gk_ceil_div(p.cols, 16 / sizeof(T)) + 1; /* one more where rows begin inside of a run */
+  for (p.wide = 1; p.wide < runs && p.wide < gk__making_threads;) p.wide *= 2;
+  p.across = gk_ceil_div(runs, static_cast<size_t>(p.wide));
+  p.jobs = p.across * gk_ceil_div(p.rows, static_cast<size_t>(gk__making_threads / p.wide)) * p.batch;
+  const size_t most = static_cast<size_t>(sms) * 16;
+  const unsigned blocks = static_cast<unsigned>(p.jobs < most ? p.jobs : most), threads = gk__making_threads;
+  return gk__launch_as(waits, "gk_matmul", gk__unpad_kernel<T>, blocks, threads, 0, stream, p, strict);
+}
+
 /* --- Tensor cores: the portable way, mma.sync -------------------------------------------------------------------------
  *
  * A block makes a tile of C, a warp a part of it, from tiles of A and B that go through a ring in shared memory. These lie
@@ -3788,14 +3831,13 @@ template <class E> struct gk__mma {
 /* In which order an operand is stored, where that is known when the kernel is compiled. */
 enum { GK__ACROSS_K, GK__ALONG_K, GK__ANY_ORDER };
 /* A tile of C: BM x BN for the block, WM x WN for a warp, and Bytes of k in each of the Stages of the ring. */
-template <int BM, int BN, int WM, int WN, int Bytes, int Stages, int OrderA = GK__ANY_ORDER, int OrderB = GK__ANY_ORDER,
-          int Shares = Bytes / 32 - 1>
+template <int BM, int BN, int WM, int WN, int Bytes, int Stages, int OrderA = GK__ANY_ORDER, int OrderB = GK__ANY_ORDER>
 struct gk__mma_block {
   static const int bm = BM, bn = BN, wm = WM, wn = WN, bytes = Bytes, stages = Stages, order_a = OrderA,
                    order_b = OrderB;
   static const int warps_n = BN / WN, threads = BM / WM * warps_n * 32;
   static const int a_bytes = BM * Bytes, b_bytes = BN * Bytes; /* of one part of an operand in one stage */
-  static const int steps = Bytes / 32, shares = Shares;
+  static const int steps = Bytes / 32, shares = steps - 1;     /* of k in a stage; and of what they load */
   static_assert((Bytes == 64 || Bytes == 128) && BM % 64 == 0 && BN % 64 == 0 && WM % 32 == 0 && WN % 32 == 0 &&
                     WM <= 64 && WN <= 64,
                 "the places of the runs of 16 bytes in shared memory");
@@ -4142,14 +4184,14 @@ cudaError_t gk__mma_launch(const gk__tensor_args<E, O> &p, cudaStream_t stream) 
   }
   return cudaSuccess;
 }
-/* Which block: the large one is nearly twice as fast where there are enough of them, and has more shared memory than
- * the oldest GPUs give. Parts of floats have one, which every GPU with their instruction can take. */
+/* Which block: the larger, the faster where there are enough of them, and the more shared memory they want. Parts of
+ * floats have one, which every GPU with their instruction can take. */
 template <int Products, class E, class O> struct gk__mma_blocks {
   static cudaError_t run(const gk__tensor_args<E, O> &p, int, cudaStream_t stream) {
     return gk__mma_launch<Products, gk__mma_block<128, 128, 64, 32, 64, 2>>(p, stream);
   }
 };
-template <int OrderA, int OrderB> struct gk__mma_large : gk__mma_block<128, 128, 64, 64, 128, 3, OrderA, OrderB> {};
+template <int OrderA, int OrderB> struct gk__mma_large : gk__mma_block<128, 256, 64, 64, 128, 3, OrderA, OrderB> {};
 template <class E, class O> cudaError_t gk__mma_large_run(const gk__tensor_args<E, O> &p, cudaStream_t stream) {
   if (p.a.along_k)
     return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream)
@@ -4160,24 +4202,30 @@ template <class E, class O> cudaError_t gk__mma_large_run(const gk__tensor_args<
 template <class O> cudaError_t gk__mma_large_run(const gk__tensor_args<float, O> &p, cudaStream_t stream) {
   return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream);
 }
+/* Time, about: rounds of tiles, by how many a multiprocessor has at once, in multiply-adds for each step of k, over a
+ * rate that was measured on an H200. */
+template <class P> size_t gk__mma_time(size_t m, size_t n, size_t batch, size_t sms, size_t at_once, size_t rate) {
+  const size_t rows = P::bm, cols = P::bn, tiles = gk_ceil_div(m, rows) * gk_ceil_div(n, cols) * batch;
+  return gk_ceil_div(tiles, sms * at_once) * at_once * rows * cols * 1000 / rate;
+}
 template <class E, class O> struct gk__mma_blocks<1, E, O> {
   static cudaError_t run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
-    typedef gk__mma_large<GK__ALONG_K, GK__ALONG_K> large;
     const int order = gk__tensor_type<E>::bytes == 4 ? GK__ALONG_K : GK__ANY_ORDER; /* tf32 comes along k */
-    typedef gk__mma_block<64, 64, 32, 32, 64, 4, order, order> small_block;
-    const size_t rows = large::bm, cols = large::bn, rows_of_small = small_block::bm, cols_of_small = small_block::bn;
-    int device = 0, smem_limit = 0;
+    typedef gk__mma_large<GK__ALONG_K, GK__ALONG_K> large;
+    typedef gk__mma_block<128, 128, 64, 64, 128, 3, order, order> medium;
+    typedef gk__mma_block<64, 64, 32, 32, 64, 4, order, order> least;
+    const size_t many = static_cast<size_t>(sms);
+    int device = 0, limit = 0;
     GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
-    GK_TRY(
-        gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
-    /* Two of either at once on a multiprocessor. */
-    const size_t at_once = 2 * static_cast<size_t>(sms);
-    const size_t of_large = gk_ceil_div(gk_ceil_div(p.m, rows) * gk_ceil_div(p.n, cols) * p.batch, at_once);
-    const size_t of_small =
-        gk_ceil_div(gk_ceil_div(p.m, rows_of_small) * gk_ceil_div(p.n, cols_of_small) * p.batch, at_once);
-    return (large::a_bytes + large::b_bytes) * large::stages <= smem_limit && of_large * 5 <= of_small * 2
-               ? gk__mma_large_run(p, stream)
-               : gk__mma_launch<1, small_block>(p, stream);
+    GK_TRY(gk__failed(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
+    const bool large_fits = (large::a_bytes + large::b_bytes) * large::stages <= limit;
+    const bool medium_fits = (medium::a_bytes + medium::b_bytes) * medium::stages <= limit;
+    const size_t of_large = gk__mma_time<large>(p.m, p.n, p.batch, many, 1, 390);
+    const size_t of_medium = gk__mma_time<medium>(p.m, p.n, p.batch, many, 2, 360);
+    const size_t of_least = gk__mma_time<least>(p.m, p.n, p.batch, many, 4, 230);
+    if (large_fits && of_large <= of_medium && of_large <= of_least) return gk__mma_large_run(p, stream);
+    return medium_fits && of_medium <= of_least ? gk__mma_launch<1, medium>(p, stream)
+                                                : gk__mma_launch<1, least>(p, stream);
   }
 };
 template <int Products, class E, class O>
@@ -4784,13 +4832,14 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
   const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
   gk__wgmma_params p;
   p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
-                x.n * bytes % 16 == 0; /* it writes whole units of 16 bytes */
+                (x.padded_c || x.n * bytes % 16 == 0); /* it writes whole units of 16 bytes */
   p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
       !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, S::rows) ||
       !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols) ||
-      (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c, x.n, x.m, x.ldc,
-                                           x.batch, x.stride_c, 1, 0, 64)))
+      (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c,
+                                           x.padded_c ? gk_round_up(x.n, 16 / bytes) : x.n, x.m, x.ldc, x.batch,
+                                           x.stride_c, 1, 0, 64)))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
   p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
@@ -5209,7 +5258,9 @@ struct gk__product_operand {
 struct gk__product {
   gk__item item;
   size_t m, n, k, batch;
-  gk__product_operand a, b;
+  gk__product_operand a, b, c;
+  size_t c_bytes; /* of an element of C */
+  bool c_read;
   gk_precision precision;
   gk_plan plan;
 };
@@ -5225,15 +5276,15 @@ struct gk__operand_copy {
   size_t bytes, rows, cols, ld, part, matrix;
 };
 struct gk__product_plan {
-  gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else the strict kernels go by what was asked for */
-  gk_precision precision; /* GK_PRECISION_STRICT, or the tensor cores' */
-  gk__operand_copy a, b;
-  const char *refused; /* NULL, or why there is no such plan */
+  gk_plan plan;             /* GK_PLAN_MMA or _WGMMA; else the strict kernels go by what was asked for */
+  gk_precision precision;   /* GK_PRECISION_STRICT, or the tensor cores' */
+  gk__operand_copy a, b, c; /* c: made there, and brought to its place afterwards */
+  const char *refused;      /* NULL, or why there is no such plan */
   bool tensor() const { return plan >= GK_PLAN_MMA; }
   /* Of the work area, which begins with the flag that says that the strict kernel is needed. */
   size_t work_bytes(size_t products) const {
-    if (!a.wanted && !b.wanted) return 0;
-    return GK__WORK_FRONT + (a.wanted ? a.matrix * (a.one ? 1 : products) : 0) +
+    if (!a.wanted && !b.wanted && !c.wanted) return 0;
+    return GK__WORK_FRONT + (c.wanted ? c.matrix * products : 0) + (a.wanted ? a.matrix * (a.one ? 1 : products) : 0) +
            (b.wanted ? b.matrix * (b.one ? 1 : products) : 0);
   }
 };
@@ -5265,7 +5316,17 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
 inline bool gk__wgmma_fits(const gk__product &p) {
   const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8; /* elements, padding included */
   return p.m <= most && p.n <= most && p.k <= most && p.a.ld < apart && p.b.ld < apart && p.a.stride < apart &&
-         p.b.stride < apart && gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= most / p.batch;
+         p.b.stride < apart && gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= most / 8 / p.batch;
+}
+
+/* The copy engine writes whole units of 16 bytes; where C has not got these, element by element is slow, if it is much. */
+inline gk__operand_copy gk__plan_result(const gk__product &p) {
+  gk__operand_copy to = {false, false, false, p.c_bytes, p.m, p.n, 0, 0, 0};
+  to.matrix = to.part = gk__padded_bytes(p.m, &to.ld, p.n, p.c_bytes);
+  const bool aligned = p.c.address % 16 == 0 && p.c.ld * p.c_bytes % 16 == 0 && p.n * p.c_bytes % 16 == 0 &&
+                       (p.batch == 1 || p.c.stride * p.c_bytes % 16 == 0);
+  to.wanted = !aligned && !p.c_read && p.m >= (size_t(1) << 19) / p.n;
+  return to;
 }
 
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
@@ -5299,6 +5360,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   plan.a = gk__plan_copy(p, p.a, p.m), plan.b = gk__plan_copy(p, p.b, p.n);
   plan.precision = p.precision;
   plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
+  if (plan.plan == GK_PLAN_WGMMA) plan.c = gk__plan_result(p);
   return plan;
 }
 
@@ -5399,15 +5461,26 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
     gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, batch, work_b, &raw_b, &q.b);
     if (raw_a.batch > 1) raw_a.batch = p.batch;
     if (raw_b.batch > 1) raw_b.batch = p.batch;
-    q.c = p.c, q.ldc = p.ldc, q.stride_c = p.stride_c, q.m = p.m, q.n = p.n, q.k = p.k, q.batch = p.batch;
+    O *const work_c = reinterpret_cast<O *>(work_b + (plan.b.wanted ? plan.b.matrix * (plan.b.one ? 1 : p.batch) : 0));
+    q.c = p.c, q.ldc = p.ldc, q.stride_c = p.stride_c, q.padded_c = plan.c.wanted;
+    if (plan.c.wanted) q.c = work_c, q.ldc = plan.c.ld, q.stride_c = plan.c.matrix / sizeof(O);
+    q.m = p.m, q.n = p.n, q.k = p.k, q.batch = p.batch;
     q.alpha = p.alpha, q.beta = p.beta, q.strict = strict, q.max_blocks = p.max_blocks;
     if (strict) status = gk__failed(cudaMemsetAsync(strict, 0, sizeof(*strict), stream), call);
-    if (status == cudaSuccess && needed)
+    if (status == cudaSuccess && (plan.a.wanted || plan.b.wanted))
       status =
           gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), strict, sms, stream);
     if (status == cudaSuccess)
       status =
           plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream) : gk__mma_run<Products>(q, sms, stream);
+    if (status == cudaSuccess && plan.c.wanted) {
+      typedef typename std::conditional<sizeof(O) == 2, unsigned short, unsigned>::type raw;
+      const raw *const made = reinterpret_cast<const raw *>(work_c);
+      raw *const to = reinterpret_cast<raw *>(p.c);
+      const gk__padded_result<raw> result = {made,  to,         p.m,        p.n, p.batch, q.ldc,
+                                             p.ldc, q.stride_c, p.stride_c, 0,   0,       0};
+      status = gk__unpad(result, strict, sms, stream);
+    }
     if (status == cudaSuccess && strict) {
       p.only_if = strict;
       status = gk__matmul_strictly(p, GK_PLAN_AUTO, scratch, stream);
@@ -5519,6 +5592,9 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
                             p.batch,
                             {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
                             {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b},
+                            {reinterpret_cast<uintptr_t>(c), p.ldc, p.stride_c, false},
+                            sizeof(O),
+                            p.beta < Acc(0) || p.beta > Acc(0),
                             o.precision,
                             o.plan};
   const gk__product_plan plan = gk__plan_product(call, gpu);
@@ -7134,7 +7210,7 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
     const size_t along = gk__padded_bytes(outer[i], &ld, k, item), across = gk__padded_bytes(k, &ld, outer[i], item);
     bytes += times * (along > across ? along : across);
   }
-  return bytes;
+  return bytes + gk__padded_bytes(m, &ld, n, 4); /* C, too, may have to be made elsewhere */
 }
 
 /* --- gk_allclose --------------------------------------------------------------------------------------------------*/

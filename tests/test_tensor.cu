@@ -138,6 +138,12 @@ TEST(emulated) { check_randomly<float, float>(500, 6, GK_PRECISION_EMULATED, 60)
 TEST(emulated_9) { check_randomly<float, float>(600, 4, GK_PRECISION_EMULATED_9, 50); }
 
 /* Many steps of k, and more than one tile of every size. */
+TEST(a_large_c_with_odd_rows) {
+  problem p = problem_of(700, 757, 33);
+  check_exactly<__half, __half>(p);
+  p.m = 200, p.n = 1500, p.batch = 2, p.k = 17;
+  check_exactly<__half, float>(p);
+}
 TEST(several_tiles_and_stages) {
   for (int trans = 0; trans < 4; trans++) {
     problem p = problem_of(70, 72, 264);
@@ -472,14 +478,15 @@ TEST(work_areas_that_cannot_be) {
   EXPECT(scratch.ptr == NULL);
   EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_STRICT, 100, 100, 100), size_t(0));
   EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 100, 0, 100), size_t(0));
-  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 64, 64, 64), size_t(256 + 2 * 64 * 64 * 4));
-  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_EMULATED, 64, 64, 64), size_t(256 + 6 * 64 * 64 * 2));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 64, 64, 64), size_t(256 + 3 * 64 * 64 * 4));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_EMULATED, 64, 64, 64), size_t(256 + 6 * 64 * 64 * 2 + 64 * 64 * 4));
 }
 
 /* --- the plan ---------------------------------------------------------------------------------------------------------------*/
 
 static gk__product product_of(gk__item item, size_t m, size_t n, size_t k, gk_precision precision, gk_plan plan) {
-  const gk__product p = {item, m, n, k, 1, {256, k, 0, true}, {256, n, 0, false}, precision, plan};
+  const gk__product p = {item, m,     n,         k,   1, {256, k, 0, true}, {256, n, 0, false}, {256, n, 0, false},
+                         4,    false, precision, plan};
   return p;
 }
 TEST(planner) {
@@ -536,6 +543,41 @@ TEST(planner_copies_what_is_not_aligned) {
   p.precision = GK_PRECISION_EMULATED;
   EXPECT(!gk__plan_product(p, gpu).b.turned);
   EXPECT_EQ(gk__plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
+}
+TEST(planner_makes_c_where_its_rows_are_aligned) {
+  const gk__tensor_gpu gpu = {132, 90, true}, ampere = {132, 80, false};
+  gk__product p = product_of(GK__ITEM_F16, 1000, 1001, 1000, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  EXPECT(gk__plan_product(p, gpu).c.wanted && !gk__plan_product(p, ampere).c.wanted);
+  EXPECT_EQ(gk__plan_product(p, gpu).c.ld, size_t(1004));
+  p.c_read = true;
+  EXPECT(!gk__plan_product(p, gpu).c.wanted);
+  p.c_read = false, p.m = 100;
+  EXPECT(!gk__plan_product(p, gpu).c.wanted);
+  p.m = 1000, p.n = 1000, p.b.ld = p.c.ld = 1000;
+  EXPECT(!gk__plan_product(p, gpu).c.wanted);
+  p.c.address += 4;
+  EXPECT(gk__plan_product(p, gpu).c.wanted);
+}
+/* What comes back is all of C and nothing beside it, wherever its rows begin. */
+template <class T> static void check_unpadding() {
+  for (size_t cols : {1, 5, 8, 17, 100, 2100})
+    for (size_t shift = 0; shift < 16 / sizeof(T); shift++) {
+      const size_t rows = 3, from_ld = gk_round_up(cols, 16 / sizeof(T)), to_ld = cols + shift % 3;
+      std::vector<T> x(2 * rows * from_ld), expected(2 * rows * to_ld - shift % 3, static_cast<T>(7));
+      for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<T>(mix(77, i));
+      for (size_t i = 0; i < 2 * rows; i++)
+        for (size_t j = 0; j < cols; j++) expected[i * to_ld + j] = x[i * from_ld + j];
+      device_array<T> from(x), to(expected.size(), shift);
+      to.set(std::vector<T>(expected.size(), static_cast<T>(7)));
+      const gk__padded_result<T> p = {from.ptr, to.ptr,         rows,         cols, 2, from_ld,
+                                      to_ld,    rows * from_ld, rows * to_ld, 0,    0, 0};
+      EXPECT_OK(gk__unpad(p, NULL, 2, 0));
+      EXPECT_SAME(to.get(), expected, "%zu columns, shift %zu", cols, shift);
+    }
+}
+TEST(c_comes_back_to_any_place) {
+  check_unpadding<unsigned short>();
+  check_unpadding<unsigned>();
 }
 TEST(plans_that_cannot_be) {
   const gk__tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false};
