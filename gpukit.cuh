@@ -625,8 +625,9 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
  *
  * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans and products. A slot has 16 bytes,
  * whose last word is a tag and nothing else ever, so that a stale slot cannot be taken for a fresh one whatever types
- * met here before (section 8 says more). Behind them there may be a work area, of which nothing is expected: copies of
- * operands for the tensor cores. Products that need one allocate it on the stream where the scratch has none. */
+ * met here before (section 8 says more). Behind them there may be a work area, of which nothing is expected: copies for
+ * the tensor cores, which are launches of their own. Products that need one allocate it on the stream where the scratch
+ * has none. */
 typedef struct gk_scratch {
   void *ptr;
   size_t bytes;      /* of state and slots */
@@ -709,6 +710,7 @@ typedef struct gk_matmul_path {
   gk_plan plan;           /* GK_PLAN_MMA or GK_PLAN_WGMMA; else a strict one, as asked for */
   gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor cores */
   int copies_a, copies_b; /* whether the operand is copied first: rounded, split, or just to where rows are aligned */
+  int copies_c;           /* whether C is made where rows are aligned, and copied to its place */
   size_t work_bytes;      /* of the scratch's work area, for one product of a batch; more makes more of them at once */
 } gk_matmul_path;
 
@@ -5604,6 +5606,7 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
   if (path) {
     path->plan = plan.plan, path->precision = plan.precision;
     path->copies_a = plan.tensor() && plan.a.wanted, path->copies_b = plan.tensor() && plan.b.wanted;
+    path->copies_c = plan.tensor() && plan.c.wanted;
     path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
     return cudaSuccess;
   }

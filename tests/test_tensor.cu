@@ -614,6 +614,7 @@ TEST(the_plan_can_be_asked_for) {
   EXPECT_OK(gk_matmul_plan(a.ptr + 1, a.ptr, c.ptr + 1, 200, 200, 200, NULL, &path));
   EXPECT_EQ(path.copies_a, !plans.empty());
   EXPECT_EQ(path.copies_b, 0);
+  EXPECT_EQ(path.copies_c, 0); /* it is small */
   EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr, c.ptr + 1, 2, 2, 2, NULL, &path));
   EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT));
 }
