@@ -3489,18 +3489,45 @@ template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 8
 
 enum { GK__COPYING, GK__ROUNDING, GK__SPLITTING };
 
-/* One operand, as it is stored and as it is wanted. Threads share it `wide` side by side, each with a run of 16 bytes of
- * what is made; or as tiles that are turned. */
+/* How the threads of a block share the rows of a matrix: `wide` stand side by side, each with a run of 16 bytes, and
+ * `tall` below each other, each for `each` rows; so many such jobs lie across it, and below each other. Jobs are few
+ * enough for 32 bits, in which dividing is cheap. */
+static const unsigned gk__making_threads = 256, gk__turned_tile = 32;
+struct gk__shared_rows {
+  unsigned wide, tall, each, across, down, jobs;
+};
+inline gk__shared_rows gk__share_rows(size_t rows, size_t runs, size_t batch, int sms) {
+  gk__shared_rows s = {1, 1, 16, 1, 1, 0};
+  while (s.wide < runs && s.wide < gk__making_threads) s.wide *= 2;
+  s.tall = gk__making_threads / s.wide;
+  s.across = static_cast<unsigned>(gk_ceil_div(runs, static_cast<size_t>(s.wide)));
+  const size_t enough = static_cast<size_t>(sms) * 16;
+  while (s.each > 1 && gk_ceil_div(rows, static_cast<size_t>(s.tall * s.each)) * s.across * batch < enough) s.each /= 2;
+  s.down = static_cast<unsigned>(gk_ceil_div(rows, static_cast<size_t>(s.tall * s.each)));
+  s.jobs = static_cast<unsigned>(s.across * s.down * batch);
+  return s;
+}
+/* The place in a job that is job / (across * down) of the matrices'. */
+struct gk__shared_place {
+  size_t matrix, row, run;
+};
+GK__D gk__shared_place gk__place_of_job(const gk__shared_rows &s, unsigned job) {
+  const unsigned rest = job % (s.across * s.down);
+  const gk__shared_place at = {job / (s.across * s.down),
+                               static_cast<size_t>(rest / s.across) * (s.tall * s.each) + threadIdx.x / s.wide,
+                               static_cast<size_t>(rest % s.across) * s.wide + threadIdx.x % s.wide};
+  return at;
+}
+
+/* One operand, as it is stored and as it is wanted: by rows, or as tiles that are turned. */
 template <class T> struct gk__raw_operand {
   const T *from;
   size_t rows, cols, ld, stride, batch; /* batch 0: there is nothing to do */
   unsigned char *to;
   size_t to_ld, to_stride, to_part; /* bytes */
-  bool turned;                      /* wanted the other way round: rounding only */
-  unsigned wide;
-  size_t across, jobs;
+  bool turned;                      /* wanted the other way round: rounding only; each job makes a tile */
+  gk__shared_rows share;
 };
-static const unsigned gk__making_threads = 256, gk__turned_tile = 32;
 
 /* Elements col ... col + Count - 1 of a row, zeros past its end, in words as they lie in memory. Inside of the row they
  * come by loads of 16 bytes from where these are aligned, and are shifted into place. */
@@ -3609,38 +3636,45 @@ __global__ void __launch_bounds__(gk__making_threads)
   gk__wait_for_earlier_work();
   const bool first = blockIdx.x < blocks_a;
   const gk__raw_operand<T> p = first ? a : b;
-  const size_t block = first ? blockIdx.x : blockIdx.x - blocks_a, blocks = first ? blocks_a : gridDim.x - blocks_a;
-  const size_t t = threadIdx.x, x = t % gk__turned_tile, y = t / gk__turned_tile;
-  const size_t tall = p.turned ? gk__turned_tile : gk__making_threads / p.wide, down = gk_ceil_div(p.rows, tall);
+  const unsigned block = first ? blockIdx.x : blockIdx.x - blocks_a, blocks = first ? blocks_a : gridDim.x - blocks_a;
   bool outside = false;
-  for (size_t job = block; job < p.jobs; job += blocks) {
-    const size_t matrix = job / (p.across * down), rest = job % (p.across * down);
-    const size_t row0 = rest / p.across * tall, col0 = rest % p.across * (p.turned ? gk__turned_tile : p.wide);
-    const T *const from = p.from + matrix * p.stride;
-    unsigned char *const to = p.to + matrix * p.to_stride;
+  for (unsigned job = block; job < p.share.jobs; job += blocks) {
     if (Making == GK__ROUNDING && p.turned) {
-      const size_t step = gk__making_threads / gk__turned_tile;
+      const unsigned rest = job % (p.share.across * p.share.down), step = gk__making_threads / gk__turned_tile;
+      const unsigned x = threadIdx.x % gk__turned_tile, y = threadIdx.x / gk__turned_tile;
+      const size_t matrix = job / (p.share.across * p.share.down);
+      const size_t row0 = static_cast<size_t>(rest / p.share.across) * gk__turned_tile;
+      const size_t col0 = static_cast<size_t>(rest % p.share.across) * gk__turned_tile;
+      const T *const from = p.from + matrix * p.stride;
+      unsigned char *const to = p.to + matrix * p.to_stride;
       GK__UNROLL
-      for (size_t i = 0; i < gk__turned_tile; i += step) {
+      for (unsigned i = 0; i < gk__turned_tile; i += step) {
         unsigned bits = 0;
         if (row0 + y + i < p.rows && col0 + x < p.cols) memcpy(&bits, from + (row0 + y + i) * p.ld + col0 + x, 4);
         tile[y + i][x] = gk__tf32(bits);
       }
       __syncthreads();
       GK__UNROLL
-      for (size_t i = 0; i < gk__turned_tile; i += step)
+      for (unsigned i = 0; i < gk__turned_tile; i += step)
         if (col0 + y + i < p.cols && row0 + x < p.rows)
           *reinterpret_cast<unsigned *>(to + (col0 + y + i) * p.to_ld + (row0 + x) * 4) = tile[x][y + i];
       __syncthreads();
     } else {
-      const size_t row = row0 + t / p.wide, col = (col0 + t % p.wide) * maker::items;
-      if (row >= p.rows || col >= p.cols) continue;
-      unsigned word[maker::items * sizeof(T) / 4];
-      gk__load_shifted<maker::items>(word, from + row * p.ld, col, p.cols);
-      if (maker::store(word, to + row * p.to_ld + col * maker::bytes, p.to_part, least, most)) outside = true;
+      const gk__shared_place at = gk__place_of_job(p.share, job);
+      const size_t col = at.run * maker::items;
+      if (col >= p.cols) continue;
+      const T *from = p.from + at.matrix * p.stride + at.row * p.ld;
+      unsigned char *to = p.to + at.matrix * p.to_stride + at.row * p.to_ld + col * maker::bytes;
+      unsigned left = p.share.each;
+      for (size_t row = at.row; left && row < p.rows; left--, row += p.share.tall) {
+        unsigned word[maker::items * sizeof(T) / 4];
+        gk__load_shifted<maker::items>(word, from, col, p.cols);
+        if (maker::store(word, to, p.to_part, least, most)) outside = true;
+        from += p.share.tall * p.ld, to += p.share.tall * p.to_ld;
+      }
     }
   }
-  if (Making == GK__SPLITTING && __syncthreads_or(outside) && t == 0) atomicExch(strict, 1u);
+  if (Making == GK__SPLITTING && __syncthreads_or(outside) && threadIdx.x == 0) atomicExch(strict, 1u);
 }
 
 /* Launches it for both. Blocks are shared out by what there is to do. */
@@ -3651,14 +3685,17 @@ cudaError_t gk__make_operands(gk__raw_operand<T> a, gk__raw_operand<T> b, unsign
   gk__raw_operand<T> *const both[] = {&a, &b};
   for (int i = 0; i < 2; i++) {
     gk__raw_operand<T> &p = *both[i];
-    const size_t runs = gk_ceil_div(p.cols, static_cast<size_t>(gk__maker<Making>::items)), side = gk__turned_tile;
-    for (p.wide = 1; p.wide < runs && p.wide < gk__making_threads;) p.wide *= 2;
-    p.across = p.turned ? gk_ceil_div(p.cols, side) : gk_ceil_div(runs, static_cast<size_t>(p.wide));
-    p.jobs = p.across * gk_ceil_div(p.rows, p.turned ? side : gk__making_threads / p.wide) * p.batch;
+    p.share = gk__share_rows(p.rows, gk_ceil_div(p.cols, static_cast<size_t>(gk__maker<Making>::items)), p.batch, sms);
+    if (p.turned) {
+      const size_t side = gk__turned_tile, across = gk_ceil_div(p.cols, side), down = gk_ceil_div(p.rows, side);
+      p.share.across = static_cast<unsigned>(across), p.share.down = static_cast<unsigned>(down);
+      p.share.jobs = static_cast<unsigned>(across * down * p.batch);
+    }
   }
-  const size_t most_blocks = static_cast<size_t>(sms) * 16, jobs = a.jobs + b.jobs;
-  const size_t of_a = a.jobs <= most_blocks / 2 ? a.jobs : jobs <= most_blocks ? a.jobs : most_blocks / 2;
-  const size_t of_b = b.jobs <= most_blocks / 2 ? b.jobs : jobs <= most_blocks ? b.jobs : most_blocks / 2;
+  const size_t most_blocks = static_cast<size_t>(sms) * 16, of_both = size_t(a.share.jobs) + b.share.jobs;
+  const size_t half = most_blocks / 2;
+  const size_t of_a = a.share.jobs <= half || of_both <= most_blocks ? a.share.jobs : half;
+  const size_t of_b = b.share.jobs <= half || of_both <= most_blocks ? b.share.jobs : half;
   return gk__launch_as(waits, "gk_matmul", gk__making_kernel<Making, T>, static_cast<unsigned>(of_a + of_b),
                        static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a), least,
                        most, strict);
@@ -3669,40 +3706,39 @@ template <class T> struct gk__padded_result {
   const T *from;
   T *to;
   size_t rows, cols, batch, from_ld, to_ld, from_stride, to_stride; /* elements */
-  unsigned wide;
-  size_t across, jobs;
+  gk__shared_rows share;
 };
 template <class T>
 __global__ void __launch_bounds__(gk__making_threads) gk__unpad_kernel(gk__padded_result<T> p, const unsigned *strict) {
   const int items = 16 / static_cast<int>(sizeof(T));
   gk__wait_for_earlier_work();
   if (strict && *strict) return;
-  const size_t t = threadIdx.x, tall = gk__making_threads / p.wide, down = gk_ceil_div(p.rows, tall);
-  for (size_t job = blockIdx.x; job < p.jobs; job += gridDim.x) {
-    const size_t matrix = job / (p.across * down), rest = job % (p.across * down);
-    const size_t row = rest / p.across * tall + t / p.wide, run = rest % p.across * p.wide + t % p.wide;
-    if (row >= p.rows) continue;
-    const T *const from = p.from + matrix * p.from_stride + row * p.from_ld;
-    T *const to = p.to + matrix * p.to_stride + row * p.to_ld;
-    const size_t before = reinterpret_cast<uintptr_t>(to) % 16 / sizeof(T); /* elements of others in the first run */
-    if (run * items >= before && (run + 1) * items <= p.cols + before) {
-      gk__chunk x;
-      gk__load_shifted<items>(x.word, from, run * items - before, p.from_ld);
-      *reinterpret_cast<gk__chunk *>(to + (run * items - before)) = x;
-    } else {
-      for (size_t i = run * items; i < (run + 1) * items; i++)
-        if (i >= before && i - before < p.cols) to[i - before] = from[i - before];
+  for (unsigned job = blockIdx.x; job < p.share.jobs; job += gridDim.x) {
+    const gk__shared_place at = gk__place_of_job(p.share, job);
+    const T *from = p.from + at.matrix * p.from_stride + at.row * p.from_ld;
+    T *to = p.to + at.matrix * p.to_stride + at.row * p.to_ld;
+    unsigned left = p.share.each;
+    for (size_t row = at.row; left && row < p.rows; left--, row += p.share.tall) {
+      const size_t before = reinterpret_cast<uintptr_t>(to) % 16 / sizeof(T); /* elements of others in the first run */
+      if (at.run * items >= before && (at.run + 1) * items <= p.cols + before) {
+        gk__chunk x;
+        gk__load_shifted<items>(x.word, from, at.run * items - before, p.from_ld);
+        *reinterpret_cast<gk__chunk *>(to + (at.run * items - before)) = x;
+      } else {
+        for (size_t i = at.run * items; i < (at.run + 1) * items; i++)
+          if (i >= before && i - before < p.cols) to[i - before] = from[i - before];
+      }
+      from += p.share.tall * p.from_ld, to += p.share.tall * p.to_ld;
     }
   }
 }
 template <class T> cudaError_t gk__unpad(gk__padded_result<T> p, const unsigned *strict, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES];
   const size_t runs = gk_ceil_div(p.cols, 16 / sizeof(T)) + 1; /* one more where rows begin inside of a run */
-  for (p.wide = 1; p.wide < runs && p.wide < gk__making_threads;) p.wide *= 2;
-  p.across = gk_ceil_div(runs, static_cast<size_t>(p.wide));
-  p.jobs = p.across * gk_ceil_div(p.rows, static_cast<size_t>(gk__making_threads / p.wide)) * p.batch;
+  p.share = gk__share_rows(p.rows, runs, p.batch, sms);
   const size_t most = static_cast<size_t>(sms) * 16;
-  const unsigned blocks = static_cast<unsigned>(p.jobs < most ? p.jobs : most), threads = gk__making_threads;
+  const unsigned blocks = static_cast<unsigned>(p.share.jobs < most ? p.share.jobs : most),
+                 threads = gk__making_threads;
   return gk__launch_as(waits, "gk_matmul", gk__unpad_kernel<T>, blocks, threads, 0, stream, p, strict);
 }
 
@@ -5479,8 +5515,8 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
       typedef typename std::conditional<sizeof(O) == 2, unsigned short, unsigned>::type raw;
       const raw *const made = reinterpret_cast<const raw *>(work_c);
       raw *const to = reinterpret_cast<raw *>(p.c);
-      const gk__padded_result<raw> result = {made,  to,         p.m,        p.n, p.batch, q.ldc,
-                                             p.ldc, q.stride_c, p.stride_c, 0,   0,       0};
+      const gk__padded_result<raw> result = {made,  to,    p.m,        p.n,        p.batch,
+                                             q.ldc, p.ldc, q.stride_c, p.stride_c, gk__shared_rows()};
       status = gk__unpad(result, strict, sms, stream);
     }
     if (status == cudaSuccess && strict) {
