@@ -5212,10 +5212,11 @@ struct gk__product_plan {
   }
 };
 
-/* Runs of 16 bytes that cover a row; more than memory can address become what no device has. */
+/* What covers a row: runs of 16 bytes, or whole lines of 128 where it is long, so that what the copy engine brings of a
+ * row is one line and not parts of two. More than memory can address becomes what no device has. */
 inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t bytes) {
-  const size_t most = static_cast<size_t>(-1) / 64;
-  *ld = cols < most ? gk_round_up(cols, 16 / bytes) : most;
+  const size_t most = static_cast<size_t>(-1) / 64, unit = cols >= 512 / bytes ? 128 : 16;
+  *ld = cols < most ? gk_round_up(cols, unit / bytes) : most;
   return rows < most / bytes / *ld ? gk_round_up(rows * *ld * bytes, static_cast<size_t>(GK__WORK_FRONT)) : most;
 }
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer) {
