@@ -3673,8 +3673,8 @@ template <class T> cudaError_t gk__unpad(gk__padded_result<T> p, const unsigned 
  *
  * A block makes a tile of C, a warp a part of it, from tiles of A and B that go through a ring in shared memory. These
  * lie there as they are stored, along k or across it, in runs of 16 bytes of which the place within 128 bytes is
- * exclusive-ored with the row's number: so ldmatrix, which reads eight rows at a time, meets each bank once either way. A step of
- * the tensor cores takes 32 bytes of k, whatever the type.
+ * exclusive-ored with the row's number: so ldmatrix, which reads eight rows at a time, meets each bank once either way.
+ * A step of the tensor cores takes 32 bytes of k, whatever the type.
  *
  * Without a GPU the same kernel runs: what ldmatrix and mma do is spelled out with shuffles. */
 

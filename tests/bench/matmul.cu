@@ -256,8 +256,8 @@ static void matmul_variety(matmul_call<float> call) {
 }
 template <class T> static void matmul_variety(const matmul_call<T> &) {}
 
-/* The largest |error| / (|A| |B|), beside cuBLAS: printed, not a contest. Also of data uniform in (0, 1], and of N(0, 1)
- * times powers of two from 2^-20 to 2^20. */
+/* The largest |error| / (|A| |B|), beside cuBLAS: printed, not a contest. Also of data uniform in (0, 1], and of
+ * N(0, 1) times powers of two from 2^-20 to 2^20. */
 static __global__ void spread_fill(float *x, size_t n, int kind) {
   GK_FOR_1D (i, n) {
     const unsigned bits = reference_hash(static_cast<unsigned>(i) * 2u + 1u);
