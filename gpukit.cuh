@@ -97,7 +97,8 @@
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
- *   matmul     gk_matmul gk_matmul_ex gk_matmul_plan gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
+ *   matmul     gk_matmul gk_matmul_ex gk_matmul_plan
+ *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
  *              gk_dist_split gk_dist_wait
@@ -454,7 +455,7 @@ static void (*const gk__c_api)(void) __attribute__((__used__)) = GK__C_API;
 #endif
 #endif
 
-/* --- Errors -------------------------------------------------------------------------------------------------------*/
+/* --- Errors ------------------------------------------------------------------------------------------------------*/
 
 /* What a failed check hands to the handler. Every pointer is valid during the call only, and none is NULL. */
 typedef struct gk_error {
@@ -508,7 +509,7 @@ GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, in
 #define GK_CHECK_LAUNCH() gk_check_launch(0, __FILE__, __LINE__)
 #endif
 
-/* --- Devices and occupancy ----------------------------------------------------------------------------------------*/
+/* --- Devices and occupancy ---------------------------------------------------------------------------------------*/
 
 typedef struct gk_device_info {
   int device;
@@ -554,7 +555,7 @@ GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block)
 /* The grid that covers w x h x d elements with such blocks; cudaErrorInvalidConfiguration if no grid is that large. */
 GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid);
 
-/* --- Timing -------------------------------------------------------------------------------------------------------*/
+/* --- Timing ------------------------------------------------------------------------------------------------------*/
 
 /* Two events on a stream. Zero-initialised it is valid and empty; create may be called on an empty one only. */
 typedef struct gk_timer {
@@ -615,7 +616,7 @@ GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *use
 /* How many buffers of so many bytes cover three times the L2 (at least 1). */
 GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
 
-/* --- Scratch ------------------------------------------------------------------------------------------------------*/
+/* --- Scratch -----------------------------------------------------------------------------------------------------*/
 
 /* Device memory that reduce, scan and some products need beside their arrays. With one, a call is a single kernel
  * launch; with NULL the call allocates, clears and frees on the stream (which needs a device with memory pools). It
@@ -653,7 +654,7 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
  * for. It serves reduce, too. */
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k);
 
-/* --- Reduce, scan, matmul: what both languages share --------------------------------------------------------------*/
+/* --- Reduce, scan, matmul: what both languages share -------------------------------------------------------------*/
 
 typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, GK_OP_ARGMAX } gk_op;
 
@@ -670,7 +671,7 @@ typedef enum gk_precision {
   GK__PRECISION_INT = 0x7fffffff
 } gk_precision;
 
-/* Strict products: the output tile of one block, where the type has it, else the nearest. Every such plan gives the same
+/* Strict products: the output tile of one block, where the type has it, else the nearest. All such plans give the same
  * bits. Products of so few rows or columns that reading the other operand is all the work have a way of their own,
  * whatever the tile. Tensor cores: MMA is what every GPU has that has them, WGMMA that of sm_90a; to ask for one where
  * it cannot be is an error. Half types with a tile are strict. */
@@ -701,8 +702,8 @@ typedef struct gk_matmul_opts { /* right when zero */
   size_t max_blocks;
 } gk_matmul_opts;
 
-/* Bytes of a work area for one product of this precision, whatever its type, alignment and transposes; gk_matmul_plan tells
- * what a certain call needs, which may be 0. */
+/* Bytes of a work area for one product of this precision, whatever its type, alignment and transposes; gk_matmul_plan
+ * tells what a certain call needs, which may be 0. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
 
 /* Which way a product goes: filled by gk_matmul_plan. */
@@ -788,7 +789,7 @@ GK__HALF_TYPES(GK__DECLARE_HALF)
 #undef GK__DECLARE_REAL
 #undef GK__DECLARE_HALF
 
-/* --- What the macros and the templates below call; not for use by hand --------------------------------------------*/
+/* --- What the macros and the templates below call; not for use by hand -------------------------------------------*/
 
 #ifdef __cplusplus
 GPUKIT_DEF void gk__clear_detail(void);
@@ -878,7 +879,7 @@ struct gk__launch_site {
 #define GK_CHECK(...) gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 #define GK_CHECK_LAUNCH(...) (gk__launch_site{__FILE__, __LINE__}(__VA_ARGS__))
 
-/* --- gk_allclose --------------------------------------------------------------------------------------------------*/
+/* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
 /* Whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. Host arrays. Infinities are close to themselves, a NaN
  * to nothing. If not, `where` (may be NULL) tells the first and the worst mismatch, and so does gk_error_detail(). */
@@ -903,7 +904,7 @@ GK__NAMESPACE(KERNELS) {
 #define GK__HD __host__ __device__ inline
 #define GK__D __device__ inline
 
-/* --- Launches -----------------------------------------------------------------------------------------------------*/
+/* --- Launches ----------------------------------------------------------------------------------------------------*/
 
 /* Programmatic dependent launch: the kernel is set up while earlier work of the stream still runs, and waits for it by
  * itself. Every thread of such a kernel calls this before it touches memory. */
@@ -1085,7 +1086,7 @@ GK__D void *gk__dynamic_shared() {
  *    functors; gk_op_sum and its kin stand for "the one whose working type suits these arrays".
  * ==================================================================================================================*/
 
-/* --- Types --------------------------------------------------------------------------------------------------------*/
+/* --- Types -------------------------------------------------------------------------------------------------------*/
 
 } // GK__NAMESPACE(KERNELS)
 /* A value with the index it came from: the working type and the result of argmin and argmax. One type for all files. */
@@ -1245,7 +1246,7 @@ template <bool Greatest> GK__HD float gk__extreme(const float &x, const float &y
 #endif
 }
 
-/* --- The operators ------------------------------------------------------------------------------------------------*/
+/* --- The operators -----------------------------------------------------------------------------------------------*/
 
 struct gk_op_sum {};
 struct gk_op_prod {};
@@ -1537,7 +1538,7 @@ template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n,
  * a loop would see n.
  * ==================================================================================================================*/
 
-/* --- Between blocks: turns and slots ---------------------------------------------------------------------------------
+/* --- Between blocks: turns and slots -----------------------------------------------------------------------------
  *
  * Blocks of a launch find each other through the scratch. The first thing that a block takes from it is a turn: how
  * many blocks (or tiles) have come before it, and a tag that no call before this one had. Who has a turn can rely on
@@ -1648,7 +1649,7 @@ GK__D void gk__back_off(unsigned *ns) {
   if (*ns < 64) *ns *= 2;
 }
 
-/* --- The kernel ---------------------------------------------------------------------------------------------------*/
+/* --- The kernel --------------------------------------------------------------------------------------------------*/
 
 enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512, GK__REDUCE_MANY_PIECES = 2048 };
 /* From so many tiles on there are many pieces, several for each place of a block: multiprocessors are not equally near
@@ -3450,8 +3451,9 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
  *
- * Products of half types, of floats rounded to tf32, and of floats in three parts, summed in fp32. The order of the sums
- * within one step is the hardware's own, so bits are the same on each run of one GPU model, and not from one to another.
+ * Products of half types, of floats rounded to tf32, and of floats in three parts, summed in fp32. The order of the
+ * sums within one step is the hardware's own, so bits are the same on each run of one GPU model, and not from one to
+ * another.
  *
  * The kernels take operands whose base and rows begin at multiples of 16 bytes. Others, and those that have to be
  * rounded, turned or split, are copied into the work area of a scratch first: a pass of the speed of memory, where
@@ -3485,7 +3487,7 @@ template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 
 template <> struct gk__tensor_type<__nv_bfloat16> { static const int bytes = 2, code = 80; };
 template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80; };
 
-/* --- Tensor cores: operands made ready ----------------------------------------------------------------------------*/
+/* --- Tensor cores: operands made ready ---------------------------------------------------------------------------*/
 
 enum { GK__COPYING, GK__ROUNDING, GK__SPLITTING };
 
@@ -3742,12 +3744,12 @@ template <class T> cudaError_t gk__unpad(gk__padded_result<T> p, const unsigned 
   return gk__launch_as(waits, "gk_matmul", gk__unpad_kernel<T>, blocks, threads, 0, stream, p, strict);
 }
 
-/* --- Tensor cores: the portable way, mma.sync -------------------------------------------------------------------------
+/* --- Tensor cores: the portable way, mma.sync --------------------------------------------------------------------
  *
- * A block makes a tile of C, a warp a part of it, from tiles of A and B that go through a ring in shared memory. These lie
- * there as they are stored, along k or across it, in runs of 16 bytes of which the place within 128 bytes is exclusive-
- * ored with the row's number: so ldmatrix, which reads eight rows at a time, meets each bank once either way. A step of
- * the tensor cores takes 32 bytes of k, whatever the type.
+ * A block makes a tile of C, a warp a part of it, from tiles of A and B that go through a ring in shared memory. These
+ * lie there as they are stored, along k or across it, in runs of 16 bytes of which the place within 128 bytes is
+ * exclusive-ored with the row's number: so ldmatrix, which reads eight rows at a time, meets each bank once either way.
+ * A step of the tensor cores takes 32 bytes of k, whatever the type.
  *
  * Without a GPU the same kernel runs: what ldmatrix and mma do is spelled out with shuffles. */
 
@@ -4273,8 +4275,8 @@ cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t st
 
 /* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
  *
- * A warpgroup's wgmma takes both operands out of shared memory, to which the copy engine (TMA) brings them, boxes of 128
- * bytes by some rows, swizzled, zeros where a matrix ends. One warpgroup of a block starts the copies, the others
+ * A warpgroup's wgmma takes both operands out of shared memory, to which the copy engine (TMA) brings them, boxes of
+ * 128 bytes by some rows, swizzled, zeros where a matrix ends. One warpgroup of a block starts the copies, the others
  * multiply; a ring of stages lies between them, each with a barrier that says "full" and one that says "empty".
  *
  * Operands come in either storage order: what runs along k in memory runs along k in shared memory too, and the
@@ -5278,7 +5280,7 @@ cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan,
              : gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 3, 2, 1>>(p, scratch, smem_limit, stream);
 }
 
-/* --- The planner of the tensor cores --------------------------------------------------------------------------------
+/* --- The planner of the tensor cores -----------------------------------------------------------------------------
  *
  * Which of the ways a product takes, and what has to be made ready for it: a function of the call and of a few facts
  * about the GPU. */
@@ -5327,10 +5329,11 @@ struct gk__product_plan {
   }
 };
 
-/* Runs of 16 bytes that cover a row; more than memory can address become what no device has. */
+/* What covers a row: runs of 16 bytes, or whole lines of 128 where it is long, so that what the copy engine brings of a
+ * row is one line and not parts of two. More than memory can address becomes what no device has. */
 inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t bytes) {
-  const size_t most = static_cast<size_t>(-1) / 64;
-  *ld = cols < most ? gk_round_up(cols, 16 / bytes) : most;
+  const size_t most = static_cast<size_t>(-1) / 64, unit = cols >= 512 / bytes ? 128 : 16;
+  *ld = cols < most ? gk_round_up(cols, unit / bytes) : most;
   return rows < most / bytes / *ld ? gk_round_up(rows * *ld * bytes, static_cast<size_t>(GK__WORK_FRONT)) : most;
 }
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer) {
@@ -5357,7 +5360,7 @@ inline bool gk__wgmma_fits(const gk__product &p) {
          p.b.stride < apart && gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= most / 8 / p.batch;
 }
 
-/* The copy engine writes whole units of 16 bytes; where C has not got these, element by element is slow, if it is much. */
+/* The copy engine writes whole units of 16 bytes. Where C has not got these, it is made elsewhere, if it is large. */
 inline gk__operand_copy gk__plan_result(const gk__product &p) {
   gk__operand_copy to = {false, false, false, p.c_bytes, p.m, p.n, 0, 0, 0};
   to.matrix = to.part = gk__padded_bytes(p.m, &to.ld, p.n, p.c_bytes);
@@ -5422,7 +5425,7 @@ inline cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   return cudaSuccess;
 }
 
-/* --- The ways of each type ----------------------------------------------------------------------------------------*/
+/* --- The ways of each type ---------------------------------------------------------------------------------------*/
 
 template <class T, class O, class Acc>
 cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, const gk_scratch *scratch,
@@ -5677,7 +5680,7 @@ cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k
   return gk__matmul<false>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
-/* --- Host arrays in, host arrays out: for a first try, a test, an assignment ----------------------------------------
+/* --- Host arrays in, host arrays out: for a first try, a test, an assignment -------------------------------------
  * Allocates, copies, computes on the legacy default stream, copies back, frees, and waits for all of it. The outputs
  * are valid only after success. */
 
@@ -5770,7 +5773,7 @@ template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O
 
 #ifdef GPUKIT_NCCL
 
-/* --- Ranks and errors ---------------------------------------------------------------------------------------------*/
+/* --- Ranks and errors --------------------------------------------------------------------------------------------*/
 
 struct gk_dist_piece {
   size_t first, count;
@@ -6008,7 +6011,7 @@ template <class A> cudaError_t gk__exchange(const gk__dist &d, gk__record<A> *re
                   "ncclAllGather", d.comm);
 }
 
-/* --- Reduce -------------------------------------------------------------------------------------------------------*/
+/* --- Reduce ------------------------------------------------------------------------------------------------------*/
 
 /* The record of this rank's piece, by an operator that commutes. */
 template <class T, class Op, class A>
@@ -6051,7 +6054,7 @@ cudaError_t gk_dist_reduce(const T *in, O *out, size_t n, Op op, ncclComm_t comm
   return gk__release_scratch(gk__dist_reduce(d, in, out, n, F(op), use), &temporary, call, stream);
 }
 
-/* --- Waiting ------------------------------------------------------------------------------------------------------*/
+/* --- Waiting -----------------------------------------------------------------------------------------------------*/
 
 /* The milliseconds since some time or other. */
 inline unsigned long long gk__now_ms() {
@@ -6458,7 +6461,7 @@ cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, siz
 
 GK__NAMESPACE(HOST) {
 
-/* --- Errors -------------------------------------------------------------------------------------------------------*/
+/* --- Errors ------------------------------------------------------------------------------------------------------*/
 
 #define GK__HINTS(X)                                                                                                   \
   X(cudaErrorNoDevice, "no GPU is visible: see what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES leaves of it")     \
@@ -6636,7 +6639,7 @@ GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, in
   return gk_check_cuda(code, "kernel", file, line);
 }
 
-/* --- Launches -----------------------------------------------------------------------------------------------------*/
+/* --- Launches ----------------------------------------------------------------------------------------------------*/
 
 /* The kernel's name stands at the front of GK_LAUNCH's arguments, up to the first comma outside brackets. */
 struct gk__kernel_name {
@@ -6719,7 +6722,7 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
   return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
 }
 
-/* --- Devices and occupancy ----------------------------------------------------------------------------------------*/
+/* --- Devices and occupancy ---------------------------------------------------------------------------------------*/
 
 static cudaError_t gk__query(const char *call, int device, gk_device_info *info) {
   int count = 0;
@@ -6924,7 +6927,7 @@ GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *b
   return cudaSuccess;
 }
 
-/* --- Timing -------------------------------------------------------------------------------------------------------*/
+/* --- Timing ------------------------------------------------------------------------------------------------------*/
 
 enum { GK__TIMER_EMPTY, GK__TIMER_CREATED, GK__TIMER_STARTED, GK__TIMER_STOPPED };
 
@@ -7159,7 +7162,7 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
   return cudaSuccess;
 }
 
-/* --- Scratch ------------------------------------------------------------------------------------------------------*/
+/* --- Scratch -----------------------------------------------------------------------------------------------------*/
 
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
   return gk_scratch_create_work(scratch, bytes, 0, stream);
@@ -7252,7 +7255,7 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
   return bytes + gk__padded_bytes(m, &ld, n, 4); /* C, too, may have to be made elsewhere */
 }
 
-/* --- gk_allclose --------------------------------------------------------------------------------------------------*/
+/* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
 GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where) {
   const double error = fabs(a - b), allowed = atol + rtol * fabs(b);
@@ -7277,7 +7280,7 @@ GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where) {
 
 } // GK__NAMESPACE(HOST)
 
-/* --- Typed entry points -------------------------------------------------------------------------------------------*/
+/* --- Typed entry points ------------------------------------------------------------------------------------------*/
 
 #ifdef GPUKIT_C_API
 GK__NAMESPACE(KERNELS) {

@@ -109,11 +109,12 @@ template <class T> static void forget_algorithm(matmul_call<T> *s) {
   GK_CHECK(cublasLtMatmulDescDestroy(s->product));
 }
 
-/* --- The check ----------------------------------------------------------------------------------------------------*/
+/* --- The check ---------------------------------------------------------------------------------------------------*/
 
-/* Counts the elements of C further from the f64 product than 16 roundings of the sum of |a b|, or what the way allows. A
- * chain of k of them could be off by k; on data from N(0, 1) it is off by about one, and one product left out would be
- * seen. *worst: the largest error over that sum, as the bits of a float. A block makes 64 x 64 elements, a thread 4 x 4. */
+/* Counts the elements of C further from the f64 product than 16 roundings of the sum of |a b|, or what the way allows.
+ * A chain of k of them could be off by k; on data from N(0, 1) it is off by about one, and one product left out would
+ * be seen. *worst: the largest error over that sum, as the bits of a float. A block makes 64 x 64 elements, a thread
+ * 4 x 4. */
 template <class T>
 static __global__ void __launch_bounds__(256)
     count_wrong(matmul_call<T> s, unsigned long long *wrong, unsigned *worst) {
@@ -171,7 +172,7 @@ template <class T> static size_t matmul_wrong(const bench_contestant *who, size_
   return static_cast<size_t>(reference_fetch(wrong));
 }
 
-/* --- The contests -------------------------------------------------------------------------------------------------*/
+/* --- The contests ------------------------------------------------------------------------------------------------*/
 
 /* Fused multiply-adds that a multiprocessor ends in a clock, of those kinds that keep to IEEE; for f64 of compute
  * capability 8.0 and 9.0 those of the tensor cores. 0: not known here. */
@@ -255,8 +256,8 @@ static void matmul_variety(matmul_call<float> call) {
 }
 template <class T> static void matmul_variety(const matmul_call<T> &) {}
 
-/* The largest |error| / (|A| |B|), beside cuBLAS: printed, not a contest. Uniform in (0, 1], and N(0, 1) times powers of
- * two from 2^-20 to 2^20. */
+/* The largest |error| / (|A| |B|), beside cuBLAS: printed, not a contest. Also of data uniform in (0, 1], and of
+ * N(0, 1) times powers of two from 2^-20 to 2^20. */
 static __global__ void spread_fill(float *x, size_t n, int kind) {
   GK_FOR_1D (i, n) {
     const unsigned bits = reference_hash(static_cast<unsigned>(i) * 2u + 1u);
