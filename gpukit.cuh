@@ -2872,7 +2872,7 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
 /* The sums of one thread, in runs of 16 bytes along the rows of C. */
 template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struct gk__sums {
   static const int threads = BM / TM * (BN / TN), run = 4, lane_cols = 32 / LaneRows;
-  static const int runs = TM * TN / run, depth = 1;
+  static const int runs = TM * TN / run, depth = 1, straight = BK; /* steps in k that are written out */
   static const bool natural = false;
   static_assert(BM % (LaneRows * TM) == 0 && BN % (lane_cols * TN) == 0 && TM % 4 == 0 && TN % 4 == 0, "whole warps");
   Acc value[runs][run];
@@ -2900,6 +2900,7 @@ template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struc
     }
     as = a + first_row, bs = b + first_col;
   }
+  GK__D void next(int k) { as += k * (BM + 4), bs += k * (BN + 4); }
   GK__D void load(fragment *f, int k, int) const {
     GK__UNROLL
     for (int i = 0; i < TM / 4; i++) f->a[i] = *reinterpret_cast<const four *>(as + k * (BM + 4) + i * LaneRows * 4);
@@ -2924,6 +2925,9 @@ template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struc
  * than chains of fused multiply-adds in the order of k (so a test says), or else by such chains. */
 template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
   static const int threads = BM / WM * (BN / WN) * 32, run = 2, runs = WM / 8 * (WN / 8), depth = 4;
+  /* Measured on an H200: with a whole step of large tiles written out, and the copies among the multiplications, the
+   * tensor cores wait a quarter of the time; small tiles are the faster for it. */
+  static const int straight = WM * WN < 64 * 32 ? BK / depth : 2;
   static const bool natural = true;
   double value[runs][run];
   int first_row, first_col;
@@ -2957,6 +2961,7 @@ template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
     as = a + first_row * a_row, bs = b + first_col * b_col;
 #endif
   }
+  GK__D void next(int k) { as += k * a_k, bs += k * b_k; }
   /* Depth 4 from k on; what is not below `end` is left out: the product of -0 and 0 changes no sum. */
   GK__D void load(fragment *f, int k, int end) const {
 #if GK__COPIES_ASYNC
@@ -3058,7 +3063,8 @@ struct gk__job {
 template <class P, class A, class B, class Sums, class Acc>
 GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Acc *ring, int ring_step, int depth,
                               int steps) {
-  const int stages = P::stages, BK = P::bk, ring_end = stages * ring_step, k_steps = BK / Sums::depth;
+  const int stages = P::stages, BK = P::bk, ring_end = stages * ring_step;
+  const int k_steps = BK / Sums::depth, straight = Sums::straight;
   sums.begin(ring, ring + A::items, a.along, b.along);
   int left = depth; /* to fetch */
   GK__UNROLL
@@ -3081,18 +3087,27 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
     Acc *const next = ring + to;
     if (todo >= BK) {
       /* The operands of one step in k are read while those of the step before it are multiplied, across the barrier
-       * too; the copies stand among the multiplications. */
-      GK__UNROLL
-      for (int s = 0; s < k_steps; s++) {
-        if (s == k_steps - 1) {
-          if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
-          gk__end_of_step<P>();
-          sums.as += ahead, sums.bs += ahead;
+       * too; the copies stand among the multiplications where these are written out, else before them. */
+      const bool rolled = straight < k_steps;
+      if (rolled && left > 0) a.fetch(next, lda, left), b.fetch(next + A::items, ldb, left);
+      GK__UNROLL_BY(1)
+      for (int first = 0; first < k_steps; first += straight) {
+        GK__UNROLL
+        for (int s = 0; s < straight; s++) {
+          if (s == straight - 1) {
+            if (rolled) sums.next(straight * Sums::depth);
+            if (first == k_steps - straight) {
+              if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
+              gk__end_of_step<P>();
+              if (rolled) sums.next(-BK);
+              sums.as += ahead, sums.bs += ahead;
+            }
+          }
+          sums.load(&fragment[(s + 1) % 2], (s + 1) % straight * Sums::depth, BK);
+          if (!rolled && s == 0 && left > 0) a.fetch(next, lda, left);
+          if (!rolled && s == (k_steps > 4 ? 2 : 1) && left > 0) b.fetch(next + A::items, ldb, left);
+          sums.step(fragment[s % 2]);
         }
-        sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, BK);
-        if (s == 0 && left > 0) a.fetch(next, lda, left);
-        if (s == (k_steps > 4 ? 2 : 1) && left > 0) b.fetch(next + A::items, ldb, left);
-        sums.step(fragment[s % 2]);
       }
     } else {
       GK__UNROLL_BY(1)
