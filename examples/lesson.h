@@ -207,7 +207,8 @@ template <class T> void lesson_expect(lesson *l, const lesson_row *row, T *devic
   if (wrong)
     lesson_wrong(l, row, "%zu of %zu values are wrong, the first at %zu: %.9g, not %.9g", wrong, got.size(), first,
                  (double)got[first], (double)expected[first]);
-  GK_CHECK(cudaMemset(device, 0xff, got.size() * sizeof(T)));
+  memset(static_cast<void *>(got.data()), 0xff, got.size() * sizeof(T)); /* cudaMemset() takes the current GPU's only */
+  GK_CHECK(cudaMemcpy(device, got.data(), got.size() * sizeof(T), cudaMemcpyHostToDevice));
 }
 
 /* The same for memory that the host can see, once the device is done. */
