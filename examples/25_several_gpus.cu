@@ -12,8 +12,7 @@
 #include <string>
 
 static const lesson_about about = {
-    "25_several_gpus", "one thread keeps several GPUs busy", "rows and columns", 8192, 96, 1, 16384, "GB/s",
-};
+    "25_several_gpus", "one thread keeps several GPUs busy", "rows and columns", 8192, 96, 1, 16384, "GB/s"};
 
 #define BLOCK 256
 #define STEPS 10
