@@ -12,8 +12,7 @@
 #include <string>
 
 static const lesson_about about = {
-    "25_several_gpus", "one thread keeps several GPUs busy", "rows and columns", 8192, 96, 1, 16384, "GB/s",
-};
+    "25_several_gpus", "one thread keeps several GPUs busy", "rows and columns", 8192, 96, 1, 16384, "GB/s"};
 
 #define BLOCK 256
 #define STEPS 10
@@ -139,8 +138,9 @@ static const lesson_row *measure(lesson *l, int parts, const char *how, const st
   steps(&f);
   GK_CHECK(cudaDeviceSynchronize());
   for (const part *p = f.parts; p < f.parts + parts; p++)
-    lesson_expect(l, r, row_of(&f, p, STEPS % 2, 1),
-                  std::vector<unsigned>(&right[p->first * n], &right[p->first * n] + p->rows * n));
+    GK_CHECK(cudaSetDevice(p->device)),
+        lesson_expect(l, r, row_of(&f, p, STEPS % 2, 1),
+                      std::vector<unsigned>(&right[p->first * n], &right[p->first * n] + p->rows * n));
   release(&f);
   return r;
 }
