@@ -96,8 +96,11 @@ CPU_TRACED = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) $(CXXFLAGS)
 # Lessons stay near their sources' own branches and accesses, and compile in half the time.
 CPU_LESSON = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) $(CXXFLAGS)
 
-# Without a GPU: the oldest target, whose PTX the driver of any newer one takes.
-ARCH      ?= $(if $(has_gpu),native,sm_75)
+# Without a GPU: the oldest target, whose PTX the driver of any newer one takes. With one: what it is; but Hopper's own
+# instructions are in code for sm_90a alone, which native is not.
+caps      := $(if $(has_gpu),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null))
+native    := $(if $(filter-out 9.0,$(caps)),native,$(if $(caps),sm_90a,native))
+ARCH      ?= $(if $(has_gpu),$(native),sm_75)
 NVCC_BASE  = $(NVCC) -O3 -Werror all-warnings -Xcompiler=$(subst $(space),$(comma),$(WARNINGS)) -I . $(NVCCFLAGS)
 GPU        = $(NVCC_BASE) -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
 
