@@ -168,10 +168,10 @@
  *              an eighth, is never hidden.
  *
  *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network. Two H200s
- *   of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes 8 to 10 us, in which
- *   a GPU reads 10 million floats; of large parts 273 GB/s come in, so a product of floats (50 TFLOP/s) hides B from
- *   370 rows a rank on. With 50 GB/s of network for each GPU the model says 2000 rows; and with 16 hosts around a ring of
- *   20 us a step, 300 us for a reduction's or scan's all-gather, in which a GPU reads 340 million floats.
+ *   of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes 8 to 10 us, time to
+ *   read 10 million floats; of large parts 273 GB/s come in, so a product of floats (50 TFLOP/s) hides B from 370 rows
+ *   a rank on. With 50 GB/s of network for each GPU the model says 2000 rows; and with 16 hosts around a ring, 20 us a
+ *   step, 300 us for a reduction's or scan's all-gather, time to read 340 million floats.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Hopper's tensor cores are at
  *               their best in code for sm_90a, which no -arch=native makes: -gencode arch=compute_90a,code=sm_90a.
