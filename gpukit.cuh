@@ -3197,7 +3197,8 @@ __device__ __noinline__ void gk__gather_sums(int t, const gk__matmul_args<T, O, 
       total[i / Sums::run][i % Sums::run] = Acc(-0.0f); /* to which any sum adds itself */
     GK__UNROLL_BY(1)
     for (unsigned s = 0; s < parts; s++) {
-      const gk__slot<gk__three<Acc>> *const at = from + (static_cast<size_t>(s) * slots + first) * Sums::threads;
+      const gk__slot<gk__three<Acc>> *const at =
+          from + (s * static_cast<size_t>(slots) + static_cast<size_t>(first)) * Sums::threads;
       gk__three<Acc> x[many];
       for (bool ready = false; !ready;) {
         ready = true;
