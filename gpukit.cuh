@@ -1858,14 +1858,17 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
       bool whole[GK__REDUCE_LOADS];
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+        const gk__chunk *const at = from + v * GK__REDUCE_THREADS;
+        whole[v] = left >= mine + v * tile_of::stride + 2 * tile_of::vector && tile + mine + v > 0;
+        if (whole[v] && streamed)
+          chunk[v] = gk__load_once(at), second[v] = gk__load_once(at + 1);
+        else if (whole[v])
+          chunk[v] = at[0], second[v] = at[1];
+      }
+      GK__UNROLL
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) { /* last, since they are waited for here */
         const unsigned at = mine + v * tile_of::stride;
-        whole[v] = left >= at + 2 * tile_of::vector && tile + at > 0;
-        if (whole[v]) {
-          chunk[v] = from[v * GK__REDUCE_THREADS];
-          second[v] = from[v * GK__REDUCE_THREADS + 1];
-        } else if (at < left) {
-          chunk[v] = gk__read_part(in + i + v * tile_of::stride, left - at);
-        }
+        if (!whole[v] && at < left) chunk[v] = gk__read_part(in + i + v * tile_of::stride, left - at);
       }
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
