@@ -1533,8 +1533,8 @@ template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n,
  * others and combines them, again in a fixed shape. So one launch does it all, on any grid.
  *
  * A thread keeps up to four sums, and each of these grows by four elements for every tile of its piece; above them
- * stands a tree. So a sum of n floats sees about 4 n / 2^21 + 20 roundings in a row, from 2^28 on 4 n / 2^23 + 20, where
- * a loop would see n.
+ * stands a tree. So a sum of n floats sees about 4 n / 2^21 + 20 roundings in a row, from 2^28 on 4 n / 2^23 + 20,
+ * where a loop would see n.
  * ==================================================================================================================*/
 
 /* --- Between blocks: turns and slots -----------------------------------------------------------------------------
@@ -4843,19 +4843,26 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
   return reinterpret_cast<gk__tensor_map_encode>(encode);
 }
 
-/* Whether this device runs the kernels here: a GPU of compute capability 9.0, and code for sm_90a. */
+/* Whether this device runs the kernels here: a GPU of compute capability 9.0, and code for sm_90a. What fails is tried
+ * again by the next call. */
 inline bool gk__wgmma_here() {
-  static signed char known[GK__DEVICES]; /* 1: yes, -1: no */
+  static signed char all[GK__DEVICES]; /* 1: yes, -1: no, 0: not known */
   int device = 0, major = 0, minor = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return false;
-  signed char *const here = device < GK__DEVICES ? known + device : NULL;
-  if (here && *here) return *here > 0;
-  cudaFuncAttributes mark = cudaFuncAttributes();
-  const bool yes = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-                   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
-                   major == 9 && minor == 0 && cudaFuncGetAttributes(&mark, gk__wgmma_mark<64>) == cudaSuccess &&
-                   mark.sharedSizeBytes >= 64 && gk__tensor_map_encoder();
-  if (here) *here = yes ? 1 : -1;
+  signed char unknown = 0;
+  volatile signed char *const known = device < GK__DEVICES ? all + device : &unknown;
+  if (*known) return *known > 0;
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
+    return false;
+  bool yes = major == 9 && minor == 0;
+  if (yes) {
+    cudaFuncAttributes mark;
+    if (cudaFuncGetAttributes(&mark, gk__wgmma_mark<64>) != cudaSuccess) return false;
+    yes = mark.sharedSizeBytes >= 64;
+    if (yes && !gk__tensor_map_encoder()) return false;
+  }
+  *known = yes ? 1 : -1;
   return yes;
 }
 
