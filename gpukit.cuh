@@ -1858,17 +1858,15 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
       bool whole[GK__REDUCE_LOADS];
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        const gk__chunk *const at = from + v * GK__REDUCE_THREADS;
-        whole[v] = left >= mine + v * tile_of::stride + 2 * tile_of::vector && tile + mine + v > 0;
-        if (whole[v] && streamed)
-          chunk[v] = gk__load_once(at), second[v] = gk__load_once(at + 1);
-        else if (whole[v])
-          chunk[v] = at[0], second[v] = at[1];
-      }
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) { /* last, since they are waited for here */
+        const gk__chunk *const two = from + v * GK__REDUCE_THREADS;
         const unsigned at = mine + v * tile_of::stride;
-        if (!whole[v] && at < left) chunk[v] = gk__read_part(in + i + v * tile_of::stride, left - at);
+        whole[v] = left >= at + 2 * tile_of::vector && tile + at > 0;
+        if (whole[v] && streamed)
+          chunk[v] = gk__load_once(two), second[v] = gk__load_once(two + 1);
+        else if (whole[v])
+          chunk[v] = two[0], second[v] = two[1];
+        else if (at < left)
+          chunk[v] = gk__read_part(in + i + v * tile_of::stride, left - at);
       }
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -2819,10 +2817,13 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
       Acc *const target = to + (transposed ? dc * pitch + dr : dr * pitch + dc);
       const T *const source = at_first + static_cast<size_t>(dr) * ld + dc;
       if (async) {
-        if (Whole || room > 0) {
-          const int valid = Whole || room >= map::width ? map::width : room;
-          gk__copy_async<static_cast<int>(sizeof(T)) * map::width>(
-              target, source, static_cast<unsigned>(valid * static_cast<int>(sizeof(T))));
+        const int size = static_cast<int>(sizeof(T));
+        if (Whole || room >= map::width) {
+          gk__copy_async<size * map::width>(target, source, size * map::width);
+        } else { /* what is beyond is not read, not even by a copy that drops it */
+          GK__UNROLL
+          for (int i = 0; i < map::width; i++)
+            if (i < room) gk__copy_async<size>(target + i, source + i, size);
         }
       } else if (!Put) {
         if (How == in_runs && room >= map::width) {
@@ -3676,7 +3677,7 @@ __global__ void __launch_bounds__(gk__making_threads)
       __syncthreads();
       GK__UNROLL
       for (unsigned i = 0; i < gk__turned_tile; i += step)
-        if (col0 + y + i < p.cols && row0 + x < p.rows)
+        if (col0 + y + i < p.cols && row0 + x < gk_round_up(p.rows, static_cast<size_t>(4))) /* whole runs */
           *reinterpret_cast<unsigned *>(to + (col0 + y + i) * p.to_ld + (row0 + x) * 4) = tile[x][y + i];
       __syncthreads();
     } else {
@@ -6824,7 +6825,7 @@ GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
 }
 
 GPUKIT_DEF cudaError_t gk_device_print(int device) {
-  gk_device_info d;
+  gk_device_info d = gk_device_info();
   GK_TRY(gk_device_query(device, &d));
   printf("device %d: %s, compute capability %d.%d\n", d.device, d.name, d.major, d.minor);
   printf("  %-34s %d x %.0f MHz\n", "multiprocessors", d.sms, d.clock_khz * 1e-3);
@@ -6868,7 +6869,7 @@ static int gk__round(int x, int unit) { return (x + unit - 1) / unit * unit; }
 
 GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, gk_occupancy_info *info) {
   const char *const call = "gk_occupancy";
-  gk_device_info d;
+  gk_device_info d = gk_device_info();
   gk__clear_detail();
   if (!kernel || !info) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "info" : "kernel");
   GK_TRY(gk_device_query(-1, &d));
@@ -6907,7 +6908,7 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, 
 }
 
 GPUKIT_DEF cudaError_t gk_occupancy_print(const void *kernel, int block, size_t smem) {
-  gk_occupancy_info o;
+  gk_occupancy_info o = gk_occupancy_info();
   GK_TRY(gk_occupancy(kernel, block, smem, &o));
   printf("occupancy %.0f %%: %d blocks of %d threads, %d of %d warps on a multiprocessor; limited by %s\n",
          100 * o.occupancy, o.blocks_per_sm, o.block, o.warps_per_sm, o.max_warps_per_sm, o.limit);

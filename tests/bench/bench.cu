@@ -215,9 +215,10 @@ static void print_row(const bench_row &r) {
   r.peer.empty() ? printf("%11s ", "") : printf("%11.2f ", r.peer_us);
   r.rate() > 0 ? printf("%9.1f ", r.rate()) : printf("%9s ", "");
   r.ceiling_us > 0.05 ? printf("%8.1f ", 100 * r.ceiling_us / r.ours_us) : printf("%8s ", "");
-  if (r.wrong_ours || r.wrong_peer)
-    printf("%6s  %zu results of %s are wrong\n", "WRONG", r.wrong_ours ? r.wrong_ours : r.wrong_peer,
-           r.wrong_ours ? "gpukit" : r.peer.c_str());
+  if (r.wrong_ours)
+    printf("%6s  %zu results of gpukit are wrong\n", "WRONG", r.wrong_ours);
+  else if (r.ratio > 0 && r.wrong_peer)
+    printf("%6.2f %7.1f  %zu results of %s are wrong\n", r.ratio, 100 * r.noise, r.wrong_peer, r.peer.c_str());
   else if (r.ratio > 0)
     printf("%6.2f %7.1f\n", r.ratio, 100 * r.noise);
   else
@@ -229,7 +230,9 @@ static void save_row(const bench_row &r) {
   fprintf(csv, "%s,%s,%s,%s,%.0f,%s,%.4f,%s,%.4f,%.4f,%.4f,%s,%.6g,%s,%.4f,%s\n", r.group.c_str(), r.what.c_str(),
           r.type.c_str(), r.size.c_str(), r.n, r.mode.c_str(), r.ours_us, r.peer.c_str(), r.peer_us, r.ratio, r.noise,
           r.flops > 0 ? "TFLOP/s" : "GB/s", r.rate(), r.ceiling.c_str(), r.ceiling_us,
-          r.wrong_ours || r.wrong_peer ? "wrong" : "ok");
+          r.wrong_ours   ? "wrong"
+          : r.wrong_peer ? "peer off"
+                         : "ok");
   fflush(csv);
 }
 
@@ -318,10 +321,9 @@ static void run_mode(const bench_contest &c, int mode, const char *mode_name) {
     const double ratio = median_of(turns);
     for (double &turn : turns) turn = fabs(turn - ratio);
     /* What is left after a subtraction may be too little to divide by. */
-    if (r.ours_us > 0.05 && r.peer_us > 0.05 && !r.wrong_ours && !r.wrong_peer)
-      r.ratio = ratio, r.noise = median_of(turns) / ratio;
+    if (r.ours_us > 0.05 && r.peer_us > 0.05 && !r.wrong_ours) r.ratio = ratio, r.noise = median_of(turns) / ratio;
   }
-  wrong_results += r.wrong_ours || r.wrong_peer;
+  wrong_results += r.wrong_ours > 0;
   rows.push_back(r);
   end_progress();
   print_row(r);
@@ -369,7 +371,7 @@ static const char usage[] =
     "  --filter=WORDS   only rows whose name has all of these words, or beginnings of words, as in\n"
     "                   --filter='reduce sum f32 2^20 cold' or --filter=matmul; several: rows of any of them\n"
     "  --csv=FILE       writes the rows there, too\n"
-    "The exit status is 1 if a result was wrong.\n";
+    "The exit status is 1 if a result of gpukit was wrong.\n";
 
 static void create() {
   GK_CHECK(gk_device_query(-1, &bench.device));

@@ -15,8 +15,9 @@
  * median distance of the turns' ratios from that, in percent. Where a contest has several peers, or several ceilings,
  * the fastest counts.
  *
- * After the timing each contestant runs once more into an output full of 0xff bytes, and that result is checked. One
- * that is wrong has no ratio. */
+ * After the timing each contestant runs once more into an output full of 0xff bytes, and that result is checked. Where
+ * gpukit's is wrong there is no ratio; where only the peer's is, the ratio stands, and the row says so. (cuBLAS may round
+ * the partial sums of a bfloat16 product, which is faster than what is held to be right.) */
 #ifndef BENCH_H
 #define BENCH_H
 

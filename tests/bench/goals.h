@@ -105,7 +105,7 @@ static inline bool goal_names(const bench_goal &g, const bench_row &r) {
   return r.group == g.group && (*g.op ? r.what == g.op : !itself) && r.mode == g.mode && r.n >= g.from && r.n <= g.to &&
          (!*g.types || (" " + std::string(g.types) + " ").find(" " + r.type + " ") != std::string::npos);
 }
-/* The figure, and the row that it comes from. A wrong result counts as 0; false: no row has it. */
+/* The figure, and the row that it comes from. A wrong result of ours counts as 0; false: no row has it. */
 static inline bool goal_value(const bench_goal &g, const std::vector<bench_row> &rows, double *value,
                               const bench_row **at) {
   double logs = 0;
@@ -116,7 +116,7 @@ static inline bool goal_value(const bench_goal &g, const std::vector<bench_row> 
     double figure = r.ratio;
     if (g.figure == GOAL_CEILING) figure = r.ceiling_us / r.ours_us;
     if (g.figure == GOAL_MEAN && !r.power() && r.group != "matmul") continue;
-    if (r.wrong_ours || r.wrong_peer || figure < 0) figure = 0;
+    if (r.wrong_ours || figure < 0) figure = 0;
     logs += log(figure), count++;
     if (!*at || figure < *value) *value = figure, *at = &r;
   }
