@@ -1651,8 +1651,9 @@ GK__D void gk__back_off(unsigned *ns) {
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
 enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512, GK__REDUCE_MANY_PIECES = 2048 };
-/* From so many tiles on there are many pieces, several for each place of a block: multiprocessors are not equally near
- * to the memory, and who is done early takes another. */
+/* From so many tiles on there are many pieces, if there is room for their values, several for each place of a block:
+ * multiprocessors are not equally near to the memory, and who is done early takes another. Some more than there are
+ * places would be worse than fewer. */
 #define GK__REDUCE_MANY_TILES 65536u
 /* From so many bytes on the L2 is not asked to keep them: they would not all be there a second time. */
 #define GK__REDUCE_STREAMED_BYTES (size_t(64) << 20)
@@ -1689,8 +1690,8 @@ inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_b
   const size_t room = GK__REDUCE_BYTES / slot_bytes;
   gk_reduce_plan plan;
   plan.tiles = gk_ceil_div(n, tile_items);
-  const size_t most = plan.tiles < GK__REDUCE_MANY_TILES ? GK__REDUCE_PIECES : GK__REDUCE_MANY_PIECES;
-  const size_t limit = room < most ? room : most;
+  const bool many = plan.tiles >= GK__REDUCE_MANY_TILES && room >= GK__REDUCE_MANY_PIECES;
+  const size_t most = many ? GK__REDUCE_MANY_PIECES : GK__REDUCE_PIECES, limit = room < most ? room : most;
   plan.pieces = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
   if (plan.pieces == 0) plan.pieces = 1; /* of no tiles: its value is the identity */
   plan.blocks = plan.pieces;

@@ -362,6 +362,7 @@ TEST(many_pieces) {
   const size_t many = size_t(GK__REDUCE_MANY_TILES) * tile;
   EXPECT_EQ(gk__plan_reduce(many - tile, tile, sizeof(gk__slot<int>)).pieces, unsigned(GK__REDUCE_PIECES));
   EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<int>)).pieces, unsigned(GK__REDUCE_MANY_PIECES));
+  EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<gk_arg<int>>)).pieces, unsigned(GK__REDUCE_PIECES));
   gk_reduce_plan plan = gk__plan_reduce(n, tile, sizeof(gk__slot<int>));
   std::vector<int> host(n);
   int expected = 0;
