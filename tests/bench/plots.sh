@@ -56,9 +56,9 @@ for type in f32 f64 f16 bf16 i8 u8 i32 i64; do
   ratios scan 'exclusive sum' $type >"$work/scan.$type"
 done
 cat "$work"/reduce.* "$work"/scan.* >"$work/ratios"
-for type in f32 f64; do
+for type in f32 bf16 f32emulated f64; do
   # shape, then TFLOP/s of gpukit and of cuBLAS
-  awk -F, -v t=$type '$1 == "matmul" && $3 == t && $10 > 0 {
+  awk -F, -v t=$type '$1 == "matmul" && $3 == t && $10 > 0 && ($2 == "A B" || $2 == "A B odd") {
     gsub(/x/, "×", $4)
     printf "\"%s\" %s %s\n", $4, $13, $13 * $7 / $9
   }' "$csv" >"$work/matmul.$type"

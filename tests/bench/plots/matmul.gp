@@ -1,12 +1,11 @@
-# TFLOP/s by shape, gpukit beside cuBLAS: floats on the left, doubles on the right.
-set terminal pngcairo size 1200,820 enhanced font "DejaVu Sans,13" background "#ffffff" linewidth 1.2
+# TFLOP/s by shape, gpukit beside cuBLAS: a panel for each way of computing that has rows.
+set terminal pngcairo size 1200,1360 enhanced font "DejaVu Sans,13" background "#ffffff" linewidth 1.2
 has(file) = int(system("test -s " . file . " && echo 1 || echo 0"))
-single = work . "/matmul.f32"
-double = work . "/matmul.f64"
-panels = has(single) + has(double)
+types = "f32 bf16 f32emulated f64"
+titles = "'float, strict' 'bfloat16' 'float, emulated (beside strict cuBLAS)' 'double'"
 
-set multiplot layout 1,panels title "Matmul on one " . device font ",19" textcolor rgb text \
-  margins 0.175,0.985,0.09,0.88 spacing 0.175,0.1
+set multiplot layout 2,2 title "Matmul on one " . device font ",19" textcolor rgb text \
+  margins 0.165,0.985,0.05,0.93 spacing 0.18,0.085
 set style fill solid 1 noborder
 set border 1
 set grid noytics xtics
@@ -15,7 +14,8 @@ set xlabel "TFLOP/s"
 set boxwidth 0.36
 
 # The first shape on top. Bars lie: x from 0 to the value, y around the row.
-do for [file in single . " " . double] {
+do for [i = 1:words(types)] {
+  file = work . "/matmul." . word(types, i)
   if (has(file)) {
     set xrange [*:*]
     set yrange [*:*]
@@ -23,7 +23,7 @@ do for [file in single . " " . double] {
     stats file using 3 name "they" nooutput
     rows = int(us_records)
     most = us_max > they_max ? us_max : they_max
-    set title (file eq single ? "float" : "double") font ",15" offset 0,-0.4
+    set title word(titles, i) font ",15" offset 0,-0.4
     set yrange [rows - 0.4 : -0.8]
     set xrange [0 : most * 1.16]
     set label 1 "gpukit" at graph 0.99, graph 0.975 right textcolor rgb ours
