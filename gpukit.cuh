@@ -4847,8 +4847,8 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
 
 /* Whether this device runs the kernels here: a GPU of compute capability 9.0, and code for sm_90a. What fails is tried
  * again by the next call. */
-inline bool gk__wgmma_here() {
-  static signed char all[GK__DEVICES]; /* 1: yes, -1: no, 0: not known */
+template <int First> bool gk__wgmma_here() { /* a template, so that files without products have no kernel of it */
+  static signed char all[GK__DEVICES];       /* 1: yes, -1: no, 0: not known */
   int device = 0, major = 0, minor = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return false;
   signed char unknown = 0;
@@ -4860,7 +4860,7 @@ inline bool gk__wgmma_here() {
   bool yes = major == 9 && minor == 0;
   if (yes) {
     cudaFuncAttributes mark;
-    if (cudaFuncGetAttributes(&mark, gk__wgmma_mark<64>) != cudaSuccess) return false;
+    if (cudaFuncGetAttributes(&mark, gk__wgmma_mark<64 + First>) != cudaSuccess) return false;
     yes = mark.sharedSizeBytes >= 64;
     if (yes && !gk__tensor_map_encoder()) return false;
   }
@@ -5014,7 +5014,7 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t 
 
 #else
 
-inline bool gk__wgmma_here() { return false; }
+template <int> bool gk__wgmma_here() { return false; }
 template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &, int, cudaStream_t) {
   return gk__fail(cudaErrorNotSupported, "gk_matmul: this compiler has no code for Hopper's tensor cores");
 }
@@ -5434,7 +5434,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
 
 /* Found out once for each device. */
 template <int> __global__ void gk__code_kernel() {}
-inline cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
+template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   static volatile signed char codes[GK__DEVICES];
   const char *const call = "gk_matmul";
   int device = 0;
@@ -5443,12 +5443,12 @@ inline cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   gpu->code = device < GK__DEVICES ? codes[device] : 0;
   if (gpu->code == 0) {
     cudaFuncAttributes attributes;
-    const void *const kernel = reinterpret_cast<const void *>(gk__code_kernel<0>);
+    const void *const kernel = reinterpret_cast<const void *>(gk__code_kernel<First>);
     GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
     gpu->code = attributes.ptxVersion < 127 ? attributes.ptxVersion : 127;
     if (device < GK__DEVICES) codes[device] = static_cast<signed char>(gpu->code);
   }
-  gpu->wgmma = gk__wgmma_here();
+  gpu->wgmma = gk__wgmma_here<First>();
   return cudaSuccess;
 }
 
@@ -5652,7 +5652,8 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
 
   const bool half = gk__half_traits<T>::is_half;
   gk__tensor_gpu gpu = {0, 0, false};
-  if (half ? o.precision != GK_PRECISION_STRICT : o.precision > GK_PRECISION_STRICT) GK_TRY(gk__find_tensor_gpu(&gpu));
+  if (half ? o.precision != GK_PRECISION_STRICT : o.precision > GK_PRECISION_STRICT)
+    GK_TRY(gk__find_tensor_gpu<0>(&gpu));
   const gk__product call = {gk__item_of<T>::value,
                             m,
                             n,
