@@ -138,9 +138,8 @@ static const lesson_row *measure(lesson *l, int parts, const char *how, const st
   steps(&f);
   GK_CHECK(cudaDeviceSynchronize());
   for (const part *p = f.parts; p < f.parts + parts; p++)
-    GK_CHECK(cudaSetDevice(p->device)),
-        lesson_expect(l, r, row_of(&f, p, STEPS % 2, 1),
-                      std::vector<unsigned>(&right[p->first * n], &right[p->first * n] + p->rows * n));
+    lesson_expect(l, r, row_of(&f, p, STEPS % 2, 1),
+                  std::vector<unsigned>(&right[p->first * n], &right[p->first * n] + p->rows * n));
   release(&f);
   return r;
 }
