@@ -78,7 +78,8 @@
  *
  *   A library that uses gpukit by itself gives all of its files a GPUKIT_TAG of its own, and is not disturbed by the
  *   program around it. So do files compiled differently in a way that no macro tells (--use_fast_math; PTX alone beside
- *   machine code), where the linker may merge kernels: before CUDA 13, and with -static-global-template-stub=false.
+ *   machine code; sm_90 beside sm_90a), where the linker may merge kernels: before CUDA 13, and with
+ *   -static-global-template-stub=false.
  *
  * API (each call is documented where it is declared)
  *
