@@ -3186,11 +3186,18 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
   }
 }
 
+#ifdef __CUDACC_RDC__ /* where a function may need more registers than the kernels that call it, which is an error */
+#define GK__OUT_OF_LINE inline
+#else
+#define GK__OUT_OF_LINE __noinline__
+#endif
+
 /* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. Out
  * of line, for the sake of the main loop's registers. */
 template <class Sums, class T, class O, class Acc>
-__device__ __noinline__ void gk__gather_sums(int t, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0, size_t col0,
-                                             const gk__slot<gk__three<Acc>> *from, unsigned parts, unsigned tag) {
+__device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0,
+                                                size_t col0, const gk__slot<gk__three<Acc>> *from, unsigned parts,
+                                                unsigned tag) {
   const Sums sums(t);
   const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = 64 / static_cast<int>(sizeof(Acc));
   const int runs = 3 * many / Sums::run;
