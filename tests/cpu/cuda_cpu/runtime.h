@@ -248,6 +248,9 @@ CUDA_CPU_OUT_OF_LINE bool add_allocation(const allocation &a) {
   return true;
 }
 CUDA_CPU_OUT_OF_LINE void remove_allocation(allocation *a) {
+  trace_take_turn();
+  trace_forget(reinterpret_cast<const void *>(a->base), a->size);
+  trace_give_turn();
   size_t i = static_cast<size_t>(a - ctx.allocations);
   memmove(a, a + 1, (ctx.allocation_count - i - 1) * sizeof(allocation));
   ctx.allocation_count--;

@@ -210,6 +210,27 @@ CUDA_CPU_QUIET void trace_register(const void *start, size_t bytes, bool shared)
   }
 }
 
+/* They have been given back: what comes to lie there next, a stack perhaps, is nobody's to look at. */
+CUDA_CPU_QUIET void trace_forget(const void *start, size_t bytes) {
+  if (!trace.pages || !bytes) return;
+  const uintptr_t low = reinterpret_cast<uintptr_t>(start), high = low + bytes;
+  for (uintptr_t i = low >> page_shift; i <= (high - 1) >> page_shift; i++) {
+    shadow_page *page = trace.pages[i];
+    const uintptr_t page_low = i << page_shift, page_high = page_low + (uintptr_t{1} << page_shift);
+    if (!page) continue;
+    if (low <= page_low && page_high <= high) {
+      trace.pages[i] = nullptr;
+      munmap(page->words, page_words * sizeof(cell));
+      munmap(page->bytes, page_words * 4 * sizeof(cell));
+      free(page->mixed);
+      free(page);
+      continue;
+    }
+    for (uintptr_t p = low > page_low ? low : page_low; p < high && p < page_high; p += 4)
+      page->words[(p >> 2) & (page_words - 1)].tag = tag_ignored;
+  }
+}
+
 /* --- maps --- */
 
 CUDA_CPU_QUIET uint64_t clock_key(uint64_t block, int thread) { /* thread -1: all of the block */
@@ -770,6 +791,9 @@ CUDA_CPU_QUIET void trace_drop(worker *w) {
   clock_drop(&w->tracer->block_known);
   clock_drop(&w->tracer->all_fenced);
   drop_logs(w->tracer);
+  trace_forget(w->shared, shared_capacity);
+  const symbol_table *const table = symbols();
+  for (int i = 0; i < table->shared_count; i++) trace_forget(shared_address(table->shared[i]), table->shared[i].size);
   pthread_mutex_unlock(&trace.turn);
   munmap(w->tracer, sizeof(tracer));
 }
@@ -972,6 +996,7 @@ CUDA_CPU_HOOK void __tsan_atomic_signal_fence(int) {}
 
 namespace cuda_cpu {
 inline void trace_register(const void *, size_t, bool) {}
+inline void trace_forget(const void *, size_t) {}
 inline void trace_worker(worker *) {}
 inline void trace_drop(worker *) {}
 inline void trace_launch(const launch *) {}
