@@ -7,6 +7,7 @@
 #include <string>
 #include <string.h>
 #include <vector>
+#include "held.h"
 #include "test.h"
 
 #ifdef CUDA_ON_CPU
@@ -64,15 +65,6 @@ struct fault_subject {
                 std::function<void(fault_world &)> before = nullptr)
       : name(what), call(does), prepare(before) {}
 };
-
-/* What the program holds: allocations and events. */
-inline size_t held_now() {
-  cuda_cpu::locked lock;
-  size_t held = cuda_cpu::ctx.allocation_count;
-  for (const CUevent_st *e = cuda_cpu::ctx.events; e; e = e->next) held++;
-  for (const CUstream_st *s = cuda_cpu::ctx.streams; s; s = s->next) held++;
-  return held;
-}
 
 /* A reduction and a scan with the scratch still give what they should. */
 inline bool scratch_is_good(const fault_world &w) {

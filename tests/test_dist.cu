@@ -1,6 +1,7 @@
 /* gk_dist_reduce, _matmul and _wait: the bits, uneven and empty pieces, ranks that die, wrong arguments, calls that
  * fail. All types: test_dist_types.cu. */
 #include "dist.h"
+#include "held.h"
 
 #ifdef GPUKIT_NCCL
 
@@ -535,15 +536,6 @@ TEST(a_split_leaves_nothing_out) {
 /* --- calls that fail --- */
 
 #ifdef CUDA_ON_CPU
-/* What is held, when nothing else runs. */
-static size_t held() {
-  cuda_cpu::locked lock;
-  size_t count = cuda_cpu::ctx.allocation_count;
-  for (const CUevent_st *e = cuda_cpu::ctx.events; e; e = e->next) count++;
-  for (const CUstream_st *s = cuda_cpu::ctx.streams; s; s = s->next) count++;
-  return count;
-}
-
 /* The calls of one rank. A reduction of more than one piece, a scan of several tiles, a matmul of three parts. */
 static cudaError_t call_one(int which, const rank_of &me, float *in, float *out, bool uneven) {
   const size_t n = 30000, rows[] = {20, 12};
@@ -564,7 +556,7 @@ static const int calls = 5;
  * waiting. True: there was such a call. */
 static bool fail_nccl(int which, int k) {
   const std::vector<ncclComm_t> comms = new_comms(2);
-  const size_t before = held();
+  const size_t before = held_now();
   bool struck = false;
   run_on(comms, [&](const rank_of &me) {
     device_array<float> in(std::vector<float>(30000, 1)), out(30000);
@@ -589,7 +581,8 @@ static bool fail_nccl(int which, int k) {
       if (code != cudaErrorUnknown) EXPECT_OK(ncclCommAbort(me.comm));
     }
   });
-  DEMAND(held() == before, "call " + std::to_string(k) + " of " + std::to_string(which) + ": something is still held");
+  DEMAND(held_now() == before,
+         "call " + std::to_string(k) + " of " + std::to_string(which) + ": something is still held");
   return struck;
 }
 TEST(each_call_of_nccl_fails) {
@@ -608,7 +601,7 @@ TEST(each_call_of_cuda_fails) {
     for (int k = 1;; k++) {
       const std::vector<ncclComm_t> comms = new_comms(2);
       device_array<float> in(std::vector<float>(30000, 1)), out(30000), in1(1), out1(30000);
-      const size_t before = held();
+      const size_t before = held_now();
       std::atomic<int> failed(0);
       unsigned long long releases = 0;
       std::atomic<int> ready(0);
@@ -632,7 +625,7 @@ TEST(each_call_of_cuda_fails) {
       for (const ncclComm_t comm : comms) EXPECT_OK(ncclCommAbort(comm));
       const std::string where = "call " + std::to_string(k) + " of " + std::to_string(which);
       DEMAND(failed <= 1, where + " makes both fail");
-      DEMAND(held() <= before + (releases ? 1 : 0), where + ": something is still held");
+      DEMAND(held_now() <= before + (releases ? 1 : 0), where + ": something is still held");
       if (!struck) break;
       provoked += failed;
     }
