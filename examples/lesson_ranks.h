@@ -20,6 +20,8 @@
 #include <nccl.h>
 #endif
 #ifdef LESSON_MPI
+#define OMPI_SKIP_MPICXX 1 /* MPI's old C++ classes have casts that warn */
+#define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 #endif
 #include "lesson.h"
@@ -206,6 +208,9 @@ inline std::vector<lesson_rank> join_ranks(lesson *l, const launched *by, size_t
   std::vector<lesson_rank> ranks(by->by ? 1 : (size_t)devices);
   std::vector<ncclComm_t> comms(ranks.size());
   if (by->by) {
+#ifdef CUDA_ON_CPU
+    lesson_refuse(l->about, "the CPU stand-in's ranks are threads of one process: run it without %s", by->by);
+#endif
     ncclUniqueId id;
     memset(&id, 0, sizeof id);
     if (by->rank == 0) GK_CHECK(ncclGetUniqueId(&id));
