@@ -682,6 +682,7 @@ typedef enum gk_plan {
   GK_PLAN_TILE_128,
   GK_PLAN_TILE_64_128,
   GK_PLAN_TILE_32_64,
+  GK_PLAN_TILE_128_TMA,
   GK_PLAN_MMA,
   GK_PLAN_WGMMA,
   GK__PLAN_INT = 0x7fffffff
@@ -3517,7 +3518,7 @@ template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 8
 
 /* --- Tensor cores: operands made ready ---------------------------------------------------------------------------*/
 
-enum { GK__COPYING, GK__ROUNDING, GK__SPLITTING };
+enum { GK__COPYING, GK__MOVING, GK__ROUNDING, GK__SPLITTING }; /* moving: of floats */
 
 /* How the threads of a block share the rows of a matrix: `wide` stand side by side, each with a run of 16 bytes, and
  * `tall` below each other, each for `each` rows; so many such jobs lie across it, and below each other. Jobs are few
@@ -3619,7 +3620,7 @@ GK__D void gk__split(unsigned (&part)[GK__PARTS], unsigned bits) {
 
 /* What is made of a run of elements: of 16 bytes, or of each part. */
 template <int Making> struct gk__maker {
-  static const int items = Making == GK__ROUNDING ? 4 : 8; /* of a run */
+  static const int items = Making == GK__COPYING ? 8 : 4; /* of a run */
   static const int bytes = 16 / items;
   static GK__D bool store(const unsigned *word, unsigned char *to, size_t, unsigned, unsigned) {
     gk__chunk x;
@@ -3669,7 +3670,7 @@ __global__ void __launch_bounds__(gk__making_threads)
   const unsigned block = first ? blockIdx.x : blockIdx.x - blocks_a, blocks = first ? blocks_a : gridDim.x - blocks_a;
   bool outside = false;
   for (unsigned job = block; job < p.share.jobs; job += blocks) {
-    if (Making == GK__ROUNDING && p.turned) {
+    if ((Making == GK__ROUNDING || Making == GK__MOVING) && p.turned) {
       const unsigned rest = job % (p.share.across * p.share.down), step = gk__making_threads / gk__turned_tile;
       const unsigned x = threadIdx.x % gk__turned_tile, y = threadIdx.x / gk__turned_tile;
       const size_t matrix = job / (p.share.across * p.share.down);
@@ -3681,7 +3682,7 @@ __global__ void __launch_bounds__(gk__making_threads)
       for (unsigned i = 0; i < gk__turned_tile; i += step) {
         unsigned bits = 0;
         if (row0 + y + i < p.rows && col0 + x < p.cols) memcpy(&bits, from + (row0 + y + i) * p.ld + col0 + x, 4);
-        tile[y + i][x] = gk__tf32(bits);
+        tile[y + i][x] = Making == GK__ROUNDING ? gk__tf32(bits) : bits;
       }
       __syncthreads();
       GK__UNROLL
@@ -4876,16 +4877,17 @@ template <int First> bool gk__wgmma_here() { /* a template, so that files withou
   return yes;
 }
 
-/* box: rows of 128 bytes. */
+/* A box is `wide` elements of `box` rows: swizzled if that is 128 bytes. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
                                 size_t ld, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
-                                int box) {
+                                int wide, int box) {
   const size_t item = static_cast<size_t>(bytes);
   const uint64_t dims[] = {inner, outer, batch, parts};
   const uint64_t strides[] = {ld * item, batch > 1 ? stride_batch * item : 16, parts > 1 ? stride_part * item : 16};
-  const unsigned sizes[] = {128u / static_cast<unsigned>(bytes), static_cast<unsigned>(box), 1, 1};
+  const unsigned sizes[] = {static_cast<unsigned>(wide), static_cast<unsigned>(box), 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
-  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, 3, 3, 0) == 0;
+  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0,
+                                  wide * bytes == 128 ? 3 : 0, 3, 0) == 0;
 }
 template <class E>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
@@ -4893,7 +4895,7 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t r
   typedef gk__wgmma_type<E> type;
   return gk__make_tensor_map(map, type::map, type::bytes, v.data, v.along_k ? k : rows, v.along_k ? rows : k, v.ld,
                              v.stride_batch ? batch : 1, v.stride_batch, static_cast<size_t>(parts), v.stride_part,
-                             v.along_k ? box_rows : 128 / type::bytes);
+                             128 / type::bytes, v.along_k ? box_rows : 128 / type::bytes);
 }
 
 /* ranks: blocks that share the k of a tile; 1 where S has none that do. */
@@ -4914,7 +4916,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
       !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols) ||
       (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c,
                                            x.padded_c ? gk_round_up(x.n, 16 / bytes) : x.n, x.m, x.ldc, x.batch,
-                                           x.stride_c, 1, 0, 64)))
+                                           x.stride_c, 1, 0, static_cast<int>(128 / bytes), 64)))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
   p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
@@ -5029,6 +5031,235 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 #endif /* GK__WGMMA */
 
+/* --- Strict products: Hopper --------------------------------------------------------------------------------------
+ *
+ * Tiles of 128 x 128 floats whose operands the copy engine brings: the threads have nothing to do but to multiply, and
+ * the loop is little else than fused multiply-adds and the loads of their operands. A register file has two banks, and
+ * a multiply-add whose operands meet in one of them, or that finds none of the three where the last one left it, takes
+ * two turns; with few other instructions between them the compiler finds an order in which nine of ten take one.
+ *
+ * Each block multiplies 32 of k at a time. Both operands then lie across k, as tile[k][row or column]. B comes so, A
+ * comes so if it is stored across k. If it is stored along k, it is turned on the way: its rows land in a third place,
+ * swizzled, and while one tile is multiplied each thread turns two squares of 4 x 4 of the next. A square has every
+ * 32nd row, so that neither its loads nor its stores meet a bank twice: those four rows are neighbours in the tile.
+ *
+ * Chains and slices are those of the other kernels, and so are the bits. */
+
+#ifdef GK__WGMMA
+
+static const int gk__engine_depth = 32;
+static const int gk__engine_tile = gk__engine_depth * 128; /* floats of an operand in a step */
+
+/* The sums of a thread. `t` is the thread, and 1 << 16 more where A is turned. */
+struct gk__sums_engine {
+  static const int threads = 128, run = 4, runs = 32;
+  float value[runs][run];
+  int first_row, first_col, next_row, next_four; /* from one row to the next, and from one four of them */
+  GK__D explicit gk__sums_engine(int t) {
+    const int lane = t % 32, at = t / 32 % 4 * 8 + lane / 8;
+    const bool turned = t >> 16;
+    first_row = turned ? at : at * 4, next_row = turned ? 32 : 1, next_four = turned ? 4 : 16;
+    first_col = lane % 8 * 4;
+  }
+  GK__D int row(int r) const { return first_row + r / 16 * next_four + r / 4 % 4 * next_row; }
+  GK__D int col(int r) const { return first_col + r % 4 * 32; }
+};
+
+struct gk__engine_params {
+  gk__tensor_map a, b;
+  gk__matmul_args<float, float, float> p;
+  bool turned, many_a, many_b; /* many: one for each product of the batch */
+};
+
+#ifdef GK__WGMMA_CODE
+
+GK__D gk__run<float, 4> gk__load_shared(unsigned at) {
+  gk__run<float, 4> x;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])
+               : "r"(at)
+               : "memory");
+  return x;
+}
+GK__D void gk__store_shared(unsigned at, float a, float b, float c, float d) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+
+/* The operands of one step in k. */
+struct gk__engine_fragment {
+  gk__run<float, 4> a[2], b[4];
+  GK__D void load(unsigned from_a, unsigned from_b) {
+    GK__UNROLL
+    for (int i = 0; i < 2; i++) a[i] = gk__load_shared(from_a + static_cast<unsigned>(i) * 64);
+    GK__UNROLL
+    for (int j = 0; j < 4; j++) b[j] = gk__load_shared(from_b + static_cast<unsigned>(j) * 128);
+  }
+  /* To and fro, so that each turn finds an operand of the last multiplication. */
+  GK__D void multiply(gk__sums_engine &sums) const {
+    GK__UNROLL
+    for (int i = 0; i < 8; i++) {
+      GK__UNROLL
+      for (int there = 0; there < 16; there++) {
+        const int j = i % 2 ? 15 - there : there;
+        float &to = sums.value[i * 4 + j / 4][j % 4];
+        to = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], to);
+      }
+    }
+  }
+};
+
+/* What is on its way, and where. */
+struct gk__engine_ring {
+  unsigned smem, bars; /* three places for A, three for B; a barrier for each place and operand */
+  unsigned row, col, product_a, product_b;
+  size_t k0;
+  GK__D unsigned place(int operand, int at) const {
+    return smem + static_cast<unsigned>((operand * 3 + at) * gk__engine_tile * 4);
+  }
+  GK__D unsigned bar(int operand, int at) const { return bars + static_cast<unsigned>(operand * 3 + at) * 8; }
+  /* A's rows land in place 2 if they are to be turned. */
+  GK__D void fetch_a(const gk__engine_params &q, int step, int at) const {
+    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * gk__engine_depth);
+    gk__barrier_expect(bar(0, at), gk__engine_tile * 4);
+    gk__box_load(place(0, at), &q.a, bar(0, at), q.turned ? k : row, q.turned ? row : k, product_a, 0);
+  }
+  GK__D void fetch_b(const gk__engine_params &q, int step, int at) const {
+    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * gk__engine_depth);
+    gk__barrier_expect(bar(1, at), gk__engine_tile * 4);
+    gk__box_load(place(1, at), &q.b, bar(1, at), col, k, product_b, 0);
+  }
+  /* Two squares for each thread: four rows 32 apart, four of k. */
+  GK__D void turn(int to) const {
+    const unsigned row = threadIdx.x % 32, from = place(0, 2) + row * 128, target = place(0, to) + row * 16;
+    GK__UNROLL
+    for (unsigned half = 0; half < 2; half++) {
+      const unsigned four = threadIdx.x / 32 + half * 4;
+      gk__run<float, 4> x[4];
+      GK__UNROLL
+      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * 32 * 128 + (four ^ row % 8) * 16);
+      GK__UNROLL
+      for (unsigned k = 0; k < 4; k++)
+        gk__store_shared(target + (four * 4 + k) * 512, x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
+    }
+  }
+};
+
+/* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
+ * under way; before the first one that is nothing, of which no sum becomes another. */
+GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, const gk__engine_ring &ring, int depth) {
+  const int D = gk__engine_depth, straight = 8, steps = (depth + D - 1) / D;
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned at_a = (threadIdx.x / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
+  gk__engine_fragment fragment[2];
+  GK__UNROLL
+  for (int r = 0; r < gk__sums_engine::runs; r++) {
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) sums.value[r][i] = 0;
+  }
+  GK__UNROLL
+  for (int i = 0; i < 16; i++) fragment[1].a[i / 8].value[i % 4] = fragment[1].b[i / 4].value[i % 4] = 0;
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < 2 && s < steps; s++) ring.fetch_b(q, s, s);
+    for (int s = 0; s < (q.turned ? 1 : 2) && s < steps; s++) ring.fetch_a(q, s, q.turned ? 2 : s);
+  }
+  if (q.turned) {
+    gk__barrier_wait(ring.bar(0, 2), 0);
+    ring.turn(0);
+  }
+  int place = 0; /* of three */
+  unsigned phase = 0;
+  for (int s = 0; s < steps; s++) {
+    __syncthreads(); /* what was read in the last step may be overwritten; what was turned may be read */
+    const int after = place == 0 ? 2 : place - 1; /* two steps on */
+    if (threadIdx.x == 0) {
+      if (s + 2 < steps) ring.fetch_b(q, s + 2, after);
+      if (!q.turned && s + 2 < steps) ring.fetch_a(q, s + 2, after);
+      if (q.turned && s + 1 < steps) ring.fetch_a(q, s + 1, 2);
+    }
+    __syncwarp();
+    gk__barrier_wait(ring.bar(1, place), phase);
+    if (!q.turned) gk__barrier_wait(ring.bar(0, place), phase);
+    unsigned a = ring.place(0, q.turned ? s % 2 : place) + at_a, b = ring.place(1, place) + at_b;
+    const int left = depth - s * D;
+    int todo = left < D ? left : D;
+    for (; todo >= straight; todo -= straight) {
+      if (q.turned && todo == straight && s + 1 < steps) {
+        gk__barrier_wait(ring.bar(0, 2), (s + 1) % 2);
+        ring.turn((s + 1) % 2);
+      }
+      GK__UNROLL
+      for (int k = 0; k < straight; k++) {
+        fragment[k % 2].load(a + static_cast<unsigned>(k) * 512, b + static_cast<unsigned>(k) * 512);
+        fragment[(k + 1) % 2].multiply(sums);
+      }
+      a += straight * 512, b += straight * 512;
+    }
+    GK__UNROLL_BY(1)
+    for (; todo > 0; todo--) {
+      fragment[1].multiply(sums);
+      fragment[1].load(a, b);
+      a += 512, b += 512;
+    }
+    place = place == 2 ? 0 : place + 1;
+    if (place == 0) phase ^= 1;
+  }
+  fragment[1].multiply(sums);
+}
+#endif /* GK__WGMMA_CODE */
+
+template <class P>
+__global__ void __launch_bounds__(gk__sums_engine::threads, P::resident)
+    gk__engine_kernel(const __grid_constant__ gk__engine_params q, gk__state *state,
+                      gk__slot<gk__three<float>> *slots) {
+#ifdef GK__WGMMA_CODE
+  const int threads = gk__sums_engine::threads, t = static_cast<int>(threadIdx.x);
+  GK_DYNAMIC_SHARED(float, shared);
+  __shared__ gk__turn turn;
+  gk__engine_ring ring;
+  ring.smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
+  ring.bars = ring.smem + 6 * gk__engine_tile * 4;
+  if (t == 0) {
+    for (int i = 0; i < 6; i++) gk__barrier_init(ring.bar(0, i), 1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  gk__wait_for_earlier_work();
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(q.p.m, size_t(128)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(q.p.n, size_t(128)));
+  const unsigned parts = q.p.slices;
+  unsigned job = blockIdx.x;
+  if (parts > 1) job = gk__take_job(&turn, state, gridDim.x);
+  gk__sums_engine sums(t | static_cast<int>(q.turned) << 16);
+  {
+    const gk__job at(job, tiles_m, tiles_n, parts);
+    ring.row = at.row * 128, ring.col = at.col * 128;
+    ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
+    ring.k0 = static_cast<size_t>(at.part) * static_cast<size_t>(q.p.depth);
+    const size_t left = q.p.k - ring.k0, depth = static_cast<size_t>(q.p.depth);
+    gk__engine_slice(sums, q, ring, static_cast<int>(left < depth ? left : depth));
+  }
+  gk__forget(&job);
+  const gk__job at(job, tiles_m, tiles_n, parts);
+  float *const c = q.p.c + at.batch * q.p.stride_c;
+  const size_t row0 = static_cast<size_t>(at.row) * 128, col0 = static_cast<size_t>(at.col) * 128;
+  if (parts == 1) {
+    gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, gk__sums_engine::runs);
+    return;
+  }
+  const int all = (gk__sums_engine::runs * gk__sums_engine::run + 2) / 3 * 3;
+  const size_t tile = (static_cast<size_t>(at.batch) * tiles_m + at.row) * tiles_n + at.col;
+  const size_t each = static_cast<size_t>(all / 3) * threads;
+  gk__slot<gk__three<float>> *const place = slots + tile * parts * each + t;
+  __syncthreads();
+  gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag);
+  if (at.part == parts - 1)
+    gk__gather_sums<gk__sums_engine>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, place, parts, turn.tag);
+  gk__end_round(turn, state, slots, q.p.capacity);
+#endif
+}
+
+#endif /* GK__WGMMA */
+
 /* --- The planner --------------------------------------------------------------------------------------------------
  *
  * Two questions. How k is cut decides the bits, so the answer knows m, n, k and the type alone, and is made for one GPU
@@ -5045,13 +5276,12 @@ struct gk__tile_facts {
   unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
 };
 template <class Acc> struct gk__tiles {
-  static const int count = 5;
+  static const int count = 6;
   static gk__tile_facts facts(int i) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},
-                                  {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},
-                                  {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},
-                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 54},
-                                  {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 48}};
+    const gk__tile_facts all[] = {
+        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 87}, {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},
+        {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},   {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},
+        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 54},     {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 48}};
     return all[i];
   }
 };
@@ -5129,7 +5359,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
 }
 
 template <class Acc>
-gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t batch, int sms,
+gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t batch, int sms, bool engine,
                                gk_plan wanted) {
   gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
@@ -5137,6 +5367,7 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
+    if (tile.plan == GK_PLAN_TILE_128_TMA && !engine) continue;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
       const unsigned long long clocks = gk__matmul_clocks(
           tile, m, n, batch, order.slices, static_cast<size_t>(order.depth), static_cast<size_t>(sms > 0 ? sms : 1));
@@ -5460,6 +5691,104 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   return cudaSuccess;
 }
 
+/* --- Strict products on Hopper: how they are launched ------------------------------------------------------------------*/
+
+#ifdef GK__WGMMA
+struct gk__engine_block {
+  static const int resident = 2, bm = 128, bn = 128;
+  typedef gk__sums_engine sums;
+};
+template <class P> struct gk__engine_launch {
+  cudaStream_t stream;
+  cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid, gk__state *state,
+                         gk__slot<gk__three<float>> *slots) const {
+    static signed char waits[GK__DEVICES];
+    const int map = gk__wgmma_type<float>::map, depth = gk__engine_depth;
+    gk__engine_params q;
+    q.p = p, q.turned = !p.trans_a;
+    q.many_a = p.stride_a && p.batch > 1, q.many_b = p.stride_b && p.batch > 1;
+    if (!gk__make_tensor_map(&q.a, map, 4, p.a, q.turned ? p.k : p.m, q.turned ? p.m : p.k, p.lda,
+                             q.many_a ? p.batch : 1, p.stride_a, 1, 0, q.turned ? depth : 128,
+                             q.turned ? 128 : depth) ||
+        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, q.many_b ? p.batch : 1, p.stride_b, 1, 0, 128, depth))
+      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
+                      p.m, p.n, p.k, p.batch);
+    return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid,
+                         static_cast<unsigned>(gk__sums_engine::threads), 6 * gk__engine_tile * 4 + 48 + 1024, stream,
+                         q, state, slots);
+  }
+};
+
+#endif /* GK__WGMMA */
+
+/* Strict products of floats on Hopper; other types have no such way. */
+template <class T, class O, class Acc> struct gk__engine {
+  static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk_scratch *, cudaStream_t, int) {
+    return cudaErrorNotSupported;
+  }
+};
+#ifdef GK__WGMMA
+template <> struct gk__engine<float, float, float> {
+  typedef gk__matmul_args<float, float, float> args;
+  /* Whether the copy engine can bring an operand as it lies. */
+  static bool lies_well(const float *from, size_t ld, size_t stride, size_t batch) {
+    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
+  }
+  static bool copies_a(const args &p) { return !lies_well(p.a, p.lda, p.stride_a, p.batch); }
+  static bool copies_b(const args &p) { return p.trans_b || !lies_well(p.b, p.ldb, p.stride_b, p.batch); }
+  static bool takes(const args &p) {
+    const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8;
+    if (p.max_blocks || p.only_if || p.m > most || p.n > most || p.k > most || p.batch > most || p.lda >= apart ||
+        p.ldb >= apart || p.stride_a >= apart || p.stride_b >= apart || !gk__wgmma_here<0>())
+      return false;
+    /* Copies have to be worth it: measured on an H200, these are the products that win by them. */
+    const double of_a = copies_a(p) ? static_cast<double>(p.m) * static_cast<double>(p.k) : 0;
+    const double of_b = copies_b(p) ? static_cast<double>(p.k) * static_cast<double>(p.n) : 0;
+    const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+    return of_a + of_b <= 0 || (p.batch == 1 && volume > 7e8 + 500 * (of_a + of_b));
+  }
+  static cudaError_t run(args p, const gk_scratch *scratch, cudaStream_t stream, int sms) {
+    const char *const call = "gk_matmul";
+    size_t ld_a = 0, ld_b = 0;
+    const size_t bytes_a = copies_a(p) ? gk__padded_bytes(p.k, &ld_a, p.m, 4) : 0;
+    const size_t bytes_b = copies_b(p) ? gk__padded_bytes(p.k, &ld_b, p.n, 4) : 0;
+    void *temporary = NULL;
+    cudaError_t status = cudaSuccess;
+    if (bytes_a + bytes_b) {
+      unsigned char *work = NULL;
+      if (scratch && scratch->ptr && scratch->work_bytes >= bytes_a + bytes_b) {
+        work = static_cast<unsigned char *>(scratch->ptr) + gk__work_offset(scratch->bytes);
+      } else {
+        GK_TRY(gk__temporary_memory(&temporary, bytes_a + bytes_b, call, stream));
+        work = static_cast<unsigned char *>(temporary);
+      }
+      gk__raw_operand<float> a = gk__raw_operand<float>(), b = gk__raw_operand<float>();
+      if (bytes_a) {
+        a.from = p.a, a.rows = p.trans_a ? p.k : p.m, a.cols = p.trans_a ? p.m : p.k, a.ld = p.lda, a.batch = 1;
+        a.to = work, a.to_ld = ld_a * 4, a.turned = !p.trans_a;
+        p.a = reinterpret_cast<const float *>(work), p.lda = ld_a, p.trans_a = true;
+      }
+      if (bytes_b) {
+        b.from = p.b, b.rows = p.trans_b ? p.n : p.k, b.cols = p.trans_b ? p.k : p.n, b.ld = p.ldb, b.batch = 1;
+        b.to = work + bytes_a, b.to_ld = ld_b * 4, b.turned = p.trans_b;
+        p.b = reinterpret_cast<const float *>(work + bytes_a), p.ldb = ld_b, p.trans_b = false;
+      }
+      status = gk__make_operands<GK__MOVING>(a, b, 0, 0, NULL, sms, stream);
+    }
+    const gk__engine_launch<gk__engine_block> launch = {stream};
+    const size_t tiles = gk_ceil_div(p.m, size_t(128)) * gk_ceil_div(p.n, size_t(128)), parts = p.slices;
+    if (status == cudaSuccess)
+      status = gk__matmul_in_turn<args, float>(
+          p, tiles * parts, parts > 1 ? gk__matmul_slot_bytes<gk__engine_block, float>(p.m, p.n, parts, 1) : 0, scratch,
+          stream, launch);
+    if (!temporary) return status;
+    const cudaError_t freed = cudaFreeAsync(temporary, stream);
+    return status == cudaSuccess ? gk__failed(freed, call) : status;
+  }
+};
+#endif
+
 /* --- The ways of each type ---------------------------------------------------------------------------------------*/
 
 template <class T, class O, class Acc>
@@ -5474,7 +5803,9 @@ cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, cons
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
-  const gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, plan);
+  const bool engine = gk__engine<T, O, Acc>::takes(p);
+  const gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan);
+  if (tile.plan == GK_PLAN_TILE_128_TMA) return gk__engine<T, O, Acc>::run(p, scratch, stream, sms);
   return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
 }
 

@@ -139,8 +139,8 @@ template <class T, class O> static void check(const problem &p, std::initializer
                        random_elements<T>(12, p.size(p.rows_b(), p.cols_b(), p.ldb(), p.stride_b())), plans);
 }
 template <class T, class O> static void check_all_plans(const problem &p) {
-  check<T, O>(
-      p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64});
+  check<T, O>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128,
+                  GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA});
 }
 
 /* A problem of everything at once, by number. */
@@ -259,7 +259,7 @@ TEST(slices_meet_in_any_scratch) {
   tiles.run(&just_one); /* the batch in three turns */
   tiles.run(&larger);
   thin.run(&larger);
-  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64})
+  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA})
     tiles.run(&just_one, plan);
   EXPECT_EQ(gk_matmul_scratch_bytes(4096, 4096, 4096), size_t(0));
 }
@@ -375,10 +375,16 @@ TEST(order_of_the_sums) {
 }
 TEST(planner_fills_the_device) {
   const gk_matmul_order plain = {0, 1, 4096};
-  EXPECT_EQ((int)gk__plan_matmul<float>(plain, 4096, 4096, 1, 132, GK_PLAN_AUTO).plan, (int)GK_PLAN_TILE_64_128);
-  EXPECT_EQ((int)gk__plan_matmul<float>(plain, 100, 100, 1, 132, GK_PLAN_AUTO).plan, (int)GK_PLAN_TILE_32);
-  EXPECT_EQ((int)gk__plan_matmul<float>(plain, 100, 100, 1, 132, GK_PLAN_TILE_64).plan, (int)GK_PLAN_TILE_64);
-  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, GK_PLAN_TILE_32).plan, (int)GK_PLAN_TILE_64);
+  const auto plan_of = [&](size_t edge, bool engine, gk_plan wanted) {
+    return (int)gk__plan_matmul<float>(plain, edge, edge, 1, 132, engine, wanted).plan;
+  };
+  EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)GK_PLAN_TILE_64_128);
+  EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)GK_PLAN_TILE_128_TMA);
+  EXPECT_EQ(plan_of(100, true, GK_PLAN_AUTO), (int)GK_PLAN_TILE_32);
+  EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64), (int)GK_PLAN_TILE_64);
+  EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128_TMA);
+  EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_32); /* there is none */
+  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, false, GK_PLAN_TILE_32).plan, (int)GK_PLAN_TILE_64);
 }
 
 /* --- errors ---------------------------------------------------------------------------------------------------------*/
