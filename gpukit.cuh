@@ -671,10 +671,11 @@ typedef enum gk_precision {
   GK__PRECISION_INT = 0x7fffffff
 } gk_precision;
 
-/* Strict products: the output tile of one block, where the type has it, else the nearest. All such plans give the same
- * bits. Products of so few rows or columns that reading the other operand is all the work have a way of their own,
- * whatever the tile. Tensor cores: MMA is what every GPU has that has them, WGMMA that of sm_90a; to ask for one where
- * it cannot be is an error. Half types with a tile are strict. */
+/* Strict products: the output tile of one block, where the type has it, else the nearest; TMA: whose operands the copy
+ * engine of sm_90a brings, for floats. All such plans give the same bits. Products of so few rows or columns that
+ * reading the other operand is all the work have a way of their own, whatever the tile. Tensor cores: MMA is what every
+ * GPU has that has them, WGMMA that of sm_90a; to ask for one where it cannot be is an error. Half types with a tile
+ * are strict. */
 typedef enum gk_plan {
   GK_PLAN_AUTO = 0,
   GK_PLAN_TILE_32,
@@ -704,7 +705,8 @@ typedef struct gk_matmul_opts { /* right when zero */
 } gk_matmul_opts;
 
 /* Bytes of a work area for one product of this precision, whatever its type, alignment and transposes; gk_matmul_plan
- * tells what a certain call needs, which may be 0. */
+ * tells what a certain call needs, which may be 0. Strict products need none: with one, those that would allocate (large
+ * ones of floats on Hopper, with B stored along k or rows not aligned to 16 bytes) do not. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
 
 /* Which way a product goes: filled by gk_matmul_plan. */
@@ -5128,19 +5130,23 @@ struct gk__engine_ring {
     gk__barrier_expect(bar(1, at), gk__engine_tile * 4);
     gk__box_load(place(1, at), &q.b, bar(1, at), col, k, product_b, 0);
   }
-  /* Two squares for each thread: four rows 32 apart, four of k. */
-  GK__D void turn(int to) const {
-    const unsigned row = threadIdx.x % 32, from = place(0, 2) + row * 128, target = place(0, to) + row * 16;
+};
+
+/* Two squares of A for each thread to turn: four rows 32 apart, four of k. */
+struct gk__engine_squares {
+  gk__run<float, 4> x[2][4];
+  GK__D void load(unsigned from) {
+    const unsigned row = threadIdx.x % 32, four = threadIdx.x / 32;
     GK__UNROLL
-    for (unsigned half = 0; half < 2; half++) {
-      const unsigned four = threadIdx.x / 32 + half * 4;
-      gk__run<float, 4> x[4];
-      GK__UNROLL
-      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * 32 * 128 + (four ^ row % 8) * 16);
-      GK__UNROLL
-      for (unsigned k = 0; k < 4; k++)
-        gk__store_shared(target + (four * 4 + k) * 512, x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
-    }
+    for (unsigned i = 0; i < 8; i++)
+      x[i / 4][i % 4] = gk__load_shared(from + (row + i % 4 * 32) * 128 + ((four + i / 4 * 4) ^ row % 8) * 16);
+  }
+  GK__D void store(unsigned to) const {
+    const unsigned row = threadIdx.x % 32, four = threadIdx.x / 32;
+    GK__UNROLL
+    for (unsigned i = 0; i < 8; i++)
+      gk__store_shared(to + ((four + i / 4 * 4) * 4 + i % 4) * 512 + row * 16, x[i / 4][0].value[i % 4],
+                       x[i / 4][1].value[i % 4], x[i / 4][2].value[i % 4], x[i / 4][3].value[i % 4]);
   }
 };
 
@@ -5151,6 +5157,7 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
   const unsigned lane = threadIdx.x % 32;
   const unsigned at_a = (threadIdx.x / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
   gk__engine_fragment fragment[2];
+  gk__engine_squares squares;
   GK__UNROLL
   for (int r = 0; r < gk__sums_engine::runs; r++) {
     GK__UNROLL
@@ -5164,7 +5171,8 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
   }
   if (q.turned) {
     gk__barrier_wait(ring.bar(0, 2), 0);
-    ring.turn(0);
+    squares.load(ring.place(0, 2));
+    squares.store(ring.place(0, 0));
   }
   int place = 0; /* of three */
   unsigned phase = 0;
@@ -5183,15 +5191,17 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
     const int left = depth - s * D;
     int todo = left < D ? left : D;
     for (; todo >= straight; todo -= straight) {
-      if (q.turned && todo == straight && s + 1 < steps) {
+      const bool last = q.turned && todo == straight && s + 1 < steps;
+      if (last) {
         gk__barrier_wait(ring.bar(0, 2), (s + 1) % 2);
-        ring.turn((s + 1) % 2);
+        squares.load(ring.place(0, 2));
       }
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
         fragment[k % 2].load(a + static_cast<unsigned>(k) * 512, b + static_cast<unsigned>(k) * 512);
         fragment[(k + 1) % 2].multiply(sums);
       }
+      if (last) squares.store(ring.place(0, (s + 1) % 2));
       a += straight * 512, b += straight * 512;
     }
     GK__UNROLL_BY(1)
@@ -5364,6 +5374,7 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
   gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
+  if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
@@ -5691,7 +5702,7 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   return cudaSuccess;
 }
 
-/* --- Strict products on Hopper: how they are launched ------------------------------------------------------------------*/
+/* --- Strict products on Hopper: how they are launched ------------------------------------------------------------*/
 
 #ifdef GK__WGMMA
 struct gk__engine_block {
@@ -5721,6 +5732,8 @@ template <class P> struct gk__engine_launch {
 
 #endif /* GK__WGMMA */
 
+#define GK__WORTH_A_COPY 7e8 /* m n k from which on strict products on Hopper may copy what does not lie well */
+
 /* Strict products of floats on Hopper; other types have no such way. */
 template <class T, class O, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
@@ -5742,11 +5755,11 @@ template <> struct gk__engine<float, float, float> {
     if (p.max_blocks || p.only_if || p.m > most || p.n > most || p.k > most || p.batch > most || p.lda >= apart ||
         p.ldb >= apart || p.stride_a >= apart || p.stride_b >= apart || !gk__wgmma_here<0>())
       return false;
-    /* Copies have to be worth it: measured on an H200, these are the products that win by them. */
+    /* Copies have to be worth it: they take about 4 us and 8 bytes an element of memory's time, and save a tenth. */
     const double of_a = copies_a(p) ? static_cast<double>(p.m) * static_cast<double>(p.k) : 0;
     const double of_b = copies_b(p) ? static_cast<double>(p.k) * static_cast<double>(p.n) : 0;
     const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-    return of_a + of_b <= 0 || (p.batch == 1 && volume > 7e8 + 500 * (of_a + of_b));
+    return of_a + of_b <= 0 || (p.batch == 1 && volume > GK__WORTH_A_COPY + 500 * (of_a + of_b));
   }
   static cudaError_t run(args p, const gk_scratch *scratch, cudaStream_t stream, int sms) {
     const char *const call = "gk_matmul";
@@ -5804,8 +5817,13 @@ cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, cons
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
   const bool engine = gk__engine<T, O, Acc>::takes(p);
-  const gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan);
-  if (tile.plan == GK_PLAN_TILE_128_TMA) return gk__engine<T, O, Acc>::run(p, scratch, stream, sms);
+  gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan);
+  if (tile.plan == GK_PLAN_TILE_128_TMA) {
+    const cudaError_t status = gk__engine<T, O, Acc>::run(p, scratch, stream, sms);
+    if (status != cudaErrorMemoryAllocation) return status;
+    gk__clear_detail(); /* the other kernels need no copies */
+    tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, false, plan);
+  }
   return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
 }
 
@@ -7610,16 +7628,17 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
   return slots ? GK__STATE_BYTES + GK__REDUCE_BYTES + slots : 0;
 }
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
-  const bool tf32 = precision == GK_PRECISION_TF32;
   const bool parts = precision == GK_PRECISION_EMULATED || precision == GK_PRECISION_EMULATED_9;
-  if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
+  const bool strict = precision == GK_PRECISION_STRICT;
+  const double volume = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  if (m == 0 || n == 0 || k == 0 || (strict && volume < GK__WORTH_A_COPY)) return 0;
   size_t bytes = GK__WORK_FRONT, ld = 0;
-  const size_t item = tf32 ? 4 : 2, times = parts ? GK__PARTS : 1, outer[] = {m, n};
+  const size_t item = parts ? 2 : 4, times = parts ? GK__PARTS : 1, outer[] = {m, n};
   for (int i = 0; i < 2; i++) {
     const size_t along = gk__padded_bytes(outer[i], &ld, k, item), across = gk__padded_bytes(k, &ld, outer[i], item);
     bytes += times * (along > across ? along : across);
   }
-  return bytes + gk__padded_bytes(m, &ld, n, 4); /* C, too, may have to be made elsewhere */
+  return strict ? bytes : bytes + gk__padded_bytes(m, &ld, n, 4); /* C, too, may have to be made elsewhere */
 }
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/

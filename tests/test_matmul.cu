@@ -383,7 +383,7 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, true, GK_PLAN_AUTO), (int)GK_PLAN_TILE_32);
   EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64), (int)GK_PLAN_TILE_64);
   EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128_TMA);
-  EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_32); /* there is none */
+  EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128); /* there is none */
   EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, false, GK_PLAN_TILE_32).plan, (int)GK_PLAN_TILE_64);
 }
 
