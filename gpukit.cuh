@@ -705,8 +705,8 @@ typedef struct gk_matmul_opts { /* right when zero */
 } gk_matmul_opts;
 
 /* Bytes of a work area for one product of this precision, whatever its type, alignment and transposes; gk_matmul_plan
- * tells what a certain call needs, which may be 0. Strict products need none: with one, those that would allocate (large
- * ones of floats on Hopper, with B stored along k or rows not aligned to 16 bytes) do not. */
+ * tells what a certain call needs, which may be 0. Strict products need none: with one, those that would allocate do
+ * not (large ones of floats on Hopper, with B stored along k or rows that are not aligned to 16 bytes). */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
 
 /* Which way a product goes: filled by gk_matmul_plan. */
