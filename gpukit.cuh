@@ -5130,23 +5130,19 @@ struct gk__engine_ring {
     gk__barrier_expect(bar(1, at), gk__engine_tile * 4);
     gk__box_load(place(1, at), &q.b, bar(1, at), col, k, product_b, 0);
   }
-};
-
-/* Two squares of A for each thread to turn: four rows 32 apart, four of k. */
-struct gk__engine_squares {
-  gk__run<float, 4> x[2][4];
-  GK__D void load(unsigned from) {
-    const unsigned row = threadIdx.x % 32, four = threadIdx.x / 32;
+  /* Two squares for each thread: four rows 32 apart, four of k. */
+  GK__D void turn(int to) const {
+    const unsigned row = threadIdx.x % 32, from = place(0, 2) + row * 128, target = place(0, to) + row * 16;
     GK__UNROLL
-    for (unsigned i = 0; i < 8; i++)
-      x[i / 4][i % 4] = gk__load_shared(from + (row + i % 4 * 32) * 128 + ((four + i / 4 * 4) ^ row % 8) * 16);
-  }
-  GK__D void store(unsigned to) const {
-    const unsigned row = threadIdx.x % 32, four = threadIdx.x / 32;
-    GK__UNROLL
-    for (unsigned i = 0; i < 8; i++)
-      gk__store_shared(to + ((four + i / 4 * 4) * 4 + i % 4) * 512 + row * 16, x[i / 4][0].value[i % 4],
-                       x[i / 4][1].value[i % 4], x[i / 4][2].value[i % 4], x[i / 4][3].value[i % 4]);
+    for (unsigned half = 0; half < 2; half++) {
+      const unsigned four = threadIdx.x / 32 + half * 4;
+      gk__run<float, 4> x[4];
+      GK__UNROLL
+      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * 32 * 128 + (four ^ row % 8) * 16);
+      GK__UNROLL
+      for (unsigned k = 0; k < 4; k++)
+        gk__store_shared(target + (four * 4 + k) * 512, x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
+    }
   }
 };
 
@@ -5157,7 +5153,6 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
   const unsigned lane = threadIdx.x % 32;
   const unsigned at_a = (threadIdx.x / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
   gk__engine_fragment fragment[2];
-  gk__engine_squares squares;
   GK__UNROLL
   for (int r = 0; r < gk__sums_engine::runs; r++) {
     GK__UNROLL
@@ -5171,8 +5166,7 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
   }
   if (q.turned) {
     gk__barrier_wait(ring.bar(0, 2), 0);
-    squares.load(ring.place(0, 2));
-    squares.store(ring.place(0, 0));
+    ring.turn(0);
   }
   int place = 0; /* of three */
   unsigned phase = 0;
@@ -5191,17 +5185,15 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
     const int left = depth - s * D;
     int todo = left < D ? left : D;
     for (; todo >= straight; todo -= straight) {
-      const bool last = q.turned && todo == straight && s + 1 < steps;
-      if (last) {
+      if (q.turned && todo == straight && s + 1 < steps) {
         gk__barrier_wait(ring.bar(0, 2), (s + 1) % 2);
-        squares.load(ring.place(0, 2));
+        ring.turn((s + 1) % 2);
       }
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
         fragment[k % 2].load(a + static_cast<unsigned>(k) * 512, b + static_cast<unsigned>(k) * 512);
         fragment[(k + 1) % 2].multiply(sums);
       }
-      if (last) squares.store(ring.place(0, (s + 1) % 2));
       a += straight * 512, b += straight * 512;
     }
     GK__UNROLL_BY(1)
@@ -5752,8 +5744,8 @@ template <> struct gk__engine<float, float, float> {
   static bool copies_b(const args &p) { return p.trans_b || !lies_well(p.b, p.ldb, p.stride_b, p.batch); }
   static bool takes(const args &p) {
     const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8;
-    if (p.max_blocks || p.only_if || p.m > most || p.n > most || p.k > most || p.batch > most || p.lda >= apart ||
-        p.ldb >= apart || p.stride_a >= apart || p.stride_b >= apart || !gk__wgmma_here<0>())
+    if (p.k == 0 || p.max_blocks || p.only_if || p.m > most || p.n > most || p.k > most || p.batch > most ||
+        p.lda >= apart || p.ldb >= apart || p.stride_a >= apart || p.stride_b >= apart || !gk__wgmma_here<0>())
       return false;
     /* Copies have to be worth it: they take about 4 us and 8 bytes an element of memory's time, and save a tenth. */
     const double of_a = copies_a(p) ? static_cast<double>(p.m) * static_cast<double>(p.k) : 0;
