@@ -406,7 +406,7 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #define GPUKIT_DEF extern
 #endif
 
-/* gk_v0_1_0_what, or gk_v0_1_0_TAG_what. */
+/* gk_v0_1_0_what, or gk_v0_1_0n2_TAG_what. */
 #define GK__VERSIONED3(major, minor, patch, what) gk_v##major##_##minor##_##patch##_##what
 #define GK__VERSIONED2(major, minor, patch, what) GK__VERSIONED3(major, minor, patch, what)
 #define GK__VERSIONED1(what) GK__VERSIONED2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH, what)
@@ -923,12 +923,16 @@ GK__D void gk__let_later_work_start() {
 }
 
 /* What a block will read first may be on its way to the L2 while the block still waits: no value is read so early, and
- * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads. */
+ * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads: each
+ * of their lines, from its first byte on that is theirs. */
 template <unsigned Threads, class T> GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count) {
 #ifdef __CUDA_ARCH__
-  for (unsigned byte = threadIdx.x * 128; byte < count * sizeof(T); byte += Threads * 128)
-    if (first + byte / sizeof(T) < n)
+  const unsigned into_line = static_cast<unsigned>(reinterpret_cast<uintptr_t>(in + first) % 128);
+  for (unsigned line = threadIdx.x * 128; line < count * sizeof(T) + 127; line += Threads * 128) {
+    const unsigned byte = line ? line - into_line : 0;
+    if (byte < count * sizeof(T) && first + byte / sizeof(T) < n)
       asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char *>(in + first) + byte));
+  }
 #else
   (void)in, (void)n, (void)first, (void)count;
 #endif
@@ -1711,30 +1715,28 @@ GK__D gk__chunk gk__load_once(const gk__chunk *from) {
 #endif
 }
 
-/* The 16 bytes that begin `low` bytes past the first of two neighbouring chunks. Which words these are is decided by a
- * branch that all threads take alike; picking them one by one would cost as much as the sum of what is in them. */
-template <unsigned Words>
-GK__D gk__chunk gk__chunk_from(const gk__chunk &first, const gk__chunk &second, unsigned low) {
-  unsigned word[8];
+/* Of pairs of neighbouring chunks the 16 bytes that begin `low` bytes past the first. Which words these are is decided
+ * by a branch that all threads take alike; picking them one by one would cost as much as the sum of what is in them. */
+template <unsigned Words> GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned bits) {
   GK__UNROLL
-  for (unsigned k = 0; k < 4; k++) {
-    word[k] = first.word[k];
-    word[k + 4] = second.word[k];
+  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+    unsigned word[8];
+    memcpy(word, &chunk[v], sizeof(gk__chunk));
+    memcpy(word + 4, &second[v], sizeof(gk__chunk));
+    GK__UNROLL
+    for (unsigned k = 0; k < 4; k++) {
+      const unsigned long long two = static_cast<unsigned long long>(word[Words + k + 1]) << 32 | word[Words + k];
+      chunk[v].word[k] = static_cast<unsigned>(two >> bits);
+    }
   }
-  gk__chunk result;
-  GK__UNROLL
-  for (unsigned k = 0; k < 4; k++) {
-    const unsigned long long two = static_cast<unsigned long long>(word[Words + k + 1]) << 32 | word[Words + k];
-    result.word[k] = static_cast<unsigned>(two >> low % 4 * 8);
-  }
-  return result;
 }
-GK__D gk__chunk gk__shifted_chunk(const gk__chunk &first, const gk__chunk &second, unsigned low) {
+template <class T> GK__D void gk__shift_chunks(gk__chunk *chunk, const gk__chunk *second, unsigned low) {
+  const unsigned bits = sizeof(T) < 4 ? low % 4 * 8 : 0;
   switch (low / 4) {
-  case 0: return gk__chunk_from<0>(first, second, low);
-  case 1: return gk__chunk_from<1>(first, second, low);
-  case 2: return gk__chunk_from<2>(first, second, low);
-  default: return gk__chunk_from<3>(first, second, low);
+  case 0: return gk__shift_words<0>(chunk, second, bits);
+  case 1: return gk__shift_words<1>(chunk, second, bits);
+  case 2: return gk__shift_words<2>(chunk, second, bits);
+  default: return gk__shift_words<3>(chunk, second, bits);
   }
 }
 
@@ -1747,15 +1749,21 @@ GK__D void gk__reduce_each(A *sum, const T *item, size_t i, size_t count, const 
     if (j < count) s = op(s, gk__lift<A, T>::from(item[j], i + j));
   }
 }
-/* The same in two steps, by way of a chunk. Reading needs no branch, so that all elements are on their way at once. */
-template <class T> GK__D gk__chunk gk__read_part(const T *in, size_t count) {
-  T item[gk__reduce_tile<T>::vector];
-  GK__UNROLL
-  for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) item[j] = in[j < count ? j : 0];
-  gk__chunk chunk;
-  memcpy(&chunk, item, sizeof(chunk));
-  return chunk;
+/* A chunk of which only a part is the array's must not be read as one. There is at most one at each end of the array,
+ * and its elements go to shared memory, each by a thread of its own; what is not the array's is left zero there. By all
+ * threads of the block. */
+template <class T> GK__D void gk__read_ends(const T *in, size_t n, unsigned skipped, gk__chunk *ends) {
+  const unsigned vector = gk__reduce_tile<T>::vector;
+  if (threadIdx.x < 2 * vector) {
+    const size_t at = threadIdx.x < vector ? threadIdx.x : (n + skipped) / vector * vector + threadIdx.x - vector;
+    T item;
+    memset(static_cast<void *>(&item), 0, sizeof(T));
+    if (at >= skipped && at - skipped < n) item = in[at - skipped];
+    reinterpret_cast<T *>(ends)[threadIdx.x] = item;
+  }
+  __syncthreads();
 }
+/* The same of a chunk. */
 template <class T, class A, class Op>
 GK__D void gk__reduce_part(A *sum, const gk__chunk &chunk, size_t i, size_t count, const Op &op) {
   T item[gk__reduce_tile<T>::vector];
@@ -1821,14 +1829,17 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
 /* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
  * lie across two chunks; the second of these is the next thread's first one. */
 template <bool Shifted, class Op, class T, class A = typename gk__working<Op>::type>
-GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_plan &plan, unsigned piece) {
+GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_plan &plan, unsigned piece,
+                         gk__chunk *ends) {
   typedef gk__reduce_tile<T> tile_of;
-  const bool vectors = 16 % sizeof(T) == 0, streamed = n >= GK__REDUCE_STREAMED_BYTES / sizeof(T);
-  const unsigned low = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16) : 0;
-  const unsigned mine = threadIdx.x * tile_of::vector;
+  const bool vectors = 16 % sizeof(T) == 0 && !(Shifted && sizeof(T) == 16),
+             streamed = n >= GK__REDUCE_STREAMED_BYTES / sizeof(T);
+  const unsigned skipped = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16 / sizeof(T)) : 0;
+  const unsigned low = skipped * sizeof(T), mine = threadIdx.x * tile_of::vector;
   const gk__chunk *const chunks =
       reinterpret_cast<const gk__chunk *>(reinterpret_cast<uintptr_t>(in) - low) + threadIdx.x;
   const unsigned sums = gk__reduce_sums<Op, T>::count;
+  bool have_ends = false;
   A sum[sums];
   GK__UNROLL
   for (unsigned j = 0; j < sums; j++) sum[j] = op.identity();
@@ -1836,18 +1847,27 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
     const size_t i = tile * tile_of::items + mine, left = n - tile * tile_of::items;
     const gk__chunk *const from = chunks + tile * tile_of::chunks;
     gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
-    if (vectors && !Shifted && left >= tile_of::items) {
+    if (vectors &&
+        (Shifted ? tile > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items)) {
       if (streamed) {
         GK__UNROLL
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = gk__load_once(from + v * GK__REDUCE_THREADS);
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+          chunk[v] = gk__load_once(from + v * GK__REDUCE_THREADS);
+          if (Shifted) second[v] = gk__load_once(from + v * GK__REDUCE_THREADS + 1);
+        }
       } else {
         GK__UNROLL
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+          chunk[v] = from[v * GK__REDUCE_THREADS];
+          if (Shifted) second[v] = from[v * GK__REDUCE_THREADS + 1];
+        }
       }
+      if (Shifted) gk__shift_chunks<T>(chunk, second, low);
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
         gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, op);
-    } else if (!Shifted) { /* the last tile; one vector after the other, since the common case needs the registers */
+    } else if (!Shifted ||
+               !vectors) { /* the last tile; one vector after the other, since the common case needs the registers */
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
         const unsigned at = mine + v * tile_of::stride;
@@ -1856,28 +1876,39 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
         else if (at < left)
           gk__reduce_each(sum, in + i + v * tile_of::stride, i + v * tile_of::stride, left - at, op);
       }
-    } else { /* a chunk of which only a part is the array's is left alone; its elements are read one by one */
-      bool whole[GK__REDUCE_LOADS];
+    } else { /* an end of the array: chunks number `begin` to `end` - 1 of the tile are whole */
+      const unsigned here =
+          left < tile_of::items + tile_of::vector ? static_cast<unsigned>(left) : tile_of::items + tile_of::vector;
+      const unsigned begin = tile == 0 && skipped, end = (here + skipped) / tile_of::vector;
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        const gk__chunk *const two = from + v * GK__REDUCE_THREADS;
-        const unsigned at = mine + v * tile_of::stride;
-        whole[v] = left >= at + 2 * tile_of::vector && tile + at > 0;
-        if (whole[v] && streamed)
-          chunk[v] = gk__load_once(two), second[v] = gk__load_once(two + 1);
-        else if (whole[v])
-          chunk[v] = two[0], second[v] = two[1];
-        else if (at < left)
-          chunk[v] = gk__read_part(in + i + v * tile_of::stride, left - at);
+        const unsigned at = threadIdx.x + v * GK__REDUCE_THREADS;
+        chunk[v] = second[v] = gk__chunk();
+        if (at >= begin && at < end) chunk[v] = from[v * GK__REDUCE_THREADS];
+        if (Shifted && at + 1 < end) second[v] = from[v * GK__REDUCE_THREADS + 1];
       }
+      if (begin || (here + skipped) % tile_of::vector) {
+        if (!have_ends) gk__read_ends(in, n, skipped, ends);
+        have_ends = true;
+        GK__UNROLL
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+          const unsigned at = threadIdx.x + v * GK__REDUCE_THREADS;
+          if (at < begin || at == end) chunk[v] = ends[at >= begin];
+          if (Shifted && at + 1 == end) second[v] = ends[1];
+        }
+      }
+      if (Shifted) gk__shift_chunks<T>(chunk, second, low);
+      gk__chunk part = gk__chunk();
+      unsigned count = 0, part_at = 0;
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
         const unsigned at = mine + v * tile_of::stride;
-        if (whole[v])
-          gk__reduce_vector<Op, T>::take(sum, gk__shifted_chunk(chunk[v], second[v], low), i + v * tile_of::stride, op);
-        else if (at < left)
-          gk__reduce_part<T>(sum, chunk[v], i + v * tile_of::stride, left - at, op);
+        if (at + tile_of::vector <= here)
+          gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, op);
+        else if (at < here)
+          part = chunk[v], count = here - at, part_at = v * tile_of::stride;
       }
+      if (count) gk__reduce_part<T>(sum, part, i + part_at, count, op);
     }
   }
   A value = sum[0];
@@ -1891,6 +1922,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
     gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, gk__slot<A> *slots) {
   GK__SHARED(A, warp_value, 32);
   __shared__ gk__turn turn;
+  __shared__ gk__chunk ends[2];
   gk__prefetch_tile<GK__REDUCE_THREADS>(in, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<T>::items),
                                         gk__reduce_tile<T>::items);
   gk__wait_for_earlier_work();
@@ -1898,7 +1930,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   unsigned long long taken = 0; /* the turn is on its way while the data is */
   if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_turn(&state->reduce_turn);
   for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
-    A value = gk__reduce_piece<Shifted>(in, n, op, plan, piece);
+    A value = gk__reduce_piece<Shifted>(in, n, op, plan, piece, ends);
     if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) turn = gk__read_turn(taken);
     value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
     if (threadIdx.x == 0) {
@@ -1987,7 +2019,7 @@ cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, c
                        cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Op>::type A;
   static signed char waits[2][GK__DEVICES];
-  const bool may_shift = 16 % sizeof(T) == 0 && sizeof(T) < 16; /* else both kernels are the same one */
+  const bool may_shift = 16 % sizeof(T) == 0 && std::alignment_of<T>::value < 16; /* else both kernels are the same */
   const int shifted = may_shift && reinterpret_cast<uintptr_t>(in) % 16;
   void (*const kernels[])(const T *, O *, size_t, Op, gk_reduce_plan, gk__state *, gk__slot<A> *) = {
       gk__reduce_kernel<false, T, O, Op, A>, gk__reduce_kernel<may_shift, T, O, Op, A>};
