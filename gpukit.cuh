@@ -923,18 +923,18 @@ GK__D void gk__let_later_work_start() {
 }
 
 /* What a block will read first may be on its way to the L2 while the block still waits: no value is read so early, and
- * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads: each
- * of their lines, from its first byte on that is theirs. */
-template <unsigned Threads, class T> GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count) {
+ * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads; the
+ * last of them lies in a line of its own if the array begins in the middle of one. */
+template <unsigned Threads, class T>
+GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count, bool whole_lines = true) {
 #ifdef __CUDA_ARCH__
-  const unsigned into_line = static_cast<unsigned>(reinterpret_cast<uintptr_t>(in + first) % 128);
-  for (unsigned line = threadIdx.x * 128; line < count * sizeof(T) + 127; line += Threads * 128) {
-    const unsigned byte = line ? line - into_line : 0;
-    if (byte < count * sizeof(T) && first + byte / sizeof(T) < n)
+  for (unsigned byte = threadIdx.x * 128; byte < count * sizeof(T); byte += Threads * 128)
+    if (first + byte / sizeof(T) < n)
       asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char *>(in + first) + byte));
-  }
+  if (!whole_lines && threadIdx.x == Threads - 1 && first < n)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(in + (first + count < n ? first + count : n) - 1));
 #else
-  (void)in, (void)n, (void)first, (void)count;
+  (void)in, (void)n, (void)first, (void)count, (void)whole_lines;
 #endif
 }
 
@@ -1715,28 +1715,38 @@ GK__D gk__chunk gk__load_once(const gk__chunk *from) {
 #endif
 }
 
+/* The lower word of two after they were shifted right. A compiler that saw a shift would move it out of the branch below,
+ * and fill the branch with copies of all words. */
+GK__D unsigned gk__shift_right(unsigned low, unsigned high, unsigned bits) {
+#ifdef __CUDA_ARCH__
+  unsigned result;
+  asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
+  return result;
+#else
+  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> bits);
+#endif
+}
 /* Of pairs of neighbouring chunks the 16 bytes that begin `low` bytes past the first. Which words these are is decided
  * by a branch that all threads take alike; picking them one by one would cost as much as the sum of what is in them. */
-template <unsigned Words> GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned bits) {
+template <unsigned Words, class T>
+GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned bits) {
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
     unsigned word[8];
     memcpy(word, &chunk[v], sizeof(gk__chunk));
     memcpy(word + 4, &second[v], sizeof(gk__chunk));
     GK__UNROLL
-    for (unsigned k = 0; k < 4; k++) {
-      const unsigned long long two = static_cast<unsigned long long>(word[Words + k + 1]) << 32 | word[Words + k];
-      chunk[v].word[k] = static_cast<unsigned>(two >> bits);
-    }
+    for (unsigned k = 0; k < 4; k++)
+      chunk[v].word[k] = sizeof(T) < 4 ? gk__shift_right(word[Words + k], word[Words + k + 1], bits) : word[Words + k];
   }
 }
 template <class T> GK__D void gk__shift_chunks(gk__chunk *chunk, const gk__chunk *second, unsigned low) {
-  const unsigned bits = sizeof(T) < 4 ? low % 4 * 8 : 0;
+  const unsigned bits = low % 4 * 8;
   switch (low / 4) {
-  case 0: return gk__shift_words<0>(chunk, second, bits);
-  case 1: return gk__shift_words<1>(chunk, second, bits);
-  case 2: return gk__shift_words<2>(chunk, second, bits);
-  default: return gk__shift_words<3>(chunk, second, bits);
+  case 0: return gk__shift_words<0, T>(chunk, second, bits);
+  case 1: return gk__shift_words<1, T>(chunk, second, bits);
+  case 2: return gk__shift_words<2, T>(chunk, second, bits);
+  default: return gk__shift_words<3, T>(chunk, second, bits);
   }
 }
 
@@ -1749,44 +1759,23 @@ GK__D void gk__reduce_each(A *sum, const T *item, size_t i, size_t count, const 
     if (j < count) s = op(s, gk__lift<A, T>::from(item[j], i + j));
   }
 }
-/* A chunk of which only a part is the array's must not be read as one. There is at most one at each end of the array,
- * and its elements go to shared memory, each by a thread of its own; what is not the array's is left zero there. By all
- * threads of the block. */
-template <class T> GK__D void gk__read_ends(const T *in, size_t n, unsigned skipped, gk__chunk *ends) {
-  const unsigned vector = gk__reduce_tile<T>::vector;
-  if (threadIdx.x < 2 * vector) {
-    const size_t at = threadIdx.x < vector ? threadIdx.x : (n + skipped) / vector * vector + threadIdx.x - vector;
-    T item;
-    memset(static_cast<void *>(&item), 0, sizeof(T));
-    if (at >= skipped && at - skipped < n) item = in[at - skipped];
-    reinterpret_cast<T *>(ends)[threadIdx.x] = item;
-  }
-  __syncthreads();
-}
-/* The same of a chunk. */
-template <class T, class A, class Op>
-GK__D void gk__reduce_part(A *sum, const gk__chunk &chunk, size_t i, size_t count, const Op &op) {
-  T item[gk__reduce_tile<T>::vector];
-  memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
-  gk__reduce_each(sum, item, i, count, op);
-}
+/* Takes a vector that stands in a chunk, or its first `count` elements; after these the chunk is zero. */
 template <class Op, class T> struct gk__reduce_any_vector {
   typedef typename gk__working<Op>::type A;
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t i, const Op &op) {
+  static GK__D void take_part(A *sum, const gk__chunk &chunk, size_t i, unsigned count, const Op &op) {
     T item[gk__reduce_tile<T>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
-    GK__UNROLL
-    for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) {
-      A &s = sum[j % gk__reduce_sums<Op, T>::count];
-      s = op(s, gk__lift<A, T>::from(item[j], i + j));
-    }
+    gk__reduce_each(sum, item, i, count, op);
+  }
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t i, const Op &op) {
+    take_part(sum, chunk, i, gk__reduce_tile<T>::vector, op);
   }
 };
 template <class Op, class T> struct gk__reduce_vector : gk__reduce_any_vector<Op, T> {};
 /* The best of a vector first, and only that against what the thread has, whose index is lower. So elements are compared
  * by value alone: an equal one stays behind, but for one that is no better than nothing. */
-template <class V, bool Greatest, class T> struct gk__reduce_arg_vector {
-  static GK__D void take(gk_arg<V> *sum, const gk__chunk &chunk, size_t i, const gk__argbest<V, Greatest> &) {
+template <class Op, class V, bool Greatest, class T> struct gk__reduce_arg_vector : gk__reduce_any_vector<Op, T> {
+  static GK__D void take(gk_arg<V> *sum, const gk__chunk &chunk, size_t i, const Op &) {
     T item[gk__reduce_tile<T>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
     V best = gk__convert<V, T>::from(item[0]);
@@ -1802,14 +1791,19 @@ template <class V, bool Greatest, class T> struct gk__reduce_arg_vector {
       *sum = gk_arg<V>{best, i + place};
   }
 };
-template <class V, class T> struct gk__reduce_vector<gk_argmin<V>, T> : gk__reduce_arg_vector<V, false, T> {};
-template <class V, class T> struct gk__reduce_vector<gk_argmax<V>, T> : gk__reduce_arg_vector<V, true, T> {};
+template <class V, class T>
+struct gk__reduce_vector<gk_argmin<V>, T> : gk__reduce_arg_vector<gk_argmin<V>, V, false, T> {};
+template <class V, class T>
+struct gk__reduce_vector<gk_argmax<V>, T> : gk__reduce_arg_vector<gk_argmax<V>, V, true, T> {};
 template <class V, class W>
 struct gk__reduce_vector<gk_argmin<V>, gk_arg<W>> : gk__reduce_any_vector<gk_argmin<V>, gk_arg<W>> {};
 template <class V, class W>
 struct gk__reduce_vector<gk_argmax<V>, gk_arg<W>> : gk__reduce_any_vector<gk_argmax<V>, gk_arg<W>> {};
 /* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
 template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
+  static GK__D void take_part(A *sum, const gk__chunk &chunk, size_t i, unsigned, const gk_sum<A> &op) {
+    take(sum, chunk, i, op);
+  }
   static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
     int part = 0;
     GK__UNROLL
@@ -1818,6 +1812,9 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
   }
 };
 template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
+  static GK__D void take_part(A *sum, const gk__chunk &chunk, size_t i, unsigned, const gk_sum<A> &op) {
+    take(sum, chunk, i, op);
+  }
   static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
     unsigned part = 0;
     GK__UNROLL
@@ -1825,6 +1822,19 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
     sum[0] = op(sum[0], static_cast<A>(part));
   }
 };
+
+/* In an array that is not aligned to 16 bytes, the first vector and the last one or two lie in chunks of which only a
+ * part is the array's. Such a chunk must not be read as one: these vectors go to shared memory, element by element, each
+ * by a thread of its own. Of a tile of `count` elements (or more) the first vector, and two from number `last` on. */
+template <class T> GK__D void gk__read_ends(const T *tile, unsigned count, int last, gk__chunk *ends) {
+  const int vector = gk__reduce_tile<T>::vector, place = static_cast<int>(threadIdx.x);
+  if (place >= 3 * vector) return;
+  const unsigned i = static_cast<unsigned>(place < vector ? place : (last - 1) * vector + place);
+  T item;
+  memset(static_cast<void *>(&item), 0, sizeof(T));
+  if (i < count) item = tile[i];
+  reinterpret_cast<T *>(ends)[place] = item;
+}
 
 /* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
  * lie across two chunks; the second of these is the next thread's first one. */
@@ -1837,9 +1847,8 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
   const unsigned skipped = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16 / sizeof(T)) : 0;
   const unsigned low = skipped * sizeof(T), mine = threadIdx.x * tile_of::vector;
   const gk__chunk *const chunks =
-      reinterpret_cast<const gk__chunk *>(reinterpret_cast<uintptr_t>(in) - low) + threadIdx.x;
+      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(in) - low) + threadIdx.x;
   const unsigned sums = gk__reduce_sums<Op, T>::count;
-  bool have_ends = false;
   A sum[sums];
   GK__UNROLL
   for (unsigned j = 0; j < sums; j++) sum[j] = op.identity();
@@ -1876,39 +1885,33 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
         else if (at < left)
           gk__reduce_each(sum, in + i + v * tile_of::stride, i + v * tile_of::stride, left - at, op);
       }
-    } else { /* an end of the array: chunks number `begin` to `end` - 1 of the tile are whole */
-      const unsigned here =
-          left < tile_of::items + tile_of::vector ? static_cast<unsigned>(left) : tile_of::items + tile_of::vector;
-      const unsigned begin = tile == 0 && skipped, end = (here + skipped) / tile_of::vector;
+    } else { /* an end of the array; of the tile's vectors, number `begin` to `end` - 1 lie in chunks of its own */
+      const unsigned vector = tile_of::vector, most = tile_of::items + vector;
+      const unsigned here = left < most ? static_cast<unsigned>(left) : most, begin = tile == 0;
+      const int end = static_cast<int>(here / vector - (here % vector + skipped < vector));
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
         const unsigned at = threadIdx.x + v * GK__REDUCE_THREADS;
         chunk[v] = second[v] = gk__chunk();
-        if (at >= begin && at < end) chunk[v] = from[v * GK__REDUCE_THREADS];
-        if (Shifted && at + 1 < end) second[v] = from[v * GK__REDUCE_THREADS + 1];
-      }
-      if (begin || (here + skipped) % tile_of::vector) {
-        if (!have_ends) gk__read_ends(in, n, skipped, ends);
-        have_ends = true;
-        GK__UNROLL
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-          const unsigned at = threadIdx.x + v * GK__REDUCE_THREADS;
-          if (at < begin || at == end) chunk[v] = ends[at >= begin];
-          if (Shifted && at + 1 == end) second[v] = ends[1];
+        if (static_cast<int>(at) < end && (v || at >= begin)) {
+          chunk[v] = from[v * GK__REDUCE_THREADS];
+          second[v] = from[v * GK__REDUCE_THREADS + 1];
         }
       }
-      if (Shifted) gk__shift_chunks<T>(chunk, second, low);
-      gk__chunk part = gk__chunk();
-      unsigned count = 0, part_at = 0;
+      if (tile != piece) __syncthreads(); /* `ends` may still be read */
+      gk__read_ends(in + (i - mine), here, end, ends);
+      gk__shift_chunks<T>(chunk, second, low);
+      __syncthreads();
+      if (threadIdx.x < begin) chunk[0] = ends[0];
       GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        const unsigned at = mine + v * tile_of::stride;
-        if (at + tile_of::vector <= here)
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+        if (static_cast<int>(threadIdx.x + v * GK__REDUCE_THREADS) < end)
           gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, op);
-        else if (at < here)
-          part = chunk[v], count = here - at, part_at = v * tile_of::stride;
-      }
-      if (count) gk__reduce_part<T>(sum, part, i + part_at, count, op);
+      const unsigned after = (threadIdx.x - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
+      const unsigned at = (static_cast<unsigned>(end) + after) * vector;
+      if (after < 2 && at < here && at < tile_of::items)
+        gk__reduce_vector<Op, T>::take_part(sum, ends[1 + after], i - mine + at,
+                                            here - at < vector ? here - at : vector, op);
     }
   }
   A value = sum[0];
@@ -1922,9 +1925,9 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
     gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, gk__slot<A> *slots) {
   GK__SHARED(A, warp_value, 32);
   __shared__ gk__turn turn;
-  __shared__ gk__chunk ends[2];
+  __shared__ gk__chunk ends[3];
   gk__prefetch_tile<GK__REDUCE_THREADS>(in, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<T>::items),
-                                        gk__reduce_tile<T>::items);
+                                        gk__reduce_tile<T>::items, !Shifted);
   gk__wait_for_earlier_work();
   if (plan.pieces < GK__REDUCE_PIECES) gk__let_later_work_start();
   unsigned long long taken = 0; /* the turn is on its way while the data is */
