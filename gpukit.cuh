@@ -1715,8 +1715,8 @@ GK__D gk__chunk gk__load_once(const gk__chunk *from) {
 #endif
 }
 
-/* The lower word of two after they were shifted right. A compiler that saw a shift would move it out of the branch below,
- * and fill the branch with copies of all words. */
+/* The lower word of two after they were shifted right. If the compiler could see the shift, it would move it out of the
+ * branch below, and fill the branch with copies of all words. */
 GK__D unsigned gk__shift_right(unsigned low, unsigned high, unsigned bits) {
 #ifdef __CUDA_ARCH__
   unsigned result;
@@ -1759,23 +1759,21 @@ GK__D void gk__reduce_each(A *sum, const T *item, size_t i, size_t count, const 
     if (j < count) s = op(s, gk__lift<A, T>::from(item[j], i + j));
   }
 }
-/* Takes a vector that stands in a chunk, or its first `count` elements; after these the chunk is zero. */
+/* Takes the first `count` elements of a vector that stands in a chunk: all, or else what follows them is zero. */
 template <class Op, class T> struct gk__reduce_any_vector {
   typedef typename gk__working<Op>::type A;
-  static GK__D void take_part(A *sum, const gk__chunk &chunk, size_t i, unsigned count, const Op &op) {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t i, unsigned count, const Op &op) {
     T item[gk__reduce_tile<T>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
     gk__reduce_each(sum, item, i, count, op);
-  }
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t i, const Op &op) {
-    take_part(sum, chunk, i, gk__reduce_tile<T>::vector, op);
   }
 };
 template <class Op, class T> struct gk__reduce_vector : gk__reduce_any_vector<Op, T> {};
 /* The best of a vector first, and only that against what the thread has, whose index is lower. So elements are compared
  * by value alone: an equal one stays behind, but for one that is no better than nothing. */
-template <class Op, class V, bool Greatest, class T> struct gk__reduce_arg_vector : gk__reduce_any_vector<Op, T> {
-  static GK__D void take(gk_arg<V> *sum, const gk__chunk &chunk, size_t i, const Op &) {
+template <class V, bool Greatest, class T> struct gk__reduce_arg_vector {
+  static GK__D void take(gk_arg<V> *sum, const gk__chunk &chunk, size_t i, unsigned count,
+                         const gk__argbest<V, Greatest> &) {
     T item[gk__reduce_tile<T>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
     V best = gk__convert<V, T>::from(item[0]);
@@ -1783,7 +1781,7 @@ template <class Op, class V, bool Greatest, class T> struct gk__reduce_arg_vecto
     GK__UNROLL
     for (unsigned j = 1; j < gk__reduce_tile<T>::vector; j++) {
       const V x = gk__convert<V, T>::from(item[j]);
-      const bool better = gk__goes_before<Greatest>(x, best);
+      const bool better = j < count && gk__goes_before<Greatest>(x, best);
       best = better ? x : best;
       place = better ? j : place;
     }
@@ -1791,20 +1789,15 @@ template <class Op, class V, bool Greatest, class T> struct gk__reduce_arg_vecto
       *sum = gk_arg<V>{best, i + place};
   }
 };
-template <class V, class T>
-struct gk__reduce_vector<gk_argmin<V>, T> : gk__reduce_arg_vector<gk_argmin<V>, V, false, T> {};
-template <class V, class T>
-struct gk__reduce_vector<gk_argmax<V>, T> : gk__reduce_arg_vector<gk_argmax<V>, V, true, T> {};
+template <class V, class T> struct gk__reduce_vector<gk_argmin<V>, T> : gk__reduce_arg_vector<V, false, T> {};
+template <class V, class T> struct gk__reduce_vector<gk_argmax<V>, T> : gk__reduce_arg_vector<V, true, T> {};
 template <class V, class W>
 struct gk__reduce_vector<gk_argmin<V>, gk_arg<W>> : gk__reduce_any_vector<gk_argmin<V>, gk_arg<W>> {};
 template <class V, class W>
 struct gk__reduce_vector<gk_argmax<V>, gk_arg<W>> : gk__reduce_any_vector<gk_argmax<V>, gk_arg<W>> {};
 /* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
 template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
-  static GK__D void take_part(A *sum, const gk__chunk &chunk, size_t i, unsigned, const gk_sum<A> &op) {
-    take(sum, chunk, i, op);
-  }
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<A> &op) {
     int part = 0;
     GK__UNROLL
     for (int k = 0; k < 4; k++) part = __dp4a(static_cast<int>(chunk.word[k]), 0x01010101, part);
@@ -1812,10 +1805,7 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
   }
 };
 template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
-  static GK__D void take_part(A *sum, const gk__chunk &chunk, size_t i, unsigned, const gk_sum<A> &op) {
-    take(sum, chunk, i, op);
-  }
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<A> &op) {
     unsigned part = 0;
     GK__UNROLL
     for (int k = 0; k < 4; k++) part = __dp4a(chunk.word[k], 0x01010101u, part);
@@ -1823,17 +1813,47 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
   }
 };
 
-/* In an array that is not aligned to 16 bytes, the first vector and the last one or two lie in chunks of which only a
- * part is the array's. Such a chunk must not be read as one: these vectors go to shared memory, element by element, each
- * by a thread of its own. Of a tile of `count` elements (or more) the first vector, and two from number `last` on. */
-template <class T> GK__D void gk__read_ends(const T *tile, unsigned count, int last, gk__chunk *ends) {
-  const int vector = gk__reduce_tile<T>::vector, place = static_cast<int>(threadIdx.x);
-  if (place >= 3 * vector) return;
-  const unsigned i = static_cast<unsigned>(place < vector ? place : (last - 1) * vector + place);
-  T item;
-  memset(static_cast<void *>(&item), 0, sizeof(T));
-  if (i < count) item = tile[i];
-  reinterpret_cast<T *>(ends)[place] = item;
+/* The tile at an end of an array that lies `low` bytes past an alignment to 16; `here`: elements from its first on, but
+ * no more than a tile and a vector. The array's first vector and its last one or two lie in chunks of which only a part
+ * is the array's. Such a chunk must not be read as one; these vectors go to shared memory element by element, each by a
+ * thread of its own: the first of the tile, and two from number `end` on. All other loads are on their way meanwhile.
+ */
+template <class Op, class T, class A>
+GK__D void gk__reduce_end(A *sum, const T *tile, size_t first, unsigned here, unsigned low, const Op &op,
+                          gk__chunk *ends) {
+  const unsigned vector = gk__reduce_tile<T>::vector, stride = gk__reduce_tile<T>::stride;
+  const unsigned thread = threadIdx.x;
+  const int begin = first == 0, end = static_cast<int>(here / vector - (here % vector + low / sizeof(T) < vector));
+  const gk__chunk *const from =
+      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(tile) - low) + thread;
+  gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
+  GK__UNROLL
+  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+    const int at = static_cast<int>(thread + v * GK__REDUCE_THREADS);
+    chunk[v] = second[v] = gk__chunk();
+    if (at < end && (v || at >= begin)) {
+      chunk[v] = from[v * GK__REDUCE_THREADS];
+      second[v] = from[v * GK__REDUCE_THREADS + 1];
+    }
+  }
+  if (thread < 3 * vector) {
+    const unsigned i = thread < vector ? thread : thread + static_cast<unsigned>(end - 1) * vector;
+    T item;
+    memset(static_cast<void *>(&item), 0, sizeof(T));
+    if (i < here) item = tile[i];
+    reinterpret_cast<T *>(ends)[thread] = item;
+  }
+  gk__shift_chunks<T>(chunk, second, low);
+  __syncthreads();
+  if (static_cast<int>(thread) < begin) chunk[0] = ends[0];
+  GK__UNROLL
+  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+    if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < end)
+      gk__reduce_vector<Op, T>::take(sum, chunk[v], first + thread * vector + v * stride, vector, op);
+  const unsigned after = (thread - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
+  const unsigned at = (static_cast<unsigned>(end) + after) * vector;
+  if (after < 2 && at < here && at < gk__reduce_tile<T>::items)
+    gk__reduce_vector<Op, T>::take(sum, ends[1 + after], first + at, here - at < vector ? here - at : vector, op);
 }
 
 /* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
@@ -1874,44 +1894,23 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
       if (Shifted) gk__shift_chunks<T>(chunk, second, low);
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, op);
-    } else if (!Shifted ||
-               !vectors) { /* the last tile; one vector after the other, since the common case needs the registers */
+        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, tile_of::vector, op);
+    } else if (!Shifted || !vectors) {
+      /* The last tile; one vector after the other, since the common case needs the registers. */
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
         const unsigned at = mine + v * tile_of::stride;
         if (vectors && left >= at + tile_of::vector)
-          gk__reduce_vector<Op, T>::take(sum, from[v * GK__REDUCE_THREADS], i + v * tile_of::stride, op);
+          gk__reduce_vector<Op, T>::take(sum, from[v * GK__REDUCE_THREADS], i + v * tile_of::stride, tile_of::vector,
+                                         op);
         else if (at < left)
           gk__reduce_each(sum, in + i + v * tile_of::stride, i + v * tile_of::stride, left - at, op);
       }
-    } else { /* an end of the array; of the tile's vectors, number `begin` to `end` - 1 lie in chunks of its own */
-      const unsigned vector = tile_of::vector, most = tile_of::items + vector;
-      const unsigned here = left < most ? static_cast<unsigned>(left) : most, begin = tile == 0;
-      const int end = static_cast<int>(here / vector - (here % vector + skipped < vector));
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        const unsigned at = threadIdx.x + v * GK__REDUCE_THREADS;
-        chunk[v] = second[v] = gk__chunk();
-        if (static_cast<int>(at) < end && (v || at >= begin)) {
-          chunk[v] = from[v * GK__REDUCE_THREADS];
-          second[v] = from[v * GK__REDUCE_THREADS + 1];
-        }
-      }
+    } else {
       if (tile != piece) __syncthreads(); /* `ends` may still be read */
-      gk__read_ends(in + (i - mine), here, end, ends);
-      gk__shift_chunks<T>(chunk, second, low);
-      __syncthreads();
-      if (threadIdx.x < begin) chunk[0] = ends[0];
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-        if (static_cast<int>(threadIdx.x + v * GK__REDUCE_THREADS) < end)
-          gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, op);
-      const unsigned after = (threadIdx.x - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
-      const unsigned at = (static_cast<unsigned>(end) + after) * vector;
-      if (after < 2 && at < here && at < tile_of::items)
-        gk__reduce_vector<Op, T>::take_part(sum, ends[1 + after], i - mine + at,
-                                            here - at < vector ? here - at : vector, op);
+      const unsigned most = tile_of::items + tile_of::vector;
+      gk__reduce_end<Op>(sum, in + (i - mine), i - mine, left < most ? static_cast<unsigned>(left) : most, low, op,
+                         ends);
     }
   }
   A value = sum[0];
