@@ -406,7 +406,7 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #define GPUKIT_DEF extern
 #endif
 
-/* gk_v0_1_0_what, or gk_v0_1_0_TAG_what. */
+/* gk_v0_1_0_what, or gk_v0_1_0n2_TAG_what. */
 #define GK__VERSIONED3(major, minor, patch, what) gk_v##major##_##minor##_##patch##_##what
 #define GK__VERSIONED2(major, minor, patch, what) GK__VERSIONED3(major, minor, patch, what)
 #define GK__VERSIONED1(what) GK__VERSIONED2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH, what)
@@ -926,14 +926,18 @@ GK__D void gk__let_later_work_start() {
 }
 
 /* What a block will read first may be on its way to the L2 while the block still waits: no value is read so early, and
- * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads. */
-template <unsigned Threads, class T> GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count) {
+ * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads; the
+ * last of them lies in a line of its own if the array begins in the middle of one. */
+template <unsigned Threads, class T>
+GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count, bool whole_lines = true) {
 #ifdef __CUDA_ARCH__
   for (unsigned byte = threadIdx.x * 128; byte < count * sizeof(T); byte += Threads * 128)
     if (first + byte / sizeof(T) < n)
       asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char *>(in + first) + byte));
+  if (!whole_lines && threadIdx.x == Threads - 1 && first < n)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(in + (first + count < n ? first + count : n) - 1));
 #else
-  (void)in, (void)n, (void)first, (void)count;
+  (void)in, (void)n, (void)first, (void)count, (void)whole_lines;
 #endif
 }
 
@@ -1714,30 +1718,38 @@ GK__D gk__chunk gk__load_once(const gk__chunk *from) {
 #endif
 }
 
-/* The 16 bytes that begin `low` bytes past the first of two neighbouring chunks. Which words these are is decided by a
- * branch that all threads take alike; picking them one by one would cost as much as the sum of what is in them. */
-template <unsigned Words>
-GK__D gk__chunk gk__chunk_from(const gk__chunk &first, const gk__chunk &second, unsigned low) {
-  unsigned word[8];
-  GK__UNROLL
-  for (unsigned k = 0; k < 4; k++) {
-    word[k] = first.word[k];
-    word[k + 4] = second.word[k];
-  }
-  gk__chunk result;
-  GK__UNROLL
-  for (unsigned k = 0; k < 4; k++) {
-    const unsigned long long two = static_cast<unsigned long long>(word[Words + k + 1]) << 32 | word[Words + k];
-    result.word[k] = static_cast<unsigned>(two >> low % 4 * 8);
-  }
+/* The lower word of two after they were shifted right. If the compiler could see the shift, it would move it out of the
+ * branch below, and fill the branch with copies of all words. */
+GK__D unsigned gk__shift_right(unsigned low, unsigned high, unsigned bits) {
+#ifdef __CUDA_ARCH__
+  unsigned result;
+  asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
   return result;
+#else
+  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> bits);
+#endif
 }
-GK__D gk__chunk gk__shifted_chunk(const gk__chunk &first, const gk__chunk &second, unsigned low) {
+/* Of pairs of neighbouring chunks the 16 bytes that begin `low` bytes past the first. Which words these are is decided
+ * by a branch that all threads take alike; picking them one by one would cost as much as the sum of what is in them. */
+template <unsigned Words, class T>
+GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned bits) {
+  GK__UNROLL
+  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+    unsigned word[8];
+    memcpy(word, &chunk[v], sizeof(gk__chunk));
+    memcpy(word + 4, &second[v], sizeof(gk__chunk));
+    GK__UNROLL
+    for (unsigned k = 0; k < 4; k++)
+      chunk[v].word[k] = sizeof(T) < 4 ? gk__shift_right(word[Words + k], word[Words + k + 1], bits) : word[Words + k];
+  }
+}
+template <class T> GK__D void gk__shift_chunks(gk__chunk *chunk, const gk__chunk *second, unsigned low) {
+  const unsigned bits = low % 4 * 8;
   switch (low / 4) {
-  case 0: return gk__chunk_from<0>(first, second, low);
-  case 1: return gk__chunk_from<1>(first, second, low);
-  case 2: return gk__chunk_from<2>(first, second, low);
-  default: return gk__chunk_from<3>(first, second, low);
+  case 0: return gk__shift_words<0, T>(chunk, second, bits);
+  case 1: return gk__shift_words<1, T>(chunk, second, bits);
+  case 2: return gk__shift_words<2, T>(chunk, second, bits);
+  default: return gk__shift_words<3, T>(chunk, second, bits);
   }
 }
 
@@ -1750,38 +1762,21 @@ GK__D void gk__reduce_each(A *sum, const T *item, size_t i, size_t count, const 
     if (j < count) s = op(s, gk__lift<A, T>::from(item[j], i + j));
   }
 }
-/* The same in two steps, by way of a chunk. Reading needs no branch, so that all elements are on their way at once. */
-template <class T> GK__D gk__chunk gk__read_part(const T *in, size_t count) {
-  T item[gk__reduce_tile<T>::vector];
-  GK__UNROLL
-  for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) item[j] = in[j < count ? j : 0];
-  gk__chunk chunk;
-  memcpy(&chunk, item, sizeof(chunk));
-  return chunk;
-}
-template <class T, class A, class Op>
-GK__D void gk__reduce_part(A *sum, const gk__chunk &chunk, size_t i, size_t count, const Op &op) {
-  T item[gk__reduce_tile<T>::vector];
-  memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
-  gk__reduce_each(sum, item, i, count, op);
-}
+/* Takes the first `count` elements of a vector that stands in a chunk: all, or else what follows them is zero. */
 template <class Op, class T> struct gk__reduce_any_vector {
   typedef typename gk__working<Op>::type A;
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t i, const Op &op) {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t i, unsigned count, const Op &op) {
     T item[gk__reduce_tile<T>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
-    GK__UNROLL
-    for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) {
-      A &s = sum[j % gk__reduce_sums<Op, T>::count];
-      s = op(s, gk__lift<A, T>::from(item[j], i + j));
-    }
+    gk__reduce_each(sum, item, i, count, op);
   }
 };
 template <class Op, class T> struct gk__reduce_vector : gk__reduce_any_vector<Op, T> {};
 /* The best of a vector first, and only that against what the thread has, whose index is lower. So elements are compared
  * by value alone: an equal one stays behind, but for one that is no better than nothing. */
 template <class V, bool Greatest, class T> struct gk__reduce_arg_vector {
-  static GK__D void take(gk_arg<V> *sum, const gk__chunk &chunk, size_t i, const gk__argbest<V, Greatest> &) {
+  static GK__D void take(gk_arg<V> *sum, const gk__chunk &chunk, size_t i, unsigned count,
+                         const gk__argbest<V, Greatest> &) {
     T item[gk__reduce_tile<T>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
     V best = gk__convert<V, T>::from(item[0]);
@@ -1789,7 +1784,7 @@ template <class V, bool Greatest, class T> struct gk__reduce_arg_vector {
     GK__UNROLL
     for (unsigned j = 1; j < gk__reduce_tile<T>::vector; j++) {
       const V x = gk__convert<V, T>::from(item[j]);
-      const bool better = gk__goes_before<Greatest>(x, best);
+      const bool better = j < count && gk__goes_before<Greatest>(x, best);
       best = better ? x : best;
       place = better ? j : place;
     }
@@ -1805,7 +1800,7 @@ template <class V, class W>
 struct gk__reduce_vector<gk_argmax<V>, gk_arg<W>> : gk__reduce_any_vector<gk_argmax<V>, gk_arg<W>> {};
 /* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
 template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<A> &op) {
     int part = 0;
     GK__UNROLL
     for (int k = 0; k < 4; k++) part = __dp4a(static_cast<int>(chunk.word[k]), 0x01010101, part);
@@ -1813,7 +1808,7 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
   }
 };
 template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, const gk_sum<A> &op) {
+  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<A> &op) {
     unsigned part = 0;
     GK__UNROLL
     for (int k = 0; k < 4; k++) part = __dp4a(chunk.word[k], 0x01010101u, part);
@@ -1821,16 +1816,61 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
   }
 };
 
+/* The tile at an end of an array that lies `low` bytes past an alignment to 16; `here`: elements from its first on, but
+ * no more than a tile and a vector. The array's first vector and its last one or two lie in chunks of which only a part
+ * is the array's. Such a chunk must not be read as one; these vectors go to shared memory element by element, each by a
+ * thread of its own: the first of the tile, and two from number `end` on. All other loads are on their way meanwhile.
+ */
+template <class Op, class T, class A>
+GK__D void gk__reduce_end(A *sum, const T *tile, size_t first, unsigned here, unsigned low, const Op &op,
+                          gk__chunk *ends) {
+  const unsigned vector = gk__reduce_tile<T>::vector, stride = gk__reduce_tile<T>::stride;
+  const unsigned thread = threadIdx.x;
+  const int begin = first == 0, end = static_cast<int>(here / vector - (here % vector + low / sizeof(T) < vector));
+  const gk__chunk *const from =
+      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(tile) - low) + thread;
+  gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
+  GK__UNROLL
+  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+    const int at = static_cast<int>(thread + v * GK__REDUCE_THREADS);
+    chunk[v] = second[v] = gk__chunk();
+    if (at < end && (v || at >= begin)) {
+      chunk[v] = from[v * GK__REDUCE_THREADS];
+      second[v] = from[v * GK__REDUCE_THREADS + 1];
+    }
+  }
+  if (thread < 3 * vector) {
+    const unsigned i = thread < vector ? thread : thread + static_cast<unsigned>(end - 1) * vector;
+    T item;
+    memset(static_cast<void *>(&item), 0, sizeof(T));
+    if (i < here) item = tile[i];
+    reinterpret_cast<T *>(ends)[thread] = item;
+  }
+  gk__shift_chunks<T>(chunk, second, low);
+  __syncthreads();
+  if (static_cast<int>(thread) < begin) chunk[0] = ends[0];
+  GK__UNROLL
+  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+    if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < end)
+      gk__reduce_vector<Op, T>::take(sum, chunk[v], first + thread * vector + v * stride, vector, op);
+  const unsigned after = (thread - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
+  const unsigned at = (static_cast<unsigned>(end) + after) * vector;
+  if (after < 2 && at < here && at < gk__reduce_tile<T>::items)
+    gk__reduce_vector<Op, T>::take(sum, ends[1 + after], first + at, here - at < vector ? here - at : vector, op);
+}
+
 /* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
  * lie across two chunks; the second of these is the next thread's first one. */
 template <bool Shifted, class Op, class T, class A = typename gk__working<Op>::type>
-GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_plan &plan, unsigned piece) {
+GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_plan &plan, unsigned piece,
+                         gk__chunk *ends) {
   typedef gk__reduce_tile<T> tile_of;
-  const bool vectors = 16 % sizeof(T) == 0, streamed = n >= GK__REDUCE_STREAMED_BYTES / sizeof(T);
-  const unsigned low = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16) : 0;
-  const unsigned mine = threadIdx.x * tile_of::vector;
+  const bool vectors = 16 % sizeof(T) == 0 && !(Shifted && sizeof(T) == 16),
+             streamed = n >= GK__REDUCE_STREAMED_BYTES / sizeof(T);
+  const unsigned skipped = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16 / sizeof(T)) : 0;
+  const unsigned low = skipped * sizeof(T), mine = threadIdx.x * tile_of::vector;
   const gk__chunk *const chunks =
-      reinterpret_cast<const gk__chunk *>(reinterpret_cast<uintptr_t>(in) - low) + threadIdx.x;
+      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(in) - low) + threadIdx.x;
   const unsigned sums = gk__reduce_sums<Op, T>::count;
   A sum[sums];
   GK__UNROLL
@@ -1839,48 +1879,41 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
     const size_t i = tile * tile_of::items + mine, left = n - tile * tile_of::items;
     const gk__chunk *const from = chunks + tile * tile_of::chunks;
     gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
-    if (vectors && !Shifted && left >= tile_of::items) {
+    if (vectors &&
+        (Shifted ? tile > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items)) {
       if (streamed) {
         GK__UNROLL
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = gk__load_once(from + v * GK__REDUCE_THREADS);
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+          chunk[v] = gk__load_once(from + v * GK__REDUCE_THREADS);
+          if (Shifted) second[v] = gk__load_once(from + v * GK__REDUCE_THREADS + 1);
+        }
       } else {
         GK__UNROLL
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) chunk[v] = from[v * GK__REDUCE_THREADS];
+        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+          chunk[v] = from[v * GK__REDUCE_THREADS];
+          if (Shifted) second[v] = from[v * GK__REDUCE_THREADS + 1];
+        }
       }
+      if (Shifted) gk__shift_chunks<T>(chunk, second, low);
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, op);
-    } else if (!Shifted) { /* the last tile; one vector after the other, since the common case needs the registers */
+        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, tile_of::vector, op);
+    } else if (!Shifted || !vectors) {
+      /* The last tile; one vector after the other, since the common case needs the registers. */
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
         const unsigned at = mine + v * tile_of::stride;
         if (vectors && left >= at + tile_of::vector)
-          gk__reduce_vector<Op, T>::take(sum, from[v * GK__REDUCE_THREADS], i + v * tile_of::stride, op);
+          gk__reduce_vector<Op, T>::take(sum, from[v * GK__REDUCE_THREADS], i + v * tile_of::stride, tile_of::vector,
+                                         op);
         else if (at < left)
           gk__reduce_each(sum, in + i + v * tile_of::stride, i + v * tile_of::stride, left - at, op);
       }
-    } else { /* a chunk of which only a part is the array's is left alone; its elements are read one by one */
-      bool whole[GK__REDUCE_LOADS];
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        const gk__chunk *const two = from + v * GK__REDUCE_THREADS;
-        const unsigned at = mine + v * tile_of::stride;
-        whole[v] = left >= at + 2 * tile_of::vector && tile + at > 0;
-        if (whole[v] && streamed)
-          chunk[v] = gk__load_once(two), second[v] = gk__load_once(two + 1);
-        else if (whole[v])
-          chunk[v] = two[0], second[v] = two[1];
-        else if (at < left)
-          chunk[v] = gk__read_part(in + i + v * tile_of::stride, left - at);
-      }
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        const unsigned at = mine + v * tile_of::stride;
-        if (whole[v])
-          gk__reduce_vector<Op, T>::take(sum, gk__shifted_chunk(chunk[v], second[v], low), i + v * tile_of::stride, op);
-        else if (at < left)
-          gk__reduce_part<T>(sum, chunk[v], i + v * tile_of::stride, left - at, op);
-      }
+    } else {
+      if (tile != piece) __syncthreads(); /* `ends` may still be read */
+      const unsigned most = tile_of::items + tile_of::vector;
+      gk__reduce_end<Op>(sum, in + (i - mine), i - mine, left < most ? static_cast<unsigned>(left) : most, low, op,
+                         ends);
     }
   }
   A value = sum[0];
@@ -1894,14 +1927,15 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
     gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, gk__slot<A> *slots) {
   GK__SHARED(A, warp_value, 32);
   __shared__ gk__turn turn;
+  __shared__ gk__chunk ends[3];
   gk__prefetch_tile<GK__REDUCE_THREADS>(in, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<T>::items),
-                                        gk__reduce_tile<T>::items);
+                                        gk__reduce_tile<T>::items, !Shifted);
   gk__wait_for_earlier_work();
   if (plan.pieces < GK__REDUCE_PIECES) gk__let_later_work_start();
   unsigned long long taken = 0; /* the turn is on its way while the data is */
   if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_turn(&state->reduce_turn);
   for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
-    A value = gk__reduce_piece<Shifted>(in, n, op, plan, piece);
+    A value = gk__reduce_piece<Shifted>(in, n, op, plan, piece, ends);
     if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) turn = gk__read_turn(taken);
     value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
     if (threadIdx.x == 0) {
@@ -1990,7 +2024,7 @@ cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, c
                        cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Op>::type A;
   static signed char waits[2][GK__DEVICES];
-  const bool may_shift = 16 % sizeof(T) == 0 && sizeof(T) < 16; /* else both kernels are the same one */
+  const bool may_shift = 16 % sizeof(T) == 0 && std::alignment_of<T>::value < 16; /* else both kernels are the same */
   const int shifted = may_shift && reinterpret_cast<uintptr_t>(in) % 16;
   void (*const kernels[])(const T *, O *, size_t, Op, gk_reduce_plan, gk__state *, gk__slot<A> *) = {
       gk__reduce_kernel<false, T, O, Op, A>, gk__reduce_kernel<may_shift, T, O, Op, A>};

@@ -82,6 +82,47 @@ template <class T, class O> static void check_bits_of_type(const char *name) {
 #define CHECK_BITS(name, T) check_bits_of_type<T, gk__widened<T>::type>(#name);
 TEST(same_bits_on_any_grid_at_any_alignment){FLOAT_TYPES(CHECK_BITS)}
 
+/* Where the ends of an array lie in its vectors, in the chunks of 16 bytes that these are read by, and in the tiles. */
+template <class T, class O> static void check_ends_of_type(const char *name) {
+  const size_t vector = gk__reduce_tile<T>::vector, tile = gk__reduce_tile<T>::items;
+  const std::vector<T> host = random_numbers<T>(2 * tile + 1);
+  test_scratch scratch;
+  device_array<T> in(host);
+  device_array<O> out(1);
+  std::vector<size_t> sizes = {1, 2, vector - 1, vector, vector + 1, 2 * vector - 1, 2 * vector + 1, 2 * tile + 1};
+  for (size_t n = tile - vector - 1; n <= tile + vector + 1; n++) sizes.push_back(n);
+  for (size_t n : sizes) {
+    if (test_leaves_out()) continue;
+    EXPECT_OK(gk_reduce_sum(in.ptr, out.ptr, n, 0, &scratch));
+    const O expected = out.first();
+    for (size_t shift = 1; shift < vector; shift++) {
+      device_array<T> shifted(first_of(host, n), shift);
+      out.clear();
+      EXPECT_OK(gk_reduce_sum(shifted.ptr, out.ptr, n, 0, &scratch));
+      EXPECT_SAME(out.first(), expected, "sum of %s, n = %zu, shift %zu", name, n, shift);
+    }
+  }
+}
+#define CHECK_ENDS(name, T) check_ends_of_type<T, gk__widened<T>::type>(#name);
+TEST(same_bits_wherever_an_array_ends){FLOAT_TYPES(CHECK_ENDS) CHECK_ENDS(u8, unsigned char)}
+
+/* Such elements may lie across two chunks. */
+TEST(elements_of_16_bytes_that_are_aligned_to_8) {
+  typedef gk_arg<double> element;
+  const size_t most = 3 * gk__reduce_tile<element>::items + 5;
+  std::vector<element> host(most);
+  for (size_t i = 0; i < most; i++) host[i] = element{gauss(5, i), i};
+  device_array<element> in(host), out(2);
+  device_array<double> room(2 * most + 1);
+  element *const between = reinterpret_cast<element *>(room.ptr + 1);
+  EXPECT_OK(cudaMemcpy(between, in.ptr, most * sizeof(element), cudaMemcpyDeviceToDevice));
+  for (size_t n : {size_t(1), size_t(300), most}) {
+    EXPECT_OK(gk_reduce_argmin(in.ptr, out.ptr, n));
+    EXPECT_OK(gk_reduce_argmin(between, out.ptr + 1, n));
+    EXPECT_SAME(out.get()[1], out.get()[0], "n = %zu", n);
+  }
+}
+
 TEST(same_bits_of_products) {
   std::vector<float> host(100000);
   for (size_t i = 0; i < host.size(); i++) host[i] = static_cast<float>(1 + gauss(4, i) / 1024);
