@@ -28,6 +28,7 @@ if [ "${1-}" = one ]; then
   name=$(basename "$program")
   log=$LOGS/$tool.$name.log
   case $name in
+  test_*) arguments= ;;
   *matmul | *blur | *constant_texture) arguments=--n=77 ;; # whose work grows with the square, or faster
   [0-9]*) arguments=--n=777 ;;
   tour) arguments=$LOGS/picture.ppm ;;
