@@ -3021,11 +3021,17 @@ template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
   }
 };
 
-/* The one barrier of the main loop: groups of a block may come to it by different ways. The next step has arrived. */
+/* The barrier of the main loop: the next step has arrived. Groups of a block do not wait for each other, as they may come
+ * to the end of a step by different ways. */
 template <class P> GK__D void gk__end_of_step() {
   gk__copy_commit();
   gk__copy_wait<P::stages - 2>();
-  __syncthreads();
+#ifdef __CUDA_ARCH__
+  if (P::groups > 1)
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / P::sums::threads), "n"(P::sums::threads) : "memory");
+  else
+#endif
+    __syncthreads();
 }
 
 /* Keeps the compiler from holding in registers, through the main loop, what can be found again from x. */
@@ -4764,16 +4770,16 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
       gk__barrier_init(ring.empty(), 4 * S::groups);
     }
     ring.stage = 0;
-    if (S::shares_k) {
-      gk__barrier_init(ring.joined(), 1);
-      gk__barrier_expect(ring.joined(), (ranks - 1) * (S::rows / ranks) * S::pitch);
-    }
+    if (S::shares_k) gk__barrier_init(ring.joined(), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
     if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
   }
   __syncthreads();
-  if (S::shares_k) gk__cluster_barrier();
+  if (S::shares_k) {
+    if (threadIdx.x == 0) gk__barrier_expect(ring.joined(), (ranks - 1) * (S::rows / ranks) * S::pitch);
+    gk__cluster_barrier();
+  }
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
   if (S::products > 1 && p.strict && *p.strict) return;
