@@ -2253,7 +2253,7 @@ template <class T, class O, unsigned Items> struct gk__shared_tile {
 GK__D unsigned gk__shared_address(const void *shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
-/* By one thread, before any other use of the barrier. */
+/* By one thread, and a __syncthreads() before any other use of the barrier. */
 GK__D void gk__bulk_init(unsigned long long *barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
                    gk__shared_address(barrier))
@@ -2359,17 +2359,20 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
   O *const shared_out = reinterpret_cast<O *>(shared + shared_tile::out_offset);
   const bool few = Items == gk__scan_few(gk__scan_item_bytes<T, O>());
   const unsigned window = few ? GK__SCAN_WARPS - 1 : 4; /* the totals that are read cost as much as some of the data */
-  if (few)
-    gk__prefetch_tile<GK__SCAN_THREADS>(in, n, blockIdx.x * static_cast<size_t>(shared_tile::items),
-                                        shared_tile::items);
-  gk__wait_for_earlier_work();
-  if (few) gk__let_later_work_start();
 #if GK__BULK
   __shared__ unsigned long long loaded;
   unsigned parity = 0;
   const bool may_bulk = (reinterpret_cast<uintptr_t>(in) | reinterpret_cast<uintptr_t>(out)) % 16 == 0;
   if (threadIdx.x == 0) gk__bulk_init(&loaded);
 #endif
+  if (few)
+    gk__prefetch_tile<GK__SCAN_THREADS>(in, n, blockIdx.x * static_cast<size_t>(shared_tile::items),
+                                        shared_tile::items);
+#if GK__BULK
+  __syncthreads();
+#endif
+  gk__wait_for_earlier_work();
+  if (few) gk__let_later_work_start();
   /* Blocks that are too few take several tiles, and find out with one more turn each that there are none left. */
   const bool several = plan.blocks < plan.tiles;
   const size_t last_turn = plan.tiles + (several ? plan.blocks : 0) - 1;
