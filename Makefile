@@ -371,6 +371,7 @@ check/26_past_one_gpu lesson/26_past_one_gpu: export GPUKIT_CPU_DEVICES ?= 3
 # All that the fuzz test is for, where there is time: on a GPU minutes.
 check/test_fuzz: export GPUKIT_FUZZ_CASES ?= $(if $(ALL),$(if $(filter gpu,$(backend)),1000000))
 check/test_fuzz: export TIMEOUT ?= $(if $(ALL),1200,300)
+check/test_matmul.races: export TIMEOUT ?= 900
 check/test_load: export GPUKIT_SOAK_SECONDS ?= $(if $(ALL),$(if $(filter gpu,$(backend)),60))
 check/test_fuzz.asan: export GPUKIT_FUZZ_CASES ?= 10000
 
