@@ -351,7 +351,7 @@ template <unsigned Window, class A, class Op> static void check_prefix(const cha
       memcpy(word, i < plan.tiles ? &total[i] : &prefix, sizeof(A));
       stale[i].granule[0].word[3] = 4;
       for (unsigned g = 1; g < gk__slot<A>::granules; g++) {
-        memcpy(stale[i].granule[g].word, word + 3 * g, 12);
+        for (unsigned j = 0; j < 3; j++) stale[i].granule[g].word[j] = word[3 * g + j];
         stale[i].granule[g].word[3] = 5;
       }
     }
