@@ -121,7 +121,8 @@ ways          = $(sort $(filter-out way.sm_% way.compute_%,$(filter way.%,$(.VAR
 build/%/flags: FORCE
 	@mkdir -p $(@D); echo '$(tools_$*)' | cmp -s - $@ || echo '$(tools_$*)' >$@
 
-Q   := $(if $(V),,@)
+# Each is timed, for the list of what took longest that ends the tests.
+Q    = $(if $(V),,@tests/run.sh timed $@ )
 say  = @printf '  %-5s %s\n' $(1) $@
 
 build/cpu/%: tests/%.cu build/cpu/flags
@@ -173,7 +174,8 @@ $(addprefix build/gpu/,26_past_one_gpu test_ranks \
 build/built/%.o: $$(firstword $$(wildcard tests/$$*.cu examples/$$*.cu tests/programs/$$*.cu)) build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
-	$(Q)$(if $(findstring programs,$<),$(NVCC) -std=c++17 $(arch) $(NVCCFLAGS),$(GPU)) $(no_effort) \
+	$(Q)$(if $(findstring programs,$<),$(NVCC) -std=c++17 $(arch) $(NVCCFLAGS),$(call no_host_effort,$(GPU))) \
+	  $(no_effort) \
 	  $(if $(findstring dynamic,$<),-rdc=true) \
 	  $(if $(findstring test_dist,$<)$(findstring test_ranks,$<)$(findstring past_one,$<),$(filter -D%,$(nccl))) $(DEPS) -c $< -o $@
 build/bench/%.o: tests/bench/%.cu build/bench/flags
@@ -348,8 +350,8 @@ checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
                   $(plain_reversed) $(plain_asan))
-checks      := $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) $(random) $(asan) \
-               $(traced_alone) $(traced_too) $(checks_plain) $(ptx) $(fuzzed)
+checks      := $(traced_too) $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) \
+               $(random) $(asan) $(traced_alone) $(checks_plain) $(ptx) $(fuzzed)
 
 test test-all:
 	@rm -rf build/results
@@ -369,6 +371,7 @@ check/26_past_one_gpu lesson/26_past_one_gpu: export GPUKIT_CPU_DEVICES ?= 3
 # All that the fuzz test is for, where there is time: on a GPU minutes.
 check/test_fuzz: export GPUKIT_FUZZ_CASES ?= $(if $(ALL),$(if $(filter gpu,$(backend)),1000000))
 check/test_fuzz: export TIMEOUT ?= $(if $(ALL),1200,300)
+check/test_matmul.races: export TIMEOUT ?= 900
 check/test_load: export GPUKIT_SOAK_SECONDS ?= $(if $(ALL),$(if $(filter gpu,$(backend)),60))
 check/test_fuzz.asan: export GPUKIT_FUZZ_CASES ?= 10000
 
@@ -412,8 +415,10 @@ $(plain_asan:%=check/%): check/%.asan: build/asan/%
 parts_of = $(words $(filter part@%,$(linked.$(basename $1))))
 $(checks_link:%=check/%): check/%: build/compile/%
 	@$(if $(filter %.nvcc,$*),$(alone)) tests/run.sh one $* $(if $(filter %.cpu,$*)$(alone),$< $(call parts_of,$*))
+# Of code as users have it ptxas must not say that tensor cores wait, which with less effort they do.
 $(checks_all:%=check/%): check/%: build/compile/%.nvcc.o
-	@tests/run.sh one $*
+	@tests/run.sh one $* $(if $(filter %+17,$*),awk '/Potential Performance Loss/ { lost = 1 } { print } END { exit lost }' \
+	  $<.log)
 $(refused_cpu:%=check/refused_%.cpu): check/refused_%.cpu: $$(call to_link,$$*,cpu)
 	@tests/run.sh one refused_$*.cpu tests/compile/refuse.sh '$(says.$*)' $(call refused_by,$*,cpu)
 $(refused_nvcc:%=check/refused_%.nvcc): check/refused_%.nvcc: $$(call to_link,$$*,nvcc)
@@ -442,9 +447,11 @@ toolkit   = $(shell $(NVCC) --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed 
 arch      = $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
 # Half the time, for what only has to compile. Not for C++17, whose objects are to be as users have them, nor for what
 # a GPU runs, nor where functions stay functions, which then need more registers than the kernels that call them have.
-no_effort = -Xcicc -O1 -Xptxas -O1
+# And less for the host's code, where nobody runs the object or looks at its symbols.
+no_effort = -Xcicc -O1 -Xptxas -O0
 on_gpu    = $(if $(alone),$(if $(and $(filter -std=%,$1),$(filter -arch=%,$1)),,$1))
 quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,$(no_effort))
+no_host_effort = $(patsubst -O3,-O0,$1)
 C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
 # Not optimised by the stand-in's compiler: the linker merges no function that was inlined.
 cpu.c     = $(C99) -I tests/cpu $1
@@ -454,7 +461,9 @@ nvcc.c    = $(C99) -isystem '$(toolkit)' $1
 nvcc.cpp  = $(CXX) -std=c++11 $(WARNINGS) -Werror -I . -isystem '$(toolkit)' $1
 nvcc.cu   = $(NVCC_BASE) $(if $(filter -std=%,$1),,-std=c++17) $(if $(filter -arch=% -gencode,$1),,$(arch)) \
               $(call quick,$1) $1
-compile   = $(call $2$(suffix $(call source,$1)),$(call flags,$1,$2)) -c $(call source,$1)
+compiler  = $(call $2$(suffix $(call source,$1)),$(call flags,$1,$2))
+compile   = $(if $(filter-out %+17,$(filter all@%,$1)),$(call no_host_effort,$(compiler)),$(compiler)) \
+              $(if $(filter -cubin,$(call flags,$1,$2)),,-c) $(call source,$1)
 link.cpu  = $(CXX) $(CPU_LINK)
 link.nvcc = $(NVCC) -Werror all-warnings $(arch)
 
@@ -472,7 +481,7 @@ build/compile/%.cpu.o: $$(call source,$$*) build/compile/flags | build/compile/o
 	$(Q)$(call compile,$*,cpu) $(DEPS) -o $@
 build/compile/%.nvcc.o: $$(call source,$$*) build/compile/flags | build/compile/other/gpukit.cuh
 	$(call say,NVCC)
-	$(Q)$(call compile,$*,nvcc) $(DEPS) -o $@
+	$(Q)$(call compile,$*,nvcc) $(DEPS) -o $@ >$@.log 2>&1 || { cat $@.log; exit 1; }
 build/compile/%.cpu.so: build/compile/%.cpu.o
 	$(Q)$(link.cpu) -shared $< -o $@
 build/compile/%.nvcc.so: build/compile/%.nvcc.o

@@ -2290,7 +2290,7 @@ template <class T, class O, unsigned Items> struct gk__shared_tile {
 GK__D unsigned gk__shared_address(const void *shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
-/* By one thread, before any other use of the barrier. */
+/* By one thread, and a __syncthreads() before any other use of the barrier. */
 GK__D void gk__bulk_init(unsigned long long *barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
                    gk__shared_address(barrier))
@@ -2396,17 +2396,20 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
   O *const shared_out = reinterpret_cast<O *>(shared + shared_tile::out_offset);
   const bool few = Items == gk__scan_few(gk__scan_item_bytes<T, O>());
   const unsigned window = few ? GK__SCAN_WARPS - 1 : 4; /* the totals that are read cost as much as some of the data */
-  if (few)
-    gk__prefetch_tile<GK__SCAN_THREADS>(in, n, blockIdx.x * static_cast<size_t>(shared_tile::items),
-                                        shared_tile::items);
-  gk__wait_for_earlier_work();
-  if (few) gk__let_later_work_start();
 #if GK__BULK
   __shared__ unsigned long long loaded;
   unsigned parity = 0;
   const bool may_bulk = (reinterpret_cast<uintptr_t>(in) | reinterpret_cast<uintptr_t>(out)) % 16 == 0;
   if (threadIdx.x == 0) gk__bulk_init(&loaded);
 #endif
+  if (few)
+    gk__prefetch_tile<GK__SCAN_THREADS>(in, n, blockIdx.x * static_cast<size_t>(shared_tile::items),
+                                        shared_tile::items);
+#if GK__BULK
+  __syncthreads();
+#endif
+  gk__wait_for_earlier_work();
+  if (few) gk__let_later_work_start();
   /* Blocks that are too few take several tiles, and find out with one more turn each that there are none left. */
   const bool several = plan.blocks < plan.tiles;
   const size_t last_turn = plan.tiles + (several ? plan.blocks : 0) - 1;
@@ -3058,11 +3061,17 @@ template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
   }
 };
 
-/* The one barrier of the main loop: groups of a block may come to it by different ways. The next step has arrived. */
+/* The barrier of the main loop: the next step has arrived. Groups of a block do not wait for each other, as they may come
+ * to the end of a step by different ways. */
 template <class P> GK__D void gk__end_of_step() {
   gk__copy_commit();
   gk__copy_wait<P::stages - 2>();
-  __syncthreads();
+#ifdef __CUDA_ARCH__
+  if (P::groups > 1)
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / P::sums::threads), "n"(P::sums::threads) : "memory");
+  else
+#endif
+    __syncthreads();
 }
 
 /* Keeps the compiler from holding in registers, through the main loop, what can be found again from x. */
@@ -4801,16 +4810,16 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
       gk__barrier_init(ring.empty(), 4 * S::groups);
     }
     ring.stage = 0;
-    if (S::shares_k) {
-      gk__barrier_init(ring.joined(), 1);
-      gk__barrier_expect(ring.joined(), (ranks - 1) * (S::rows / ranks) * S::pitch);
-    }
+    if (S::shares_k) gk__barrier_init(ring.joined(), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
     if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
   }
   __syncthreads();
-  if (S::shares_k) gk__cluster_barrier();
+  if (S::shares_k) {
+    if (threadIdx.x == 0) gk__barrier_expect(ring.joined(), (ranks - 1) * (S::rows / ranks) * S::pitch);
+    gk__cluster_barrier();
+  }
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
   if (S::products > 1 && p.strict && *p.strict) return;

@@ -65,7 +65,10 @@ inline void product_by_cublas(const product &p) {
   static cublasHandle_t cublas;
   const float one = 1, zero = 0;
   const int m = (int)p.s.m, n = (int)p.s.n, k = (int)p.s.k;
-  if (!cublas) GK_CHECK(cublasCreate(&cublas));
+  if (!cublas) {
+    GK_CHECK(cublasCreate(&cublas));
+    atexit([] { cublasDestroy(cublas); });
+  }
   GK_CHECK(cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, p.b, n, p.a, k, &zero, p.c, n));
 }
 #else

@@ -6,14 +6,25 @@
 #   run.sh one NAME [command...]     a single test, which passes if the command does; none: that it was built is the test;
 #                                    a line `skipped: why` says that a part of it cannot run here
 #   run.sh skip NAME N why           N tests that this machine cannot run
-#   run.sh total NAME...             sums up; a NAME without counts could not be built, which is one failure
+#   run.sh timed WHAT command...     runs the command and notes its seconds
+#   run.sh total NAME...             what took longest, and the sum; a NAME without counts could not be built, which is
+#                                    one failure
 #
 # CHECKS is the number of checks in all, TIMEOUT the seconds that one may take.
 set -u
-results=build/results
+results=build/results times=build/results/.times
 mkdir -p "$results"
 action=$1
 shift
+
+if [ "$action" = timed ]; then
+  what=$1 start=$(date +%s)
+  shift
+  "$@"
+  status=$?
+  echo "$(($(date +%s) - start)) s $what" >>"$times"
+  exit $status
+fi
 
 # report NAME VERDICT COUNTS [NOTE]: records the counts and prints the line
 report() {
@@ -34,6 +45,7 @@ program | one)
   timeout "${TIMEOUT:-300}" "${@:-true}" >"$log" 2>&1 </dev/null
   status=$?
   seconds=$(($(date +%s) - start))
+  echo "$seconds s $name" >>"$times"
 
   counts='1 passed, 0 failed'
   if [ "$action" = program ]; then
@@ -62,6 +74,9 @@ total)
   for name in "$@"; do
     [ -f "$results/$name" ] || report "$name" FAILED '0 passed, 1 failed' 'could not be built'
   done
+  : >>"$times"
+  echo "Of $(awk '{ sum += $1 } END { print sum + 0 }' "$times") s of compiling and running, these took longest:"
+  sort -rn "$times" | head -n 10 | sed 's/^/  /'
   cd "$results" && cat "$@" | awk '
     { passed += $1; failed += $3; skipped += $5 }
     END {

@@ -346,8 +346,15 @@ template <unsigned Window, class A, class Op> static void check_prefix(const cha
     device_array<gk__slot<A>> slots(plan.tiles + plan.groups);
     std::vector<gk__slot<A>> stale(plan.tiles + plan.groups);
     memset(static_cast<void *>(stale.data()), 0x5a, stale.size() * sizeof(stale[0]));
-    for (gk__slot<A> &slot : stale)
-      for (unsigned g = 0; g < gk__slot<A>::granules; g++) slot.granule[g].word[3] = g ? 5 : 4;
+    for (size_t i = 0; i < stale.size(); i++) {
+      unsigned word[3 * gk__slot<A>::granules] = {};
+      memcpy(word, i < plan.tiles ? &total[i] : &prefix, sizeof(A));
+      stale[i].granule[0].word[3] = 4;
+      for (unsigned g = 1; g < gk__slot<A>::granules; g++) {
+        for (unsigned j = 0; j < 3; j++) stale[i].granule[g].word[j] = word[3 * g + j];
+        stale[i].granule[g].word[3] = 5;
+      }
+    }
     EXPECT_OK(cudaMemcpy(slots.ptr, stale.data(), stale.size() * sizeof(stale[0]), cudaMemcpyHostToDevice));
     device_array<A> totals(total), out(GK__SCAN_THREADS + 1);
     device_array<unsigned> started(std::vector<unsigned>(1, 0u));

@@ -131,6 +131,8 @@ endif
 
 build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
 
-# The whole API for each target by the standards; for PTX alone, and for the targets that test-all adds, by one of them.
-$(foreach arch,$(archs) $(more_archs),$(eval way.$(arch).nvcc := -arch=$(arch)))
+# The whole API for each target by the standards; for PTX alone, and for the targets that test-all adds, by one of them,
+# and for the latter without the host's code, which is the same for all.
+$(foreach arch,$(archs),$(eval way.$(arch).nvcc := -arch=$(arch)))
+$(foreach arch,$(more_archs),$(eval way.$(arch).nvcc := -arch=$(arch) -cubin))
 modes += $(filter-out compute_75+17,$(foreach arch,$(archs),$(stds:%=$(arch)+%))) $(more_archs:%=%+14)
