@@ -3323,6 +3323,107 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
   gk__store_sums(sums, sums.value, p, c, row0, col0, first, count);
 }
 
+/* --- Small products -----------------------------------------------------------------------------------------------
+ *
+ * Floats in small tiles, where k is not cut and neither operand is transposed, as batches mostly are: A comes to shared
+ * memory as it is stored, in a quarter of the copies that turning it takes, and a thread reads four k of a row at once.
+ * The sums are chains in the order of k like all others. */
+
+template <int BM, int BN, int BK, int TM, int TN> struct gk__sums_of_rows {
+  static const int threads = BM / TM * (BN / TN), run = 4, lane_rows = 4, lane_cols = 8, runs = TM * TN / run;
+  static const int pitch_a = BK + 8, pitch_b = BN + 8; /* as gk__operand has them */
+  static_assert(BM % (lane_rows * TM) == 0 && BN % (lane_cols * TN) == 0 && TN % 4 == 0, "whole warps");
+  typedef gk__run<float, 4> four;
+  float value[runs][run];
+  int first_row, first_col;
+  GK__D explicit gk__sums_of_rows(int t) {
+    const int warp = t / 32, lane = t % 32, across = BN / (lane_cols * TN);
+    first_row = warp / across * (lane_rows * TM) + lane / lane_cols;
+    first_col = warp % across * (lane_cols * TN) + lane % lane_cols * 4;
+    GK__UNROLL
+    for (int r = 0; r < runs; r++) {
+      GK__UNROLL
+      for (int i = 0; i < run; i++) value[r][i] = 0;
+    }
+  }
+  GK__D int row(int r) const { return first_row + r / (TN / 4) * lane_rows; }
+  GK__D int col(int r) const { return first_col + r % (TN / 4) * (lane_cols * 4); }
+  /* Adds the products of the first `todo` k of a step. */
+  GK__D void step(const float *as, const float *bs, int todo) {
+    as += first_row * pitch_a, bs += first_col;
+    GK__UNROLL
+    for (int k = 0; k < BK; k += 4) {
+      if (k >= todo) break;
+      four a[TM], b[TN / 4];
+      GK__UNROLL
+      for (int i = 0; i < TM; i++) a[i] = *reinterpret_cast<const four *>(as + i * lane_rows * pitch_a + k);
+      GK__UNROLL
+      for (int l = 0; l < 4; l++) {
+        if (k + l >= todo) break;
+        GK__UNROLL
+        for (int j = 0; j < TN / 4; j++)
+          b[j] = *reinterpret_cast<const four *>(bs + (k + l) * pitch_b + j * lane_cols * 4);
+        GK__UNROLL
+        for (int i = 0; i < TM; i++) {
+          GK__UNROLL
+          for (int there = 0; there < TN; there++) { /* to and fro, as in gk__sums */
+            const int j = i % 2 ? TN - 1 - there : there;
+            float &to = value[i * (TN / 4) + j / 4][j % 4];
+            to = gk__fma(a[i].value[l], b[j / 4].value[j % 4], to);
+          }
+        }
+      }
+    }
+  }
+};
+
+template <class P, class T>
+__global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kernel(gk__matmul_args<T, T, T> p) {
+  typedef gk__operand<T, T, P::bm, P::bk, P::sums::threads, true> operand_a;
+  typedef gk__operand<T, T, P::bn, P::bk, P::sums::threads, true> operand_b;
+  const int stages = P::stages, BK = P::bk, items = operand_a::items + operand_b::items;
+  GK_DYNAMIC_SHARED(T, ring);
+  gk__wait_for_earlier_work();
+  if (p.only_if && *p.only_if == 0) return;
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(P::bm)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(P::bn)));
+  const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
+  const gk__job at(blockIdx.x, tiles_m, tiles_n, 1);
+  const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
+  operand_a a(p.a + at.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
+  operand_b b(p.b + at.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
+  typename P::sums sums(t);
+  int left = depth; /* to fetch */
+  GK__UNROLL
+  for (int s = 0; s < stages - 1; s++) {
+    T *const next = ring + s * items;
+    if (left > 0) {
+      a.fetch(next, p.lda, left), b.fetch(next + operand_a::items, p.ldb, left);
+      a.put(next, p.lda, left), b.put(next + operand_a::items, p.ldb, left);
+    }
+    gk__copy_commit();
+    left -= BK;
+  }
+  int from = 0, to = (stages - 1) * items;
+  GK__UNROLL_BY(1)
+  for (int todo = depth; todo > 0; todo -= BK) {
+    gk__copy_wait<stages - 2>();
+    __syncthreads();
+    T *const next = ring + to;
+    if (left > 0) a.fetch(next, p.lda, left), b.fetch(next + operand_a::items, p.ldb, left);
+    gk__copy_commit();
+    if (todo >= BK)
+      sums.step(ring + from, ring + from + operand_a::items, BK);
+    else
+      sums.step(ring + from, ring + from + operand_a::items, todo);
+    if (left > 0) a.put(next, p.lda, left), b.put(next + operand_a::items, p.ldb, left);
+    left -= BK;
+    from = from + items == stages * items ? 0 : from + items;
+    to = to + items == stages * items ? 0 : to + items;
+  }
+  gk__store_sums(sums, sums.value, p, p.c + at.batch * p.stride_c, row0, col0, 0, P::sums::runs);
+}
+
 /* --- Doubles on Hopper --------------------------------------------------------------------------------------------
  *
  * The same chains, by warps that only multiply: four others bring the operands, and a ring of stages lies between them,
@@ -5420,16 +5521,47 @@ struct gk__block_of_threads : gk__block<gk__sums<Acc, BM, BN, BK, TM, TN, 4>, BM
 template <int BM, int BN, int BK, int WM, int WN, int Depth, int Stages, int Groups, int Resident>
 struct gk__block_of_warps : gk__block<gk__sums_f64<BM, BN, BK, WM, WN, Depth>, BM, BN, BK, Stages, Groups, Resident> {};
 
+template <class P, class T> struct gk__small_launch {
+  cudaStream_t stream;
+  cudaError_t operator()(const gk__matmul_args<T, T, T> &p, unsigned grid, gk__state *,
+                         gk__slot<gk__three<T>> *) const {
+    static signed char waits[GK__DEVICES];
+    const size_t items = gk__operand<T, T, P::bm, P::bk, P::sums::threads, true>::items +
+                         gk__operand<T, T, P::bn, P::bk, P::sums::threads, true>::items;
+    return gk__launch_as(waits, "gk_matmul", gk__small_kernel<P, T>, grid, static_cast<unsigned>(P::sums::threads),
+                         items * P::stages * sizeof(T), stream, p);
+  }
+};
+/* By small tiles P, if the product is such a one, else by tiles Q. */
+template <class P, class Q, class T, class O, class Acc>
+cudaError_t gk__matmul_small(const gk__matmul_args<T, O, Acc> &p, const gk_scratch *scratch, int smem_limit,
+                             cudaStream_t stream) {
+  return gk__matmul_tiles<Q>(p, scratch, smem_limit, stream);
+}
+template <class P, class Q, class T>
+cudaError_t gk__matmul_small(const gk__matmul_args<T, T, T> &p, const gk_scratch *scratch, int smem_limit,
+                             cudaStream_t stream) {
+  const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(P::bm)) * gk_ceil_div(p.n, static_cast<size_t>(P::bn));
+  if (p.trans_a || p.trans_b || p.slices != 1 || (p.max_blocks && p.max_blocks < tiles))
+    return gk__matmul_tiles<Q>(p, scratch, smem_limit, stream);
+  const gk__small_launch<P, T> launch = {stream};
+  return gk__matmul_in_turn<gk__matmul_args<T, T, T>, T>(p, tiles, 0, scratch, stream, launch);
+}
+template <int BM, int BN, int BK, int TM, int TN, int Stages, int Resident>
+struct gk__block_of_rows : gk__block<gk__sums_of_rows<BM, BN, BK, TM, TN>, BM, BN, BK, Stages, 1, Resident> {};
+
 template <class T, class O>
 cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, const gk_scratch *scratch,
                            int smem_limit, cudaStream_t stream) {
   switch (plan) {
   case GK_PLAN_TILE_32:
-    return gk__matmul_tiles<gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, scratch, smem_limit, stream);
+    return gk__matmul_small<gk__block_of_rows<32, 32, 16, 4, 4, 3, 16>,
+                            gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, scratch, smem_limit, stream);
   case GK_PLAN_TILE_32_64:
     return gk__matmul_tiles<gk__block_of_threads<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, scratch, smem_limit, stream);
   case GK_PLAN_TILE_64:
-    return gk__matmul_tiles<gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
+    return gk__matmul_small<gk__block_of_rows<64, 64, 16, 8, 8, 4, 6>,
+                            gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
   case GK_PLAN_TILE_64_128:
     return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, scratch, smem_limit, stream);
   default:
