@@ -2845,12 +2845,11 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
     }
   }
   template <int How, bool Along, bool Put> GK__D void move(Acc *tile, size_t ld, int k_left) {
-    const bool whole_k = k_left >= BK;
+    const bool whole_k = k_left >= BK; /* with whole runs a copy is made or left out, without a jump */
     if (async && whole && whole_k)
       move<How, Along, Put, all_there>(tile, ld, k_left);
     else if (async && How == in_runs && (Along ? whole_k || k_left % vector == 0 : whole_runs))
-      move<How, Along, Put, in_whole_runs>(tile, ld,
-                                           k_left); /* so that each copy is at most left out, without a jump */
+      move<How, Along, Put, in_whole_runs>(tile, ld, k_left);
     else
       move<How, Along, Put, cut>(tile, ld, k_left);
   }
@@ -2976,7 +2975,7 @@ template <int BM, int BN, int BK, int WM, int WN, int Depth> struct gk__sums_f64
     GK__UNROLL
     for (int q = 0; q < quarters; q++) {
       const int at = k + q * 4;
-      const bool inside = at + static_cast<int>(threadIdx.x % 4) < end;
+      const bool inside = end >= BK || at + static_cast<int>(threadIdx.x % 4) < end;
       GK__UNROLL
       for (int i = 0; i < WM / 8; i++) {
         const double x = as[at * a_k + i * 8 * a_row];
@@ -3440,8 +3439,8 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kerne
 #endif
 
 #ifdef GK__WGMMA
-struct gk__f64_shape { /* instructions of 16 in k: measured, 8 are as fast, 4 slower */
-  static const int rows = 128, cols = 64, bk = 16, stages = 6;
+struct gk__f64_shape { /* with instructions of 16 in k; measured: 8 are about as fast, 4 are slower */
+  static const int rows = 64, cols = 128, bk = 16, stages = 6;
   typedef gk__sums_f64<rows, cols, bk, 32, 32, 16> sums;
   static const int copying = 128, multiplying = sums::threads;
   typedef gk__operand<double, double, rows, bk, copying, true> operand_a;
@@ -5274,7 +5273,7 @@ struct gk__tile_facts {
 };
 template <class Acc> struct gk__tiles {
   static const int count = 5;
-  static gk__tile_facts facts(int i) {
+  static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},
                                   {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},
                                   {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},
@@ -5284,11 +5283,13 @@ template <class Acc> struct gk__tiles {
   }
 };
 template <> struct gk__tiles<double> {
-  static const int count = 3;
-  static gk__tile_facts facts(int i) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 80},
-                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 70},
-                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 60}};
+  static const int count = 4;
+  /* The blocks that stay are the fastest, and have no slices. */
+  static gk__tile_facts facts(int i, unsigned slices = 1) {
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72},
+                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 1 ? 60u : 94u},
+                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60},
+                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50}};
     return all[i];
   }
 };
@@ -5342,7 +5343,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
       const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
       unsigned long long least = ~0ull;
       for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-        const unsigned long long clocks = gk__matmul_clocks(gk__tiles<Acc>::facts(i), m, n, 1, s, depth, 132);
+        const unsigned long long clocks = gk__matmul_clocks(gk__tiles<Acc>::facts(i, s), m, n, 1, s, depth, 132);
         if (clocks < least) least = clocks;
       }
       /* One more cut must be worth it by more than the estimate may be off. */
@@ -5365,7 +5366,7 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-    const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
+    const gk__tile_facts tile = gk__tiles<Acc>::facts(i, order.slices);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
       const unsigned long long clocks = gk__matmul_clocks(
@@ -5568,12 +5569,46 @@ cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, 
     return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, scratch, smem_limit, stream);
   }
 }
+/* Blocks that stay, if the device and the program have them, and one chain is a whole sum; else *made is as it was. */
+#ifdef GK__WGMMA
+template <class T>
+cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool *made, cudaStream_t stream) {
+  typedef gk__f64_shape S;
+  static signed char waits[GK__DEVICES];
+  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(S::rows)),
+               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(S::cols)), most = size_t(1) << 31;
+  if (p.k == 0 || p.slices != 1 || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
+      !gk__wgmma_here<0>())
+    return cudaSuccess;
+  int device = 0, sms = 1;
+  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
+  const size_t jobs = tiles_m * tiles_n * p.batch, smem = (S::operand_a::items + S::operand_b::items) * S::stages;
+  size_t grid = static_cast<size_t>(sms);
+  if (p.max_blocks && p.max_blocks < grid) grid = p.max_blocks;
+  if (jobs < grid) grid = jobs;
+  *made = true;
+  return gk__launch_as(waits, "gk_matmul", gk__f64_kernel<S, T>, static_cast<unsigned>(grid),
+                       static_cast<unsigned>(S::copying + S::multiplying), smem * sizeof(T), stream, p,
+                       static_cast<unsigned>(jobs));
+}
+#else
+template <class T> cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &, bool *, cudaStream_t) {
+  return cudaSuccess;
+}
+#endif
+
 template <class T, class O>
 cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan, const gk_scratch *scratch,
                            int smem_limit, cudaStream_t stream) {
+  bool made = false;
   switch (plan) {
   case GK_PLAN_TILE_32_64:
     return gk__matmul_tiles<gk__block_of_warps<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
+  case GK_PLAN_TILE_64_128:
+    GK_TRY(gk__f64_by_blocks_that_stay(p, &made, stream));
+    return made ? cudaSuccess
+                : gk__matmul_tiles<gk__block_of_warps<64, 128, 16, 32, 32, 8, 3, 1, 1>>(p, scratch, smem_limit, stream);
   case GK_PLAN_TILE_64:
     return gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, scratch, smem_limit, stream);
   default:
@@ -5728,32 +5763,6 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 
 /* --- The ways of each type ---------------------------------------------------------------------------------------*/
 
-#ifdef GK__WGMMA
-/* One product of doubles after another, by blocks that stay, where enough of them have work. */
-template <class T> bool gk__f64_pays(const gk__matmul_args<T, T, double> &p, int sms) {
-  typedef gk__f64_shape S;
-  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(S::rows)),
-               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(S::cols)), most = size_t(1) << 31;
-  if (p.k == 0 || p.slices != 1 || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n)) return false;
-  return 2 * tiles_m * tiles_n * p.batch > static_cast<size_t>(sms) && gk__wgmma_here<0>();
-}
-template <class T> cudaError_t gk__f64_run(const gk__matmul_args<T, T, double> &p, int sms, cudaStream_t stream) {
-  typedef gk__f64_shape S;
-  static signed char waits[GK__DEVICES];
-  const size_t jobs =
-      gk_ceil_div(p.m, static_cast<size_t>(S::rows)) * gk_ceil_div(p.n, static_cast<size_t>(S::cols)) * p.batch;
-  size_t grid = static_cast<size_t>(sms);
-  if (p.max_blocks && p.max_blocks < grid) grid = p.max_blocks;
-  if (jobs < grid) grid = jobs;
-  const size_t smem = (S::operand_a::items + S::operand_b::items) * S::stages * sizeof(double);
-  return gk__launch_as(waits, "gk_matmul", gk__f64_kernel<S, T>, static_cast<unsigned>(grid),
-                       static_cast<unsigned>(S::copying + S::multiplying), smem, stream, p,
-                       static_cast<unsigned>(jobs));
-}
-#endif
-template <class Args> bool gk__f64_pays(const Args &, int) { return false; }
-template <class Args> cudaError_t gk__f64_run(const Args &, int, cudaStream_t) { return cudaSuccess; }
-
 template <class T, class O, class Acc>
 cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, const gk_scratch *scratch,
                                 cudaStream_t stream) {
@@ -5766,7 +5775,6 @@ cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, cons
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
-  if (plan == GK_PLAN_AUTO && gk__f64_pays(p, sms)) return gk__f64_run(p, sms, stream);
   const gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, plan);
   return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
 }
