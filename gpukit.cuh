@@ -2815,7 +2815,7 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
   const T *at_first;            /* where this thread's share of the next step begins */
   int place, outer_room, inner; /* its place in shared memory; how much of the outer dimension is left from there; k */
   int how;
-  bool along, whole; /* no row or column is missing */
+  bool along, whole, whole_runs; /* no row or column is missing; no run of them is cut, where they are stored in runs */
   __align__(16) T held[async ? 1 : share];
 
   GK__D gk__operand(const T *from, size_t ld, bool along_, size_t outer0, size_t outers, size_t k0, int t)
@@ -2825,7 +2825,7 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
         vector > 1 && reinterpret_cast<uintptr_t>(origin) % (sizeof(T) * vector) == 0 && ld % vector == 0;
     const int outer_left = outers - outer0 < Outer ? static_cast<int>(outers - outer0) : Outer;
     int row, col;
-    whole = outer_left == Outer;
+    whole = outer_left == Outer, whole_runs = outer_left % vector == 0;
     if (along) {
       if (!Natural)
         how = turning, row = at<turning, true>::row(t), col = at<turning, true>::col(t);
@@ -2846,7 +2846,8 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
     at_first = origin + static_cast<size_t>(row) * ld + col;
   }
 
-  template <int How, bool Along, bool Put, bool Whole> GK__D void move(Acc *tile, size_t ld, int k_left) {
+  enum { all_there, in_whole_runs, cut }; /* what there is of a step: of the last two, only what lies in the matrix */
+  template <int How, bool Along, bool Put, int There> GK__D void move(Acc *tile, size_t ld, int k_left) {
     typedef at<How, Along> map;
     const bool transposed = Along && !Natural;
     const int pitch = Along && Natural ? pitch_along : pitch_across, k_room = k_left - inner;
@@ -2860,9 +2861,9 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
       const T *const source = at_first + static_cast<size_t>(dr) * ld + dc;
       if (async) {
         const int size = static_cast<int>(sizeof(T));
-        if (Whole || room >= map::width) {
+        if (There == all_there || room >= map::width) {
           gk__copy_async<size * map::width>(target, source, size * map::width);
-        } else { /* what is beyond is not read, not even by a copy that drops it */
+        } else if (There == cut) { /* what is beyond is not read, not even by a copy that drops it */
           GK__UNROLL
           for (int i = 0; i < map::width; i++)
             if (i < room) gk__copy_async<size>(target + i, source + i, size);
@@ -2884,10 +2885,13 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
     }
   }
   template <int How, bool Along, bool Put> GK__D void move(Acc *tile, size_t ld, int k_left) {
-    if (async && whole && k_left >= BK)
-      move<How, Along, Put, true>(tile, ld, k_left);
+    const bool whole_k = k_left >= BK; /* with whole runs a copy is made or left out, without a jump */
+    if (async && whole && whole_k)
+      move<How, Along, Put, all_there>(tile, ld, k_left);
+    else if (async && How == in_runs && (Along ? whole_k || k_left % vector == 0 : whole_runs))
+      move<How, Along, Put, in_whole_runs>(tile, ld, k_left);
     else
-      move<How, Along, Put, false>(tile, ld, k_left);
+      move<How, Along, Put, cut>(tile, ld, k_left);
   }
   template <bool Put> GK__D void choose(Acc *tile, size_t ld, int k_left) {
     if (along) {
@@ -2917,7 +2921,7 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
 /* The sums of one thread, in runs of 16 bytes along the rows of C. */
 template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struct gk__sums {
   static const int threads = BM / TM * (BN / TN), run = 4, lane_cols = 32 / LaneRows;
-  static const int runs = TM * TN / run, depth = 1, straight = BK; /* steps in k that are written out */
+  static const int runs = TM * TN / run, depth = 1;
   static const bool natural = false;
   static_assert(BM % (LaneRows * TM) == 0 && BN % (lane_cols * TN) == 0 && TM % 4 == 0 && TN % 4 == 0, "whole warps");
   Acc value[runs][run];
@@ -2945,7 +2949,6 @@ template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struc
     }
     as = a + first_row, bs = b + first_col;
   }
-  GK__D void next(int k) { as += k * (BM + 4), bs += k * (BN + 4); }
   GK__D void load(fragment *f, int k, int) const {
     GK__UNROLL
     for (int i = 0; i < TM / 4; i++) f->a[i] = *reinterpret_cast<const four *>(as + k * (BM + 4) + i * LaneRows * 4);
@@ -2967,22 +2970,22 @@ template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struc
 };
 
 /* The same of doubles, where a warp multiplies together, WM x WN: by the tensor cores, which for doubles do no other
- * than chains of fused multiply-adds in the order of k (so a test says), or else by such chains. */
-template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
-  static const int threads = BM / WM * (BN / WN) * 32, run = 2, runs = WM / 8 * (WN / 8), depth = 4;
-  /* Measured on an H200: with a whole step of large tiles written out, and the copies among the multiplications, the
-   * tensor cores wait a quarter of the time; small tiles are the faster for it. */
-  static const int straight = WM * WN < 64 * 32 ? BK / depth : 2;
+ * than chains of fused multiply-adds in the order of k, whatever the depth of one instruction (so a test says), or else
+ * by such chains. Depth: of what is multiplied at once; deep instructions wait less for each other. */
+template <int BM, int BN, int BK, int WM, int WN, int Depth> struct gk__sums_f64 {
+  static const int threads = BM / WM * (BN / WN) * 32, run = 2, runs = WM / 8 * (WN / 8), depth = Depth;
+  static const int quarters = Depth / 4; /* four deep each */
   static const bool natural = true;
+  static_assert(Depth % 4 == 0 && WM % 16 == 0 && WN % 8 == 0, "whole instructions");
   double value[runs][run];
   int first_row, first_col;
   const double *as, *bs;
   int a_row, a_k, b_col, b_k;
   struct fragment {
 #if GK__COPIES_ASYNC
-    double a[WM / 8], b[WN / 8];
+    double a[WM / 8][quarters], b[WN / 8][quarters];
 #else
-    double a[WM / 8][4], b[WN / 4][4];
+    double a[WM / 8][Depth], b[WN / 4][Depth];
     int depth;
 #endif
   };
@@ -3006,23 +3009,26 @@ template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
     as = a + first_row * a_row, bs = b + first_col * b_col;
 #endif
   }
-  GK__D void next(int k) { as += k * a_k, bs += k * b_k; }
-  /* Depth 4 from k on; what is not below `end` is left out: the product of -0 and 0 changes no sum. */
+  /* From k on; what is not below `end` is left out: the product of -0 and 0 changes no sum. */
   GK__D void load(fragment *f, int k, int end) const {
 #if GK__COPIES_ASYNC
-    const bool inside = k + static_cast<int>(threadIdx.x % 4) < end;
     GK__UNROLL
-    for (int i = 0; i < WM / 8; i++) {
-      const double x = as[k * a_k + i * 8 * a_row];
-      f->a[i] = inside ? x : -0.0;
-    }
-    GK__UNROLL
-    for (int j = 0; j < WN / 8; j++) {
-      const double x = bs[k * b_k + j * 8 * b_col];
-      f->b[j] = inside ? x : 0.0;
+    for (int q = 0; q < quarters; q++) {
+      const int at = k + q * 4;
+      const bool inside = end >= BK || at + static_cast<int>(threadIdx.x % 4) < end;
+      GK__UNROLL
+      for (int i = 0; i < WM / 8; i++) {
+        const double x = as[at * a_k + i * 8 * a_row];
+        f->a[i][q] = inside ? x : -0.0;
+      }
+      GK__UNROLL
+      for (int j = 0; j < WN / 8; j++) {
+        const double x = bs[at * b_k + j * 8 * b_col];
+        f->b[j][q] = inside ? x : 0.0;
+      }
     }
 #else
-    f->depth = end - k < 4 ? end - k : 4;
+    f->depth = end - k < Depth ? end - k : Depth;
     for (int l = 0; l < f->depth; l++) {
       for (int i = 0; i < WM / 8; i++) f->a[i][l] = as[(k + l) * a_k + i * 8 * a_row];
       for (int j = 0; j < WN / 4; j++) f->b[j][l] = bs[(k + l) * b_k + (j / 2 * 8 + j % 2) * b_col];
@@ -3036,20 +3042,33 @@ template <int BM, int BN, int BK, int WM, int WN> struct gk__sums_f64 {
       GK__UNROLL
       for (int j = 0; j < WN / 8; j++) {
         double *c0 = value[i * (WN / 8) + j], *c1 = value[(i + 1) * (WN / 8) + j];
-        asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-            : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-            : "d"(f.a[i]), "d"(f.a[i + 1]), "d"(f.b[j]));
+        const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
+        const int q1 = 1 % quarters, q2 = 2 % quarters, q3 = 3 % quarters; /* that there is such an element */
+        if (Depth == 4)
+          asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+              : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+              : "d"(a0[0]), "d"(a1[0]), "d"(b[0]));
+        else if (Depth == 8)
+          asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+              : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+              : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(b[0]), "d"(b[q1]));
+        else
+          asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+              "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+              : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+              : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(a0[q2]), "d"(a1[q2]), "d"(a0[q3]), "d"(a1[q3]),
+                "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
       }
     }
 #elif GK__COPIES_ASYNC
     GK__UNROLL
-    for (int i = 0; i < WM / 8; i++) {
+    for (int q = 0; q < quarters; q++) {
       GK__UNROLL
-      for (int j = 0; j < WN / 8; j++) {
-        double *c = value[i * (WN / 8) + j];
+      for (int r = 0; r < runs; r++) {
+        double *c = value[r];
         asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
             : "+d"(c[0]), "+d"(c[1])
-            : "d"(f.a[i]), "d"(f.b[j]));
+            : "d"(f.a[r / (WN / 8)][q]), "d"(f.b[r % (WN / 8)][q]));
       }
     }
 #else
@@ -3115,7 +3134,8 @@ template <class P, class A, class B, class Sums, class Acc>
 GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Acc *ring, int ring_step, int depth,
                               int steps) {
   const int stages = P::stages, BK = P::bk, ring_end = stages * ring_step;
-  const int k_steps = BK / Sums::depth, straight = Sums::straight;
+  const int k_steps = BK / Sums::depth;
+  static_assert(k_steps % 2 == 0, "the fragments take turns");
   sums.begin(ring, ring + A::items, a.along, b.along);
   int left = depth; /* to fetch */
   GK__UNROLL
@@ -3138,27 +3158,18 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
     Acc *const next = ring + to;
     if (todo >= BK) {
       /* The operands of one step in k are read while those of the step before it are multiplied, across the barrier
-       * too; the copies stand among the multiplications where these are written out, else before them. */
-      const bool rolled = straight < k_steps;
-      if (rolled && left > 0) a.fetch(next, lda, left), b.fetch(next + A::items, ldb, left);
-      GK__UNROLL_BY(1)
-      for (int first = 0; first < k_steps; first += straight) {
-        GK__UNROLL
-        for (int s = 0; s < straight; s++) {
-          if (s == straight - 1) {
-            if (rolled) sums.next(straight * Sums::depth);
-            if (first == k_steps - straight) {
-              if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
-              gk__end_of_step<P>();
-              if (rolled) sums.next(-BK);
-              sums.as += ahead, sums.bs += ahead;
-            }
-          }
-          sums.load(&fragment[(s + 1) % 2], (s + 1) % straight * Sums::depth, BK);
-          if (!rolled && s == 0 && left > 0) a.fetch(next, lda, left);
-          if (!rolled && s == (k_steps > 4 ? 2 : 1) && left > 0) b.fetch(next + A::items, ldb, left);
-          sums.step(fragment[s % 2]);
+       * too; the copies stand among the multiplications. */
+      GK__UNROLL
+      for (int s = 0; s < k_steps; s++) {
+        if (s == k_steps - 1) {
+          if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
+          gk__end_of_step<P>();
+          sums.as += ahead, sums.bs += ahead;
         }
+        sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, BK);
+        if (s == 0 && left > 0) a.fetch(next, lda, left);
+        if (s == (k_steps > 4 ? 2 : k_steps > 2 ? 1 : 0) && left > 0) b.fetch(next + A::items, ldb, left);
+        sums.step(fragment[s % 2]);
       }
     } else {
       GK__UNROLL_BY(1)
@@ -3356,6 +3367,229 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
   }
   gk__store_sums(sums, sums.value, p, c, row0, col0, first, count);
 }
+
+/* --- Small products -----------------------------------------------------------------------------------------------
+ *
+ * Floats in small tiles, where k is not cut and neither operand is transposed, as batches mostly are: A comes to shared
+ * memory as it is stored, in a quarter of the copies that turning it takes, and a thread reads four k of a row at once.
+ * The sums are chains in the order of k like all others. */
+
+template <int BM, int BN, int BK, int TM, int TN> struct gk__sums_of_rows {
+  static const int threads = BM / TM * (BN / TN), run = 4, lane_rows = 4, lane_cols = 8, runs = TM * TN / run;
+  static const int pitch_a = BK + 8, pitch_b = BN + 8; /* as gk__operand has them */
+  static_assert(BM % (lane_rows * TM) == 0 && BN % (lane_cols * TN) == 0 && TN % 4 == 0, "whole warps");
+  typedef gk__run<float, 4> four;
+  float value[runs][run];
+  int first_row, first_col;
+  GK__D explicit gk__sums_of_rows(int t) {
+    const int warp = t / 32, lane = t % 32, across = BN / (lane_cols * TN);
+    first_row = warp / across * (lane_rows * TM) + lane / lane_cols;
+    first_col = warp % across * (lane_cols * TN) + lane % lane_cols * 4;
+    GK__UNROLL
+    for (int r = 0; r < runs; r++) {
+      GK__UNROLL
+      for (int i = 0; i < run; i++) value[r][i] = 0;
+    }
+  }
+  GK__D int row(int r) const { return first_row + r / (TN / 4) * lane_rows; }
+  GK__D int col(int r) const { return first_col + r % (TN / 4) * (lane_cols * 4); }
+  /* Adds the products of the first `todo` k of a step. */
+  GK__D void step(const float *as, const float *bs, int todo) {
+    as += first_row * pitch_a, bs += first_col;
+    GK__UNROLL
+    for (int k = 0; k < BK; k += 4) {
+      if (k >= todo) break;
+      four a[TM], b[TN / 4];
+      GK__UNROLL
+      for (int i = 0; i < TM; i++) a[i] = *reinterpret_cast<const four *>(as + i * lane_rows * pitch_a + k);
+      GK__UNROLL
+      for (int l = 0; l < 4; l++) {
+        if (k + l >= todo) break;
+        GK__UNROLL
+        for (int j = 0; j < TN / 4; j++)
+          b[j] = *reinterpret_cast<const four *>(bs + (k + l) * pitch_b + j * lane_cols * 4);
+        GK__UNROLL
+        for (int i = 0; i < TM; i++) {
+          GK__UNROLL
+          for (int there = 0; there < TN; there++) { /* to and fro, as in gk__sums */
+            const int j = i % 2 ? TN - 1 - there : there;
+            float &to = value[i * (TN / 4) + j / 4][j % 4];
+            to = gk__fma(a[i].value[l], b[j / 4].value[j % 4], to);
+          }
+        }
+      }
+    }
+  }
+};
+
+template <class P, class T>
+__global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kernel(gk__matmul_args<T, T, T> p) {
+  typedef gk__operand<T, T, P::bm, P::bk, P::sums::threads, true> operand_a;
+  typedef gk__operand<T, T, P::bn, P::bk, P::sums::threads, true> operand_b;
+  const int stages = P::stages, BK = P::bk, items = operand_a::items + operand_b::items;
+  GK_DYNAMIC_SHARED(T, ring);
+  gk__wait_for_earlier_work();
+  if (p.only_if && *p.only_if == 0) return;
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(P::bm)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(P::bn)));
+  const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
+  const gk__job at(blockIdx.x, tiles_m, tiles_n, 1);
+  const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
+  operand_a a(p.a + at.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
+  operand_b b(p.b + at.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
+  typename P::sums sums(t);
+  int left = depth; /* to fetch */
+  GK__UNROLL
+  for (int s = 0; s < stages - 1; s++) {
+    T *const next = ring + s * items;
+    if (left > 0) {
+      a.fetch(next, p.lda, left), b.fetch(next + operand_a::items, p.ldb, left);
+      a.put(next, p.lda, left), b.put(next + operand_a::items, p.ldb, left);
+    }
+    gk__copy_commit();
+    left -= BK;
+  }
+  int from = 0, to = (stages - 1) * items;
+  GK__UNROLL_BY(1)
+  for (int todo = depth; todo > 0; todo -= BK) {
+    gk__copy_wait<stages - 2>();
+    __syncthreads();
+    T *const next = ring + to;
+    if (left > 0) a.fetch(next, p.lda, left), b.fetch(next + operand_a::items, p.ldb, left);
+    gk__copy_commit();
+    if (todo >= BK)
+      sums.step(ring + from, ring + from + operand_a::items, BK);
+    else
+      sums.step(ring + from, ring + from + operand_a::items, todo);
+    if (left > 0) a.put(next, p.lda, left), b.put(next + operand_a::items, p.ldb, left);
+    left -= BK;
+    from = from + items == stages * items ? 0 : from + items;
+    to = to + items == stages * items ? 0 : to + items;
+  }
+  gk__store_sums(sums, sums.value, p, p.c + at.batch * p.stride_c, row0, col0, 0, P::sums::runs);
+}
+
+/* --- Doubles on Hopper --------------------------------------------------------------------------------------------
+ *
+ * The same chains, by warps that only multiply: four others bring the operands, and a ring of stages lies between them,
+ * each with a barrier in shared memory that says "full" and one that says "empty". So the tensor cores wait for no
+ * address and for no barrier of the block, and the copies for the next tile are on their way while the sums of this one
+ * are stored. A block stays and makes one tile after another. Only code for sm_90a can hand registers from warps that
+ * copy to warps that multiply (see "Tensor cores: Hopper"). */
+
+#if defined(__NVCC__) && !defined(CUDA_ON_CPU)
+#define GK__WGMMA 1
+#endif
+#if defined(GK__WGMMA) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define GK__WGMMA_CODE 1
+#endif
+
+#ifdef GK__WGMMA
+struct gk__f64_shape { /* with instructions of 16 in k; measured: 8 are about as fast, 4 are slower */
+  static const int rows = 64, cols = 128, bk = 16, stages = 6;
+  typedef gk__sums_f64<rows, cols, bk, 32, 32, 16> sums;
+  static const int copying = 128, multiplying = sums::threads;
+  typedef gk__operand<double, double, rows, bk, copying, true> operand_a;
+  typedef gk__operand<double, double, cols, bk, copying, true> operand_b;
+};
+
+/* The ring's stages in turn. */
+template <class S> struct gk__f64_turn {
+  unsigned full; /* the first barrier */
+  int stage;
+  unsigned parity;
+  GK__D unsigned full_at() const { return full + static_cast<unsigned>(stage) * 8; }
+  GK__D unsigned empty_at() const { return full_at() + S::stages * 8; }
+  GK__D void step() {
+    stage++;
+    if (stage == S::stages) stage = 0, parity ^= 1;
+  }
+};
+
+#ifdef GK__WGMMA_CODE
+GK__D void gk__f64_barrier(unsigned barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+GK__D void gk__f64_wait(unsigned barrier, unsigned parity) {
+  asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
+               "again;\n}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+}
+GK__D void gk__f64_arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+/* When this thread's copies so far are there. */
+GK__D void gk__f64_arrive_with_copies(unsigned barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+#endif
+
+template <class S, class T>
+__global__ void __launch_bounds__(S::copying + S::multiplying, 1)
+    gk__f64_kernel(gk__matmul_args<T, T, T> p, unsigned jobs) {
+#ifdef GK__WGMMA_CODE
+  typedef typename S::operand_a operand_a;
+  typedef typename S::operand_b operand_b;
+  const int stage_items = operand_a::items + operand_b::items, t = static_cast<int>(threadIdx.x);
+  GK_DYNAMIC_SHARED(double, ring);
+  __shared__ unsigned long long barriers[2 * S::stages];
+  gk__f64_turn<S> turn = {gk__shared_address(barriers), 0, 0};
+  if (t == 0)
+    for (unsigned i = 0; i < S::stages; i++) {
+      gk__f64_barrier(turn.full + i * 8, S::copying);
+      gk__f64_barrier(turn.full + (S::stages + i) * 8, S::multiplying / 32);
+    }
+  __syncthreads();
+  gk__wait_for_earlier_work();
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(S::rows)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(S::cols)));
+  const int k = static_cast<int>(p.k);
+  if (t >= S::multiplying) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+    for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
+      const gk__job at(job, tiles_m, tiles_n, 1);
+      operand_a a(p.a + at.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(at.row) * S::rows, p.m, 0,
+                  t - S::multiplying);
+      operand_b b(p.b + at.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(at.col) * S::cols, p.n, 0,
+                  t - S::multiplying);
+      GK__UNROLL_BY(1)
+      for (int left = k; left > 0; left -= S::bk) {
+        gk__f64_wait(turn.empty_at(), turn.parity ^ 1);
+        double *const to = ring + turn.stage * stage_items;
+        a.fetch(to, p.lda, left), b.fetch(to + operand_a::items, p.ldb, left);
+        gk__f64_arrive_with_copies(turn.full_at());
+        turn.step();
+      }
+    }
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+    typename S::sums sums(t);
+    for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
+      sums.begin(ring, ring + operand_a::items, !p.trans_a, p.trans_b);
+      const double *const as = sums.as, *const bs = sums.bs;
+      GK__UNROLL_BY(1)
+      for (int left = k; left > 0; left -= S::bk) {
+        typename S::sums::fragment fragment;
+        sums.as = as + turn.stage * stage_items, sums.bs = bs + turn.stage * stage_items;
+        gk__f64_wait(turn.full_at(), turn.parity);
+        if (left >= S::bk)
+          sums.load(&fragment, 0, S::bk);
+        else
+          sums.load(&fragment, 0, left);
+        sums.step(fragment);
+        __syncwarp();
+        if (t % 32 == 0) gk__f64_arrive(turn.empty_at());
+        turn.step();
+      }
+      const gk__job at(job, tiles_m, tiles_n, 1);
+      gk__store_sums(sums, sums.value, p, p.c + at.batch * p.stride_c, static_cast<size_t>(at.row) * S::rows,
+                     static_cast<size_t>(at.col) * S::cols, 0, S::sums::runs);
+    }
+  }
+#endif
+}
+#endif /* GK__WGMMA */
 
 /* --- Thin products ------------------------------------------------------------------------------------------------
  * One operand has up to four rows (or columns), and nearly all of the time goes into reading the other one, once. So a
@@ -4359,13 +4593,6 @@ cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t st
  * These instructions exist in code for sm_90a alone, which is asked for when compiling. gk__wgmma_here finds out what
  * the binary holds. */
 
-#if defined(__NVCC__) && !defined(CUDA_ON_CPU)
-#define GK__WGMMA 1
-#endif
-#if defined(GK__WGMMA) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define GK__WGMMA_CODE 1
-#endif
-
 #ifdef GK__WGMMA
 
 /* What instructions and the copy engine (CUtensorMapDataType) call a type. */
@@ -5322,7 +5549,7 @@ struct gk__tile_facts {
 };
 template <class Acc> struct gk__tiles {
   static const int count = 6;
-  static gk__tile_facts facts(int i) {
+  static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {
         {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 87}, {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},
         {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},   {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},
@@ -5331,9 +5558,13 @@ template <class Acc> struct gk__tiles {
   }
 };
 template <> struct gk__tiles<double> {
-  static const int count = 2;
-  static gk__tile_facts facts(int i) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 71}, {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 61}};
+  static const int count = 4;
+  /* The blocks that stay are the fastest, and have no slices. */
+  static gk__tile_facts facts(int i, unsigned slices = 1) {
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72},
+                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 1 ? 60u : 94u},
+                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60},
+                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50}};
     return all[i];
   }
 };
@@ -5387,7 +5618,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
       const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
       unsigned long long least = ~0ull;
       for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-        const unsigned long long clocks = gk__matmul_clocks(gk__tiles<Acc>::facts(i), m, n, 1, s, depth, 132);
+        const unsigned long long clocks = gk__matmul_clocks(gk__tiles<Acc>::facts(i, s), m, n, 1, s, depth, 132);
         if (clocks < least) least = clocks;
       }
       /* One more cut must be worth it by more than the estimate may be off. */
@@ -5411,7 +5642,7 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-    const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
+    const gk__tile_facts tile = gk__tiles<Acc>::facts(i, order.slices);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
     if (tile.plan == GK_PLAN_TILE_128_TMA && !engine) continue;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
@@ -5565,31 +5796,101 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratc
 /* The blocks of each type. */
 template <class Acc, int BM, int BN, int BK, int TM, int TN, int Stages, int Groups, int Resident>
 struct gk__block_of_threads : gk__block<gk__sums<Acc, BM, BN, BK, TM, TN, 4>, BM, BN, BK, Stages, Groups, Resident> {};
-template <int BM, int BN, int BK, int WM, int WN, int Stages, int Groups, int Resident>
-struct gk__block_of_warps : gk__block<gk__sums_f64<BM, BN, BK, WM, WN>, BM, BN, BK, Stages, Groups, Resident> {};
+template <int BM, int BN, int BK, int WM, int WN, int Depth, int Stages, int Groups, int Resident>
+struct gk__block_of_warps : gk__block<gk__sums_f64<BM, BN, BK, WM, WN, Depth>, BM, BN, BK, Stages, Groups, Resident> {};
+
+template <class P, class T> struct gk__small_launch {
+  cudaStream_t stream;
+  cudaError_t operator()(const gk__matmul_args<T, T, T> &p, unsigned grid, gk__state *,
+                         gk__slot<gk__three<T>> *) const {
+    static signed char waits[GK__DEVICES];
+    const size_t items = gk__operand<T, T, P::bm, P::bk, P::sums::threads, true>::items +
+                         gk__operand<T, T, P::bn, P::bk, P::sums::threads, true>::items;
+    return gk__launch_as(waits, "gk_matmul", gk__small_kernel<P, T>, grid, static_cast<unsigned>(P::sums::threads),
+                         items * P::stages * sizeof(T), stream, p);
+  }
+};
+/* By small tiles P, if the product is such a one, else by tiles Q. */
+template <class P, class Q, class T, class O, class Acc>
+cudaError_t gk__matmul_small(const gk__matmul_args<T, O, Acc> &p, const gk_scratch *scratch, int smem_limit,
+                             cudaStream_t stream) {
+  return gk__matmul_tiles<Q>(p, scratch, smem_limit, stream);
+}
+template <class P, class Q, class T>
+cudaError_t gk__matmul_small(const gk__matmul_args<T, T, T> &p, const gk_scratch *scratch, int smem_limit,
+                             cudaStream_t stream) {
+  const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(P::bm)) * gk_ceil_div(p.n, static_cast<size_t>(P::bn));
+  if (p.trans_a || p.trans_b || p.slices != 1 || (p.max_blocks && p.max_blocks < tiles))
+    return gk__matmul_tiles<Q>(p, scratch, smem_limit, stream);
+  const gk__small_launch<P, T> launch = {stream};
+  return gk__matmul_in_turn<gk__matmul_args<T, T, T>, T>(p, tiles, 0, scratch, stream, launch);
+}
+template <int BM, int BN, int BK, int TM, int TN, int Stages, int Resident>
+struct gk__block_of_rows : gk__block<gk__sums_of_rows<BM, BN, BK, TM, TN>, BM, BN, BK, Stages, 1, Resident> {};
 
 template <class T, class O>
 cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, const gk_scratch *scratch,
                            int smem_limit, cudaStream_t stream) {
   switch (plan) {
   case GK_PLAN_TILE_32:
-    return gk__matmul_tiles<gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, scratch, smem_limit, stream);
+    return gk__matmul_small<gk__block_of_rows<32, 32, 16, 4, 4, 3, 16>,
+                            gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, scratch, smem_limit, stream);
   case GK_PLAN_TILE_32_64:
     return gk__matmul_tiles<gk__block_of_threads<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, scratch, smem_limit, stream);
   case GK_PLAN_TILE_64:
-    return gk__matmul_tiles<gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
+    return gk__matmul_small<gk__block_of_rows<64, 64, 16, 8, 8, 4, 6>,
+                            gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
   case GK_PLAN_TILE_64_128:
     return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, scratch, smem_limit, stream);
   default:
     return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, scratch, smem_limit, stream);
   }
 }
+/* Blocks that stay, if the device and the program have them, and one chain is a whole sum; else *made is as it was. */
+#ifdef GK__WGMMA
+template <class T>
+cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool *made, cudaStream_t stream) {
+  typedef gk__f64_shape S;
+  static signed char waits[GK__DEVICES];
+  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(S::rows)),
+               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(S::cols)), most = size_t(1) << 31;
+  if (p.k == 0 || p.slices != 1 || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
+      !gk__wgmma_here<0>())
+    return cudaSuccess;
+  int device = 0, sms = 1;
+  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
+  const size_t jobs = tiles_m * tiles_n * p.batch, smem = (S::operand_a::items + S::operand_b::items) * S::stages;
+  size_t grid = static_cast<size_t>(sms);
+  if (p.max_blocks && p.max_blocks < grid) grid = p.max_blocks;
+  if (jobs < grid) grid = jobs;
+  *made = true;
+  return gk__launch_as(waits, "gk_matmul", gk__f64_kernel<S, T>, static_cast<unsigned>(grid),
+                       static_cast<unsigned>(S::copying + S::multiplying), smem * sizeof(T), stream, p,
+                       static_cast<unsigned>(jobs));
+}
+#else
+template <class T> cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &, bool *, cudaStream_t) {
+  return cudaSuccess;
+}
+#endif
+
 template <class T, class O>
 cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan, const gk_scratch *scratch,
                            int smem_limit, cudaStream_t stream) {
-  return plan == GK_PLAN_TILE_128
-             ? gk__matmul_tiles<gk__block_of_warps<128, 128, 16, 64, 32, 3, 1, 1>>(p, scratch, smem_limit, stream)
-             : gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 3, 2, 1>>(p, scratch, smem_limit, stream);
+  bool made = false;
+  switch (plan) {
+  case GK_PLAN_TILE_32_64:
+    return gk__matmul_tiles<gk__block_of_warps<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
+  case GK_PLAN_TILE_64_128:
+    GK_TRY(gk__f64_by_blocks_that_stay(p, &made, stream));
+    return made ? cudaSuccess
+                : gk__matmul_tiles<gk__block_of_warps<64, 128, 16, 32, 32, 8, 3, 1, 1>>(p, scratch, smem_limit, stream);
+  case GK_PLAN_TILE_64:
+    return gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, scratch, smem_limit, stream);
+  default:
+    return gk__matmul_tiles<gk__block_of_warps<128, 128, 16, 64, 32, 4, 3, 1, 1>>(p, scratch, smem_limit, stream);
+  }
 }
 
 /* --- The planner of the tensor cores -----------------------------------------------------------------------------

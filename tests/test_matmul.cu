@@ -214,6 +214,22 @@ TEST(larger) {
   check_all_plans<float, float>(p);
 }
 
+/* Doubles whose tiles are enough for blocks that stay: more than one tile for each, edges on both sides, and depths that
+ * are less than one step, several, and not whole ones. */
+TEST(doubles_of_many_tiles) {
+  for (size_t k : {1, 16, 37, 130})
+    for (int trans = 0; trans < 4; trans++) {
+      problem p = problem_of(1030, 581 - k % 2, k);
+      p.trans_a = trans & 1, p.trans_b = trans >> 1;
+      p.shift = k % 3, p.pad_a = trans, p.pad_c = k % 2;
+      if (trans == 1) p.alpha = -0.5, p.beta = 2.25;
+      check<double, double>(p, {GK_PLAN_AUTO});
+    }
+  problem p = problem_of(100, 60, 45);
+  p.batch = 300, p.one_b = true, p.gap_c = 3;
+  check<double, double>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32_64});
+}
+
 /* --- slices, and where their sums meet --------------------------------------------------------------------------------*/
 
 TEST(thin_products) {
@@ -384,7 +400,8 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64), (int)GK_PLAN_TILE_64);
   EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128_TMA);
   EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128); /* there is none */
-  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, false, GK_PLAN_TILE_32).plan, (int)GK_PLAN_TILE_64);
+  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, false, GK_PLAN_TILE_32).plan,
+            (int)GK_PLAN_TILE_32_64);
 }
 
 /* --- errors ---------------------------------------------------------------------------------------------------------*/
