@@ -410,7 +410,7 @@ $(plain_reversed:%=check/%): check/%.reversed: build/cpu/%
 $(plain_asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh one $*.asan $<
 # What is linked gets the number of its parts; without a GPU, that nvcc has linked it is the test.
-parts_of = $(words $(filter part@%,$(linked.$(basename $1))))
+parts_of = $(words $(filter part@% product@%,$(linked.$(basename $1))))
 $(checks_link:%=check/%): check/%: build/compile/%
 	@$(if $(filter %.nvcc,$*),$(alone)) tests/run.sh one $* $(if $(filter %.cpu,$*)$(alone),$< $(call parts_of,$*))
 $(checks_all:%=check/%): check/%: build/compile/%.nvcc.o
