@@ -5633,8 +5633,8 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   const double enough = half ? 1e6 : p.precision == GK_PRECISION_TF32 ? 1e7 : 3e8;
   const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
-  const bool by_engine = half && gpu.wgmma && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 &&
-                         volume >= static_cast<double>(p.m) * (p.m == 1 ? 3e7 : 1.6e7);
+  const bool by_engine = half && gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 &&
+                         volume >= 1.6e7 * static_cast<double>(p.m);
   if (!forced && ((thin && !by_engine) || volume < enough)) return plan;
   plan.precision = p.precision;
   plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;

@@ -522,7 +522,8 @@ TEST(planner) {
   EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 8191, 8192), automatic); /* would be copied */
   EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 8192, 8191), automatic);
   EXPECT_EQ(thin_plan(GK__ITEM_BF16, 8192, 1, 8192), automatic);
-  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 4096, 4096), automatic);
+  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 2048, 4096), automatic);
+  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 4096, 4096), wgmma);
   EXPECT_EQ(thin_plan(GK__ITEM_BF16, 2, 4096, 4096), wgmma);
   EXPECT_EQ(thin_plan(GK__ITEM_F32, 1, 8192, 8192), automatic);
   thin.k = 0;
