@@ -346,7 +346,8 @@ endif
 checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
-               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc)
+               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc \
+                 $(if $(in_all),wgmma.nvcc))
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
                   $(plain_reversed) $(plain_asan))
@@ -412,7 +413,7 @@ $(plain_reversed:%=check/%): check/%.reversed: build/cpu/%
 $(plain_asan:%=check/%): check/%.asan: build/asan/%
 	@tests/run.sh one $*.asan $<
 # What is linked gets the number of its parts; without a GPU, that nvcc has linked it is the test.
-parts_of = $(words $(filter part@%,$(linked.$(basename $1))))
+parts_of = $(words $(filter part@% product@%,$(linked.$(basename $1))))
 $(checks_link:%=check/%): check/%: build/compile/%
 	@$(if $(filter %.nvcc,$*),$(alone)) tests/run.sh one $* $(if $(filter %.cpu,$*)$(alone),$< $(call parts_of,$*))
 # Of code as users have it ptxas must not say that tensor cores wait, which with less effort they do.
@@ -429,6 +430,11 @@ check/macros.cpu:
 	@tests/run.sh one macros.cpu tests/compile/macros.sh $(CXX) $(CPU_FLAGS) -x c++ -E -dM
 check/macros.nvcc:
 	@tests/run.sh one macros.nvcc tests/compile/macros.sh $(NVCC) -I . -E -Xcompiler=-dM
+check/wgmma.nvcc: export TIMEOUT ?= 900
+check/wgmma.nvcc:
+	@mkdir -p build/compile
+	@tests/run.sh one wgmma.nvcc tests/compile/wgmma.sh build/compile/wgmma.o $(NVCC_BASE) -std=c++17 \
+	  -gencode arch=compute_90a,code=sm_90a -c tests/compile/wgmma.cu
 $(built:%=check/%): check/%.built: build/built/%.o
 	@tests/run.sh one $*.built
 $(unlinkable:%=check/%.nvcc): check/%:

@@ -78,8 +78,8 @@
  *
  *   A library that uses gpukit by itself gives all of its files a GPUKIT_TAG of its own, and is not disturbed by the
  *   program around it. So do files compiled differently in a way that no macro tells (--use_fast_math; PTX alone beside
- *   machine code; sm_90 beside sm_90a), where the linker may merge kernels: before CUDA 13, and with
- *   -static-global-template-stub=false.
+ *   machine code; sm_90 beside sm_90a, where products would do without Hopper's own instructions), where the linker may
+ *   merge kernels: before CUDA 13, and with -static-global-template-stub=false.
  *
  * API (each call is documented where it is declared)
  *
@@ -3080,8 +3080,8 @@ template <int BM, int BN, int BK, int WM, int WN, int Depth> struct gk__sums_f64
   }
 };
 
-/* The barrier of the main loop: the next step has arrived. Groups of a block do not wait for each other, as they may come
- * to the end of a step by different ways. */
+/* The barrier of the main loop: the next step has arrived. Groups of a block do not wait for each other, as they may
+ * come to the end of a step by different ways. */
 template <class P> GK__D void gk__end_of_step() {
   gk__copy_commit();
   gk__copy_wait<P::stages - 2>();
@@ -3485,6 +3485,25 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kerne
 #endif
 
 #ifdef GK__WGMMA
+/* Kernels of this code are nothing but a name elsewhere, and their shared memory says so. In a program of code
+ * for sm_90 beside code for sm_90a, of which the linker merges what both have, such a one may come in place of
+ * the other. */
+#define GK__EMPTY_BYTES 4096
+#define GK__EMPTY_KERNEL                                                                                               \
+  __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
+  nothing[threadIdx.x] = 0
+inline cudaError_t gk__has_body(signed char *all, const void *kernel, bool *yes) {
+  int device = 0;
+  cudaError_t code = cudaGetDevice(&device);
+  signed char unknown = 0;
+  volatile signed char *const known = device < GK__DEVICES ? all + device : &unknown;
+  cudaFuncAttributes attributes = cudaFuncAttributes();
+  if (code == cudaSuccess && *known == 0) code = cudaFuncGetAttributes(&attributes, kernel);
+  if (code == cudaSuccess && *known == 0) *known = attributes.sharedSizeBytes < GK__EMPTY_BYTES ? 1 : -1;
+  *yes = *known > 0;
+  return code;
+}
+
 struct gk__f64_shape { /* with instructions of 16 in k; measured: 8 are about as fast, 4 are slower */
   static const int rows = 64, cols = 128, bk = 16, stages = 6;
   typedef gk__sums_f64<rows, cols, bk, 32, 32, 16> sums;
@@ -3587,17 +3606,29 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
                      static_cast<size_t>(at.col) * S::cols, 0, S::sums::runs);
     }
   }
+#else
+  GK__EMPTY_KERNEL;
+  (void)p, (void)jobs;
 #endif
 }
 #endif /* GK__WGMMA */
 
 /* --- Thin products ------------------------------------------------------------------------------------------------
  * One operand has up to four rows (or columns), and nearly all of the time goes into reading the other one, once. So a
- * block has 32 of that one's columns and a slice of k, of which each of 32 chains takes every 32nd run of four: a chain
- * is a lane where the columns are stored along k, and a row of threads where they are stored across, so that either way
- * a warp reads whole lines. */
+ * block has 32 of that one's columns (64 of half types) and a slice of k, of which each of 32 chains takes every 32nd
+ * run of four: a chain is a lane where the columns are stored along k, and a row of threads where they are stored
+ * across, so that either way a warp reads whole lines. */
 
 enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_CHAINS = 32, GK__THIN_ROWS = 4 };
+
+/* Columns of a thread and of a block, bytes of one run of k, and for half types the stages of a ring, each with room
+ * for what a thread needs for one run. The planner counts by GK__THIN_COLS, whatever the type. */
+template <class T, int Rows> struct gk__thin_shape {
+  static const int each = sizeof(T) == 2 ? 8 : 4, cols = 8 * each, run = 4 * static_cast<int>(sizeof(T));
+  static const int stage_bytes = (each + Rows) * run * GK__THIN_THREADS;
+  static const int stages = 4, ring_bytes = sizeof(T) == 2 ? stages * stage_bytes : 0;
+};
+enum { GK__THIN_MOST_COLS = 64 };
 
 template <class T, class O, class Acc> struct gk__thin_args {
   const T *x, *y; /* x: the few rows; y: the many columns */
@@ -3609,6 +3640,7 @@ template <class T, class O, class Acc> struct gk__thin_args {
   int depth;
   size_t capacity, max_blocks;
   const unsigned *only_if;
+  bool in_ring; /* whether shared memory has room for it */
   void skip(size_t products) { x += products * stride_x, y += products * stride_y, c += products * stride_c; }
 };
 
@@ -3624,126 +3656,272 @@ template <class Acc, class T> GK__D void gk__load_four(Acc *to, const T *from, s
       to[i] = i < count ? gk__convert<Acc, T>::from(from[static_cast<size_t>(i) * step]) : Acc(0);
   }
 }
-template <class T> GK__D bool gk__in_fours(const T *from, size_t step, size_t ld) {
-  return step == 1 && ld % 4 == 0 && reinterpret_cast<uintptr_t>(from) % (4 * sizeof(T)) == 0;
+/* Elements, `step` apart, of which `count` exist; in the place of others are zeros, which are not used. */
+template <class T, int Count> GK__D gk__run<T, Count> gk__load_run(const T *from, size_t step, int count) {
+  gk__run<T, Count> some;
+  GK__UNROLL
+  for (int i = 0; i < Count; i++) some.value[i] = i < count ? from[static_cast<size_t>(i) * step] : T(0.0f);
+  return some;
+}
+template <int Count, class T> GK__D bool gk__in_runs(const T *from, size_t step, size_t ld) {
+  return step == 1 && ld % Count == 0 && reinterpret_cast<uintptr_t>(from) % sizeof(gk__run<T, Count>) == 0;
+}
+
+/* A run by way of shared memory, where its pieces of 16 bytes (if it has so many) lie as the threads do. */
+template <class T, int Size> struct gk__piecewise {
+  static const int bytes = Size * static_cast<int>(sizeof(T)), piece = bytes < 16 ? bytes : 16;
+  static GK__D void copy(unsigned char *to, const T *from) {
+    GK__UNROLL
+    for (int at = 0; at < bytes; at += piece) {
+      const unsigned char *const source = reinterpret_cast<const unsigned char *>(from) + at;
+#if GK__COPIES_ASYNC
+      gk__copy_async<piece>(to + at * GK__THIN_THREADS, source, piece);
+#else
+      memcpy(to + at * GK__THIN_THREADS, source, piece);
+#endif
+    }
+  }
+  static GK__D gk__run<T, Size> take(const unsigned char *from) {
+    union {
+      gk__run<T, Size> run;
+      gk__run<unsigned, piece / 4> pieces[bytes / piece];
+    } u = {};
+    GK__UNROLL
+    for (int at = 0; at < bytes; at += piece)
+      u.pieces[at / piece] = *reinterpret_cast<const gk__run<unsigned, piece / 4> *>(from + at * GK__THIN_THREADS);
+    return u.run;
+  }
+};
+
+/* What a thread has of the many columns in one run of k: `Cols` of them, stored along k or across. */
+template <class T, int Cols, bool Along> struct gk__thin_runs {
+  static const int count = Along ? Cols : 4, size = Along ? 4 : Cols;
+  typedef gk__piecewise<T, size> way;
+  gk__run<T, size> run[count];
+  static GK__D void copy(unsigned char *to, const T *y, size_t apart) {
+    GK__UNROLL
+    for (int i = 0; i < count; i++)
+      way::copy(to + i * way::bytes * GK__THIN_THREADS, y + static_cast<size_t>(i) * apart);
+  }
+  GK__D void take(const unsigned char *from) {
+    GK__UNROLL
+    for (int i = 0; i < count; i++) run[i] = way::take(from + i * way::bytes * GK__THIN_THREADS);
+  }
+  /* So many k and columns exist, which need not be aligned to runs. */
+  GK__D void load(const T *y, size_t apart, size_t step, int depth, int cols) {
+    GK__UNROLL
+    for (int i = 0; i < count; i++)
+      run[i] = gk__load_run<T, size>(y + static_cast<size_t>(i) * apart, step,
+                                     i < (Along ? cols : depth) ? Along ? depth : cols : 0);
+  }
+  GK__D T at(int k, int col) const { return Along ? run[col].value[k] : run[k].value[col]; }
+};
+
+/* One run of k in the few rows, and its products with a thread's columns; `count` of its k exist. */
+template <int Rows, class T> struct gk__thin_rows {
+  typedef gk__piecewise<T, 4> way;
+  gk__run<T, 4> row[Rows];
+  static GK__D void copy(unsigned char *to, const T *x, size_t x_row, int rows) {
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++)
+      if (r < rows) way::copy(to + r * way::bytes * GK__THIN_THREADS, x + static_cast<size_t>(r) * x_row);
+  }
+  GK__D void take(const unsigned char *from, int rows) {
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++)
+      if (r < rows) row[r] = way::take(from + r * way::bytes * GK__THIN_THREADS);
+  }
+  GK__D void load(const T *x, size_t x_row, size_t x_k, int rows, int count) {
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++)
+      if (r < rows) row[r] = gk__load_run<T, 4>(x + static_cast<size_t>(r) * x_row, x_k, count);
+  }
+  template <class Runs, int Cols, class Acc>
+  GK__D void multiply(Acc (&sum)[Rows][Cols], const Runs &b, int rows, int count) const {
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++) {
+      if (r >= rows) break;
+      GK__UNROLL
+      for (int i = 0; i < 4; i++) {
+        GK__UNROLL
+        for (int j = 0; j < Cols; j++)
+          if (i < count)
+            sum[r][j] =
+                gk__fma(gk__convert<Acc, T>::from(row[r].value[i]), gk__convert<Acc, T>::from(b.at(i, j)), sum[r][j]);
+      }
+    }
+  }
+};
+
+/* The sums of a thread's chain, in registers. */
+template <int Rows, bool Along, class T, class Acc>
+GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x_k, int rows, const T *y, size_t apart,
+                         size_t step, int cols, int chain, int depth, unsigned char *) {
+  const bool fours = gk__in_runs<4>(y, step, apart) && (Along || cols >= 4);
+  const bool x_fours = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
+  GK__UNROLL_BY(Rows == 1 ? 4 : 2)
+  for (int k = chain * 4; k < depth; k += GK__THIN_CHAINS * 4) {
+    const int count = depth - k;
+    Acc b[4][4], a[4];
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) {
+      const bool some = i < (Along ? cols : count);
+      const T *const run = Along ? y + k + static_cast<size_t>(i) * apart : y + static_cast<size_t>(k + i) * apart;
+      gk__load_four(b[i], run, Along ? 1 : step, some ? Along ? count : cols : 0,
+                    fours && some && (!Along || count >= 4));
+    }
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++) {
+      if (r >= rows) break;
+      gk__load_four(a, x + static_cast<size_t>(k) * x_k + static_cast<size_t>(r) * x_row, x_k, count,
+                    x_fours && count >= 4);
+      GK__UNROLL
+      for (int i = 0; i < 4; i++) {
+        GK__UNROLL
+        for (int j = 0; j < 4; j++)
+          if (i < count) sum[r][j] = gk__fma(a[i], Along ? b[j][i] : b[i][j], sum[r][j]);
+      }
+    }
+  }
+}
+/* Of half types, by way of a ring. What bounds them is how much of memory is on its way: all but one of the stages, of
+ * which each thread fills and empties its own places, and so waits for nobody. Loads would have to be packed into
+ * registers, for which each is waited for. `ring` is NULL where there is no room for it. */
+template <int Rows, bool Along, class T, class Acc>
+GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const T *x, size_t x_row, size_t x_k, int rows, const T *y, size_t apart,
+                         size_t step, int cols, int chain, int depth, unsigned char *ring) {
+  typedef gk__thin_runs<T, 8, Along> runs;
+  typedef gk__thin_rows<Rows, T> few;
+  const int stride = GK__THIN_CHAINS * 4;
+  const bool y_runs = gk__in_runs<runs::size>(y, step, apart) && cols >= 8;
+  const bool x_runs = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
+  const size_t y_k = Along ? step : apart, x_stride = static_cast<size_t>(stride) * x_k,
+               y_stride = static_cast<size_t>(stride) * y_k;
+  int left = depth - chain * 4;
+  x += static_cast<size_t>(chain * 4) * x_k, y += static_cast<size_t>(chain * 4) * y_k;
+  if (ring && y_runs) {
+    typedef gk__thin_shape<T, Rows> shape;
+    const int end = shape::stages * shape::stage_bytes, of_y = shape::each * shape::run * GK__THIN_THREADS;
+    unsigned char *const y_ring = ring + threadIdx.x * runs::way::piece;
+    unsigned char *const x_ring = ring + of_y + threadIdx.x * few::way::piece;
+    const T *next_x = x, *next_y = y;
+    int to_fetch = left, now = 0, free = end - shape::stage_bytes;
+    GK__UNROLL_BY(1)
+    for (int at = 0; at < free; at += shape::stage_bytes) {
+      if (to_fetch >= 4) {
+        runs::copy(y_ring + at, next_y, apart);
+        if (x_runs) few::copy(x_ring + at, next_x, x_row, rows);
+      }
+      gk__copy_commit();
+      to_fetch -= stride, next_x += x_stride, next_y += y_stride;
+    }
+    GK__UNROLL_BY(1)
+    for (; left >= 4; left -= stride) {
+      few a;
+      runs b;
+      if (!x_runs) a.load(x, x_row, x_k, rows, 4);
+      gk__copy_wait<shape::stages - 2>();
+      b.take(y_ring + now);
+      if (x_runs) a.take(x_ring + now, rows);
+      if (to_fetch >= 4) {
+        runs::copy(y_ring + free, next_y, apart);
+        if (x_runs) few::copy(x_ring + free, next_x, x_row, rows);
+      }
+      gk__copy_commit();
+      a.multiply(sum, b, rows, 4);
+      free = now, now = now + shape::stage_bytes == end ? 0 : now + shape::stage_bytes;
+      to_fetch -= stride, next_x += x_stride, next_y += y_stride, x += x_stride, y += y_stride;
+    }
+    gk__copy_wait<0>();
+  }
+  GK__UNROLL_BY(1)
+  for (; left > 0; left -= stride, x += x_stride, y += y_stride) {
+    few a;
+    runs b;
+    b.load(y, apart, step, left, cols);
+    a.load(x, x_row, x_k, rows, left);
+    a.multiply(sum, b, rows, left);
+  }
 }
 
 template <int Rows, class T, class O, class Acc>
 __global__ void __launch_bounds__(GK__THIN_THREADS)
     gk__thin_kernel(gk__thin_args<T, O, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
+  const int each = gk__thin_shape<T, Rows>::each, block_cols = gk__thin_shape<T, Rows>::cols;
+  GK_DYNAMIC_SHARED(unsigned char, ring);
+  Acc *const shared = reinterpret_cast<Acc *>(ring); /* the chains' sums, in the end */
   __shared__ gk__turn turn;
-  __shared__ Acc shared[GK__THIN_CHAINS][Rows][GK__THIN_COLS];
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
-  const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.cols, static_cast<size_t>(GK__THIN_COLS)));
+  const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.cols, static_cast<size_t>(block_cols)));
   unsigned job = blockIdx.x;
   if (p.slices > 1) job = gk__take_job(&turn, state, gridDim.x);
   const unsigned batch = job / (blocks * p.slices), slice = job / blocks % p.slices;
-  const size_t col0 = static_cast<size_t>(job % blocks) * GK__THIN_COLS, most = static_cast<size_t>(p.depth),
+  const size_t col0 = static_cast<size_t>(job % blocks) * block_cols, most = static_cast<size_t>(p.depth),
                k0 = slice * most;
   const int depth = static_cast<int>(p.k - k0 < most ? p.k - k0 : most);
   const int t = static_cast<int>(threadIdx.x);
   const T *const x = p.x + batch * p.stride_x + k0 * p.x_k, *const y =
                                                                 p.y + batch * p.stride_y + k0 * p.y_k + col0 * p.y_col;
   const int rows = static_cast<int>(p.rows),
-            cols = p.cols - col0 < GK__THIN_COLS ? static_cast<int>(p.cols - col0) : GK__THIN_COLS;
-  const bool x_fours = gk__in_fours(x, p.x_k, p.rows > 1 ? p.x_row : 0);
-  Acc sum[Rows][4];
+            cols = p.cols - col0 < block_cols ? static_cast<int>(p.cols - col0) : block_cols;
+  Acc sum[Rows][each];
   GK__UNROLL
   for (int r = 0; r < Rows; r++) {
     GK__UNROLL
-    for (int j = 0; j < 4; j++) sum[r][j] = Acc(0);
+    for (int j = 0; j < each; j++) sum[r][j] = Acc(0);
   }
-  if (p.y_k == 1) { /* four columns for each warp */
-    const int lane = t % 32, first = t / 32 * 4;
-    const bool fours = gk__in_fours(y, p.y_k, p.y_col);
-    GK__UNROLL_BY(Rows == 1 ? 4 : 2)
-    for (int k = lane * 4; k < depth; k += GK__THIN_CHAINS * 4) {
-      const int count = depth - k;
-      Acc b[4][4], a[4];
-      GK__UNROLL
-      for (int j = 0; j < 4; j++)
-        gk__load_four(b[j], y + k + static_cast<size_t>(first + j) * p.y_col, 1, first + j < cols ? count : 0,
-                      fours && count >= 4 && first + j < cols);
-      GK__UNROLL
-      for (int r = 0; r < Rows; r++) {
-        if (r >= rows) break;
-        gk__load_four(a, x + static_cast<size_t>(k) * p.x_k + static_cast<size_t>(r) * p.x_row, p.x_k, count,
-                      x_fours && count >= 4);
-        GK__UNROLL
-        for (int j = 0; j < 4; j++) {
-          GK__UNROLL
-          for (int i = 0; i < 4; i++)
-            if (i < count) sum[r][j] = gk__fma(a[i], b[j][i], sum[r][j]);
-        }
-      }
-    }
+  if (p.y_k == 1) { /* some columns for each warp */
+    const int lane = t % 32, first = t / 32 * each;
+    gk__thin_sums<Rows, true>(sum, x, p.x_row, p.x_k, rows, y + static_cast<size_t>(first) * p.y_col, p.y_col, 1,
+                              cols - first, lane, depth, p.in_ring ? ring : NULL);
+    __syncthreads();
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
       GK__UNROLL
-      for (int j = 0; j < 4; j++) {
+      for (int j = 0; j < each; j++) {
         GK__UNROLL
         for (int apart = 16; apart; apart /= 2)
           sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], apart));
-        if (lane == 0) shared[0][r][first + j] = sum[r][j];
+        if (lane == 0) shared[r * block_cols + first + j] = sum[r][j];
       }
     }
     __syncthreads();
-  } else { /* four columns for each thread */
-    const int chain = t / 8, first = t % 8 * 4;
-    const bool fours = gk__in_fours(y, p.y_col, p.y_k) && first + 4 <= cols;
-    const int mine = cols - first;
-    GK__UNROLL_BY(Rows == 1 ? 4 : 2)
-    for (int k = chain * 4; k < depth; k += GK__THIN_CHAINS * 4) {
-      const int count = depth - k;
-      Acc b[4][4], a[4];
-      GK__UNROLL
-      for (int i = 0; i < 4; i++)
-        gk__load_four(b[i], y + static_cast<size_t>(k + i) * p.y_k + static_cast<size_t>(first) * p.y_col, p.y_col,
-                      i < count ? mine : 0, fours && i < count);
-      GK__UNROLL
-      for (int r = 0; r < Rows; r++) {
-        if (r >= rows) break;
-        gk__load_four(a, x + static_cast<size_t>(k) * p.x_k + static_cast<size_t>(r) * p.x_row, p.x_k, count,
-                      x_fours && count >= 4);
-        GK__UNROLL
-        for (int i = 0; i < 4; i++) {
-          GK__UNROLL
-          for (int j = 0; j < 4; j++)
-            if (i < count) sum[r][j] = gk__fma(a[i], b[i][j], sum[r][j]);
-        }
-      }
-    }
+  } else { /* some columns for each thread */
+    const int chain = t / 8, first = t % 8 * each;
+    gk__thin_sums<Rows, false>(sum, x, p.x_row, p.x_k, rows, y + static_cast<size_t>(first) * p.y_col, p.y_k, p.y_col,
+                               cols - first, chain, depth, p.in_ring ? ring : NULL);
+    __syncthreads();
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
       GK__UNROLL
-      for (int j = 0; j < 4; j++) shared[chain][r][first + j] = sum[r][j];
+      for (int j = 0; j < each; j++) shared[(chain * Rows + r) * block_cols + first + j] = sum[r][j];
     }
     __syncthreads();
     for (int apart = GK__THIN_CHAINS / 2; apart; apart /= 2) {
-      for (int i = t; i < apart * Rows * GK__THIN_COLS; i += GK__THIN_THREADS) {
-        Acc *const to = &shared[0][0][0] + i;
-        *to = gk__arithmetic<Acc>::add(*to, to[apart * Rows * GK__THIN_COLS]);
+      for (int i = t; i < apart * Rows * block_cols; i += GK__THIN_THREADS) {
+        Acc *const to = shared + i;
+        *to = gk__arithmetic<Acc>::add(*to, to[apart * Rows * block_cols]);
       }
       __syncthreads();
     }
   }
-  const int r = t / GK__THIN_COLS, col = t % GK__THIN_COLS;
+  const int r = t / block_cols, col = t % block_cols;
   bool mine = r < Rows && r < rows && col < cols;
-  Acc value = shared[0][r < Rows ? r : 0][col];
+  Acc value = shared[(r < Rows ? r : 0) * block_cols + col];
   if (p.slices > 1) {
-    const size_t each = Rows * GK__THIN_COLS;
+    const size_t all = Rows * block_cols;
     gk__slot<gk__three<Acc>> *const place =
-        slots + (static_cast<size_t>(batch) * blocks + job % blocks) * p.slices * each + t;
+        slots + (static_cast<size_t>(batch) * blocks + job % blocks) * p.slices * all + t;
     if (mine) {
       const gk__three<Acc> sum_of_slice = {{value, Acc(0), Acc(0)}};
-      gk__publish(place + slice * each, sum_of_slice, turn.tag);
+      gk__publish(place + slice * all, sum_of_slice, turn.tag);
     }
     if (slice != p.slices - 1) mine = false;
     unsigned ns = 16;
     for (unsigned s = 0; mine && s < p.slices; s++) {
       gk__three<Acc> next;
-      while (!gk__peek(place + s * each, &next, turn.tag)) gk__back_off(&ns);
+      while (!gk__peek(place + s * all, &next, turn.tag)) gk__back_off(&ns);
       value = s == 0 ? next.value[0] : gk__arithmetic<Acc>::add(value, next.value[0]);
     }
   }
@@ -4498,11 +4676,11 @@ template <class E> gk__mma_operand gk__mma_operand_of(const gk__operand_view<E> 
   return p;
 }
 template <int Products, class P, class E, class O>
-cudaError_t gk__mma_launch(const gk__tensor_args<E, O> &p, cudaStream_t stream) {
+cudaError_t gk__mma_launch(const gk__tensor_args<E, O> &p, cudaStream_t stream, int stages = P::stages) {
   static signed char waits[GK__DEVICES];
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(P::bm));
   const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(P::bn)), tiles = tiles_m * tiles_n, most = 0x7fffffff;
-  const size_t smem = static_cast<size_t>(P::a_bytes + P::b_bytes) * P::stages * gk__mma_loop<Products, E, P>::parts;
+  const size_t smem = static_cast<size_t>((P::a_bytes + P::b_bytes) * stages * gk__mma_loop<Products, E, P>::parts);
   if (tiles > most)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
   gk__mma_args<O> q = {gk__mma_operand_of(p.a),
@@ -4539,16 +4717,24 @@ template <int Products, class E, class O> struct gk__mma_blocks {
     return gk__mma_launch<Products, gk__mma_block<128, 128, 64, 32, 64, 2>>(p, stream);
   }
 };
-template <int OrderA, int OrderB> struct gk__mma_large : gk__mma_block<128, 256, 64, 64, 128, 3, OrderA, OrderB> {};
-template <class E, class O> cudaError_t gk__mma_large_run(const gk__tensor_args<E, O> &p, cudaStream_t stream) {
+/* Its ring has a fourth stage where all GPUs that may run the code have room for it, if for so large a block at all. */
+#if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
+#define GK__LARGE_STAGES 3
+#else
+#define GK__LARGE_STAGES 4
+#endif
+template <int OrderA, int OrderB>
+struct gk__mma_large : gk__mma_block<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
+template <class E, class O>
+cudaError_t gk__mma_large_run(const gk__tensor_args<E, O> &p, int stages, cudaStream_t stream) {
   if (p.a.along_k)
-    return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream)
-                       : gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ACROSS_K>>(p, stream);
-  return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ALONG_K>>(p, stream)
-                     : gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ACROSS_K>>(p, stream);
+    return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream, stages)
+                       : gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ACROSS_K>>(p, stream, stages);
+  return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ALONG_K>>(p, stream, stages)
+                     : gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ACROSS_K>>(p, stream, stages);
 }
-template <class O> cudaError_t gk__mma_large_run(const gk__tensor_args<float, O> &p, cudaStream_t stream) {
-  return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream);
+template <class O> cudaError_t gk__mma_large_run(const gk__tensor_args<float, O> &p, int stages, cudaStream_t stream) {
+  return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream, stages);
 }
 /* Time, about: rounds of tiles, by how many a multiprocessor has at once, in multiply-adds for each step of k, over a
  * rate that was measured on an H200. */
@@ -4566,12 +4752,14 @@ template <class E, class O> struct gk__mma_blocks<1, E, O> {
     int device = 0, limit = 0;
     GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
     GK_TRY(gk__failed(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
-    const bool large_fits = (large::a_bytes + large::b_bytes) * large::stages <= limit;
+    const int stage_bytes = large::a_bytes + large::b_bytes,
+              stages = stage_bytes * large::stages <= limit ? large::stages : 3;
+    const bool large_fits = stage_bytes * stages <= limit;
     const bool medium_fits = (medium::a_bytes + medium::b_bytes) * medium::stages <= limit;
     const size_t of_large = gk__mma_time<large>(p.m, p.n, p.batch, many, 1, 390);
     const size_t of_medium = gk__mma_time<medium>(p.m, p.n, p.batch, many, 2, 360);
     const size_t of_least = gk__mma_time<least>(p.m, p.n, p.batch, many, 4, 230);
-    if (large_fits && of_large <= of_medium && of_large <= of_least) return gk__mma_large_run(p, stream);
+    if (large_fits && of_large <= of_medium && of_large <= of_least) return gk__mma_large_run(p, stages, stream);
     return medium_fits && of_medium <= of_least ? gk__mma_launch<1, medium>(p, stream)
                                                 : gk__mma_launch<1, least>(p, stream);
   }
@@ -4610,7 +4798,7 @@ struct gk__wgmma_params {
   gk__tensor_map a, b, c;
   void *to;
   size_t ldc, stride_c;
-  unsigned m, n, k_blocks;
+  unsigned m, n, k_blocks, stage_bytes; /* of operands in one stage */
   unsigned down, across, first,
       tiles;     /* below and beside each other in one C; of all, the launch's first and its end */
   unsigned band; /* so many below each other come before those beside them: what they read is in the L2 */
@@ -4828,7 +5016,7 @@ GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk
   for (unsigned k = first * depth; k < (first + k_blocks) * depth; k += depth) {
     gk__barrier_wait(ring.empty(), ring.parity ^ 1);
     const unsigned full = ring.full();
-    gk__barrier_expect(full, S::stage_bytes);
+    gk__barrier_expect(full, p.stage_bytes);
     unsigned to = ring.data();
     for (unsigned part = 0; part < S::parts; part++, to += S::a_bytes) {
       if (p.a_along_k)
@@ -5089,6 +5277,9 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
     if (!S::shares_k && threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
     if (S::shares_k) gk__cluster_meet();
   }
+#else
+  GK__EMPTY_KERNEL;
+  (void)p;
 #endif
 }
 
@@ -5149,7 +5340,8 @@ template <int First> bool gk__wgmma_here() { /* a template, so that files withou
   return yes;
 }
 
-/* A box is `wide` elements of `box` rows: swizzled if that is 128 bytes. */
+/* A box is `wide` elements of `box` rows: swizzled if that is 128 bytes. So much is also what the L2 fetches, since
+ * what lies beside it is for other blocks; of wider rows, twice that. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
                                 size_t ld, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
                                 int wide, int box) {
@@ -5158,8 +5350,9 @@ inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const 
   const uint64_t strides[] = {ld * item, batch > 1 ? stride_batch * item : 16, parts > 1 ? stride_part * item : 16};
   const unsigned sizes[] = {static_cast<unsigned>(wide), static_cast<unsigned>(box), 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
-  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0,
-                                  wide * bytes == 128 ? 3 : 0, 3, 0) == 0;
+  const bool line = wide * bytes == 128;
+  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, line ? 3 : 0,
+                                  line ? 2 : 3, 0) == 0;
 }
 template <class E>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
@@ -5173,18 +5366,28 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t r
 /* ranks: blocks that share the k of a tile; 1 where S has none that do. */
 template <class S, class E, class O>
 cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
-  static signed char waits[GK__DEVICES];
+  static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const char *const call = "gk_matmul";
+  void (*const kernel)(gk__wgmma_params) = gk__wgmma_kernel<S, E, O>;
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  bool has_body = false;
+  GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
+  if (!has_body) return gk__mma_run<S::products>(x, sms, stream);
   const size_t bytes = gk__wgmma_type<O>::bytes, depth = 128 / gk__wgmma_type<E>::bytes;
   const size_t down = gk_ceil_div(x.m, static_cast<size_t>(S::rows));
   const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
   const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
   gk__wgmma_params p;
+  /* Rows outside of A are not asked for: their zeros would take the engine longer than what there is. What lies in
+   * their place goes into sums that nobody keeps. */
+  const int box =
+      x.a.along_k && x.m < static_cast<size_t>(S::rows) ? static_cast<int>(gk_round_up(x.m, size_t(8))) : S::rows;
+  p.stage_bytes = static_cast<unsigned>(S::stage_bytes - S::parts * (S::rows - box) * 128);
   p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
                 (x.padded_c || x.n * bytes % 16 == 0); /* it writes whole units of 16 bytes */
   p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
-      !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, S::rows) ||
+      !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, box) ||
       !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols) ||
       (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c,
                                            x.padded_c ? gk_round_up(x.n, 16 / bytes) : x.n, x.m, x.ldc, x.batch,
@@ -5201,8 +5404,6 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
   p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
   p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
 
-  void (*const kernel)(gk__wgmma_params) = gk__wgmma_kernel<S, E, O>;
-  const void *const address = reinterpret_cast<const void *>(kernel);
   const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
   const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
   const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
@@ -5527,6 +5728,9 @@ __global__ void __launch_bounds__(gk__sums_engine::threads, P::resident)
   if (at.part == parts - 1)
     gk__gather_sums<gk__sums_engine>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, place, parts, turn.tag);
   gk__end_round(turn, state, slots, q.p.capacity);
+#else
+  GK__EMPTY_KERNEL;
+  (void)q, (void)state, (void)slots;
 #endif
 }
 
@@ -5660,7 +5864,7 @@ template <class Acc> size_t gk__matmul_most_slots(const gk_matmul_order &order, 
   size_t most = 0;
   if (order.thin) {
     const size_t few = m < n ? m : n, many = m < n ? n : m;
-    most = gk_ceil_div(many, static_cast<size_t>(GK__THIN_COLS)) * GK__THIN_COLS * (few > 1 ? GK__THIN_ROWS : 1);
+    most = gk_round_up(many, static_cast<size_t>(GK__THIN_MOST_COLS)) * (few > 1 ? GK__THIN_ROWS : 1);
   }
   for (int i = 0; i < gk__tiles<Acc>::count && !order.thin; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
@@ -5755,17 +5959,20 @@ cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, const gk_scrat
 }
 
 template <int Rows, class T, class O, class Acc> struct gk__thin_launch {
+  size_t smem;
   cudaStream_t stream;
   cudaError_t operator()(const gk__thin_args<T, O, Acc> &p, unsigned grid, gk__state *state,
                          gk__slot<gk__three<Acc>> *slots) const {
     static signed char waits[GK__DEVICES];
     return gk__launch_as(waits, "gk_matmul", gk__thin_kernel<Rows, T, O, Acc>, grid,
-                         static_cast<unsigned>(GK__THIN_THREADS), 0, stream, p, state, slots);
+                         static_cast<unsigned>(GK__THIN_THREADS), smem, stream, p, state, slots);
   }
 };
 template <int Rows, class T, class O, class Acc>
-cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratch *scratch, cudaStream_t stream) {
+cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratch *scratch, int smem_limit,
+                            cudaStream_t stream) {
   gk__thin_args<T, O, Acc> p;
+  const size_t block_cols = gk__thin_shape<T, Rows>::cols;
   const size_t a_row = q.trans_a ? 1 : q.lda, a_k = q.trans_a ? q.lda : 1;
   const size_t b_col = q.trans_b ? q.ldb : 1, b_k = q.trans_b ? 1 : q.ldb;
   if (q.m <= q.n) { /* else the transposes of all three */
@@ -5777,16 +5984,17 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratc
   }
   p.c = q.c, p.k = q.k, p.batch = q.batch, p.stride_c = q.stride_c, p.alpha = q.alpha, p.beta = q.beta;
   p.slices = q.slices, p.depth = q.depth, p.capacity = 0, p.max_blocks = q.max_blocks, p.only_if = q.only_if;
-  const gk__thin_launch<Rows, T, O, Acc> launch = {stream};
+  const size_t ring = gk__thin_shape<T, Rows>::ring_bytes, sums = GK__THIN_CHAINS * Rows * block_cols * sizeof(Acc);
+  p.in_ring = ring && ring + 64 <= static_cast<size_t>(smem_limit);
+  const gk__thin_launch<Rows, T, O, Acc> launch = {p.in_ring && ring > sums ? ring : sums, stream};
   const size_t all = p.cols, most = p.max_blocks / p.slices > 0 ? p.max_blocks / p.slices : 1;
-  const size_t wide =
-      p.max_blocks && most < gk_ceil_div(all, static_cast<size_t>(GK__THIN_COLS)) ? most * GK__THIN_COLS : all;
+  const size_t wide = p.max_blocks && most < gk_ceil_div(all, block_cols) ? most * block_cols : all;
   cudaError_t status = cudaSuccess;
   for (size_t col = 0; col < all && status == cudaSuccess; col += wide) {
     p.cols = all - col < wide ? all - col : wide;
-    const size_t blocks = gk_ceil_div(p.cols, static_cast<size_t>(GK__THIN_COLS)) * p.slices;
+    const size_t blocks = gk_ceil_div(p.cols, block_cols) * p.slices;
     status = gk__matmul_in_turn<gk__thin_args<T, O, Acc>, Acc>(
-        p, blocks, p.slices > 1 ? blocks * Rows * GK__THIN_COLS * sizeof(gk__slot<gk__three<Acc>>) : 0, scratch, stream,
+        p, blocks, p.slices > 1 ? blocks * Rows * block_cols * sizeof(gk__slot<gk__three<Acc>>) : 0, scratch, stream,
         launch);
     p.y += p.cols * p.y_col, p.c += p.cols * p.c_col;
   }
@@ -5851,13 +6059,17 @@ cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, 
 template <class T>
 cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool *made, cudaStream_t stream) {
   typedef gk__f64_shape S;
-  static signed char waits[GK__DEVICES];
+  static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(S::rows)),
                tiles_n = gk_ceil_div(p.n, static_cast<size_t>(S::cols)), most = size_t(1) << 31;
   if (p.k == 0 || p.slices != 1 || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
       !gk__wgmma_here<0>())
     return cudaSuccess;
   int device = 0, sms = 1;
+  bool has_body = false;
+  GK_TRY(
+      gk__failed(gk__has_body(bodies, reinterpret_cast<const void *>(gk__f64_kernel<S, T>), &has_body), "gk_matmul"));
+  if (!has_body) return cudaSuccess;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
   const size_t jobs = tiles_m * tiles_n * p.batch, smem = (S::operand_a::items + S::operand_b::items) * S::stages;
@@ -5949,11 +6161,15 @@ inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t byte
   *ld = cols < most ? gk_round_up(cols, unit / bytes) : most;
   return rows < most / bytes / *ld ? gk_round_up(rows * *ld * bytes, static_cast<size_t>(GK__WORK_FRONT)) : most;
 }
-inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer) {
+/* engine: the copy engine will read it. For rows that begin in the middle of a sector of 32 bytes it takes twice as
+ * long, which is more than a copy does where the product is large. */
+inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer,
+                                      bool engine) {
   gk__operand_copy to = {true, false, p.batch == 1 || from.stride == 0, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
   if (p.item != GK__ITEM_F32) {
-    to.wanted = from.address % 16 || from.ld % 8 || (!to.one && from.stride % 8);
+    const size_t unit = engine && p.m >= 1792 && p.n >= 1792 && p.k >= 1792 ? 16 : 8;
+    to.wanted = from.address % (2 * unit) || from.ld % unit || (!to.one && from.stride % unit);
   } else if (p.precision == GK_PRECISION_TF32) {
     to.bytes = 4, to.turned = !from.along_k;
   } else {
@@ -6004,17 +6220,20 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   else if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
     plan.refused = "this plan is for less than 2^31 rows and columns, and rows and matrices less than 2^40 bytes apart";
   if (plan.refused || !asked || tiled || !able || p.k == 0) return plan;
-  /* Thin products read the other operand once, and have nothing to gain. Making operands ready, and what is enqueued
-   * beside it, takes as long as a small product. Neither alignment nor batch has a say: the bits shall not depend on
-   * these. */
+  /* Thin products read the other operand once, and have nothing to gain, but that the copy engine reads a large one
+   * faster than threads do, if it has not to be copied. Making operands ready, and what is enqueued beside it, takes as
+   * long as a small product. Neither alignment nor batch has a say: the bits shall not depend on these. */
   const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   const double enough = half ? 1e6 : p.precision == GK_PRECISION_TF32 ? 1e7 : 3e8;
   const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
-  if (!forced && (thin || volume < enough)) return plan;
-  plan.a = gk__plan_copy(p, p.a, p.m), plan.b = gk__plan_copy(p, p.b, p.n);
+  const bool by_engine = half && gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 &&
+                         volume >= 1.6e7 * static_cast<double>(p.m);
+  if (!forced && ((thin && !by_engine) || volume < enough)) return plan;
   plan.precision = p.precision;
   plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
-  if (plan.plan == GK_PLAN_WGMMA) plan.c = gk__plan_result(p);
+  const bool engine = plan.plan == GK_PLAN_WGMMA;
+  plan.a = gk__plan_copy(p, p.a, p.m, engine), plan.b = gk__plan_copy(p, p.b, p.n, engine);
+  if (engine) plan.c = gk__plan_result(p);
   return plan;
 }
 
@@ -6087,9 +6306,13 @@ template <> struct gk__engine<float, float, float> {
   static bool copies_a(const args &p) { return !lies_well(p.a, p.lda, p.stride_a, p.batch); }
   static bool copies_b(const args &p) { return p.trans_b || !lies_well(p.b, p.ldb, p.stride_b, p.batch); }
   static bool takes(const args &p) {
+    static signed char bodies[GK__DEVICES];
+    bool has_body = false;
     const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8;
     if (p.k == 0 || p.max_blocks || p.only_if || p.m > most || p.n > most || p.k > most || p.batch > most ||
-        p.lda >= apart || p.ldb >= apart || p.stride_a >= apart || p.stride_b >= apart || !gk__wgmma_here<0>())
+        p.lda >= apart || p.ldb >= apart || p.stride_a >= apart || p.stride_b >= apart || !gk__wgmma_here<0>() ||
+        gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<gk__engine_block>), &has_body) ||
+        !has_body)
       return false;
     /* Copies have to be worth it: they take about 4 us and 8 bytes an element of memory's time, and save a tenth. */
     const double of_a = copies_a(p) ? static_cast<double>(p.m) * static_cast<double>(p.k) : 0;
@@ -6145,13 +6368,13 @@ cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, cons
                                 cudaStream_t stream) {
   const gk_matmul_order order = gk__matmul_order<Acc>(p.m, p.n, p.k);
   p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
-  if (order.thin)
-    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, scratch, stream)
-                                : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, stream);
   int device = 0, sms = 1, smem_limit = 0;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
+  if (order.thin)
+    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, scratch, smem_limit, stream)
+                                : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, smem_limit, stream);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
   gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan);
   if (tile.plan == GK_PLAN_TILE_128_TMA) {

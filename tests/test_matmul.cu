@@ -245,6 +245,18 @@ TEST(thin_products) {
           if (trans == 1) check<__half, float>(p, {GK_PLAN_AUTO});
         }
 }
+/* Columns in whole runs, some of a last block, and one slice of more rounds than the ring has stages. */
+TEST(thin_products_in_whole_runs) {
+  for (size_t few : {1, 3})
+    for (int trans = 0; trans < 4; trans++) {
+      const size_t wide = few == 1 && trans % 3 == 0 ? 6408 : 136;
+      problem p = problem_of(trans & 1 ? few : wide, trans & 1 ? wide : few, wide > 1000 ? 1028 : 2052);
+      p.trans_a = trans & 1, p.trans_b = trans >> 1;
+      check<float, float>(p, {GK_PLAN_AUTO});
+      check<__half, float>(p, {GK_PLAN_AUTO});
+      if (wide < 1000) check<double, double>(p, {GK_PLAN_AUTO});
+    }
+}
 
 /* A product of more slices than a block has groups, as often as asked for; the same with any scratch, and none. */
 struct sliced {

@@ -80,7 +80,7 @@ template <class T, class O> static void check_bits_of_type(const char *name) {
   }
 }
 #define CHECK_BITS(name, T) check_bits_of_type<T, gk__widened<T>::type>(#name);
-TEST(same_bits_on_any_grid_at_any_alignment){FLOAT_TYPES(CHECK_BITS)}
+TEST(same_bits_on_any_grid_at_any_alignment) { FLOAT_TYPES(CHECK_BITS) }
 
 /* Where the ends of an array lie in its vectors, in the chunks of 16 bytes that these are read by, and in the tiles. */
 template <class T, class O> static void check_ends_of_type(const char *name) {

@@ -511,9 +511,21 @@ TEST(planner) {
   EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_EMULATED, ampere), automatic);
   EXPECT_EQ(plan_of(GK__ITEM_F64, 4096, GK_PRECISION_STRICT, hopper), automatic);
   gk__product thin = product_of(GK__ITEM_BF16, 3, 8192, 8192, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
-  EXPECT(!gk__plan_product(thin, hopper).tensor());
+  EXPECT(!gk__plan_product(thin, ampere).tensor());
   thin.plan = GK_PLAN_MMA;
-  EXPECT(gk__plan_product(thin, hopper).tensor());
+  EXPECT(gk__plan_product(thin, ampere).tensor());
+  const auto thin_plan = [&](gk__item item, size_t m, size_t n, size_t k) {
+    return static_cast<int>(
+        gk__plan_product(product_of(item, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO), hopper).plan);
+  };
+  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 8192, 8192), wgmma);
+  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 8191, 8192), automatic); /* would be copied */
+  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 8192, 8191), automatic);
+  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 8192, 1, 8192), automatic);
+  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 2048, 4096), automatic);
+  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 4096, 4096), wgmma);
+  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 2, 4096, 4096), wgmma);
+  EXPECT_EQ(thin_plan(GK__ITEM_F32, 1, 8192, 8192), automatic);
   thin.k = 0;
   EXPECT(!gk__plan_product(thin, hopper).tensor());
 }
@@ -543,6 +555,25 @@ TEST(planner_copies_what_is_not_aligned) {
   p.precision = GK_PRECISION_EMULATED;
   EXPECT(!gk__plan_product(p, gpu).b.turned);
   EXPECT_EQ(gk__plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
+}
+/* ... to a sector, where the copy engine reads most of it several times. */
+TEST(planner_copies_what_begins_within_sectors) {
+  const gk__tensor_gpu hopper = {132, 90, true}, ampere = {132, 80, false};
+  const auto copies = [](size_t m, size_t n, size_t k, size_t shift, const gk__tensor_gpu &gpu) {
+    gk__product p = product_of(GK__ITEM_BF16, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+    p.b.address += shift;
+    const gk__product_plan plan = gk__plan_product(p, gpu);
+    return plan.a.wanted + 2 * plan.b.wanted;
+  };
+  EXPECT_EQ(copies(2056, 2056, 2056, 0, hopper), 3);
+  EXPECT_EQ(copies(2056, 2056, 2056, 0, ampere), 0);
+  EXPECT_EQ(copies(2064, 2064, 2056, 0, hopper), 1);
+  EXPECT_EQ(copies(2064, 2056, 2064, 0, hopper), 2);
+  EXPECT_EQ(copies(2064, 2064, 2064, 0, hopper), 0);
+  EXPECT_EQ(copies(2064, 2064, 2064, 16, hopper), 2);
+  EXPECT_EQ(copies(2056, 2056, 1000, 0, hopper), 0);
+  EXPECT_EQ(copies(2056, 1000, 2056, 0, hopper), 0);
+  EXPECT_EQ(copies(1000, 2056, 2056, 0, hopper), 0);
 }
 TEST(planner_makes_c_where_its_rows_are_aligned) {
   const gk__tensor_gpu gpu = {132, 90, true}, ampere = {132, 80, false};

@@ -42,6 +42,9 @@ way.lto.nvcc     := -rdc=true -dlto
 way.lambda.nvcc  := --extended-lambda
 way.fast.nvcc    := --use_fast_math
 way.debug.nvcc   := -G
+way.half         := -DOF_HALF
+way.hopper.nvcc  := -gencode arch=compute_90a,code=sm_90a
+way.plain90.nvcc := -gencode arch=compute_90,code=sm_90
 $(foreach std,11 14 17 20,$(eval way.$(std).nvcc := -std=c++$(std)))
 
 linked.hostile   := hostile@
@@ -71,6 +74,8 @@ linked.rdc       := -rdc=true parts@ part@rdc+impl part@rdc
 linked.rdc_many  := -rdc=true parts@ part@rdc+impl part@rdc part@rdc+2 part@rdc+other+impl part@rdc+tag+impl \
                     part@rdc+static part@rdc+static+2
 linked.lto       := -rdc=true -dlto parts@ part@lto+impl part@lto
+linked.hopper    := parts@ product@impl+half+hopper product@plain90
+linked.merged_hopper   := parts@ product@merged+impl+hopper product@merged+plain90
 linked.merged_archs    := parts@ part@merged+impl+old part@merged+new
 linked.merged_settings := parts@ part@merged+impl part@merged+thread part@merged+tag+fast+impl part@merged+static
 linked.merged_versions := parts@ part@merged+impl part@merged+other+impl
@@ -114,7 +119,7 @@ archs        := sm_75 sm_90a
 stds         := 11
 ifneq ($(in_all),)
   linked_nvcc  := $(filter-out vscode groups%,$(linked_cpu)) libraries libraries_below stds flags rdc \
-                  rdc_many lto merged_archs merged_settings merged_versions
+                  rdc_many lto hopper merged_hopper merged_archs merged_settings merged_versions
   # A toolkit without all of its parts cannot link what -dlto has compiled, no program whatever.
   lto_links    := $(shell d=$$(mktemp -d) && cd $$d && echo 'int main() { return 0; }' >a.cu && \
                     '$(NVCC)' -rdc=true -dlto a.cu -o a 2>/dev/null && echo yes; rm -rf "$$d")

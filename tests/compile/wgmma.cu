@@ -1,0 +1,25 @@
+/* Hopper's kernels, for what ptxas has to say about them: wgmma.sh. SERIALISED makes one that it has to complain of,
+ * whose sums are read while they are made. */
+#include <cuda_bf16.h>
+#include "gpukit.cuh"
+
+#ifdef SERIALISED
+__global__ void serialised(float *x, uint64_t a, uint64_t b, int n) {
+#ifdef GK__WGMMA_CODE
+  float sums[32] = {};
+  for (int i = 0; i < n; i++) {
+    gk__wgmma_begin();
+    gk__wgmma<64, 1, 0, 0>::multiply(sums, a, b, 1);
+    gk__wgmma_commit();
+    for (int j = 0; j < 32; j++) sums[j] += 1;
+  }
+  gk__wgmma_finish(sums);
+  for (int j = 0; j < 32; j++) x[j] = sums[j];
+#endif
+}
+#else
+template struct gk__wgmma_tiles<1, __nv_bfloat16, __nv_bfloat16>;
+template struct gk__wgmma_tiles<1, float, float>;
+template struct gk__wgmma_tiles<6, __nv_bfloat16, float>;
+template struct gk__wgmma_tiles<9, __nv_bfloat16, float>;
+#endif
