@@ -3557,7 +3557,7 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
   if (t == 0)
     for (unsigned i = 0; i < S::stages; i++) {
       gk__f64_barrier(turn.full + i * 8, S::copying);
-      gk__f64_barrier(turn.full + (S::stages + i) * 8, S::multiplying / 32);
+      gk__f64_barrier(turn.full + (S::stages + i) * 8, S::multiplying);
     }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -3597,8 +3597,7 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
         else
           sums.load(&fragment, 0, left);
         sums.step(fragment);
-        __syncwarp();
-        if (t % 32 == 0) gk__f64_arrive(turn.empty_at());
+        gk__f64_arrive(turn.empty_at());
         turn.step();
       }
       const gk__job at(job, tiles_m, tiles_n, 1);
@@ -4117,11 +4116,12 @@ template <> struct gk__maker<GK__SPLITTING> {
  * *strict becomes 1. */
 template <int Making, class T>
 __global__ void __launch_bounds__(gk__making_threads)
-    gk__making_kernel(gk__raw_operand<T> a, gk__raw_operand<T> b, unsigned blocks_a, unsigned least, unsigned most,
-                      unsigned *strict) {
+    gk__making_kernel(gk__raw_operand<T> a, gk__raw_operand<T> b, unsigned blocks_a, bool small, unsigned least,
+                      unsigned most, unsigned *strict) {
   typedef gk__maker<Making> maker;
   __shared__ unsigned tile[gk__turned_tile][gk__turned_tile + 1];
   gk__wait_for_earlier_work();
+  if (small) gk__let_later_work_start();
   const bool first = blockIdx.x < blocks_a;
   const gk__raw_operand<T> p = first ? a : b;
   const unsigned block = first ? blockIdx.x : blockIdx.x - blocks_a, blocks = first ? blocks_a : gridDim.x - blocks_a;
@@ -4184,9 +4184,11 @@ cudaError_t gk__make_operands(gk__raw_operand<T> a, gk__raw_operand<T> b, unsign
   const size_t half = most_blocks / 2;
   const size_t of_a = a.share.jobs <= half || of_both <= most_blocks ? a.share.jobs : half;
   const size_t of_b = b.share.jobs <= half || of_both <= most_blocks ? b.share.jobs : half;
+  /* The product that follows may be set up early where it gains more by that than its blocks cost those of the pass. */
+  const size_t elements = a.rows * a.cols * a.batch + b.rows * b.cols * b.batch;
   return gk__launch_as(waits, "gk_matmul", gk__making_kernel<Making, T>, static_cast<unsigned>(of_a + of_b),
-                       static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a), least,
-                       most, strict);
+                       static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a),
+                       elements <= (size_t(1) << 22), least, most, strict);
 }
 
 /* The way back: C from where its rows are aligned to where they are not, in runs of 16 bytes of the latter. */
