@@ -1,11 +1,11 @@
 # TFLOP/s by shape, gpukit beside cuBLAS: a panel for each way of computing that has rows.
-set terminal pngcairo size 1200,1360 enhanced font "DejaVu Sans,13" background "#ffffff" linewidth 1.2
+set terminal pngcairo size 1240,1480 enhanced font "DejaVu Sans,13" background "#ffffff" linewidth 1.2
 has(file) = int(system("test -s " . file . " && echo 1 || echo 0"))
 types = "f32 bf16 f32emulated f64"
 titles = "'float, strict' 'bfloat16' 'float, emulated (beside strict cuBLAS)' 'double'"
 
 set multiplot layout 2,2 title "Matmul on one " . device font ",19" textcolor rgb text \
-  margins 0.165,0.985,0.05,0.93 spacing 0.18,0.085
+  margins 0.175,0.985,0.05,0.93 spacing 0.19,0.085
 set style fill solid 1 noborder
 set border 1
 set grid noytics xtics
