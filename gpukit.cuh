@@ -6299,8 +6299,9 @@ template <class T, class O, class Acc> struct gk__engine {
   }
 };
 #ifdef GK__WGMMA
-template <> struct gk__engine<float, float, float> {
-  typedef gk__matmul_args<float, float, float> args;
+template <class Acc>
+struct gk__engine<float, float, Acc> { /* a template, so that files without products have no kernel */
+  typedef gk__matmul_args<float, float, Acc> args;
   /* Whether the copy engine can bring an operand as it lies. */
   static bool lies_well(const float *from, size_t ld, size_t stride, size_t batch) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
