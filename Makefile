@@ -346,7 +346,7 @@ endif
 checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
-               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc \
+               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc \
                  $(if $(in_all),wgmma.nvcc))
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
@@ -430,6 +430,10 @@ check/macros.cpu:
 	@tests/run.sh one macros.cpu tests/compile/macros.sh $(CXX) $(CPU_FLAGS) -x c++ -E -dM
 check/macros.nvcc:
 	@tests/run.sh one macros.nvcc tests/compile/macros.sh $(NVCC) -I . -E -Xcompiler=-dM
+check/lean.nvcc:
+	@mkdir -p build/compile
+	@tests/run.sh one lean.nvcc tests/compile/lean.sh build/compile/lean.o $(NVCC_BASE) -std=c++17 \
+	  -gencode arch=compute_90a,code=sm_90a -c tests/bench/compile/called.cu
 check/wgmma.nvcc: export TIMEOUT ?= 900
 check/wgmma.nvcc:
 	@mkdir -p build/compile
