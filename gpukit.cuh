@@ -3526,20 +3526,24 @@ template <class S> struct gk__f64_turn {
 };
 
 #ifdef GK__WGMMA_CODE
-GK__D void gk__f64_barrier(unsigned barrier, unsigned arrivals) {
+/* Barriers in shared memory, by their addresses. */
+GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-GK__D void gk__f64_wait(unsigned barrier, unsigned parity) {
+GK__D void gk__barrier_expect(unsigned barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
   asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
                "again;\n}" ::"r"(barrier),
                "r"(parity)
                : "memory");
 }
-GK__D void gk__f64_arrive(unsigned barrier) {
+GK__D void gk__barrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 /* When this thread's copies so far are there. */
-GK__D void gk__f64_arrive_with_copies(unsigned barrier) {
+GK__D void gk__barrier_arrive_with_copies(unsigned barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 #endif
@@ -3556,8 +3560,8 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
   gk__f64_turn<S> turn = {gk__shared_address(barriers), 0, 0};
   if (t == 0)
     for (unsigned i = 0; i < S::stages; i++) {
-      gk__f64_barrier(turn.full + i * 8, S::copying);
-      gk__f64_barrier(turn.full + (S::stages + i) * 8, S::multiplying);
+      gk__barrier_init(turn.full + i * 8, S::copying);
+      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying);
     }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -3574,10 +3578,10 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
                   t - S::multiplying);
       GK__UNROLL_BY(1)
       for (int left = k; left > 0; left -= S::bk) {
-        gk__f64_wait(turn.empty_at(), turn.parity ^ 1);
+        gk__barrier_wait(turn.empty_at(), turn.parity ^ 1);
         double *const to = ring + turn.stage * stage_items;
         a.fetch(to, p.lda, left), b.fetch(to + operand_a::items, p.ldb, left);
-        gk__f64_arrive_with_copies(turn.full_at());
+        gk__barrier_arrive_with_copies(turn.full_at());
         turn.step();
       }
     }
@@ -3591,13 +3595,13 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
       for (int left = k; left > 0; left -= S::bk) {
         typename S::sums::fragment fragment;
         sums.as = as + turn.stage * stage_items, sums.bs = bs + turn.stage * stage_items;
-        gk__f64_wait(turn.full_at(), turn.parity);
+        gk__barrier_wait(turn.full_at(), turn.parity);
         if (left >= S::bk)
           sums.load(&fragment, 0, S::bk);
         else
           sums.load(&fragment, 0, left);
         sums.step(fragment);
-        gk__f64_arrive(turn.empty_at());
+        gk__barrier_arrive(turn.empty_at());
         turn.step();
       }
       const gk__job at(job, tiles_m, tiles_n, 1);
@@ -4888,21 +4892,6 @@ template <int Count> GK__D void gk__wgmma_finish(float (&sums)[Count]) {
   for (int i = 0; i < Count; i++) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
-GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-GK__D void gk__barrier_expect(unsigned barrier, unsigned bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
-  asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
-               "again;\n}" ::"r"(barrier),
-               "r"(parity)
-               : "memory");
-}
-GK__D void gk__barrier_arrive(unsigned barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
 /* For blocks that only wait for each other: nobody's writes are waited for. */
 GK__D void gk__cluster_meet() {
   __syncwarp();
@@ -5524,6 +5513,8 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 static const int gk__engine_depth = 32;
 static const int gk__engine_tile = gk__engine_depth * 128; /* floats of an operand in a step */
+/* Three places and barriers for each operand, and what it takes to begin at a multiple of 1024. */
+static const int gk__engine_smem = 6 * (gk__engine_tile * 4 + 8) + 1024;
 
 /* The sums of a thread. `t` is the thread, and 1 << 16 more where A is turned. */
 struct gk__sums_engine {
@@ -6185,10 +6176,14 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
 }
 
 /* What the copy engine can count to. */
-inline bool gk__wgmma_fits(const gk__product &p) {
+inline bool gk__engine_counts(size_t m, size_t n, size_t k, size_t ld_a, size_t ld_b, size_t stride_a,
+                              size_t stride_b) {
   const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8; /* elements, padding included */
-  return p.m <= most && p.n <= most && p.k <= most && p.a.ld < apart && p.b.ld < apart && p.a.stride < apart &&
-         p.b.stride < apart && gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= most / 8 / p.batch;
+  return m <= most && n <= most && k <= most && ld_a < apart && ld_b < apart && stride_a < apart && stride_b < apart;
+}
+inline bool gk__wgmma_fits(const gk__product &p) {
+  return gk__engine_counts(p.m, p.n, p.k, p.a.ld, p.b.ld, p.a.stride, p.b.stride) &&
+         gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= 0x7fffffff / 8 / p.batch;
 }
 
 /* The copy engine writes whole units of 16 bytes. Where C has not got these, it is made elsewhere, if it is large. */
@@ -6282,8 +6277,7 @@ template <class P> struct gk__engine_launch {
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
                       p.m, p.n, p.k, p.batch);
     return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid,
-                         static_cast<unsigned>(gk__sums_engine::threads), 6 * gk__engine_tile * 4 + 48 + 1024, stream,
-                         q, state, slots);
+                         static_cast<unsigned>(gk__sums_engine::threads), gk__engine_smem, stream, q, state, slots);
   }
 };
 
@@ -6311,9 +6305,8 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   static bool takes(const args &p) {
     static signed char bodies[GK__DEVICES];
     bool has_body = false;
-    const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8;
-    if (p.k == 0 || p.max_blocks || p.only_if || p.m > most || p.n > most || p.k > most || p.batch > most ||
-        p.lda >= apart || p.ldb >= apart || p.stride_a >= apart || p.stride_b >= apart || !gk__wgmma_here<0>() ||
+    if (p.k == 0 || p.max_blocks || p.only_if || p.batch > 0x7fffffff ||
+        !gk__engine_counts(p.m, p.n, p.k, p.lda, p.ldb, p.stride_a, p.stride_b) || !gk__wgmma_here<0>() ||
         gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<gk__engine_block>), &has_body) ||
         !has_body)
       return false;
