@@ -1356,7 +1356,7 @@ template <class A, class Op> GK__D A gk__warp_reduce_tree(A value, const Op &op,
   const unsigned lane = gk_lane();
   GK__UNROLL
   for (unsigned step = 1; step < 32; step *= 2) {
-    const bool has = lane + step < count;
+    const bool has = count == 32 || lane + step < count;
     const A other = gk_shuffle(value, has ? lane + step : lane, count);
     if (has) value = op(value, other);
   }
@@ -1648,6 +1648,7 @@ template <class A> GK__D bool gk__peek(const gk__slot<A> *slot, A *value, unsign
  * overwritten in the same way. */
 GK__D void gk__clear_slots(void *slots, size_t chunks, unsigned threads) {
   volatile unsigned *const word = static_cast<unsigned *>(slots);
+  GK__UNROLL_BY(1)
   for (size_t i = threadIdx.x; i < 4 * chunks; i += threads) word[i] = 0;
 }
 /* A pause that grows from wait to wait; it leaves the issue slots to the blocks waited for. */
@@ -1816,25 +1817,23 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
   }
 };
 
-/* The tile at an end of an array that lies `low` bytes past an alignment to 16; `here`: elements from its first on, but
- * no more than a tile and a vector. The array's first vector and its last one or two lie in chunks of which only a part
- * is the array's. Such a chunk must not be read as one; these vectors go to shared memory element by element, each by a
- * thread of its own: the first of the tile, and two from number `end` on. All other loads are on their way meanwhile.
- */
-template <class Op, class T, class A>
-GK__D void gk__reduce_end(A *sum, const T *tile, size_t first, unsigned here, unsigned low, const Op &op,
-                          gk__chunk *ends) {
-  const unsigned vector = gk__reduce_tile<T>::vector, stride = gk__reduce_tile<T>::stride;
-  const unsigned thread = threadIdx.x;
-  const int begin = first == 0, end = static_cast<int>(here / vector - (here % vector + low / sizeof(T) < vector));
+/* The vectors of a tile at an end of an array that lies `low` bytes past an alignment to 16; `here`: elements from the
+ * tile's first on, but no more than a tile and a vector. The array's first vector and its last one or two lie in chunks
+ * of which only a part is the array's. Such a chunk must not be read as one; these vectors go to shared memory element
+ * by element, each by a thread of its own: the first of the tile, and two from number `end` on, which comes back. All
+ * other loads are on their way meanwhile. */
+template <class T>
+GK__D int gk__load_end(gk__chunk *chunk, gk__chunk *second, const T *tile, bool begins, unsigned here, unsigned low,
+                       gk__chunk *ends) {
+  const unsigned vector = gk__reduce_tile<T>::vector, thread = threadIdx.x;
+  const int end = static_cast<int>(here / vector - (here % vector + low / sizeof(T) < vector));
   const gk__chunk *const from =
       reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(tile) - low) + thread;
-  gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
     const int at = static_cast<int>(thread + v * GK__REDUCE_THREADS);
     chunk[v] = second[v] = gk__chunk();
-    if (at < end && (v || at >= begin)) {
+    if (at < end && (at || !begins)) {
       chunk[v] = from[v * GK__REDUCE_THREADS];
       second[v] = from[v * GK__REDUCE_THREADS + 1];
     }
@@ -1846,17 +1845,7 @@ GK__D void gk__reduce_end(A *sum, const T *tile, size_t first, unsigned here, un
     if (i < here) item = tile[i];
     reinterpret_cast<T *>(ends)[thread] = item;
   }
-  gk__shift_chunks<T>(chunk, second, low);
-  __syncthreads();
-  if (static_cast<int>(thread) < begin) chunk[0] = ends[0];
-  GK__UNROLL
-  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-    if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < end)
-      gk__reduce_vector<Op, T>::take(sum, chunk[v], first + thread * vector + v * stride, vector, op);
-  const unsigned after = (thread - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
-  const unsigned at = (static_cast<unsigned>(end) + after) * vector;
-  if (after < 2 && at < here && at < gk__reduce_tile<T>::items)
-    gk__reduce_vector<Op, T>::take(sum, ends[1 + after], first + at, here - at < vector ? here - at : vector, op);
+  return end;
 }
 
 /* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
@@ -1879,8 +1868,11 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
     const size_t i = tile * tile_of::items + mine, left = n - tile * tile_of::items;
     const gk__chunk *const from = chunks + tile * tile_of::chunks;
     gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
-    if (vectors &&
-        (Shifted ? tile > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items)) {
+    const bool whole =
+        Shifted ? tile > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items;
+    const unsigned most = tile_of::items + tile_of::vector, here = left < most ? static_cast<unsigned>(left) : most;
+    int end = GK__REDUCE_LOADS * GK__REDUCE_THREADS; /* of the vectors that are taken alike */
+    if (vectors && whole) {
       if (streamed) {
         GK__UNROLL
         for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -1894,11 +1886,10 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
           if (Shifted) second[v] = from[v * GK__REDUCE_THREADS + 1];
         }
       }
-      if (Shifted) gk__shift_chunks<T>(chunk, second, low);
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, tile_of::vector, op);
-    } else if (!Shifted || !vectors) {
+    } else if (vectors && Shifted) {
+      if (tile != piece) __syncthreads(); /* `ends` may still be read */
+      end = gk__load_end(chunk, second, in + (i - mine), tile == 0, here, low, ends);
+    } else {
       /* The last tile; one vector after the other, since the common case needs the registers. */
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -1909,11 +1900,23 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
         else if (at < left)
           gk__reduce_each(sum, in + i + v * tile_of::stride, i + v * tile_of::stride, left - at, op);
       }
-    } else {
-      if (tile != piece) __syncthreads(); /* `ends` may still be read */
-      const unsigned most = tile_of::items + tile_of::vector;
-      gk__reduce_end<Op>(sum, in + (i - mine), i - mine, left < most ? static_cast<unsigned>(left) : most, low, op,
-                         ends);
+      continue;
+    }
+    if (Shifted) gk__shift_chunks<T>(chunk, second, low);
+    if (Shifted && !whole) {
+      __syncthreads();
+      if (tile == 0 && threadIdx.x == 0) chunk[0] = ends[0];
+    }
+    GK__UNROLL
+    for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+      if (!Shifted || static_cast<int>(threadIdx.x + v * GK__REDUCE_THREADS) < end)
+        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, tile_of::vector, op);
+    if (Shifted && !whole) {
+      const unsigned after = (threadIdx.x - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
+      const unsigned at = (static_cast<unsigned>(end) + after) * tile_of::vector;
+      if (after < 2 && at < here && at < tile_of::items)
+        gk__reduce_vector<Op, T>::take(sum, ends[1 + after], i - mine + at,
+                                       here - at < tile_of::vector ? here - at : tile_of::vector, op);
     }
   }
   A value = sum[0];
@@ -2234,51 +2237,6 @@ GK__D A gk__tile_prefix(size_t tile, const A &tile_total, const Init &init, cons
   return op(prefix, part[0]);
 }
 
-/* A tile in shared memory. Global memory is read and written along the tile, each thread then has a run of Items in a
- * row, of which it takes `width` at a time. Results stand in the place of the inputs where both have the same size,
- * else behind them. */
-template <class T, class O, unsigned Items> struct gk__shared_tile {
-  static const unsigned items = Items * GK__SCAN_THREADS;
-  static const bool in_place = sizeof(T) == sizeof(O);
-  static const unsigned out_offset = in_place ? 0 : (items * sizeof(T) + 15) / 16; /* chunks */
-  static const unsigned chunks = out_offset + (items * sizeof(O) + 15) / 16;
-  static const unsigned width = in_place && 16 % sizeof(T) == 0 && Items * sizeof(T) % 16 == 0 ? 16 / sizeof(T) : 1;
-
-  /* Between global memory and shared memory, `count` elements, by all threads. */
-  template <class E> static GK__D void copy(E *to, const E *from, unsigned count) {
-    const unsigned each = (items * sizeof(E) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
-    const bool aligned = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-    const unsigned wide = aligned ? count * static_cast<unsigned>(sizeof(E)) / 16 : 0;
-    GK__UNROLL
-    for (unsigned c = 0; c < each; c++) {
-      const unsigned i = c * GK__SCAN_THREADS + threadIdx.x;
-      if (i < wide) reinterpret_cast<gk__chunk *>(to)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
-    }
-    for (unsigned i = wide * 16 / static_cast<unsigned>(sizeof(E)) + threadIdx.x; i < count; i += GK__SCAN_THREADS)
-      to[i] = from[i];
-  }
-  /* Items first ... first + width - 1 of this thread's own. */
-  template <class E> static GK__D void get(E *item, const E *tile, unsigned first) {
-    const E *const from = tile + threadIdx.x * Items + first;
-    if (width * sizeof(E) == 16) {
-      const gk__chunk x = *reinterpret_cast<const gk__chunk *>(from);
-      memcpy(static_cast<void *>(item), &x, width * sizeof(E));
-    } else {
-      item[0] = from[0];
-    }
-  }
-  template <class E> static GK__D void put(const E *item, E *tile, unsigned first) {
-    E *const to = tile + threadIdx.x * Items + first;
-    if (width * sizeof(E) == 16) {
-      gk__chunk x;
-      memcpy(&x, item, width * sizeof(E));
-      *reinterpret_cast<gk__chunk *>(to) = x;
-    } else {
-      to[0] = item[0];
-    }
-  }
-};
-
 /* Bulk copies: from sm_90 on the memory system moves a whole tile by itself, and no thread holds registers for it or
  * waits for its parts. Addresses and sizes are multiples of 16 bytes. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -2326,6 +2284,61 @@ GK__D void gk__bulk_store(void *to, const void *from, unsigned bytes) {
                : "memory");
 }
 #endif
+
+/* A tile in shared memory. Global memory is read and written along the tile, each thread then has a run of Items in a
+ * row, of which it takes `width` at a time. Results stand in the place of the inputs where both have the same size,
+ * else behind them. */
+template <class T, class O, unsigned Items> struct gk__shared_tile {
+  static const unsigned items = Items * GK__SCAN_THREADS;
+  static const bool in_place = sizeof(T) == sizeof(O);
+  static const unsigned out_offset = in_place ? 0 : (items * sizeof(T) + 15) / 16; /* chunks */
+  static const unsigned chunks = out_offset + (items * sizeof(O) + 15) / 16;
+  static const unsigned width = in_place && 16 % sizeof(T) == 0 && Items * sizeof(T) % 16 == 0 ? 16 / sizeof(T) : 1;
+
+  /* Between global memory and shared memory: elements done ... count - 1, by threads 0 ... Threads - 1. */
+  template <unsigned Threads, class E>
+  static GK__D void copy(E *to, const E *from, unsigned done, unsigned count, unsigned thread) {
+#if !GK__BULK
+    const bool aligned = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
+    const unsigned wide = aligned ? count * static_cast<unsigned>(sizeof(E)) / 16 : 0;
+    const unsigned each = (items * sizeof(E) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
+    GK__UNROLL
+    for (unsigned c = 0; c < each; c++) {
+      const unsigned i = c * Threads + thread;
+      if (i < wide) reinterpret_cast<gk__chunk *>(to)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
+    }
+    done = wide * 16 / static_cast<unsigned>(sizeof(E));
+#endif
+    GK__UNROLL_BY(1)
+    for (unsigned i = done + thread; i < count; i += 4 * Threads) {
+      E *const item_to = to + i;
+      const E *const item_from = from + i;
+      GK__UNROLL
+      for (unsigned k = 0; k < 4; k++)
+        if (i + k * Threads < count) item_to[k * Threads] = item_from[k * Threads];
+    }
+  }
+  /* Items first ... first + width - 1 of this thread's own. */
+  template <class E> static GK__D void get(E *item, const E *tile, unsigned first) {
+    const E *const from = tile + threadIdx.x * Items + first;
+    if (width * sizeof(E) == 16) {
+      const gk__chunk x = *reinterpret_cast<const gk__chunk *>(from);
+      memcpy(static_cast<void *>(item), &x, width * sizeof(E));
+    } else {
+      item[0] = from[0];
+    }
+  }
+  template <class E> static GK__D void put(const E *item, E *tile, unsigned first) {
+    E *const to = tile + threadIdx.x * Items + first;
+    if (width * sizeof(E) == 16) {
+      gk__chunk x;
+      memcpy(&x, item, width * sizeof(E));
+      *reinterpret_cast<gk__chunk *>(to) = x;
+    } else {
+      to[0] = item[0];
+    }
+  }
+};
 
 /* What a scan does with neighbouring elements of one thread, of which `count` exist, Width at most: takes them into a
  * total; and makes their results, beginning with what stands before them and returning what stands behind. */
@@ -2379,12 +2392,42 @@ struct gk__scan_run<gk_sum<unsigned char>, unsigned char, unsigned char, unsigne
 template <>
 struct gk__scan_run<gk_sum<signed char>, signed char, signed char, signed char, 16> : gk__scan_byte_run<signed char> {};
 
+/* All elements of one thread, of which `exist` do. Unrolled where they all do, or else shortly written. */
+template <class Op, class T, class O, class A, unsigned Items> struct gk__scan_items {
+  typedef gk__shared_tile<T, O, Items> tile;
+  typedef gk__scan_run<Op, T, O, A, tile::width> run;
+  template <unsigned Unrolled> static GK__D A total(const T *in, unsigned exist, size_t i, const Op &op) {
+    A sum = op.identity();
+    GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Unrolled)
+    for (unsigned k = 0; k < Items; k += tile::width) {
+      T x[tile::width];
+      tile::get(x, in, k);
+      sum = run::total(sum, x, exist > k ? exist - k : 0, i + k, op);
+    }
+    return sum;
+  }
+  template <unsigned Unrolled>
+  static GK__D void results(A running, O *out, const T *in, unsigned exist, size_t i, int inclusive, const Op &op) {
+    GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Unrolled)
+    for (unsigned k = 0; k < Items; k += tile::width) {
+#ifdef __CUDA_ARCH__
+      asm volatile("" : "+r"(inclusive)); /* else the compiler writes the loop twice, for each of its values */
+#endif
+      T x[tile::width];
+      O result[tile::width];
+      tile::get(x, in, k);
+      running = run::results(running, result, x, exist > k ? exist - k : 0, i + k, inclusive, op);
+      tile::put(result, out, k);
+    }
+  }
+};
+
 template <unsigned Items, class T, class O, class Op, class A, class Init>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk__scan_item_bytes<T, O>())))
     gk__scan_kernel(const T *in, O *out, size_t n, Op op, Init init, bool inclusive, gk_scan_plan plan,
                     gk__state *state, gk__slot<A> *slots) {
   typedef gk__shared_tile<T, O, Items> shared_tile;
-  typedef gk__scan_run<Op, T, O, A, shared_tile::width> run;
+  typedef gk__scan_items<Op, T, O, A, Items> items;
   typedef gk__scan_start<A, Init> start;
   __shared__ gk__chunk shared[shared_tile::chunks];
   __shared__ gk__turn turn;
@@ -2399,7 +2442,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
 #if GK__BULK
   __shared__ unsigned long long loaded;
   unsigned parity = 0;
-  const bool may_bulk = (reinterpret_cast<uintptr_t>(in) | reinterpret_cast<uintptr_t>(out)) % 16 == 0;
+  const bool in_bulk = reinterpret_cast<uintptr_t>(in) % 16 == 0, out_bulk = reinterpret_cast<uintptr_t>(out) % 16 == 0;
   if (threadIdx.x == 0) gk__bulk_init(&loaded);
 #endif
   if (few)
@@ -2421,9 +2464,12 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
         turn.number = 0;
       }
 #if GK__BULK
-      if (may_bulk && n / shared_tile::items > turn.number)
-        gk__bulk_load(shared_in, in + turn.number * static_cast<size_t>(shared_tile::items),
-                      shared_tile::items * static_cast<unsigned>(sizeof(T)), &loaded);
+      if (in_bulk && turn.number < plan.tiles) {
+        const size_t before = turn.number * static_cast<size_t>(shared_tile::items);
+        const size_t left = n - before < shared_tile::items ? n - before : shared_tile::items;
+        const unsigned bytes = static_cast<unsigned>(left * sizeof(T) / 16 * 16);
+        if (bytes) gk__bulk_load(shared_in, in + before, bytes, &loaded);
+      }
 #endif
     }
     __syncthreads();
@@ -2432,55 +2478,49 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
     const unsigned count = n - first < shared_tile::items ? static_cast<unsigned>(n - first) : shared_tile::items;
     const unsigned mine = threadIdx.x * Items, exist = count > mine ? count - mine : 0; /* of the thread's elements */
     const size_t number = start::index(init) + first + mine;
+    unsigned done = 0; /* by bulk copies */
 #if GK__BULK
-    const bool bulk = may_bulk && count == shared_tile::items;
-    if (bulk) {
+    if (in_bulk && count * sizeof(T) >= 16) {
       gk__bulk_wait(&loaded, parity);
-      parity ^= 1;
-    } else
+      parity ^= 1, done = count * static_cast<unsigned>(sizeof(T)) / 16 * 16 / static_cast<unsigned>(sizeof(T));
+    }
 #endif
-    {
-      shared_tile::copy(shared_in, in + first, count);
+    if (done < count) {
+      shared_tile::template copy<GK__SCAN_THREADS>(shared_in, in + first, done, count, threadIdx.x);
       __syncthreads();
     }
 
-    A total = op.identity(), tile_total = op.identity();
-    GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Items)
-    for (unsigned i = 0; i < Items; i += shared_tile::width) {
-      T x[shared_tile::width];
-      shared_tile::get(x, shared_in, i);
-      total = run::total(total, x, exist > i ? exist - i : 0, number + i, op);
-    }
-    A running = gk__scan_in_tile(total, op, warp_total, &tile_total);
+    const A total = exist >= Items ? items::template total<Items>(shared_in, Items, number, op)
+                                   : items::template total<1>(shared_in, exist, number, op);
+    A tile_total = op.identity(), running = gk__scan_in_tile(total, op, warp_total, &tile_total);
     if (plan.tiles > 1) {
       const gk__scan_slots<A> at = {slots, slots + plan.tiles, turn.tag};
       running = op(gk__tile_prefix<window>(tile, tile_total, init, op, plan, at, part), running);
     } else {
       running = op(start::value(init), running);
     }
-    GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Items)
-    for (unsigned i = 0; i < Items; i += shared_tile::width) {
-      T x[shared_tile::width];
-      O result[shared_tile::width];
-      shared_tile::get(x, shared_in, i);
-      running = run::results(running, result, x, exist > i ? exist - i : 0, number + i, inclusive, op);
-      shared_tile::put(result, shared_out, i);
-    }
+    if (exist >= Items)
+      items::template results<Items>(running, shared_out, shared_in, Items, number, inclusive, op);
+    else
+      items::template results<1>(running, shared_out, shared_in, exist, number, inclusive, op);
+    /* Each warp its own part, as soon as it is done. */
+    const unsigned begin = gk_warp() * 32 * Items, left = count > begin ? count - begin : 0;
+    const unsigned own = left < 32 * Items ? left : 32 * Items;
+    done = 0;
 #if GK__BULK
-    if (bulk) { /* each warp its own part, as soon as it is done */
-      const unsigned own = 32 * Items;
+    if (out_bulk && own * sizeof(O) >= 16) {
       gk__bulk_fence();
       __syncwarp();
-      if (gk_lane() == 0)
-        gk__bulk_store(out + first + gk_warp() * own, shared_out + gk_warp() * own,
-                       own * static_cast<unsigned>(sizeof(O)));
-      if (several) __syncthreads();
-    } else
-#endif
-    {
-      __syncthreads();
-      shared_tile::copy(out + first, shared_out, count);
+      const unsigned bytes = own * static_cast<unsigned>(sizeof(O)) / 16 * 16;
+      if (gk_lane() == 0) gk__bulk_store(out + first + begin, shared_out + begin, bytes);
+      done = bytes / static_cast<unsigned>(sizeof(O));
     }
+#endif
+    if (done < own) {
+      __syncwarp();
+      shared_tile::template copy<32>(out + first + begin, shared_out + begin, done, own, gk_lane());
+    }
+    if (several) __syncthreads();
   }
   if (plan.tiles > 1) gk__end_round(turn, state, slots, plan.capacity);
 }
