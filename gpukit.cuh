@@ -1925,6 +1925,27 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
   return value;
 }
 
+/* What a thread makes of the values of all pieces. Here, too, loads go out together. */
+template <class A, class Op>
+GK__D A gk__gather_pieces(const Op &op, unsigned pieces, const gk__slot<A> *slots, unsigned tag) {
+  A value = op.identity();
+  unsigned ns = 16;
+  for (unsigned first = threadIdx.x; first < pieces; first += 2 * GK__REDUCE_THREADS) {
+    const bool two = first + GK__REDUCE_THREADS < pieces;
+    A part[2];
+    bool missing[2] = {true, two};
+    while (missing[0] || missing[1]) {
+      GK__UNROLL
+      for (unsigned k = 0; k < 2; k++)
+        if (missing[k]) missing[k] = !gk__peek(slots + first + k * GK__REDUCE_THREADS, &part[k], tag);
+      if (missing[0] || missing[1]) gk__back_off(&ns);
+    }
+    value = op(value, part[0]);
+    if (two) value = op(value, part[1]);
+  }
+  return value;
+}
+
 template <bool Shifted, class T, class O, class Op, class A>
 __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_RESIDENT(A))
     gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, gk__slot<A> *slots) {
@@ -1937,46 +1958,27 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   if (plan.pieces < GK__REDUCE_PIECES) gk__let_later_work_start();
   unsigned long long taken = 0; /* the turn is on its way while the data is */
   if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_turn(&state->reduce_turn);
-  for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
-    A value = gk__reduce_piece<Shifted>(in, n, op, plan, piece, ends);
+  bool last = false; /* the last block to start combines: all others run already */
+  for (unsigned piece = blockIdx.x;; piece += gridDim.x) {
+    A value = last ? gk__gather_pieces(op, plan.pieces, slots, turn.tag)
+                   : gk__reduce_piece<Shifted>(in, n, op, plan, piece, ends);
     if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) turn = gk__read_turn(taken);
     value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
-    if (threadIdx.x == 0) {
-      if (plan.pieces == 1)
+    if (last || plan.pieces == 1) {
+      if (last && turn.tag == GK__LAST_TAG) { /* before the result, which section 11 has where the slots are */
+        gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
+        __syncthreads();
+      }
+      if (threadIdx.x == 0) {
         *out = gk__convert<O, A>::from(value);
-      else
-        gk__publish(slots + piece, value, turn.tag);
+        if (last) gk__end_turns(&state->reduce_turn, turn);
+      }
+      return;
     }
-    if (gridDim.x < plan.pieces) __syncthreads(); /* warp_value is used again */
-  }
-  if (plan.pieces == 1 || turn.number != gridDim.x - 1) return;
-
-  /* The last to start combines: all others run already. Here, too, loads go out together. */
-  A value = op.identity();
-  unsigned ns = 16;
-  for (unsigned first = threadIdx.x; first < plan.pieces; first += 2 * GK__REDUCE_THREADS) {
-    const bool two = first + GK__REDUCE_THREADS < plan.pieces;
-    const gk__slot<A> *const slot = slots + first;
-    A part[2];
-    bool missing[2] = {true, two};
-    while (missing[0] || missing[1]) {
-      GK__UNROLL
-      for (unsigned k = 0; k < 2; k++)
-        if (missing[k]) missing[k] = !gk__peek(slot + k * GK__REDUCE_THREADS, &part[k], turn.tag);
-      if (missing[0] || missing[1]) gk__back_off(&ns);
-    }
-    value = op(value, part[0]);
-    if (two) value = op(value, part[1]);
-  }
-  __syncthreads();
-  value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
-  if (turn.tag == GK__LAST_TAG) { /* before the result, which section 11 has where the slots are */
-    gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) {
-    *out = gk__convert<O, A>::from(value);
-    gk__end_turns(&state->reduce_turn, turn);
+    if (threadIdx.x == 0) gk__publish(slots + piece, value, turn.tag);
+    last = piece + gridDim.x >= plan.pieces;
+    if (last && turn.number != gridDim.x - 1) return;
+    __syncthreads(); /* warp_value is used again */
   }
 }
 
