@@ -1338,26 +1338,43 @@ template <class F> struct gk__working {
 
 GK__D unsigned gk__lanes(unsigned count) { return 0xffffffffu >> (32 - count); }
 
-/* The value that lane `from` holds; any trivially copyable type, word by word. */
-template <class A> GK__D A gk_shuffle(const A &value, unsigned from, unsigned count = 32) {
-  const unsigned words = (sizeof(A) + 3) / 4;
+/* The value of another lane: of lane `from`, or of the one that is so many lanes up. */
+template <bool Up, class A> GK__D A gk__shuffle(const A &value, unsigned from, unsigned count) {
+  const unsigned words = (sizeof(A) + 3) / 4, lanes = gk__lanes(count);
   unsigned word[words];
   word[words - 1] = 0;
   memcpy(word, &value, sizeof(A));
   GK__UNROLL
-  for (unsigned i = 0; i < words; i++) word[i] = __shfl_sync(gk__lanes(count), word[i], static_cast<int>(from));
+  for (unsigned i = 0; i < words; i++)
+    word[i] = Up ? __shfl_down_sync(lanes, word[i], from) : __shfl_sync(lanes, word[i], static_cast<int>(from));
   A result(value);
   memcpy(static_cast<void *>(&result), word, sizeof(A));
   return result;
 }
+/* The value that lane `from` holds; any trivially copyable type, word by word. */
+template <class A> GK__D A gk_shuffle(const A &value, unsigned from, unsigned count = 32) {
+  return gk__shuffle<false>(value, from, count);
+}
 
-/* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. */
+/* Keeps the compiler from holding in registers, through a loop, what can be found again from x; or from writing a loop
+ * once for each value of x. */
+template <class T> GK__D void gk__forget(T *x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(*x));
+#else
+  (void)x;
+#endif
+}
+
+/* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. In a whole warp all lanes do; what
+ * those at the end make of it does not reach lane 0. */
 template <class A, class Op> GK__D A gk__warp_reduce_tree(A value, const Op &op, unsigned count) {
   const unsigned lane = gk_lane();
   GK__UNROLL
   for (unsigned step = 1; step < 32; step *= 2) {
     const bool has = count == 32 || lane + step < count;
-    const A other = gk_shuffle(value, has ? lane + step : lane, count);
+    const A other = count == 32 ? gk__shuffle<true>(value, step, count)
+                                : gk__shuffle<false>(value, has ? lane + step : lane, count);
     if (has) value = op(value, other);
   }
   return gk_shuffle(value, 0, count);
@@ -1894,10 +1911,10 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
         const unsigned at = mine + v * tile_of::stride;
-        if (vectors && left >= at + tile_of::vector)
-          gk__reduce_vector<Op, T>::take(sum, from[v * GK__REDUCE_THREADS], i + v * tile_of::stride, tile_of::vector,
-                                         op);
-        else if (at < left)
+        if (vectors && left >= at + tile_of::vector) {
+          chunk[0] = from[v * GK__REDUCE_THREADS];
+          gk__reduce_vector<Op, T>::take(sum, chunk[0], i + v * tile_of::stride, tile_of::vector, op);
+        } else if (at < left)
           gk__reduce_each(sum, in + i + v * tile_of::stride, i + v * tile_of::stride, left - at, op);
       }
       continue;
@@ -1932,7 +1949,7 @@ GK__D A gk__gather_pieces(const Op &op, unsigned pieces, const gk__slot<A> *slot
   unsigned ns = 16;
   for (unsigned first = threadIdx.x; first < pieces; first += 2 * GK__REDUCE_THREADS) {
     const bool two = first + GK__REDUCE_THREADS < pieces;
-    A part[2];
+    A part[2] = {value, value};
     bool missing[2] = {true, two};
     while (missing[0] || missing[1]) {
       GK__UNROLL
@@ -1958,8 +1975,8 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   if (plan.pieces < GK__REDUCE_PIECES) gk__let_later_work_start();
   unsigned long long taken = 0; /* the turn is on its way while the data is */
   if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_turn(&state->reduce_turn);
-  bool last = false; /* the last block to start combines: all others run already */
   for (unsigned piece = blockIdx.x;; piece += gridDim.x) {
+    const bool last = piece >= plan.pieces; /* the last block to start, which combines: all others run already */
     A value = last ? gk__gather_pieces(op, plan.pieces, slots, turn.tag)
                    : gk__reduce_piece<Shifted>(in, n, op, plan, piece, ends);
     if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) turn = gk__read_turn(taken);
@@ -1976,8 +1993,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
       return;
     }
     if (threadIdx.x == 0) gk__publish(slots + piece, value, turn.tag);
-    last = piece + gridDim.x >= plan.pieces;
-    if (last && turn.number != gridDim.x - 1) return;
+    if (piece + gridDim.x >= plan.pieces && turn.number != gridDim.x - 1) return;
     __syncthreads(); /* warp_value is used again */
   }
 }
@@ -2412,9 +2428,7 @@ template <class Op, class T, class O, class A, unsigned Items> struct gk__scan_i
   static GK__D void results(A running, O *out, const T *in, unsigned exist, size_t i, int inclusive, const Op &op) {
     GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Unrolled)
     for (unsigned k = 0; k < Items; k += tile::width) {
-#ifdef __CUDA_ARCH__
-      asm volatile("" : "+r"(inclusive)); /* else the compiler writes the loop twice, for each of its values */
-#endif
+      gk__forget(&inclusive);
       T x[tile::width];
       O result[tile::width];
       tile::get(x, in, k);
@@ -3133,15 +3147,6 @@ template <class P> GK__D void gk__end_of_step() {
   else
 #endif
     __syncthreads();
-}
-
-/* Keeps the compiler from holding in registers, through the main loop, what can be found again from x. */
-GK__D void gk__forget(unsigned *x) {
-#ifdef __CUDA_ARCH__
-  asm volatile("" : "+r"(*x));
-#else
-  (void)x;
-#endif
 }
 
 /* Keeps the compiler from taking out of registers what has just been written to memory. */
