@@ -1366,8 +1366,8 @@ template <class T> GK__D void gk__forget(T *x) {
 #endif
 }
 
-/* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. In a whole warp all lanes do; what
- * those at the end make of it does not reach lane 0. */
+/* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. In a whole warp all lanes do so;
+ * what those at its end make of it does not reach lane 0. */
 template <class A, class Op> GK__D A gk__warp_reduce_tree(A value, const Op &op, unsigned count) {
   const unsigned lane = gk_lane();
   GK__UNROLL
