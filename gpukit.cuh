@@ -1583,7 +1583,20 @@ struct gk__turn {
   unsigned number, tag;
 };
 /* By one thread of each block. What comes back is on its way until it is read. */
-GK__D unsigned long long gk__take_turn(unsigned long long *word) { return atomicAdd(word, 1ull); }
+GK__D unsigned long long gk__take_turn(unsigned long long *word) {
+#ifdef __CUDA_ARCH__
+  /* Of one value for all lanes the compiler would make one atomic for the warp, and the lanes wait for it at once. */
+  unsigned long long taken;
+  asm volatile("{\n\t.reg .b32 lane;\n\t.reg .b64 one;\n\tmov.u32 lane, %%laneid;\n\tcvt.u64.u32 one, lane;\n\t"
+               "add.u64 one, one, 1;\n\tatom.relaxed.gpu.global.add.u64 %0, [%1], one;\n\t}"
+               : "=l"(taken)
+               : "l"(__cvta_generic_to_global(word))
+               : "memory");
+  return taken;
+#else
+  return atomicAdd(word, 1ull);
+#endif
+}
 GK__D gk__turn gk__read_turn(unsigned long long taken) {
   const gk__turn turn = {static_cast<unsigned>(taken), static_cast<unsigned>(taken >> 32) + 1};
   return turn;
@@ -1834,23 +1847,25 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
   }
 };
 
-/* The vectors of a tile at an end of an array that lies `low` bytes past an alignment to 16; `here`: elements from the
- * tile's first on, but no more than a tile and a vector. The array's first vector and its last one or two lie in chunks
- * of which only a part is the array's. Such a chunk must not be read as one; these vectors go to shared memory element
- * by element, each by a thread of its own: the first of the tile, and two from number `end` on, which comes back. All
- * other loads are on their way meanwhile. */
-template <class T>
-GK__D int gk__load_end(gk__chunk *chunk, gk__chunk *second, const T *tile, bool begins, unsigned here, unsigned low,
-                       gk__chunk *ends) {
-  const unsigned vector = gk__reduce_tile<T>::vector, thread = threadIdx.x;
-  const int end = static_cast<int>(here / vector - (here % vector + low / sizeof(T) < vector));
+/* The tile at an end of an array that lies `low` bytes past an alignment to 16; `here`: elements from its first on, but
+ * no more than a tile and a vector. The array's first vector and its last one or two lie in chunks of which only a part
+ * is the array's. Such a chunk must not be read as one; these vectors go to shared memory element by element, each by a
+ * thread of its own: the first of the tile, and two from number `end` on. All other loads are on their way meanwhile.
+ */
+template <class Op, class T, class A>
+GK__D void gk__reduce_end(A *sum, const T *tile, size_t first, unsigned here, unsigned low, const Op &op,
+                          gk__chunk *ends) {
+  const unsigned vector = gk__reduce_tile<T>::vector, stride = gk__reduce_tile<T>::stride;
+  const unsigned thread = threadIdx.x;
+  const int begin = first == 0, end = static_cast<int>(here / vector - (here % vector + low / sizeof(T) < vector));
   const gk__chunk *const from =
       reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(tile) - low) + thread;
+  gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
     const int at = static_cast<int>(thread + v * GK__REDUCE_THREADS);
     chunk[v] = second[v] = gk__chunk();
-    if (at < end && (at || !begins)) {
+    if (at < end && (v || at >= begin)) {
       chunk[v] = from[v * GK__REDUCE_THREADS];
       second[v] = from[v * GK__REDUCE_THREADS + 1];
     }
@@ -1862,7 +1877,17 @@ GK__D int gk__load_end(gk__chunk *chunk, gk__chunk *second, const T *tile, bool 
     if (i < here) item = tile[i];
     reinterpret_cast<T *>(ends)[thread] = item;
   }
-  return end;
+  gk__shift_chunks<T>(chunk, second, low);
+  __syncthreads();
+  if (static_cast<int>(thread) < begin) chunk[0] = ends[0];
+  GK__UNROLL
+  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+    if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < end)
+      gk__reduce_vector<Op, T>::take(sum, chunk[v], first + thread * vector + v * stride, vector, op);
+  const unsigned after = (thread - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
+  const unsigned at = (static_cast<unsigned>(end) + after) * vector;
+  if (after < 2 && at < here && at < gk__reduce_tile<T>::items)
+    gk__reduce_vector<Op, T>::take(sum, ends[1 + after], first + at, here - at < vector ? here - at : vector, op);
 }
 
 /* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
@@ -1885,11 +1910,8 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
     const size_t i = tile * tile_of::items + mine, left = n - tile * tile_of::items;
     const gk__chunk *const from = chunks + tile * tile_of::chunks;
     gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
-    const bool whole =
-        Shifted ? tile > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items;
-    const unsigned most = tile_of::items + tile_of::vector, here = left < most ? static_cast<unsigned>(left) : most;
-    int end = GK__REDUCE_LOADS * GK__REDUCE_THREADS; /* of the vectors that are taken alike */
-    if (vectors && whole) {
+    if (vectors &&
+        (Shifted ? tile > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items)) {
       if (streamed) {
         GK__UNROLL
         for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -1903,10 +1925,11 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
           if (Shifted) second[v] = from[v * GK__REDUCE_THREADS + 1];
         }
       }
-    } else if (vectors && Shifted) {
-      if (tile != piece) __syncthreads(); /* `ends` may still be read */
-      end = gk__load_end(chunk, second, in + (i - mine), tile == 0, here, low, ends);
-    } else {
+      if (Shifted) gk__shift_chunks<T>(chunk, second, low);
+      GK__UNROLL
+      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
+        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, tile_of::vector, op);
+    } else if (!Shifted || !vectors) {
       /* The last tile; one vector after the other, since the common case needs the registers. */
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -1917,49 +1940,16 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
         } else if (at < left)
           gk__reduce_each(sum, in + i + v * tile_of::stride, i + v * tile_of::stride, left - at, op);
       }
-      continue;
-    }
-    if (Shifted) gk__shift_chunks<T>(chunk, second, low);
-    if (Shifted && !whole) {
-      __syncthreads();
-      if (tile == 0 && threadIdx.x == 0) chunk[0] = ends[0];
-    }
-    GK__UNROLL
-    for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-      if (!Shifted || static_cast<int>(threadIdx.x + v * GK__REDUCE_THREADS) < end)
-        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, tile_of::vector, op);
-    if (Shifted && !whole) {
-      const unsigned after = (threadIdx.x - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
-      const unsigned at = (static_cast<unsigned>(end) + after) * tile_of::vector;
-      if (after < 2 && at < here && at < tile_of::items)
-        gk__reduce_vector<Op, T>::take(sum, ends[1 + after], i - mine + at,
-                                       here - at < tile_of::vector ? here - at : tile_of::vector, op);
+    } else {
+      if (tile != piece) __syncthreads(); /* `ends` may still be read */
+      const unsigned most = tile_of::items + tile_of::vector;
+      gk__reduce_end<Op>(sum, in + (i - mine), i - mine, left < most ? static_cast<unsigned>(left) : most, low, op,
+                         ends);
     }
   }
   A value = sum[0];
   GK__UNROLL
   for (unsigned j = 1; j < sums; j++) value = op(value, sum[j]);
-  return value;
-}
-
-/* What a thread makes of the values of all pieces. Here, too, loads go out together. */
-template <class A, class Op>
-GK__D A gk__gather_pieces(const Op &op, unsigned pieces, const gk__slot<A> *slots, unsigned tag) {
-  A value = op.identity();
-  unsigned ns = 16;
-  for (unsigned first = threadIdx.x; first < pieces; first += 2 * GK__REDUCE_THREADS) {
-    const bool two = first + GK__REDUCE_THREADS < pieces;
-    A part[2] = {value, value};
-    bool missing[2] = {true, two};
-    while (missing[0] || missing[1]) {
-      GK__UNROLL
-      for (unsigned k = 0; k < 2; k++)
-        if (missing[k]) missing[k] = !gk__peek(slots + first + k * GK__REDUCE_THREADS, &part[k], tag);
-      if (missing[0] || missing[1]) gk__back_off(&ns);
-    }
-    value = op(value, part[0]);
-    if (two) value = op(value, part[1]);
-  }
   return value;
 }
 
@@ -1975,26 +1965,46 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   if (plan.pieces < GK__REDUCE_PIECES) gk__let_later_work_start();
   unsigned long long taken = 0; /* the turn is on its way while the data is */
   if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_turn(&state->reduce_turn);
-  for (unsigned piece = blockIdx.x;; piece += gridDim.x) {
-    const bool last = piece >= plan.pieces; /* the last block to start, which combines: all others run already */
-    A value = last ? gk__gather_pieces(op, plan.pieces, slots, turn.tag)
-                   : gk__reduce_piece<Shifted>(in, n, op, plan, piece, ends);
+  for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
+    A value = gk__reduce_piece<Shifted>(in, n, op, plan, piece, ends);
     if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) turn = gk__read_turn(taken);
     value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
-    if (last || plan.pieces == 1) {
-      if (last && turn.tag == GK__LAST_TAG) { /* before the result, which section 11 has where the slots are */
-        gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
-        __syncthreads();
-      }
-      if (threadIdx.x == 0) {
+    if (threadIdx.x == 0) {
+      if (plan.pieces == 1)
         *out = gk__convert<O, A>::from(value);
-        if (last) gk__end_turns(&state->reduce_turn, turn);
-      }
-      return;
+      else
+        gk__publish(slots + piece, value, turn.tag);
     }
-    if (threadIdx.x == 0) gk__publish(slots + piece, value, turn.tag);
-    if (piece + gridDim.x >= plan.pieces && turn.number != gridDim.x - 1) return;
-    __syncthreads(); /* warp_value is used again */
+    if (gridDim.x < plan.pieces) __syncthreads(); /* warp_value is used again */
+  }
+  if (plan.pieces == 1 || turn.number != gridDim.x - 1) return;
+
+  /* The last to start combines: all others run already. Here, too, loads go out together. */
+  A value = op.identity();
+  unsigned ns = 16;
+  for (unsigned first = threadIdx.x; first < plan.pieces; first += 2 * GK__REDUCE_THREADS) {
+    const bool two = first + GK__REDUCE_THREADS < plan.pieces;
+    const gk__slot<A> *const slot = slots + first;
+    A part[2];
+    bool missing[2] = {true, two};
+    while (missing[0] || missing[1]) {
+      GK__UNROLL
+      for (unsigned k = 0; k < 2; k++)
+        if (missing[k]) missing[k] = !gk__peek(slot + k * GK__REDUCE_THREADS, &part[k], turn.tag);
+      if (missing[0] || missing[1]) gk__back_off(&ns);
+    }
+    value = op(value, part[0]);
+    if (two) value = op(value, part[1]);
+  }
+  __syncthreads();
+  value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
+  if (turn.tag == GK__LAST_TAG) { /* before the result, which section 11 has where the slots are */
+    gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    *out = gk__convert<O, A>::from(value);
+    gk__end_turns(&state->reduce_turn, turn);
   }
 }
 
