@@ -926,14 +926,14 @@ GK__D void gk__let_later_work_start() {
 }
 
 /* What a block will read first may be on its way to the L2 while the block still waits: no value is read so early, and
- * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads; the
- * last of them lies in a line of its own if the array begins in the middle of one. */
+ * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads, a
+ * line for each at most; the last of them lies in a line of its own if the array begins in the middle of one. */
 template <unsigned Threads, class T>
 GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count, bool whole_lines = true) {
 #ifdef __CUDA_ARCH__
-  for (unsigned byte = threadIdx.x * 128; byte < count * sizeof(T); byte += Threads * 128)
-    if (first + byte / sizeof(T) < n)
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char *>(in + first) + byte));
+  const unsigned byte = threadIdx.x * 128;
+  if (byte < count * sizeof(T) && first + byte / sizeof(T) < n)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char *>(in + first) + byte));
   if (!whole_lines && threadIdx.x == Threads - 1 && first < n)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(in + (first + count < n ? first + count : n) - 1));
 #else
@@ -1338,7 +1338,8 @@ template <class F> struct gk__working {
 
 GK__D unsigned gk__lanes(unsigned count) { return 0xffffffffu >> (32 - count); }
 
-/* The value of another lane: of lane `from`, or of the one that is so many lanes up. */
+/* The value of another lane: of lane `from`; or (Up) of the one that is so many lanes up, where `count`, a power of
+ * two, has one, and else its own. */
 template <bool Up, class A> GK__D A gk__shuffle(const A &value, unsigned from, unsigned count) {
   const unsigned words = (sizeof(A) + 3) / 4, lanes = gk__lanes(count);
   unsigned word[words];
@@ -1346,7 +1347,8 @@ template <bool Up, class A> GK__D A gk__shuffle(const A &value, unsigned from, u
   memcpy(word, &value, sizeof(A));
   GK__UNROLL
   for (unsigned i = 0; i < words; i++)
-    word[i] = Up ? __shfl_down_sync(lanes, word[i], from) : __shfl_sync(lanes, word[i], static_cast<int>(from));
+    word[i] = Up ? __shfl_down_sync(lanes, word[i], from, static_cast<int>(count))
+                 : __shfl_sync(lanes, word[i], static_cast<int>(from));
   A result(value);
   memcpy(static_cast<void *>(&result), word, sizeof(A));
   return result;
@@ -1366,15 +1368,16 @@ template <class T> GK__D void gk__forget(T *x) {
 #endif
 }
 
-/* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. In a whole warp all lanes do so;
- * what those at its end make of it does not reach lane 0. */
+/* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. Of a power of two lanes all do
+ * so, which is simpler; what those at the end make of it does not reach lane 0. */
 template <class A, class Op> GK__D A gk__warp_reduce_tree(A value, const Op &op, unsigned count) {
   const unsigned lane = gk_lane();
+  const bool whole = (count & (count - 1)) == 0;
   GK__UNROLL
   for (unsigned step = 1; step < 32; step *= 2) {
-    const bool has = count == 32 || lane + step < count;
-    const A other = count == 32 ? gk__shuffle<true>(value, step, count)
-                                : gk__shuffle<false>(value, has ? lane + step : lane, count);
+    const bool has = whole ? step < count : lane + step < count;
+    const A other =
+        whole ? gk__shuffle<true>(value, step, count) : gk__shuffle<false>(value, has ? lane + step : lane, count);
     if (has) value = op(value, other);
   }
   return gk_shuffle(value, 0, count);
