@@ -44,7 +44,7 @@ if [ "${1-}" = one ]; then
   *) options= ;;
   esac
   # Seen under initcheck alone, in one of ten runs: an illegal address while several streams reduce at once, which
-  # memcheck does not find, nor do millions of calls without a tool. Kernel by kernel it looks at the same accesses.
+  # memcheck does not find, nor do a million calls without a tool. Kernel by kernel it looks at the same accesses.
   waits=0
   case $tool.$name in initcheck.test_reduce*) waits=1 ;; esac
   # What a tool cannot look at, and says so itself: an error that is none of the program's.
@@ -62,8 +62,8 @@ if [ "${1-}" = one ]; then
     printf "$columns" "$tool" "$name" - - "not run, since $SECONDS_ALL s are over" >"$LOGS/$tool.$name.row"
     exit 0
   fi
-  CUDA_LAUNCH_BLOCKING=$waits timeout "$left" "$SANITIZER" --tool "$tool" --target-processes application-only --error-exitcode 86 \
-    --print-limit 20 $options "$program" $arguments >"$log" 2>&1 </dev/null
+  CUDA_LAUNCH_BLOCKING=$waits timeout "$left" "$SANITIZER" --tool "$tool" --target-processes application-only \
+    --error-exitcode 86 --print-limit 20 $options "$program" $arguments >"$log" 2>&1 </dev/null
   status=$?
   seconds=$(($(date +%s) - start))
   # "ERROR SUMMARY: 2 errors", or "RACECHECK SUMMARY: 2 hazards displayed (1 errors, 1 warnings)"
