@@ -2025,8 +2025,9 @@ cudaError_t gk__check_arrays(const char *call, const T *in, const O *out, size_t
   if (reinterpret_cast<uintptr_t>(out) % std::alignment_of<O>::value)
     return gk__fail(cudaErrorInvalidValue, "%s: out is not aligned to its elements' %zu bytes", call,
                     static_cast<size_t>(std::alignment_of<O>::value));
-  GK_TRY(gk__check_memory(call, "in", in));
-  return gk__check_memory(call, "out", out);
+  /* Where there is no element the address may be that of the end of an allocation. */
+  if (n) GK_TRY(gk__check_memory(call, "in", in));
+  return n_out ? gk__check_memory(call, "out", out) : cudaSuccess;
 }
 
 /* The scratch to use: the caller's if it is large enough, or a temporary one, which `temporary` then holds. */

@@ -86,7 +86,7 @@ static void steps(const field *f) {
   for (int k = 0; k < f->count; k++) GK_CHECK(cudaStreamWaitEvent(0, f->parts[k].taken, 0));
 }
 
-static field split(unsigned n, int parts) {
+static field split(unsigned n, int parts, const std::vector<unsigned> &start) {
   field f = {n, parts, {}};
   for (int k = parts; k-- > 0;) { /* device 0 comes last, and stays the current one */
     part *const p = &f.parts[k];
@@ -94,7 +94,9 @@ static field split(unsigned n, int parts) {
     p->first = (unsigned)((size_t)n * (size_t)k / (size_t)parts);
     p->rows = (unsigned)((size_t)n * (size_t)(k + 1) / (size_t)parts) - p->first;
     GK_CHECK(cudaSetDevice(k));
-    for (unsigned *&b : p->buffer) GK_CHECK(cudaMalloc(&b, (size_t)(p->rows + 2) * n * sizeof(unsigned)));
+    const size_t bytes = (size_t)(p->rows + 2) * n * sizeof(unsigned);
+    for (unsigned *&b : p->buffer) GK_CHECK(cudaMalloc(&b, bytes));
+    GK_CHECK(cudaMemcpy(p->buffer[0], &start[(size_t)p->first * n], bytes, cudaMemcpyHostToDevice));
     GK_CHECK(cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
     for (cudaEvent_t *e : {&p->computed, &p->taken}) GK_CHECK(cudaEventCreateWithFlags(e, cudaEventDisableTiming));
   }
@@ -129,7 +131,7 @@ static int allow_peers(int devices) {
 /* A row for the work on so many devices; then once more from `start`, which has a row above and one below. */
 static const lesson_row *measure(lesson *l, int parts, const char *how, const std::vector<unsigned> &start,
                                  const std::vector<unsigned> &right) {
-  const field f = split((unsigned)l->n, parts);
+  const field f = split((unsigned)l->n, parts, start);
   const size_t n = l->n, row = n * sizeof(unsigned);
   const std::string variant = std::to_string(parts) + (parts == 1 ? " GPU" : " GPUs") + how;
   const lesson_row *const r = lesson_measure(l, variant.c_str(), 2.0 * STEPS * (double)(n * row), [&] { steps(&f); });
@@ -174,7 +176,6 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < right.size(); i++)
       next[i] = smoothed(right[i < n ? i : i - n], right[i % n ? i - 1 : i], right[i], right[i % n + 1 < n ? i + 1 : i],
                          right[i + n < n * n ? i + n : i]);
-
   const char *const hows[] = {" by way of the host", " with peer access"};
   const lesson_row *const one = measure(&l, 1, "", start, right), *split_up[2] = {}, *copied[2] = {};
   for (int how = 0; how < 2 && devices > 1; how++) {

@@ -31,7 +31,7 @@ if [ "${1-}" = one ]; then
   log=$LOGS/$tool.$name.log
   case $name in
   test_*) arguments=$only ;;
-  *matmul | *blur | *constant_texture) arguments=--n=77 ;; # whose work grows with the square, or faster
+  *matmul | *blur | *constant_texture | *bank_conflicts) arguments=--n=77 ;; # whose work grows with the square, or more
   [0-9]*) arguments=--n=777 ;;
   tour) arguments=$LOGS/picture.ppm ;;
   *) arguments= ;;
@@ -43,6 +43,18 @@ if [ "${1-}" = one ]; then
   initcheck) options='--check-api-memory-access no --kernel-name-exclude kernel_substring=gk__unpad_kernel' ;;
   *) options= ;;
   esac
+  # Seen under initcheck alone, in one of ten runs: an illegal address while several streams reduce at once, which
+  # memcheck does not find, nor do a million calls without a tool. Kernel by kernel it looks at the same accesses.
+  waits=0
+  case $tool.$name in initcheck.test_reduce*) waits=1 ;; esac
+  # What a tool cannot look at, and says so itself: an error that is none of the program's.
+  case $tool.$name in
+  memcheck.*) ;;
+  *.19_dynamic_parallelism)
+    printf "$columns" "$tool" "$name" - - 'skipped: the tool knows no launches by the GPU' | tee "$LOGS/$tool.$name.row"
+    exit 0
+    ;;
+  esac
   start=$(date +%s)
   left=$((END - start))
   [ $left -lt "$SECONDS_EACH" ] || left=$SECONDS_EACH
@@ -50,15 +62,16 @@ if [ "${1-}" = one ]; then
     printf "$columns" "$tool" "$name" - - "not run, since $SECONDS_ALL s are over" >"$LOGS/$tool.$name.row"
     exit 0
   fi
-  timeout "$left" "$SANITIZER" --tool "$tool" --target-processes application-only --error-exitcode 86 \
-    --print-limit 20 $options "$program" $arguments >"$log" 2>&1 </dev/null
+  CUDA_LAUNCH_BLOCKING=$waits timeout "$left" "$SANITIZER" --tool "$tool" --target-processes application-only \
+    --error-exitcode 86 --print-limit 20 $options "$program" $arguments >"$log" 2>&1 </dev/null
   status=$?
   seconds=$(($(date +%s) - start))
   # "ERROR SUMMARY: 2 errors", or "RACECHECK SUMMARY: 2 hazards displayed (1 errors, 1 warnings)"
   errors=$(sed -n 's/^=* *\(ERROR\|RACECHECK\) SUMMARY: \([0-9]*\) .*/\2/p' "$log" | tail -n 1)
   verdict=
-  # Where there is no kernel to look at, a tool may end without a summary: then the program by itself has to be right.
-  if [ -z "$errors" ] && [ $status -ne 124 ] && ! grep -q device_stub "$program" &&
+  # Where no kernel is there, or runs, a tool may end without a summary: then the program by itself has to be right.
+  if [ -z "$errors" ] && [ $status -ne 124 ] &&
+    { ! grep -q device_stub "$program" || grep -q 'before first instrumented API call' "$log"; } &&
     "$program" $arguments >>"$log" 2>&1 </dev/null; then
     errors=0 status=0
     verdict='no kernels'
@@ -88,8 +101,12 @@ for tool in $TOOLS; do
 done | xargs -P "$JOBS" -n 2 "$0" one
 
 # Anything but a zero and no remark is not clean.
-bad=0 runs=0
+bad=0 runs=0 skipped=0
 for row in "$LOGS"/*.row; do
+  if grep -q '| skipped: ' "$row"; then
+    skipped=$((skipped + 1))
+    continue
+  fi
   runs=$((runs + 1))
   case $(cut -d'|' -f3,5 "$row" | tr -d ' |') in 0 | 0nokernels) continue ;; esac
   bad=$((bad + 1))
@@ -97,5 +114,5 @@ for row in "$LOGS"/*.row; do
   [ -f "${row%.row}.log" ] || { echo "    $(cut -d'|' -f5 "$row")"; continue; }
   grep -E '^=========|FAILED|:[0-9]+: |passed' "${row%.row}.log" | head -n 40 | sed 's/^/    /'
 done
-echo "$((runs - bad)) of $runs runs are clean"
+echo "$((runs - bad)) of $runs runs are clean, $skipped are skipped"
 [ $bad -eq 0 ]

@@ -2,23 +2,32 @@
  * an operator, sizes (mostly about the edges of tiles), alignments, strides, transposes, a scratch or none, in place or
  * not. All data is such that the result is exact in any order, so one wrong element shows.
  *
+ * On a GPU cases run in batches: their data goes there by one copy and comes back by one, the calls between stand one
+ * behind the other on a stream, as in a program that waits for nothing, and the host makes the next batch meanwhile.
+ *
  *   GPUKIT_FUZZ_CASES   how many, by default 2000
  *   GPUKIT_FUZZ_SEED    by default 1
- *   GPUKIT_FUZZ_FIRST   the number of the first one: a failing case prints a line that runs it alone
- *   GPUKIT_FUZZ_THREADS each with streams and a scratch: by default one for each core on a GPU, one on the stand-in */
+ *   GPUKIT_FUZZ_FIRST   the number of the first one: a failing case prints a line that runs it alone, and one that
+ *                       runs what went before it in its batch, too
+ *   GPUKIT_FUZZ_THREADS each with two streams and scratches: by default one for each core on a GPU, one on the
+ *                       stand-in */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
 #include "data.h"
 #include <atomic>
 #include <chrono>
+#include <deque>
+#include <functional>
 #include <thread>
 
-/* What allocates on a GPU waits for all other threads' work, too, so there it is to be rare. */
+/* What allocates on a GPU waits for all other threads' work, too, so there it is to be rare; and so are sizes that hold
+ * everybody up, of which there are still hundreds in a million cases. */
 #ifdef CUDA_ON_CPU
-static const size_t most_items = 1 << 19, default_cases = 2000, rarely = 8;
+static const size_t most_items = 1 << 19, default_cases = 2000, rarely = 8, of_a_level = 333, cases_at_once = 1;
 #else
-static const size_t most_items = 1 << (test_slowed() ? 17 : 23), default_cases = 20000, rarely = 100;
+static const size_t most_items = 1 << (test_slowed() ? 17 : 23), default_cases = 20000, rarely = 500, of_a_level = 3333,
+                    cases_at_once = 32;
 #endif
 
 /* --- what a case draws ----------------------------------------------------------------------------------------------*/
@@ -46,124 +55,184 @@ struct fuzz_case {
     if (kind >= 750) n = below(2 * tile + 1);
     if (kind >= 900) n = tile * (1 + below(6)) + off - 2;
     if (kind >= 980) n = below(12 * tile);
-    if (kind >= 997) n = level + tile * below(2) + off - 2;
+    if (one_in(of_a_level)) n = level + tile * below(2) + off - 2;
     return n < most_items ? n : most_items - off;
   }
 };
 
-/* What cases of one thread share: streams, and the scratch that most of them use, whatever their types, since what one
- * has left there must not disturb the next. On a GPU memory too: allocating would take most of the time. */
-struct surroundings {
-  gk_scratch scratch = gk_scratch();
-  cudaStream_t stream = NULL, other = NULL; /* other: for one thread the legacy stream */
-#ifndef CUDA_ON_CPU
-  unsigned char *area[3] = {}, *pinned[3] = {};
-  size_t room[3] = {};
-#endif
-  explicit surroundings(bool legacy) {
-    EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    if (!legacy) EXPECT_OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
-    EXPECT_OK(gk_scratch_create(&scratch, 1 << 20, stream));
-    EXPECT_OK(cudaStreamSynchronize(stream));
+/* Memory on the device, and its image on the host: on the stand-in that of one array, allocated to fit, so that a
+ * sanitizer sees every access past it; on a GPU that of a batch, which is kept. */
+struct imaged_memory {
+  unsigned char *device = NULL, *host = NULL;
+  size_t room = 0, used = 0;
+#ifdef CUDA_ON_CPU
+  static cudaError_t host_alloc(unsigned char **ptr, size_t bytes) {
+    *ptr = static_cast<unsigned char *>(malloc(bytes));
+    return *ptr ? cudaSuccess : cudaErrorMemoryAllocation;
   }
-  surroundings(const surroundings &) = delete;
-  ~surroundings() {
-    EXPECT_OK(gk_scratch_destroy(&scratch));
-    EXPECT_OK(cudaStreamDestroy(stream));
-    if (other) EXPECT_OK(cudaStreamDestroy(other));
-#ifndef CUDA_ON_CPU
-    for (int slot = 0; slot < 3; slot++) {
-      EXPECT_OK(cudaFree(area[slot]));
-      EXPECT_OK(cudaFreeHost(pinned[slot]));
-    }
+  static cudaError_t host_free(unsigned char *ptr) { return free(ptr), cudaSuccess; }
+#else
+  static cudaError_t host_alloc(unsigned char **ptr, size_t bytes) { return cudaMallocHost(ptr, bytes); }
+  static cudaError_t host_free(unsigned char *ptr) { return cudaFreeHost(ptr); }
 #endif
+  imaged_memory() = default;
+  imaged_memory(const imaged_memory &) = delete;
+  ~imaged_memory() { release(); }
+  void release() {
+    EXPECT_OK(cudaFree(device));
+    EXPECT_OK(host_free(host));
+  }
+  /* To be called where no work uses it. The image stays. */
+  void reserve(size_t bytes) {
+    if (room >= bytes) return;
+    unsigned char *image = NULL;
+    EXPECT_OK(host_alloc(&image, bytes));
+    if (used) memcpy(image, host, used);
+    release();
+    host = image;
+    EXPECT_OK(cudaMalloc(&device, bytes));
+    room = bytes;
+    if (!host || !device) abort(); /* no case can go on */
   }
 };
 
-/* Memory of one case, and its image on the host. On the stand-in it is allocated to fit, so that a sanitizer sees every
- * access past it. 256 bytes on either side of an output have to stay as they are. */
-struct fuzz_memory {
-  static const size_t guard = 256;
-  fuzz_case &c;
-  unsigned char *base, *host, *ptr;
-  size_t size, before, all;
-#ifdef CUDA_ON_CPU
-  std::vector<unsigned char> image;
-#endif
+/* A stream, the cases whose calls are to follow each other there, and the scratch that most of them use, whatever their
+ * types, since what one has left there must not disturb the next. */
+struct fuzz_batch {
+  cudaStream_t stream = NULL;
+  gk_scratch scratch = gk_scratch();
+  std::deque<fuzz_case> cases;
+  std::deque<gk_scratch> own;
+  std::vector<std::function<void()>> calls, checks;
+  std::deque<imaged_memory> inputs, outputs; /* what is only read, and what is also copied back */
 
-  fuzz_memory(fuzz_case &whose, surroundings &around, int slot, size_t bytes, size_t shift, bool output)
-      : c(whose), base(NULL), host(NULL), size(bytes), before(guard + shift),
-        all(before + size + (output ? guard : 0)) {
+  explicit fuzz_batch(bool legacy) {
+    if (!legacy) EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    EXPECT_OK(gk_scratch_create(&scratch, 1 << 20, stream));
+    EXPECT_OK(cudaStreamSynchronize(stream));
+#ifndef CUDA_ON_CPU
+    inputs.resize(1), outputs.resize(1);
+    inputs[0].reserve(enough), outputs[0].reserve(enough);
+#endif
+  }
+  fuzz_batch(const fuzz_batch &) = delete;
+  ~fuzz_batch() {
+    EXPECT_OK(gk_scratch_destroy(&scratch));
+    if (stream) EXPECT_OK(cudaStreamDestroy(stream));
+  }
+
+  /* Where `bytes` bytes are: the memory, and where in it. Addresses are known when the calls are made. */
+  static const size_t enough = 8 << 20;
+  imaged_memory &place(bool output, size_t bytes, size_t *at) {
+    std::deque<imaged_memory> &all = output ? outputs : inputs;
 #ifdef CUDA_ON_CPU
-    (void)around, (void)slot;
-    c.ok(cudaMalloc(&base, all), "cudaMalloc");
-    image.resize(all);
-    host = image.data();
+    all.emplace_back();
+    all.back().reserve(bytes);
+#endif
+    imaged_memory &memory = all.back();
+    *at = memory.used;
+    if (memory.room < *at + bytes) memory.reserve(2 * (*at + bytes));
+#ifdef CUDA_ON_CPU
+    memory.used = bytes;
 #else
-    if (around.room[slot] < all) {
-      c.ok(cudaFree(around.area[slot]), "cudaFree");
-      c.ok(cudaFreeHost(around.pinned[slot]), "cudaFreeHost");
-      around.room[slot] = all < 65536 ? 131072 : 2 * all;
-      c.ok(cudaMalloc(&around.area[slot], around.room[slot]), "cudaMalloc");
-      c.ok(cudaMallocHost(&around.pinned[slot], around.room[slot]), "cudaMallocHost");
-      if (c.failed) abort(); /* no case can go on after a fault */
+    memory.used += gk_round_up(bytes, 256);
+#endif
+    return memory;
+  }
+  bool full() const {
+    return cases.size() >= cases_at_once || inputs.back().used >= enough || outputs.back().used >= enough;
+  }
+  /* An error that no case has by itself is one of the whole batch. */
+  void ok(cudaError_t code, const char *call) {
+    if (code) cases.front().ok(code, call);
+  }
+  void begin() {
+    for (imaged_memory &m : inputs)
+      ok(cudaMemcpyAsync(m.device, m.host, m.used, cudaMemcpyHostToDevice, stream), "H2D");
+    for (imaged_memory &m : outputs)
+      ok(cudaMemcpyAsync(m.device, m.host, m.used, cudaMemcpyHostToDevice, stream), "H2D");
+    for (const std::function<void()> &call : calls) call();
+    for (imaged_memory &m : outputs)
+      ok(cudaMemcpyAsync(m.host, m.device, m.used, cudaMemcpyDeviceToHost, stream), "D2H");
+  }
+  /* How many cases failed. */
+  unsigned end(uint64_t seed) {
+    if (cases.empty()) return 0;
+    ok(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    for (const std::function<void()> &check : checks) check();
+    for (gk_scratch &s : own) ok(gk_scratch_destroy(&s), "gk_scratch_destroy");
+    unsigned failed = 0;
+    const unsigned long long first = cases.front().number;
+    for (const fuzz_case &c : cases) {
+      if (!c.failed) continue;
+      failed++;
+      const unsigned long long number = c.number, before = number - first;
+      printf("  again: GPUKIT_FUZZ_SEED=%llu GPUKIT_FUZZ_FIRST=%llu GPUKIT_FUZZ_CASES=1 test_fuzz\n",
+             static_cast<unsigned long long>(seed), number);
+      if (before)
+        printf(
+            "  with what went before: GPUKIT_FUZZ_SEED=%llu GPUKIT_FUZZ_FIRST=%llu GPUKIT_FUZZ_CASES=%llu test_fuzz\n",
+            static_cast<unsigned long long>(seed), first, before + 1);
     }
-    base = around.area[slot], host = around.pinned[slot];
-#endif
-    memset(host, 0xa5, all);
-    ptr = base + before;
-  }
-  fuzz_memory(const fuzz_memory &) = delete;
-  ~fuzz_memory() {
+    calls.clear(), checks.clear(), own.clear(), cases.clear();
 #ifdef CUDA_ON_CPU
-    c.ok(cudaFree(base), "cudaFree");
+    inputs.clear(), outputs.clear();
+#else
+    inputs[0].used = outputs[0].used = 0;
 #endif
+    return failed;
   }
-  template <class T> void set(const std::vector<T> &values) {
-    if (size) memcpy(host + before, static_cast<const void *>(values.data()), size);
+};
+
+/* An array of one case. 256 bytes on either side of an output have to stay as they are. */
+template <class T> struct fuzz_array {
+  static const size_t guard = 256;
+  imaged_memory *memory;
+  size_t n, at, before, all;
+
+  fuzz_array(fuzz_batch &batch, size_t count, size_t shift, bool output) : n(count), before(guard + shift * sizeof(T)) {
+    all = before + n * sizeof(T) + (output ? guard : 0);
+    memory = &batch.place(output, all, &at);
+    memset(memory->host + at, 0xa5, all);
   }
-  void upload(cudaStream_t stream) {
-    c.ok(cudaMemcpyAsync(base, host, all, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
+  fuzz_array(fuzz_batch &batch, const std::vector<T> &values, size_t shift, bool output)
+      : fuzz_array(batch, values.size(), shift, output) {
+    if (n) memcpy(memory->host + at + before, static_cast<const void *>(values.data()), n * sizeof(T));
   }
-  /* The elements, if nothing beside them was written. */
-  template <class T> std::vector<T> download(cudaStream_t stream) {
-    c.ok(cudaMemcpyAsync(host, base, all, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
-    c.ok(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  T *get() const { return reinterpret_cast<T *>(memory->device + at + before); }
+  /* The elements as they came back, and that nothing beside them was written. */
+  void check(fuzz_case &c, const std::vector<T> &expected) const {
+    const unsigned char *const image = memory->host + at;
     size_t wrong = 0;
-    for (size_t i = 0; i < before; i++) wrong += host[i] != 0xa5;
-    for (size_t i = before + size; i < all; i++) wrong += host[i] != 0xa5;
+    for (size_t i = 0; i < before; i++) wrong += image[i] != 0xa5;
+    for (size_t i = before + n * sizeof(T); i < all; i++) wrong += image[i] != 0xa5;
     c.expect(!wrong, test_show(wrong) + " bytes beside the output were written");
-    std::vector<T> values(size / sizeof(T));
-    if (size) memcpy(static_cast<void *>(values.data()), host + before, size);
-    return values;
+    for (size_t i = 0; i < n; i++) {
+      T actual;
+      memcpy(static_cast<void *>(&actual), image + before + i * sizeof(T), sizeof(T));
+      if (same(actual, expected[i])) continue;
+      c.expect(false, "[" + test_show(i) + "] is " + show(actual) + ", not " + show(expected[i]));
+      return;
+    }
   }
-  template <class T> T *as() { return reinterpret_cast<T *>(ptr); }
 };
 
 /* NULL, the shared one (grown as it has to be), or one of its own with not a byte more than is asked for. */
-struct chosen_scratch {
-  fuzz_case &c;
-  gk_scratch own;
-  const gk_scratch *use;
-  chosen_scratch(fuzz_case &whose, surroundings &around, size_t bytes, cudaStream_t stream)
-      : c(whose), own(gk_scratch()), use(NULL) {
-    const size_t kind = c.one_in(rarely) ? 0 : 1 + c.below(7);
-    if (kind == 0) {
-      c.ok(gk_scratch_create(&own, bytes, stream), "gk_scratch_create");
-      use = &own;
-    } else if (kind > 2) {
-      if (around.scratch.bytes < bytes) {
-        c.ok(gk_scratch_destroy(&around.scratch), "gk_scratch_destroy");
-        c.ok(gk_scratch_create(&around.scratch, 2 * bytes, stream), "gk_scratch_create");
-      }
-      use = &around.scratch;
-    }
-    c.say(", %s", kind == 0 ? "its own scratch" : use ? "shared scratch" : "no scratch");
+static const gk_scratch *choose_scratch(fuzz_case &c, fuzz_batch &batch, size_t bytes) {
+  const size_t kind = c.one_in(rarely) ? 0 : 1 + c.below(7);
+  c.say(", %s", kind == 0 ? "its own scratch" : kind > 2 ? "shared scratch" : "no scratch");
+  if (kind == 0) {
+    batch.own.emplace_back();
+    c.ok(gk_scratch_create(&batch.own.back(), bytes, batch.stream), "gk_scratch_create");
+    return &batch.own.back();
   }
-  ~chosen_scratch() {
-    if (own.ptr) c.ok(gk_scratch_destroy(&own), "gk_scratch_destroy");
+  if (kind <= 2) return NULL;
+  if (batch.scratch.bytes < bytes) {
+    c.ok(gk_scratch_destroy(&batch.scratch), "gk_scratch_destroy");
+    c.ok(gk_scratch_create(&batch.scratch, 2 * bytes, batch.stream), "gk_scratch_create");
   }
-};
+  return &batch.scratch;
+}
 
 template <class V> static void compare(fuzz_case &c, const std::vector<V> &actual, const std::vector<V> &expected) {
   for (size_t i = 0; i < expected.size(); i++) {
@@ -273,16 +342,27 @@ template <class Op, class T> static void sprinkle(fuzz_case &c, std::vector<T> &
     for (size_t i = 1 + c.below(3); i-- > 0;) x[c.below(x.size())] = odd[c.below(3)];
   }
 }
+/* From anywhere in a table, since to draw each of them would take most of the time; its length is a prime, so that no
+ * two tiles are alike. */
 template <class T> static std::vector<T> elements(fuzz_case &c, size_t n) {
-  const uint64_t seed = c.draw();
-  std::vector<T> x(n);
-  for (size_t i = 0; i < n; i++) x[i] = element<T>(seed, i);
+  static const size_t length = 65537;
+  static const std::vector<T> table = [] {
+    std::vector<T> all(length);
+    for (size_t i = 0; i < length; i++) all[i] = element<T>(7, i);
+    return all;
+  }();
+  std::vector<T> x;
+  x.reserve(n);
+  for (size_t from = c.below(length); x.size() < n; from = 0) {
+    const size_t left = n - x.size(), part = left < length - from ? left : length - from;
+    x.insert(x.end(), table.data() + from, table.data() + from + part);
+  }
   return x;
 }
 
 /* --- reduce ---------------------------------------------------------------------------------------------------------*/
 
-template <class Op, class T, class O> static void fuzz_reduce(const char *name, fuzz_case &c, surroundings &around) {
+template <class Op, class T, class O> static void fuzz_reduce(const char *name, fuzz_case &c, fuzz_batch &batch) {
   typedef reference<Op> right;
   typedef typename right::template working<T, O> A;
   typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type device_working;
@@ -301,17 +381,14 @@ template <class Op, class T, class O> static void fuzz_reduce(const char *name, 
     return;
   }
   const size_t shift = c.one_in(2) ? 0 : c.below(17), out_shift = c.below(3);
-  const bool aside = c.one_in(2);
-  const cudaStream_t stream = aside ? around.stream : around.other;
-  c.say("gk_reduce %s, n = %zu, shift %zu and %zu%s", name, n, shift, out_shift, aside ? ", another stream" : "");
-  chosen_scratch scratch(c, around, gk_reduce_scratch_bytes(), stream);
-  fuzz_memory in(c, around, 0, n * sizeof(T), shift * sizeof(T), false),
-      out(c, around, 1, sizeof(O), out_shift * sizeof(O), true);
-  in.set(x);
-  in.upload(stream);
-  out.upload(stream);
-  c.expect(!gk_reduce(in.as<const T>(), out.as<O>(), n, Op(), stream, scratch.use), gk_error_detail());
-  compare(c, out.download<O>(stream), expected);
+  c.say("gk_reduce %s, n = %zu, shift %zu and %zu", name, n, shift, out_shift);
+  const gk_scratch *const scratch = choose_scratch(c, batch, gk_reduce_scratch_bytes());
+  const fuzz_array<T> in(batch, x, shift, false);
+  const fuzz_array<O> out(batch, 1, out_shift, true);
+  batch.calls.push_back([=, &c, &batch] {
+    c.expect(!gk_reduce(in.get(), out.get(), n, Op(), batch.stream, scratch), gk_error_detail());
+  });
+  batch.checks.push_back([=, &c] { out.check(c, expected); });
 }
 
 /* --- scan -----------------------------------------------------------------------------------------------------------*/
@@ -325,7 +402,7 @@ template <class T, class O> static size_t scan_tile() { /* the most items that t
   return fits;
 }
 
-template <class Op, class T, class O> static void fuzz_scan(const char *name, fuzz_case &c, surroundings &around) {
+template <class Op, class T, class O> static void fuzz_scan(const char *name, fuzz_case &c, fuzz_batch &batch) {
   typedef reference<Op> right;
   typedef typename right::template working<T, O> A;
   static const size_t tile = scan_tile<T, O>();
@@ -356,26 +433,31 @@ template <class Op, class T, class O> static void fuzz_scan(const char *name, fu
     compare(c, y, expected);
     return;
   }
-  const bool in_place = std::is_same<T, O>::value && c.one_in(3), aside = c.one_in(2);
+  const bool in_place = std::is_same<T, O>::value && c.one_in(3);
   const size_t shift = c.one_in(2) ? 0 : c.below(17), out_shift = c.one_in(2) ? 0 : c.below(17);
   static const char *const kinds[] = {"inclusive", "exclusive", "exclusive_init"};
-  c.say("gk_scan_%s %s, n = %zu, shift %zu and %zu%s%s", kinds[kind], name, n, shift, out_shift,
-        in_place ? ", in place" : "", aside ? ", another stream" : "");
+  c.say("gk_scan_%s %s, n = %zu, shift %zu and %zu%s", kinds[kind], name, n, shift, out_shift,
+        in_place ? ", in place" : "");
   const size_t item = sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O);
-  const cudaStream_t stream = aside ? around.stream : around.other;
-  chosen_scratch scratch(c, around, gk_scan_scratch_bytes(n, item > sizeof(A) ? item : sizeof(A)), stream);
-  fuzz_memory in(c, around, 0, n * sizeof(T), shift * sizeof(T), in_place),
-      out(c, around, 1, n * sizeof(O), out_shift * sizeof(O), true);
-  in.set(x);
-  in.upload(stream);
-  out.upload(stream);
-  O *const to = in_place ? in.as<O>() : out.as<O>();
-  const cudaError_t code = kind == 0 ? gk_scan_inclusive(in.as<const T>(), to, n, Op(), stream, scratch.use)
-                           : kind == 1
-                               ? gk_scan_exclusive(in.as<const T>(), to, n, Op(), stream, scratch.use)
-                               : gk_scan_exclusive_init(in.as<const T>(), to, n, Op(), init, stream, scratch.use);
-  c.expect(!code, gk_error_detail());
-  compare(c, (in_place ? in : out).template download<O>(stream), expected);
+  const gk_scratch *const scratch =
+      choose_scratch(c, batch, gk_scan_scratch_bytes(n, item > sizeof(A) ? item : sizeof(A)));
+  const auto run = [=, &c, &batch](const T *from, O *to) {
+    const cudaError_t code = kind == 0   ? gk_scan_inclusive(from, to, n, Op(), batch.stream, scratch)
+                             : kind == 1 ? gk_scan_exclusive(from, to, n, Op(), batch.stream, scratch)
+                                         : gk_scan_exclusive_init(from, to, n, Op(), init, batch.stream, scratch);
+    c.expect(!code, gk_error_detail());
+  };
+  const fuzz_array<T> in(batch, x, shift, in_place);
+  if constexpr (std::is_same<T, O>::value) {
+    if (in_place) {
+      batch.calls.push_back([=] { run(in.get(), in.get()); });
+      batch.checks.push_back([=, &c, expected = std::move(expected)] { in.check(c, expected); });
+      return;
+    }
+  }
+  const fuzz_array<O> out(batch, n, out_shift, true);
+  batch.calls.push_back([=] { run(in.get(), out.get()); });
+  batch.checks.push_back([=, &c, expected = std::move(expected)] { out.check(c, expected); });
 }
 
 /* --- matmul ---------------------------------------------------------------------------------------------------------*/
@@ -385,10 +467,10 @@ static size_t matmul_edge(fuzz_case &c) {
   if (kind < 50) return c.below(20);
   if (kind < 70) return 31 + c.below(4);
   if (kind < 90) return 1 + c.below(80);
-  return (kind < 97 ? 62 : 126) + c.below(5);
+  return (kind < 97 ? 62 : c.one_in(10) ? 254 : 126) + c.below(5);
 }
 
-template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case &c, surroundings &around) {
+template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case &c, fuzz_batch &batch) {
   typedef plain_type<T> Acc;
   const size_t m = matmul_edge(c), n = matmul_edge(c), k = matmul_edge(c);
   std::vector<T> a, b;
@@ -410,8 +492,8 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
   const size_t rows_a = trans_a ? k : m, cols_a = trans_a ? m : k, rows_b = trans_b ? n : k, cols_b = trans_b ? k : n;
   const size_t pad_a = c.one_in(2) ? c.below(9) : 0, pad_b = c.one_in(2) ? c.below(9) : 0,
                pad_c = c.one_in(2) ? c.below(9) : 0;
-  const size_t lda = cols_a + pad_a, ldb = cols_b + pad_b, ldc = n + pad_c, batch = c.one_in(3) ? 1 + c.below(3) : 0;
-  const size_t products = batch ? batch : 1, gap = c.one_in(3) ? c.below(5) : 0;
+  const size_t lda = cols_a + pad_a, ldb = cols_b + pad_b, ldc = n + pad_c, batches = c.one_in(3) ? 1 + c.below(3) : 0;
+  const size_t products = batches ? batches : 1, gap = c.one_in(3) ? c.below(5) : 0;
   const size_t stride_a = one_a ? 0 : rows_a * lda, stride_b = one_b ? 0 : rows_b * ldb, stride_c = m * ldc + gap;
   const double factors[] = {1, 0, 2, -1, 0.5}, alpha = factors[c.below(5)], beta = factors[1 + c.below(4)];
   const size_t shift = c.one_in(2) ? 0 : c.below(9);
@@ -420,12 +502,13 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
   const gk_precision precision = strict     ? GK_PRECISION_STRICT
                                  : is_float ? static_cast<gk_precision>(GK_PRECISION_STRICT + c.below(4))
                                             : GK_PRECISION_DEFAULT;
-  const gk_plan plan = precision == GK_PRECISION_STRICT ? static_cast<gk_plan>(c.below(4))
+  const gk_plan plan = precision == GK_PRECISION_STRICT ? static_cast<gk_plan>(c.below(GK_PLAN_MMA))
                        : c.one_in(2)                    ? GK_PLAN_AUTO
-                                                        : GK_PLAN_MMA;
+                       : c.one_in(2)                    ? GK_PLAN_MMA
+                                                        : GK_PLAN_WGMMA;
   c.say("gk_matmul_ex %s, %zu x %zu x %zu, trans %d %d, pad %zu %zu %zu, alpha %g, beta %g, batch %zu (one a %d, one b "
         "%d, gap %zu), shift %zu, precision %d, plan %d",
-        name, m, n, k, trans_a, trans_b, pad_a, pad_b, pad_c, alpha, beta, batch, one_a, one_b, gap, shift,
+        name, m, n, k, trans_a, trans_b, pad_a, pad_b, pad_c, alpha, beta, batches, one_a, one_b, gap, shift,
         static_cast<int>(precision), static_cast<int>(plan));
   /* To the last element of each, without the padding behind it. */
   const auto size = [&](size_t rows, size_t cols, size_t ld, size_t stride) {
@@ -447,29 +530,30 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
         if (beta < 0 || beta > 0) sum += static_cast<Acc>(beta) * static_cast<Acc>(plain(to));
         to = result_of<O>(sum);
       }
-  const cudaStream_t stream = c.one_in(2) ? around.stream : around.other;
-  fuzz_memory on_a(c, around, 0, a.size() * sizeof(T), shift * sizeof(T), false),
-      on_b(c, around, 1, b.size() * sizeof(T), c.below(3) * sizeof(T), false),
-      on_c(c, around, 2, before.size() * sizeof(O), c.below(5) * sizeof(O), true);
-  on_a.set(a), on_b.set(b), on_c.set(before);
-  on_a.upload(stream), on_b.upload(stream), on_c.upload(stream);
-  gk_matmul_opts o = gk_matmul_opts();
-  o.trans_a = trans_a, o.trans_b = trans_b;
-  o.lda = pad_a ? lda : 0, o.ldb = pad_b ? ldb : 0, o.ldc = pad_c ? ldc : 0;
-  if (alpha < 1 || alpha > 1) o.alpha = &alpha;
-  if (beta < 0 || beta > 0) o.beta = &beta;
-  o.batch = batch, o.stride_a = stride_a, o.stride_b = stride_b, o.stride_c = gap ? stride_c : 0;
-  o.precision = precision, o.plan = plan;
-  gk_matmul_path path; /* not every GPU has the tensor cores */
-  if (plan == GK_PLAN_MMA && gk_matmul_plan(on_a.as<const T>(), on_b.as<const T>(), on_c.as<O>(), m, n, k, &o, &path))
-    o.plan = GK_PLAN_AUTO;
-  c.expect(!gk_matmul_ex(on_a.as<const T>(), on_b.as<const T>(), on_c.as<O>(), m, n, k, &o, stream), gk_error_detail());
-  compare(c, on_c.download<O>(stream), expected);
+  const fuzz_array<T> on_a(batch, a, shift, false), on_b(batch, b, c.below(3), false);
+  const fuzz_array<O> on_c(batch, before, c.below(5), true);
+  batch.calls.push_back([=, &c, &batch] {
+    gk_matmul_opts o = gk_matmul_opts();
+    o.trans_a = trans_a, o.trans_b = trans_b;
+    o.lda = pad_a ? lda : 0, o.ldb = pad_b ? ldb : 0, o.ldc = pad_c ? ldc : 0;
+    if (alpha < 1 || alpha > 1) o.alpha = &alpha;
+    if (beta < 0 || beta > 0) o.beta = &beta;
+    o.batch = batches, o.stride_a = stride_a, o.stride_b = stride_b, o.stride_c = gap ? stride_c : 0;
+    o.precision = precision, o.plan = plan;
+    gk_matmul_path path; /* not every GPU has the tensor cores, nor do all of them take every shape */
+    if (plan >= GK_PLAN_MMA && gk_matmul_plan(static_cast<const T *>(on_a.get()), static_cast<const T *>(on_b.get()),
+                                              on_c.get(), m, n, k, &o, &path))
+      o.plan = GK_PLAN_AUTO;
+    c.expect(!gk_matmul_ex(static_cast<const T *>(on_a.get()), static_cast<const T *>(on_b.get()), on_c.get(), m, n, k,
+                           &o, batch.stream),
+             gk_error_detail());
+  });
+  batch.checks.push_back([=, &c, expected = std::move(expected)] { on_c.check(c, expected); });
 }
 
 /* --- all of them ----------------------------------------------------------------------------------------------------*/
 
-typedef void (*fuzz_function)(const char *name, fuzz_case &c, surroundings &around);
+typedef void (*fuzz_function)(const char *name, fuzz_case &c, fuzz_batch &batch);
 struct fuzz_entry {
   const char *name;
   fuzz_function run;
@@ -518,19 +602,31 @@ TEST(random_calls_are_right) {
   const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   std::atomic<uint64_t> next(first);
   std::atomic<unsigned> failed(0);
+#ifndef CUDA_ON_CPU /* what calls without a scratch give back stays the program's, or each would wait for the driver */
+  cudaMemPool_t pool;
+  uint64_t all = UINT64_MAX;
+  EXPECT_OK(cudaDeviceGetDefaultMemPool(&pool, 0));
+  EXPECT_OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
+#endif
   std::vector<std::thread> threads(static_cast<size_t>(wanted < 1 ? 1 : wanted < most ? wanted : most));
   for (std::thread &thread : threads)
     thread = std::thread([&, legacy = &thread == &threads[0]] {
-      surroundings around(legacy);
-      for (uint64_t i; failed < 10 && (i = next++) < first + cases;) {
-        fuzz_case c = {seed, i, 0, "", false};
-        const fuzz_entry &e = entries[c.below(kinds)];
-        e.run(e.name, c, around);
-        if (!c.failed) continue;
-        printf("  again: GPUKIT_FUZZ_SEED=%llu GPUKIT_FUZZ_FIRST=%llu GPUKIT_FUZZ_CASES=1 test_fuzz\n",
-               static_cast<unsigned long long>(seed), static_cast<unsigned long long>(i));
-        failed++;
+      fuzz_batch one(false), two(legacy);
+      fuzz_batch *batch = &one, *other = &two;
+      for (uint64_t i; failed < 10 && (i = next.fetch_add(cases_at_once)) < first + cases;) {
+        for (const uint64_t end = std::min(i + cases_at_once, first + cases); i < end;) {
+          for (; i < end && (batch->cases.empty() || !batch->full()); i++) {
+            batch->cases.push_back({seed, i, 0, "", false});
+            fuzz_case &c = batch->cases.back();
+            const fuzz_entry &e = entries[c.below(kinds)];
+            e.run(e.name, c, *batch);
+          }
+          batch->begin();
+          std::swap(batch, other);
+          failed += batch->end(seed);
+        }
       }
+      failed += other->end(seed);
     });
   for (std::thread &thread : threads) thread.join();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

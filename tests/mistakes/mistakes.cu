@@ -61,6 +61,14 @@ static void timer_running() {
   GK_CHECK(gk_timer_start(&timer, 0));
   GK_CHECK(gk_timer_ms(&timer, &ms));
 }
+static void foreign_event() {
+  cudaEvent_t event;
+  cudaStream_t stream;
+  GK_CHECK(cudaEventCreate(&event));
+  GK_CHECK(cudaSetDevice(1));
+  GK_CHECK(cudaStreamCreate(&stream));
+  GK_CHECK(cudaEventRecord(event, stream));
+}
 static void matmul_in_place() {
   float *const a = on_device(64);
   GK_CHECK(gk_matmul(a, on_device(64), a, 8, 8, 8));
@@ -166,6 +174,7 @@ static const struct {
     {"an earlier error that nobody checked", stale_error},
     {"a kernel that dies, noticed calls later", kernel_fault},
     {"a timer read before it was stopped", timer_running},
+    {"an event on a stream of another device", foreign_event},
     {"a scratch for fewer elements", small_scratch},
     {"a product stored over its operand", matmul_in_place},
     {"a leading dimension that is none", leading_dimension},
