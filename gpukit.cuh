@@ -4060,10 +4060,11 @@ template <int Count, class T> GK__D void gk__load_shifted(unsigned *to, const T 
   }
 }
 
-/* To the nearest tf32, ties away from zero, as cvt.rna.tf32 does. */
+/* To the nearest tf32, ties to even, as the copy engine does. */
 GK__HD unsigned gk__tf32(unsigned bits) {
   const unsigned size = bits & 0x7fffffffu;
-  return size > 0x7f800000u ? 0x7fffffffu : size == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+  if (size >= 0x7f800000u) return size > 0x7f800000u ? 0x7fffffffu : bits;
+  return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
 }
 /* To the nearest bfloat16, ties to even, as its upper half and zeros. Not for infinities and NaN. */
 GK__HD unsigned gk__to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
@@ -4789,11 +4790,12 @@ cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t st
 
 #ifdef GK__WGMMA
 
-/* What instructions and the copy engine (CUtensorMapDataType) call a type. */
+/* What instructions and the copy engine (CUtensorMapDataType) call a type; operand: where it is read. Floats are read as
+ * tf32, to which the engine rounds them on their way. */
 template <class E> struct gk__wgmma_type;
-template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6; };
-template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9; };
-template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7; };
+template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6, operand = 6; };
+template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9, operand = 9; };
+template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7, operand = 11; };
 
 /* CUtensorMap: what the copy engine knows of a matrix. */
 struct __align__(128) gk__tensor_map {
@@ -4811,6 +4813,7 @@ struct gk__wgmma_params {
   float alpha, beta;
   const unsigned *strict;
   bool a_along_k, b_along_k, many_a, many_b; /* many: one for each product of the batch */
+  bool turned;              /* tf32 out of registers: B gives the rows of a tile, A its columns */
   bool by_engine, in_pairs; /* how C is written: by the copy engine, two elements at once, or one by one */
 };
 
@@ -5349,7 +5352,7 @@ template <class E>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
                      int box_rows) {
   typedef gk__wgmma_type<E> type;
-  return gk__make_tensor_map(map, type::map, type::bytes, v.data, v.along_k ? k : rows, v.along_k ? rows : k, v.ld,
+  return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.along_k ? k : rows, v.along_k ? rows : k, v.ld,
                              v.stride_batch ? batch : 1, v.stride_batch, static_cast<size_t>(parts), v.stride_part,
                              128 / type::bytes, v.along_k ? box_rows : 128 / type::bytes);
 }
@@ -5484,6 +5487,297 @@ template <int Products, class E, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
   const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
   return gk__wgmma_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
+}
+
+/* --- Tensor cores: Hopper, tf32 out of registers ------------------------------------------------------------------
+ *
+ * wgmma takes operands of 32 bits along k alone out of shared memory, but its first operand also out of registers, and
+ * these can be filled from rows that lie any way. So where one operand runs along k and the other across it, the one
+ * across k, here called R, goes through registers, and its rows are the rows of a tile; the one along k gives the
+ * columns. For C = A B that makes the transpose of each tile of C. Nothing is turned beforehand, nor rounded: the copy
+ * engine rounds what it brings.
+ *
+ * R comes in boxes of 32 of its rows by 32 k, swizzled. Which row of a box is which row of a wgmma is free: a thread
+ * has rows g and g + 8 of its warp's sixteen (g: lane / 4), which are made neighbours, so that one load of 8 bytes
+ * brings both and one store of 8 bytes takes both; and half a warp meets each bank once. */
+
+/* Rows of R by columns. The ring is also where the blocks of a cluster, which may share the k of a tile, put the sums
+ * that they have for each other. */
+template <int Cols, int Stages> struct gk__tf32_shape {
+  static const int rows = 128, cols = Cols, stages = Stages, groups = rows / 64, threads = 128 * (groups + 1);
+  static const int box_bytes = 32 * 128, a_bytes = rows * 128, stage_bytes = (rows + Cols) * 128;
+  static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 1024;
+  static_assert(bars_at >= rows * Cols * 4, "room for the sums of a tile");
+};
+
+#ifdef GK__WGMMA_CODE
+
+/* d += A B of 64 x Cols sums and 8 k, A from registers. */
+#define GK__WGMMA_REGISTERS(cols, a0, a1, a2, a3, b, more, ...)                                                        \
+  template <> struct gk__wgmma_registers<cols> {                                                                       \
+    static GK__D void multiply(float (&d)[cols / 2], const unsigned (&a)[4], uint64_t from_b, int add) {               \
+      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #cols        \
+                   "k8.f32.tf32.tf32 {" GK__NAMES_##cols "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", add, 1, 1;\n}"   \
+                   : __VA_ARGS__                                                                                       \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(from_b), "r"(add));                               \
+    }                                                                                                                  \
+  }
+template <int Cols> struct gk__wgmma_registers;
+GK__WGMMA_REGISTERS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__SUMS_32(0));
+GK__WGMMA_REGISTERS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__SUMS_32(0), GK__SUMS_32(32));
+GK__WGMMA_REGISTERS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__SUMS_32(0), GK__SUMS_32(32), GK__SUMS_32(64));
+GK__WGMMA_REGISTERS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__SUMS_32(0), GK__SUMS_32(32),
+                    GK__SUMS_32(64), GK__SUMS_32(96));
+
+/* Where the first of a thread's two rows is among the 32 of a box: 8 bytes in one of the runs of 16 bytes. */
+GK__D unsigned gk__tf32_run() { return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4; }
+template <class S> GK__D unsigned gk__tf32_row(unsigned group) {
+  return group * 64 + threadIdx.x / 64 % 2 * 32 + gk__tf32_run() * 4 + threadIdx.x / 4 % 2 * 2;
+}
+
+/* The loader's part of a tile. Boxes outside of R are not asked for: what lies in their place goes into sums that
+ * nobody keeps. */
+template <class S>
+GK__D void gk__tf32_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
+                         unsigned k_blocks) {
+  const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
+  const unsigned rows = min(static_cast<unsigned>(S::rows), (p.turned ? p.n : p.m) - at.row);
+  const unsigned bytes = p.stage_bytes + (rows + 31) / 32 * S::box_bytes;
+  for (unsigned k = first * 32; k < (first + k_blocks) * 32; k += 32) {
+    gk__barrier_wait(ring.empty(), ring.parity ^ 1);
+    const unsigned full = ring.full(), to = ring.data();
+    gk__barrier_expect(full, bytes);
+    GK__UNROLL
+    for (unsigned i = 0; i < S::rows; i += 32)
+      if (i < rows) gk__box_load(to + i * 128, &p.a, full, at.row + i, k, product_a, 0);
+    gk__box_load(to + S::a_bytes, &p.b, full, k, at.col, product_b, 0);
+    ring.step();
+  }
+}
+
+/* The sums of 64 rows. Four steps of 8 k are under way at a time, each with registers of its own. */
+template <class S>
+GK__D void gk__tf32_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
+  const unsigned k = threadIdx.x % 4;
+  const unsigned near = (group * 2 + threadIdx.x / 64 % 2) * S::box_bytes + k * 128 + (gk__tf32_run() ^ k) * 16 +
+                        threadIdx.x / 4 % 2 * 8;
+  unsigned a[4][4], last = 0;
+  GK__UNROLL_BY(1)
+  for (unsigned block = 0; block < k_blocks; block++) {
+    gk__barrier_wait(ring.full(), ring.parity);
+    const unsigned from = ring.data() + near, far = ring.data() + (near ^ 64) + 512; /* k + 4 */
+    const uint64_t b = gk__wgmma_view(ring.data() + S::a_bytes);
+    GK__UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
+      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][0]), "=r"(a[i][1]) : "r"(from + i * 1024) : "memory");
+      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][2]), "=r"(a[i][3]) : "r"(far + i * 1024) : "memory");
+      gk__wgmma_begin();
+      gk__wgmma_registers<S::cols>::multiply(sums, a[i], b + i * 2, i > 0 || block > 0);
+      gk__wgmma_commit();
+    }
+    if (block > 0) gk__wgmma_release(last);
+    last = ring.empty();
+    ring.step();
+  }
+  gk__wgmma_finish(sums);
+  if (k_blocks > 0) gk__wgmma_release(last);
+}
+
+/* Stores the sums of each `every`-th 8 columns, from the first-th on, which `sum` gives: of two rows, two each. */
+template <class S, class Sum>
+GK__D void gk__tf32_store(const gk__wgmma_params &p, const gk__wgmma_place &at, unsigned group, unsigned first,
+                          unsigned every, Sum sum) {
+  const unsigned in_rows = at.row + gk__tf32_row<S>(group), in_cols = at.col + threadIdx.x % 4 * 2 + first * 8;
+  unsigned row = p.turned ? in_cols : in_rows, col = p.turned ? in_rows : in_cols;
+  const unsigned down = p.turned ? every * 8 : 0, right = p.turned ? 0 : every * 8;
+  float *to = static_cast<float *>(p.to) + at.batch * p.stride_c + row * p.ldc + col;
+  const size_t next = down * p.ldc + right;
+  const bool inside = at.row + S::rows <= (p.turned ? p.n : p.m) && at.col + S::cols <= (p.turned ? p.m : p.n);
+  const bool simple = inside && p.in_pairs && p.beta == 0;
+  GK__UNROLL
+  for (unsigned i = 0; i < S::cols / 8; i++) {
+    if (first + i * every >= S::cols / 8) break;
+    float d[4];
+    sum(i, d);
+    GK__UNROLL
+    for (int j = 0; j < 4; j++) d[j] *= p.alpha;
+    const float corner = d[1];
+    if (p.turned) d[1] = d[2], d[2] = corner;
+    if (simple) {
+      *reinterpret_cast<float2 *>(to) = make_float2(d[0], d[1]);
+      *reinterpret_cast<float2 *>(to + p.ldc) = make_float2(d[2], d[3]);
+    } else {
+      unsigned char *const c = reinterpret_cast<unsigned char *>(to - col);
+      gk__wgmma_pair<float, true>(p, c, row, 0, col, d);
+      gk__wgmma_pair<float, true>(p, c, row + 1, 1, col, d + 2);
+    }
+    to += next, row += down, col += right;
+  }
+}
+
+/* The blocks of a cluster have the sums of their shares of k. Each block gets those of every `ranks`-th 8 columns from
+ * all, as the threads have them, and adds them up in the order of k. */
+template <class S>
+GK__D void gk__tf32_join(const gk__wgmma_params &p, const float (&sums)[S::cols / 2], const gk__wgmma_place &at,
+                         unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
+  const unsigned each = S::cols / 8 / ranks * S::groups * 128 * 16, mine = ring.smem + (threadIdx.x - 128) * 16;
+  gk__cluster_barrier(); /* all operands have been read */
+  GK__UNROLL
+  for (unsigned i = 0; i < S::cols / 8; i++)
+    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+                 "st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5};\n}" ::"r"(mine + rank * each +
+                                                                                i / ranks * (S::groups * 128 * 16)),
+                 "r"(i % ranks), "f"(sums[i * 4]), "f"(sums[i * 4 + 1]), "f"(sums[i * 4 + 2]), "f"(sums[i * 4 + 3])
+                 : "memory");
+  gk__cluster_barrier();
+  gk__tf32_store<S>(p, at, group, rank, ranks, [=](unsigned i, float(&d)[4]) {
+    d[0] = d[1] = d[2] = d[3] = 0;
+    GK__UNROLL_BY(1)
+    for (unsigned from = 0; from < ranks; from++) {
+      float x[4];
+      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                   : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                   : "r"(mine + from * each + i * (S::groups * 128 * 16))
+                   : "memory");
+      GK__UNROLL
+      for (int j = 0; j < 4; j++) d[j] += x[j];
+    }
+  });
+}
+#endif /* GK__WGMMA_CODE */
+
+template <class S>
+__global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_constant__ gk__wgmma_params p) {
+#ifdef GK__WGMMA_CODE
+  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
+  const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
+  unsigned rank, ranks; /* in the cluster */
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
+  gk__ring<S> ring = {smem, 0, 0, 0};
+  if (threadIdx.x == 0) {
+    for (; ring.stage < S::stages; ring.stage++) {
+      gk__barrier_init(ring.full(), 1);
+      gk__barrier_init(ring.empty(), 4 * S::groups);
+    }
+    ring.stage = 0;
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
+  }
+  __syncthreads();
+  gk__wait_for_earlier_work();
+  gk__let_later_work_start();
+
+  const unsigned each = (p.k_blocks + ranks - 1) / ranks, first = min(rank * each, p.k_blocks);
+  const unsigned k_blocks = min(each, p.k_blocks - first);
+  if (warpgroup == 0) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x == 0)
+      for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
+        gk__tf32_load<S>(p, ring, gk__wgmma_place_of<S>(p, tile), first, k_blocks);
+    if (ranks > 1) {
+      gk__cluster_meet();
+      gk__cluster_meet();
+    }
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
+      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile);
+      float sums[S::cols / 2];
+      if (k_blocks == 0) {
+        GK__UNROLL
+        for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
+      }
+      gk__tf32_sum<S>(sums, ring, warpgroup - 1, k_blocks);
+      if (ranks > 1)
+        gk__tf32_join<S>(p, sums, at, warpgroup - 1, ring, rank, ranks);
+      else
+        gk__tf32_store<S>(p, at, warpgroup - 1, 0, 1, [&](unsigned i, float(&d)[4]) {
+          GK__UNROLL
+          for (unsigned j = 0; j < 4; j++) d[j] = sums[i * 4 + j];
+        });
+    }
+  }
+#else
+  GK__EMPTY_KERNEL;
+  (void)p;
+#endif
+}
+
+/* ranks: blocks that share the k of a tile. Of A and B, one runs along k. */
+template <class S, class O>
+cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
+  static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
+  const char *const call = "gk_matmul";
+  void (*const kernel)(gk__wgmma_params) = gk__tf32_kernel<S>;
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  bool has_body = false;
+  GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
+  if (!has_body) return gk__mma_run<1>(x, sms, stream);
+  gk__wgmma_params p;
+  p.turned = x.a.along_k != 0;
+  const gk__operand_view<float> &in_rows = p.turned ? x.b : x.a, &in_cols = p.turned ? x.a : x.b;
+  const size_t rows = p.turned ? x.n : x.m, cols = p.turned ? x.m : x.n, stride_c = x.batch > 1 ? x.stride_c : 0;
+  const size_t down = gk_ceil_div(rows, static_cast<size_t>(S::rows));
+  const size_t across = gk_ceil_div(cols, static_cast<size_t>(S::cols));
+  const int box = cols < static_cast<size_t>(S::cols) ? static_cast<int>(gk_round_up(cols, size_t(8))) : S::cols;
+  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
+      !gk__map_operand(&p.a, in_rows, rows, x.k, x.batch, 1, 32) ||
+      !gk__map_operand(&p.b, in_cols, cols, x.k, x.batch, 1, box))
+    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
+                    x.m, x.n, x.k, x.batch);
+  p.stage_bytes = static_cast<unsigned>(box * 128);
+  p.in_pairs = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
+  p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
+  p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k, size_t(32)));
+  p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
+  p.band = 1;
+  while (p.band * p.band * 2 * S::rows <= static_cast<unsigned>(sms * S::cols)) p.band *= 2;
+  p.alpha = x.alpha, p.beta = x.beta;
+  p.many_a = in_rows.stride_batch && x.batch > 1, p.many_b = in_cols.stride_batch && x.batch > 1;
+
+  const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
+  const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
+  const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
+  gk__clear_detail();
+  GK_TRY(gk__allow_smem(address, call, S::smem));
+  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  with[0].id = cudaLaunchAttributeClusterDimension;
+  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  with[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.blockDim = S::threads, config.dynamicSmemBytes = S::smem, config.stream = stream, config.attrs = with;
+  cudaError_t status = gk__failed(gk__overlaps(waits, address, &config.numAttrs), call);
+  config.numAttrs++;
+  for (p.first = 0; p.first < tiles && status == cudaSuccess; p.first = p.tiles) {
+    const unsigned left = tiles - p.first, now = left < at_once ? left : at_once;
+    p.tiles = ranks > 1 ? p.first + now : tiles; /* blocks that share k make one tile; others go on to the next */
+    config.gridDim = now * ranks;
+    status = gk__after_launch(cudaLaunchKernelEx(&config, kernel, p), address, call, &config.gridDim, &config.blockDim,
+                              S::smem, stream);
+  }
+  return status;
+}
+
+/* Both operands along k: as the half types. */
+template <int Products, class O>
+cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStream_t stream) {
+  const size_t k_blocks = gk_ceil_div(p.k, size_t(32));
+  if (p.a.along_k && p.b.along_k) return gk__wgmma_tiles<1, float, O>::run(p, k_blocks, sms, stream);
+  const gk__wgmma_facts tiles[] = {{128, 256, 760, 900, 1},  {128, 192, 585, 800, 1},  {128, 128, 400, 700, 1},
+                                   {128, 64, 215, 600, 1},   {128, 256, 760, 3500, 8}, {128, 128, 400, 2500, 8},
+                                   {128, 64, 215, 2000, 8}};
+  const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
+  const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 7, rows, cols, k_blocks, p.batch, sms);
+  switch (tiles[choice.tile].cols) {
+  case 256: return gk__tf32_launch<gk__tf32_shape<256, 4>>(p, choice.ranks, sms, stream);
+  case 192: return gk__tf32_launch<gk__tf32_shape<192, 5>>(p, choice.ranks, sms, stream);
+  case 128: return gk__tf32_launch<gk__tf32_shape<128, 6>>(p, choice.ranks, sms, stream);
+  default: return gk__tf32_launch<gk__tf32_shape<64, 9>>(p, choice.ranks, sms, stream);
+  }
 }
 
 #else
@@ -6156,17 +6450,17 @@ inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t byte
 }
 /* engine: the copy engine will read it. For rows that begin in the middle of a sector of 32 bytes it takes twice as
  * long, which is more than a copy does where the product is large. */
-inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer,
-                                      bool engine) {
+inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool engine,
+                                      bool turned) {
   gk__operand_copy to = {true, false, p.batch == 1 || from.stride == 0, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
-  if (p.item != GK__ITEM_F32) {
-    const size_t unit = engine && p.m >= 1792 && p.n >= 1792 && p.k >= 1792 ? 16 : 8;
-    to.wanted = from.address % (2 * unit) || from.ld % unit || (!to.one && from.stride % unit);
-  } else if (p.precision == GK_PRECISION_TF32) {
-    to.bytes = 4, to.turned = !from.along_k;
-  } else {
+  if (p.item == GK__ITEM_F32 && p.precision != GK_PRECISION_TF32) {
     parts = GK__PARTS;
+  } else {
+    to.bytes = p.item == GK__ITEM_F32 ? 4 : 2, to.turned = turned;
+    const size_t bytes = engine && p.m >= 1792 && p.n >= 1792 && p.k >= 1792 ? 32 : 16, unit = bytes / to.bytes;
+    to.wanted = from.address % bytes || from.ld % unit || (!to.one && from.stride % unit) || turned ||
+                (p.item == GK__ITEM_F32 && !engine); /* to be rounded */
   }
   const bool along = from.along_k || to.turned;
   to.rows = along ? outer : p.k, to.cols = along ? p.k : outer;
@@ -6229,8 +6523,12 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   plan.precision = p.precision;
   plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
   const bool engine = plan.plan == GK_PLAN_WGMMA;
-  plan.a = gk__plan_copy(p, p.a, p.m, engine), plan.b = gk__plan_copy(p, p.b, p.n, engine);
-  if (engine) plan.c = gk__plan_result(p);
+  /* For tf32, mma.sync wants both operands along k, and Hopper's kernels one of them: of two, the smaller is turned. */
+  const bool tf32 = p.precision == GK_PRECISION_TF32, neither = !p.a.along_k && !p.b.along_k;
+  const bool turned_a = tf32 && !p.a.along_k && (!engine || (neither && p.m <= p.n));
+  const bool turned_b = tf32 && !p.b.along_k && (!engine || (neither && p.m > p.n));
+  plan.a = gk__plan_copy(p, p.a, p.m, engine, turned_a), plan.b = gk__plan_copy(p, p.b, p.n, engine, turned_b);
+  if (engine && (!tf32 || (p.a.along_k && p.b.along_k))) plan.c = gk__plan_result(p);
   return plan;
 }
 
