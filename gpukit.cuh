@@ -665,7 +665,7 @@ typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, 
 typedef enum gk_precision {
   GK_PRECISION_DEFAULT = 0, /* float and double: strict. Half types: exact products, summed by tensor cores */
   GK_PRECISION_STRICT,      /* IEEE fused multiply-adds, in an order that m, n, k and the type alone decide */
-  GK_PRECISION_TF32,        /* float: A and B are rounded to 11 bits, to nearest */
+  GK_PRECISION_TF32,        /* float: A and B are rounded to 11 bits, to nearest, ties to even */
   GK_PRECISION_EMULATED,    /* float: as good as strict, from six products of bfloat16 parts on tensor cores */
   GK_PRECISION_EMULATED_9,  /* float: the same from all nine */
   GK__PRECISION_INT = 0x7fffffff
@@ -4813,7 +4813,7 @@ struct gk__wgmma_params {
   float alpha, beta;
   const unsigned *strict;
   bool a_along_k, b_along_k, many_a, many_b; /* many: one for each product of the batch */
-  bool turned;              /* tf32 out of registers: B gives the rows of a tile, A its columns */
+  bool turned;                               /* tf32 out of registers: B gives the rows of a tile, A its columns */
   bool by_engine, in_pairs; /* how C is written: by the copy engine, two elements at once, or one by one */
 };
 
@@ -5507,6 +5507,7 @@ template <int Cols, int Stages> struct gk__tf32_shape {
   static const int rows = 128, cols = Cols, stages = Stages, groups = rows / 64, threads = 128 * (groups + 1);
   static const int box_bytes = 32 * 128, a_bytes = rows * 128, stage_bytes = (rows + Cols) * 128;
   static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 1024;
+  static const int quad_bytes = groups * 128 * 16; /* of the sums of 8 columns, four of each thread */
   static_assert(bars_at >= rows * Cols * 4, "room for the sums of a tile");
 };
 
@@ -5559,8 +5560,8 @@ GK__D void gk__tf32_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk_
 template <class S>
 GK__D void gk__tf32_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
   const unsigned k = threadIdx.x % 4;
-  const unsigned near = (group * 2 + threadIdx.x / 64 % 2) * S::box_bytes + k * 128 + (gk__tf32_run() ^ k) * 16 +
-                        threadIdx.x / 4 % 2 * 8;
+  const unsigned near =
+      (group * 2 + threadIdx.x / 64 % 2) * S::box_bytes + k * 128 + (gk__tf32_run() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
   unsigned a[4][4], last = 0;
   GK__UNROLL_BY(1)
   for (unsigned block = 0; block < k_blocks; block++) {
@@ -5621,14 +5622,15 @@ GK__D void gk__tf32_store(const gk__wgmma_params &p, const gk__wgmma_place &at, 
 template <class S>
 GK__D void gk__tf32_join(const gk__wgmma_params &p, const float (&sums)[S::cols / 2], const gk__wgmma_place &at,
                          unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
-  const unsigned each = S::cols / 8 / ranks * S::groups * 128 * 16, mine = ring.smem + (threadIdx.x - 128) * 16;
+  const unsigned each = S::cols / 8 / ranks * S::quad_bytes, mine = ring.smem + (threadIdx.x - 128) * 16;
+  const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(ranks)) - 1), to = mine + rank * each;
   gk__cluster_barrier(); /* all operands have been read */
   GK__UNROLL
   for (unsigned i = 0; i < S::cols / 8; i++)
     asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-                 "st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5};\n}" ::"r"(mine + rank * each +
-                                                                                i / ranks * (S::groups * 128 * 16)),
-                 "r"(i % ranks), "f"(sums[i * 4]), "f"(sums[i * 4 + 1]), "f"(sums[i * 4 + 2]), "f"(sums[i * 4 + 3])
+                 "st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5};\n}" ::"r"(to + (i >> shift) * S::quad_bytes),
+                 "r"(i & (ranks - 1)), "f"(sums[i * 4]), "f"(sums[i * 4 + 1]), "f"(sums[i * 4 + 2]),
+                 "f"(sums[i * 4 + 3])
                  : "memory");
   gk__cluster_barrier();
   gk__tf32_store<S>(p, at, group, rank, ranks, [=](unsigned i, float(&d)[4]) {
@@ -5638,7 +5640,7 @@ GK__D void gk__tf32_join(const gk__wgmma_params &p, const float (&sums)[S::cols 
       float x[4];
       asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                    : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-                   : "r"(mine + from * each + i * (S::groups * 128 * 16))
+                   : "r"(mine + from * each + i * S::quad_bytes)
                    : "memory");
       GK__UNROLL
       for (int j = 0; j < 4; j++) d[j] += x[j];
@@ -5767,8 +5769,8 @@ template <int Products, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStream_t stream) {
   const size_t k_blocks = gk_ceil_div(p.k, size_t(32));
   if (p.a.along_k && p.b.along_k) return gk__wgmma_tiles<1, float, O>::run(p, k_blocks, sms, stream);
-  const gk__wgmma_facts tiles[] = {{128, 256, 760, 900, 1},  {128, 192, 585, 800, 1},  {128, 128, 400, 700, 1},
-                                   {128, 64, 215, 600, 1},   {128, 256, 760, 3500, 8}, {128, 128, 400, 2500, 8},
+  const gk__wgmma_facts tiles[] = {{128, 256, 760, 900, 1}, {128, 192, 585, 800, 1},  {128, 128, 400, 700, 1},
+                                   {128, 64, 215, 600, 1},  {128, 256, 760, 3500, 8}, {128, 128, 400, 2500, 8},
                                    {128, 64, 215, 2000, 8}};
   const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
   const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 7, rows, cols, k_blocks, p.batch, sms);
