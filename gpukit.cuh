@@ -5506,7 +5506,7 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t 
 template <int Cols, int Stages> struct gk__tf32_shape {
   static const int rows = 128, cols = Cols, stages = Stages, groups = rows / 64, threads = 128 * (groups + 1);
   static const int box_bytes = 32 * 128, a_bytes = rows * 128, stage_bytes = (rows + Cols) * 128;
-  static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 1024;
+  static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 8 + 1024;
   static const int quad_bytes = groups * 128 * 16; /* of the sums of 8 columns, four of each thread */
   static_assert(bars_at >= rows * Cols * 4, "room for the sums of a tile");
 };
@@ -5624,15 +5624,17 @@ GK__D void gk__tf32_join(const gk__wgmma_params &p, const float (&sums)[S::cols 
                          unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
   const unsigned each = S::cols / 8 / ranks * S::quad_bytes, mine = ring.smem + (threadIdx.x - 128) * 16;
   const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(ranks)) - 1), to = mine + rank * each;
-  gk__cluster_barrier(); /* all operands have been read */
+  gk__cluster_meet(); /* all operands have been read */
   GK__UNROLL
   for (unsigned i = 0; i < S::cols / 8; i++)
-    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-                 "st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5};\n}" ::"r"(to + (i >> shift) * S::quad_bytes),
-                 "r"(i & (ranks - 1)), "f"(sums[i * 4]), "f"(sums[i * 4 + 1]), "f"(sums[i * 4 + 2]),
+    asm volatile("{\n.reg .b32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %2;\n"
+                 "mapa.shared::cluster.u32 barrier, %1, %2;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], {%3, %4, %5, %6}, "
+                 "[barrier];\n}" ::"r"(to + (i >> shift) * S::quad_bytes),
+                 "r"(ring.joined()), "r"(i & (ranks - 1)), "f"(sums[i * 4]), "f"(sums[i * 4 + 1]), "f"(sums[i * 4 + 2]),
                  "f"(sums[i * 4 + 3])
                  : "memory");
-  gk__cluster_barrier();
+  gk__barrier_wait(ring.joined(), 0);
   gk__tf32_store<S>(p, at, group, rank, ranks, [=](unsigned i, float(&d)[4]) {
     d[0] = d[1] = d[2] = d[3] = 0;
     GK__UNROLL_BY(1)
@@ -5664,7 +5666,9 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
       gk__barrier_init(ring.empty(), 4 * S::groups);
     }
     ring.stage = 0;
+    gk__barrier_init(ring.joined(), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    gk__barrier_expect(ring.joined(), S::rows * S::cols * 4);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
   }
   __syncthreads();
@@ -5678,10 +5682,7 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
     if (threadIdx.x == 0)
       for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
         gk__tf32_load<S>(p, ring, gk__wgmma_place_of<S>(p, tile), first, k_blocks);
-    if (ranks > 1) {
-      gk__cluster_meet();
-      gk__cluster_meet();
-    }
+    if (ranks > 1) gk__cluster_meet();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
