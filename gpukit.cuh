@@ -5496,31 +5496,30 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t 
  * columns. For C = A B that makes the transpose of each tile of C. Nothing is turned beforehand, nor rounded: the copy
  * engine rounds what it brings.
  *
- * Nor need operands be aligned. The engine wants 16 bytes from row to row, but four rows of floats are always a multiple
- * of that: each fourth row is a matrix of its own, which begins up to three elements early, and four maps have all of
- * them. They come one after the other to shared memory; so columns are in another order, which the store undoes.
+ * Nor has the operand along k to be aligned if it is A. The engine wants 16 bytes from row to row, and from there to
+ * what it reads; but four rows of floats are a multiple of that. So each fourth row is a matrix of its own, with columns
+ * of C of its own in tiles of its own, and begins up to three elements early: R is read as many rows early, too, from
+ * where there are none on, and what is in A's place there becomes zeros.
  *
- * R comes in boxes of 32 of its rows by 32 k, or four times 8, swizzled. Which row of a box is which row of a wgmma is
- * free: a thread has rows g and g + 8 of its warp's sixteen (g: lane / 4), which are made neighbours, so that one load
- * of 8 bytes brings both and one store of 8 bytes takes both; and half a warp meets each bank once. */
+ * R comes in boxes of 32 of its rows by 32 k, swizzled. Which row of a box is which row of a wgmma is free: a thread
+ * has rows g and g + 8 of its warp's sixteen (g: lane / 4), which are made neighbours, so that one load of 8 bytes
+ * brings both and one store of 8 bytes takes both; and half a warp meets each bank once. */
 
 /* Rows of R by columns. The ring is also where the blocks of a cluster, which may share the k of a tile, put the sums
  * that they have for each other. */
 template <int Cols, int Stages> struct gk__tf32_shape {
   static const int rows = 128, cols = Cols, stages = Stages, groups = rows / 64, threads = 128 * (groups + 1);
-  static const int box_bytes =
-      5120; /* of 32 rows of R; four times 8 k have 128 bytes between them, to turn the banks */
-  static const int a_bytes = rows / 32 * box_bytes, stage_bytes = a_bytes + Cols * 128;
+  static const int box_bytes = 32 * 128, a_bytes = rows * 128, stage_bytes = a_bytes + Cols * 128;
   static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 8 + 1024;
   static const int quads = Cols / 8, quad_bytes = groups * 128 * 16; /* of 8 columns, of which a thread has four sums */
   static_assert(bars_at >= rows * Cols * 4, "room for the sums of a tile");
 };
 
-/* R is a, the other is b; split: by four maps, of which the i-th begins before_a[i] elements early. */
+/* R is a, the other is b, in four where it is split, of which the i-th begins early[i] elements early. */
 struct gk__tf32_params : gk__wgmma_params {
-  gk__tensor_map maps_a[4], maps_b[4];
-  unsigned char before_a[4], before_b[4];
-  bool split_a, split_b, in_fours;
+  gk__tensor_map parts_b[4];
+  unsigned char early[4];
+  bool split, in_fours;
   bool turned; /* B is R, so that a tile is one of C transposed */
 };
 
@@ -5549,6 +5548,15 @@ GK__D unsigned gk__tf32_row(unsigned group) {
   return group * 64 + threadIdx.x / 64 % 2 * 32 + gk__tf32_run() * 4 + threadIdx.x / 4 % 2 * 2;
 }
 
+/* Which part of b a tile's columns are of, and where they begin in that. */
+struct gk__tf32_columns {
+  unsigned part, col;
+};
+template <class S> GK__D gk__tf32_columns gk__tf32_columns_of(const gk__tf32_params &p, const gk__wgmma_place &at) {
+  const unsigned tile = at.col / S::cols;
+  return gk__tf32_columns{p.split ? tile % 4 : 0, p.split ? tile / 4 * S::cols : at.col};
+}
+
 /* The loader's part of a tile. Boxes outside of R are not asked for: what lies in their place goes into sums that
  * nobody keeps. */
 template <class S>
@@ -5556,58 +5564,50 @@ GK__D void gk__tf32_load(const gk__tf32_params &p, gk__ring<S> &ring, const gk__
                          unsigned k_blocks) {
   const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
   const unsigned rows = min(static_cast<unsigned>(S::rows), (p.turned ? p.n : p.m) - at.row);
-  const unsigned bytes = p.stage_bytes + (rows + 31) / 32 * 4096;
+  const unsigned bytes = p.stage_bytes + (rows + 31) / 32 * S::box_bytes;
+  const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
+  const gk__tensor_map *const map_b = p.parts_b + columns.part;
+  const unsigned early = p.split ? p.early[columns.part] : 0;
   for (unsigned k = first * 32; k < (first + k_blocks) * 32; k += 32) {
     gk__barrier_wait(ring.empty(), ring.parity ^ 1);
-    const unsigned full = ring.full(), to_a = ring.data(), to_b = to_a + S::a_bytes;
+    const unsigned full = ring.full(), to = ring.data();
     gk__barrier_expect(full, bytes);
     GK__UNROLL
-    for (unsigned i = 0; i < S::rows / 32; i++) {
-      const unsigned row = at.row + i * 32, to = to_a + i * S::box_bytes;
-      if (i * 32 >= rows) break;
-      if (p.split_a) {
-        GK__UNROLL
-        for (unsigned r = 0; r < 4; r++)
-          gk__box_load(to + r * (9 * 128), p.maps_a + r, full, row + p.before_a[r], k / 4, product_a, 0);
-      } else {
-        gk__box_load(to, p.maps_a, full, row, k, product_a, 0);
-      }
-    }
-    if (p.split_b) {
-      GK__UNROLL
-      for (unsigned r = 0; r < 4; r++)
-        gk__box_load(to_b + r * (S::cols / 4 * 128), p.maps_b + r, full, k + p.before_b[r], at.col / 4, product_b, 0);
-    } else {
-      gk__box_load(to_b, p.maps_b, full, k, at.col, product_b, 0);
-    }
+    for (unsigned i = 0; i < S::rows; i += 32)
+      if (i < rows) gk__box_load(to + i * 128, &p.a, full, at.row + i, k - early, product_a, 0);
+    gk__box_load(to + S::a_bytes, map_b, full, k, columns.col, product_b, 0);
     ring.step();
   }
 }
 
+/* Makes the first elements of all columns zeros, in the stage that comes next. */
+template <class S> GK__D void gk__tf32_clear(const gk__ring<S> &ring, unsigned early) {
+  gk__barrier_wait(ring.full(), ring.parity);
+  for (unsigned i = threadIdx.x - 128; i < S::cols; i += S::groups * 128) {
+    const unsigned at = ring.data() + S::a_bytes + i * 128 + i % 8 * 16;
+    for (unsigned j = 0; j < early; j++) asm volatile("st.shared.b32 [%0], 0;" ::"r"(at + j * 4) : "memory");
+  }
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("bar.sync 1, %0;" ::"n"(S::groups * 128) : "memory");
+}
+
 /* The sums of 64 rows. Four steps of 8 k are under way at a time, each with registers of its own. */
 template <class S>
-GK__D void gk__tf32_sum(const gk__tf32_params &p, float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned group,
-                        unsigned k_blocks) {
-  unsigned from[8], a[4][4], last = 0; /* from: k = lane % 4 + 4 i of a box */
-  GK__UNROLL
-  for (unsigned i = 0; i < 8; i++) {
-    const unsigned row = p.split_a ? threadIdx.x % 4 * 9 + i : threadIdx.x % 4 + i * 4;
-    from[i] = (group * 2 + threadIdx.x / 64 % 2) * S::box_bytes + row * 128 + (gk__tf32_run() ^ row % 8) * 16 +
-              threadIdx.x / 4 % 2 * 8;
-  }
+GK__D void gk__tf32_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
+  const unsigned k = threadIdx.x % 4;
+  const unsigned near =
+      (group * 2 + threadIdx.x / 64 % 2) * S::box_bytes + k * 128 + (gk__tf32_run() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
+  unsigned a[4][4], last = 0;
   GK__UNROLL_BY(1)
   for (unsigned block = 0; block < k_blocks; block++) {
     gk__barrier_wait(ring.full(), ring.parity);
+    const unsigned from = ring.data() + near, far = ring.data() + (near ^ 64) + 512; /* k + 4 */
     const uint64_t b = gk__wgmma_view(ring.data() + S::a_bytes);
     GK__UNROLL
     for (unsigned i = 0; i < 4; i++) {
       asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
-      GK__UNROLL
-      for (unsigned j = 0; j < 2; j++)
-        asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
-                     : "=r"(a[i][j * 2]), "=r"(a[i][j * 2 + 1])
-                     : "r"(ring.data() + from[i * 2 + j])
-                     : "memory");
+      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][0]), "=r"(a[i][1]) : "r"(from + i * 1024) : "memory");
+      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][2]), "=r"(a[i][3]) : "r"(far + i * 1024) : "memory");
       gk__wgmma_begin();
       gk__wgmma_registers<S::cols>::multiply(sums, a[i], b + i * 2, i > 0 || block > 0);
       gk__wgmma_commit();
@@ -5625,9 +5625,11 @@ template <class S, class Sum>
 GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, unsigned group, unsigned first,
                           unsigned every, Sum sum) {
   const unsigned in_rows = at.row + gk__tf32_row(group), lane = threadIdx.x % 4;
+  const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
+  const unsigned apart = p.split ? 4 : 1; /* columns, in C */
   float *const c = static_cast<float *>(p.to) + at.batch * p.stride_c;
   const bool simple = p.beta == 0 && p.in_pairs && at.row + S::rows <= (p.turned ? p.n : p.m) &&
-                      at.col + S::cols <= (p.turned ? p.m : p.n);
+                      (columns.col + S::cols - 1) * apart + columns.part < (p.turned ? p.m : p.n);
   if (simple && !p.turned && p.in_fours && every == 1) {
     /* Two lanes give each other of two times 8 columns what makes four neighbours. */
     const unsigned odd = lane % 2;
@@ -5649,7 +5651,6 @@ GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, u
     }
     return;
   }
-  const unsigned apart = p.turned && p.split_b ? 4 : 1;
   GK__UNROLL
   for (unsigned i = 0; i < S::quads; i++) {
     const unsigned quad = first + i * every;
@@ -5660,8 +5661,7 @@ GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, u
     for (int j = 0; j < 4; j++) d[j] *= p.alpha;
     const float corner = d[1];
     if (p.turned) d[1] = d[2], d[2] = corner;
-    const unsigned in_cols =
-        at.col + (p.split_b ? quad % (S::quads / 4) * 32 + quad / (S::quads / 4) : quad * 8) + lane * 2 * apart;
+    const unsigned in_cols = (columns.col + quad * 8 + lane * 2) * apart + columns.part;
     const unsigned row = p.turned ? in_cols : in_rows, col = p.turned ? in_rows : in_cols;
     float *const to = c + row * p.ldc;
     if (simple) {
@@ -5727,7 +5727,7 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
     gk__barrier_init(ring.joined(), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     gk__barrier_expect(ring.joined(), S::rows * S::cols * 4);
-    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(p.maps_a), "l"(p.maps_b) : "memory");
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(p.parts_b) : "memory");
   }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -5750,7 +5750,9 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
         GK__UNROLL
         for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
       }
-      gk__tf32_sum<S>(p, sums, ring, warpgroup - 1, k_blocks);
+      const unsigned early = p.split && first == 0 ? p.early[gk__tf32_columns_of<S>(p, at).part] : 0;
+      if (early) gk__tf32_clear<S>(ring, early);
+      gk__tf32_sum<S>(sums, ring, warpgroup - 1, k_blocks);
       if (ranks > 1)
         gk__tf32_join<S>(p, sums, at, warpgroup - 1, ring, rank, ranks);
       else
@@ -5766,27 +5768,12 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
 #endif
 }
 
-/* Whether four maps are needed: one for each fourth row. */
+/* Whether an operand along k is to be split. */
 inline bool gk__tf32_split(const gk__operand_view<float> &v) {
   return reinterpret_cast<uintptr_t>(v.data) % 16 || v.ld % 4;
 }
-inline bool gk__map_tf32(gk__tensor_map *maps, unsigned char *before, const gk__operand_view<float> &v, bool split,
-                         size_t inner, size_t outer, size_t batch, unsigned box) {
-  const size_t count = split ? 4 : 1;
-  for (size_t i = 0; i < count; i++) {
-    const float *const row = v.data + i * v.ld;
-    const size_t early = reinterpret_cast<uintptr_t>(row) % 16 / 4;
-    before[i] = static_cast<unsigned char>(early);
-    if (!gk__make_tensor_map(maps + i, gk__wgmma_type<float>::operand, 4, row - early, inner + early,
-                             gk_ceil_div(outer - i, count), v.ld * count, v.stride_batch ? batch : 1, v.stride_batch, 1,
-                             0, 32, static_cast<int>(box)))
-      return false;
-  }
-  return true;
-}
 
-/* ranks: blocks that share the k of a tile. Of A and B, one runs along k; with B, that may be unaligned only if it is
- * stored across k. */
+/* ranks: blocks that share the k of a tile. Of A and B, one runs along k, and if that is A, it need not be aligned. */
 template <class S, class O>
 cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
@@ -5800,23 +5787,29 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, 
   p.turned = x.a.along_k != 0;
   const gk__operand_view<float> &in_rows = p.turned ? x.b : x.a, &in_cols = p.turned ? x.a : x.b;
   const size_t rows = p.turned ? x.n : x.m, cols = p.turned ? x.m : x.n, stride_c = x.batch > 1 ? x.stride_c : 0;
-  const size_t down = gk_ceil_div(rows, static_cast<size_t>(S::rows));
-  const size_t across = gk_ceil_div(cols, static_cast<size_t>(S::cols));
-  p.split_a = gk__tf32_split(in_rows), p.split_b = gk__tf32_split(in_cols);
-  const unsigned parts_b = p.split_b ? 4 : 1;
-  const size_t most_cols = S::cols / parts_b, in_box = gk_ceil_div(cols, static_cast<size_t>(parts_b));
-  const unsigned box_b = static_cast<unsigned>(in_box < most_cols ? gk_round_up(in_box, size_t(8)) : most_cols);
-  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
-      !gk__map_tf32(p.maps_a, p.before_a, in_rows, p.split_a, rows, x.k, x.batch, p.split_a ? 8 : 32) ||
-      !gk__map_tf32(p.maps_b, p.before_b, in_cols, p.split_b, x.k, cols, x.batch, box_b))
+  p.split = gk__tf32_split(in_cols);
+  const size_t parts = p.split ? 4 : 1, most_cols = S::cols, part_cols = gk_ceil_div(cols, parts);
+  const size_t down = gk_ceil_div(rows, static_cast<size_t>(S::rows)),
+               across = gk_ceil_div(part_cols, most_cols) * parts;
+  const int box = static_cast<int>(part_cols < most_cols ? gk_round_up(part_cols, size_t(8)) : most_cols);
+  bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
+              x.batch <= 0x7fffffff / 8 / (down * across) && gk__map_operand(&p.a, in_rows, rows, x.k, x.batch, 1, 32);
+  for (size_t i = 0; fits && i < parts; i++) {
+    const size_t early = reinterpret_cast<uintptr_t>(in_cols.data + i * in_cols.ld) % 16 / 4;
+    gk__operand_view<float> part = in_cols;
+    part.data = in_cols.data + i * in_cols.ld - early, part.ld = in_cols.ld * parts;
+    p.early[i] = static_cast<unsigned char>(early);
+    fits = gk__map_operand(p.parts_b + i, part, gk_ceil_div(cols - i, parts), x.k + early, x.batch, 1, box);
+  }
+  if (!fits)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
-  p.stage_bytes = box_b * parts_b * 128;
+  p.stage_bytes = static_cast<unsigned>(box * 128);
   p.in_fours = reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && stride_c % 4 == 0;
   p.in_pairs = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
   p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k, size_t(32)));
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (p.split ? 3 : 0), size_t(32)));
   p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
   p.band = 1;
   while (p.band * p.band * 2 * S::rows <= static_cast<unsigned>(sms * S::cols)) p.band *= 2;
@@ -5856,12 +5849,14 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStrea
                                    {128, 64, 215, 600, 1},  {128, 256, 760, 3500, 8}, {128, 128, 400, 2500, 8},
                                    {128, 64, 215, 2000, 8}};
   const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
-  const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 7, rows, cols, k_blocks, p.batch, sms);
+  const size_t parts = gk__tf32_split(p.a.along_k ? p.a : p.b) ? 4 : 1;
+  const gk__wgmma_choice choice =
+      gk__wgmma_choose(tiles, 7, rows, gk_ceil_div(cols, parts), k_blocks, p.batch * parts, sms);
   switch (tiles[choice.tile].cols) {
   case 256: return gk__tf32_launch<gk__tf32_shape<256, 4>>(p, choice.ranks, sms, stream);
   case 192: return gk__tf32_launch<gk__tf32_shape<192, 5>>(p, choice.ranks, sms, stream);
   case 128: return gk__tf32_launch<gk__tf32_shape<128, 6>>(p, choice.ranks, sms, stream);
-  default: return gk__tf32_launch<gk__tf32_shape<64, 8>>(p, choice.ranks, sms, stream);
+  default: return gk__tf32_launch<gk__tf32_shape<64, 9>>(p, choice.ranks, sms, stream);
   }
 }
 
@@ -6537,7 +6532,6 @@ inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t byte
  * long, which is more than a copy does where the product is large. */
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool engine,
                                       bool turned, bool split) {
-  const size_t outer_rows = from.along_k ? outer : p.k;
   gk__operand_copy to = {true, false, p.batch == 1 || from.stride == 0, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
   if (p.item == GK__ITEM_F32 && p.precision != GK_PRECISION_TF32) {
@@ -6547,8 +6541,7 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
     const size_t bytes = engine && p.m >= 1792 && p.n >= 1792 && p.k >= 1792 ? 32 : 16, unit = bytes / to.bytes;
     to.wanted = from.address % bytes || from.ld % unit || (!to.one && from.stride % unit) || turned ||
                 (p.item == GK__ITEM_F32 && !engine); /* to be rounded */
-    if (split && !turned && outer_rows >= 4 && from.ld < (size_t(1) << 32) && (to.one || from.stride % 4 == 0))
-      to.wanted = false;
+    if (split && p.m >= 256 && from.ld < (size_t(1) << 32) && (to.one || from.stride % 4 == 0)) to.wanted = false;
   }
   const bool along = from.along_k || to.turned;
   to.rows = along ? outer : p.k, to.cols = along ? p.k : outer;
@@ -6617,8 +6610,8 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   const bool turned_b = tf32 && !p.b.along_k && (!engine || (neither && p.m > p.n));
   const bool a_along = p.a.along_k || turned_a, b_along = p.b.along_k || turned_b;
   const bool registers = tf32 && engine && a_along != b_along;
-  plan.a = gk__plan_copy(p, p.a, p.m, engine, turned_a, registers);
-  plan.b = gk__plan_copy(p, p.b, p.n, engine, turned_b, registers && a_along);
+  plan.a = gk__plan_copy(p, p.a, p.m, engine, turned_a, registers && p.a.along_k);
+  plan.b = gk__plan_copy(p, p.b, p.n, engine, turned_b, false);
   if (engine && !registers) plan.c = gk__plan_result(p);
   return plan;
 }

@@ -164,7 +164,9 @@ TEST(several_tiles_and_stages) {
 template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad) {
   const size_t batch = 2, ldc = n + trans;
   gk__tensor_args<float, float> p = gk__tensor_args<float, float>();
-  const size_t lda = (trans ? m : k) + pad, ldb = trans ? gk_round_up(k, size_t(4)) : n + pad;
+  /* One runs along k, and that may be unaligned if it is A. */
+  const size_t lda = trans ? gk_round_up(m, size_t(4)) + 4 * pad : k + pad,
+               ldb = gk_round_up(trans ? k : n, size_t(4)) + 4 * pad;
   const size_t stride_a = gk_round_up(lda * (trans ? k : m), size_t(4)),
                stride_b = gk_round_up(ldb * (trans ? n : k), size_t(4));
   std::vector<float> a(batch * stride_a), b(batch * stride_b), before(batch * m * ldc);
@@ -172,7 +174,7 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
   for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(uniform(66, i, -3, 3));
   for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(uniform(67, i, -3, 3));
   for (size_t i = 0; i < before.size(); i++) before[i] = static_cast<float>(uniform(68, i, -9, 9));
-  device_array<float> on_a(a, pad), on_b(b, trans ? 0 : 2 * pad), c(before.size());
+  device_array<float> on_a(a, trans ? 0 : pad), on_b(b), c(before.size());
   p.a.data = on_a.ptr, p.a.ld = lda, p.a.stride_batch = stride_a;
   p.b.data = on_b.ptr, p.b.ld = ldb, p.b.stride_batch = stride_b;
   p.c = c.ptr, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch, p.alpha = 2;
@@ -674,11 +676,11 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
   EXPECT_EQ(copies(1000, 1200, 1004, 3, 0), 0);
   EXPECT_EQ(copies(1000, 1200, 1004, 1, 0), 1 + 4);
   EXPECT_EQ(copies(1200, 1000, 1004, 1, 0), 2 + 8);
-  EXPECT_EQ(copies(1200, 1000, 1004, 1, 1), 2 + 8); /* the other is read as it lies */
-  EXPECT_EQ(copies(1000, 1203, 1001, 0, 2), 0);
-  EXPECT_EQ(copies(1000, 1200, 1004, 3, 1), 0);
+  EXPECT_EQ(copies(1200, 1000, 1004, 1, 1), 1 + 2 + 8);
+  EXPECT_EQ(copies(1000, 1203, 1001, 0, 2), 2); /* every fourth row of A is aligned */
+  EXPECT_EQ(copies(1000, 1200, 1004, 3, 1), 1);
   EXPECT_EQ(copies(1000, 1200, 1003, 3, 0), 2);  /* its rows would give every fourth column of C */
-  EXPECT_EQ(copies(8192, 8192, 3, 3, 1), 3);     /* and not four rows */
+  EXPECT_EQ(copies(100, 1200, 10001, 0, 0), 1);  /* tiles of few columns */
   EXPECT_EQ(copies(1000, 1202, 1004, 2, 0), 16); /* both along k: the copy engine writes C */
   EXPECT_EQ(copies(2000, 2004, 2000, 2, 0), 0);
 }
