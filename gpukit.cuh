@@ -3946,7 +3946,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
  *
  * The kernels take operands whose base and rows begin at multiples of 16 bytes. Others, and those that have to be
  * rounded, turned or split, are copied into the work area of a scratch first: a pass of the speed of memory, where
- * reading them as they lie would slow down the whole product. */
+ * reading them as they lie would slow down the whole product. Hopper's kernels for tf32 round and turn by themselves. */
 
 /* An operand as the tensor cores' kernels take it: base and strides are multiples of 16 bytes. */
 template <class E> struct gk__operand_view {
@@ -5499,7 +5499,8 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t 
  * Nor has the operand along k to be aligned if it is A. The engine wants 16 bytes from row to row, and from there to
  * what it reads; but four rows of floats are a multiple of that. So each fourth row is a matrix of its own, with columns
  * of C of its own in tiles of its own, and begins up to three elements early: R is read as many rows early, too, from
- * where there are none on, and what is in A's place there becomes zeros.
+ * where there are none on, and what is in A's place there becomes zeros. (So k is cut at other places, and sums may
+ * have other last bits than those of an A that is aligned.)
  *
  * R comes in boxes of 32 of its rows by 32 k, swizzled. Which row of a box is which row of a wgmma is free: a thread
  * has rows g and g + 8 of its warp's sixteen (g: lane / 4), which are made neighbours, so that one load of 8 bytes
@@ -5845,9 +5846,9 @@ template <int Products, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStream_t stream) {
   const size_t k_blocks = gk_ceil_div(p.k, size_t(32));
   if (p.a.along_k && p.b.along_k) return gk__wgmma_tiles<1, float, O>::run(p, k_blocks, sms, stream);
-  const gk__wgmma_facts tiles[] = {{128, 256, 760, 900, 1}, {128, 192, 585, 800, 1},  {128, 128, 400, 700, 1},
-                                   {128, 64, 215, 600, 1},  {128, 256, 760, 3500, 8}, {128, 128, 400, 2500, 8},
-                                   {128, 64, 215, 2000, 8}};
+  const gk__wgmma_facts tiles[] = {{128, 256, 765, 900, 1}, {128, 192, 580, 800, 1},  {128, 128, 430, 700, 1},
+                                   {128, 64, 330, 600, 1},  {128, 256, 765, 5000, 8}, {128, 128, 430, 4000, 8},
+                                   {128, 64, 330, 2600, 8}};
   const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
   const size_t parts = gk__tf32_split(p.a.along_k ? p.a : p.b) ? 4 : 1;
   const gk__wgmma_choice choice =
@@ -6529,7 +6530,8 @@ inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t byte
   return rows < most / bytes / *ld ? gk_round_up(rows * *ld * bytes, static_cast<size_t>(GK__WORK_FRONT)) : most;
 }
 /* engine: the copy engine will read it. For rows that begin in the middle of a sector of 32 bytes it takes twice as
- * long, which is more than a copy does where the product is large. */
+ * long, which is more than a copy does where the product is large. split: it may be read as four matrices, which takes
+ * so long for half of the rows, and is worth it where the copy of the other operand is a small matter. */
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool engine,
                                       bool turned, bool split) {
   gk__operand_copy to = {true, false, p.batch == 1 || from.stride == 0, 2, 0, 0, 0, 0, 0};
@@ -6538,10 +6540,14 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
     parts = GK__PARTS;
   } else {
     to.bytes = p.item == GK__ITEM_F32 ? 4 : 2, to.turned = turned;
-    const size_t bytes = engine && p.m >= 1792 && p.n >= 1792 && p.k >= 1792 ? 32 : 16, unit = bytes / to.bytes;
+    const size_t large = p.item == GK__ITEM_F32 ? 3072 : 1792;
+    const bool sectors = engine && p.m >= large && p.n >= large && p.k >= large;
+    const size_t bytes = sectors ? 32 : 16, unit = bytes / to.bytes;
     to.wanted = from.address % bytes || from.ld % unit || (!to.one && from.stride % unit) || turned ||
                 (p.item == GK__ITEM_F32 && !engine); /* to be rounded */
-    if (split && p.m >= 256 && from.ld < (size_t(1) << 32) && (to.one || from.stride % 4 == 0)) to.wanted = false;
+    if (split && !sectors && p.m >= 256 && p.m / 2 >= p.n && from.ld < (size_t(1) << 32) &&
+        (to.one || from.stride % 4 == 0))
+      to.wanted = false;
   }
   const bool along = from.along_k || to.turned;
   to.rows = along ? outer : p.k, to.cols = along ? p.k : outer;

@@ -677,12 +677,15 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
   EXPECT_EQ(copies(1000, 1200, 1004, 1, 0), 1 + 4);
   EXPECT_EQ(copies(1200, 1000, 1004, 1, 0), 2 + 8);
   EXPECT_EQ(copies(1200, 1000, 1004, 1, 1), 1 + 2 + 8);
-  EXPECT_EQ(copies(1000, 1203, 1001, 0, 2), 2); /* every fourth row of A is aligned */
+  EXPECT_EQ(copies(1000, 1203, 1001, 0, 2), 3);
+  EXPECT_EQ(copies(2406, 1203, 1001, 0, 2), 2); /* every fourth row of A is aligned */
   EXPECT_EQ(copies(1000, 1200, 1004, 3, 1), 1);
   EXPECT_EQ(copies(1000, 1200, 1003, 3, 0), 2);  /* its rows would give every fourth column of C */
   EXPECT_EQ(copies(100, 1200, 10001, 0, 0), 1);  /* tiles of few columns */
   EXPECT_EQ(copies(1000, 1202, 1004, 2, 0), 16); /* both along k: the copy engine writes C */
-  EXPECT_EQ(copies(2000, 2004, 2000, 2, 0), 0);
+  EXPECT_EQ(copies(2048, 2052, 2048, 0, 0), 0);
+  EXPECT_EQ(copies(4096, 4100, 4096, 0, 0), 2); /* to sectors, where it is large */
+  EXPECT_EQ(copies(4096, 4096, 4097, 0, 0), 1);
 }
 /* ... to a sector, where the copy engine reads most of it several times. */
 TEST(planner_copies_what_begins_within_sectors) {
