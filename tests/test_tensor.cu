@@ -156,13 +156,16 @@ TEST(several_tiles_and_stages) {
       p.trans_a = trans & 1, p.trans_b = trans >> 1, p.pad_a = pad, p.pad_b = pad * 3;
       check_exactly<float, float>(p);
     }
+  problem tall = problem_of(600, 72, 100, GK_PRECISION_TF32); /* an A that is not copied, though it is not aligned */
+  tall.pad_a = 1, tall.batch = 2;
+  check_exactly<float, float>(tall);
   check_exactly<float, float>(problem_of(130, 20, 70, GK_PRECISION_EMULATED));
 }
 
 /* Every tile that the planner may choose for tf32 where one operand runs along k, and the sharing of k. */
 #ifdef GK__WGMMA
 template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad) {
-  const size_t batch = 2, ldc = n + trans;
+  const size_t batch = 2, ldc = n + static_cast<size_t>(trans);
   gk__tensor_args<float, float> p = gk__tensor_args<float, float>();
   /* One runs along k, and that may be unaligned if it is A. */
   const size_t lda = trans ? gk_round_up(m, size_t(4)) + 4 * pad : k + pad,
@@ -172,6 +175,9 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
   std::vector<float> a(batch * stride_a), b(batch * stride_b), before(batch * m * ldc);
   p.a.along_k = !trans, p.b.along_k = trans;
   for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(uniform(66, i, -3, 3));
+  if (!trans)
+    for (size_t i = 0; i < a.size(); i++)
+      if (i % stride_a % lda >= k) a[i] = NAN; /* between the rows */
   for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(uniform(67, i, -3, 3));
   for (size_t i = 0; i < before.size(); i++) before[i] = static_cast<float>(uniform(68, i, -9, 9));
   device_array<float> on_a(a, trans ? 0 : pad), on_b(b), c(before.size());
