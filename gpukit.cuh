@@ -665,7 +665,7 @@ typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, 
 typedef enum gk_precision {
   GK_PRECISION_DEFAULT = 0, /* float and double: strict. Half types: exact products, summed by tensor cores */
   GK_PRECISION_STRICT,      /* IEEE fused multiply-adds, in an order that m, n, k and the type alone decide */
-  GK_PRECISION_TF32,        /* float: A and B are rounded to 11 bits, to nearest */
+  GK_PRECISION_TF32,        /* float: A and B are rounded to 11 bits, to nearest, ties to even */
   GK_PRECISION_EMULATED,    /* float: as good as strict, from six products of bfloat16 parts on tensor cores */
   GK_PRECISION_EMULATED_9,  /* float: the same from all nine */
   GK__PRECISION_INT = 0x7fffffff
@@ -4007,7 +4007,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
  *
  * The kernels take operands whose base and rows begin at multiples of 16 bytes. Others, and those that have to be
  * rounded, turned or split, are copied into the work area of a scratch first: a pass of the speed of memory, where
- * reading them as they lie would slow down the whole product. */
+ * reading them as they lie would slow down the whole product. Hopper's kernels for tf32 round and turn by themselves. */
 
 /* An operand as the tensor cores' kernels take it: base and strides are multiples of 16 bytes. */
 template <class E> struct gk__operand_view {
@@ -4121,10 +4121,11 @@ template <int Count, class T> GK__D void gk__load_shifted(unsigned *to, const T 
   }
 }
 
-/* To the nearest tf32, ties away from zero, as cvt.rna.tf32 does. */
+/* To the nearest tf32, ties to even, as the copy engine does. */
 GK__HD unsigned gk__tf32(unsigned bits) {
   const unsigned size = bits & 0x7fffffffu;
-  return size > 0x7f800000u ? 0x7fffffffu : size == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+  if (size >= 0x7f800000u) return size > 0x7f800000u ? 0x7fffffffu : bits;
+  return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
 }
 /* To the nearest bfloat16, ties to even, as its upper half and zeros. Not for infinities and NaN. */
 GK__HD unsigned gk__to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
@@ -4850,11 +4851,12 @@ cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t st
 
 #ifdef GK__WGMMA
 
-/* What instructions and the copy engine (CUtensorMapDataType) call a type. */
+/* What instructions and the copy engine (CUtensorMapDataType) call a type; operand: where it is read. Floats are read as
+ * tf32, to which the engine rounds them on their way. */
 template <class E> struct gk__wgmma_type;
-template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6; };
-template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9; };
-template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7; };
+template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6, operand = 6; };
+template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9, operand = 9; };
+template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7, operand = 11; };
 
 /* CUtensorMap: what the copy engine knows of a matrix. */
 struct __align__(128) gk__tensor_map {
@@ -5410,7 +5412,7 @@ template <class E>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
                      int box_rows) {
   typedef gk__wgmma_type<E> type;
-  return gk__make_tensor_map(map, type::map, type::bytes, v.data, v.along_k ? k : rows, v.along_k ? rows : k, v.ld,
+  return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.along_k ? k : rows, v.along_k ? rows : k, v.ld,
                              v.stride_batch ? batch : 1, v.stride_batch, static_cast<size_t>(parts), v.stride_part,
                              128 / type::bytes, v.along_k ? box_rows : 128 / type::bytes);
 }
@@ -5545,6 +5547,379 @@ template <int Products, class E, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
   const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
   return gk__wgmma_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
+}
+
+/* --- Tensor cores: Hopper, tf32 out of registers ------------------------------------------------------------------
+ *
+ * wgmma takes operands of 32 bits along k alone out of shared memory, but its first operand also out of registers, and
+ * these can be filled from rows that lie any way. So where one operand runs along k and the other across it, the one
+ * across k, here called R, goes through registers, and its rows are the rows of a tile; the one along k gives the
+ * columns. For C = A B that makes the transpose of each tile of C. Nothing is turned beforehand, nor rounded: the copy
+ * engine rounds what it brings.
+ *
+ * Nor has the operand along k to be aligned if it is A. The engine wants 16 bytes from row to row, and from there to
+ * what it reads; but four rows of floats are a multiple of that. So each fourth row is a matrix of its own, with columns
+ * of C of its own in tiles of its own, and begins up to three elements early: R is read as many rows early, too, from
+ * where there are none on, and what is in A's place there becomes zeros. (So k is cut at other places, and sums may
+ * have other last bits than those of an A that is aligned.)
+ *
+ * R comes in boxes of 32 of its rows by 32 k, swizzled. Which row of a box is which row of a wgmma is free: a thread
+ * has rows g and g + 8 of its warp's sixteen (g: lane / 4), which are made neighbours, so that one load of 8 bytes
+ * brings both and one store of 8 bytes takes both; and half a warp meets each bank once. */
+
+/* Rows of R by columns. The ring is also where the blocks of a cluster, which may share the k of a tile, put the sums
+ * that they have for each other. */
+template <int Cols, int Stages> struct gk__tf32_shape {
+  static const int rows = 128, cols = Cols, stages = Stages, groups = rows / 64, threads = 128 * (groups + 1);
+  static const int box_bytes = 32 * 128, a_bytes = rows * 128, stage_bytes = a_bytes + Cols * 128;
+  static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 8 + 1024;
+  static const int quads = Cols / 8, quad_bytes = groups * 128 * 16; /* of 8 columns, of which a thread has four sums */
+  static_assert(bars_at >= rows * Cols * 4, "room for the sums of a tile");
+};
+
+/* R is a, the other is b, in four where it is split, of which the i-th begins early[i] elements early. */
+struct gk__tf32_params : gk__wgmma_params {
+  gk__tensor_map parts_b[4];
+  unsigned char early[4];
+  bool split, in_fours;
+  bool turned; /* B is R, so that a tile is one of C transposed */
+};
+
+#ifdef GK__WGMMA_CODE
+
+/* d += A B of 64 x Cols sums and 8 k, A from registers. */
+#define GK__WGMMA_REGISTERS(cols, a0, a1, a2, a3, b, more, ...)                                                        \
+  template <> struct gk__wgmma_registers<cols> {                                                                       \
+    static GK__D void multiply(float (&d)[cols / 2], const unsigned (&a)[4], uint64_t from_b, int add) {               \
+      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #cols        \
+                   "k8.f32.tf32.tf32 {" GK__NAMES_##cols "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", add, 1, 1;\n}"   \
+                   : __VA_ARGS__                                                                                       \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(from_b), "r"(add));                               \
+    }                                                                                                                  \
+  }
+template <int Cols> struct gk__wgmma_registers;
+GK__WGMMA_REGISTERS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__SUMS_32(0));
+GK__WGMMA_REGISTERS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__SUMS_32(0), GK__SUMS_32(32));
+GK__WGMMA_REGISTERS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__SUMS_32(0), GK__SUMS_32(32), GK__SUMS_32(64));
+GK__WGMMA_REGISTERS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__SUMS_32(0), GK__SUMS_32(32),
+                    GK__SUMS_32(64), GK__SUMS_32(96));
+
+/* Where the first of a thread's two rows is among the 32 of a box: 8 bytes in one of the runs of 16 bytes. */
+GK__D unsigned gk__tf32_run() { return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4; }
+GK__D unsigned gk__tf32_row(unsigned group) {
+  return group * 64 + threadIdx.x / 64 % 2 * 32 + gk__tf32_run() * 4 + threadIdx.x / 4 % 2 * 2;
+}
+
+/* Which part of b a tile's columns are of, and where they begin in that. */
+struct gk__tf32_columns {
+  unsigned part, col;
+};
+template <class S> GK__D gk__tf32_columns gk__tf32_columns_of(const gk__tf32_params &p, const gk__wgmma_place &at) {
+  const unsigned tile = at.col / S::cols;
+  return gk__tf32_columns{p.split ? tile % 4 : 0, p.split ? tile / 4 * S::cols : at.col};
+}
+
+/* The loader's part of a tile. Boxes outside of R are not asked for: what lies in their place goes into sums that
+ * nobody keeps. */
+template <class S>
+GK__D void gk__tf32_load(const gk__tf32_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
+                         unsigned k_blocks) {
+  const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
+  const unsigned rows = min(static_cast<unsigned>(S::rows), (p.turned ? p.n : p.m) - at.row);
+  const unsigned bytes = p.stage_bytes + (rows + 31) / 32 * S::box_bytes;
+  const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
+  const gk__tensor_map *const map_b = p.parts_b + columns.part;
+  const unsigned early = p.split ? p.early[columns.part] : 0;
+  for (unsigned k = first * 32; k < (first + k_blocks) * 32; k += 32) {
+    gk__barrier_wait(ring.empty(), ring.parity ^ 1);
+    const unsigned full = ring.full(), to = ring.data();
+    gk__barrier_expect(full, bytes);
+    GK__UNROLL
+    for (unsigned i = 0; i < S::rows; i += 32)
+      if (i < rows) gk__box_load(to + i * 128, &p.a, full, at.row + i, k - early, product_a, 0);
+    gk__box_load(to + S::a_bytes, map_b, full, k, columns.col, product_b, 0);
+    ring.step();
+  }
+}
+
+/* Makes the first elements of all columns zeros, in the stage that comes next. */
+template <class S> GK__D void gk__tf32_clear(const gk__ring<S> &ring, unsigned early) {
+  gk__barrier_wait(ring.full(), ring.parity);
+  for (unsigned i = threadIdx.x - 128; i < S::cols; i += S::groups * 128) {
+    const unsigned at = ring.data() + S::a_bytes + i * 128 + i % 8 * 16;
+    for (unsigned j = 0; j < early; j++) asm volatile("st.shared.b32 [%0], 0;" ::"r"(at + j * 4) : "memory");
+  }
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("bar.sync 1, %0;" ::"n"(S::groups * 128) : "memory");
+}
+
+/* The sums of 64 rows. Four steps of 8 k are under way at a time, each with registers of its own. */
+template <class S>
+GK__D void gk__tf32_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
+  const unsigned k = threadIdx.x % 4;
+  const unsigned near =
+      (group * 2 + threadIdx.x / 64 % 2) * S::box_bytes + k * 128 + (gk__tf32_run() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
+  unsigned a[4][4], last = 0;
+  GK__UNROLL_BY(1)
+  for (unsigned block = 0; block < k_blocks; block++) {
+    gk__barrier_wait(ring.full(), ring.parity);
+    const unsigned from = ring.data() + near, far = ring.data() + (near ^ 64) + 512; /* k + 4 */
+    const uint64_t b = gk__wgmma_view(ring.data() + S::a_bytes);
+    GK__UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+      asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
+      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][0]), "=r"(a[i][1]) : "r"(from + i * 1024) : "memory");
+      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][2]), "=r"(a[i][3]) : "r"(far + i * 1024) : "memory");
+      gk__wgmma_begin();
+      gk__wgmma_registers<S::cols>::multiply(sums, a[i], b + i * 2, i > 0 || block > 0);
+      gk__wgmma_commit();
+    }
+    if (block > 0) gk__wgmma_release(last);
+    last = ring.empty();
+    ring.step();
+  }
+  gk__wgmma_finish(sums);
+  if (k_blocks > 0) gk__wgmma_release(last);
+}
+
+/* Stores the sums of each `every`-th 8 columns, from the first-th on, which `sum` gives: of two rows, two each. */
+template <class S, class Sum>
+GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, unsigned group, unsigned first,
+                          unsigned every, Sum sum) {
+  const unsigned in_rows = at.row + gk__tf32_row(group), lane = threadIdx.x % 4;
+  const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
+  const unsigned apart = p.split ? 4 : 1; /* columns, in C */
+  float *const c = static_cast<float *>(p.to) + at.batch * p.stride_c;
+  const bool simple = p.beta == 0 && p.in_pairs && at.row + S::rows <= (p.turned ? p.n : p.m) &&
+                      (columns.col + S::cols - 1) * apart + columns.part < (p.turned ? p.m : p.n);
+  if (simple && !p.turned && p.in_fours && every == 1) {
+    /* Two lanes give each other of two times 8 columns what makes four neighbours. */
+    const unsigned odd = lane % 2;
+    float *to = c + in_rows * p.ldc + at.col + odd * 8 + lane / 2 * 4;
+    GK__UNROLL
+    for (unsigned i = 0; i < S::quads; i += 2, to += 16) {
+      float even_sums[4], odd_sums[4];
+      sum(i, even_sums);
+      sum(i + 1, odd_sums);
+      GK__UNROLL
+      for (int j = 0; j < 4; j += 2) {
+        const float x = __shfl_xor_sync(~0u, odd ? even_sums[j] : odd_sums[j], 1);
+        const float y = __shfl_xor_sync(~0u, odd ? even_sums[j + 1] : odd_sums[j + 1], 1);
+        const float own_x = odd ? odd_sums[j] : even_sums[j], own_y = odd ? odd_sums[j + 1] : even_sums[j + 1];
+        *reinterpret_cast<float4 *>(to + j / 2 * p.ldc) =
+            make_float4(p.alpha * (odd ? x : own_x), p.alpha * (odd ? y : own_y), p.alpha * (odd ? own_x : x),
+                        p.alpha * (odd ? own_y : y));
+      }
+    }
+    return;
+  }
+  GK__UNROLL
+  for (unsigned i = 0; i < S::quads; i++) {
+    const unsigned quad = first + i * every;
+    if (quad >= S::quads) break;
+    float d[4];
+    sum(i, d);
+    GK__UNROLL
+    for (int j = 0; j < 4; j++) d[j] *= p.alpha;
+    const float corner = d[1];
+    if (p.turned) d[1] = d[2], d[2] = corner;
+    const unsigned in_cols = (columns.col + quad * 8 + lane * 2) * apart + columns.part;
+    const unsigned row = p.turned ? in_cols : in_rows, col = p.turned ? in_rows : in_cols;
+    float *const to = c + row * p.ldc;
+    if (simple) {
+      *reinterpret_cast<float2 *>(to + col) = make_float2(d[0], d[1]);
+      *reinterpret_cast<float2 *>(to + apart * p.ldc + col) = make_float2(d[2], d[3]);
+    } else {
+      unsigned char *const bytes = reinterpret_cast<unsigned char *>(to);
+      gk__wgmma_pair<float, true>(p, bytes, row, 0, col, d);
+      gk__wgmma_pair<float, true>(p, bytes, row + apart, apart, col, d + 2);
+    }
+  }
+}
+
+/* The blocks of a cluster have the sums of their shares of k. Each block gets those of every `ranks`-th 8 columns from
+ * all, as the threads have them, and adds them up in the order of k. */
+template <class S>
+GK__D void gk__tf32_join(const gk__tf32_params &p, const float (&sums)[S::cols / 2], const gk__wgmma_place &at,
+                         unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
+  const unsigned each = S::quads / ranks * S::quad_bytes, mine = ring.smem + (threadIdx.x - 128) * 16;
+  const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(ranks)) - 1), to = mine + rank * each;
+  gk__cluster_meet(); /* all operands have been read */
+  GK__UNROLL
+  for (unsigned i = 0; i < S::quads; i++)
+    asm volatile("{\n.reg .b32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %2;\n"
+                 "mapa.shared::cluster.u32 barrier, %1, %2;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], {%3, %4, %5, %6}, "
+                 "[barrier];\n}" ::"r"(to + (i >> shift) * S::quad_bytes),
+                 "r"(ring.joined()), "r"(i & (ranks - 1)), "f"(sums[i * 4]), "f"(sums[i * 4 + 1]), "f"(sums[i * 4 + 2]),
+                 "f"(sums[i * 4 + 3])
+                 : "memory");
+  gk__barrier_wait(ring.joined(), 0);
+  gk__tf32_store<S>(p, at, group, rank, ranks, [=](unsigned i, float(&d)[4]) {
+    d[0] = d[1] = d[2] = d[3] = 0;
+    GK__UNROLL_BY(1)
+    for (unsigned from = 0; from < ranks; from++) {
+      float x[4];
+      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                   : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                   : "r"(mine + from * each + i * S::quad_bytes)
+                   : "memory");
+      GK__UNROLL
+      for (int j = 0; j < 4; j++) d[j] += x[j];
+    }
+  });
+}
+#endif /* GK__WGMMA_CODE */
+
+template <class S>
+__global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_constant__ gk__tf32_params p) {
+#ifdef GK__WGMMA_CODE
+  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
+  const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
+  unsigned rank, ranks; /* in the cluster */
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
+  gk__ring<S> ring = {smem, 0, 0, 0};
+  if (threadIdx.x == 0) {
+    for (; ring.stage < S::stages; ring.stage++) {
+      gk__barrier_init(ring.full(), 1);
+      gk__barrier_init(ring.empty(), 4 * S::groups);
+    }
+    ring.stage = 0;
+    gk__barrier_init(ring.joined(), 1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    gk__barrier_expect(ring.joined(), S::rows * S::cols * 4);
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(p.parts_b) : "memory");
+  }
+  __syncthreads();
+  gk__wait_for_earlier_work();
+  gk__let_later_work_start();
+
+  const unsigned each = (p.k_blocks + ranks - 1) / ranks, first = min(rank * each, p.k_blocks);
+  const unsigned k_blocks = min(each, p.k_blocks - first);
+  if (warpgroup == 0) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x == 0)
+      for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
+        gk__tf32_load<S>(p, ring, gk__wgmma_place_of<S>(p, tile), first, k_blocks);
+    if (ranks > 1) gk__cluster_meet();
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
+      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile);
+      float sums[S::cols / 2];
+      if (k_blocks == 0) {
+        GK__UNROLL
+        for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
+      }
+      const unsigned early = p.split && first == 0 ? p.early[gk__tf32_columns_of<S>(p, at).part] : 0;
+      if (early) gk__tf32_clear<S>(ring, early);
+      gk__tf32_sum<S>(sums, ring, warpgroup - 1, k_blocks);
+      if (ranks > 1)
+        gk__tf32_join<S>(p, sums, at, warpgroup - 1, ring, rank, ranks);
+      else
+        gk__tf32_store<S>(p, at, warpgroup - 1, 0, 1, [&](unsigned i, float(&d)[4]) {
+          GK__UNROLL
+          for (unsigned j = 0; j < 4; j++) d[j] = sums[i * 4 + j];
+        });
+    }
+  }
+#else
+  GK__EMPTY_KERNEL;
+  (void)p;
+#endif
+}
+
+/* Whether an operand along k is to be split. */
+inline bool gk__tf32_split(const gk__operand_view<float> &v) {
+  return reinterpret_cast<uintptr_t>(v.data) % 16 || v.ld % 4;
+}
+
+/* ranks: blocks that share the k of a tile. Of A and B, one runs along k, and if that is A, it need not be aligned. */
+template <class S, class O>
+cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
+  static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
+  const char *const call = "gk_matmul";
+  void (*const kernel)(gk__tf32_params) = gk__tf32_kernel<S>;
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  bool has_body = false;
+  GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
+  if (!has_body) return gk__mma_run<1>(x, sms, stream);
+  gk__tf32_params p;
+  p.turned = x.a.along_k != 0;
+  const gk__operand_view<float> &in_rows = p.turned ? x.b : x.a, &in_cols = p.turned ? x.a : x.b;
+  const size_t rows = p.turned ? x.n : x.m, cols = p.turned ? x.m : x.n, stride_c = x.batch > 1 ? x.stride_c : 0;
+  p.split = gk__tf32_split(in_cols);
+  const size_t parts = p.split ? 4 : 1, most_cols = S::cols, part_cols = gk_ceil_div(cols, parts);
+  const size_t down = gk_ceil_div(rows, static_cast<size_t>(S::rows)),
+               across = gk_ceil_div(part_cols, most_cols) * parts;
+  const int box = static_cast<int>(part_cols < most_cols ? gk_round_up(part_cols, size_t(8)) : most_cols);
+  bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
+              x.batch <= 0x7fffffff / 8 / (down * across) && gk__map_operand(&p.a, in_rows, rows, x.k, x.batch, 1, 32);
+  for (size_t i = 0; fits && i < parts; i++) {
+    const size_t early = reinterpret_cast<uintptr_t>(in_cols.data + i * in_cols.ld) % 16 / 4;
+    gk__operand_view<float> part = in_cols;
+    part.data = in_cols.data + i * in_cols.ld - early, part.ld = in_cols.ld * parts;
+    p.early[i] = static_cast<unsigned char>(early);
+    fits = gk__map_operand(p.parts_b + i, part, gk_ceil_div(cols - i, parts), x.k + early, x.batch, 1, box);
+  }
+  if (!fits)
+    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
+                    x.m, x.n, x.k, x.batch);
+  p.stage_bytes = static_cast<unsigned>(box * 128);
+  p.in_fours = reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && stride_c % 4 == 0;
+  p.in_pairs = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
+  p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
+  p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (p.split ? 3 : 0), size_t(32)));
+  p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
+  p.band = 1;
+  while (p.band * p.band * 2 * S::rows <= static_cast<unsigned>(sms * S::cols)) p.band *= 2;
+  p.alpha = x.alpha, p.beta = x.beta;
+  p.many_a = in_rows.stride_batch && x.batch > 1, p.many_b = in_cols.stride_batch && x.batch > 1;
+
+  const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
+  const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
+  const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
+  gk__clear_detail();
+  GK_TRY(gk__allow_smem(address, call, S::smem));
+  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  with[0].id = cudaLaunchAttributeClusterDimension;
+  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  with[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.blockDim = S::threads, config.dynamicSmemBytes = S::smem, config.stream = stream, config.attrs = with;
+  cudaError_t status = gk__failed(gk__overlaps(waits, address, &config.numAttrs), call);
+  config.numAttrs++;
+  for (p.first = 0; p.first < tiles && status == cudaSuccess; p.first = p.tiles) {
+    const unsigned left = tiles - p.first, now = left < at_once ? left : at_once;
+    p.tiles = ranks > 1 ? p.first + now : tiles; /* blocks that share k make one tile; others go on to the next */
+    config.gridDim = now * ranks;
+    status = gk__after_launch(cudaLaunchKernelEx(&config, kernel, p), address, call, &config.gridDim, &config.blockDim,
+                              S::smem, stream);
+  }
+  return status;
+}
+
+/* Both operands along k: as the half types. */
+template <int Products, class O>
+cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStream_t stream) {
+  const size_t k_blocks = gk_ceil_div(p.k, size_t(32));
+  if (p.a.along_k && p.b.along_k) return gk__wgmma_tiles<1, float, O>::run(p, k_blocks, sms, stream);
+  const gk__wgmma_facts tiles[] = {{128, 256, 765, 900, 1}, {128, 192, 580, 800, 1},  {128, 128, 430, 700, 1},
+                                   {128, 64, 330, 600, 1},  {128, 256, 765, 5000, 8}, {128, 128, 430, 4000, 8},
+                                   {128, 64, 330, 2600, 8}};
+  const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
+  const size_t parts = gk__tf32_split(p.a.along_k ? p.a : p.b) ? 4 : 1;
+  const gk__wgmma_choice choice =
+      gk__wgmma_choose(tiles, 7, rows, gk_ceil_div(cols, parts), k_blocks, p.batch * parts, sms);
+  switch (tiles[choice.tile].cols) {
+  case 256: return gk__tf32_launch<gk__tf32_shape<256, 4>>(p, choice.ranks, sms, stream);
+  case 192: return gk__tf32_launch<gk__tf32_shape<192, 5>>(p, choice.ranks, sms, stream);
+  case 128: return gk__tf32_launch<gk__tf32_shape<128, 6>>(p, choice.ranks, sms, stream);
+  default: return gk__tf32_launch<gk__tf32_shape<64, 9>>(p, choice.ranks, sms, stream);
+  }
 }
 
 #else
@@ -6216,18 +6591,24 @@ inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t byte
   return rows < most / bytes / *ld ? gk_round_up(rows * *ld * bytes, static_cast<size_t>(GK__WORK_FRONT)) : most;
 }
 /* engine: the copy engine will read it. For rows that begin in the middle of a sector of 32 bytes it takes twice as
- * long, which is more than a copy does where the product is large. */
-inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer,
-                                      bool engine) {
+ * long, which is more than a copy does where the product is large. split: it may be read as four matrices, which takes
+ * so long for half of the rows, and is worth it where the copy of the other operand is a small matter. */
+inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool engine,
+                                      bool turned, bool split) {
   gk__operand_copy to = {true, false, p.batch == 1 || from.stride == 0, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
-  if (p.item != GK__ITEM_F32) {
-    const size_t unit = engine && p.m >= 1792 && p.n >= 1792 && p.k >= 1792 ? 16 : 8;
-    to.wanted = from.address % (2 * unit) || from.ld % unit || (!to.one && from.stride % unit);
-  } else if (p.precision == GK_PRECISION_TF32) {
-    to.bytes = 4, to.turned = !from.along_k;
-  } else {
+  if (p.item == GK__ITEM_F32 && p.precision != GK_PRECISION_TF32) {
     parts = GK__PARTS;
+  } else {
+    to.bytes = p.item == GK__ITEM_F32 ? 4 : 2, to.turned = turned;
+    const size_t large = p.item == GK__ITEM_F32 ? 3072 : 1792;
+    const bool sectors = engine && p.m >= large && p.n >= large && p.k >= large;
+    const size_t bytes = sectors ? 32 : 16, unit = bytes / to.bytes;
+    to.wanted = from.address % bytes || from.ld % unit || (!to.one && from.stride % unit) || turned ||
+                (p.item == GK__ITEM_F32 && !engine); /* to be rounded */
+    if (split && !sectors && p.m >= 256 && p.m / 2 >= p.n && from.ld < (size_t(1) << 32) &&
+        (to.one || from.stride % 4 == 0))
+      to.wanted = false;
   }
   const bool along = from.along_k || to.turned;
   to.rows = along ? outer : p.k, to.cols = along ? p.k : outer;
@@ -6290,8 +6671,15 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   plan.precision = p.precision;
   plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
   const bool engine = plan.plan == GK_PLAN_WGMMA;
-  plan.a = gk__plan_copy(p, p.a, p.m, engine), plan.b = gk__plan_copy(p, p.b, p.n, engine);
-  if (engine) plan.c = gk__plan_result(p);
+  /* For tf32, mma.sync wants both operands along k, and Hopper's kernels one of them: of two, the smaller is turned. */
+  const bool tf32 = p.precision == GK_PRECISION_TF32, neither = !p.a.along_k && !p.b.along_k;
+  const bool turned_a = tf32 && !p.a.along_k && (!engine || (neither && p.m <= p.n));
+  const bool turned_b = tf32 && !p.b.along_k && (!engine || (neither && p.m > p.n));
+  const bool a_along = p.a.along_k || turned_a, b_along = p.b.along_k || turned_b;
+  const bool registers = tf32 && engine && a_along != b_along;
+  plan.a = gk__plan_copy(p, p.a, p.m, engine, turned_a, registers && p.a.along_k);
+  plan.b = gk__plan_copy(p, p.b, p.n, engine, turned_b, false);
+  if (engine && !registers) plan.c = gk__plan_result(p);
   return plan;
 }
 

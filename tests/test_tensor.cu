@@ -150,8 +150,79 @@ TEST(several_tiles_and_stages) {
     p.trans_a = trans & 1, p.trans_b = trans >> 1;
     check_exactly<__half, float>(p);
   }
+  for (int trans = 0; trans < 4; trans++)
+    for (size_t pad : {0, 3}) {
+      problem p = problem_of(68, 140, 264, GK_PRECISION_TF32);
+      p.trans_a = trans & 1, p.trans_b = trans >> 1, p.pad_a = pad, p.pad_b = pad * 3;
+      check_exactly<float, float>(p);
+    }
+  problem tall = problem_of(600, 72, 100, GK_PRECISION_TF32); /* an A that is not copied, though it is not aligned */
+  tall.pad_a = 1, tall.batch = 2;
+  check_exactly<float, float>(tall);
   check_exactly<float, float>(problem_of(130, 20, 70, GK_PRECISION_EMULATED));
 }
+
+/* Every tile that the planner may choose for tf32 where one operand runs along k, and the sharing of k. */
+#ifdef GK__WGMMA
+template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad) {
+  const size_t batch = 2, ldc = n + static_cast<size_t>(trans);
+  gk__tensor_args<float, float> p = gk__tensor_args<float, float>();
+  /* One runs along k, and that may be unaligned if it is A. */
+  const size_t lda = trans ? gk_round_up(m, size_t(4)) + 4 * pad : k + pad,
+               ldb = gk_round_up(trans ? k : n, size_t(4)) + 4 * pad;
+  const size_t stride_a = gk_round_up(lda * (trans ? k : m), size_t(4)),
+               stride_b = gk_round_up(ldb * (trans ? n : k), size_t(4));
+  std::vector<float> a(batch * stride_a), b(batch * stride_b), before(batch * m * ldc);
+  p.a.along_k = !trans, p.b.along_k = trans;
+  for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(uniform(66, i, -3, 3));
+  if (!trans)
+    for (size_t i = 0; i < a.size(); i++)
+      if (i % stride_a % lda >= k) a[i] = NAN; /* between the rows */
+  for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(uniform(67, i, -3, 3));
+  for (size_t i = 0; i < before.size(); i++) before[i] = static_cast<float>(uniform(68, i, -9, 9));
+  device_array<float> on_a(a, trans ? 0 : pad), on_b(b), c(before.size());
+  p.a.data = on_a.ptr, p.a.ld = lda, p.a.stride_batch = stride_a;
+  p.b.data = on_b.ptr, p.b.ld = ldb, p.b.stride_batch = stride_b;
+  p.c = c.ptr, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch, p.alpha = 2;
+  std::vector<float> product(before), with_c(before);
+  for (size_t q = 0; q < batch; q++)
+    for (size_t i = 0; i < m; i++)
+      for (size_t j = 0; j < n; j++) {
+        float sum = 0;
+        for (size_t l = 0; l < k; l++)
+          sum += a[q * stride_a + (trans ? l * lda + i : i * lda + l)] *
+                 b[q * stride_b + (trans ? j * ldb + l : l * ldb + j)];
+        product[(q * m + i) * ldc + j] = 2 * sum, with_c[(q * m + i) * ldc + j] += 2 * sum;
+      }
+  for (unsigned ranks = 1; ranks <= 8; ranks *= 2)
+    for (int beta = 0; beta < 2; beta++)
+      for (size_t blocks : {0, 1}) { /* as many as there are, or one after the other */
+        p.beta = static_cast<float>(beta), p.max_blocks = blocks;
+        c.set(before);
+        EXPECT_OK(gk__tf32_launch<S>(p, ranks, 132, 0));
+        EXPECT_SAME(c.get(), beta ? with_c : product,
+                    "%d columns, trans %d, %zu x %zu x %zu, pad %zu, %u ranks, beta %d", S::cols, trans, m, n, k, pad,
+                    ranks, beta);
+      }
+}
+template <class S> static void check_tf32_tiles() {
+  for (int trans = 0; trans < 2; trans++) {
+    check_tf32_tile<S>(trans, 4, 4, 4, 0);
+    check_tf32_tile<S>(trans, 132, 260, 100, 0);
+    check_tf32_tile<S>(trans, 384, 256, 320, 0);
+    check_tf32_tile<S>(trans, 256, 384, 160, 1);
+    check_tf32_tile<S>(trans, 67, 301, 99, 3);
+    check_tf32_tile<S>(trans, 5, 7, 6, 1);
+  }
+}
+TEST(tiles_of_tf32) {
+  if (!gk__wgmma_here<0>()) SKIP("no GPU, or no code, of sm_90a");
+  check_tf32_tiles<gk__tf32_shape<256, 4>>();
+  check_tf32_tiles<gk__tf32_shape<192, 5>>();
+  check_tf32_tiles<gk__tf32_shape<128, 6>>();
+  check_tf32_tiles<gk__tf32_shape<64, 8>>();
+}
+#endif
 
 /* The large block, which the planner would take for no product that is tested in little time. */
 template <class E, class O> static void check_large_block(int trans) {
@@ -199,11 +270,11 @@ static double worst_error(const problem &p, const std::vector<T> &a, const std::
       double sum = 0, size = 0;
       for (size_t l = 0; l < p.k; l++) {
         float x = static_cast<float>(plain(a[p.at_a(0, i, l)])), y = static_cast<float>(plain(b[p.at_b(0, l, j)]));
-        if (p.precision == GK_PRECISION_TF32) { /* to 11 bits, ties away: by way of arithmetic, not of bits */
+        if (p.precision == GK_PRECISION_TF32) { /* to 11 bits, ties to even: by way of arithmetic, not of bits */
           int exponent;
-          x = static_cast<float>(ldexp(round(ldexp(static_cast<double>(frexpf(x, &exponent)), 11)), -11)) *
+          x = static_cast<float>(ldexp(nearbyint(ldexp(static_cast<double>(frexpf(x, &exponent)), 11)), -11)) *
               static_cast<float>(ldexp(1, exponent));
-          y = static_cast<float>(ldexp(round(ldexp(static_cast<double>(frexpf(y, &exponent)), 11)), -11)) *
+          y = static_cast<float>(ldexp(nearbyint(ldexp(static_cast<double>(frexpf(y, &exponent)), 11)), -11)) *
               static_cast<float>(ldexp(1, exponent));
         }
         sum += static_cast<double>(x) * static_cast<double>(y);
@@ -276,13 +347,52 @@ static unsigned bits_of(float x) {
 }
 TEST(rounding_to_tf32) {
   EXPECT_EQ(gk__tf32(0x3f800fffu), 0x3f800000u);
-  EXPECT_EQ(gk__tf32(0x3f801000u), 0x3f802000u); /* ties away from zero */
+  EXPECT_EQ(gk__tf32(0x3f801000u), 0x3f800000u); /* ties to even */
+  EXPECT_EQ(gk__tf32(0x3f801001u), 0x3f802000u);
   EXPECT_EQ(gk__tf32(0xbf803000u), 0xbf804000u);
+  EXPECT_EQ(gk__tf32(0xbf805000u), 0xbf804000u);
   EXPECT_EQ(gk__tf32(0x3fffffffu), 0x40000000u); /* into the exponent */
   EXPECT_EQ(gk__tf32(0x7f7fffffu), 0x7f800000u); /* and to infinity */
+  EXPECT_EQ(gk__tf32(0x7f7fefffu), 0x7f7fe000u);
   EXPECT_EQ(gk__tf32(0xff800000u), 0xff800000u);
   EXPECT_EQ(gk__tf32(0x7f800001u), 0x7fffffffu); /* a NaN stays one */
   EXPECT_EQ(gk__tf32(0x80000fffu), 0x80000000u); /* denormals too */
+}
+
+/* Whoever rounds, the pass before the product or the copy engine, does it so: in either operand, stored in either order,
+ * in rows that are aligned or not. Each row of A (each column of B) has one value, which meets ones. */
+static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
+  const unsigned special[] = {0x3f801000u, 0x3f803000u, 0xbf805000u, 0x3f801001u, 0x3f800fffu, 0x7f7fffffu,
+                              0xff7ff000u, 0x7f7fefffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffffffffu,
+                              0x00801000u, 0x00803000u, 0x00000000u, 0x80000000u};
+  const size_t values = 96, others = 20;
+  problem p = problem_of(in_b ? others : values, in_b ? values : others, 44, GK_PRECISION_TF32);
+  p.trans_a = trans & 1, p.trans_b = trans >> 1, p.pad_a = p.pad_b = pad;
+  std::vector<float> a(p.size_a(), in_b ? 1.0f : 0.0f), b(p.size_b(), in_b ? 0.0f : 1.0f);
+  std::vector<unsigned> bits(values);
+  for (size_t i = 0; i < values; i++) {
+    bits[i] = i < 16 ? special[i] : static_cast<unsigned>(mix(78, i) & 0xbfffffffu) | 0x20000000u;
+    if (i % 3 == 0 && i >= 16) bits[i] = (bits[i] & ~0xfffu) | 0x1000u; /* half of them ties */
+    (in_b ? b[p.at_b(0, i % p.k, i)] : a[p.at_a(0, i, i % p.k)]) = from_bits(bits[i]);
+  }
+  device_array<float> on_a(a), on_b(b), c(p.size_c());
+  const gk_matmul_opts o = p.opts(plan);
+  EXPECT_OK(gk_matmul_ex(on_a.ptr, on_b.ptr, c.ptr, p.m, p.n, p.k, &o));
+  const std::vector<float> got = c.get();
+  for (size_t i = 0; i < values; i++)
+    for (size_t j = 0; j < others; j++) {
+      const float x = got[in_b ? p.at_c(0, j, i) : p.at_c(0, i, j)], wanted = from_bits(gk__tf32(bits[i]));
+      if (wanted != wanted ? x == x : x != wanted)
+        test_fail(
+            __FILE__, __LINE__,
+            sentence("plan %d, %s: %08x became %08x", static_cast<int>(plan), p.text().c_str(), bits[i], bits_of(x)));
+    }
+}
+TEST(rounding_in_products) {
+  for (gk_plan plan : plans_of<float, float>(GK_PRECISION_TF32))
+    for (int trans = 0; trans < 4; trans++)
+      for (size_t pad : {0, 1})
+        for (bool in_b : {false, true}) check_rounding(plan, trans, pad, in_b);
 }
 
 /* Every element is the exact sum of its parts, wherever rows begin; the flag tells what has none. */
@@ -555,6 +665,33 @@ TEST(planner_copies_what_is_not_aligned) {
   p.precision = GK_PRECISION_EMULATED;
   EXPECT(!gk__plan_product(p, gpu).b.turned);
   EXPECT_EQ(gk__plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
+}
+/* tf32 on Hopper: nothing, but what is not aligned, and one operand where neither runs along k: the smaller. */
+TEST(planner_copies_for_tf32_what_has_to_be) {
+  const gk__tensor_gpu hopper = {132, 90, true};
+  const auto copies = [&](size_t m, size_t n, size_t k, int trans, size_t pad) {
+    gk__product p = product_of(GK__ITEM_F32, m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO);
+    p.a.along_k = !(trans & 1), p.a.ld = (p.a.along_k ? k : m) + pad;
+    p.b.along_k = trans >> 1, p.b.ld = p.b.along_k ? k : n;
+    const gk__product_plan plan = gk__plan_product(p, hopper);
+    EXPECT(plan.plan == GK_PLAN_WGMMA);
+    return plan.a.wanted + 2 * plan.b.wanted + 4 * plan.a.turned + 8 * plan.b.turned + 16 * plan.c.wanted;
+  };
+  EXPECT_EQ(copies(1000, 1200, 1004, 0, 0), 0);
+  EXPECT_EQ(copies(1000, 1200, 1004, 2, 0), 0);
+  EXPECT_EQ(copies(1000, 1200, 1004, 3, 0), 0);
+  EXPECT_EQ(copies(1000, 1200, 1004, 1, 0), 1 + 4);
+  EXPECT_EQ(copies(1200, 1000, 1004, 1, 0), 2 + 8);
+  EXPECT_EQ(copies(1200, 1000, 1004, 1, 1), 1 + 2 + 8);
+  EXPECT_EQ(copies(1000, 1203, 1001, 0, 2), 3);
+  EXPECT_EQ(copies(2406, 1203, 1001, 0, 2), 2); /* every fourth row of A is aligned */
+  EXPECT_EQ(copies(1000, 1200, 1004, 3, 1), 1);
+  EXPECT_EQ(copies(1000, 1200, 1003, 3, 0), 2);  /* its rows would give every fourth column of C */
+  EXPECT_EQ(copies(100, 1200, 10001, 0, 0), 1);  /* tiles of few columns */
+  EXPECT_EQ(copies(1000, 1202, 1004, 2, 0), 16); /* both along k: the copy engine writes C */
+  EXPECT_EQ(copies(2048, 2052, 2048, 0, 0), 0);
+  EXPECT_EQ(copies(4096, 4100, 4096, 0, 0), 2); /* to sectors, where it is large */
+  EXPECT_EQ(copies(4096, 4096, 4097, 0, 0), 1);
 }
 /* ... to a sector, where the copy engine reads most of it several times. */
 TEST(planner_copies_what_begins_within_sectors) {
