@@ -3988,6 +3988,7 @@ struct gk__shared_rows {
 inline gk__shared_rows gk__share_rows(size_t rows, size_t runs, size_t batch, int sms) {
   gk__shared_rows s = {1, 1, 16, 1, 1, 0};
   while (s.wide < runs && s.wide < gk__making_threads) s.wide *= 2;
+  while (s.wide > 16 && gk_round_up(runs, static_cast<size_t>(s.wide)) > runs + runs / 8) s.wide /= 2; /* few idle */
   s.tall = gk__making_threads / s.wide;
   s.across = static_cast<unsigned>(gk_ceil_div(runs, static_cast<size_t>(s.wide)));
   const size_t enough = static_cast<size_t>(sms) * 16;
@@ -4018,14 +4019,16 @@ template <class T> struct gk__raw_operand {
   gk__shared_rows share;
 };
 
-/* Elements col ... col + Count - 1 of a row, zeros past its end, in words as they lie in memory. Inside of the row they
- * come by loads of 16 bytes from where these are aligned, and are shifted into place. */
-template <int Count, class T> GK__D void gk__load_shifted(unsigned *to, const T *row, size_t col, size_t cols) {
+/* Elements col ... col + Count - 1 of a row, zeros past its end, in words as they lie in memory. They come by loads of
+ * 16 bytes from where these are aligned, and are shifted into place; near the ends of the matrix (begin, end), where
+ * aligned loads would leave it, one by one. */
+template <int Count, class T>
+GK__D void gk__load_shifted(unsigned *to, const T *row, size_t col, size_t cols, const T *begin, const T *end) {
   const int words = Count * static_cast<int>(sizeof(T)) / 4, loads = words / 4 + 1;
   const T *const from = row + col;
   const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from) % 16);
-  const size_t before = shift / sizeof(T), behind = shift ? (16 - shift) / sizeof(T) : 0;
-  if (col >= before && col + Count + behind <= cols) {
+  const ptrdiff_t before = static_cast<ptrdiff_t>(shift / sizeof(T)), all = 16 / static_cast<int>(sizeof(T));
+  if (from - begin >= before && end - from >= Count + (shift ? all - before : 0)) {
     const gk__chunk *const aligned = reinterpret_cast<const gk__chunk *>(from - before);
     unsigned word[loads * 4];
     GK__UNROLL
@@ -4041,6 +4044,11 @@ template <int Count, class T> GK__D void gk__load_shifted(unsigned *to, const T 
     for (int i = 0; i < words + 1; i++) word[i] = shift & 4 ? word[i + 1] : word[i];
     GK__UNROLL
     for (int i = 0; i < words; i++) to[i] = shift & 2 ? __funnelshift_r(word[i], word[i + 1], 16) : word[i];
+    if (cols - col < Count) {
+      const int bytes = static_cast<int>((cols - col) * sizeof(T));
+      GK__UNROLL
+      for (int i = 0; i < words; i++) to[i] &= bytes >= 4 * i + 4 ? ~0u : bytes > 4 * i ? 0xffffu : 0;
+    }
     return;
   }
   GK__UNROLL
@@ -4153,12 +4161,13 @@ __global__ void __launch_bounds__(gk__making_threads)
       const gk__shared_place at = gk__place_of_job(p.share, job);
       const size_t col = at.run * maker::items;
       if (col >= p.cols) continue;
-      const T *from = p.from + at.matrix * p.stride + at.row * p.ld;
+      const T *const begin = p.from + at.matrix * p.stride, *const end = begin + (p.rows - 1) * p.ld + p.cols;
+      const T *from = begin + at.row * p.ld;
       unsigned char *to = p.to + at.matrix * p.to_stride + at.row * p.to_ld + col * maker::bytes;
       unsigned left = p.share.each;
       for (size_t row = at.row; left && row < p.rows; left--, row += p.share.tall) {
         unsigned word[maker::items * sizeof(T) / 4];
-        gk__load_shifted<maker::items>(word, from, col, p.cols);
+        gk__load_shifted<maker::items>(word, from, col, p.cols, begin, end);
         if (maker::store(word, to, p.to_part, least, most)) outside = true;
         from += p.share.tall * p.ld, to += p.share.tall * p.to_ld;
       }
@@ -5505,11 +5514,12 @@ template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
   typedef gk__wgmma_shape<1, 64, 128, 8> of_64_128;
   typedef gk__wgmma_shape<1, 64, 64, 12> of_64_64;
   typedef gk__wgmma_shape<1, 64, 64, 11, true> shared_64_64;
+  typedef gk__wgmma_shape<1, 64, 192, 5, true> shared_64_192;
   static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
-    const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1}, {256, 128, 770, 800, 1}, {128, 192, 585, 700, 1},
+    const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1}, {256, 128, 765, 800, 1}, {128, 192, 585, 700, 1},
                                      {128, 128, 400, 600, 1}, {64, 128, 215, 500, 1},  {64, 64, 165, 450, 1},
-                                     {64, 64, 165, 2050, 8}};
-    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 7, p.m, p.n, k_blocks, p.batch, sms);
+                                     {64, 64, 165, 2050, 8},  {64, 192, 340, 2500, 2}};
+    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 8, p.m, p.n, k_blocks, p.batch, sms);
     switch (choice.tile) {
     case 0: return gk__wgmma_launch<of_128_256>(p, 1, sms, stream);
     case 1: return gk__wgmma_launch<of_256_128>(p, 1, sms, stream);
@@ -5517,7 +5527,8 @@ template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
     case 3: return gk__wgmma_launch<of_128_128>(p, 1, sms, stream);
     case 4: return gk__wgmma_launch<of_64_128>(p, 1, sms, stream);
     case 5: return gk__wgmma_launch<of_64_64>(p, 1, sms, stream);
-    default: return gk__wgmma_launch<shared_64_64>(p, choice.ranks, sms, stream);
+    case 6: return gk__wgmma_launch<shared_64_64>(p, choice.ranks, sms, stream);
+    default: return gk__wgmma_launch<shared_64_192>(p, choice.ranks, sms, stream);
     }
   }
 };

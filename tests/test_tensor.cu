@@ -185,40 +185,50 @@ TEST(the_large_block) {
 
 #ifdef GK__WGMMA
 /* Hopper's tiles, most of which the planner takes for no product that is tested in little time: C written by the copy
- * engine, and by threads; A as it lies, and by eighths; the last tiles cut. */
-template <class S, class E, class O> static void check_tile(unsigned ranks) {
-  for (size_t odd = 0; odd < 2; odd++) {
-    const size_t m = S::rows + 24 + odd, n = S::cols + 40 + odd, k = 328 + odd, lda = k + odd * 6, batch = 2;
-    const size_t ldb = gk_round_up(n, size_t(8)), ldc = n + odd * 2, shift = odd * 3;
-    const int most = sizeof(O) == 2 ? 1 : 3;
-    std::vector<E> a = not_numbers<E>(m * lda + shift), b = not_numbers<E>(k * ldb);
-    std::vector<O> before = not_numbers<O>(batch * m * ldc + shift), expected(before);
-    for (size_t i = 0; i < m; i++)
-      for (size_t l = 0; l < k; l++) a[shift + i * lda + l] = make<E>(uniform(66, i * k + l, -most, most));
-    for (size_t l = 0; l < k; l++)
-      for (size_t j = 0; j < n; j++) b[l * ldb + j] = make<E>(uniform(67, l * n + j, -most, most));
+ * engine, and by threads where it is odd; the last tiles cut; several of them for each block. */
+template <class S, class E, class O> static void check_tile(unsigned ranks, int trans, bool odd) {
+  const bool along_a = !(trans & 1), along_b = trans >> 1;
+  const size_t m = S::rows + 25, n = S::cols + 40 + odd, k = 201, batch = 2, ldc = n + odd * 2, shift = odd * 3;
+  const size_t rows_a = along_a ? m : k, rows_b = along_b ? n : k;
+  const size_t lda = gk_round_up(along_a ? k : m, size_t(8)), ldb = gk_round_up(along_b ? k : n, size_t(8));
+  const int most = sizeof(O) == 2 ? 1 : 3;
+  std::vector<E> a = not_numbers<E>(rows_a * lda), b = not_numbers<E>(batch * rows_b * ldb);
+  std::vector<O> before = not_numbers<O>(batch * m * ldc + shift), expected(before);
+  const auto at_a = [&](size_t i, size_t l) { return along_a ? i * lda + l : l * lda + i; };
+  const auto at_b = [&](size_t q, size_t l, size_t j) {
+    return q * rows_b * ldb + (along_b ? j * ldb + l : l * ldb + j);
+  };
+  for (size_t l = 0; l < k; l++) {
+    for (size_t i = 0; i < m; i++) a[at_a(i, l)] = make<E>(uniform(66, i * k + l, -most, most));
     for (size_t q = 0; q < batch; q++)
-      for (size_t i = 0; i < m; i++) {
-        std::vector<float> sums(n);
-        for (size_t l = 0; l < k; l++) {
-          const float x = static_cast<float>(plain(a[shift + i * lda + l]));
-          for (size_t j = 0; j < n; j++) sums[j] += x * static_cast<float>(plain(b[l * ldb + j]));
-        }
-        for (size_t j = 0; j < n; j++) {
-          const size_t at = shift + (q * m + i) * ldc + j;
-          if (odd) before[at] = make<O>(uniform(68, at, -8, 8));
-          expected[at] = make<O>(static_cast<double>(sums[j]) + 2 * (odd ? plain(before[at]) : 0));
-        }
-      }
-    device_array<E> device_a(a), device_b(b);
-    device_array<O> c(before);
-    gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
-    p.a.data = device_a.ptr + shift, p.a.ld = lda, p.a.along_k = 1, p.b.data = device_b.ptr, p.b.ld = ldb;
-    p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
-    p.alpha = 1, p.beta = odd ? 2.0f : 0.0f;
-    EXPECT_OK((gk__wgmma_launch<S, E, O>(p, ranks, 132, 0)));
-    EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, odd %zu", S::rows, S::cols, ranks, odd);
+      for (size_t j = 0; j < n; j++) b[at_b(q, l, j)] = make<E>(uniform(67 + q, l * n + j, -most, most));
   }
+  for (size_t q = 0; q < batch; q++)
+    for (size_t i = 0; i < m; i++) {
+      std::vector<float> sums(n);
+      for (size_t l = 0; l < k; l++) {
+        const float x = static_cast<float>(plain(a[at_a(i, l)]));
+        for (size_t j = 0; j < n; j++) sums[j] += x * static_cast<float>(plain(b[at_b(q, l, j)]));
+      }
+      for (size_t j = 0; j < n; j++) {
+        const size_t at = shift + (q * m + i) * ldc + j;
+        if (odd) before[at] = make<O>(uniform(69, at, -8, 8));
+        expected[at] = make<O>(static_cast<double>(sums[j] + (odd ? 2 * plain(before[at]) : 0)));
+      }
+    }
+  device_array<E> device_a(a), device_b(b);
+  device_array<O> c(before);
+  gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
+  p.a.data = device_a.ptr, p.a.ld = lda, p.a.along_k = along_a;
+  p.b.data = device_b.ptr, p.b.ld = ldb, p.b.along_k = along_b, p.b.stride_batch = rows_b * ldb;
+  p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
+  p.alpha = 1, p.beta = odd ? 2.0f : 0.0f, p.max_blocks = 3;
+  EXPECT_OK((gk__wgmma_launch<S, E, O>(p, ranks, 132, 0)));
+  EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, trans %d, odd %d", S::rows, S::cols, ranks, trans, odd);
+}
+template <class S, class E, class O> static void check_tile(unsigned ranks) {
+  for (int trans = 0; trans < 4; trans++)
+    for (bool odd : {false, true}) check_tile<S, E, O>(ranks, trans, odd);
 }
 template <class E, class O> static void check_tiles() {
   typedef gk__wgmma_tiles<1, E, O> tiles;
@@ -229,6 +239,7 @@ template <class E, class O> static void check_tiles() {
   check_tile<typename tiles::of_64_128, E, O>(1);
   check_tile<typename tiles::of_64_64, E, O>(1);
   check_tile<typename tiles::shared_64_64, E, O>(4);
+  check_tile<typename tiles::shared_64_192, E, O>(2);
 }
 TEST(the_tiles_of_hopper) {
   if (!gk__wgmma_here<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");
