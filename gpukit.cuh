@@ -714,7 +714,6 @@ typedef struct gk_matmul_path {
   gk_plan plan;           /* GK_PLAN_MMA or GK_PLAN_WGMMA; else a strict one, as asked for */
   gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor cores */
   int copies_a, copies_b; /* whether the operand is copied first: rounded, split, or just to where rows are aligned */
-  int copies_c;           /* whether C is made where rows are aligned, and copied to its place */
   size_t work_bytes;      /* of the scratch's work area, for one product of a batch; more makes more of them at once */
 } gk_matmul_path;
 
@@ -4025,7 +4024,6 @@ template <class E, class O> struct gk__tensor_args {
   float alpha, beta;
   const unsigned *strict; /* emulated fp32: device flag; where it is not 0, the kernel returns at once. Else NULL */
   size_t max_blocks;      /* on the GPU at once; 0: any number */
-  bool padded_c;          /* rows of C have room up to a multiple of 16 bytes, all of which may be written */
 };
 /* The parts of a float in emulated fp32. */
 #define GK__PARTS 3
@@ -4051,6 +4049,7 @@ struct gk__shared_rows {
 inline gk__shared_rows gk__share_rows(size_t rows, size_t runs, size_t batch, int sms) {
   gk__shared_rows s = {1, 1, 16, 1, 1, 0};
   while (s.wide < runs && s.wide < gk__making_threads) s.wide *= 2;
+  while (s.wide > 16 && gk_round_up(runs, static_cast<size_t>(s.wide)) > runs + runs / 8) s.wide /= 2; /* few idle */
   s.tall = gk__making_threads / s.wide;
   s.across = static_cast<unsigned>(gk_ceil_div(runs, static_cast<size_t>(s.wide)));
   const size_t enough = static_cast<size_t>(sms) * 16;
@@ -4081,14 +4080,16 @@ template <class T> struct gk__raw_operand {
   gk__shared_rows share;
 };
 
-/* Elements col ... col + Count - 1 of a row, zeros past its end, in words as they lie in memory. Inside of the row they
- * come by loads of 16 bytes from where these are aligned, and are shifted into place. */
-template <int Count, class T> GK__D void gk__load_shifted(unsigned *to, const T *row, size_t col, size_t cols) {
+/* Elements col ... col + Count - 1 of a row, zeros past its end, in words as they lie in memory. They come by loads of
+ * 16 bytes from where these are aligned, and are shifted into place; near the ends of the matrix (begin, end), where
+ * aligned loads would leave it, one by one. */
+template <int Count, class T>
+GK__D void gk__load_shifted(unsigned *to, const T *row, size_t col, size_t cols, const T *begin, const T *end) {
   const int words = Count * static_cast<int>(sizeof(T)) / 4, loads = words / 4 + 1;
   const T *const from = row + col;
   const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from) % 16);
-  const size_t before = shift / sizeof(T), behind = shift ? (16 - shift) / sizeof(T) : 0;
-  if (col >= before && col + Count + behind <= cols) {
+  const ptrdiff_t before = static_cast<ptrdiff_t>(shift / sizeof(T)), all = 16 / static_cast<int>(sizeof(T));
+  if (from - begin >= before && end - from >= Count + (shift ? all - before : 0)) {
     const gk__chunk *const aligned = reinterpret_cast<const gk__chunk *>(from - before);
     unsigned word[loads * 4];
     GK__UNROLL
@@ -4104,6 +4105,11 @@ template <int Count, class T> GK__D void gk__load_shifted(unsigned *to, const T 
     for (int i = 0; i < words + 1; i++) word[i] = shift & 4 ? word[i + 1] : word[i];
     GK__UNROLL
     for (int i = 0; i < words; i++) to[i] = shift & 2 ? __funnelshift_r(word[i], word[i + 1], 16) : word[i];
+    if (cols - col < Count) {
+      const int bytes = static_cast<int>((cols - col) * sizeof(T));
+      GK__UNROLL
+      for (int i = 0; i < words; i++) to[i] &= bytes >= 4 * i + 4 ? ~0u : bytes > 4 * i ? 0xffffu : 0;
+    }
     return;
   }
   GK__UNROLL
@@ -4217,12 +4223,13 @@ __global__ void __launch_bounds__(gk__making_threads)
       const gk__shared_place at = gk__place_of_job(p.share, job);
       const size_t col = at.run * maker::items;
       if (col >= p.cols) continue;
-      const T *from = p.from + at.matrix * p.stride + at.row * p.ld;
+      const T *const begin = p.from + at.matrix * p.stride, *const end = begin + (p.rows - 1) * p.ld + p.cols;
+      const T *from = begin + at.row * p.ld;
       unsigned char *to = p.to + at.matrix * p.to_stride + at.row * p.to_ld + col * maker::bytes;
       unsigned left = p.share.each;
       for (size_t row = at.row; left && row < p.rows; left--, row += p.share.tall) {
         unsigned word[maker::items * sizeof(T) / 4];
-        gk__load_shifted<maker::items>(word, from, col, p.cols);
+        gk__load_shifted<maker::items>(word, from, col, p.cols, begin, end);
         if (maker::store(word, to, p.to_part, least, most)) outside = true;
         from += p.share.tall * p.ld, to += p.share.tall * p.to_ld;
       }
@@ -4255,47 +4262,6 @@ cudaError_t gk__make_operands(gk__raw_operand<T> a, gk__raw_operand<T> b, unsign
   return gk__launch_as(waits, "gk_matmul", gk__making_kernel<Making, T>, static_cast<unsigned>(of_a + of_b),
                        static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a),
                        elements <= (size_t(1) << 22), least, most, strict);
-}
-
-/* The way back: C from where its rows are aligned to where they are not, in runs of 16 bytes of the latter. */
-template <class T> struct gk__padded_result {
-  const T *from;
-  T *to;
-  size_t rows, cols, batch, from_ld, to_ld, from_stride, to_stride; /* elements */
-  gk__shared_rows share;
-};
-template <class T>
-__global__ void __launch_bounds__(gk__making_threads) gk__unpad_kernel(gk__padded_result<T> p, const unsigned *strict) {
-  const int items = 16 / static_cast<int>(sizeof(T));
-  gk__wait_for_earlier_work();
-  if (strict && *strict) return;
-  for (unsigned job = blockIdx.x; job < p.share.jobs; job += gridDim.x) {
-    const gk__shared_place at = gk__place_of_job(p.share, job);
-    const T *from = p.from + at.matrix * p.from_stride + at.row * p.from_ld;
-    T *to = p.to + at.matrix * p.to_stride + at.row * p.to_ld;
-    unsigned left = p.share.each;
-    for (size_t row = at.row; left && row < p.rows; left--, row += p.share.tall) {
-      const size_t before = reinterpret_cast<uintptr_t>(to) % 16 / sizeof(T); /* elements of others in the first run */
-      if (at.run * items >= before && (at.run + 1) * items <= p.cols + before) {
-        gk__chunk x;
-        gk__load_shifted<items>(x.word, from, at.run * items - before, p.from_ld);
-        *reinterpret_cast<gk__chunk *>(to + (at.run * items - before)) = x;
-      } else {
-        for (size_t i = at.run * items; i < (at.run + 1) * items; i++)
-          if (i >= before && i - before < p.cols) to[i - before] = from[i - before];
-      }
-      from += p.share.tall * p.from_ld, to += p.share.tall * p.to_ld;
-    }
-  }
-}
-template <class T> cudaError_t gk__unpad(gk__padded_result<T> p, const unsigned *strict, int sms, cudaStream_t stream) {
-  static signed char waits[GK__DEVICES];
-  const size_t runs = gk_ceil_div(p.cols, 16 / sizeof(T)) + 1; /* one more where rows begin inside of a run */
-  p.share = gk__share_rows(p.rows, runs, p.batch, sms);
-  const size_t most = static_cast<size_t>(sms) * 16;
-  const unsigned blocks = static_cast<unsigned>(p.share.jobs < most ? p.share.jobs : most),
-                 threads = gk__making_threads;
-  return gk__launch_as(waits, "gk_matmul", gk__unpad_kernel<T>, blocks, threads, 0, stream, p, strict);
 }
 
 /* --- Tensor cores: the portable way, mma.sync --------------------------------------------------------------------
@@ -4874,7 +4840,8 @@ struct gk__wgmma_params {
   float alpha, beta;
   const unsigned *strict;
   bool a_along_k, b_along_k, many_a, many_b; /* many: one for each product of the batch */
-  bool by_engine, in_pairs; /* how C is written: by the copy engine, two elements at once, or one by one */
+  bool by_engine;                            /* how C is written: by the copy engine, or by threads */
+  bool in_pairs;                             /* whether two elements of C can be read or written at once */
 };
 
 /* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. One block makes it; or (SharesK) the blocks of a
@@ -4883,7 +4850,8 @@ struct gk__wgmma_params {
 template <int Products, int Rows, int Cols, int Stages, bool SharesK = false> struct gk__wgmma_shape {
   static const int products = Products, parts = Products > 1 ? 3 : 1, rows = Rows, cols = Cols, stages = Stages;
   static const bool shares_k = SharesK;
-  static const int groups = Rows / 64, threads = 128 * (groups + 1);
+  static const int each = Rows > 128 ? 2 : 1; /* times 64 rows that a warpgroup multiplies */
+  static const int groups = Rows / 64 / each, threads = 128 * (groups + 1);
   static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = parts * (a_bytes + b_bytes);
   static const int box_bytes = 64 * 128;  /* of 64 rows or columns of a k block, and of what leaves for C */
   static const int pitch = 4 * Cols + 32; /* bytes from row to row of sums on their way; no bank is met twice */
@@ -4953,6 +4921,10 @@ template <int Count> GK__D void gk__wgmma_finish(float (&sums)[Count]) {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   GK__UNROLL
   for (int i = 0; i < Count; i++) asm volatile("" : "+f"(sums[i])::"memory");
+}
+template <int Each, int Count> GK__D void gk__wgmma_finish(float (&sums)[Each][Count]) {
+  GK__UNROLL
+  for (int e = 0; e < Each; e++) gk__wgmma_finish(sums[e]);
 }
 
 /* For blocks that only wait for each other: nobody's writes are waited for. */
@@ -5105,18 +5077,22 @@ template <int Products> GK__D unsigned gk__part_of_product(int i, bool of_b) {
 /* The sums of 64 rows over k blocks. The tensor cores cut what they add; so the sums of parts leave them for proper
  * additions after each k block. */
 template <class S, int Kind, int TurnA, int TurnB>
-GK__D void gk__wgmma_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
+GK__D void gk__wgmma_sum(float (&sums)[S::each][S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
   const unsigned step_a = (TurnA ? 2048 : 32) / 16, step_b = (TurnB ? 2048 : 32) / 16;
   unsigned last = 0;
   for (unsigned block = 0; block < k_blocks; block++) {
     gk__barrier_wait(ring.full(), ring.parity);
-    const uint64_t a = gk__wgmma_view(ring.data() + group * S::box_bytes);
+    const uint64_t a = gk__wgmma_view(ring.data() + group * (S::each * S::box_bytes));
     const uint64_t b = gk__wgmma_view(ring.data() + S::parts * S::a_bytes);
     gk__wgmma_begin();
     if (S::products == 1) {
       GK__UNROLL
-      for (unsigned i = 0; i < 4; i++)
-        gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(sums, a + i * step_a, b + i * step_b, i > 0 || block > 0);
+      for (unsigned i = 0; i < 4; i++) {
+        GK__UNROLL
+        for (unsigned e = 0; e < S::each; e++)
+          gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(sums[e], a + e * (S::box_bytes / 16) + i * step_a,
+                                                           b + i * step_b, i > 0 || block > 0);
+      }
       gk__wgmma_commit();
       if (block > 0) {
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
@@ -5124,21 +5100,21 @@ GK__D void gk__wgmma_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned
       }
       last = ring.empty();
     } else {
-      float part[S::cols / 2];
+      float part[1][S::cols / 2];
       GK__UNROLL
       for (int product = 0; product < S::products; product++) {
         const uint64_t of_a = a + gk__part_of_product<S::products>(product, false) * (S::a_bytes / 16);
         const uint64_t of_b = b + gk__part_of_product<S::products>(product, true) * (S::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
-          gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(part, of_a + i * step_a, of_b + i * step_b,
+          gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(part[0], of_a + i * step_a, of_b + i * step_b,
                                                            i > 0 || product > 0);
       }
       gk__wgmma_commit();
       gk__wgmma_finish(part);
       gk__wgmma_release(ring.empty());
       GK__UNROLL
-      for (int i = 0; i < S::cols / 2; i++) sums[i] += part[i];
+      for (int i = 0; i < S::cols / 2; i++) sums[0][i] += part[0][i];
     }
     ring.step();
   }
@@ -5148,74 +5124,144 @@ GK__D void gk__wgmma_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned
   }
 }
 
-/* Adds beta C to two neighbours, and writes them unless the copy engine will. c is the row `down` rows above. */
-template <class O, bool Write>
-GK__D void gk__wgmma_pair(const gk__wgmma_params &p, unsigned char *c, unsigned row, unsigned down, unsigned col,
-                          float *two) {
-  const int count = row >= p.m || col >= p.n ? 0 : col + 1 < p.n ? 2 : 1;
-  unsigned char *const at = c + down * p.ldc * gk__wgmma_type<O>::bytes;
-  if (p.beta != 0) {
-    float old[2] = {0, 0};
-    gk__load_pair<O>(at, col, count, p.in_pairs, old, old + 1);
-    two[0] = fmaf(p.beta, old[0], two[0]), two[1] = fmaf(p.beta, old[1], two[1]);
-  }
-  if (Write) gk__store_pair<O>(at, col, count, p.in_pairs, two[0], two[1]);
+/* Adds beta C to two neighbours, of which `count` are inside. */
+template <class O>
+GK__D void gk__wgmma_add_c(const gk__wgmma_params &p, const void *row, unsigned col, int count, float *two) {
+  float old[2] = {0, 0};
+  gk__load_pair<O>(row, col, count, p.in_pairs, old, old + 1);
+  two[0] = fmaf(p.beta, old[0], two[0]), two[1] = fmaf(p.beta, old[1], two[1]);
+}
+GK__D int gk__wgmma_count(const gk__wgmma_params &p, unsigned row, unsigned col) {
+  return row >= p.m || col >= p.n ? 0 : col + 1 < p.n ? 2 : 1;
+}
+/* Adds beta C to two neighbours and writes those that are inside; c is where their row begins. */
+template <class O>
+GK__D void gk__wgmma_put(const gk__wgmma_params &p, void *c, unsigned row, unsigned col, float *two) {
+  const int count = gk__wgmma_count(p, row, col);
+  if (p.beta != 0) gk__wgmma_add_c<O>(p, c, col, count, two);
+  gk__store_pair<O>(c, col, count, p.in_pairs, two[0], two[1]);
 }
 
-/* Sums leave the registers: a thread has, of each 8 columns, two neighbours in one row and two in the row 8 below. */
+/* A warp's 16 rows of sums on their way to shared memory, Wide bytes of C of each: a thread has, of each 8 columns, two
+ * neighbours in one row and two in the row 8 below. Swizzled, so that no bank is met twice. */
+template <class O, int Wide> GK__D void gk__wgmma_lay_down(const float *sums, unsigned to) {
+  const unsigned lane = threadIdx.x % 32;
+  GK__UNROLL
+  for (unsigned i = 0; i < Wide / 32; i++) {
+    if (gk__wgmma_type<O>::bytes == 2) {
+      const float *const s = sums + i * 8;
+      const unsigned r = lane % 16, place = to + r * Wide + ((2 * i + lane / 16) ^ r % 8) * 16;
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place),
+                   "r"(gk__pack<O>(s[0], s[1])), "r"(gk__pack<O>(s[2], s[3])), "r"(gk__pack<O>(s[4], s[5])),
+                   "r"(gk__pack<O>(s[6], s[7]))
+                   : "memory");
+    } else {
+      const float *const s = sums + i * 4;
+      const unsigned r = lane / 4, place = to + r * Wide + ((2 * i + lane % 4 / 2) ^ r % 8) * 16 + lane % 2 * 8;
+      asm volatile("st.shared.v2.f32 [%0], {%2, %3};\nst.shared.v2.f32 [%1], {%4, %5};" ::"r"(place),
+                   "r"(place + 8 * Wide), "f"(s[0]), "f"(s[1]), "f"(s[2]), "f"(s[3])
+                   : "memory");
+    }
+  }
+}
+GK__D unsigned gk__wgmma_laid_down(unsigned row, unsigned at, unsigned in_row) {
+  unsigned word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(row + (in_row ^ at % 8 * 16)) : "memory");
+  return word;
+}
+
+/* A warp writes `count` elements of a row of C, which lie in the at-th row of shared memory: words of 4 bytes, lane by
+ * lane, whatever the row's alignment. A row that begins in the middle of a word gives its first and its last element
+ * by themselves, since their neighbours are others' to write. */
+template <class O, int Wide> GK__D void gk__wgmma_write_row(unsigned char *to, unsigned from, unsigned at, int count) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  from += at * Wide;
+  if (gk__wgmma_type<O>::bytes == 4) {
+    GK__UNROLL
+    for (int i = lane; i < Wide / 4; i += 32)
+      if (i < count) reinterpret_cast<unsigned *>(to)[i] = gk__wgmma_laid_down(from, at, static_cast<unsigned>(i) * 4);
+  } else if (reinterpret_cast<uintptr_t>(to) & 2) {
+    GK__UNROLL
+    for (int i = lane; i < Wide / 4; i += 32) { /* elements 2 i + 1 and 2 i + 2; the last word has only the first */
+      const unsigned low = gk__wgmma_laid_down(from, at, static_cast<unsigned>(i) * 4);
+      const unsigned high = gk__wgmma_laid_down(from, at, static_cast<unsigned>(i + 1) * 4 % Wide);
+      unsigned short *const two = reinterpret_cast<unsigned short *>(to) + 2 * i + 1;
+      if (i == 0 && count > 0) two[-1] = static_cast<unsigned short>(low & 0xffff);
+      if (i < Wide / 4 - 1 && 2 * i + 2 < count)
+        *reinterpret_cast<unsigned *>(two) = __funnelshift_r(low, high, 16);
+      else if (2 * i + 1 < count)
+        two[0] = static_cast<unsigned short>(low >> 16);
+    }
+  } else {
+    GK__UNROLL
+    for (int i = lane; i < Wide / 4; i += 32) {
+      const unsigned both = gk__wgmma_laid_down(from, at, static_cast<unsigned>(i) * 4);
+      if (2 * i + 1 < count)
+        reinterpret_cast<unsigned *>(to)[i] = both;
+      else if (2 * i < count)
+        reinterpret_cast<unsigned short *>(to)[2 * i] = static_cast<unsigned short>(both & 0xffff);
+    }
+  }
+}
+
+/* Sums leave the registers. Where the copy engine can write C, it gets boxes of 64 rows by 128 bytes, through two
+ * buffers; elsewhere each warp writes its 16 rows. */
 template <class S, class O>
-GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::cols / 2], const gk__wgmma_place &at,
+GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
                            unsigned group, gk__ring<S> &ring) {
   const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
-  const unsigned row = at.row + group * 64 + warp * 16 + lane / 4, col = at.col + lane % 4 * 2;
-  unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
+  const int wide = S::cols * bytes % 256 == 0 ? 256 : 128;
+  unsigned char *const c = static_cast<unsigned char *>(p.to) + at.batch * p.stride_c * bytes;
   GK__UNROLL
-  for (int i = 0; i < S::cols / 2; i++) sums[i] *= p.alpha;
-  if (!p.by_engine) {
+  for (unsigned e = 0; e < S::each; e++) {
+    const unsigned inside = (group * S::each + e) * 64 + warp * 16, col = at.col + lane % 4 * 2;
     GK__UNROLL
-    for (int i = 0; i < S::cols / 2; i += 2)
-      gk__wgmma_pair<O, true>(p, c, row + i / 2 % 2 * 8, i / 2 % 2 * 8, col + i / 4 * 8, sums + i);
-    return;
-  }
-  if (p.beta != 0) {
-    GK__UNROLL
-    for (int i = 0; i < S::cols / 2; i += 2)
-      gk__wgmma_pair<O, false>(p, c, row + i / 2 % 2 * 8, i / 2 % 2 * 8, col + i / 4 * 8, sums + i);
-  }
-  /* Boxes of 64 rows by 128 bytes go through two buffers, swizzled, so that no bank is met twice. */
-  GK__UNROLL
-  for (unsigned box = 0; box < S::cols * bytes / 128; box++, ring.sent++) {
-    const unsigned to = ring.smem + S::out_at + (group * 2 + ring.sent % 2) * S::box_bytes;
-    if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
-    GK__UNROLL
-    for (unsigned i = 0; i < 4; i++) {
-      if (bytes == 2) {
-        const float *const s = sums + box * 32 + i * 8;
-        const unsigned r = warp * 16 + lane % 16, place = to + r * 128 + ((2 * i + lane / 16) ^ r % 8) * 16;
-        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place),
-                     "r"(gk__pack<O>(s[0], s[1])), "r"(gk__pack<O>(s[2], s[3])), "r"(gk__pack<O>(s[4], s[5])),
-                     "r"(gk__pack<O>(s[6], s[7]))
-                     : "memory");
-      } else {
-        const float *const s = sums + box * 16 + i * 4;
-        const unsigned r = warp * 16 + lane / 4,
-                       place = to + r * 128 + ((2 * i + lane % 4 / 2) ^ r % 8) * 16 + lane % 2 * 8;
-        asm volatile("st.shared.v2.f32 [%0], {%2, %3};\nst.shared.v2.f32 [%1], {%4, %5};" ::"r"(place),
-                     "r"(place + 8 * 128), "f"(s[0]), "f"(s[1]), "f"(s[2]), "f"(s[3])
-                     : "memory");
+    for (int i = 0; i < S::cols / 2; i++) sums[e][i] *= p.alpha;
+    if (p.beta != 0) {
+      GK__UNROLL
+      for (unsigned half = 0; half < 2; half++) {
+        const unsigned row = at.row + inside + lane / 4 + half * 8;
+        GK__UNROLL
+        for (unsigned i = 0; i < S::cols / 8; i++)
+          gk__wgmma_add_c<O>(p, c + row * p.ldc * bytes, col + i * 8, gk__wgmma_count(p, row, col + i * 8),
+                             sums[e] + i * 4 + half * 2);
       }
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
-    if (threadIdx.x % 128 == 0) gk__box_store(&p.c, to, at.col + box * (128 / bytes), at.row + group * 64, at.batch);
+    if (!p.by_engine) {
+      const unsigned buffer = ring.smem + S::out_at + (group * 4 + warp) * (16 * 256);
+      GK__UNROLL
+      for (unsigned piece = 0; piece < S::cols * bytes / wide; piece++) {
+        const unsigned first = at.col + piece * (wide / bytes);
+        const int count = first < p.n ? static_cast<int>(min(p.n - first, wide / bytes)) : 0;
+        __syncwarp();
+        gk__wgmma_lay_down<O, wide>(sums[e] + piece * (wide / bytes / 2), buffer);
+        __syncwarp();
+        GK__UNROLL_BY(4)
+        for (unsigned r = 0; r < 16; r++) {
+          const unsigned row = at.row + inside + r;
+          gk__wgmma_write_row<O, wide>(c + (row * p.ldc + first) * bytes, buffer, r, row < p.m ? count : 0);
+        }
+      }
+      continue;
+    }
+    GK__UNROLL
+    for (unsigned box = 0; box < S::cols * bytes / 128; box++, ring.sent++) {
+      const unsigned to = ring.smem + S::out_at + (group * 2 + ring.sent % 2) * S::box_bytes;
+      if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+      asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+      gk__wgmma_lay_down<O, 128>(sums[e] + box * (64 / bytes), to + warp * (16 * 128));
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+      if (threadIdx.x % 128 == 0)
+        gk__box_store(&p.c, to, at.col + box * (128 / bytes), at.row + (group * S::each + e) * 64, at.batch);
+    }
   }
 }
 
 /* The blocks of a cluster have the sums of their shares of k. Each adds up those of some rows, in the order of k: all
  * lay down their sums where the operands were, and the copy engine brings each what the others have of its rows. */
 template <class S, class O>
-GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::cols / 2], const gk__wgmma_place &at,
+GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
                           unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
   const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const unsigned rows = S::rows / ranks, slice = rows * S::pitch, others = ring.smem + S::out_at;
@@ -5223,8 +5269,8 @@ GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::cols / 2],
   asm volatile("bar.sync 1, %0;" ::"n"(128 * S::groups) : "memory"); /* the operands have been read */
   GK__UNROLL
   for (int i = 0; i < S::cols / 2; i += 2)
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + i / 2 % 2 * 8 * S::pitch + i / 4 * 32), "f"(sums[i]),
-                 "f"(sums[i + 1])
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + i / 2 % 2 * 8 * S::pitch + i / 4 * 32), "f"(sums[0][i]),
+                 "f"(sums[0][i + 1])
                  : "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   asm volatile("bar.sync 1, %0;" ::"n"(128 * S::groups) : "memory");
@@ -5240,7 +5286,8 @@ GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::cols / 2],
   gk__barrier_wait(ring.joined(), 0);
   GK__UNROLL_BY(1)
   for (unsigned i = threadIdx.x - 128; i < rows * (S::cols / 4); i += S::groups * 128) {
-    const unsigned r = i / (S::cols / 4), q = i % (S::cols / 4), row = at.row + rank * rows + r;
+    const unsigned r = i / (S::cols / 4), q = i % (S::cols / 4);
+    const unsigned row = at.row + rank * rows + r, col = at.col + q * 4;
     const unsigned inside = r * S::pitch + q * 16;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
@@ -5256,8 +5303,8 @@ GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::cols / 2],
     GK__UNROLL
     for (int e = 0; e < 4; e++) sum[e] *= p.alpha;
     unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
-    gk__wgmma_pair<O, true>(p, c, row, 0, at.col + q * 4, sum);
-    gk__wgmma_pair<O, true>(p, c, row, 0, at.col + q * 4 + 2, sum + 2);
+    GK__UNROLL
+    for (unsigned e = 0; e < 4; e += 2) gk__wgmma_put<O>(p, c, row, col + e, sum + e);
   }
 }
 #endif /* GK__WGMMA_CODE */
@@ -5309,10 +5356,10 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
     const int kind = gk__wgmma_type<E>::kind;
     for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
       const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile);
-      float sums[S::cols / 2];
+      float sums[S::each][S::cols / 2];
       if (S::products > 1 || k_blocks == 0) {
         GK__UNROLL
-        for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
+        for (int i = 0; i < S::each * (S::cols / 2); i++) sums[i / (S::cols / 2)][i % (S::cols / 2)] = 0;
       }
       if (kind == 2 || (p.a_along_k && p.b_along_k))
         gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, k_blocks);
@@ -5438,14 +5485,13 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
       x.a.along_k && x.m < static_cast<size_t>(S::rows) ? static_cast<int>(gk_round_up(x.m, size_t(8))) : S::rows;
   p.stage_bytes = static_cast<unsigned>(S::stage_bytes - S::parts * (S::rows - box) * 128);
   p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
-                (x.padded_c || x.n * bytes % 16 == 0); /* it writes whole units of 16 bytes */
+                x.n * bytes % 16 == 0; /* it writes whole units of 16 bytes */
   p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
       !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, box) ||
       !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols) ||
-      (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c,
-                                           x.padded_c ? gk_round_up(x.n, 16 / bytes) : x.n, x.m, x.ldc, x.batch,
-                                           x.stride_c, 1, 0, static_cast<int>(128 / bytes), 64)))
+      (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c, x.n, x.m, x.ldc,
+                                           x.batch, x.stride_c, 1, 0, static_cast<int>(128 / bytes), 64)))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
   p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
@@ -5528,17 +5574,28 @@ template <int Products, class E, class O> struct gk__wgmma_tiles {
   }
 };
 template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
+  typedef gk__wgmma_shape<1, 128, 256, 4> of_128_256;
+  typedef gk__wgmma_shape<1, 256, 128, 4> of_256_128;
+  typedef gk__wgmma_shape<1, 128, 192, 4> of_128_192;
+  typedef gk__wgmma_shape<1, 128, 128, 6> of_128_128;
+  typedef gk__wgmma_shape<1, 64, 128, 8> of_64_128;
+  typedef gk__wgmma_shape<1, 64, 64, 12> of_64_64;
+  typedef gk__wgmma_shape<1, 64, 64, 11, true> shared_64_64;
+  typedef gk__wgmma_shape<1, 64, 192, 5, true> shared_64_192;
   static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
-    const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1}, {128, 192, 585, 700, 1}, {128, 128, 400, 600, 1},
-                                     {64, 128, 215, 500, 1},  {64, 64, 165, 450, 1},   {64, 64, 165, 2050, 8}};
-    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 6, p.m, p.n, k_blocks, p.batch, sms);
+    const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1}, {256, 128, 765, 800, 1}, {128, 192, 585, 700, 1},
+                                     {128, 128, 400, 600, 1}, {64, 128, 215, 500, 1},  {64, 64, 165, 450, 1},
+                                     {64, 64, 165, 2050, 8},  {64, 192, 340, 2500, 2}};
+    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 8, p.m, p.n, k_blocks, p.batch, sms);
     switch (choice.tile) {
-    case 0: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 256, 4>>(p, 1, sms, stream);
-    case 1: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 192, 4>>(p, 1, sms, stream);
-    case 2: return gk__wgmma_launch<gk__wgmma_shape<1, 128, 128, 6>>(p, 1, sms, stream);
-    case 3: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 128, 8>>(p, 1, sms, stream);
-    case 4: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 64, 12>>(p, 1, sms, stream);
-    default: return gk__wgmma_launch<gk__wgmma_shape<1, 64, 64, 11, true>>(p, choice.ranks, sms, stream);
+    case 0: return gk__wgmma_launch<of_128_256>(p, 1, sms, stream);
+    case 1: return gk__wgmma_launch<of_256_128>(p, 1, sms, stream);
+    case 2: return gk__wgmma_launch<of_128_192>(p, 1, sms, stream);
+    case 3: return gk__wgmma_launch<of_128_128>(p, 1, sms, stream);
+    case 4: return gk__wgmma_launch<of_64_128>(p, 1, sms, stream);
+    case 5: return gk__wgmma_launch<of_64_64>(p, 1, sms, stream);
+    case 6: return gk__wgmma_launch<shared_64_64>(p, choice.ranks, sms, stream);
+    default: return gk__wgmma_launch<shared_64_192>(p, choice.ranks, sms, stream);
     }
   }
 };
@@ -5730,9 +5787,8 @@ GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, u
       *reinterpret_cast<float2 *>(to + col) = make_float2(d[0], d[1]);
       *reinterpret_cast<float2 *>(to + apart * p.ldc + col) = make_float2(d[2], d[3]);
     } else {
-      unsigned char *const bytes = reinterpret_cast<unsigned char *>(to);
-      gk__wgmma_pair<float, true>(p, bytes, row, 0, col, d);
-      gk__wgmma_pair<float, true>(p, bytes, row + apart, apart, col, d + 2);
+      gk__wgmma_put<float>(p, to, row, col, d);
+      gk__wgmma_put<float>(p, to + apart * p.ldc, row + apart, col, d + 2);
     }
   }
 }
@@ -6552,9 +6608,7 @@ struct gk__product_operand {
 struct gk__product {
   gk__item item;
   size_t m, n, k, batch;
-  gk__product_operand a, b, c;
-  size_t c_bytes; /* of an element of C */
-  bool c_read;
+  gk__product_operand a, b;
   gk_precision precision;
   gk_plan plan;
 };
@@ -6570,15 +6624,15 @@ struct gk__operand_copy {
   size_t bytes, rows, cols, ld, part, matrix;
 };
 struct gk__product_plan {
-  gk_plan plan;             /* GK_PLAN_MMA or _WGMMA; else the strict kernels go by what was asked for */
-  gk_precision precision;   /* GK_PRECISION_STRICT, or the tensor cores' */
-  gk__operand_copy a, b, c; /* c: made there, and brought to its place afterwards */
-  const char *refused;      /* NULL, or why there is no such plan */
+  gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else the strict kernels go by what was asked for */
+  gk_precision precision; /* GK_PRECISION_STRICT, or the tensor cores' */
+  gk__operand_copy a, b;
+  const char *refused; /* NULL, or why there is no such plan */
   bool tensor() const { return plan >= GK_PLAN_MMA; }
   /* Of the work area, which begins with the flag that says that the strict kernel is needed. */
   size_t work_bytes(size_t products) const {
-    if (!a.wanted && !b.wanted && !c.wanted) return 0;
-    return GK__WORK_FRONT + (c.wanted ? c.matrix * products : 0) + (a.wanted ? a.matrix * (a.one ? 1 : products) : 0) +
+    if (!a.wanted && !b.wanted) return 0;
+    return GK__WORK_FRONT + (a.wanted ? a.matrix * (a.one ? 1 : products) : 0) +
            (b.wanted ? b.matrix * (b.one ? 1 : products) : 0);
   }
 };
@@ -6628,16 +6682,6 @@ inline bool gk__wgmma_fits(const gk__product &p) {
          gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= 0x7fffffff / 8 / p.batch;
 }
 
-/* The copy engine writes whole units of 16 bytes. Where C has not got these, it is made elsewhere, if it is large. */
-inline gk__operand_copy gk__plan_result(const gk__product &p) {
-  gk__operand_copy to = {false, false, false, p.c_bytes, p.m, p.n, 0, 0, 0};
-  to.matrix = to.part = gk__padded_bytes(p.m, &to.ld, p.n, p.c_bytes);
-  const bool aligned = p.c.address % 16 == 0 && p.c.ld * p.c_bytes % 16 == 0 && p.n * p.c_bytes % 16 == 0 &&
-                       (p.batch == 1 || p.c.stride * p.c_bytes % 16 == 0);
-  to.wanted = !aligned && !p.c_read && p.m >= (size_t(1) << 19) / p.n;
-  return to;
-}
-
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
   const bool half = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = p.plan >= GK_PLAN_MMA;
@@ -6679,7 +6723,6 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   const bool registers = tf32 && engine && a_along != b_along;
   plan.a = gk__plan_copy(p, p.a, p.m, engine, turned_a, registers && p.a.along_k);
   plan.b = gk__plan_copy(p, p.b, p.n, engine, turned_b, false);
-  if (engine && !registers) plan.c = gk__plan_result(p);
   return plan;
 }
 
@@ -6890,9 +6933,7 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
     gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, batch, work_b, &raw_b, &q.b);
     if (raw_a.batch > 1) raw_a.batch = p.batch;
     if (raw_b.batch > 1) raw_b.batch = p.batch;
-    O *const work_c = reinterpret_cast<O *>(work_b + (plan.b.wanted ? plan.b.matrix * (plan.b.one ? 1 : p.batch) : 0));
-    q.c = p.c, q.ldc = p.ldc, q.stride_c = p.stride_c, q.padded_c = plan.c.wanted;
-    if (plan.c.wanted) q.c = work_c, q.ldc = plan.c.ld, q.stride_c = plan.c.matrix / sizeof(O);
+    q.c = p.c, q.ldc = p.ldc, q.stride_c = p.stride_c;
     q.m = p.m, q.n = p.n, q.k = p.k, q.batch = p.batch;
     q.alpha = p.alpha, q.beta = p.beta, q.strict = strict, q.max_blocks = p.max_blocks;
     if (strict) status = gk__failed(cudaMemsetAsync(strict, 0, sizeof(*strict), stream), call);
@@ -6902,14 +6943,6 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
     if (status == cudaSuccess)
       status =
           plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream) : gk__mma_run<Products>(q, sms, stream);
-    if (status == cudaSuccess && plan.c.wanted) {
-      typedef typename std::conditional<sizeof(O) == 2, unsigned short, unsigned>::type raw;
-      const raw *const made = reinterpret_cast<const raw *>(work_c);
-      raw *const to = reinterpret_cast<raw *>(p.c);
-      const gk__padded_result<raw> result = {made,  to,    p.m,        p.n,        p.batch,
-                                             q.ldc, p.ldc, q.stride_c, p.stride_c, gk__shared_rows()};
-      status = gk__unpad(result, strict, sms, stream);
-    }
     if (status == cudaSuccess && strict) {
       p.only_if = strict;
       status = gk__matmul_strictly(p, GK_PLAN_AUTO, scratch, stream);
@@ -7022,9 +7055,6 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
                             p.batch,
                             {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
                             {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b},
-                            {reinterpret_cast<uintptr_t>(c), p.ldc, p.stride_c, false},
-                            sizeof(O),
-                            p.beta < Acc(0) || p.beta > Acc(0),
                             o.precision,
                             o.plan};
   const gk__product_plan plan = gk__plan_product(call, gpu);
@@ -7034,7 +7064,6 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
   if (path) {
     path->plan = plan.plan, path->precision = plan.precision;
     path->copies_a = plan.tensor() && plan.a.wanted, path->copies_b = plan.tensor() && plan.b.wanted;
-    path->copies_c = plan.tensor() && plan.c.wanted;
     path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
     return cudaSuccess;
   }
@@ -8642,7 +8671,7 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
     const size_t along = gk__padded_bytes(outer[i], &ld, k, item), across = gk__padded_bytes(k, &ld, outer[i], item);
     bytes += times * (along > across ? along : across);
   }
-  return strict ? bytes : bytes + gk__padded_bytes(m, &ld, n, 4); /* C, too, may have to be made elsewhere */
+  return bytes;
 }
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
