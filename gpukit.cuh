@@ -3469,6 +3469,222 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kerne
   gk__store_sums(sums, sums.value, p, p.c + at.batch * p.stride_c, row0, col0, 0, P::sums::runs);
 }
 
+/* --- Many small products ------------------------------------------------------------------------------------------
+ *
+ * Batches of floats that give each multiprocessor several tiles of 64 x 64, where k is not cut and neither operand is
+ * transposed. A warp makes tiles by itself, one after another. No barrier of a block holds it up, and its copies run on
+ * into the next tile while it stores the sums of this one; so what a product needs to begin and to end, which is much of
+ * a small one, is spread under the multiplications of the other warps.
+ *
+ * A thread has 16 x 8 sums, and both operands lie across k when they are multiplied, for the sake of the register banks
+ * (see "Strict products: Hopper"). A is stored along k, so it is turned on the way: its rows land in a place of their
+ * own, swizzled, and squares of 4 x 4, of every 16th row, go from there to the tile. */
+
+struct gk__warp_tile {
+  static const int rows = 64, cols = 64, bk = 16, warps = 8, straight = 8;
+  static const int step = rows * bk * 4; /* bytes of an operand in a step */
+  /* Two places for the rows of A, two for A turned, three for B. */
+  static const int turned = 2 * step, b = 4 * step, smem = 7 * step;
+};
+struct gk__sums_of_warp {
+  static const int run = 4, runs = 32;
+  float value[runs][run];
+  int first_row, first_col;
+  GK__D explicit gk__sums_of_warp(int lane) : first_row(lane / 8), first_col(lane % 8 * 4) {}
+  GK__D int row(int r) const { return first_row + r / 8 * 4 + r / 2 % 4 * 16; }
+  GK__D int col(int r) const { return first_col + r % 2 * 32; }
+};
+
+/* 16 bytes of shared memory, in the order of the program: the compiler is not to gather loads where registers are few,
+ * nor to mix up the multiplications between them. */
+GK__D gk__run<float, 4> gk__take_four(const unsigned char *from) {
+#ifdef __CUDA_ARCH__
+  gk__run<float, 4> x;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from)))
+               : "memory");
+  return x;
+#else
+  return *reinterpret_cast<const gk__run<float, 4> *>(from);
+#endif
+}
+/* Half of a line, of which the other half will soon be wanted, too. */
+GK__D void gk__copy_sixteen(unsigned char *to, const float *from) {
+#if GK__COPIES_ASYNC
+  asm volatile(
+      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+      "l"(from)
+      : "memory");
+#else
+  *reinterpret_cast<gk__run<float, 4> *>(to) = *reinterpret_cast<const gk__run<float, 4> *>(from);
+#endif
+}
+
+/* One step in k of a thread's operands. */
+struct gk__warp_fragment {
+  gk__run<float, 4> a[4], b[2];
+  GK__D void load(const unsigned char *from_a, const unsigned char *from_b) {
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) a[i] = gk__take_four(from_a + i * 64);
+    GK__UNROLL
+    for (int j = 0; j < 2; j++) b[j] = gk__take_four(from_b + j * 128);
+  }
+  /* To and fro, so that each turn finds an operand of the last multiplication. */
+  GK__D void multiply(gk__sums_of_warp &sums) const {
+    GK__UNROLL
+    for (int i = 0; i < 16; i++) {
+      GK__UNROLL
+      for (int there = 0; there < 8; there++) {
+        const int j = i % 2 ? 7 - there : there;
+        float &to = sums.value[i * 2 + j / 4][j % 4];
+        to = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], to);
+      }
+    }
+  }
+};
+
+/* The copies of a warp, step by step and from tile to tile. */
+template <class T> struct gk__warp_copies {
+  typedef gk__warp_tile tile;
+  const T *a, *b; /* what this lane copies first of the next step */
+  int left, rows; /* of k; of A from this lane's first row on */
+  bool cols;      /* whether this lane's columns of B exist */
+  unsigned job;
+  int at_a, at_b; /* the places of the next step */
+  unsigned char *to_a, *to_b;
+  GK__D gk__warp_copies(unsigned char *ring, int lane) : at_a(0), at_b(0) {
+    to_a = ring + lane / 4 * (tile::bk * 4) + (lane % 4 ^ lane / 8 % 4) * 16;
+    to_b = ring + tile::b + lane / 16 * (tile::cols * 4) + lane % 16 * 16;
+  }
+  GK__D void begin(const gk__matmul_args<T, T, T> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n, int lane) {
+    left = 0;
+    if (job >= jobs) return;
+    const gk__job at(job, tiles_m, tiles_n, 1);
+    const size_t row = static_cast<size_t>(at.row) * tile::rows + static_cast<size_t>(lane / 4),
+                 col = static_cast<size_t>(at.col) * tile::cols + static_cast<size_t>(lane % 16 * 4);
+    a = p.a + at.batch * p.stride_a + row * p.lda + static_cast<size_t>(lane % 4 * 4);
+    b = p.b + at.batch * p.stride_b + static_cast<size_t>(lane / 16) * p.ldb + col;
+    left = static_cast<int>(p.k), cols = col < p.n;
+    rows = row >= p.m ? 0 : p.m - row < tile::rows ? static_cast<int>(p.m - row) : tile::rows;
+  }
+  /* What lies outside of the matrices is not touched, since nobody uses what would come of it. */
+  GK__D void fetch(const gk__matmul_args<T, T, T> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n, unsigned apart,
+                   int lane) {
+    if (left > 0) {
+      GK__UNROLL
+      for (int v = 0; v < 8; v++)
+        if (v * 8 < rows && lane % 4 * 4 < left)
+          gk__copy_sixteen(to_a + at_a + v * (8 * tile::bk * 4), a + static_cast<size_t>(v * 8) * p.lda);
+      GK__UNROLL
+      for (int v = 0; v < 8; v++)
+        if (cols && v * 2 + lane / 16 < left)
+          gk__copy_sixteen(to_b + at_b + v * (2 * tile::cols * 4), b + static_cast<size_t>(v * 2) * p.ldb);
+      a += tile::bk, b += tile::bk * p.ldb, left -= tile::bk;
+      if (left <= 0) job += apart, begin(p, jobs, tiles_m, tiles_n, lane);
+    }
+    gk__copy_commit();
+    at_a ^= tile::step;
+    at_b = at_b == 2 * tile::step ? 0 : at_b + tile::step;
+  }
+};
+
+/* Two squares for each lane: four rows 16 apart, four of k. */
+GK__D void gk__turn_rows(unsigned char *ring, int at, int lane) {
+  typedef gk__warp_tile tile;
+  const unsigned char *const from = ring + at + lane % 16 * (tile::bk * 4);
+  unsigned char *const to = ring + tile::turned + at + lane % 16 * 16;
+  GK__UNROLL
+  for (int half = 0; half < 2; half++) {
+    const int four = lane / 16 + half * 2;
+    gk__run<float, 4> x[4];
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) x[i] = gk__take_four(from + i * (16 * tile::bk * 4) + (four ^ lane % 16 / 2 % 4) * 16);
+    GK__UNROLL
+    for (int k = 0; k < 4; k++) {
+      const gk__run<float, 4> y = {{x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]}};
+      *reinterpret_cast<gk__run<float, 4> *>(to + (four * 4 + k) * (tile::rows * 4)) = y;
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
+    gk__warp_kernel(gk__matmul_args<T, T, T> p, unsigned jobs) {
+  typedef gk__warp_tile tile;
+  GK_DYNAMIC_SHARED(unsigned char, rings);
+  gk__wait_for_earlier_work();
+  if (p.only_if && *p.only_if == 0) return;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const unsigned warp = threadIdx.x / 32, apart = gridDim.x * tile::warps;
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(tile::rows)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(tile::cols)));
+  unsigned char *const ring = rings + warp * static_cast<unsigned>(tile::smem);
+  gk__warp_copies<T> copies(ring, lane);
+  unsigned job = warp * gridDim.x + blockIdx.x;
+  copies.job = job;
+  copies.begin(p, jobs, tiles_m, tiles_n, lane);
+  GK__UNROLL
+  for (int s = 0; s < 2; s++) copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane);
+  gk__copy_wait<1>();
+  __syncwarp();
+  gk__turn_rows(ring, 0, lane);
+  __syncwarp();
+  const unsigned char *const first_a = ring + tile::turned + lane / 8 * 16, *const first_b =
+                                                                                ring + tile::b + lane % 8 * 16;
+  int at_a = 0, at_b = 0, from_a = 0, from_b = 0; /* the places of this step; where it has come to */
+  gk__warp_fragment fragment[2];
+  fragment[0].load(first_a, first_b);
+  gk__sums_of_warp sums(lane);
+  for (; job < jobs; job += apart) {
+    GK__UNROLL
+    for (int r = 0; r < gk__sums_of_warp::runs; r++) {
+      GK__UNROLL
+      for (int i = 0; i < gk__sums_of_warp::run; i++) sums.value[r][i] = 0;
+    }
+    GK__UNROLL_BY(1)
+    for (int left = static_cast<int>(p.k); left > 0; left -= tile::bk) {
+      copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane);
+      GK__UNROLL_BY(1)
+      for (int half = left < tile::bk ? 1 : 2; half > 0; half--) {
+        if (half == 1) { /* what comes next has arrived half a step before it is needed, and is turned */
+          gk__copy_wait<1>();
+          __syncwarp();
+          gk__turn_rows(ring, at_a ^ tile::step, lane);
+        }
+        GK__UNROLL
+        for (int k = 0; k < tile::straight; k++) {
+          from_a += tile::rows * 4, from_b += tile::cols * 4;
+          if (k == tile::straight - 1 && half == 1) {
+            __syncwarp();
+            from_a = at_a ^= tile::step;
+            from_b = at_b = at_b == 2 * tile::step ? 0 : at_b + tile::step;
+          }
+          fragment[(k + 1) % 2].load(first_a + from_a, first_b + from_b);
+          fragment[k % 2].multiply(sums);
+        }
+      }
+    }
+    const gk__job at(job, tiles_m, tiles_n, 1);
+    const size_t row0 = static_cast<size_t>(at.row) * tile::rows, col0 = static_cast<size_t>(at.col) * tile::cols;
+    T *const c = p.c + at.batch * p.stride_c;
+    if (p.beta == T(0) && row0 + tile::rows <= p.m && col0 + tile::cols <= p.n && p.ldc % 4 == 0 &&
+        reinterpret_cast<uintptr_t>(c) % 16 == 0) { /* as most are: with no question asked for each run */
+      T *const to = c + (row0 + static_cast<size_t>(sums.first_row)) * p.ldc + col0 + sums.first_col;
+      GK__UNROLL
+      for (int r = 0; r < gk__sums_of_warp::runs; r++) {
+        gk__run<T, 4> x;
+        GK__UNROLL
+        for (int i = 0; i < 4; i++) x.value[i] = gk__mul(p.alpha, sums.value[r][i]);
+        *reinterpret_cast<gk__run<T, 4> *>(to + static_cast<size_t>(sums.row(r) - sums.first_row) * p.ldc +
+                                           (sums.col(r) - sums.first_col)) = x;
+      }
+    } else {
+      gk__store_sums(sums, sums.value, p, c, row0, col0, 0, gk__sums_of_warp::runs);
+    }
+  }
+}
+
 /* --- Doubles on Hopper --------------------------------------------------------------------------------------------
  *
  * The same chains, by warps that only multiply: four others bring the operands, and a ring of stages lies between them,
@@ -3666,6 +3882,16 @@ template <class T, int Count> GK__D gk__run<T, Count> gk__load_run(const T *from
   for (int i = 0; i < Count; i++) some.value[i] = i < count ? from[static_cast<size_t>(i) * step] : T(0.0f);
   return some;
 }
+/* One that is whole, and not expected to be read again soon. */
+template <int Count, class T> GK__D gk__run<T, Count> gk__load_run_once(const T *from) {
+  gk__run<T, Count> all;
+  gk__chunk chunk[sizeof(all) / sizeof(gk__chunk)];
+  GK__UNROLL
+  for (unsigned i = 0; i < sizeof(all) / sizeof(gk__chunk); i++)
+    chunk[i] = gk__load_once(reinterpret_cast<const gk__chunk *>(from) + i);
+  memcpy(static_cast<void *>(&all), chunk, sizeof(all));
+  return all;
+}
 template <int Count, class T> GK__D bool gk__in_runs(const T *from, size_t step, size_t ld) {
   return step == 1 && ld % Count == 0 && reinterpret_cast<uintptr_t>(from) % sizeof(gk__run<T, Count>) == 0;
 }
@@ -3762,8 +3988,46 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x
                          size_t step, int cols, int chain, int depth, unsigned char *) {
   const bool fours = gk__in_runs<4>(y, step, apart) && (Along || cols >= 4);
   const bool x_fours = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
-  GK__UNROLL_BY(Rows == 1 ? 4 : 2)
-  for (int k = chain * 4; k < depth; k += GK__THIN_CHAINS * 4) {
+  int k = chain * 4;
+  if (fours && cols >= 4) {
+    /* Several runs at a time, of which no load waits for another nor for a condition. */
+    const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_CHAINS * 4;
+    const size_t next = stride * (Along ? 1 : apart);
+    const T *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
+    GK__UNROLL_BY(1)
+    for (; k + (many - 1) * stride + 4 <= depth; k += many * stride) {
+      gk__run<T, 4> b[many][4], a[many];
+      GK__UNROLL
+      for (int u = 0; u < many; u++, from += next) {
+        GK__UNROLL
+        for (int i = 0; i < 4; i++) b[u][i] = gk__load_run_once<4>(from + static_cast<size_t>(i) * apart);
+      }
+      GK__UNROLL
+      for (int r = 0; r < Rows; r++) {
+        if (r > 0 && r >= rows) break;
+        const T *const few = x + static_cast<size_t>(k) * x_k + static_cast<size_t>(r) * x_row;
+        GK__UNROLL
+        for (int u = 0; u < many; u++) {
+          if (x_fours)
+            a[u] = *reinterpret_cast<const gk__run<T, 4> *>(few + u * stride);
+          else
+            a[u] = gk__load_run<T, 4>(few + static_cast<size_t>(u * stride) * x_k, x_k, 4);
+        }
+        GK__UNROLL
+        for (int u = 0; u < many; u++) {
+          GK__UNROLL
+          for (int i = 0; i < 4; i++) {
+            GK__UNROLL
+            for (int j = 0; j < 4; j++)
+              sum[r][j] = gk__fma(gk__convert<Acc, T>::from(a[u].value[i]),
+                                  gk__convert<Acc, T>::from(Along ? b[u][j].value[i] : b[u][i].value[j]), sum[r][j]);
+          }
+        }
+      }
+    }
+  }
+  GK__UNROLL_BY(1)
+  for (; k < depth; k += GK__THIN_CHAINS * 4) {
     const int count = depth - k;
     Acc b[4][4], a[4];
     GK__UNROLL
@@ -3848,7 +4112,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const T *x, size_t x_row, size_t x
 }
 
 template <int Rows, class T, class O, class Acc>
-__global__ void __launch_bounds__(GK__THIN_THREADS)
+__global__ void __launch_bounds__(GK__THIN_THREADS, 2)
     gk__thin_kernel(gk__thin_args<T, O, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
   const int each = gk__thin_shape<T, Rows>::each, block_cols = gk__thin_shape<T, Rows>::cols;
   GK_DYNAMIC_SHARED(unsigned char, ring);
@@ -6357,6 +6621,41 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
 };
 #endif
 
+/* Batches by warps that make tiles by themselves; other types than float have no such way. */
+template <class T, class O, class Acc> struct gk__by_warps {
+  static bool takes(const gk__matmul_args<T, O, Acc> &, gk_plan, int, int) { return false; }
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
+};
+template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so that files without products have none */
+  typedef gk__matmul_args<float, float, Acc> args;
+  typedef gk__warp_tile tile;
+  static bool in_fours(const float *from, size_t ld, size_t stride) {
+    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && stride % 4 == 0;
+  }
+  static size_t tiles(const args &p) {
+    return gk_ceil_div(p.m, static_cast<size_t>(tile::rows)) * gk_ceil_div(p.n, static_cast<size_t>(tile::cols));
+  }
+  static size_t blocks(const args &p, int sms) {
+    return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
+  }
+  /* Where the tiles are at most 3/2 of what they cover, and enough for half of the warps. (Larger products do better by
+   * blocks, whose warps share what is read.) */
+  static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
+    const size_t most = 128, all = size_t(1) << 30;
+    return (wanted == GK_PLAN_AUTO || wanted == GK_PLAN_TILE_64) && p.batch > 1 && p.m <= most && p.n <= most &&
+           p.k <= most && p.slices == 1 && !p.trans_a && !p.trans_b && p.k > 0 && p.k % tile::straight == 0 &&
+           p.n % 4 == 0 && in_fours(p.a, p.lda, p.stride_a) && in_fours(p.b, p.ldb, p.stride_b) &&
+           tiles(p) * tile::rows * tile::cols * 2 <= p.m * p.n * 3 && p.batch < all / tiles(p) &&
+           p.batch * tiles(p) >= blocks(p, sms) * tile::warps / 2 && tile::warps * tile::smem <= smem_limit;
+  }
+  static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
+    static signed char waits[GK__DEVICES];
+    return gk__launch_as(waits, "gk_matmul", gk__warp_kernel<float>, static_cast<unsigned>(blocks(p, sms)),
+                         static_cast<unsigned>(tile::warps) * 32, static_cast<size_t>(tile::warps * tile::smem), stream,
+                         p, static_cast<unsigned>(p.batch * tiles(p)));
+  }
+};
+
 /* --- The ways of each type ---------------------------------------------------------------------------------------*/
 
 template <class T, class O, class Acc>
@@ -6371,6 +6670,7 @@ cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, cons
   if (order.thin)
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, scratch, smem_limit, stream)
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, smem_limit, stream);
+  if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit)) return gk__by_warps<T, O, Acc>::run(p, stream, sms);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
   gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan);
   if (tile.plan == GK_PLAN_TILE_128_TMA) {
