@@ -3721,8 +3721,8 @@ inline cudaError_t gk__has_body(signed char *all, const void *kernel, bool *yes)
 }
 
 struct gk__f64_shape { /* with instructions of 16 in k; measured: 8 are about as fast, 4 are slower */
-  static const int rows = 64, cols = 128, bk = 16, stages = 6;
-  typedef gk__sums_f64<rows, cols, bk, 32, 32, 16> sums;
+  static const int rows = 64, cols = 128, bk = 16, stages = 6, warp_rows = 32, warp_cols = 32;
+  typedef gk__sums_f64<rows, cols, bk, warp_rows, warp_cols, 16> sums;
   static const int copying = 128, multiplying = sums::threads;
   typedef gk__operand<double, double, rows, bk, copying, true> operand_a;
   typedef gk__operand<double, double, cols, bk, copying, true> operand_b;
@@ -3755,6 +3755,15 @@ GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
                "r"(parity)
                : "memory");
 }
+GK__D bool gk__barrier_passed(unsigned barrier, unsigned parity) {
+  unsigned passed;
+  asm volatile("{\n.reg .pred done;\nmbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\nselp.u32 %0, 1, 0, "
+               "done;\n}"
+               : "=r"(passed)
+               : "r"(barrier), "r"(parity)
+               : "memory");
+  return passed != 0;
+}
 GK__D void gk__barrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
@@ -3762,6 +3771,107 @@ GK__D void gk__barrier_arrive(unsigned barrier) {
 GK__D void gk__barrier_arrive_with_copies(unsigned barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
+
+/* One tile, by a warp that only multiplies. Its operands of the next stage come while those of this one are multiplied,
+ * some loads after each instruction, so that the tensor cores wait for neither them nor the barrier; and in this order,
+ * which the compiler would not find. How the operands lie is known to the compiler: then all of a stage's loads have
+ * one address and offsets that cost nothing. */
+template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
+  typedef typename S::sums sums_of;
+  typedef typename sums_of::fragment fragment_of;
+  static const int a_row = AlongA ? S::bk + 4 : 1, a_k = AlongA ? 1 : S::rows + 4;
+  static const int b_col = AlongB ? S::bk + 4 : 1, b_k = AlongB ? 1 : S::cols + 4;
+  static const int stage_bytes = (S::operand_a::items + S::operand_b::items) * 8;
+  static const int quarters = sums_of::quarters, of_a = S::warp_rows / 8 * quarters, of_b = S::warp_cols / 8 * quarters;
+  static const int across = S::warp_cols / 8, instructions = S::warp_rows / 16 * across;
+  static_assert(sums_of::depth == 16 && S::bk == 16 && (of_a + of_b) % instructions == 0, "one instruction deep");
+  unsigned at_a, at_b; /* of this thread, in the first stage */
+
+  GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    at_a = ring + static_cast<unsigned>(sums.first_row * a_row + lane % 4 * a_k) * 8;
+    at_b = ring + static_cast<unsigned>(S::operand_a::items + (sums.first_col - lane % 4 * 2 + lane / 4) * b_col +
+                                        lane % 4 * b_k) *
+                      8;
+  }
+  /* The n-th of a thread's operands: first those of A, then those of B. */
+  GK__D void load(fragment_of *f, unsigned stage, int n) const {
+    const int i = (n < of_a ? n : n - of_a) / quarters, q = n % quarters;
+    const unsigned offset = static_cast<unsigned>(n < of_a ? i * 8 * a_row + q * 4 * a_k : i * 8 * b_col + q * 4 * b_k);
+    double &to = n < of_a ? f->a[i][q] : f->b[i][q];
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(to) : "r"((n < of_a ? at_a : at_b) + stage + offset * 8) : "memory");
+  }
+  static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
+    const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
+    double *const c0 = sums->value[i * across + j], *const c1 = sums->value[(i + 1) * across + j];
+    const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[1]), "d"(a1[1]), "d"(a0[2]), "d"(a1[2]), "d"(a0[3]), "d"(a1[3]),
+                   "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+  }
+  static GK__D unsigned stage_at(const gk__f64_turn<S> &turn) {
+    return static_cast<unsigned>(turn.stage * stage_bytes);
+  }
+  /* When every operand of the stage has been multiplied. */
+  static GK__D void leave(unsigned empty) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
+  }
+  template <bool More>
+  GK__D void step(sums_of *sums, const fragment_of &now, fragment_of *next, gk__f64_turn<S> *turn) const {
+    const unsigned empty = turn->empty_at();
+    turn->step();
+    const bool ready = !More || gk__barrier_passed(turn->full_at(), turn->parity);
+    multiply(sums, now, 0);
+    if (!ready) gk__barrier_wait(turn->full_at(), turn->parity);
+    const int each = (of_a + of_b) / instructions;
+    GK__UNROLL
+    for (int n = 0; n < instructions; n++) {
+      if (n > 0) multiply(sums, now, n);
+      GK__UNROLL
+      for (int l = n * each; l < (n + 1) * each; l++)
+        if (More) load(next, stage_at(*turn), l);
+    }
+    leave(empty);
+  }
+  GK__D void run(sums_of *sums, gk__f64_turn<S> *turn, int k) const {
+    fragment_of fragment[2];
+    int steps = k / S::bk;
+    const int rest = k % S::bk;
+    if (steps > 0) {
+      gk__barrier_wait(turn->full_at(), turn->parity);
+      GK__UNROLL
+      for (int l = 0; l < of_a + of_b; l++) load(&fragment[0], stage_at(*turn), l);
+    }
+    GK__UNROLL_BY(1)
+    for (; steps > 2; steps -= 2) {
+      step<true>(sums, fragment[0], &fragment[1], turn);
+      step<true>(sums, fragment[1], &fragment[0], turn);
+    }
+    if (steps == 2) {
+      step<true>(sums, fragment[0], &fragment[1], turn);
+      step<false>(sums, fragment[1], NULL, turn);
+    } else if (steps == 1) {
+      step<false>(sums, fragment[0], NULL, turn);
+    }
+    if (rest) { /* what is not there is left out: the product of -0 and 0 changes no sum */
+      gk__barrier_wait(turn->full_at(), turn->parity);
+      GK__UNROLL
+      for (int l = 0; l < of_a + of_b; l++) {
+        load(&fragment[0], stage_at(*turn), l);
+        double &x =
+            l < of_a ? fragment[0].a[l / quarters][l % quarters] : fragment[0].b[(l - of_a) / quarters][l % quarters];
+        if (l % quarters * 4 + static_cast<int>(threadIdx.x % 4) >= rest) x = l < of_a ? -0.0 : 0.0;
+      }
+      GK__UNROLL
+      for (int n = 0; n < instructions; n++) multiply(sums, fragment[0], n);
+      leave(turn->empty_at());
+      turn->step();
+    }
+  }
+};
 #endif
 
 template <class S, class T>
@@ -3777,7 +3887,7 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
   if (t == 0)
     for (unsigned i = 0; i < S::stages; i++) {
       gk__barrier_init(turn.full + i * 8, S::copying);
-      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying);
+      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying / 32);
     }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -3805,21 +3915,17 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
     asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
     typename S::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      sums.begin(ring, ring + operand_a::items, !p.trans_a, p.trans_b);
-      const double *const as = sums.as, *const bs = sums.bs;
-      GK__UNROLL_BY(1)
-      for (int left = k; left > 0; left -= S::bk) {
-        typename S::sums::fragment fragment;
-        sums.as = as + turn.stage * stage_items, sums.bs = bs + turn.stage * stage_items;
-        gk__barrier_wait(turn.full_at(), turn.parity);
-        if (left >= S::bk)
-          sums.load(&fragment, 0, S::bk);
-        else
-          sums.load(&fragment, 0, left);
-        sums.step(fragment);
-        gk__barrier_arrive(turn.empty_at());
-        turn.step();
-      }
+      GK__UNROLL
+      for (int r = 0; r < S::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
+      const unsigned at_ring = gk__shared_address(ring);
+      if (!p.trans_a && !p.trans_b)
+        gk__f64_multiplier<S, true, false>(sums, at_ring).run(&sums, &turn, k);
+      else if (!p.trans_a)
+        gk__f64_multiplier<S, true, true>(sums, at_ring).run(&sums, &turn, k);
+      else if (!p.trans_b)
+        gk__f64_multiplier<S, false, false>(sums, at_ring).run(&sums, &turn, k);
+      else
+        gk__f64_multiplier<S, false, true>(sums, at_ring).run(&sums, &turn, k);
       const gk__job at(job, tiles_m, tiles_n, 1);
       gk__store_sums(sums, sums.value, p, p.c + at.batch * p.stride_c, static_cast<size_t>(at.row) * S::rows,
                      static_cast<size_t>(at.col) * S::cols, 0, S::sums::runs);
