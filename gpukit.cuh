@@ -3473,8 +3473,8 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kerne
  *
  * Batches of floats that give each multiprocessor several tiles of 64 x 64, where k is not cut and neither operand is
  * transposed. A warp makes tiles by itself, one after another. No barrier of a block holds it up, and its copies run on
- * into the next tile while it stores the sums of this one; so what a product needs to begin and to end, which is much of
- * a small one, is spread under the multiplications of the other warps.
+ * into the next tile while it stores the sums of this one. So what a product needs to begin and to end, which is much
+ * of a small one, is spread under the multiplications of the other warps.
  *
  * A thread has 16 x 8 sums, and both operands lie across k when they are multiplied, for the sake of the register banks
  * (see "Strict products: Hopper"). A is stored along k, so it is turned on the way: its rows land in a place of their
@@ -4095,7 +4095,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x
   const bool fours = gk__in_runs<4>(y, step, apart) && (Along || cols >= 4);
   const bool x_fours = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
   int k = chain * 4;
-  if (fours && cols >= 4) {
+  if (fours && x_fours && cols >= 4) {
     /* Several runs at a time, of which no load waits for another nor for a condition. */
     const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_CHAINS * 4;
     const size_t next = stride * (Along ? 1 : apart);
@@ -4111,14 +4111,9 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x
       GK__UNROLL
       for (int r = 0; r < Rows; r++) {
         if (r > 0 && r >= rows) break;
-        const T *const few = x + static_cast<size_t>(k) * x_k + static_cast<size_t>(r) * x_row;
+        const T *const few = x + static_cast<size_t>(k) + static_cast<size_t>(r) * x_row;
         GK__UNROLL
-        for (int u = 0; u < many; u++) {
-          if (x_fours)
-            a[u] = *reinterpret_cast<const gk__run<T, 4> *>(few + u * stride);
-          else
-            a[u] = gk__load_run<T, 4>(few + static_cast<size_t>(u * stride) * x_k, x_k, 4);
-        }
+        for (int u = 0; u < many; u++) a[u] = *reinterpret_cast<const gk__run<T, 4> *>(few + u * stride);
         GK__UNROLL
         for (int u = 0; u < many; u++) {
           GK__UNROLL
@@ -4132,7 +4127,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x
       }
     }
   }
-  GK__UNROLL_BY(1)
+  GK__UNROLL_BY(Rows == 1 ? 4 : 2)
   for (; k < depth; k += GK__THIN_CHAINS * 4) {
     const int count = depth - k;
     Acc b[4][4], a[4];
@@ -4218,7 +4213,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const T *x, size_t x_row, size_t x
 }
 
 template <int Rows, class T, class O, class Acc>
-__global__ void __launch_bounds__(GK__THIN_THREADS, 2)
+__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 ? 3 : 2)
     gk__thin_kernel(gk__thin_args<T, O, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
   const int each = gk__thin_shape<T, Rows>::each, block_cols = gk__thin_shape<T, Rows>::cols;
   GK_DYNAMIC_SHARED(unsigned char, ring);

@@ -235,8 +235,8 @@ TEST(doubles_of_many_tiles) {
   check<double, double>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32_64});
 }
 
-/* Batches that warps make tile by tile: one tile for each product or several, edges on both sides; one, two and more steps
- * in k, and half of one; warps that have several tiles, one, or none. */
+/* Batches that warps make tile by tile: one tile for each product or several, edges on both sides; one, two and more
+ * steps in k, and half of one; warps that have several tiles, one, or none. */
 TEST(batches_of_tiles) {
   const size_t edges[][2] = {{64, 64}, {61, 52}, {128, 60}, {100, 124}, {3, 8}};
   for (const auto &edge : edges)
