@@ -3529,6 +3529,222 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kerne
   gk__store_sums(sums, sums.value, p, p.c + at.batch * p.stride_c, row0, col0, 0, P::sums::runs);
 }
 
+/* --- Many small products ------------------------------------------------------------------------------------------
+ *
+ * Batches of floats that give each multiprocessor several tiles of 64 x 64, where k is not cut and neither operand is
+ * transposed. A warp makes tiles by itself, one after another. No barrier of a block holds it up, and its copies run on
+ * into the next tile while it stores the sums of this one. So what a product needs to begin and to end, which is much
+ * of a small one, is spread under the multiplications of the other warps.
+ *
+ * A thread has 16 x 8 sums, and both operands lie across k when they are multiplied, for the sake of the register banks
+ * (see "Strict products: Hopper"). A is stored along k, so it is turned on the way: its rows land in a place of their
+ * own, swizzled, and squares of 4 x 4, of every 16th row, go from there to the tile. */
+
+struct gk__warp_tile {
+  static const int rows = 64, cols = 64, bk = 16, warps = 8, straight = 8;
+  static const int step = rows * bk * 4; /* bytes of an operand in a step */
+  /* Two places for the rows of A, two for A turned, three for B. */
+  static const int turned = 2 * step, b = 4 * step, smem = 7 * step;
+};
+struct gk__sums_of_warp {
+  static const int run = 4, runs = 32;
+  float value[runs][run];
+  int first_row, first_col;
+  GK__D explicit gk__sums_of_warp(int lane) : first_row(lane / 8), first_col(lane % 8 * 4) {}
+  GK__D int row(int r) const { return first_row + r / 8 * 4 + r / 2 % 4 * 16; }
+  GK__D int col(int r) const { return first_col + r % 2 * 32; }
+};
+
+/* 16 bytes of shared memory, in the order of the program: the compiler is not to gather loads where registers are few,
+ * nor to mix up the multiplications between them. */
+GK__D gk__run<float, 4> gk__take_four(const unsigned char *from) {
+#ifdef __CUDA_ARCH__
+  gk__run<float, 4> x;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from)))
+               : "memory");
+  return x;
+#else
+  return *reinterpret_cast<const gk__run<float, 4> *>(from);
+#endif
+}
+/* Half of a line, of which the other half will soon be wanted, too. */
+GK__D void gk__copy_sixteen(unsigned char *to, const float *from) {
+#if GK__COPIES_ASYNC
+  asm volatile(
+      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+      "l"(from)
+      : "memory");
+#else
+  *reinterpret_cast<gk__run<float, 4> *>(to) = *reinterpret_cast<const gk__run<float, 4> *>(from);
+#endif
+}
+
+/* One step in k of a thread's operands. */
+struct gk__warp_fragment {
+  gk__run<float, 4> a[4], b[2];
+  GK__D void load(const unsigned char *from_a, const unsigned char *from_b) {
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) a[i] = gk__take_four(from_a + i * 64);
+    GK__UNROLL
+    for (int j = 0; j < 2; j++) b[j] = gk__take_four(from_b + j * 128);
+  }
+  /* To and fro, so that each turn finds an operand of the last multiplication. */
+  GK__D void multiply(gk__sums_of_warp &sums) const {
+    GK__UNROLL
+    for (int i = 0; i < 16; i++) {
+      GK__UNROLL
+      for (int there = 0; there < 8; there++) {
+        const int j = i % 2 ? 7 - there : there;
+        float &to = sums.value[i * 2 + j / 4][j % 4];
+        to = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], to);
+      }
+    }
+  }
+};
+
+/* The copies of a warp, step by step and from tile to tile. */
+template <class T> struct gk__warp_copies {
+  typedef gk__warp_tile tile;
+  const T *a, *b; /* what this lane copies first of the next step */
+  int left, rows; /* of k; of A from this lane's first row on */
+  bool cols;      /* whether this lane's columns of B exist */
+  unsigned job;
+  int at_a, at_b; /* the places of the next step */
+  unsigned char *to_a, *to_b;
+  GK__D gk__warp_copies(unsigned char *ring, int lane) : at_a(0), at_b(0) {
+    to_a = ring + lane / 4 * (tile::bk * 4) + (lane % 4 ^ lane / 8 % 4) * 16;
+    to_b = ring + tile::b + lane / 16 * (tile::cols * 4) + lane % 16 * 16;
+  }
+  GK__D void begin(const gk__matmul_args<T, T, T> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n, int lane) {
+    left = 0;
+    if (job >= jobs) return;
+    const gk__job at(job, tiles_m, tiles_n, 1);
+    const size_t row = static_cast<size_t>(at.row) * tile::rows + static_cast<size_t>(lane / 4),
+                 col = static_cast<size_t>(at.col) * tile::cols + static_cast<size_t>(lane % 16 * 4);
+    a = p.a + at.batch * p.stride_a + row * p.lda + static_cast<size_t>(lane % 4 * 4);
+    b = p.b + at.batch * p.stride_b + static_cast<size_t>(lane / 16) * p.ldb + col;
+    left = static_cast<int>(p.k), cols = col < p.n;
+    rows = row >= p.m ? 0 : p.m - row < tile::rows ? static_cast<int>(p.m - row) : tile::rows;
+  }
+  /* What lies outside of the matrices is not touched, since nobody uses what would come of it. */
+  GK__D void fetch(const gk__matmul_args<T, T, T> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n, unsigned apart,
+                   int lane) {
+    if (left > 0) {
+      GK__UNROLL
+      for (int v = 0; v < 8; v++)
+        if (v * 8 < rows && lane % 4 * 4 < left)
+          gk__copy_sixteen(to_a + at_a + v * (8 * tile::bk * 4), a + static_cast<size_t>(v * 8) * p.lda);
+      GK__UNROLL
+      for (int v = 0; v < 8; v++)
+        if (cols && v * 2 + lane / 16 < left)
+          gk__copy_sixteen(to_b + at_b + v * (2 * tile::cols * 4), b + static_cast<size_t>(v * 2) * p.ldb);
+      a += tile::bk, b += tile::bk * p.ldb, left -= tile::bk;
+      if (left <= 0) job += apart, begin(p, jobs, tiles_m, tiles_n, lane);
+    }
+    gk__copy_commit();
+    at_a ^= tile::step;
+    at_b = at_b == 2 * tile::step ? 0 : at_b + tile::step;
+  }
+};
+
+/* Two squares for each lane: four rows 16 apart, four of k. */
+GK__D void gk__turn_rows(unsigned char *ring, int at, int lane) {
+  typedef gk__warp_tile tile;
+  const unsigned char *const from = ring + at + lane % 16 * (tile::bk * 4);
+  unsigned char *const to = ring + tile::turned + at + lane % 16 * 16;
+  GK__UNROLL
+  for (int half = 0; half < 2; half++) {
+    const int four = lane / 16 + half * 2;
+    gk__run<float, 4> x[4];
+    GK__UNROLL
+    for (int i = 0; i < 4; i++) x[i] = gk__take_four(from + i * (16 * tile::bk * 4) + (four ^ lane % 16 / 2 % 4) * 16);
+    GK__UNROLL
+    for (int k = 0; k < 4; k++) {
+      const gk__run<float, 4> y = {{x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]}};
+      *reinterpret_cast<gk__run<float, 4> *>(to + (four * 4 + k) * (tile::rows * 4)) = y;
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
+    gk__warp_kernel(gk__matmul_args<T, T, T> p, unsigned jobs) {
+  typedef gk__warp_tile tile;
+  GK_DYNAMIC_SHARED(unsigned char, rings);
+  gk__wait_for_earlier_work();
+  if (p.only_if && *p.only_if == 0) return;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const unsigned warp = threadIdx.x / 32, apart = gridDim.x * tile::warps;
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(tile::rows)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(tile::cols)));
+  unsigned char *const ring = rings + warp * static_cast<unsigned>(tile::smem);
+  gk__warp_copies<T> copies(ring, lane);
+  unsigned job = warp * gridDim.x + blockIdx.x;
+  copies.job = job;
+  copies.begin(p, jobs, tiles_m, tiles_n, lane);
+  GK__UNROLL
+  for (int s = 0; s < 2; s++) copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane);
+  gk__copy_wait<1>();
+  __syncwarp();
+  gk__turn_rows(ring, 0, lane);
+  __syncwarp();
+  const unsigned char *const first_a = ring + tile::turned + lane / 8 * 16, *const first_b =
+                                                                                ring + tile::b + lane % 8 * 16;
+  int at_a = 0, at_b = 0, from_a = 0, from_b = 0; /* the places of this step; where it has come to */
+  gk__warp_fragment fragment[2];
+  fragment[0].load(first_a, first_b);
+  gk__sums_of_warp sums(lane);
+  for (; job < jobs; job += apart) {
+    GK__UNROLL
+    for (int r = 0; r < gk__sums_of_warp::runs; r++) {
+      GK__UNROLL
+      for (int i = 0; i < gk__sums_of_warp::run; i++) sums.value[r][i] = 0;
+    }
+    GK__UNROLL_BY(1)
+    for (int left = static_cast<int>(p.k); left > 0; left -= tile::bk) {
+      copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane);
+      GK__UNROLL_BY(1)
+      for (int half = left < tile::bk ? 1 : 2; half > 0; half--) {
+        if (half == 1) { /* what comes next has arrived half a step before it is needed, and is turned */
+          gk__copy_wait<1>();
+          __syncwarp();
+          gk__turn_rows(ring, at_a ^ tile::step, lane);
+        }
+        GK__UNROLL
+        for (int k = 0; k < tile::straight; k++) {
+          from_a += tile::rows * 4, from_b += tile::cols * 4;
+          if (k == tile::straight - 1 && half == 1) {
+            __syncwarp();
+            from_a = at_a ^= tile::step;
+            from_b = at_b = at_b == 2 * tile::step ? 0 : at_b + tile::step;
+          }
+          fragment[(k + 1) % 2].load(first_a + from_a, first_b + from_b);
+          fragment[k % 2].multiply(sums);
+        }
+      }
+    }
+    const gk__job at(job, tiles_m, tiles_n, 1);
+    const size_t row0 = static_cast<size_t>(at.row) * tile::rows, col0 = static_cast<size_t>(at.col) * tile::cols;
+    T *const c = p.c + at.batch * p.stride_c;
+    if (p.beta == T(0) && row0 + tile::rows <= p.m && col0 + tile::cols <= p.n && p.ldc % 4 == 0 &&
+        reinterpret_cast<uintptr_t>(c) % 16 == 0) { /* as most are: with no question asked for each run */
+      T *const to = c + (row0 + static_cast<size_t>(sums.first_row)) * p.ldc + col0 + sums.first_col;
+      GK__UNROLL
+      for (int r = 0; r < gk__sums_of_warp::runs; r++) {
+        gk__run<T, 4> x;
+        GK__UNROLL
+        for (int i = 0; i < 4; i++) x.value[i] = gk__mul(p.alpha, sums.value[r][i]);
+        *reinterpret_cast<gk__run<T, 4> *>(to + static_cast<size_t>(sums.row(r) - sums.first_row) * p.ldc +
+                                           (sums.col(r) - sums.first_col)) = x;
+      }
+    } else {
+      gk__store_sums(sums, sums.value, p, c, row0, col0, 0, gk__sums_of_warp::runs);
+    }
+  }
+}
+
 /* --- Doubles on Hopper --------------------------------------------------------------------------------------------
  *
  * The same chains, by warps that only multiply: four others bring the operands, and a ring of stages lies between them,
@@ -3565,8 +3781,8 @@ inline cudaError_t gk__has_body(signed char *all, const void *kernel, bool *yes)
 }
 
 struct gk__f64_shape { /* with instructions of 16 in k; measured: 8 are about as fast, 4 are slower */
-  static const int rows = 64, cols = 128, bk = 16, stages = 6;
-  typedef gk__sums_f64<rows, cols, bk, 32, 32, 16> sums;
+  static const int rows = 64, cols = 128, bk = 16, stages = 6, warp_rows = 32, warp_cols = 32;
+  typedef gk__sums_f64<rows, cols, bk, warp_rows, warp_cols, 16> sums;
   static const int copying = 128, multiplying = sums::threads;
   typedef gk__operand<double, double, rows, bk, copying, true> operand_a;
   typedef gk__operand<double, double, cols, bk, copying, true> operand_b;
@@ -3599,6 +3815,15 @@ GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
                "r"(parity)
                : "memory");
 }
+GK__D bool gk__barrier_passed(unsigned barrier, unsigned parity) {
+  unsigned passed;
+  asm volatile("{\n.reg .pred done;\nmbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\nselp.u32 %0, 1, 0, "
+               "done;\n}"
+               : "=r"(passed)
+               : "r"(barrier), "r"(parity)
+               : "memory");
+  return passed != 0;
+}
 GK__D void gk__barrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
@@ -3606,6 +3831,107 @@ GK__D void gk__barrier_arrive(unsigned barrier) {
 GK__D void gk__barrier_arrive_with_copies(unsigned barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
+
+/* One tile, by a warp that only multiplies. Its operands of the next stage come while those of this one are multiplied,
+ * some loads after each instruction, so that the tensor cores wait for neither them nor the barrier; and in this order,
+ * which the compiler would not find. How the operands lie is known to the compiler: then all of a stage's loads have
+ * one address and offsets that cost nothing. */
+template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
+  typedef typename S::sums sums_of;
+  typedef typename sums_of::fragment fragment_of;
+  static const int a_row = AlongA ? S::bk + 4 : 1, a_k = AlongA ? 1 : S::rows + 4;
+  static const int b_col = AlongB ? S::bk + 4 : 1, b_k = AlongB ? 1 : S::cols + 4;
+  static const int stage_bytes = (S::operand_a::items + S::operand_b::items) * 8;
+  static const int quarters = sums_of::quarters, of_a = S::warp_rows / 8 * quarters, of_b = S::warp_cols / 8 * quarters;
+  static const int across = S::warp_cols / 8, instructions = S::warp_rows / 16 * across;
+  static_assert(sums_of::depth == 16 && S::bk == 16 && (of_a + of_b) % instructions == 0, "one instruction deep");
+  unsigned at_a, at_b; /* of this thread, in the first stage */
+
+  GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    at_a = ring + static_cast<unsigned>(sums.first_row * a_row + lane % 4 * a_k) * 8;
+    at_b = ring + static_cast<unsigned>(S::operand_a::items + (sums.first_col - lane % 4 * 2 + lane / 4) * b_col +
+                                        lane % 4 * b_k) *
+                      8;
+  }
+  /* The n-th of a thread's operands: first those of A, then those of B. */
+  GK__D void load(fragment_of *f, unsigned stage, int n) const {
+    const int i = (n < of_a ? n : n - of_a) / quarters, q = n % quarters;
+    const unsigned offset = static_cast<unsigned>(n < of_a ? i * 8 * a_row + q * 4 * a_k : i * 8 * b_col + q * 4 * b_k);
+    double &to = n < of_a ? f->a[i][q] : f->b[i][q];
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(to) : "r"((n < of_a ? at_a : at_b) + stage + offset * 8) : "memory");
+  }
+  static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
+    const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
+    double *const c0 = sums->value[i * across + j], *const c1 = sums->value[(i + 1) * across + j];
+    const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[1]), "d"(a1[1]), "d"(a0[2]), "d"(a1[2]), "d"(a0[3]), "d"(a1[3]),
+                   "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+  }
+  static GK__D unsigned stage_at(const gk__f64_turn<S> &turn) {
+    return static_cast<unsigned>(turn.stage * stage_bytes);
+  }
+  /* When every operand of the stage has been multiplied. */
+  static GK__D void leave(unsigned empty) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
+  }
+  template <bool More>
+  GK__D void step(sums_of *sums, const fragment_of &now, fragment_of *next, gk__f64_turn<S> *turn) const {
+    const unsigned empty = turn->empty_at();
+    turn->step();
+    const bool ready = !More || gk__barrier_passed(turn->full_at(), turn->parity);
+    multiply(sums, now, 0);
+    if (!ready) gk__barrier_wait(turn->full_at(), turn->parity);
+    const int each = (of_a + of_b) / instructions;
+    GK__UNROLL
+    for (int n = 0; n < instructions; n++) {
+      if (n > 0) multiply(sums, now, n);
+      GK__UNROLL
+      for (int l = n * each; l < (n + 1) * each; l++)
+        if (More) load(next, stage_at(*turn), l);
+    }
+    leave(empty);
+  }
+  GK__D void run(sums_of *sums, gk__f64_turn<S> *turn, int k) const {
+    fragment_of fragment[2];
+    int steps = k / S::bk;
+    const int rest = k % S::bk;
+    if (steps > 0) {
+      gk__barrier_wait(turn->full_at(), turn->parity);
+      GK__UNROLL
+      for (int l = 0; l < of_a + of_b; l++) load(&fragment[0], stage_at(*turn), l);
+    }
+    GK__UNROLL_BY(1)
+    for (; steps > 2; steps -= 2) {
+      step<true>(sums, fragment[0], &fragment[1], turn);
+      step<true>(sums, fragment[1], &fragment[0], turn);
+    }
+    if (steps == 2) {
+      step<true>(sums, fragment[0], &fragment[1], turn);
+      step<false>(sums, fragment[1], NULL, turn);
+    } else if (steps == 1) {
+      step<false>(sums, fragment[0], NULL, turn);
+    }
+    if (rest) { /* what is not there is left out: the product of -0 and 0 changes no sum */
+      gk__barrier_wait(turn->full_at(), turn->parity);
+      GK__UNROLL
+      for (int l = 0; l < of_a + of_b; l++) {
+        load(&fragment[0], stage_at(*turn), l);
+        double &x =
+            l < of_a ? fragment[0].a[l / quarters][l % quarters] : fragment[0].b[(l - of_a) / quarters][l % quarters];
+        if (l % quarters * 4 + static_cast<int>(threadIdx.x % 4) >= rest) x = l < of_a ? -0.0 : 0.0;
+      }
+      GK__UNROLL
+      for (int n = 0; n < instructions; n++) multiply(sums, fragment[0], n);
+      leave(turn->empty_at());
+      turn->step();
+    }
+  }
+};
 #endif
 
 template <class S, class T>
@@ -3621,7 +3947,7 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
   if (t == 0)
     for (unsigned i = 0; i < S::stages; i++) {
       gk__barrier_init(turn.full + i * 8, S::copying);
-      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying);
+      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying / 32);
     }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -3649,21 +3975,17 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
     asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
     typename S::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      sums.begin(ring, ring + operand_a::items, !p.trans_a, p.trans_b);
-      const double *const as = sums.as, *const bs = sums.bs;
-      GK__UNROLL_BY(1)
-      for (int left = k; left > 0; left -= S::bk) {
-        typename S::sums::fragment fragment;
-        sums.as = as + turn.stage * stage_items, sums.bs = bs + turn.stage * stage_items;
-        gk__barrier_wait(turn.full_at(), turn.parity);
-        if (left >= S::bk)
-          sums.load(&fragment, 0, S::bk);
-        else
-          sums.load(&fragment, 0, left);
-        sums.step(fragment);
-        gk__barrier_arrive(turn.empty_at());
-        turn.step();
-      }
+      GK__UNROLL
+      for (int r = 0; r < S::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
+      const unsigned at_ring = gk__shared_address(ring);
+      if (!p.trans_a && !p.trans_b)
+        gk__f64_multiplier<S, true, false>(sums, at_ring).run(&sums, &turn, k);
+      else if (!p.trans_a)
+        gk__f64_multiplier<S, true, true>(sums, at_ring).run(&sums, &turn, k);
+      else if (!p.trans_b)
+        gk__f64_multiplier<S, false, false>(sums, at_ring).run(&sums, &turn, k);
+      else
+        gk__f64_multiplier<S, false, true>(sums, at_ring).run(&sums, &turn, k);
       const gk__job at(job, tiles_m, tiles_n, 1);
       gk__store_sums(sums, sums.value, p, p.c + at.batch * p.stride_c, static_cast<size_t>(at.row) * S::rows,
                      static_cast<size_t>(at.col) * S::cols, 0, S::sums::runs);
@@ -3725,6 +4047,16 @@ template <class T, int Count> GK__D gk__run<T, Count> gk__load_run(const T *from
   GK__UNROLL
   for (int i = 0; i < Count; i++) some.value[i] = i < count ? from[static_cast<size_t>(i) * step] : T(0.0f);
   return some;
+}
+/* One that is whole, and not expected to be read again soon. */
+template <int Count, class T> GK__D gk__run<T, Count> gk__load_run_once(const T *from) {
+  gk__run<T, Count> all;
+  gk__chunk chunk[sizeof(all) / sizeof(gk__chunk)];
+  GK__UNROLL
+  for (unsigned i = 0; i < sizeof(all) / sizeof(gk__chunk); i++)
+    chunk[i] = gk__load_once(reinterpret_cast<const gk__chunk *>(from) + i);
+  memcpy(static_cast<void *>(&all), chunk, sizeof(all));
+  return all;
 }
 template <int Count, class T> GK__D bool gk__in_runs(const T *from, size_t step, size_t ld) {
   return step == 1 && ld % Count == 0 && reinterpret_cast<uintptr_t>(from) % sizeof(gk__run<T, Count>) == 0;
@@ -3822,8 +4154,41 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x
                          size_t step, int cols, int chain, int depth, unsigned char *) {
   const bool fours = gk__in_runs<4>(y, step, apart) && (Along || cols >= 4);
   const bool x_fours = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
+  int k = chain * 4;
+  if (fours && x_fours && cols >= 4) {
+    /* Several runs at a time, of which no load waits for another nor for a condition. */
+    const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_CHAINS * 4;
+    const size_t next = stride * (Along ? 1 : apart);
+    const T *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
+    GK__UNROLL_BY(1)
+    for (; k + (many - 1) * stride + 4 <= depth; k += many * stride) {
+      gk__run<T, 4> b[many][4], a[many];
+      GK__UNROLL
+      for (int u = 0; u < many; u++, from += next) {
+        GK__UNROLL
+        for (int i = 0; i < 4; i++) b[u][i] = gk__load_run_once<4>(from + static_cast<size_t>(i) * apart);
+      }
+      GK__UNROLL
+      for (int r = 0; r < Rows; r++) {
+        if (r > 0 && r >= rows) break;
+        const T *const few = x + static_cast<size_t>(k) + static_cast<size_t>(r) * x_row;
+        GK__UNROLL
+        for (int u = 0; u < many; u++) a[u] = *reinterpret_cast<const gk__run<T, 4> *>(few + u * stride);
+        GK__UNROLL
+        for (int u = 0; u < many; u++) {
+          GK__UNROLL
+          for (int i = 0; i < 4; i++) {
+            GK__UNROLL
+            for (int j = 0; j < 4; j++)
+              sum[r][j] = gk__fma(gk__convert<Acc, T>::from(a[u].value[i]),
+                                  gk__convert<Acc, T>::from(Along ? b[u][j].value[i] : b[u][i].value[j]), sum[r][j]);
+          }
+        }
+      }
+    }
+  }
   GK__UNROLL_BY(Rows == 1 ? 4 : 2)
-  for (int k = chain * 4; k < depth; k += GK__THIN_CHAINS * 4) {
+  for (; k < depth; k += GK__THIN_CHAINS * 4) {
     const int count = depth - k;
     Acc b[4][4], a[4];
     GK__UNROLL
@@ -3908,7 +4273,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const T *x, size_t x_row, size_t x
 }
 
 template <int Rows, class T, class O, class Acc>
-__global__ void __launch_bounds__(GK__THIN_THREADS)
+__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 ? 3 : 2)
     gk__thin_kernel(gk__thin_args<T, O, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
   const int each = gk__thin_shape<T, Rows>::each, block_cols = gk__thin_shape<T, Rows>::cols;
   GK_DYNAMIC_SHARED(unsigned char, ring);
@@ -6849,6 +7214,41 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
 };
 #endif
 
+/* Batches by warps that make tiles by themselves; other types than float have no such way. */
+template <class T, class O, class Acc> struct gk__by_warps {
+  static bool takes(const gk__matmul_args<T, O, Acc> &, gk_plan, int, int) { return false; }
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
+};
+template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so that files without products have none */
+  typedef gk__matmul_args<float, float, Acc> args;
+  typedef gk__warp_tile tile;
+  static bool in_fours(const float *from, size_t ld, size_t stride) {
+    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && stride % 4 == 0;
+  }
+  static size_t tiles(const args &p) {
+    return gk_ceil_div(p.m, static_cast<size_t>(tile::rows)) * gk_ceil_div(p.n, static_cast<size_t>(tile::cols));
+  }
+  static size_t blocks(const args &p, int sms) {
+    return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
+  }
+  /* Where the tiles are at most 3/2 of what they cover, and enough for half of the warps. (Larger products do better by
+   * blocks, whose warps share what is read.) */
+  static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
+    const size_t most = 128, all = size_t(1) << 30;
+    return (wanted == GK_PLAN_AUTO || wanted == GK_PLAN_TILE_64) && p.batch > 1 && p.m <= most && p.n <= most &&
+           p.k <= most && p.slices == 1 && !p.trans_a && !p.trans_b && p.k > 0 && p.k % tile::straight == 0 &&
+           p.n % 4 == 0 && in_fours(p.a, p.lda, p.stride_a) && in_fours(p.b, p.ldb, p.stride_b) &&
+           tiles(p) * tile::rows * tile::cols * 2 <= p.m * p.n * 3 && p.batch < all / tiles(p) &&
+           p.batch * tiles(p) >= blocks(p, sms) * tile::warps / 2 && tile::warps * tile::smem <= smem_limit;
+  }
+  static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
+    static signed char waits[GK__DEVICES];
+    return gk__launch_as(waits, "gk_matmul", gk__warp_kernel<float>, static_cast<unsigned>(blocks(p, sms)),
+                         static_cast<unsigned>(tile::warps) * 32, static_cast<size_t>(tile::warps * tile::smem), stream,
+                         p, static_cast<unsigned>(p.batch * tiles(p)));
+  }
+};
+
 /* --- The ways of each type ---------------------------------------------------------------------------------------*/
 
 template <class T, class O, class Acc>
@@ -6863,6 +7263,7 @@ cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, cons
   if (order.thin)
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, scratch, smem_limit, stream)
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, smem_limit, stream);
+  if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit)) return gk__by_warps<T, O, Acc>::run(p, stream, sms);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
   gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan);
   if (tile.plan == GK_PLAN_TILE_128_TMA) {

@@ -15,7 +15,8 @@ struct problem { /* right when zero, but for the sizes */
   double alpha, beta;
   size_t batch, gap_c; /* elements between one C and the next */
   bool one_a, one_b;   /* for the whole batch */
-  size_t shift;        /* elements that every matrix is off its alignment */
+  size_t max_blocks;
+  size_t shift; /* elements that every matrix is off its alignment */
 
   size_t rows_a() const { return trans_a ? k : m; }
   size_t cols_a() const { return trans_a ? m : k; }
@@ -125,6 +126,7 @@ static void check_elements(const problem &p, const std::vector<T> &a, const std:
   if (p.beta != 0) opts.beta = &p.beta;
   opts.batch = p.batch;
   opts.stride_a = p.stride_a(), opts.stride_b = p.stride_b(), opts.stride_c = p.gap_c ? p.stride_c() : 0;
+  opts.max_blocks = p.max_blocks;
   opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
   for (gk_plan plan : plans) {
 #ifdef CUDA_ON_CPU
@@ -231,6 +233,30 @@ TEST(doubles_of_many_tiles) {
   problem p = problem_of(100, 60, 45);
   p.batch = 300, p.one_b = true, p.gap_c = 3;
   check<double, double>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32_64});
+}
+
+/* Batches that warps make tile by tile: one tile for each product or several, edges on both sides; one, two and more
+ * steps in k, and half of one; warps that have several tiles, one, or none. */
+TEST(batches_of_tiles) {
+  const size_t edges[][2] = {{64, 64}, {61, 52}, {128, 60}, {100, 124}, {3, 8}};
+  for (const auto &edge : edges)
+    for (size_t k : {8, 16, 24, 40}) {
+      problem p = problem_of(edge[0], edge[1], k);
+      p.batch = edge[0] > 64 ? 5 : 11, p.max_blocks = 1;
+      check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_64});
+      p.pad_a = 4, p.pad_b = 8, p.pad_c = 3, p.shift = 4, p.gap_c = 5;
+      p.one_a = k == 16, p.one_b = k == 24, p.alpha = -0.5, p.beta = 2.25;
+      check<float, float>(p, {GK_PLAN_AUTO});
+    }
+  problem p = problem_of(64, 64, 8);
+  p.batch = 3, p.max_blocks = 1; /* too few */
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.batch = 20, p.k = 12; /* not in eights */
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.k = 8, p.shift = 1; /* not aligned */
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.shift = 0, p.max_blocks = 2;
+  check<float, float>(p, {GK_PLAN_AUTO});
 }
 
 /* --- slices, and where their sums meet --------------------------------------------------------------------------------*/
