@@ -684,6 +684,7 @@ typedef enum gk_plan {
   GK_PLAN_TILE_64_128,
   GK_PLAN_TILE_32_64,
   GK_PLAN_TILE_128_TMA,
+  GK_PLAN_TILE_64_128_TMA,
   GK_PLAN_MMA,
   GK_PLAN_WGMMA,
   GK__PLAN_INT = 0x7fffffff
@@ -2145,15 +2146,16 @@ GK__D gk__turn gk__next_turn(gk__state *state, size_t last_turn) {
   if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
   return turn;
 }
-/* By all threads of a block, as it ends. When the tags have run out, the last block to finish clears all slots. The
+/* By all threads of a block that had a turn, as it ends; so many blocks had one. When the tags have run out, the last to
+ * finish clears all slots. The
  * fences order what each block did with them before it is counted, and the last count before what is done now. */
-GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, size_t capacity) {
+GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, size_t capacity, unsigned blocks) {
   __shared__ bool last;
   if (turn.tag != GK__LAST_TAG) return;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
+    last = atomicInc(&state->scan_done, blocks - 1) == blocks - 1;
     __threadfence();
   }
   __syncthreads();
@@ -2482,7 +2484,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
       shared_tile::copy(out + first, shared_out, count);
     }
   }
-  if (plan.tiles > 1) gk__end_round(turn, state, slots, plan.capacity);
+  if (plan.tiles > 1) gk__end_round(turn, state, slots, plan.capacity, gridDim.x);
 }
 
 template <class T, class O, class Op, class Init>
@@ -3337,7 +3339,7 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
     __syncthreads();
     gk__publish_sums(sums, ring + t, all < most ? all : most, place + at.part * each, turn.tag);
     if (at.part == parts - 1) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag);
-    gk__end_round(turn, state, slots, p.capacity);
+    gk__end_round(turn, state, slots, p.capacity, gridDim.x);
     return;
   }
   int first = 0, count = sums_of::runs;
@@ -3935,7 +3937,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS)
     if (p.beta != Acc(0)) value = gk__fma(p.beta, gk__convert<Acc, O>::from(*to), value);
     *to = gk__convert<O, Acc>::from(value);
   }
-  if (p.slices > 1) gk__end_round(turn, state, slots, p.capacity);
+  if (p.slices > 1) gk__end_round(turn, state, slots, p.capacity, gridDim.x);
 }
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
@@ -5341,9 +5343,9 @@ inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const 
   const uint64_t strides[] = {ld * item, batch > 1 ? stride_batch * item : 16, parts > 1 ? stride_part * item : 16};
   const unsigned sizes[] = {static_cast<unsigned>(wide), static_cast<unsigned>(box), 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
-  const bool line = wide * bytes == 128;
-  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, line ? 3 : 0,
-                                  line ? 2 : 3, 0) == 0;
+  const bool line = wide * bytes == 128, half = wide * bytes == 64;
+  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0,
+                                  line ? 3 : half ? 2 : 0, line ? 2 : 3, 0) == 0;
 }
 template <class E>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
@@ -5511,30 +5513,49 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 #ifdef GK__WGMMA
 
-static const int gk__engine_depth = 32;
-static const int gk__engine_tile = gk__engine_depth * 128; /* floats of an operand in a step */
-/* Three places and barriers for each operand, and what it takes to begin at a multiple of 1024. */
-static const int gk__engine_smem = 6 * (gk__engine_tile * 4 + 8) + 1024;
-
-/* The sums of a thread. `t` is the thread, and 1 << 16 more where A is turned. */
-struct gk__sums_engine {
-  static const int threads = 128, run = 4, runs = 32;
+/* The sums of a thread, 8 x 16 of a warp's 32 x 128. `t` is the thread, and 1 << 16 more where A is turned. */
+template <int Warps> struct gk__sums_engine {
+  static const int threads = Warps * 32, run = 4, runs = 32;
   float value[runs][run];
   int first_row, first_col, next_row, next_four; /* from one row to the next, and from one four of them */
   GK__D explicit gk__sums_engine(int t) {
-    const int lane = t % 32, at = t / 32 % 4 * 8 + lane / 8;
+    const int lane = t % 32, at = t / 32 % Warps * 8 + lane / 8;
     const bool turned = t >> 16;
-    first_row = turned ? at : at * 4, next_row = turned ? 32 : 1, next_four = turned ? 4 : 16;
+    first_row = turned ? at : at * 4, next_row = turned ? Warps * 8 : 1, next_four = turned ? 4 : 16;
     first_col = lane % 8 * 4;
   }
   GK__D int row(int r) const { return first_row + r / 16 * next_four + r / 4 % 4 * next_row; }
   GK__D int col(int r) const { return first_col + r % 4 * 32; }
 };
 
+/* A block: its warps, one below the other, how much of k is a step, and how many blocks a multiprocessor has. */
+template <int Warps, int Depth, int Resident> struct gk__engine_block {
+  static const int bm = Warps * 32, bn = 128, depth = Depth, resident = Resident;
+  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a step */
+  /* Three places and barriers for each operand, and what it takes to begin at a multiple of 1024. */
+  static const int bars_at = 3 * (a_bytes + b_bytes), smem = bars_at + 6 * 8 + 1024;
+  typedef gk__sums_engine<Warps> sums;
+};
+
 struct gk__engine_params {
   gk__tensor_map a, b;
   gk__matmul_args<float, float, float> p;
+  /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
+  unsigned whole_down, whole_across, row, col, down, across;
   bool turned, many_a, many_b; /* many: one for each product of the batch */
+};
+/* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
+struct gk__engine_job {
+  unsigned batch, part, row, col, tile; /* tile: the number of it among all that are cut */
+  GK__D gk__engine_job(const gk__engine_params &q, unsigned job) {
+    const unsigned of_whole = q.whole_down * q.whole_across, whole = of_whole * static_cast<unsigned>(q.p.batch);
+    const bool cut = job >= whole;
+    const gk__job at(cut ? job - whole : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
+                     cut ? q.p.slices : 1);
+    batch = at.batch, part = at.part, row = at.row, col = at.col;
+    tile = (at.batch * q.down + at.row) * q.across + at.col;
+    if (cut) row += q.row, col += q.col;
+  }
 };
 
 #ifdef GK__WGMMA_CODE
@@ -5561,7 +5582,7 @@ struct gk__engine_fragment {
     for (int j = 0; j < 4; j++) b[j] = gk__load_shared(from_b + static_cast<unsigned>(j) * 128);
   }
   /* To and fro, so that each turn finds an operand of the last multiplication. */
-  GK__D void multiply(gk__sums_engine &sums) const {
+  template <class Sums> GK__D void multiply(Sums &sums) const {
     GK__UNROLL
     for (int i = 0; i < 8; i++) {
       GK__UNROLL
@@ -5575,50 +5596,57 @@ struct gk__engine_fragment {
 };
 
 /* What is on its way, and where. */
-struct gk__engine_ring {
+template <class P> struct gk__engine_ring {
   unsigned smem, bars; /* three places for A, three for B; a barrier for each place and operand */
   unsigned row, col, product_a, product_b;
   size_t k0;
   GK__D unsigned place(int operand, int at) const {
-    return smem + static_cast<unsigned>((operand * 3 + at) * gk__engine_tile * 4);
+    return smem + static_cast<unsigned>(operand ? 3 * P::a_bytes + at * P::b_bytes : at * P::a_bytes);
   }
   GK__D unsigned bar(int operand, int at) const { return bars + static_cast<unsigned>(operand * 3 + at) * 8; }
   /* A's rows land in place 2 if they are to be turned. */
   GK__D void fetch_a(const gk__engine_params &q, int step, int at) const {
-    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * gk__engine_depth);
-    gk__barrier_expect(bar(0, at), gk__engine_tile * 4);
+    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
+    gk__barrier_expect(bar(0, at), P::a_bytes);
     gk__box_load(place(0, at), &q.a, bar(0, at), q.turned ? k : row, q.turned ? row : k, product_a, 0);
   }
   GK__D void fetch_b(const gk__engine_params &q, int step, int at) const {
-    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * gk__engine_depth);
-    gk__barrier_expect(bar(1, at), gk__engine_tile * 4);
+    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
+    gk__barrier_expect(bar(1, at), P::b_bytes);
     gk__box_load(place(1, at), &q.b, bar(1, at), col, k, product_b, 0);
   }
-  /* Two squares for each thread: four rows 32 apart, four of k. */
+  /* Squares of four rows and four of k. The rows are as far apart as the tile has squares of them; where they landed,
+   * the swizzle is that of as many bytes as they have. */
   GK__D void turn(int to) const {
-    const unsigned row = threadIdx.x % 32, from = place(0, 2) + row * 128, target = place(0, to) + row * 16;
+    const unsigned down = P::bm / 4, width = P::depth * 4, t = threadIdx.x;
+    const unsigned row = t % down, from = place(0, 2) + row * width, target = place(0, to) + row * 16;
+    const unsigned swizzle = width == 128 ? row % 8 : row / 2 % 4;
     GK__UNROLL
-    for (unsigned half = 0; half < 2; half++) {
-      const unsigned four = threadIdx.x / 32 + half * 4;
+    for (unsigned square = 0; square < P::depth / 4 * down; square += P::sums::threads) {
+      const unsigned four = t / down + square / down;
       gk__run<float, 4> x[4];
       GK__UNROLL
-      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * 32 * 128 + (four ^ row % 8) * 16);
+      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * down * width + (four ^ swizzle) * 16);
       GK__UNROLL
       for (unsigned k = 0; k < 4; k++)
-        gk__store_shared(target + (four * 4 + k) * 512, x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
+        gk__store_shared(target + (four * 4 + k) * (P::bm * 4), x[0].value[k], x[1].value[k], x[2].value[k],
+                         x[3].value[k]);
     }
   }
 };
 
 /* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
  * under way; before the first one that is nothing, of which no sum becomes another. */
-GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, const gk__engine_ring &ring, int depth) {
-  const int D = gk__engine_depth, straight = 8, steps = (depth + D - 1) / D;
+template <class P>
+GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, const gk__engine_ring<P> &ring,
+                            int depth) {
+  const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
+  const int D = P::depth, straight = 8, steps = (depth + D - 1) / D;
   const unsigned lane = threadIdx.x % 32;
   const unsigned at_a = (threadIdx.x / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
   gk__engine_fragment fragment[2];
   GK__UNROLL
-  for (int r = 0; r < gk__sums_engine::runs; r++) {
+  for (int r = 0; r < P::sums::runs; r++) {
     GK__UNROLL
     for (int i = 0; i < 4; i++) sums.value[r][i] = 0;
   }
@@ -5655,16 +5683,16 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
       }
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
-        fragment[k % 2].load(a + static_cast<unsigned>(k) * 512, b + static_cast<unsigned>(k) * 512);
+        fragment[k % 2].load(a + static_cast<unsigned>(k) * pitch_a, b + static_cast<unsigned>(k) * pitch_b);
         fragment[(k + 1) % 2].multiply(sums);
       }
-      a += straight * 512, b += straight * 512;
+      a += straight * pitch_a, b += straight * pitch_b;
     }
     GK__UNROLL_BY(1)
     for (; todo > 0; todo--) {
       fragment[1].multiply(sums);
       fragment[1].load(a, b);
-      a += 512, b += 512;
+      a += pitch_a, b += pitch_b;
     }
     place = place == 2 ? 0 : place + 1;
     if (place == 0) phase ^= 1;
@@ -5674,53 +5702,53 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
 #endif /* GK__WGMMA_CODE */
 
 template <class P>
-__global__ void __launch_bounds__(gk__sums_engine::threads, P::resident)
+__global__ void __launch_bounds__(P::sums::threads, P::resident)
     gk__engine_kernel(const __grid_constant__ gk__engine_params q, gk__state *state,
                       gk__slot<gk__three<float>> *slots) {
 #ifdef GK__WGMMA_CODE
-  const int threads = gk__sums_engine::threads, t = static_cast<int>(threadIdx.x);
+  typedef typename P::sums sums_of;
+  const int threads = sums_of::threads, t = static_cast<int>(threadIdx.x);
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ gk__turn turn;
-  gk__engine_ring ring;
+  gk__engine_ring<P> ring;
   ring.smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  ring.bars = ring.smem + 6 * gk__engine_tile * 4;
+  ring.bars = ring.smem + P::bars_at;
   if (t == 0) {
     for (int i = 0; i < 6; i++) gk__barrier_init(ring.bar(0, i), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(q.p.m, size_t(128)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(q.p.n, size_t(128)));
-  const unsigned parts = q.p.slices;
+  const unsigned whole = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
+  const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
   unsigned job = blockIdx.x;
-  if (parts > 1) job = gk__take_job(&turn, state, gridDim.x);
-  gk__sums_engine sums(t | static_cast<int>(q.turned) << 16);
+  if (parts > 1) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
+  sums_of sums(t | static_cast<int>(q.turned) << 16);
   {
-    const gk__job at(job, tiles_m, tiles_n, parts);
-    ring.row = at.row * 128, ring.col = at.col * 128;
+    const gk__engine_job at(q, job);
+    ring.row = at.row * P::bm, ring.col = at.col * P::bn;
     ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
-    ring.k0 = static_cast<size_t>(at.part) * static_cast<size_t>(q.p.depth);
-    const size_t left = q.p.k - ring.k0, depth = static_cast<size_t>(q.p.depth);
-    gk__engine_slice(sums, q, ring, static_cast<int>(left < depth ? left : depth));
+    const size_t depth = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
+    ring.k0 = at.part * depth;
+    const size_t left = q.p.k - ring.k0;
+    gk__engine_slice<P>(sums, q, ring, static_cast<int>(left < depth ? left : depth));
   }
   gk__forget(&job);
-  const gk__job at(job, tiles_m, tiles_n, parts);
+  const gk__engine_job at(q, job);
   float *const c = q.p.c + at.batch * q.p.stride_c;
-  const size_t row0 = static_cast<size_t>(at.row) * 128, col0 = static_cast<size_t>(at.col) * 128;
+  const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
   if (parts == 1) {
-    gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, gk__sums_engine::runs);
+    gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
     return;
   }
-  const int all = (gk__sums_engine::runs * gk__sums_engine::run + 2) / 3 * 3;
-  const size_t tile = (static_cast<size_t>(at.batch) * tiles_m + at.row) * tiles_n + at.col;
+  const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
   const size_t each = static_cast<size_t>(all / 3) * threads;
-  gk__slot<gk__three<float>> *const place = slots + tile * parts * each + t;
+  gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
   __syncthreads();
   gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag);
   if (at.part == parts - 1)
-    gk__gather_sums<gk__sums_engine>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, place, parts, turn.tag);
-  gk__end_round(turn, state, slots, q.p.capacity);
+    gk__gather_sums<sums_of>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, place, parts, turn.tag);
+  gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
   (void)q, (void)state, (void)slots;
@@ -5745,12 +5773,13 @@ struct gk__tile_facts {
   unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
 };
 template <class Acc> struct gk__tiles {
-  static const int count = 6;
+  static const int count = 7;
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {
-        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 87}, {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},
-        {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},   {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},
-        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 54},     {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 48}};
+        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 87}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 85},
+        {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},     {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},
+        {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 54},
+        {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 48}};
     return all[i];
   }
 };
@@ -5771,6 +5800,9 @@ struct gk_matmul_order {
   int thin; /* m or n is so small that the thin kernel makes it, with 32 chains in each slice */
   unsigned slices;
   int depth;
+  /* Of so many rows of C, or columns, each sum is one chain: they are tiles that fill a GPU some times over, and the
+   * rest is cut so that it fills it once more. */
+  size_t whole_rows, whole_cols;
 };
 
 #define GK__MATMUL_SLICES 32 /* at most */
@@ -5800,7 +5832,7 @@ inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m
 
 template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {
   const size_t few = m < n ? m : n, many = m < n ? n : m, longest = size_t(1) << 30;
-  gk_matmul_order order = {0, 1, 1};
+  gk_matmul_order order = {0, 1, 1, 0, 0};
   size_t slices = 1, quantum = 16; /* whole steps of every tile */
   if (few == 0) {
     slices = 1; /* of nothing */
@@ -5838,10 +5870,11 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
+  if (wanted == GK_PLAN_TILE_64_128_TMA && !engine) wanted = GK_PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i, order.slices);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
-    if (tile.plan == GK_PLAN_TILE_128_TMA && !engine) continue;
+    if ((tile.plan == GK_PLAN_TILE_128_TMA || tile.plan == GK_PLAN_TILE_64_128_TMA) && !engine) continue;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
       const unsigned long long clocks = gk__matmul_clocks(
           tile, m, n, batch, order.slices, static_cast<size_t>(order.depth), static_cast<size_t>(sms > 0 ? sms : 1));
@@ -5862,7 +5895,8 @@ template <class Acc> size_t gk__matmul_most_slots(const gk_matmul_order &order, 
   for (int i = 0; i < gk__tiles<Acc>::count && !order.thin; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
     const size_t threads = tile.warps * 32, each = tile.rows * tile.cols / threads;
-    const size_t all = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * threads * gk_ceil_div(each, size_t(3));
+    const size_t all = gk_ceil_div(m - order.whole_rows, tile.rows) * gk_ceil_div(n - order.whole_cols, tile.cols) *
+                       threads * gk_ceil_div(each, size_t(3));
     if (all > most) most = all;
   }
   return most * order.slices * sizeof(gk__slot<gk__three<Acc>>);
@@ -6257,27 +6291,29 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 /* --- Strict products on Hopper: how they are launched ------------------------------------------------------------*/
 
 #ifdef GK__WGMMA
-struct gk__engine_block {
-  static const int resident = 2, bm = 128, bn = 128;
-  typedef gk__sums_engine sums;
-};
 template <class P> struct gk__engine_launch {
   cudaStream_t stream;
+  size_t whole_rows, whole_cols;
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     static signed char waits[GK__DEVICES];
-    const int map = gk__wgmma_type<float>::map, depth = gk__engine_depth;
+    const int map = gk__wgmma_type<float>::map, depth = P::depth, rows = P::bm, cols = P::bn;
     gk__engine_params q;
     q.p = p, q.turned = !p.trans_a;
     q.many_a = p.stride_a && p.batch > 1, q.many_b = p.stride_b && p.batch > 1;
+    const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(rows)));
+    const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(cols)));
+    q.row = static_cast<unsigned>(whole_rows / rows), q.col = static_cast<unsigned>(whole_cols / cols);
+    q.down = tiles_m - q.row, q.across = tiles_n - q.col;
+    q.whole_down = q.row ? q.row : q.col ? tiles_m : 0, q.whole_across = q.col ? q.col : q.row ? tiles_n : 0;
     if (!gk__make_tensor_map(&q.a, map, 4, p.a, q.turned ? p.k : p.m, q.turned ? p.m : p.k, p.lda,
-                             q.many_a ? p.batch : 1, p.stride_a, 1, 0, q.turned ? depth : 128,
-                             q.turned ? 128 : depth) ||
-        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, q.many_b ? p.batch : 1, p.stride_b, 1, 0, 128, depth))
+                             q.many_a ? p.batch : 1, p.stride_a, 1, 0, q.turned ? depth : rows,
+                             q.turned ? rows : depth) ||
+        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, q.many_b ? p.batch : 1, p.stride_b, 1, 0, cols, depth))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
                       p.m, p.n, p.k, p.batch);
     return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid,
-                         static_cast<unsigned>(gk__sums_engine::threads), gk__engine_smem, stream, q, state, slots);
+                         static_cast<unsigned>(P::sums::threads), P::smem, stream, q, state, slots);
   }
 };
 
@@ -6288,7 +6324,8 @@ template <class P> struct gk__engine_launch {
 /* Strict products of floats on Hopper; other types have no such way. */
 template <class T, class O, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
-  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk_scratch *, cudaStream_t, int) {
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, gk_plan, size_t, size_t, const gk_scratch *, cudaStream_t,
+                         int) {
     return cudaErrorNotSupported;
   }
 };
@@ -6296,6 +6333,8 @@ template <class T, class O, class Acc> struct gk__engine {
 template <class Acc>
 struct gk__engine<float, float, Acc> { /* a template, so that files without products have no kernel */
   typedef gk__matmul_args<float, float, Acc> args;
+  typedef gk__engine_block<4, 32, 2> large;
+  typedef gk__engine_block<2, 16, 4> flat;
   /* Whether the copy engine can bring an operand as it lies. */
   static bool lies_well(const float *from, size_t ld, size_t stride, size_t batch) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
@@ -6307,7 +6346,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     bool has_body = false;
     if (p.k == 0 || p.max_blocks || p.only_if || p.batch > 0x7fffffff ||
         !gk__engine_counts(p.m, p.n, p.k, p.lda, p.ldb, p.stride_a, p.stride_b) || !gk__wgmma_here<0>() ||
-        gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<gk__engine_block>), &has_body) ||
+        gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) ||
         !has_body)
       return false;
     /* Copies have to be worth it: they take about 4 us and 8 bytes an element of memory's time, and save a tenth. */
@@ -6316,7 +6355,18 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
     return of_a + of_b <= 0 || (p.batch == 1 && volume > GK__WORTH_A_COPY + 500 * (of_a + of_b));
   }
-  static cudaError_t run(args p, const gk_scratch *scratch, cudaStream_t stream, int sms) {
+  template <class P>
+  static cudaError_t launch(const args &p, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
+                            cudaStream_t stream) {
+    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols};
+    const size_t rows = P::bm, cols = P::bn, parts = p.slices;
+    const size_t cut = gk_ceil_div(p.m - whole_rows, rows) * gk_ceil_div(p.n - whole_cols, cols);
+    const size_t blocks = gk_ceil_div(p.m, rows) * gk_ceil_div(p.n, cols) + cut * (parts - 1);
+    const size_t slots = gk__matmul_slot_bytes<P, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
+    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 ? slots : 0, scratch, stream, launch);
+  }
+  static cudaError_t run(args p, gk_plan plan, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
+                         cudaStream_t stream, int sms) {
     const char *const call = "gk_matmul";
     size_t ld_a = 0, ld_b = 0;
     const size_t bytes_a = copies_a(p) ? gk__padded_bytes(p.k, &ld_a, p.m, 4) : 0;
@@ -6344,12 +6394,9 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
       }
       status = gk__make_operands<GK__MOVING>(a, b, 0, 0, NULL, sms, stream);
     }
-    const gk__engine_launch<gk__engine_block> launch = {stream};
-    const size_t tiles = gk_ceil_div(p.m, size_t(128)) * gk_ceil_div(p.n, size_t(128)), parts = p.slices;
     if (status == cudaSuccess)
-      status = gk__matmul_in_turn<args, float>(
-          p, tiles * parts, parts > 1 ? gk__matmul_slot_bytes<gk__engine_block, float>(p.m, p.n, parts, 1) : 0, scratch,
-          stream, launch);
+      status = plan == GK_PLAN_TILE_128_TMA ? launch<large>(p, whole_rows, whole_cols, scratch, stream)
+                                            : launch<flat>(p, whole_rows, whole_cols, scratch, stream);
     if (!temporary) return status;
     const cudaError_t freed = cudaFreeAsync(temporary, stream);
     return status == cudaSuccess ? gk__failed(freed, call) : status;
@@ -6360,9 +6407,8 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
 /* --- The ways of each type ---------------------------------------------------------------------------------------*/
 
 template <class T, class O, class Acc>
-cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, const gk_scratch *scratch,
-                                cudaStream_t stream) {
-  const gk_matmul_order order = gk__matmul_order<Acc>(p.m, p.n, p.k);
+cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_order &order, gk_plan plan,
+                                const gk_scratch *scratch, cudaStream_t stream) {
   p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
   int device = 0, sms = 1, smem_limit = 0;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
@@ -6373,13 +6419,29 @@ cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, cons
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, smem_limit, stream);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
   gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan);
-  if (tile.plan == GK_PLAN_TILE_128_TMA) {
-    const cudaError_t status = gk__engine<T, O, Acc>::run(p, scratch, stream, sms);
+  if (tile.plan == GK_PLAN_TILE_128_TMA || tile.plan == GK_PLAN_TILE_64_128_TMA) {
+    const cudaError_t status =
+        gk__engine<T, O, Acc>::run(p, tile.plan, order.whole_rows, order.whole_cols, scratch, stream, sms);
     if (status != cudaErrorMemoryAllocation) return status;
     gk__clear_detail(); /* the other kernels need no copies */
-    tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, false, plan);
   }
+  /* What has one chain for each sum, and the rest, as products of their own. */
+  if (order.whole_rows || order.whole_cols) {
+    const bool rows = order.whole_rows > 0;
+    gk__matmul_args<T, O, Acc> whole = p.panel(0, 0, rows ? order.whole_rows : p.m, rows ? p.n : order.whole_cols);
+    gk_matmul_order one = order;
+    whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
+    tile = gk__plan_matmul<Acc>(one, whole.m, whole.n, p.batch, sms, false, plan);
+    GK_TRY(gk__matmul_run(whole, tile.plan, scratch, smem_limit, stream));
+    p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
+  }
+  tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, false, plan);
   return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
+}
+template <class T, class O, class Acc>
+cudaError_t gk__matmul_strictly(const gk__matmul_args<T, O, Acc> &p, gk_plan plan, const gk_scratch *scratch,
+                                cudaStream_t stream) {
+  return gk__matmul_by_order(p, gk__matmul_order<Acc>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
 /* Views of an operand: as it lies, or of its copy; and what makes the copy. */

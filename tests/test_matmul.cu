@@ -50,11 +50,14 @@ static problem problem_of(size_t m, size_t n, size_t k) {
 
 template <class T> using acc_type = plain_type<T>;
 
-/* One element: chains by slices of k; in thin products, 32 chains in each, that take four products in turn. */
-template <class Acc, class Product> static Acc sum_by_order(const gk_matmul_order &order, size_t k, Product product) {
+/* One element: chains by slices of k, of which `whole` says that there is one; in thin products, 32 chains in each, that
+ * take four products in turn. */
+template <class Acc, class Product>
+static Acc sum_by_order(const gk_matmul_order &order, bool whole, size_t k, Product product) {
   Acc total = 0;
-  for (unsigned s = 0; s < order.slices; s++) {
-    const size_t depth = static_cast<size_t>(order.depth), first = s * depth, end = std::min(k, first + depth);
+  for (unsigned s = 0; s < (whole ? 1 : order.slices); s++) {
+    const size_t depth = whole ? k : static_cast<size_t>(order.depth);
+    const size_t first = s * depth, end = std::min(k, first + depth);
     Acc chain[32] = {};
     for (size_t l = first; l < end; l++) {
       Acc &sum = chain[order.thin ? (l - first) / 4 % 32 : 0];
@@ -83,8 +86,9 @@ static void multiply_plainly(const problem &p, const std::vector<T> &a, const st
       for (size_t j = 0; j < p.n; j++) {
         const Acc *const column = y.data() + j * p.k;
         O &to = c[q * p.stride_c() + i * p.ldc() + j];
-        Acc result =
-            alpha * sum_by_order<Acc>(order, p.k, [&](size_t l, Acc sum) { return std::fma(x[l], column[l], sum); });
+        const bool whole = i < order.whole_rows || j < order.whole_cols;
+        Acc result = alpha * sum_by_order<Acc>(order, whole, p.k,
+                                               [&](size_t l, Acc sum) { return std::fma(x[l], column[l], sum); });
         if (p.beta != 0) result = std::fma(beta, static_cast<Acc>(plain(to)), result);
         to = make<O>(static_cast<double>(result));
       }
@@ -128,7 +132,7 @@ static void check_elements(const problem &p, const std::vector<T> &a, const std:
   opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
   for (gk_plan plan : plans) {
 #ifdef CUDA_ON_CPU
-    if (plan == GK_PLAN_TILE_128_TMA) continue; /* there it is GK_PLAN_TILE_128 */
+    if (plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA) continue; /* there they are others */
 #endif
     opts.plan = plan;
     device_c.set(before);
@@ -143,7 +147,7 @@ template <class T, class O> static void check(const problem &p, std::initializer
 }
 template <class T, class O> static void check_all_plans(const problem &p) {
   check<T, O>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128,
-                  GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA});
+                  GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA});
 }
 
 /* A problem of everything at once, by number. */
@@ -290,9 +294,33 @@ TEST(slices_meet_in_any_scratch) {
   tiles.run(&just_one); /* the batch in three turns */
   tiles.run(&larger);
   thin.run(&larger);
-  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA})
+  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA,
+                       GK_PLAN_TILE_64_128_TMA})
     tiles.run(&just_one, plan);
   EXPECT_EQ(gk_matmul_scratch_bytes(4096, 4096, 4096), size_t(0));
+}
+/* Some rows or columns with one chain for each sum, the others with slices. */
+TEST(part_of_a_product_is_cut) {
+  const size_t m = 300, n = 270, k = 136, batch = 2;
+  const gk_matmul_order orders[] = {{0, 3, 48, 128, 0}, {0, 2, 80, 256, 0}, {0, 3, 48, 0, 128}, {0, 9, 16, 0, 256}};
+  problem p = problem_of(m, n, k);
+  p.batch = batch;
+  const std::vector<float> a = random_elements<float>(41, batch * m * k), b = random_elements<float>(42, batch * k * n);
+  device_array<float> device_a(a), device_b(b);
+  for (int i = 0; i < 4; i++) {
+    p.trans_a = i % 2, p.trans_b = i / 2;
+    std::vector<float> expected(batch * m * n);
+    multiply_plainly(p, a, b, expected, orders[i]);
+    for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
+      device_array<float> c(expected.size());
+      gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
+      q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = batch;
+      q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = p.trans_a != 0, q.trans_b = p.trans_b != 0;
+      q.stride_a = p.stride_a(), q.stride_b = p.stride_b(), q.stride_c = p.stride_c(), q.alpha = 1;
+      EXPECT_OK(gk__matmul_by_order(q, orders[i], plan, NULL, 0));
+      EXPECT_SAME(c.get(), expected, "order %d, plan %d", i, static_cast<int>(plan));
+    }
+  }
 }
 TEST(a_small_scratch_is_an_error_that_changes_nothing) {
   device_array<float> a(std::vector<float>(40 * 900, 1.0f)), b(std::vector<float>(900 * 50, 1.0f)), c(40 * 50);
@@ -405,7 +433,7 @@ TEST(order_of_the_sums) {
   }
 }
 TEST(planner_fills_the_device) {
-  const gk_matmul_order plain = {0, 1, 4096};
+  const gk_matmul_order plain = {0, 1, 4096, 0, 0};
   const auto plan_of = [&](size_t edge, bool engine, gk_plan wanted) {
     return (int)gk__plan_matmul<float>(plain, edge, edge, 1, 132, engine, wanted).plan;
   };
@@ -544,7 +572,7 @@ template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void 
     p.alpha = 2, p.beta = i % 2 ? -0.5 : 0;
     const std::vector<T> a = random_elements<T>(1, p.m * p.k), b = random_elements<T>(2, p.k * p.n);
     std::vector<S> before(p.m * p.n, p.beta != 0 ? S(3) : S(NAN)), expected(before);
-    const gk_matmul_order one_chain = {0, 1, 1000};
+    const gk_matmul_order one_chain = {0, 1, 1000, 0, 0};
     multiply_plainly(p, a, b, expected, one_chain);
     device_array<T> device_a(a), device_b(b);
     device_array<S> c(before);
