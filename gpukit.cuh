@@ -3269,16 +3269,25 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
       total[i / Sums::run][i % Sums::run] = Acc(-0.0f); /* to which any sum adds itself */
     GK__UNROLL_BY(1)
     for (unsigned s = 0; s < parts; s++) {
-      const gk__slot<gk__three<Acc>> *const at =
-          from + (s * static_cast<size_t>(slots) + static_cast<size_t>(first)) * Sums::threads;
-      gk__three<Acc> x[many];
-      for (bool ready = false; !ready;) {
+      const gk__slot<gk__three<Acc>> *const at = from + s * static_cast<size_t>(slots) * Sums::threads;
+      const int granules = static_cast<int>(gk__slot<gk__three<Acc>>::granules);
+      unsigned word[many][3 * granules] = {};
+      for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
         ready = true;
         GK__UNROLL
-        for (int g = 0; g < many; g++)
-          if (first + g < slots && !gk__peek(at + g * Sums::threads, &x[g], tag)) ready = false;
+        for (int g = 0; g < many; g++) {
+          const int slot = first + g < slots ? first + g : slots - 1;
+          GK__UNROLL
+          for (int i = 0; i < granules; i++) {
+            const bool found = gk__load_granule(&at[slot * Sums::threads].granule[i], tag, word[g] + 3 * i);
+            ready = ready & found;
+          }
+        }
         if (!ready) gk__back_off(&ns);
       }
+      gk__three<Acc> x[many];
+      GK__UNROLL
+      for (int g = 0; g < many; g++) memcpy(static_cast<void *>(&x[g]), word[g], sizeof(x[g]));
       GK__UNROLL
       for (int i = 0; i < 3 * many; i++) {
         Acc &to = total[i / Sums::run][i % Sums::run];
@@ -5542,12 +5551,18 @@ struct gk__engine_params {
   gk__matmul_args<float, float, float> p;
   /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
   unsigned whole_down, whole_across, row, col, down, across;
+  unsigned ranks; /* blocks of a cluster that are the slices of one tile; 1: there are no clusters */
   bool turned, many_a, many_b; /* many: one for each product of the batch */
 };
 /* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
 struct gk__engine_job {
   unsigned batch, part, row, col, tile; /* tile: the number of it among all that are cut */
   GK__D gk__engine_job(const gk__engine_params &q, unsigned job) {
+    if (q.ranks > 1) {
+      const gk__job at(job / q.ranks, q.down, q.across, 1);
+      batch = at.batch, part = job % q.ranks, row = at.row, col = at.col, tile = 0;
+      return;
+    }
     const unsigned of_whole = q.whole_down * q.whole_across, whole = of_whole * static_cast<unsigned>(q.p.batch);
     const bool cut = job >= whole;
     const gk__job at(cut ? job - whole : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
@@ -5701,6 +5716,46 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
 }
 #endif /* GK__WGMMA_CODE */
 
+#ifdef GK__WGMMA_CODE
+/* The slices of a tile are the blocks of a cluster. Each lays its sums where its operands were, as [sum][thread], and
+ * then adds up a share of all of them, in their order. */
+template <class Sums>
+__device__ GK__OUT_OF_LINE void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, float *c,
+                                              size_t row0, size_t col0, unsigned from, unsigned rank, unsigned ranks) {
+  const Sums sums(t);
+  const int runs = Sums::runs, some = 4, threads = Sums::threads;
+  const int first = runs * static_cast<int>(rank) / static_cast<int>(ranks);
+  const int end = runs * static_cast<int>(rank + 1) / static_cast<int>(ranks);
+  const unsigned mine = from + (threadIdx.x % threads) * 4;
+  GK__UNROLL_BY(1)
+  for (int r = first; r < end; r += some) {
+    float total[some][Sums::run];
+    const unsigned at = mine + static_cast<unsigned>(r * Sums::run * threads) * 4;
+    const int count = end - r < some ? end - r : some;
+    GK__UNROLL
+    for (int i = 0; i < some * Sums::run; i++) total[i / Sums::run][i % Sums::run] = -0.0f;
+    GK__UNROLL_BY(2)
+    for (unsigned s = 0; s < ranks; s++) {
+      unsigned there;
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(s));
+      float x[some * Sums::run];
+      GK__UNROLL
+      for (int i = 0; i < some * Sums::run; i++)
+        if (i / Sums::run < count)
+          asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x[i]) : "r"(there + static_cast<unsigned>(i * threads) * 4));
+        else
+          x[i] = 0;
+      GK__UNROLL
+      for (int i = 0; i < some * Sums::run; i++) {
+        float &to = total[i / Sums::run][i % Sums::run];
+        to = gk__arithmetic<float>::add(to, x[i]);
+      }
+    }
+    gk__store_sums(sums, total, p, c, row0, col0, r, count);
+  }
+}
+#endif
+
 template <class P>
 __global__ void __launch_bounds__(P::sums::threads, P::resident)
     gk__engine_kernel(const __grid_constant__ gk__engine_params q, gk__state *state,
@@ -5722,7 +5777,7 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident)
   const unsigned whole = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
   const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
   unsigned job = blockIdx.x;
-  if (parts > 1) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
+  if (parts > 1 && q.ranks == 1) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
   sums_of sums(t | static_cast<int>(q.turned) << 16);
   {
     const gk__engine_job at(q, job);
@@ -5739,6 +5794,19 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident)
   const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
   if (parts == 1) {
     gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
+    return;
+  }
+  if (q.ranks > 1) {
+    __syncthreads(); /* the operands have been read */
+    const unsigned to = ring.smem + threadIdx.x * 4;
+    GK__UNROLL
+    for (int i = 0; i < sums_of::runs * sums_of::run; i++)
+      asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + static_cast<unsigned>(i * threads) * 4),
+                   "f"(sums.value[i / sums_of::run][i % sums_of::run])
+                   : "memory");
+    gk__cluster_barrier();
+    gk__join_sums<sums_of>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, ring.smem, at.part, parts);
+    gk__cluster_meet(); /* nobody leaves while others read */
     return;
   }
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
@@ -5774,6 +5842,7 @@ struct gk__tile_facts {
 };
 template <class Acc> struct gk__tiles {
   static const int count = 7;
+  static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {
         {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 87}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 85},
@@ -5785,6 +5854,7 @@ template <class Acc> struct gk__tiles {
 };
 template <> struct gk__tiles<double> {
   static const int count = 4;
+  static const size_t at_once = 0;
   /* The blocks that stay are the fastest, and have no slices. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72},
@@ -5853,14 +5923,39 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
       /* One more cut must be worth it by more than the estimate may be off. */
       if (s == 1 || least + least / 10 < best) best = least, slices = s;
     }
+    /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more: along the longer side of C. */
+    const gk__tile_facts tile = gk__tiles<Acc>::facts(0);
+    const size_t down = gk_ceil_div(m, tile.rows), across = gk_ceil_div(n, tile.cols);
+    const size_t at_once = gk__tiles<Acc>::at_once, line = down < across ? down : across;
+    const size_t lines = at_once ? down * across / at_once * at_once / line : 0;
+    if (lines > 0 && lines < (down < across ? across : down)) {
+      const size_t rows = down < across ? 0 : lines * tile.rows, cols = down < across ? lines * tile.cols : 0;
+      const unsigned long long whole =
+          gk__matmul_clocks(tile, rows ? rows : m, cols ? cols : n, 1, 1, gk_round_up(k, quantum), 132);
+      for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 128; s++) {
+        const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
+        const unsigned long long clocks = whole + gk__matmul_clocks(tile, m - rows, n - cols, 1, s, depth, 132);
+        if (clocks + clocks / 50 < best) best = clocks, slices = s, order.whole_rows = rows, order.whole_cols = cols;
+      }
+    }
   }
   const size_t fewest = gk_ceil_div(k, longest);
   if (slices < fewest) slices = fewest;
   if (k > 0) {
     const size_t depth = gk_round_up(gk_ceil_div(k, slices), quantum);
+    if (depth >= k) order.whole_rows = order.whole_cols = 0;
     order.depth = static_cast<int>(depth), order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
   }
   return order;
+}
+
+/* The same of a product as its order has it. */
+inline unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
+                                           size_t batch, size_t sms) {
+  const size_t depth = static_cast<size_t>(order.depth), rows = order.whole_rows, cols = order.whole_cols;
+  const unsigned long long rest = gk__matmul_clocks(tile, m - rows, n - cols, batch, order.slices, depth, sms);
+  if (rows == 0 && cols == 0) return rest;
+  return rest + gk__matmul_clocks(tile, rows ? rows : m, cols ? cols : n, batch, 1, depth * order.slices, sms);
 }
 
 template <class Acc>
@@ -5876,8 +5971,8 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
     if ((tile.plan == GK_PLAN_TILE_128_TMA || tile.plan == GK_PLAN_TILE_64_128_TMA) && !engine) continue;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
-      const unsigned long long clocks = gk__matmul_clocks(
-          tile, m, n, batch, order.slices, static_cast<size_t>(order.depth), static_cast<size_t>(sms > 0 ? sms : 1));
+      const unsigned long long clocks =
+          gk__order_clocks(tile, order, m, n, batch, static_cast<size_t>(sms > 0 ? sms : 1));
       if (clocks < least) least = clocks, best = tile;
     }
   }
@@ -6291,9 +6386,34 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 /* --- Strict products on Hopper: how they are launched ------------------------------------------------------------*/
 
 #ifdef GK__WGMMA
+#ifndef GK__TRY_CLUSTERS
+#define GK__TRY_CLUSTERS 1
+#endif
+/* gk__launch_as for a kernel that overlaps, in clusters of so many blocks. */
+template <class... Params, class... Args>
+cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*kernel)(Params...), unsigned ranks,
+                                dim3 grid, dim3 block, size_t smem, cudaStream_t stream, Args &&...args) {
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  gk__clear_detail();
+  GK_TRY(gk__allow_smem(address, name, smem));
+  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  with[0].id = cudaLaunchAttributeClusterDimension;
+  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  with[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = smem, config.stream = stream;
+  config.attrs = with;
+  cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
+  config.numAttrs++;
+  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+  return gk__after_launch(code, address, name, &grid, &block, smem, stream);
+}
+
 template <class P> struct gk__engine_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;
+  bool in_clusters;
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     static signed char waits[GK__DEVICES];
@@ -6312,6 +6432,9 @@ template <class P> struct gk__engine_launch {
         !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, q.many_b ? p.batch : 1, p.stride_b, 1, 0, cols, depth))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
                       p.m, p.n, p.k, p.batch);
+    q.ranks = in_clusters ? p.slices : 1;
+    if (in_clusters) return gk__launch_clusters(waits, "gk_matmul", gk__engine_kernel<P>, q.ranks, grid,
+                                                static_cast<unsigned>(P::sums::threads), P::smem, stream, q, state, slots);
     return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid,
                          static_cast<unsigned>(P::sums::threads), P::smem, stream, q, state, slots);
   }
@@ -6358,12 +6481,13 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   template <class P>
   static cudaError_t launch(const args &p, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
                             cudaStream_t stream) {
-    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols};
+    const bool in_clusters = p.slices > 1 && p.slices <= 8 && whole_rows == 0 && whole_cols == 0 && GK__TRY_CLUSTERS;
+    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, in_clusters};
     const size_t rows = P::bm, cols = P::bn, parts = p.slices;
     const size_t cut = gk_ceil_div(p.m - whole_rows, rows) * gk_ceil_div(p.n - whole_cols, cols);
     const size_t blocks = gk_ceil_div(p.m, rows) * gk_ceil_div(p.n, cols) + cut * (parts - 1);
     const size_t slots = gk__matmul_slot_bytes<P, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
-    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 ? slots : 0, scratch, stream, launch);
+    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !in_clusters ? slots : 0, scratch, stream, launch);
   }
   static cudaError_t run(args p, gk_plan plan, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
                          cudaStream_t stream, int sms) {
@@ -6430,12 +6554,15 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
     const bool rows = order.whole_rows > 0;
     gk__matmul_args<T, O, Acc> whole = p.panel(0, 0, rows ? order.whole_rows : p.m, rows ? p.n : order.whole_cols);
     gk_matmul_order one = order;
+    one.whole_rows = one.whole_cols = 0;
     whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
     tile = gk__plan_matmul<Acc>(one, whole.m, whole.n, p.batch, sms, false, plan);
     GK_TRY(gk__matmul_run(whole, tile.plan, scratch, smem_limit, stream));
     p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
   }
-  tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, false, plan);
+  gk_matmul_order rest = order;
+  rest.whole_rows = rest.whole_cols = 0;
+  tile = gk__plan_matmul<Acc>(rest, p.m, p.n, p.batch, sms, false, plan);
   return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
 }
 template <class T, class O, class Acc>
