@@ -3189,10 +3189,11 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
 }
 
 /* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a thread
- * at a time. Straight from the registers they would have to stand there in aligned groups, all through the main loop,
+ * at a time; or only there (stay), if all have room. Straight from the registers they would have to stand there in aligned groups, all through the main loop,
  * and its operands would then meet in the register banks. */
 template <class Sums, class Acc>
-GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *to, unsigned tag) {
+GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *to, unsigned tag,
+                            bool stay) {
   const int count = Sums::runs * Sums::run;
   GK__UNROLL
   for (int first = 0; first < count; first += room) {
@@ -3200,6 +3201,7 @@ GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk
     for (int i = first; i < first + room; i++)
       shared[(i - first) * Sums::threads] = i < count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
     gk__forget_memory();
+    if (stay) continue;
     GK__UNROLL_BY(4)
     for (int g = first / 3; g < (first + room) / 3 && g * 3 < count; g++) {
       gk__three<Acc> x;
@@ -3251,15 +3253,15 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
 #define GK__OUT_OF_LINE __noinline__
 #endif
 
-/* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. Out
- * of line, for the sake of the main loop's registers. */
+/* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. own:
+ * where those of the last part stayed, or NULL. Out of line, for the sake of the main loop's registers. */
 template <class Sums, class T, class O, class Acc>
 __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0,
                                                 size_t col0, const gk__slot<gk__three<Acc>> *from, unsigned parts,
-                                                unsigned tag) {
+                                                unsigned tag, const Acc *own) {
   const Sums sums(t);
-  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = 64 / static_cast<int>(sizeof(Acc));
-  const int runs = 3 * many / Sums::run;
+  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, half = gk_round_up((slots + 1) / 2, 4);
+  const int many = sizeof(Acc) == 8 && half > 8 ? 8 : half, runs = 3 * many / Sums::run;
   unsigned ns = 16;
   GK__UNROLL_BY(1)
   for (int first = 0; first < slots; first += many) {
@@ -3272,7 +3274,8 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
       const gk__slot<gk__three<Acc>> *const at = from + s * static_cast<size_t>(slots) * Sums::threads;
       const int granules = static_cast<int>(gk__slot<gk__three<Acc>>::granules);
       unsigned word[many][3 * granules] = {};
-      for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
+      const bool stayed = own && s == parts - 1;
+      for (bool ready = stayed; !ready;) { /* without a jump from load to load, which would wait for each */
         ready = true;
         GK__UNROLL
         for (int g = 0; g < many; g++) {
@@ -3287,7 +3290,14 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
       }
       gk__three<Acc> x[many];
       GK__UNROLL
-      for (int g = 0; g < many; g++) memcpy(static_cast<void *>(&x[g]), word[g], sizeof(x[g]));
+      for (int g = 0; g < many; g++) {
+        memcpy(static_cast<void *>(&x[g]), word[g], sizeof(x[g]));
+        if (stayed) {
+          GK__UNROLL
+          for (int i = 0; i < 3; i++)
+            x[g].value[i] = own[((first + g < slots ? first + g : slots - 1) * 3 + i) * Sums::threads];
+        }
+      }
       GK__UNROLL
       for (int i = 0; i < 3 * many; i++) {
         Acc &to = total[i / Sums::run][i % Sums::run];
@@ -3346,8 +3356,9 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
     gk__slot<gk__three<Acc>> *const place = slots + tile * parts * each + t;
     gk__copy_wait<0>();
     __syncthreads();
-    gk__publish_sums(sums, ring + t, all < most ? all : most, place + at.part * each, turn.tag);
-    if (at.part == parts - 1) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag);
+    const bool last = at.part == parts - 1, stay = last && all <= most;
+    gk__publish_sums(sums, ring + t, all < most ? all : most, place + at.part * each, turn.tag, stay);
+    if (last) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag, stay ? ring + t : NULL);
     gk__end_round(turn, state, slots, p.capacity, gridDim.x);
     return;
   }
@@ -5552,22 +5563,24 @@ struct gk__engine_params {
   /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
   unsigned whole_down, whole_across, row, col, down, across;
   unsigned ranks; /* blocks of a cluster that are the slices of one tile; 1: there are no clusters */
+  unsigned jobs;  /* all of them, if a block goes on to the next; else 0 */
   bool turned, many_a, many_b; /* many: one for each product of the batch */
 };
 /* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
 struct gk__engine_job {
   unsigned batch, part, row, col, tile; /* tile: the number of it among all that are cut */
+  bool whole;                           /* it is not cut */
   GK__D gk__engine_job(const gk__engine_params &q, unsigned job) {
     if (q.ranks > 1) {
       const gk__job at(job / q.ranks, q.down, q.across, 1);
-      batch = at.batch, part = job % q.ranks, row = at.row, col = at.col, tile = 0;
+      batch = at.batch, part = job % q.ranks, row = at.row, col = at.col, tile = 0, whole = false;
       return;
     }
-    const unsigned of_whole = q.whole_down * q.whole_across, whole = of_whole * static_cast<unsigned>(q.p.batch);
-    const bool cut = job >= whole;
-    const gk__job at(cut ? job - whole : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
+    const unsigned first_cut = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
+    const bool cut = job >= first_cut;
+    const gk__job at(cut ? job - first_cut : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
                      cut ? q.p.slices : 1);
-    batch = at.batch, part = at.part, row = at.row, col = at.col;
+    batch = at.batch, part = at.part, row = at.row, col = at.col, whole = !cut || q.p.slices == 1;
     tile = (at.batch * q.down + at.row) * q.across + at.col;
     if (cut) row += q.row, col += q.col;
   }
@@ -5610,29 +5623,49 @@ struct gk__engine_fragment {
   }
 };
 
-/* What is on its way, and where. */
+/* What of an operand is to be fetched next: `line` is its first row or column. Past the end, k is `end`. */
+template <class P, bool OfB> struct gk__engine_feed {
+  unsigned job, line, product, k, end;
+  GK__D void begin(const gk__engine_params &q, unsigned job_) {
+    const gk__engine_job at(q, job_);
+    const unsigned all = static_cast<unsigned>(q.p.k), depth = at.whole ? all : static_cast<unsigned>(q.p.depth);
+    job = job_, line = OfB ? at.col * P::bn : at.row * P::bm;
+    product = (OfB ? q.many_b : q.many_a) ? at.batch : 0;
+    k = at.part * depth, end = all - k < depth ? all : k + depth;
+  }
+  GK__D void step(const gk__engine_params &q) {
+    k += P::depth;
+    if (k < end) return;
+    k = end;
+    if (q.jobs && gridDim.x < q.jobs - job) begin(q, job + gridDim.x);
+  }
+};
+
+/* What is on its way, and where. The steps of one job follow those of the last without a gap. */
 template <class P> struct gk__engine_ring {
   unsigned smem, bars; /* three places for A, three for B; a barrier for each place and operand */
-  unsigned row, col, product_a, product_b;
-  size_t k0;
-  GK__D unsigned place(int operand, int at) const {
-    return smem + static_cast<unsigned>(operand ? 3 * P::a_bytes + at * P::b_bytes : at * P::a_bytes);
+  unsigned at, phase, odd; /* the place of a step, how often the ring has come round, and the steps: the last two mod 2 */
+  GK__D unsigned place(int operand, unsigned i) const {
+    return smem + (operand ? 3 * P::a_bytes + i * P::b_bytes : i * P::a_bytes);
   }
-  GK__D unsigned bar(int operand, int at) const { return bars + static_cast<unsigned>(operand * 3 + at) * 8; }
+  GK__D unsigned bar(int operand, unsigned i) const { return bars + (static_cast<unsigned>(operand) * 3 + i) * 8; }
   /* A's rows land in place 2 if they are to be turned. */
-  GK__D void fetch_a(const gk__engine_params &q, int step, int at) const {
-    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
-    gk__barrier_expect(bar(0, at), P::a_bytes);
-    gk__box_load(place(0, at), &q.a, bar(0, at), q.turned ? k : row, q.turned ? row : k, product_a, 0);
+  GK__D void fetch_a(const gk__engine_params &q, gk__engine_feed<P, false> &from, unsigned to) const {
+    if (from.k == from.end) return;
+    gk__barrier_expect(bar(0, to), P::a_bytes);
+    gk__box_load(place(0, to), &q.a, bar(0, to), q.turned ? from.k : from.line, q.turned ? from.line : from.k,
+                 from.product, 0);
+    from.step(q);
   }
-  GK__D void fetch_b(const gk__engine_params &q, int step, int at) const {
-    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
-    gk__barrier_expect(bar(1, at), P::b_bytes);
-    gk__box_load(place(1, at), &q.b, bar(1, at), col, k, product_b, 0);
+  GK__D void fetch_b(const gk__engine_params &q, gk__engine_feed<P, true> &from, unsigned to) const {
+    if (from.k == from.end) return;
+    gk__barrier_expect(bar(1, to), P::b_bytes);
+    gk__box_load(place(1, to), &q.b, bar(1, to), from.line, from.k, from.product, 0);
+    from.step(q);
   }
   /* Squares of four rows and four of k. The rows are as far apart as the tile has squares of them; where they landed,
    * the swizzle is that of as many bytes as they have. */
-  GK__D void turn(int to) const {
+  GK__D void turn(unsigned to) const {
     const unsigned down = P::bm / 4, width = P::depth * 4, t = threadIdx.x;
     const unsigned row = t % down, from = place(0, 2) + row * width, target = place(0, to) + row * 16;
     const unsigned swizzle = width == 128 ? row % 8 : row / 2 % 4;
@@ -5651,10 +5684,10 @@ template <class P> struct gk__engine_ring {
 };
 
 /* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
- * under way; before the first one that is nothing, of which no sum becomes another. */
+ * under way; before the first one that is nothing, of which no sum becomes another. More: another job follows. */
 template <class P>
-GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, const gk__engine_ring<P> &ring,
-                            int depth) {
+GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, gk__engine_ring<P> &ring,
+                            gk__engine_feed<P, false> &feed_a, gk__engine_feed<P, true> &feed_b, int depth, bool more) {
   const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
   const int D = P::depth, straight = 8, steps = (depth + D - 1) / D;
   const unsigned lane = threadIdx.x % 32;
@@ -5667,34 +5700,24 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   }
   GK__UNROLL
   for (int i = 0; i < 16; i++) fragment[1].a[i / 8].value[i % 4] = fragment[1].b[i / 4].value[i % 4] = 0;
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < 2 && s < steps; s++) ring.fetch_b(q, s, s);
-    for (int s = 0; s < (q.turned ? 1 : 2) && s < steps; s++) ring.fetch_a(q, s, q.turned ? 2 : s);
-  }
-  if (q.turned) {
-    gk__barrier_wait(ring.bar(0, 2), 0);
-    ring.turn(0);
-  }
-  int place = 0; /* of three */
-  unsigned phase = 0;
   for (int s = 0; s < steps; s++) {
     __syncthreads(); /* what was read in the last step may be overwritten; what was turned may be read */
-    const int after = place == 0 ? 2 : place - 1; /* two steps on */
     if (threadIdx.x == 0) {
-      if (s + 2 < steps) ring.fetch_b(q, s + 2, after);
-      if (!q.turned && s + 2 < steps) ring.fetch_a(q, s + 2, after);
-      if (q.turned && s + 1 < steps) ring.fetch_a(q, s + 1, 2);
+      const unsigned after = ring.at == 0 ? 2 : ring.at - 1; /* two steps on */
+      ring.fetch_b(q, feed_b, after);
+      ring.fetch_a(q, feed_a, q.turned ? 2 : after);
     }
     __syncwarp();
-    gk__barrier_wait(ring.bar(1, place), phase);
-    if (!q.turned) gk__barrier_wait(ring.bar(0, place), phase);
-    unsigned a = ring.place(0, q.turned ? s % 2 : place) + at_a, b = ring.place(1, place) + at_b;
+    gk__barrier_wait(ring.bar(1, ring.at), ring.phase);
+    if (!q.turned) gk__barrier_wait(ring.bar(0, ring.at), ring.phase);
+    unsigned a = ring.place(0, q.turned ? ring.odd : ring.at) + at_a, b = ring.place(1, ring.at) + at_b;
     const int left = depth - s * D;
     int todo = left < D ? left : D;
+    const bool turns = q.turned && (more || s + 1 < steps);
     for (; todo >= straight; todo -= straight) {
-      if (q.turned && todo == straight && s + 1 < steps) {
-        gk__barrier_wait(ring.bar(0, 2), (s + 1) % 2);
-        ring.turn((s + 1) % 2);
+      if (turns && todo < 2 * straight) {
+        gk__barrier_wait(ring.bar(0, 2), ring.odd ^ 1);
+        ring.turn(ring.odd ^ 1);
       }
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
@@ -5703,20 +5726,23 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
       }
       a += straight * pitch_a, b += straight * pitch_b;
     }
+    if (turns && left < straight) {
+      gk__barrier_wait(ring.bar(0, 2), ring.odd ^ 1);
+      ring.turn(ring.odd ^ 1);
+    }
     GK__UNROLL_BY(1)
     for (; todo > 0; todo--) {
       fragment[1].multiply(sums);
       fragment[1].load(a, b);
       a += pitch_a, b += pitch_b;
     }
-    place = place == 2 ? 0 : place + 1;
-    if (place == 0) phase ^= 1;
+    ring.odd ^= 1;
+    ring.at = ring.at == 2 ? 0 : ring.at + 1;
+    if (ring.at == 0) ring.phase ^= 1;
   }
   fragment[1].multiply(sums);
 }
-#endif /* GK__WGMMA_CODE */
 
-#ifdef GK__WGMMA_CODE
 /* The slices of a tile are the blocks of a cluster. Each lays its sums where its operands were, as [sum][thread], and
  * then adds up a share of all of them, in their order. */
 template <class Sums>
@@ -5779,23 +5805,36 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident)
   unsigned job = blockIdx.x;
   if (parts > 1 && q.ranks == 1) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
   sums_of sums(t | static_cast<int>(q.turned) << 16);
-  {
-    const gk__engine_job at(q, job);
-    ring.row = at.row * P::bm, ring.col = at.col * P::bn;
-    ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
-    const size_t depth = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
-    ring.k0 = at.part * depth;
-    const size_t left = q.p.k - ring.k0;
-    gk__engine_slice<P>(sums, q, ring, static_cast<int>(left < depth ? left : depth));
+  gk__engine_feed<P, false> feed_a;
+  gk__engine_feed<P, true> feed_b;
+  ring.at = ring.phase = ring.odd = 0;
+  if (t == 0) {
+    feed_a.begin(q, job), feed_b.begin(q, job);
+    for (unsigned s = 0; s < 2; s++) ring.fetch_b(q, feed_b, s);
+    for (unsigned s = 0; s < (q.turned ? 1 : 2); s++) ring.fetch_a(q, feed_a, q.turned ? 2 : s);
   }
-  gk__forget(&job);
+  if (q.turned) {
+    gk__barrier_wait(ring.bar(0, 2), 0);
+    ring.turn(0);
+  }
+  for (;;) {
+    const bool more = parts == 1 && q.jobs && gridDim.x < q.jobs - job;
+    {
+      const gk__engine_job at(q, job);
+      const size_t depth = at.whole ? q.p.k : static_cast<size_t>(q.p.depth), left = q.p.k - at.part * depth;
+      gk__engine_slice<P>(sums, q, ring, feed_a, feed_b, static_cast<int>(left < depth ? left : depth), more);
+    }
+    gk__forget(&job);
+    if (parts > 1) break;
+    const gk__engine_job at(q, job);
+    gk__store_sums(sums, sums.value, q.p, q.p.c + at.batch * q.p.stride_c, static_cast<size_t>(at.row) * P::bm,
+                   static_cast<size_t>(at.col) * P::bn, 0, sums_of::runs);
+    if (!more) return;
+    job += gridDim.x;
+  }
   const gk__engine_job at(q, job);
   float *const c = q.p.c + at.batch * q.p.stride_c;
   const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
-  if (parts == 1) {
-    gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
-    return;
-  }
   if (q.ranks > 1) {
     __syncthreads(); /* the operands have been read */
     const unsigned to = ring.smem + threadIdx.x * 4;
@@ -5813,9 +5852,11 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident)
   const size_t each = static_cast<size_t>(all / 3) * threads;
   gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
   __syncthreads();
-  gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag);
-  if (at.part == parts - 1)
-    gk__gather_sums<sums_of>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, place, parts, turn.tag);
+  const bool last = at.part == parts - 1;
+  gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, last);
+  if (last)
+    gk__gather_sums<sums_of>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, place, parts, turn.tag,
+                             shared + t);
   gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
@@ -5839,29 +5880,84 @@ struct gk__tile_facts {
   unsigned groups; /* the most in a block */
   unsigned room;   /* groups that a multiprocessor has registers for */
   unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
+  unsigned cluster; /* so many slices are blocks of a cluster */
 };
+/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. */
+inline size_t gk__matmul_busy(size_t warps) {
+  return warps < 4 ? warps * 18 : warps < 8 ? 72 + (warps - 4) * 9 / 2 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
+}
+/* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
+ * all of them if it comes after others, since they do not end together; what a block needs to begin and to end; and the
+ * sums of slices: within a block, in a cluster of two, or through memory, where the last block brings them in by `trips`
+ * for each slice. */
+inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
+                                            unsigned slices, size_t depth, size_t sms) {
+  const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
+  const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
+  const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
+  const size_t all = gk_ceil_div(blocks, sms), each = all > most ? gk_round_up(all, most) : all, rest = each % most;
+  const size_t items = tile.rows * tile.cols, trips = items / tile.warps / 1500 + 1;
+  const unsigned long long work = items * groups * depth * 100 / (128 * tile.share);
+  unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile.warps) + each * 1500;
+  if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile.warps);
+  if (groups > 1) clocks += groups * 350;
+  if (parts > 1 && parts == tile.cluster) clocks += 8000;
+  if (parts > 1 && parts != tile.cluster) clocks += each * (items / 6 + 300) + 6000 + parts * trips * 1700;
+  return clocks;
+}
+/* The same for doubles, whose warps multiply on tensor cores. */
+inline size_t gk__f64_busy(size_t warps) {
+  return warps < 8 ? warps * 45 / 4 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
+}
+
+inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
+                                            unsigned slices, size_t depth, size_t sms) {
+  const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
+  const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
+  const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
+  const size_t each = gk_ceil_div(blocks, sms), rest = each % most,
+               trips = tile.rows * tile.cols / tile.warps / 1500 + 1;
+  const size_t warps = most * groups * tile.warps, warps_of_rest = rest * groups * tile.warps;
+  const unsigned long long work = tile.rows * tile.cols * groups * depth * 100 / (128 * tile.share);
+  unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(warps) + each * 1500;
+  if (rest) clocks += rest * work * 100 / gk__f64_busy(warps_of_rest);
+  if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
+  return clocks;
+}
 template <class Acc> struct gk__tiles {
   static const int count = 7;
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
+  static const size_t least_k = 192; /* that is cut, into not less than a quarter of it */
+  static const unsigned long long doubt = 33; /* one part of so many */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {
-        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 87}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 85},
-        {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},     {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},
-        {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 54},
-        {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 48}};
+        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 94, 2},
+        {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0},     {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0},
+        {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0},        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0},
+        {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0}};
     return all[i];
+  }
+  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
+                                   size_t depth, size_t sms) {
+    return gk__matmul_clocks(tile, m, n, batch, slices, depth, sms);
   }
 };
 template <> struct gk__tiles<double> {
   static const int count = 4;
   static const size_t at_once = 0;
+  static const size_t least_k = 256;
+  static const unsigned long long doubt = 10;
   /* The blocks that stay are the fastest, and have no slices. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72},
-                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 1 ? 60u : 94u},
-                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60},
-                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50}};
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0},
+                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 1 ? 60u : 94u, 0},
+                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0},
+                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0}};
     return all[i];
+  }
+  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
+                                   size_t depth, size_t sms) {
+    return gk__f64_clocks(tile, m, n, batch, slices, depth, sms);
   }
 };
 
@@ -5877,29 +5973,6 @@ struct gk_matmul_order {
 
 #define GK__MATMUL_SLICES 32 /* at most */
 
-/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. */
-inline size_t gk__matmul_busy(size_t warps) {
-  return warps < 8 ? warps * 45 / 4 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
-}
-
-/* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest; what a block needs to
- * begin and to end; and, for slices that do not fit into one block, the way of their sums through memory, which the
- * last block brings in by `trips` for each slice. */
-inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
-                                            unsigned slices, size_t depth, size_t sms) {
-  const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
-  const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
-  const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
-  const size_t each = gk_ceil_div(blocks, sms), rest = each % most,
-               trips = tile.rows * tile.cols / tile.warps / 1500 + 1;
-  const size_t warps = most * groups * tile.warps, warps_of_rest = rest * groups * tile.warps;
-  const unsigned long long work = tile.rows * tile.cols * groups * depth * 100 / (128 * tile.share);
-  unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(warps) + each * 1500;
-  if (rest) clocks += rest * work * 100 / gk__matmul_busy(warps_of_rest);
-  if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
-  return clocks;
-}
-
 template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {
   const size_t few = m < n ? m : n, many = m < n ? n : m, longest = size_t(1) << 30;
   gk_matmul_order order = {0, 1, 1, 0, 0};
@@ -5911,17 +5984,17 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     order.thin = 1, quantum = 128;
     slices = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
     if (slices > gk_ceil_div(k, size_t(512))) slices = gk_ceil_div(k, size_t(512));
-  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= 256 && k < longest) {
+  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k && k < longest) {
     unsigned long long best = ~0ull;
-    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= 64); s++) {
+    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= gk__tiles<Acc>::least_k / 4); s++) {
       const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
       unsigned long long least = ~0ull;
       for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-        const unsigned long long clocks = gk__matmul_clocks(gk__tiles<Acc>::facts(i, s), m, n, 1, s, depth, 132);
+        const unsigned long long clocks = gk__tiles<Acc>::clocks(gk__tiles<Acc>::facts(i, s), m, n, 1, s, depth, 132);
         if (clocks < least) least = clocks;
       }
-      /* One more cut must be worth it by more than the estimate may be off. */
-      if (s == 1 || least + least / 10 < best) best = least, slices = s;
+      /* A cut must be worth it by more than the estimate may be off. */
+      if (s == 1 || least + least / gk__tiles<Acc>::doubt < best) best = least, slices = s;
     }
     /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more: along the longer side of C. */
     const gk__tile_facts tile = gk__tiles<Acc>::facts(0);
@@ -5931,10 +6004,10 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     if (lines > 0 && lines < (down < across ? across : down)) {
       const size_t rows = down < across ? 0 : lines * tile.rows, cols = down < across ? lines * tile.cols : 0;
       const unsigned long long whole =
-          gk__matmul_clocks(tile, rows ? rows : m, cols ? cols : n, 1, 1, gk_round_up(k, quantum), 132);
-      for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 128; s++) {
+          gk__tiles<Acc>::clocks(tile, rows ? rows : m, cols ? cols : n, 1, 1, gk_round_up(k, quantum), 132);
+      for (unsigned s = 3; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
         const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
-        const unsigned long long clocks = whole + gk__matmul_clocks(tile, m - rows, n - cols, 1, s, depth, 132);
+        const unsigned long long clocks = whole + gk__tiles<Acc>::clocks(tile, m - rows, n - cols, 1, s, depth, 132);
         if (clocks + clocks / 50 < best) best = clocks, slices = s, order.whole_rows = rows, order.whole_cols = cols;
       }
     }
@@ -5950,17 +6023,18 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
 }
 
 /* The same of a product as its order has it. */
-inline unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
+template <class Acc>
+unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
                                            size_t batch, size_t sms) {
   const size_t depth = static_cast<size_t>(order.depth), rows = order.whole_rows, cols = order.whole_cols;
-  const unsigned long long rest = gk__matmul_clocks(tile, m - rows, n - cols, batch, order.slices, depth, sms);
+  const unsigned long long rest = gk__tiles<Acc>::clocks(tile, m - rows, n - cols, batch, order.slices, depth, sms);
   if (rows == 0 && cols == 0) return rest;
-  return rest + gk__matmul_clocks(tile, rows ? rows : m, cols ? cols : n, batch, 1, depth * order.slices, sms);
+  return rest + gk__tiles<Acc>::clocks(tile, rows ? rows : m, cols ? cols : n, batch, 1, depth * order.slices, sms);
 }
 
 template <class Acc>
 gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t batch, int sms, bool engine,
-                               gk_plan wanted) {
+                               gk_plan wanted, unsigned long long copies = 0) {
   gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
@@ -5968,12 +6042,15 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
   if (wanted == GK_PLAN_TILE_64_128_TMA && !engine) wanted = GK_PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i, order.slices);
+    const bool is_engine = tile.plan == GK_PLAN_TILE_128_TMA || tile.plan == GK_PLAN_TILE_64_128_TMA;
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
-    if ((tile.plan == GK_PLAN_TILE_128_TMA || tile.plan == GK_PLAN_TILE_64_128_TMA) && !engine) continue;
+    if (is_engine && !engine) continue;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
       const unsigned long long clocks =
-          gk__order_clocks(tile, order, m, n, batch, static_cast<size_t>(sms > 0 ? sms : 1));
-      if (clocks < least) least = clocks, best = tile;
+          gk__order_clocks<Acc>(tile, order, m, n, batch, static_cast<size_t>(sms > 0 ? sms : 1));
+      /* Without copies, what does not lie well comes a tenth slower. */
+      const unsigned long long all = is_engine ? clocks + copies : copies ? clocks + clocks / 10 : clocks;
+      if (all < least) least = all, best = tile;
     }
   }
   return best;
@@ -6386,9 +6463,7 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 /* --- Strict products on Hopper: how they are launched ------------------------------------------------------------*/
 
 #ifdef GK__WGMMA
-#ifndef GK__TRY_CLUSTERS
-#define GK__TRY_CLUSTERS 1
-#endif
+static const unsigned gk__multiprocessor_smem = 233472; /* bytes of shared memory that a Hopper multiprocessor has */
 /* gk__launch_as for a kernel that overlaps, in clusters of so many blocks. */
 template <class... Params, class... Args>
 cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*kernel)(Params...), unsigned ranks,
@@ -6414,6 +6489,7 @@ template <class P> struct gk__engine_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;
   bool in_clusters;
+  int sms;
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     static signed char waits[GK__DEVICES];
@@ -6432,21 +6508,31 @@ template <class P> struct gk__engine_launch {
         !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, q.many_b ? p.batch : 1, p.stride_b, 1, 0, cols, depth))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
                       p.m, p.n, p.k, p.batch);
-    q.ranks = in_clusters ? p.slices : 1;
+    /* Where the multiprocessors need not be full, so much memory that none has more blocks than another: those of a
+     * launch that may begin before the last has ended would go to whichever were free first. */
+    const unsigned each = gk_ceil_div(grid, static_cast<unsigned>(sms));
+    const size_t smem = each < P::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
+    const size_t use = smem > P::smem ? smem : P::smem;
+    q.ranks = in_clusters ? p.slices : 1, q.jobs = 0;
+    if (p.slices == 1 && grid > static_cast<unsigned>(sms * P::resident)) {
+      q.jobs = grid;
+      grid = static_cast<unsigned>(sms * P::resident);
+    }
     if (in_clusters) return gk__launch_clusters(waits, "gk_matmul", gk__engine_kernel<P>, q.ranks, grid,
-                                                static_cast<unsigned>(P::sums::threads), P::smem, stream, q, state, slots);
+                                                static_cast<unsigned>(P::sums::threads), use, stream, q, state, slots);
     return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid,
-                         static_cast<unsigned>(P::sums::threads), P::smem, stream, q, state, slots);
+                         static_cast<unsigned>(P::sums::threads), use, stream, q, state, slots);
   }
 };
 
 #endif /* GK__WGMMA */
 
-#define GK__WORTH_A_COPY 7e8 /* m n k from which on strict products on Hopper may copy what does not lie well */
+#define GK__WORTH_A_COPY 3e8 /* m n k from which on strict products on Hopper may copy what does not lie well */
 
 /* Strict products of floats on Hopper; other types have no such way. */
 template <class T, class O, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
+  static unsigned long long clocks_of_copies(const gk__matmul_args<T, O, Acc> &) { return 0; }
   static cudaError_t run(const gk__matmul_args<T, O, Acc> &, gk_plan, size_t, size_t, const gk_scratch *, cudaStream_t,
                          int) {
     return cudaErrorNotSupported;
@@ -6472,17 +6558,20 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
         gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) ||
         !has_body)
       return false;
-    /* Copies have to be worth it: they take about 4 us and 8 bytes an element of memory's time, and save a tenth. */
-    const double of_a = copies_a(p) ? static_cast<double>(p.m) * static_cast<double>(p.k) : 0;
-    const double of_b = copies_b(p) ? static_cast<double>(p.k) * static_cast<double>(p.n) : 0;
+    /* The work area is for products from a certain size on. */
     const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-    return of_a + of_b <= 0 || (p.batch == 1 && volume > GK__WORTH_A_COPY + 500 * (of_a + of_b));
+    return !(copies_a(p) || copies_b(p)) || (p.batch == 1 && volume >= GK__WORTH_A_COPY);
+  }
+  /* Clocks of the copies, about: 4 us and 8 bytes an element of memory's time. */
+  static unsigned long long clocks_of_copies(const args &p) {
+    const size_t elements = (copies_a(p) ? p.m * p.k : 0) + (copies_b(p) ? p.k * p.n : 0);
+    return elements ? 7000 + elements / 220 : 0;
   }
   template <class P>
   static cudaError_t launch(const args &p, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
-                            cudaStream_t stream) {
-    const bool in_clusters = p.slices > 1 && p.slices <= 8 && whole_rows == 0 && whole_cols == 0 && GK__TRY_CLUSTERS;
-    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, in_clusters};
+                            cudaStream_t stream, int sms) {
+    const bool in_clusters = p.slices == 2 && whole_rows == 0 && whole_cols == 0;
+    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, in_clusters, sms};
     const size_t rows = P::bm, cols = P::bn, parts = p.slices;
     const size_t cut = gk_ceil_div(p.m - whole_rows, rows) * gk_ceil_div(p.n - whole_cols, cols);
     const size_t blocks = gk_ceil_div(p.m, rows) * gk_ceil_div(p.n, cols) + cut * (parts - 1);
@@ -6519,8 +6608,8 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
       status = gk__make_operands<GK__MOVING>(a, b, 0, 0, NULL, sms, stream);
     }
     if (status == cudaSuccess)
-      status = plan == GK_PLAN_TILE_128_TMA ? launch<large>(p, whole_rows, whole_cols, scratch, stream)
-                                            : launch<flat>(p, whole_rows, whole_cols, scratch, stream);
+      status = plan == GK_PLAN_TILE_128_TMA ? launch<large>(p, whole_rows, whole_cols, scratch, stream, sms)
+                                            : launch<flat>(p, whole_rows, whole_cols, scratch, stream, sms);
     if (!temporary) return status;
     const cudaError_t freed = cudaFreeAsync(temporary, stream);
     return status == cudaSuccess ? gk__failed(freed, call) : status;
@@ -6542,7 +6631,8 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, scratch, smem_limit, stream)
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, smem_limit, stream);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
-  gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan);
+  gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan,
+                                             engine ? gk__engine<T, O, Acc>::clocks_of_copies(p) : 0);
   if (tile.plan == GK_PLAN_TILE_128_TMA || tile.plan == GK_PLAN_TILE_64_128_TMA) {
     const cudaError_t status =
         gk__engine<T, O, Acc>::run(p, tile.plan, order.whole_rows, order.whole_cols, scratch, stream, sms);
