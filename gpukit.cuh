@@ -5563,24 +5563,22 @@ struct gk__engine_params {
   /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
   unsigned whole_down, whole_across, row, col, down, across;
   unsigned ranks; /* blocks of a cluster that are the slices of one tile; 1: there are no clusters */
-  unsigned jobs;  /* all of them, if a block goes on to the next; else 0 */
   bool turned, many_a, many_b; /* many: one for each product of the batch */
 };
 /* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
 struct gk__engine_job {
   unsigned batch, part, row, col, tile; /* tile: the number of it among all that are cut */
-  bool whole;                           /* it is not cut */
   GK__D gk__engine_job(const gk__engine_params &q, unsigned job) {
     if (q.ranks > 1) {
       const gk__job at(job / q.ranks, q.down, q.across, 1);
-      batch = at.batch, part = job % q.ranks, row = at.row, col = at.col, tile = 0, whole = false;
+      batch = at.batch, part = job % q.ranks, row = at.row, col = at.col, tile = 0;
       return;
     }
-    const unsigned first_cut = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
-    const bool cut = job >= first_cut;
-    const gk__job at(cut ? job - first_cut : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
+    const unsigned of_whole = q.whole_down * q.whole_across, whole = of_whole * static_cast<unsigned>(q.p.batch);
+    const bool cut = job >= whole;
+    const gk__job at(cut ? job - whole : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
                      cut ? q.p.slices : 1);
-    batch = at.batch, part = at.part, row = at.row, col = at.col, whole = !cut || q.p.slices == 1;
+    batch = at.batch, part = at.part, row = at.row, col = at.col;
     tile = (at.batch * q.down + at.row) * q.across + at.col;
     if (cut) row += q.row, col += q.col;
   }
@@ -5623,49 +5621,29 @@ struct gk__engine_fragment {
   }
 };
 
-/* What of an operand is to be fetched next: `line` is its first row or column. Past the end, k is `end`. */
-template <class P, bool OfB> struct gk__engine_feed {
-  unsigned job, line, product, k, end;
-  GK__D void begin(const gk__engine_params &q, unsigned job_) {
-    const gk__engine_job at(q, job_);
-    const unsigned all = static_cast<unsigned>(q.p.k), depth = at.whole ? all : static_cast<unsigned>(q.p.depth);
-    job = job_, line = OfB ? at.col * P::bn : at.row * P::bm;
-    product = (OfB ? q.many_b : q.many_a) ? at.batch : 0;
-    k = at.part * depth, end = all - k < depth ? all : k + depth;
-  }
-  GK__D void step(const gk__engine_params &q) {
-    k += P::depth;
-    if (k < end) return;
-    k = end;
-    if (q.jobs && gridDim.x < q.jobs - job) begin(q, job + gridDim.x);
-  }
-};
-
-/* What is on its way, and where. The steps of one job follow those of the last without a gap. */
+/* What is on its way, and where. */
 template <class P> struct gk__engine_ring {
   unsigned smem, bars; /* three places for A, three for B; a barrier for each place and operand */
-  unsigned at, phase, odd; /* the place of a step, how often the ring has come round, and the steps: the last two mod 2 */
-  GK__D unsigned place(int operand, unsigned i) const {
-    return smem + (operand ? 3 * P::a_bytes + i * P::b_bytes : i * P::a_bytes);
+  unsigned row, col, product_a, product_b;
+  size_t k0;
+  GK__D unsigned place(int operand, int at) const {
+    return smem + static_cast<unsigned>(operand ? 3 * P::a_bytes + at * P::b_bytes : at * P::a_bytes);
   }
-  GK__D unsigned bar(int operand, unsigned i) const { return bars + (static_cast<unsigned>(operand) * 3 + i) * 8; }
+  GK__D unsigned bar(int operand, int at) const { return bars + static_cast<unsigned>(operand * 3 + at) * 8; }
   /* A's rows land in place 2 if they are to be turned. */
-  GK__D void fetch_a(const gk__engine_params &q, gk__engine_feed<P, false> &from, unsigned to) const {
-    if (from.k == from.end) return;
-    gk__barrier_expect(bar(0, to), P::a_bytes);
-    gk__box_load(place(0, to), &q.a, bar(0, to), q.turned ? from.k : from.line, q.turned ? from.line : from.k,
-                 from.product, 0);
-    from.step(q);
+  GK__D void fetch_a(const gk__engine_params &q, int step, int at) const {
+    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
+    gk__barrier_expect(bar(0, at), P::a_bytes);
+    gk__box_load(place(0, at), &q.a, bar(0, at), q.turned ? k : row, q.turned ? row : k, product_a, 0);
   }
-  GK__D void fetch_b(const gk__engine_params &q, gk__engine_feed<P, true> &from, unsigned to) const {
-    if (from.k == from.end) return;
-    gk__barrier_expect(bar(1, to), P::b_bytes);
-    gk__box_load(place(1, to), &q.b, bar(1, to), from.line, from.k, from.product, 0);
-    from.step(q);
+  GK__D void fetch_b(const gk__engine_params &q, int step, int at) const {
+    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
+    gk__barrier_expect(bar(1, at), P::b_bytes);
+    gk__box_load(place(1, at), &q.b, bar(1, at), col, k, product_b, 0);
   }
   /* Squares of four rows and four of k. The rows are as far apart as the tile has squares of them; where they landed,
    * the swizzle is that of as many bytes as they have. */
-  GK__D void turn(unsigned to) const {
+  GK__D void turn(int to) const {
     const unsigned down = P::bm / 4, width = P::depth * 4, t = threadIdx.x;
     const unsigned row = t % down, from = place(0, 2) + row * width, target = place(0, to) + row * 16;
     const unsigned swizzle = width == 128 ? row % 8 : row / 2 % 4;
@@ -5684,10 +5662,10 @@ template <class P> struct gk__engine_ring {
 };
 
 /* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
- * under way; before the first one that is nothing, of which no sum becomes another. More: another job follows. */
+ * under way; before the first one that is nothing, of which no sum becomes another. */
 template <class P>
-GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, gk__engine_ring<P> &ring,
-                            gk__engine_feed<P, false> &feed_a, gk__engine_feed<P, true> &feed_b, int depth, bool more) {
+GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, const gk__engine_ring<P> &ring,
+                            int depth) {
   const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
   const int D = P::depth, straight = 8, steps = (depth + D - 1) / D;
   const unsigned lane = threadIdx.x % 32;
@@ -5700,24 +5678,34 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   }
   GK__UNROLL
   for (int i = 0; i < 16; i++) fragment[1].a[i / 8].value[i % 4] = fragment[1].b[i / 4].value[i % 4] = 0;
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < 2 && s < steps; s++) ring.fetch_b(q, s, s);
+    for (int s = 0; s < (q.turned ? 1 : 2) && s < steps; s++) ring.fetch_a(q, s, q.turned ? 2 : s);
+  }
+  if (q.turned) {
+    gk__barrier_wait(ring.bar(0, 2), 0);
+    ring.turn(0);
+  }
+  int place = 0; /* of three */
+  unsigned phase = 0;
   for (int s = 0; s < steps; s++) {
     __syncthreads(); /* what was read in the last step may be overwritten; what was turned may be read */
+    const int after = place == 0 ? 2 : place - 1; /* two steps on */
     if (threadIdx.x == 0) {
-      const unsigned after = ring.at == 0 ? 2 : ring.at - 1; /* two steps on */
-      ring.fetch_b(q, feed_b, after);
-      ring.fetch_a(q, feed_a, q.turned ? 2 : after);
+      if (s + 2 < steps) ring.fetch_b(q, s + 2, after);
+      if (!q.turned && s + 2 < steps) ring.fetch_a(q, s + 2, after);
+      if (q.turned && s + 1 < steps) ring.fetch_a(q, s + 1, 2);
     }
     __syncwarp();
-    gk__barrier_wait(ring.bar(1, ring.at), ring.phase);
-    if (!q.turned) gk__barrier_wait(ring.bar(0, ring.at), ring.phase);
-    unsigned a = ring.place(0, q.turned ? ring.odd : ring.at) + at_a, b = ring.place(1, ring.at) + at_b;
+    gk__barrier_wait(ring.bar(1, place), phase);
+    if (!q.turned) gk__barrier_wait(ring.bar(0, place), phase);
+    unsigned a = ring.place(0, q.turned ? s % 2 : place) + at_a, b = ring.place(1, place) + at_b;
     const int left = depth - s * D;
     int todo = left < D ? left : D;
-    const bool turns = q.turned && (more || s + 1 < steps);
     for (; todo >= straight; todo -= straight) {
-      if (turns && todo < 2 * straight) {
-        gk__barrier_wait(ring.bar(0, 2), ring.odd ^ 1);
-        ring.turn(ring.odd ^ 1);
+      if (q.turned && todo == straight && s + 1 < steps) {
+        gk__barrier_wait(ring.bar(0, 2), (s + 1) % 2);
+        ring.turn((s + 1) % 2);
       }
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
@@ -5726,23 +5714,17 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
       }
       a += straight * pitch_a, b += straight * pitch_b;
     }
-    if (turns && left < straight) {
-      gk__barrier_wait(ring.bar(0, 2), ring.odd ^ 1);
-      ring.turn(ring.odd ^ 1);
-    }
     GK__UNROLL_BY(1)
     for (; todo > 0; todo--) {
       fragment[1].multiply(sums);
       fragment[1].load(a, b);
       a += pitch_a, b += pitch_b;
     }
-    ring.odd ^= 1;
-    ring.at = ring.at == 2 ? 0 : ring.at + 1;
-    if (ring.at == 0) ring.phase ^= 1;
+    place = place == 2 ? 0 : place + 1;
+    if (place == 0) phase ^= 1;
   }
   fragment[1].multiply(sums);
 }
-
 /* The slices of a tile are the blocks of a cluster. Each lays its sums where its operands were, as [sum][thread], and
  * then adds up a share of all of them, in their order. */
 template <class Sums>
@@ -5805,36 +5787,23 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident)
   unsigned job = blockIdx.x;
   if (parts > 1 && q.ranks == 1) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
   sums_of sums(t | static_cast<int>(q.turned) << 16);
-  gk__engine_feed<P, false> feed_a;
-  gk__engine_feed<P, true> feed_b;
-  ring.at = ring.phase = ring.odd = 0;
-  if (t == 0) {
-    feed_a.begin(q, job), feed_b.begin(q, job);
-    for (unsigned s = 0; s < 2; s++) ring.fetch_b(q, feed_b, s);
-    for (unsigned s = 0; s < (q.turned ? 1 : 2); s++) ring.fetch_a(q, feed_a, q.turned ? 2 : s);
-  }
-  if (q.turned) {
-    gk__barrier_wait(ring.bar(0, 2), 0);
-    ring.turn(0);
-  }
-  for (;;) {
-    const bool more = parts == 1 && q.jobs && gridDim.x < q.jobs - job;
-    {
-      const gk__engine_job at(q, job);
-      const size_t depth = at.whole ? q.p.k : static_cast<size_t>(q.p.depth), left = q.p.k - at.part * depth;
-      gk__engine_slice<P>(sums, q, ring, feed_a, feed_b, static_cast<int>(left < depth ? left : depth), more);
-    }
-    gk__forget(&job);
-    if (parts > 1) break;
+  {
     const gk__engine_job at(q, job);
-    gk__store_sums(sums, sums.value, q.p, q.p.c + at.batch * q.p.stride_c, static_cast<size_t>(at.row) * P::bm,
-                   static_cast<size_t>(at.col) * P::bn, 0, sums_of::runs);
-    if (!more) return;
-    job += gridDim.x;
+    ring.row = at.row * P::bm, ring.col = at.col * P::bn;
+    ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
+    const size_t depth = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
+    ring.k0 = at.part * depth;
+    const size_t left = q.p.k - ring.k0;
+    gk__engine_slice<P>(sums, q, ring, static_cast<int>(left < depth ? left : depth));
   }
+  gk__forget(&job);
   const gk__engine_job at(q, job);
   float *const c = q.p.c + at.batch * q.p.stride_c;
   const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
+  if (parts == 1) {
+    gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
+    return;
+  }
   if (q.ranks > 1) {
     __syncthreads(); /* the operands have been read */
     const unsigned to = ring.smem + threadIdx.x * 4;
@@ -5882,9 +5851,11 @@ struct gk__tile_facts {
   unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
   unsigned cluster; /* so many slices are blocks of a cluster */
 };
-/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. */
+/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for the
+ * one that has the most warps. */
 inline size_t gk__matmul_busy(size_t warps) {
-  return warps < 4 ? warps * 18 : warps < 8 ? 72 + (warps - 4) * 9 / 2 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
+  const size_t most = gk_round_up(warps, size_t(4));
+  return (most <= 4 ? 72 : most <= 8 ? 90 : 100) * warps / most;
 }
 /* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
  * all of them if it comes after others, since they do not end together; what a block needs to begin and to end; and the
@@ -6513,11 +6484,7 @@ template <class P> struct gk__engine_launch {
     const unsigned each = gk_ceil_div(grid, static_cast<unsigned>(sms));
     const size_t smem = each < P::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
     const size_t use = smem > P::smem ? smem : P::smem;
-    q.ranks = in_clusters ? p.slices : 1, q.jobs = 0;
-    if (p.slices == 1 && grid > static_cast<unsigned>(sms * P::resident)) {
-      q.jobs = grid;
-      grid = static_cast<unsigned>(sms * P::resident);
-    }
+    q.ranks = in_clusters ? p.slices : 1;
     if (in_clusters) return gk__launch_clusters(waits, "gk_matmul", gk__engine_kernel<P>, q.ranks, grid,
                                                 static_cast<unsigned>(P::sums::threads), use, stream, q, state, slots);
     return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid,
