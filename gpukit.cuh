@@ -5548,13 +5548,16 @@ template <int Warps> struct gk__sums_engine {
   GK__D int col(int r) const { return first_col + r % 4 * 32; }
 };
 
-/* A block: its warps, one below the other, how much of k is a step, and how many blocks a multiprocessor has. */
-template <int Warps, int Depth, int Resident> struct gk__engine_block {
-  static const int bm = Warps * 32, bn = 128, depth = Depth, resident = Resident;
-  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a step */
-  /* Three places and barriers for each operand, and what it takes to begin at a multiple of 1024. */
-  static const int bars_at = 3 * (a_bytes + b_bytes), smem = bars_at + 6 * 8 + 1024;
+/* A block: the warps of a group, one below the other, how much of k is a step, how many blocks a multiprocessor has, and
+ * groups, each of which takes a slice of k. */
+template <int Warps, int Depth, int Resident, int Groups = 1> struct gk__engine_block {
   typedef gk__sums_engine<Warps> sums;
+  static const int bm = Warps * 32, bn = 128, depth = Depth, resident = Resident, groups = Groups;
+  static const int threads = sums::threads * Groups;
+  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a step */
+  /* Three places and barriers for each operand and group, and what it takes to begin at a multiple of 1024. */
+  static const int ring_bytes = 3 * (a_bytes + b_bytes), bars_at = Groups * ring_bytes;
+  static const int smem = bars_at + Groups * 6 * 8 + 1024;
 };
 
 struct gk__engine_params {
@@ -5562,14 +5565,14 @@ struct gk__engine_params {
   gk__matmul_args<float, float, float> p;
   /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
   unsigned whole_down, whole_across, row, col, down, across;
-  unsigned ranks; /* blocks of a cluster that are the slices of one tile; 1: there are no clusters */
+  unsigned ranks; /* so many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart */
   bool turned, many_a, many_b; /* many: one for each product of the batch */
 };
 /* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
 struct gk__engine_job {
   unsigned batch, part, row, col, tile; /* tile: the number of it among all that are cut */
   GK__D gk__engine_job(const gk__engine_params &q, unsigned job) {
-    if (q.ranks > 1) {
+    if (q.ranks) {
       const gk__job at(job / q.ranks, q.down, q.across, 1);
       batch = at.batch, part = job % q.ranks, row = at.row, col = at.col, tile = 0;
       return;
@@ -5644,7 +5647,7 @@ template <class P> struct gk__engine_ring {
   /* Squares of four rows and four of k. The rows are as far apart as the tile has squares of them; where they landed,
    * the swizzle is that of as many bytes as they have. */
   GK__D void turn(int to) const {
-    const unsigned down = P::bm / 4, width = P::depth * 4, t = threadIdx.x;
+    const unsigned down = P::bm / 4, width = P::depth * 4, t = threadIdx.x % P::sums::threads;
     const unsigned row = t % down, from = place(0, 2) + row * width, target = place(0, to) + row * 16;
     const unsigned swizzle = width == 128 ? row % 8 : row / 2 % 4;
     GK__UNROLL
@@ -5661,6 +5664,14 @@ template <class P> struct gk__engine_ring {
   }
 };
 
+/* The threads of a group. */
+template <class P> GK__D void gk__engine_meet() {
+  if (P::groups > 1)
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / P::sums::threads), "n"(P::sums::threads) : "memory");
+  else
+    __syncthreads();
+}
+
 /* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
  * under way; before the first one that is nothing, of which no sum becomes another. */
 template <class P>
@@ -5668,8 +5679,8 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
                             int depth) {
   const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
   const int D = P::depth, straight = 8, steps = (depth + D - 1) / D;
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned at_a = (threadIdx.x / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
+  const unsigned t = threadIdx.x % P::sums::threads, lane = t % 32;
+  const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
   gk__engine_fragment fragment[2];
   GK__UNROLL
   for (int r = 0; r < P::sums::runs; r++) {
@@ -5678,7 +5689,7 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   }
   GK__UNROLL
   for (int i = 0; i < 16; i++) fragment[1].a[i / 8].value[i % 4] = fragment[1].b[i / 4].value[i % 4] = 0;
-  if (threadIdx.x == 0) {
+  if (t == 0) {
     for (int s = 0; s < 2 && s < steps; s++) ring.fetch_b(q, s, s);
     for (int s = 0; s < (q.turned ? 1 : 2) && s < steps; s++) ring.fetch_a(q, s, q.turned ? 2 : s);
   }
@@ -5689,9 +5700,9 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   int place = 0; /* of three */
   unsigned phase = 0;
   for (int s = 0; s < steps; s++) {
-    __syncthreads(); /* what was read in the last step may be overwritten; what was turned may be read */
+    gk__engine_meet<P>(); /* what was read in the last step may be overwritten; what was turned may be read */
     const int after = place == 0 ? 2 : place - 1; /* two steps on */
-    if (threadIdx.x == 0) {
+    if (t == 0) {
       if (s + 2 < steps) ring.fetch_b(q, s + 2, after);
       if (!q.turned && s + 2 < steps) ring.fetch_a(q, s + 2, after);
       if (q.turned && s + 1 < steps) ring.fetch_a(q, s + 1, 2);
@@ -5725,37 +5736,39 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   }
   fragment[1].multiply(sums);
 }
-/* The slices of a tile are the blocks of a cluster. Each lays its sums where its operands were, as [sum][thread], and
- * then adds up a share of all of them, in their order. */
-template <class Sums>
+/* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
+ * [sum][thread], and then adds up a share of all of them, in their order. t, first: the thread in its group; part: the
+ * group in all. */
+template <class P>
 __device__ GK__OUT_OF_LINE void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, float *c,
-                                              size_t row0, size_t col0, unsigned from, unsigned rank, unsigned ranks) {
-  const Sums sums(t);
-  const int runs = Sums::runs, some = 4, threads = Sums::threads;
-  const int first = runs * static_cast<int>(rank) / static_cast<int>(ranks);
-  const int end = runs * static_cast<int>(rank + 1) / static_cast<int>(ranks);
-  const unsigned mine = from + (threadIdx.x % threads) * 4;
+                                              size_t row0, size_t col0, unsigned from, unsigned part, unsigned parts) {
+  typedef typename P::sums sums_of;
+  const sums_of sums(t);
+  const int runs = sums_of::runs, some = 4, threads = sums_of::threads, run = sums_of::run;
+  const int first = runs * static_cast<int>(part) / static_cast<int>(parts);
+  const int end = runs * static_cast<int>(part + 1) / static_cast<int>(parts);
+  const unsigned mine = from + threadIdx.x % threads * 4;
   GK__UNROLL_BY(1)
   for (int r = first; r < end; r += some) {
-    float total[some][Sums::run];
-    const unsigned at = mine + static_cast<unsigned>(r * Sums::run * threads) * 4;
+    float total[some][run];
+    const unsigned at = mine + static_cast<unsigned>(r * run * threads) * 4;
     const int count = end - r < some ? end - r : some;
     GK__UNROLL
-    for (int i = 0; i < some * Sums::run; i++) total[i / Sums::run][i % Sums::run] = -0.0f;
+    for (int i = 0; i < some * run; i++) total[i / run][i % run] = -0.0f;
     GK__UNROLL_BY(2)
-    for (unsigned s = 0; s < ranks; s++) {
+    for (unsigned s = 0; s < parts; s++) {
       unsigned there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(s));
-      float x[some * Sums::run];
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at + s % P::groups * P::ring_bytes), "r"(s / P::groups));
+      float x[some * run];
       GK__UNROLL
-      for (int i = 0; i < some * Sums::run; i++)
-        if (i / Sums::run < count)
+      for (int i = 0; i < some * run; i++)
+        if (i / run < count)
           asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x[i]) : "r"(there + static_cast<unsigned>(i * threads) * 4));
         else
           x[i] = 0;
       GK__UNROLL
-      for (int i = 0; i < some * Sums::run; i++) {
-        float &to = total[i / Sums::run][i % Sums::run];
+      for (int i = 0; i < some * run; i++) {
+        float &to = total[i / run][i % run];
         to = gk__arithmetic<float>::add(to, x[i]);
       }
     }
@@ -5765,17 +5778,18 @@ __device__ GK__OUT_OF_LINE void gk__join_sums(int t, const gk__matmul_args<float
 #endif
 
 template <class P>
-__global__ void __launch_bounds__(P::sums::threads, P::resident)
+__global__ void __launch_bounds__(P::threads, P::resident)
     gk__engine_kernel(const __grid_constant__ gk__engine_params q, gk__state *state,
                       gk__slot<gk__three<float>> *slots) {
 #ifdef GK__WGMMA_CODE
   typedef typename P::sums sums_of;
-  const int threads = sums_of::threads, t = static_cast<int>(threadIdx.x);
+  const int threads = sums_of::threads, t = static_cast<int>(threadIdx.x) % threads;
+  const unsigned group = threadIdx.x / static_cast<unsigned>(threads);
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ gk__turn turn;
+  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
   gk__engine_ring<P> ring;
-  ring.smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  ring.bars = ring.smem + P::bars_at;
+  ring.smem = smem + group * P::ring_bytes, ring.bars = smem + P::bars_at + group * 6 * 8;
   if (t == 0) {
     for (int i = 0; i < 6; i++) gk__barrier_init(ring.bar(0, i), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -5785,14 +5799,14 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident)
   const unsigned whole = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
   const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
   unsigned job = blockIdx.x;
-  if (parts > 1 && q.ranks == 1) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
+  if (P::groups == 1 && parts > 1 && !q.ranks) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
   sums_of sums(t | static_cast<int>(q.turned) << 16);
   {
     const gk__engine_job at(q, job);
     ring.row = at.row * P::bm, ring.col = at.col * P::bn;
     ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
     const size_t depth = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
-    ring.k0 = at.part * depth;
+    ring.k0 = (at.part * P::groups + group) * depth;
     const size_t left = q.p.k - ring.k0;
     gk__engine_slice<P>(sums, q, ring, static_cast<int>(left < depth ? left : depth));
   }
@@ -5804,16 +5818,16 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident)
     gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
     return;
   }
-  if (q.ranks > 1) {
-    __syncthreads(); /* the operands have been read */
-    const unsigned to = ring.smem + threadIdx.x * 4;
+  if (P::groups > 1 || q.ranks) {
+    gk__engine_meet<P>(); /* the operands have been read */
+    const unsigned to = ring.smem + static_cast<unsigned>(t) * 4;
     GK__UNROLL
     for (int i = 0; i < sums_of::runs * sums_of::run; i++)
       asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + static_cast<unsigned>(i * threads) * 4),
                    "f"(sums.value[i / sums_of::run][i % sums_of::run])
                    : "memory");
     gk__cluster_barrier();
-    gk__join_sums<sums_of>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, ring.smem, at.part, parts);
+    gk__join_sums<P>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, smem, at.part * P::groups + group, parts);
     gk__cluster_meet(); /* nobody leaves while others read */
     return;
   }
@@ -5849,7 +5863,7 @@ struct gk__tile_facts {
   unsigned groups; /* the most in a block */
   unsigned room;   /* groups that a multiprocessor has registers for */
   unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
-  unsigned cluster; /* so many slices are blocks of a cluster */
+  unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none */
 };
 /* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for the
  * one that has the most warps. */
@@ -5857,9 +5871,18 @@ inline size_t gk__matmul_busy(size_t warps) {
   const size_t most = gk_round_up(warps, size_t(4));
   return (most <= 4 ? 72 : most <= 8 ? 90 : 100) * warps / most;
 }
+/* How many slices of so many tiles one block takes, if a cluster of at most two blocks can have them all: 1, or as many
+ * as fill a multiprocessor, which is better where each can have such a block. 0: the sums meet in memory. */
+inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t sms) {
+  if (slices < 2 || tile.joins == 0) return 0;
+  const unsigned ranks = slices / tile.joins;
+  if (slices % tile.joins == 0 && ranks <= 2 && tiles * ranks <= sms && (slices > 2 || tiles * slices > sms))
+    return tile.joins;
+  return slices == 2 ? 1 : 0;
+}
 /* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
  * all of them if it comes after others, since they do not end together; what a block needs to begin and to end; and the
- * sums of slices: within a block, in a cluster of two, or through memory, where the last block brings them in by `trips`
+ * sums of slices: within a block, in a cluster, or through memory, where the last block brings them in by `trips`
  * for each slice. */
 inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
                                             unsigned slices, size_t depth, size_t sms) {
@@ -5872,8 +5895,9 @@ inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m
   unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile.warps) + each * 1500;
   if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile.warps);
   if (groups > 1) clocks += groups * 350;
-  if (parts > 1 && parts == tile.cluster) clocks += 8000;
-  if (parts > 1 && parts != tile.cluster) clocks += each * (items / 6 + 300) + 6000 + parts * trips * 1700;
+  const bool joined = gk__joined_by(tile, blocks / parts, parts, sms) > 0;
+  if (joined) clocks += 8000;
+  if (parts > 1 && !joined) clocks += each * (items / 6 + 300) + 6000 + parts * trips * 1700;
   return clocks;
 }
 /* The same for doubles, whose warps multiply on tensor cores. */
@@ -5898,11 +5922,11 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
 template <class Acc> struct gk__tiles {
   static const int count = 7;
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
-  static const size_t least_k = 192; /* that is cut, into not less than a quarter of it */
+  static const size_t least_k = 240; /* that is cut, into not less than a quarter of it */
   static const unsigned long long doubt = 33; /* one part of so many */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {
-        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 94, 2},
+        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 94, 4},
         {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0},     {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0},
         {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0},        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0},
         {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0}};
@@ -6459,7 +6483,7 @@ cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*ker
 template <class P> struct gk__engine_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;
-  bool in_clusters;
+  unsigned ranks;
   int sms;
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
@@ -6468,6 +6492,7 @@ template <class P> struct gk__engine_launch {
     gk__engine_params q;
     q.p = p, q.turned = !p.trans_a;
     q.many_a = p.stride_a && p.batch > 1, q.many_b = p.stride_b && p.batch > 1;
+    q.ranks = ranks;
     const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(rows)));
     const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(cols)));
     q.row = static_cast<unsigned>(whole_rows / rows), q.col = static_cast<unsigned>(whole_cols / cols);
@@ -6484,11 +6509,11 @@ template <class P> struct gk__engine_launch {
     const unsigned each = gk_ceil_div(grid, static_cast<unsigned>(sms));
     const size_t smem = each < P::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
     const size_t use = smem > P::smem ? smem : P::smem;
-    q.ranks = in_clusters ? p.slices : 1;
-    if (in_clusters) return gk__launch_clusters(waits, "gk_matmul", gk__engine_kernel<P>, q.ranks, grid,
-                                                static_cast<unsigned>(P::sums::threads), use, stream, q, state, slots);
-    return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid,
-                         static_cast<unsigned>(P::sums::threads), use, stream, q, state, slots);
+    if (ranks > 1)
+      return gk__launch_clusters(waits, "gk_matmul", gk__engine_kernel<P>, ranks, grid,
+                                 static_cast<unsigned>(P::threads), use, stream, q, state, slots);
+    return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid, static_cast<unsigned>(P::threads), use, stream,
+                         q, state, slots);
   }
 };
 
@@ -6500,7 +6525,7 @@ template <class P> struct gk__engine_launch {
 template <class T, class O, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
   static unsigned long long clocks_of_copies(const gk__matmul_args<T, O, Acc> &) { return 0; }
-  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, gk_plan, size_t, size_t, const gk_scratch *, cudaStream_t,
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk__tile_facts &, size_t, size_t, const gk_scratch *, cudaStream_t,
                          int) {
     return cudaErrorNotSupported;
   }
@@ -6510,7 +6535,9 @@ template <class Acc>
 struct gk__engine<float, float, Acc> { /* a template, so that files without products have no kernel */
   typedef gk__matmul_args<float, float, Acc> args;
   typedef gk__engine_block<4, 32, 2> large;
+  typedef gk__engine_block<4, 32, 1, 2> large_groups;
   typedef gk__engine_block<2, 16, 4> flat;
+  typedef gk__engine_block<2, 16, 1, 4> flat_groups;
   /* Whether the copy engine can bring an operand as it lies. */
   static bool lies_well(const float *from, size_t ld, size_t stride, size_t batch) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
@@ -6535,17 +6562,27 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     return elements ? 7000 + elements / 220 : 0;
   }
   template <class P>
-  static cudaError_t launch(const args &p, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
+  static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
                             cudaStream_t stream, int sms) {
-    const bool in_clusters = p.slices == 2 && whole_rows == 0 && whole_cols == 0;
-    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, in_clusters, sms};
-    const size_t rows = P::bm, cols = P::bn, parts = p.slices;
-    const size_t cut = gk_ceil_div(p.m - whole_rows, rows) * gk_ceil_div(p.n - whole_cols, cols);
-    const size_t blocks = gk_ceil_div(p.m, rows) * gk_ceil_div(p.n, cols) + cut * (parts - 1);
+    const size_t rows = P::bm, cols = P::bn, parts = p.slices, down = gk_ceil_div(p.m, rows),
+                 across = gk_ceil_div(p.n, cols);
+    const unsigned ranks = joined ? p.slices / P::groups : 0;
+    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, ranks, sms};
+    const size_t cut = (down - whole_rows / rows) * (across - whole_cols / cols);
+    const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1);
     const size_t slots = gk__matmul_slot_bytes<P, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
-    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !in_clusters ? slots : 0, scratch, stream, launch);
+    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, scratch, stream, launch);
   }
-  static cudaError_t run(args p, gk_plan plan, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
+  /* By groups of a block, or blocks of a cluster, that join their slices, if there is room for them. */
+  template <class P, class Grouped>
+  static cudaError_t choose(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
+                            const gk_scratch *scratch, cudaStream_t stream, int sms) {
+    const size_t tiles = gk_ceil_div(p.m, tile.rows) * gk_ceil_div(p.n, tile.cols);
+    const unsigned groups = whole_rows || whole_cols ? 0 : gk__joined_by(tile, tiles * p.batch, p.slices, sms);
+    if (groups > 1) return launch<Grouped>(p, true, 0, 0, scratch, stream, sms);
+    return launch<P>(p, groups == 1, whole_rows, whole_cols, scratch, stream, sms);
+  }
+  static cudaError_t run(args p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
                          cudaStream_t stream, int sms) {
     const char *const call = "gk_matmul";
     size_t ld_a = 0, ld_b = 0;
@@ -6575,8 +6612,9 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
       status = gk__make_operands<GK__MOVING>(a, b, 0, 0, NULL, sms, stream);
     }
     if (status == cudaSuccess)
-      status = plan == GK_PLAN_TILE_128_TMA ? launch<large>(p, whole_rows, whole_cols, scratch, stream, sms)
-                                            : launch<flat>(p, whole_rows, whole_cols, scratch, stream, sms);
+      status = tile.plan == GK_PLAN_TILE_128_TMA
+                   ? choose<large, large_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms)
+                   : choose<flat, flat_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
     if (!temporary) return status;
     const cudaError_t freed = cudaFreeAsync(temporary, stream);
     return status == cudaSuccess ? gk__failed(freed, call) : status;
@@ -6602,7 +6640,7 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
                                              engine ? gk__engine<T, O, Acc>::clocks_of_copies(p) : 0);
   if (tile.plan == GK_PLAN_TILE_128_TMA || tile.plan == GK_PLAN_TILE_64_128_TMA) {
     const cudaError_t status =
-        gk__engine<T, O, Acc>::run(p, tile.plan, order.whole_rows, order.whole_cols, scratch, stream, sms);
+        gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, scratch, stream, sms);
     if (status != cudaErrorMemoryAllocation) return status;
     gk__clear_detail(); /* the other kernels need no copies */
   }
