@@ -2715,7 +2715,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t l
 
 /* --- The kernel ---------------------------------------------------------------------------------------------------
  *
- * k is cut into slices, of a length that m, n and k alone decide. Of each element of C, the products of a slice are one
+ * k is cut into slices, of a length that m, n and k alone decide; of some rows or columns of C it may stay whole, and
+ * they too decide which. Of each element of C, the products of a slice are one
  * chain of fused multiply-adds in the order of k, and the slices' sums are added up in their order. What a block does,
  * and how, has no part in that: its tile, how the operands come to it, and who adds up.
  *
@@ -5365,7 +5366,10 @@ inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const 
   const unsigned steps[] = {1, 1, 1, 1};
   const bool line = wide * bytes == 128, half = wide * bytes == 64;
   return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0,
-                                  line ? 3 : half ? 2 : 0, line ? 2 : 3, 0) == 0;
+                                  line   ? 3
+                                  : half ? 2
+                                         : 0,
+                                  line ? 2 : 3, 0) == 0;
 }
 template <class E>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
@@ -5519,17 +5523,18 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 /* --- Strict products: Hopper --------------------------------------------------------------------------------------
  *
- * Tiles of 128 x 128 floats whose operands the copy engine brings: the threads have nothing to do but to multiply, and
+ * Tiles of 128 x 128 or 64 x 128 floats whose operands the copy engine brings: the threads have nothing to do but to multiply, and
  * the loop is little else than fused multiply-adds and the loads of their operands. A register file has two banks, and
  * a multiply-add whose operands meet in one of them, or that finds none of the three where the last one left it, takes
  * two turns; with few other instructions between them the compiler finds an order in which nine of ten take one.
  *
- * Each block multiplies 32 of k at a time. Both operands then lie across k, as tile[k][row or column]. B comes so, A
+ * Each block multiplies 32 of k at a time (16 in the flat tiles). Both operands then lie across k, as tile[k][row or column]. B comes so, A
  * comes so if it is stored across k. If it is stored along k, it is turned on the way: its rows land in a third place,
- * swizzled, and while one tile is multiplied each thread turns two squares of 4 x 4 of the next. A square has every
- * 32nd row, so that neither its loads nor its stores meet a bank twice: those four rows are neighbours in the tile.
+ * swizzled, and while one tile is multiplied each thread turns squares of 4 x 4 of the next. A square has rows a quarter
+ * of the tile apart, so that neither its loads nor its stores meet a bank twice: they are neighbours in the tile.
  *
- * Chains and slices are those of the other kernels, and so are the bits. */
+ * Chains and slices are those of the other kernels, and so are the bits. Slices meet in memory, or, where all of a tile
+ * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. */
 
 #ifdef GK__WGMMA
 
@@ -5565,7 +5570,8 @@ struct gk__engine_params {
   gk__matmul_args<float, float, float> p;
   /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
   unsigned whole_down, whole_across, row, col, down, across;
-  unsigned ranks; /* so many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart */
+  unsigned
+      ranks; /* so many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart */
   bool turned, many_a, many_b; /* many: one for each product of the batch */
 };
 /* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
@@ -5624,6 +5630,18 @@ struct gk__engine_fragment {
   }
 };
 
+/* Of all, and of those in a group. With one group the compiler is to know that all threads have the same addresses. */
+template <class P> GK__D unsigned gk__engine_group() { return P::groups > 1 ? threadIdx.x / P::sums::threads : 0; }
+template <class P> GK__D unsigned gk__engine_thread() {
+  return P::groups > 1 ? threadIdx.x % P::sums::threads : threadIdx.x;
+}
+template <class P> GK__D void gk__engine_meet() {
+  if (P::groups > 1)
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__engine_group<P>()), "n"(P::sums::threads) : "memory");
+  else
+    __syncthreads();
+}
+
 /* What is on its way, and where. */
 template <class P> struct gk__engine_ring {
   unsigned smem, bars; /* three places for A, three for B; a barrier for each place and operand */
@@ -5647,7 +5665,7 @@ template <class P> struct gk__engine_ring {
   /* Squares of four rows and four of k. The rows are as far apart as the tile has squares of them; where they landed,
    * the swizzle is that of as many bytes as they have. */
   GK__D void turn(int to) const {
-    const unsigned down = P::bm / 4, width = P::depth * 4, t = threadIdx.x % P::sums::threads;
+    const unsigned down = P::bm / 4, width = P::depth * 4, t = gk__engine_thread<P>();
     const unsigned row = t % down, from = place(0, 2) + row * width, target = place(0, to) + row * 16;
     const unsigned swizzle = width == 128 ? row % 8 : row / 2 % 4;
     GK__UNROLL
@@ -5664,14 +5682,6 @@ template <class P> struct gk__engine_ring {
   }
 };
 
-/* The threads of a group. */
-template <class P> GK__D void gk__engine_meet() {
-  if (P::groups > 1)
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / P::sums::threads), "n"(P::sums::threads) : "memory");
-  else
-    __syncthreads();
-}
-
 /* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
  * under way; before the first one that is nothing, of which no sum becomes another. */
 template <class P>
@@ -5679,7 +5689,7 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
                             int depth) {
   const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
   const int D = P::depth, straight = 8, steps = (depth + D - 1) / D;
-  const unsigned t = threadIdx.x % P::sums::threads, lane = t % 32;
+  const unsigned t = gk__engine_thread<P>(), lane = t % 32;
   const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
   gk__engine_fragment fragment[2];
   GK__UNROLL
@@ -5747,7 +5757,7 @@ __device__ GK__OUT_OF_LINE void gk__join_sums(int t, const gk__matmul_args<float
   const int runs = sums_of::runs, some = 4, threads = sums_of::threads, run = sums_of::run;
   const int first = runs * static_cast<int>(part) / static_cast<int>(parts);
   const int end = runs * static_cast<int>(part + 1) / static_cast<int>(parts);
-  const unsigned mine = from + threadIdx.x % threads * 4;
+  const unsigned mine = from + gk__engine_thread<P>() * 4;
   GK__UNROLL_BY(1)
   for (int r = first; r < end; r += some) {
     float total[some][run];
@@ -5758,12 +5768,16 @@ __device__ GK__OUT_OF_LINE void gk__join_sums(int t, const gk__matmul_args<float
     GK__UNROLL_BY(2)
     for (unsigned s = 0; s < parts; s++) {
       unsigned there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at + s % P::groups * P::ring_bytes), "r"(s / P::groups));
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                   : "=r"(there)
+                   : "r"(at + s % P::groups * P::ring_bytes), "r"(s / P::groups));
       float x[some * run];
       GK__UNROLL
       for (int i = 0; i < some * run; i++)
         if (i / run < count)
-          asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x[i]) : "r"(there + static_cast<unsigned>(i * threads) * 4));
+          asm volatile("ld.shared::cluster.f32 %0, [%1];"
+                       : "=f"(x[i])
+                       : "r"(there + static_cast<unsigned>(i * threads) * 4));
         else
           x[i] = 0;
       GK__UNROLL
@@ -5783,8 +5797,8 @@ __global__ void __launch_bounds__(P::threads, P::resident)
                       gk__slot<gk__three<float>> *slots) {
 #ifdef GK__WGMMA_CODE
   typedef typename P::sums sums_of;
-  const int threads = sums_of::threads, t = static_cast<int>(threadIdx.x) % threads;
-  const unsigned group = threadIdx.x / static_cast<unsigned>(threads);
+  const int threads = sums_of::threads, t = static_cast<int>(gk__engine_thread<P>());
+  const unsigned group = gk__engine_group<P>();
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ gk__turn turn;
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
@@ -5827,7 +5841,8 @@ __global__ void __launch_bounds__(P::threads, P::resident)
                    "f"(sums.value[i / sums_of::run][i % sums_of::run])
                    : "memory");
     gk__cluster_barrier();
-    gk__join_sums<P>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, smem, at.part * P::groups + group, parts);
+    gk__join_sums<P>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, smem, at.part * P::groups + group,
+                     parts);
     gk__cluster_meet(); /* nobody leaves while others read */
     return;
   }
@@ -5890,14 +5905,14 @@ inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m
   const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
   const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
   const size_t all = gk_ceil_div(blocks, sms), each = all > most ? gk_round_up(all, most) : all, rest = each % most;
-  const size_t items = tile.rows * tile.cols, trips = items / tile.warps / 1500 + 1;
+  const size_t items = tile.rows * tile.cols, trips = items / tile.warps / 2500 + 1;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile.share);
   unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile.warps) + each * 1500;
   if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile.warps);
   if (groups > 1) clocks += groups * 350;
   const bool joined = gk__joined_by(tile, blocks / parts, parts, sms) > 0;
   if (joined) clocks += 8000;
-  if (parts > 1 && !joined) clocks += each * (items / 6 + 300) + 6000 + parts * trips * 1700;
+  if (parts > 1 && !joined) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
   return clocks;
 }
 /* The same for doubles, whose warps multiply on tensor cores. */
@@ -5905,8 +5920,8 @@ inline size_t gk__f64_busy(size_t warps) {
   return warps < 8 ? warps * 45 / 4 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
 }
 
-inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
-                                            unsigned slices, size_t depth, size_t sms) {
+inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
+                                         size_t depth, size_t sms) {
   const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
   const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
@@ -5919,6 +5934,20 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
   if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
   return clocks;
 }
+inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
+/* With operands that the copy engine cannot bring as they lie, its kernels need copies first (~0: and may not have them),
+ * and the others take a tenth longer. */
+inline unsigned long long gk__with_copies(const gk__tile_facts &tile, unsigned long long clocks,
+                                          unsigned long long copies) {
+  return copies == 0                 ? clocks
+         : !gk__is_engine(tile.plan) ? clocks + clocks / 10
+         : copies == ~0ull           ? copies
+                                     : clocks + copies;
+}
+/* Of so many elements: 4 us and 8 bytes an element of memory's time. */
+inline unsigned long long gk__clocks_of_copies(size_t elements) { return elements ? 7000 + elements / 220 : 0; }
+#define GK__WORTH_A_COPY 7e8 /* m n k from which on strict products on Hopper may copy what does not lie well */
+
 template <class Acc> struct gk__tiles {
   static const int count = 7;
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
@@ -5926,7 +5955,7 @@ template <class Acc> struct gk__tiles {
   static const unsigned long long doubt = 33; /* one part of so many */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {
-        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 94, 4},
+        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 92, 4},
         {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0},     {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0},
         {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0},        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0},
         {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0}};
@@ -5935,6 +5964,12 @@ template <class Acc> struct gk__tiles {
   static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
                                    size_t depth, size_t sms) {
     return gk__matmul_clocks(tile, m, n, batch, slices, depth, sms);
+  }
+  /* Of a product whose rows follow one another, since the cut cannot depend on more. */
+  static unsigned long long copies(size_t m, size_t n, size_t k) {
+    if (m % 4 == 0 && n % 4 == 0 && k % 4 == 0) return 0;
+    const double volume = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    return volume < GK__WORTH_A_COPY ? ~0ull : gk__clocks_of_copies((m + n) * k);
   }
 };
 template <> struct gk__tiles<double> {
@@ -5954,6 +5989,7 @@ template <> struct gk__tiles<double> {
                                    size_t depth, size_t sms) {
     return gk__f64_clocks(tile, m, n, batch, slices, depth, sms);
   }
+  static unsigned long long copies(size_t, size_t, size_t) { return 0; }
 };
 
 /* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
@@ -5979,31 +6015,37 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     order.thin = 1, quantum = 128;
     slices = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
     if (slices > gk_ceil_div(k, size_t(512))) slices = gk_ceil_div(k, size_t(512));
-  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k && k < longest) {
+  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
+             k < longest) {
+    typedef gk__tiles<Acc> tiles;
     unsigned long long best = ~0ull;
-    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= gk__tiles<Acc>::least_k / 4); s++) {
+    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= tiles::least_k / 4); s++) {
       const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
       unsigned long long least = ~0ull;
-      for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-        const unsigned long long clocks = gk__tiles<Acc>::clocks(gk__tiles<Acc>::facts(i, s), m, n, 1, s, depth, 132);
+      for (int i = 0; i < tiles::count; i++) {
+        const gk__tile_facts tile = tiles::facts(i, s);
+        const unsigned long long clocks =
+            gk__with_copies(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), tiles::copies(m, n, k));
         if (clocks < least) least = clocks;
       }
       /* A cut must be worth it by more than the estimate may be off. */
-      if (s == 1 || least + least / gk__tiles<Acc>::doubt < best) best = least, slices = s;
+      if (s == 1 || least + least / tiles::doubt < best) best = least, slices = s;
     }
     /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more: along the longer side of C. */
-    const gk__tile_facts tile = gk__tiles<Acc>::facts(0);
+    const gk__tile_facts tile = tiles::facts(0);
     const size_t down = gk_ceil_div(m, tile.rows), across = gk_ceil_div(n, tile.cols);
-    const size_t at_once = gk__tiles<Acc>::at_once, line = down < across ? down : across;
-    const size_t lines = at_once ? down * across / at_once * at_once / line : 0;
-    if (lines > 0 && lines < (down < across ? across : down)) {
+    const size_t line = down < across ? down : across, most = down < across ? across : down;
+    const size_t lines = tiles::at_once ? down * across / tiles::at_once * tiles::at_once / line : 0;
+    if (lines > 0 && lines < most) {
       const size_t rows = down < across ? 0 : lines * tile.rows, cols = down < across ? lines * tile.cols : 0;
       const unsigned long long whole =
-          gk__tiles<Acc>::clocks(tile, rows ? rows : m, cols ? cols : n, 1, 1, gk_round_up(k, quantum), 132);
+          tiles::clocks(tile, rows ? rows : m, cols ? cols : n, 1, 1, gk_round_up(k, quantum), 132);
+      if (slices > 1) best += best / 50; /* what is all cut is a little slower than estimated */
       for (unsigned s = 3; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
         const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
-        const unsigned long long clocks = whole + gk__tiles<Acc>::clocks(tile, m - rows, n - cols, 1, s, depth, 132);
-        if (clocks + clocks / 50 < best) best = clocks, slices = s, order.whole_rows = rows, order.whole_cols = cols;
+        const unsigned long long rest = tiles::clocks(tile, m - rows, n - cols, 1, s, depth, 132);
+        const unsigned long long clocks = gk__with_copies(tile, whole + rest, tiles::copies(m, n, k));
+        if (clocks < best) best = clocks, slices = s, order.whole_rows = rows, order.whole_cols = cols;
       }
     }
   }
@@ -6020,7 +6062,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
 /* The same of a product as its order has it. */
 template <class Acc>
 unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
-                                           size_t batch, size_t sms) {
+                                    size_t batch, size_t sms) {
   const size_t depth = static_cast<size_t>(order.depth), rows = order.whole_rows, cols = order.whole_cols;
   const unsigned long long rest = gk__tiles<Acc>::clocks(tile, m - rows, n - cols, batch, order.slices, depth, sms);
   if (rows == 0 && cols == 0) return rest;
@@ -6037,14 +6079,12 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
   if (wanted == GK_PLAN_TILE_64_128_TMA && !engine) wanted = GK_PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i, order.slices);
-    const bool is_engine = tile.plan == GK_PLAN_TILE_128_TMA || tile.plan == GK_PLAN_TILE_64_128_TMA;
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
-    if (is_engine && !engine) continue;
+    if (gk__is_engine(tile.plan) && !engine) continue;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
       const unsigned long long clocks =
           gk__order_clocks<Acc>(tile, order, m, n, batch, static_cast<size_t>(sms > 0 ? sms : 1));
-      /* Without copies, what does not lie well comes a tenth slower. */
-      const unsigned long long all = is_engine ? clocks + copies : copies ? clocks + clocks / 10 : clocks;
+      const unsigned long long all = gk__with_copies(tile, clocks, copies);
       if (all < least) least = all, best = tile;
     }
   }
@@ -6519,14 +6559,12 @@ template <class P> struct gk__engine_launch {
 
 #endif /* GK__WGMMA */
 
-#define GK__WORTH_A_COPY 3e8 /* m n k from which on strict products on Hopper may copy what does not lie well */
-
 /* Strict products of floats on Hopper; other types have no such way. */
 template <class T, class O, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
   static unsigned long long clocks_of_copies(const gk__matmul_args<T, O, Acc> &) { return 0; }
-  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk__tile_facts &, size_t, size_t, const gk_scratch *, cudaStream_t,
-                         int) {
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk__tile_facts &, size_t, size_t, const gk_scratch *,
+                         cudaStream_t, int) {
     return cudaErrorNotSupported;
   }
 };
@@ -6549,17 +6587,14 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     bool has_body = false;
     if (p.k == 0 || p.max_blocks || p.only_if || p.batch > 0x7fffffff ||
         !gk__engine_counts(p.m, p.n, p.k, p.lda, p.ldb, p.stride_a, p.stride_b) || !gk__wgmma_here<0>() ||
-        gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) ||
-        !has_body)
+        gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) || !has_body)
       return false;
     /* The work area is for products from a certain size on. */
     const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
     return !(copies_a(p) || copies_b(p)) || (p.batch == 1 && volume >= GK__WORTH_A_COPY);
   }
-  /* Clocks of the copies, about: 4 us and 8 bytes an element of memory's time. */
   static unsigned long long clocks_of_copies(const args &p) {
-    const size_t elements = (copies_a(p) ? p.m * p.k : 0) + (copies_b(p) ? p.k * p.n : 0);
-    return elements ? 7000 + elements / 220 : 0;
+    return gk__clocks_of_copies((copies_a(p) ? p.m * p.k : 0) + (copies_b(p) ? p.k * p.n : 0));
   }
   template <class P>
   static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
@@ -6582,8 +6617,8 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     if (groups > 1) return launch<Grouped>(p, true, 0, 0, scratch, stream, sms);
     return launch<P>(p, groups == 1, whole_rows, whole_cols, scratch, stream, sms);
   }
-  static cudaError_t run(args p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
-                         cudaStream_t stream, int sms) {
+  static cudaError_t run(args p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
+                         const gk_scratch *scratch, cudaStream_t stream, int sms) {
     const char *const call = "gk_matmul";
     size_t ld_a = 0, ld_b = 0;
     const size_t bytes_a = copies_a(p) ? gk__padded_bytes(p.k, &ld_a, p.m, 4) : 0;
@@ -6638,7 +6673,7 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
   const bool engine = gk__engine<T, O, Acc>::takes(p);
   gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan,
                                              engine ? gk__engine<T, O, Acc>::clocks_of_copies(p) : 0);
-  if (tile.plan == GK_PLAN_TILE_128_TMA || tile.plan == GK_PLAN_TILE_64_128_TMA) {
+  if (gk__is_engine(tile.plan)) {
     const cudaError_t status =
         gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, scratch, stream, sms);
     if (status != cudaErrorMemoryAllocation) return status;

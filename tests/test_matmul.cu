@@ -299,16 +299,17 @@ TEST(slices_meet_in_any_scratch) {
     tiles.run(&just_one, plan);
   EXPECT_EQ(gk_matmul_scratch_bytes(4096, 4096, 4096), size_t(0));
 }
-/* Some rows or columns with one chain for each sum, the others with slices. */
+/* Some rows or columns with one chain for each sum, the others with slices; and slices of all, as they join. */
 TEST(part_of_a_product_is_cut) {
   const size_t m = 300, n = 270, k = 136, batch = 2;
-  const gk_matmul_order orders[] = {{0, 3, 48, 128, 0}, {0, 2, 80, 256, 0}, {0, 3, 48, 0, 128}, {0, 9, 16, 0, 256}};
+  const gk_matmul_order orders[] = {{0, 3, 48, 128, 0}, {0, 2, 80, 256, 0}, {0, 3, 48, 0, 128}, {0, 9, 16, 0, 256},
+                                    {0, 2, 80, 0, 0},   {0, 3, 48, 0, 0},   {0, 5, 32, 0, 0},   {0, 9, 16, 0, 0}};
   problem p = problem_of(m, n, k);
   p.batch = batch;
   const std::vector<float> a = random_elements<float>(41, batch * m * k), b = random_elements<float>(42, batch * k * n);
   device_array<float> device_a(a), device_b(b);
-  for (int i = 0; i < 4; i++) {
-    p.trans_a = i % 2, p.trans_b = i / 2;
+  for (int i = 0; i < 8; i++) {
+    p.trans_a = i % 2, p.trans_b = i / 2 % 2;
     std::vector<float> expected(batch * m * n);
     multiply_plainly(p, a, b, expected, orders[i]);
     for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
@@ -319,6 +320,28 @@ TEST(part_of_a_product_is_cut) {
       q.stride_a = p.stride_a(), q.stride_b = p.stride_b(), q.stride_c = p.stride_c(), q.alpha = 1;
       EXPECT_OK(gk__matmul_by_order(q, orders[i], plan, NULL, 0));
       EXPECT_SAME(c.get(), expected, "order %d, plan %d", i, static_cast<int>(plan));
+    }
+  }
+}
+/* Aligned, so that the copy engine has no need of copies: by groups and clusters of every kind. */
+TEST(slices_join) {
+  const size_t m = 132, n = 260, k = 352;
+  const gk_matmul_order orders[] = {{0, 2, 176, 0, 0}, {0, 4, 96, 0, 0}, {0, 8, 48, 0, 0}, {0, 6, 64, 0, 0}};
+  problem p = problem_of(m, n, k);
+  p.alpha = -0.5;
+  const std::vector<float> a = random_elements<float>(43, m * k), b = random_elements<float>(44, k * n);
+  device_array<float> device_a(a), device_b(b);
+  for (int i = 0; i < 8; i++) {
+    p.trans_a = i % 2;
+    std::vector<float> expected(m * n);
+    multiply_plainly(p, a, b, expected, orders[i / 2]);
+    for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
+      device_array<float> c(expected.size());
+      gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
+      q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = 1;
+      q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = p.trans_a != 0, q.alpha = -0.5f;
+      EXPECT_OK(gk__matmul_by_order(q, orders[i / 2], plan, NULL, 0));
+      EXPECT_SAME(c.get(), expected, "order %d, plan %d", i / 2, static_cast<int>(plan));
     }
   }
 }
@@ -423,7 +446,8 @@ TEST(order_of_the_sums) {
     size_t m, n, k;
     int thin;
     unsigned slices;
-  } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1}, {1, 8192, 8192, 1, 1}, {3, 5, 127, 0, 1}};
+  } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1},       {1, 8192, 8192, 1, 1},    {3, 5, 127, 0, 1},
+               {128, 128, 128, 0, 1},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8}};
   for (const auto &e : cases) {
     const gk_matmul_order order = gk__matmul_order<float>(e.m, e.n, e.k);
     EXPECT_EQ(order.thin, e.thin);
@@ -431,6 +455,32 @@ TEST(order_of_the_sums) {
     EXPECT((size_t)order.depth * order.slices >= e.k);
     EXPECT(e.k == 0 || (size_t)order.depth * (order.slices - 1) < e.k);
   }
+}
+/* Large products: whole tiles along the longer side of C, and slices of the rest. */
+TEST(order_of_a_part) {
+  const gk_matmul_order high = gk__matmul_order<float>(2500, 2499, 2500),
+                        wide = gk__matmul_order<float>(858, 4921, 2132);
+  EXPECT_EQ(high.whole_rows, size_t(13 * 128));
+  EXPECT_EQ(high.whole_cols, size_t(0));
+  EXPECT_EQ(wide.whole_rows, size_t(0));
+  EXPECT_EQ(wide.whole_cols, size_t(37 * 128));
+  EXPECT(high.slices > 2 && wide.slices > 2);
+  const gk_matmul_order twice = gk__matmul_order<double>(2500, 2499, 2500);
+  EXPECT(twice.whole_rows == 0 && twice.whole_cols == 0);
+}
+/* The slices of a tile are joined near each other where a multiprocessor for each two or four of them is free. */
+TEST(who_joins_slices) {
+  const gk__tile_facts square = gk__tiles<float>::facts(0), flat = gk__tiles<float>::facts(1);
+  EXPECT_EQ(gk__joined_by(square, 64, 1, 132), 0u);
+  EXPECT_EQ(gk__joined_by(square, 64, 2, 132), 1u); /* a cluster, on two multiprocessors */
+  EXPECT_EQ(gk__joined_by(square, 100, 2, 132), 2u);
+  EXPECT_EQ(gk__joined_by(square, 400, 2, 132), 1u);
+  EXPECT_EQ(gk__joined_by(square, 64, 3, 132), 0u);
+  EXPECT_EQ(gk__joined_by(square, 66, 4, 132), 2u);
+  EXPECT_EQ(gk__joined_by(square, 67, 4, 132), 0u);
+  EXPECT_EQ(gk__joined_by(flat, 64, 8, 132), 4u);
+  EXPECT_EQ(gk__joined_by(flat, 64, 12, 132), 0u);
+  EXPECT_EQ(gk__joined_by(gk__tiles<float>::facts(3), 64, 4, 132), 0u); /* not of the copy engine */
 }
 TEST(planner_fills_the_device) {
   const gk_matmul_order plain = {0, 1, 4096, 0, 0};
@@ -443,6 +493,8 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64), (int)GK_PLAN_TILE_64);
   EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128_TMA);
   EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128); /* there is none */
+  EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64_128_TMA), (int)GK_PLAN_TILE_64_128_TMA);
+  EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_64_128_TMA), (int)GK_PLAN_TILE_64_128);
   EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, false, GK_PLAN_TILE_32).plan,
             (int)GK_PLAN_TILE_32_64);
 }
