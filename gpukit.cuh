@@ -6004,6 +6004,22 @@ struct gk_matmul_order {
 
 #define GK__MATMUL_SLICES 32 /* at most */
 
+/* The same of a product as its order has it. What is cut begins where the last of the whole tiles leave room. */
+template <class Acc>
+unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
+                                    size_t batch, size_t sms) {
+  typedef gk__tiles<Acc> tiles;
+  const size_t depth = static_cast<size_t>(order.depth), rows = order.whole_rows, cols = order.whole_cols;
+  if (rows == 0 && cols == 0) return tiles::clocks(tile, m, n, batch, order.slices, depth, sms);
+  const size_t high = rows ? rows : m, wide = cols ? cols : n, at_once = tile.room * sms;
+  const size_t before = gk_ceil_div(high, tile.rows) * gk_ceil_div(wide, tile.cols) * batch % at_once;
+  const size_t room = before ? at_once - before : 0;
+  const size_t cut = gk_ceil_div(m - rows, tile.rows) * gk_ceil_div(n - cols, tile.cols) * batch;
+  const size_t left = cut > room ? cut - room : 1;
+  return tiles::clocks(tile, high, wide, batch, 1, depth * order.slices, sms) +
+         tiles::clocks(tile, left * tile.rows, tile.cols, 1, order.slices, depth, sms);
+}
+
 template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {
   const size_t few = m < n ? m : n, many = m < n ? n : m, longest = size_t(1) << 30;
   gk_matmul_order order = {0, 1, 1, 0, 0};
@@ -6037,15 +6053,18 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     const size_t line = down < across ? down : across, most = down < across ? across : down;
     const size_t lines = tiles::at_once ? down * across / tiles::at_once * tiles::at_once / line : 0;
     if (lines > 0 && lines < most) {
-      const size_t rows = down < across ? 0 : lines * tile.rows, cols = down < across ? lines * tile.cols : 0;
-      const unsigned long long whole =
-          tiles::clocks(tile, rows ? rows : m, cols ? cols : n, 1, 1, gk_round_up(k, quantum), 132);
+      gk_matmul_order part = order;
+      if (down < across)
+        part.whole_cols = lines * tile.cols;
+      else
+        part.whole_rows = lines * tile.rows;
       if (slices > 1) best += best / 50; /* what is all cut is a little slower than estimated */
       for (unsigned s = 3; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
-        const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
-        const unsigned long long rest = tiles::clocks(tile, m - rows, n - cols, 1, s, depth, 132);
-        const unsigned long long clocks = gk__with_copies(tile, whole + rest, tiles::copies(m, n, k));
-        if (clocks < best) best = clocks, slices = s, order.whole_rows = rows, order.whole_cols = cols;
+        part.slices = s, part.depth = static_cast<int>(gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum));
+        const unsigned long long clocks =
+            gk__with_copies(tile, gk__order_clocks<Acc>(tile, part, m, n, 1, 132), tiles::copies(m, n, k));
+        if (clocks < best)
+          best = clocks, slices = s, order.whole_rows = part.whole_rows, order.whole_cols = part.whole_cols;
       }
     }
   }
@@ -6057,16 +6076,6 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     order.depth = static_cast<int>(depth), order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
   }
   return order;
-}
-
-/* The same of a product as its order has it. */
-template <class Acc>
-unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
-                                    size_t batch, size_t sms) {
-  const size_t depth = static_cast<size_t>(order.depth), rows = order.whole_rows, cols = order.whole_cols;
-  const unsigned long long rest = gk__tiles<Acc>::clocks(tile, m - rows, n - cols, batch, order.slices, depth, sms);
-  if (rows == 0 && cols == 0) return rest;
-  return rest + gk__tiles<Acc>::clocks(tile, rows ? rows : m, cols ? cols : n, batch, 1, depth * order.slices, sms);
 }
 
 template <class Acc>
