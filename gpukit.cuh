@@ -2146,9 +2146,9 @@ GK__D gk__turn gk__next_turn(gk__state *state, size_t last_turn) {
   if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
   return turn;
 }
-/* By all threads of a block that had a turn, as it ends; so many blocks had one. When the tags have run out, the last to
- * finish clears all slots. The
- * fences order what each block did with them before it is counted, and the last count before what is done now. */
+/* By all threads of a block that had a turn, as it ends; so many blocks had one. When the tags have run out, the
+ * last to finish clears all slots. The fences order what each block did with them before it is counted, and the last
+ * count before what is done now. */
 GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, size_t capacity, unsigned blocks) {
   __shared__ bool last;
   if (turn.tag != GK__LAST_TAG) return;
@@ -3189,9 +3189,9 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
   }
 }
 
-/* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a thread
- * at a time; or only there (stay), if all have room. Straight from the registers they would have to stand there in aligned groups, all through the main loop,
- * and its operands would then meet in the register banks. */
+/* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a
+ * thread at a time; or only there (stay), if all have room. Straight from the registers they would have to stand
+ * there in aligned groups, all through the main loop, and its operands would then meet in the register banks. */
 template <class Sums, class Acc>
 GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *to, unsigned tag,
                             bool stay) {
@@ -5523,15 +5523,17 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 /* --- Strict products: Hopper --------------------------------------------------------------------------------------
  *
- * Tiles of 128 x 128 or 64 x 128 floats whose operands the copy engine brings: the threads have nothing to do but to multiply, and
- * the loop is little else than fused multiply-adds and the loads of their operands. A register file has two banks, and
- * a multiply-add whose operands meet in one of them, or that finds none of the three where the last one left it, takes
- * two turns; with few other instructions between them the compiler finds an order in which nine of ten take one.
+ * Tiles of 128 x 128 or 64 x 128 floats whose operands the copy engine brings: the threads have nothing to do but to
+ * multiply, and the loop is little else than fused multiply-adds and the loads of their operands. A register file has
+ * two banks, and a multiply-add whose operands meet in one of them, or that finds none of the three where the last one
+ * left it, takes two turns; with few other instructions between them the compiler finds an order in which nine of ten
+ * take one.
  *
- * Each block multiplies 32 of k at a time (16 in the flat tiles). Both operands then lie across k, as tile[k][row or column]. B comes so, A
- * comes so if it is stored across k. If it is stored along k, it is turned on the way: its rows land in a third place,
- * swizzled, and while one tile is multiplied each thread turns squares of 4 x 4 of the next. A square has rows a quarter
- * of the tile apart, so that neither its loads nor its stores meet a bank twice: they are neighbours in the tile.
+ * Each block multiplies 32 of k at a time (16 in the flat tiles). Both operands then lie across k, as tile[k][row or
+ * column]. B comes so, A comes so if it is stored across k. If it is stored along k, it is turned on the way: its rows
+ * land in a third place, swizzled, and while one tile is multiplied each thread turns squares of 4 x 4 of the next. A
+ * square has rows a quarter of the tile apart, so that neither its loads nor its stores meet a bank twice: they are
+ * neighbours in the tile.
  *
  * Chains and slices are those of the other kernels, and so are the bits. Slices meet in memory, or, where all of a tile
  * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. */
@@ -5553,8 +5555,8 @@ template <int Warps> struct gk__sums_engine {
   GK__D int col(int r) const { return first_col + r % 4 * 32; }
 };
 
-/* A block: the warps of a group, one below the other, how much of k is a step, how many blocks a multiprocessor has, and
- * groups, each of which takes a slice of k. */
+/* A block: the warps of a group, one below the other, how much of k is a step, how many blocks a multiprocessor has,
+ * and groups, each of which takes a slice of k. */
 template <int Warps, int Depth, int Resident, int Groups = 1> struct gk__engine_block {
   typedef gk__sums_engine<Warps> sums;
   static const int bm = Warps * 32, bn = 128, depth = Depth, resident = Resident, groups = Groups;
@@ -5880,8 +5882,8 @@ struct gk__tile_facts {
   unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
   unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none */
 };
-/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for the
- * one that has the most warps. */
+/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for
+ * the one that has the most warps. */
 inline size_t gk__matmul_busy(size_t warps) {
   const size_t most = gk_round_up(warps, size_t(4));
   return (most <= 4 ? 72 : most <= 8 ? 90 : 100) * warps / most;
@@ -5935,8 +5937,8 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
   return clocks;
 }
 inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
-/* With operands that the copy engine cannot bring as they lie, its kernels need copies first (~0: and may not have them),
- * and the others take a tenth longer. */
+/* With operands that the copy engine cannot bring as they lie, its kernels need copies first (~0: and may not have
+ * them), and the others take a tenth longer. */
 inline unsigned long long gk__with_copies(const gk__tile_facts &tile, unsigned long long clocks,
                                           unsigned long long copies) {
   return copies == 0                 ? clocks

@@ -50,8 +50,8 @@ static problem problem_of(size_t m, size_t n, size_t k) {
 
 template <class T> using acc_type = plain_type<T>;
 
-/* One element: chains by slices of k, of which `whole` says that there is one; in thin products, 32 chains in each, that
- * take four products in turn. */
+/* One element: chains by slices of k, of which `whole` says that there is one; in thin products, 32 chains in each,
+ * that take four products in turn. */
 template <class Acc, class Product>
 static Acc sum_by_order(const gk_matmul_order &order, bool whole, size_t k, Product product) {
   Acc total = 0;
@@ -221,8 +221,8 @@ TEST(larger) {
   check_all_plans<float, float>(p);
 }
 
-/* Doubles whose tiles are enough for blocks that stay: more than one tile for each, edges on both sides, and depths that
- * are less than one step, several, and not whole ones. */
+/* Doubles whose tiles are enough for blocks that stay: more than one tile for each, edges on both sides, and depths
+ * that are less than one step, several, and not whole ones. */
 TEST(doubles_of_many_tiles) {
   for (size_t k : {1, 16, 37, 130})
     for (int trans = 0; trans < 4; trans++) {
