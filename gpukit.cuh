@@ -684,6 +684,7 @@ typedef enum gk_plan {
   GK_PLAN_TILE_64_128,
   GK_PLAN_TILE_32_64,
   GK_PLAN_TILE_128_TMA,
+  GK_PLAN_TILE_64_128_TMA,
   GK_PLAN_MMA,
   GK_PLAN_WGMMA,
   GK__PLAN_INT = 0x7fffffff
@@ -2179,15 +2180,16 @@ GK__D gk__turn gk__next_turn(gk__state *state, size_t last_turn) {
   if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
   return turn;
 }
-/* By all threads of a block, as it ends. When the tags have run out, the last block to finish clears all slots. The
- * fences order what each block did with them before it is counted, and the last count before what is done now. */
-GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, size_t capacity) {
+/* By all threads of a block that had a turn, as it ends; so many blocks had one. When the tags have run out, the
+ * last to finish clears all slots. The fences order what each block did with them before it is counted, and the last
+ * count before what is done now. */
+GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, size_t capacity, unsigned blocks) {
   __shared__ bool last;
   if (turn.tag != GK__LAST_TAG) return;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    last = atomicInc(&state->scan_done, gridDim.x - 1) == gridDim.x - 1;
+    last = atomicInc(&state->scan_done, blocks - 1) == blocks - 1;
     __threadfence();
   }
   __syncthreads();
@@ -2551,7 +2553,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
     }
     if (several) __syncthreads();
   }
-  if (plan.tiles > 1) gk__end_round(turn, state, slots, plan.capacity);
+  if (plan.tiles > 1) gk__end_round(turn, state, slots, plan.capacity, gridDim.x);
 }
 
 template <class T, class O, class Op, class Init>
@@ -2782,7 +2784,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t l
 
 /* --- The kernel ---------------------------------------------------------------------------------------------------
  *
- * k is cut into slices, of a length that m, n and k alone decide. Of each element of C, the products of a slice are one
+ * k is cut into slices, of a length that m, n and k alone decide; of some rows or columns of C it may stay whole, and
+ * they too decide which. Of each element of C, the products of a slice are one
  * chain of fused multiply-adds in the order of k, and the slices' sums are added up in their order. What a block does,
  * and how, has no part in that: its tile, how the operands come to it, and who adds up.
  *
@@ -3246,11 +3249,12 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
   }
 }
 
-/* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a thread
- * at a time. Straight from the registers they would have to stand there in aligned groups, all through the main loop,
- * and its operands would then meet in the register banks. */
+/* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a
+ * thread at a time; or only there (stay), if all have room. Straight from the registers they would have to stand
+ * there in aligned groups, all through the main loop, and its operands would then meet in the register banks. */
 template <class Sums, class Acc>
-GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *to, unsigned tag) {
+GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *to, unsigned tag,
+                            bool stay) {
   const int count = Sums::runs * Sums::run;
   GK__UNROLL
   for (int first = 0; first < count; first += room) {
@@ -3258,6 +3262,7 @@ GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk
     for (int i = first; i < first + room; i++)
       shared[(i - first) * Sums::threads] = i < count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
     gk__forget_memory();
+    if (stay) continue;
     GK__UNROLL_BY(4)
     for (int g = first / 3; g < (first + room) / 3 && g * 3 < count; g++) {
       gk__three<Acc> x;
@@ -3309,15 +3314,15 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
 #define GK__OUT_OF_LINE __noinline__
 #endif
 
-/* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. Out
- * of line, for the sake of the main loop's registers. */
+/* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. own:
+ * where those of the last part stayed, or NULL. Out of line, for the sake of the main loop's registers. */
 template <class Sums, class T, class O, class Acc>
 __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0,
                                                 size_t col0, const gk__slot<gk__three<Acc>> *from, unsigned parts,
-                                                unsigned tag) {
+                                                unsigned tag, const Acc *own) {
   const Sums sums(t);
-  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = 64 / static_cast<int>(sizeof(Acc));
-  const int runs = 3 * many / Sums::run;
+  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, half = gk_round_up((slots + 1) / 2, 4);
+  const int many = sizeof(Acc) == 8 && half > 8 ? 8 : half, runs = 3 * many / Sums::run;
   unsigned ns = 16;
   GK__UNROLL_BY(1)
   for (int first = 0; first < slots; first += many) {
@@ -3327,15 +3332,32 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
       total[i / Sums::run][i % Sums::run] = Acc(-0.0f); /* to which any sum adds itself */
     GK__UNROLL_BY(1)
     for (unsigned s = 0; s < parts; s++) {
-      const gk__slot<gk__three<Acc>> *const at =
-          from + (s * static_cast<size_t>(slots) + static_cast<size_t>(first)) * Sums::threads;
-      gk__three<Acc> x[many];
-      for (bool ready = false; !ready;) {
+      const gk__slot<gk__three<Acc>> *const at = from + s * static_cast<size_t>(slots) * Sums::threads;
+      const int granules = static_cast<int>(gk__slot<gk__three<Acc>>::granules);
+      unsigned word[many][3 * granules] = {};
+      const bool stayed = own && s == parts - 1;
+      for (bool ready = stayed; !ready;) { /* without a jump from load to load, which would wait for each */
         ready = true;
         GK__UNROLL
-        for (int g = 0; g < many; g++)
-          if (first + g < slots && !gk__peek(at + g * Sums::threads, &x[g], tag)) ready = false;
+        for (int g = 0; g < many; g++) {
+          const int slot = first + g < slots ? first + g : slots - 1;
+          GK__UNROLL
+          for (int i = 0; i < granules; i++) {
+            const bool found = gk__load_granule(&at[slot * Sums::threads].granule[i], tag, word[g] + 3 * i);
+            ready = ready & found;
+          }
+        }
         if (!ready) gk__back_off(&ns);
+      }
+      gk__three<Acc> x[many];
+      GK__UNROLL
+      for (int g = 0; g < many; g++) {
+        memcpy(static_cast<void *>(&x[g]), word[g], sizeof(x[g]));
+        if (stayed) {
+          GK__UNROLL
+          for (int i = 0; i < 3; i++)
+            x[g].value[i] = own[((first + g < slots ? first + g : slots - 1) * 3 + i) * Sums::threads];
+        }
       }
       GK__UNROLL
       for (int i = 0; i < 3 * many; i++) {
@@ -3395,9 +3417,10 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
     gk__slot<gk__three<Acc>> *const place = slots + tile * parts * each + t;
     gk__copy_wait<0>();
     __syncthreads();
-    gk__publish_sums(sums, ring + t, all < most ? all : most, place + at.part * each, turn.tag);
-    if (at.part == parts - 1) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag);
-    gk__end_round(turn, state, slots, p.capacity);
+    const bool last = at.part == parts - 1, stay = last && all <= most;
+    gk__publish_sums(sums, ring + t, all < most ? all : most, place + at.part * each, turn.tag, stay);
+    if (last) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag, stay ? ring + t : NULL);
+    gk__end_round(turn, state, slots, p.capacity, gridDim.x);
     return;
   }
   int first = 0, count = sums_of::runs;
@@ -4360,7 +4383,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 
     if (p.beta != Acc(0)) value = gk__fma(p.beta, gk__convert<Acc, O>::from(*to), value);
     *to = gk__convert<O, Acc>::from(value);
   }
-  if (p.slices > 1) gk__end_round(turn, state, slots, p.capacity);
+  if (p.slices > 1) gk__end_round(turn, state, slots, p.capacity, gridDim.x);
 }
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
@@ -5816,8 +5839,11 @@ inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const 
   const uint64_t strides[] = {ld * item, batch > 1 ? stride_batch * item : 16, parts > 1 ? stride_part * item : 16};
   const unsigned sizes[] = {static_cast<unsigned>(wide), static_cast<unsigned>(box), 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
-  const bool line = wide * bytes == 128;
-  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, line ? 3 : 0,
+  const bool line = wide * bytes == 128, half = wide * bytes == 64;
+  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0,
+                                  line   ? 3
+                                  : half ? 2
+                                         : 0,
                                   line ? 2 : 3, 0) == 0;
 }
 template <class E>
@@ -6354,44 +6380,76 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 /* --- Strict products: Hopper --------------------------------------------------------------------------------------
  *
- * Tiles of 128 x 128 floats whose operands the copy engine brings: the threads have nothing to do but to multiply, and
- * the loop is little else than fused multiply-adds and the loads of their operands. A register file has two banks, and
- * a multiply-add whose operands meet in one of them, or that finds none of the three where the last one left it, takes
- * two turns; with few other instructions between them the compiler finds an order in which nine of ten take one.
+ * Tiles of 128 x 128 or 64 x 128 floats whose operands the copy engine brings: the threads have nothing to do but to
+ * multiply, and the loop is little else than fused multiply-adds and the loads of their operands. A register file has
+ * two banks, and a multiply-add whose operands meet in one of them, or that finds none of the three where the last one
+ * left it, takes two turns; with few other instructions between them the compiler finds an order in which nine of ten
+ * take one.
  *
- * Each block multiplies 32 of k at a time. Both operands then lie across k, as tile[k][row or column]. B comes so, A
- * comes so if it is stored across k. If it is stored along k, it is turned on the way: its rows land in a third place,
- * swizzled, and while one tile is multiplied each thread turns two squares of 4 x 4 of the next. A square has every
- * 32nd row, so that neither its loads nor its stores meet a bank twice: those four rows are neighbours in the tile.
+ * Each block multiplies 32 of k at a time (16 in the flat tiles). Both operands then lie across k, as tile[k][row or
+ * column]. B comes so, A comes so if it is stored across k. If it is stored along k, it is turned on the way: its rows
+ * land in a third place, swizzled, and while one tile is multiplied each thread turns squares of 4 x 4 of the next. A
+ * square has rows a quarter of the tile apart, so that neither its loads nor its stores meet a bank twice: they are
+ * neighbours in the tile.
  *
- * Chains and slices are those of the other kernels, and so are the bits. */
+ * Chains and slices are those of the other kernels, and so are the bits. Slices meet in memory, or, where all of a tile
+ * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. */
 
 #ifdef GK__WGMMA
 
-static const int gk__engine_depth = 32;
-static const int gk__engine_tile = gk__engine_depth * 128; /* floats of an operand in a step */
-/* Three places and barriers for each operand, and what it takes to begin at a multiple of 1024. */
-static const int gk__engine_smem = 6 * (gk__engine_tile * 4 + 8) + 1024;
-
-/* The sums of a thread. `t` is the thread, and 1 << 16 more where A is turned. */
-struct gk__sums_engine {
-  static const int threads = 128, run = 4, runs = 32;
+/* The sums of a thread, 8 x 16 of a warp's 32 x 128. `t` is the thread, and 1 << 16 more where A is turned. */
+template <int Warps> struct gk__sums_engine {
+  static const int threads = Warps * 32, run = 4, runs = 32;
   float value[runs][run];
   int first_row, first_col, next_row, next_four; /* from one row to the next, and from one four of them */
   GK__D explicit gk__sums_engine(int t) {
-    const int lane = t % 32, at = t / 32 % 4 * 8 + lane / 8;
+    const int lane = t % 32, at = t / 32 % Warps * 8 + lane / 8;
     const bool turned = t >> 16;
-    first_row = turned ? at : at * 4, next_row = turned ? 32 : 1, next_four = turned ? 4 : 16;
+    first_row = turned ? at : at * 4, next_row = turned ? Warps * 8 : 1, next_four = turned ? 4 : 16;
     first_col = lane % 8 * 4;
   }
   GK__D int row(int r) const { return first_row + r / 16 * next_four + r / 4 % 4 * next_row; }
   GK__D int col(int r) const { return first_col + r % 4 * 32; }
 };
 
+/* A block: the warps of a group, one below the other, how much of k is a step, how many blocks a multiprocessor has,
+ * and groups, each of which takes a slice of k. */
+template <int Warps, int Depth, int Resident, int Groups = 1> struct gk__engine_block {
+  typedef gk__sums_engine<Warps> sums;
+  static const int bm = Warps * 32, bn = 128, depth = Depth, resident = Resident, groups = Groups;
+  static const int threads = sums::threads * Groups;
+  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a step */
+  /* Three places and barriers for each operand and group, and what it takes to begin at a multiple of 1024. */
+  static const int ring_bytes = 3 * (a_bytes + b_bytes), bars_at = Groups * ring_bytes;
+  static const int smem = bars_at + Groups * 6 * 8 + 1024;
+};
+
 struct gk__engine_params {
   gk__tensor_map a, b;
   gk__matmul_args<float, float, float> p;
+  /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
+  unsigned whole_down, whole_across, row, col, down, across;
+  unsigned
+      ranks; /* so many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart */
   bool turned, many_a, many_b; /* many: one for each product of the batch */
+};
+/* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
+struct gk__engine_job {
+  unsigned batch, part, row, col, tile; /* tile: the number of it among all that are cut */
+  GK__D gk__engine_job(const gk__engine_params &q, unsigned job) {
+    if (q.ranks) {
+      const gk__job at(job / q.ranks, q.down, q.across, 1);
+      batch = at.batch, part = job % q.ranks, row = at.row, col = at.col, tile = 0;
+      return;
+    }
+    const unsigned of_whole = q.whole_down * q.whole_across, whole = of_whole * static_cast<unsigned>(q.p.batch);
+    const bool cut = job >= whole;
+    const gk__job at(cut ? job - whole : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
+                     cut ? q.p.slices : 1);
+    batch = at.batch, part = at.part, row = at.row, col = at.col;
+    tile = (at.batch * q.down + at.row) * q.across + at.col;
+    if (cut) row += q.row, col += q.col;
+  }
 };
 
 #ifdef GK__WGMMA_CODE
@@ -6418,7 +6476,7 @@ struct gk__engine_fragment {
     for (int j = 0; j < 4; j++) b[j] = gk__load_shared(from_b + static_cast<unsigned>(j) * 128);
   }
   /* To and fro, so that each turn finds an operand of the last multiplication. */
-  GK__D void multiply(gk__sums_engine &sums) const {
+  template <class Sums> GK__D void multiply(Sums &sums) const {
     GK__UNROLL
     for (int i = 0; i < 8; i++) {
       GK__UNROLL
@@ -6431,57 +6489,76 @@ struct gk__engine_fragment {
   }
 };
 
+/* Of all, and of those in a group. With one group the compiler is to know that all threads have the same addresses. */
+template <class P> GK__D unsigned gk__engine_group() { return P::groups > 1 ? threadIdx.x / P::sums::threads : 0; }
+template <class P> GK__D unsigned gk__engine_thread() {
+  return P::groups > 1 ? threadIdx.x % P::sums::threads : threadIdx.x;
+}
+template <class P> GK__D void gk__engine_meet() {
+  if (P::groups > 1)
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__engine_group<P>()), "n"(P::sums::threads) : "memory");
+  else
+    __syncthreads();
+}
+
 /* What is on its way, and where. */
-struct gk__engine_ring {
+template <class P> struct gk__engine_ring {
   unsigned smem, bars; /* three places for A, three for B; a barrier for each place and operand */
   unsigned row, col, product_a, product_b;
   size_t k0;
   GK__D unsigned place(int operand, int at) const {
-    return smem + static_cast<unsigned>((operand * 3 + at) * gk__engine_tile * 4);
+    return smem + static_cast<unsigned>(operand ? 3 * P::a_bytes + at * P::b_bytes : at * P::a_bytes);
   }
   GK__D unsigned bar(int operand, int at) const { return bars + static_cast<unsigned>(operand * 3 + at) * 8; }
   /* A's rows land in place 2 if they are to be turned. */
   GK__D void fetch_a(const gk__engine_params &q, int step, int at) const {
-    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * gk__engine_depth);
-    gk__barrier_expect(bar(0, at), gk__engine_tile * 4);
+    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
+    gk__barrier_expect(bar(0, at), P::a_bytes);
     gk__box_load(place(0, at), &q.a, bar(0, at), q.turned ? k : row, q.turned ? row : k, product_a, 0);
   }
   GK__D void fetch_b(const gk__engine_params &q, int step, int at) const {
-    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * gk__engine_depth);
-    gk__barrier_expect(bar(1, at), gk__engine_tile * 4);
+    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
+    gk__barrier_expect(bar(1, at), P::b_bytes);
     gk__box_load(place(1, at), &q.b, bar(1, at), col, k, product_b, 0);
   }
-  /* Two squares for each thread: four rows 32 apart, four of k. */
+  /* Squares of four rows and four of k. The rows are as far apart as the tile has squares of them; where they landed,
+   * the swizzle is that of as many bytes as they have. */
   GK__D void turn(int to) const {
-    const unsigned row = threadIdx.x % 32, from = place(0, 2) + row * 128, target = place(0, to) + row * 16;
+    const unsigned down = P::bm / 4, width = P::depth * 4, t = gk__engine_thread<P>();
+    const unsigned row = t % down, from = place(0, 2) + row * width, target = place(0, to) + row * 16;
+    const unsigned swizzle = width == 128 ? row % 8 : row / 2 % 4;
     GK__UNROLL
-    for (unsigned half = 0; half < 2; half++) {
-      const unsigned four = threadIdx.x / 32 + half * 4;
+    for (unsigned square = 0; square < P::depth / 4 * down; square += P::sums::threads) {
+      const unsigned four = t / down + square / down;
       gk__run<float, 4> x[4];
       GK__UNROLL
-      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * 32 * 128 + (four ^ row % 8) * 16);
+      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * down * width + (four ^ swizzle) * 16);
       GK__UNROLL
       for (unsigned k = 0; k < 4; k++)
-        gk__store_shared(target + (four * 4 + k) * 512, x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
+        gk__store_shared(target + (four * 4 + k) * (P::bm * 4), x[0].value[k], x[1].value[k], x[2].value[k],
+                         x[3].value[k]);
     }
   }
 };
 
 /* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
  * under way; before the first one that is nothing, of which no sum becomes another. */
-GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, const gk__engine_ring &ring, int depth) {
-  const int D = gk__engine_depth, straight = 8, steps = (depth + D - 1) / D;
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned at_a = (threadIdx.x / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
+template <class P>
+GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, const gk__engine_ring<P> &ring,
+                            int depth) {
+  const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
+  const int D = P::depth, straight = 8, steps = (depth + D - 1) / D;
+  const unsigned t = gk__engine_thread<P>(), lane = t % 32;
+  const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
   gk__engine_fragment fragment[2];
   GK__UNROLL
-  for (int r = 0; r < gk__sums_engine::runs; r++) {
+  for (int r = 0; r < P::sums::runs; r++) {
     GK__UNROLL
     for (int i = 0; i < 4; i++) sums.value[r][i] = 0;
   }
   GK__UNROLL
   for (int i = 0; i < 16; i++) fragment[1].a[i / 8].value[i % 4] = fragment[1].b[i / 4].value[i % 4] = 0;
-  if (threadIdx.x == 0) {
+  if (t == 0) {
     for (int s = 0; s < 2 && s < steps; s++) ring.fetch_b(q, s, s);
     for (int s = 0; s < (q.turned ? 1 : 2) && s < steps; s++) ring.fetch_a(q, s, q.turned ? 2 : s);
   }
@@ -6492,9 +6569,9 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
   int place = 0; /* of three */
   unsigned phase = 0;
   for (int s = 0; s < steps; s++) {
-    __syncthreads(); /* what was read in the last step may be overwritten; what was turned may be read */
+    gk__engine_meet<P>(); /* what was read in the last step may be overwritten; what was turned may be read */
     const int after = place == 0 ? 2 : place - 1; /* two steps on */
-    if (threadIdx.x == 0) {
+    if (t == 0) {
       if (s + 2 < steps) ring.fetch_b(q, s + 2, after);
       if (!q.turned && s + 2 < steps) ring.fetch_a(q, s + 2, after);
       if (q.turned && s + 1 < steps) ring.fetch_a(q, s + 1, 2);
@@ -6512,72 +6589,132 @@ GK__D void gk__engine_slice(gk__sums_engine &sums, const gk__engine_params &q, c
       }
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
-        fragment[k % 2].load(a + static_cast<unsigned>(k) * 512, b + static_cast<unsigned>(k) * 512);
+        fragment[k % 2].load(a + static_cast<unsigned>(k) * pitch_a, b + static_cast<unsigned>(k) * pitch_b);
         fragment[(k + 1) % 2].multiply(sums);
       }
-      a += straight * 512, b += straight * 512;
+      a += straight * pitch_a, b += straight * pitch_b;
     }
     GK__UNROLL_BY(1)
     for (; todo > 0; todo--) {
       fragment[1].multiply(sums);
       fragment[1].load(a, b);
-      a += 512, b += 512;
+      a += pitch_a, b += pitch_b;
     }
     place = place == 2 ? 0 : place + 1;
     if (place == 0) phase ^= 1;
   }
   fragment[1].multiply(sums);
 }
-#endif /* GK__WGMMA_CODE */
+/* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
+ * [sum][thread], and then adds up a share of all of them, in their order. t, first: the thread in its group; part: the
+ * group in all. */
+template <class P>
+__device__ GK__OUT_OF_LINE void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, float *c,
+                                              size_t row0, size_t col0, unsigned from, unsigned part, unsigned parts) {
+  typedef typename P::sums sums_of;
+  const sums_of sums(t);
+  const int runs = sums_of::runs, some = 4, threads = sums_of::threads, run = sums_of::run;
+  const int first = runs * static_cast<int>(part) / static_cast<int>(parts);
+  const int end = runs * static_cast<int>(part + 1) / static_cast<int>(parts);
+  const unsigned mine = from + gk__engine_thread<P>() * 4;
+  GK__UNROLL_BY(1)
+  for (int r = first; r < end; r += some) {
+    float total[some][run];
+    const unsigned at = mine + static_cast<unsigned>(r * run * threads) * 4;
+    const int count = end - r < some ? end - r : some;
+    GK__UNROLL
+    for (int i = 0; i < some * run; i++) total[i / run][i % run] = -0.0f;
+    GK__UNROLL_BY(2)
+    for (unsigned s = 0; s < parts; s++) {
+      unsigned there;
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                   : "=r"(there)
+                   : "r"(at + s % P::groups * P::ring_bytes), "r"(s / P::groups));
+      float x[some * run];
+      GK__UNROLL
+      for (int i = 0; i < some * run; i++)
+        if (i / run < count)
+          asm volatile("ld.shared::cluster.f32 %0, [%1];"
+                       : "=f"(x[i])
+                       : "r"(there + static_cast<unsigned>(i * threads) * 4));
+        else
+          x[i] = 0;
+      GK__UNROLL
+      for (int i = 0; i < some * run; i++) {
+        float &to = total[i / run][i % run];
+        to = gk__arithmetic<float>::add(to, x[i]);
+      }
+    }
+    gk__store_sums(sums, total, p, c, row0, col0, r, count);
+  }
+}
+#endif
 
 template <class P>
-__global__ void __launch_bounds__(gk__sums_engine::threads, P::resident)
+__global__ void __launch_bounds__(P::threads, P::resident)
     gk__engine_kernel(const __grid_constant__ gk__engine_params q, gk__state *state,
                       gk__slot<gk__three<float>> *slots) {
 #ifdef GK__WGMMA_CODE
-  const int threads = gk__sums_engine::threads, t = static_cast<int>(threadIdx.x);
+  typedef typename P::sums sums_of;
+  const int threads = sums_of::threads, t = static_cast<int>(gk__engine_thread<P>());
+  const unsigned group = gk__engine_group<P>();
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ gk__turn turn;
-  gk__engine_ring ring;
-  ring.smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  ring.bars = ring.smem + 6 * gk__engine_tile * 4;
+  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
+  gk__engine_ring<P> ring;
+  ring.smem = smem + group * P::ring_bytes, ring.bars = smem + P::bars_at + group * 6 * 8;
   if (t == 0) {
     for (int i = 0; i < 6; i++) gk__barrier_init(ring.bar(0, i), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(q.p.m, size_t(128)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(q.p.n, size_t(128)));
-  const unsigned parts = q.p.slices;
+  const unsigned whole = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
+  const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
   unsigned job = blockIdx.x;
-  if (parts > 1) job = gk__take_job(&turn, state, gridDim.x);
-  gk__sums_engine sums(t | static_cast<int>(q.turned) << 16);
+  if (P::groups == 1 && parts > 1 && !q.ranks) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
+  sums_of sums(t | static_cast<int>(q.turned) << 16);
   {
-    const gk__job at(job, tiles_m, tiles_n, parts);
-    ring.row = at.row * 128, ring.col = at.col * 128;
+    const gk__engine_job at(q, job);
+    ring.row = at.row * P::bm, ring.col = at.col * P::bn;
     ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
-    ring.k0 = static_cast<size_t>(at.part) * static_cast<size_t>(q.p.depth);
-    const size_t left = q.p.k - ring.k0, depth = static_cast<size_t>(q.p.depth);
-    gk__engine_slice(sums, q, ring, static_cast<int>(left < depth ? left : depth));
+    const size_t depth = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
+    ring.k0 = (at.part * P::groups + group) * depth;
+    const size_t left = q.p.k - ring.k0;
+    gk__engine_slice<P>(sums, q, ring, static_cast<int>(left < depth ? left : depth));
   }
   gk__forget(&job);
-  const gk__job at(job, tiles_m, tiles_n, parts);
+  const gk__engine_job at(q, job);
   float *const c = q.p.c + at.batch * q.p.stride_c;
-  const size_t row0 = static_cast<size_t>(at.row) * 128, col0 = static_cast<size_t>(at.col) * 128;
+  const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
   if (parts == 1) {
-    gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, gk__sums_engine::runs);
+    gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
     return;
   }
-  const int all = (gk__sums_engine::runs * gk__sums_engine::run + 2) / 3 * 3;
-  const size_t tile = (static_cast<size_t>(at.batch) * tiles_m + at.row) * tiles_n + at.col;
+  if (P::groups > 1 || q.ranks) {
+    gk__engine_meet<P>(); /* the operands have been read */
+    const unsigned to = ring.smem + static_cast<unsigned>(t) * 4;
+    GK__UNROLL
+    for (int i = 0; i < sums_of::runs * sums_of::run; i++)
+      asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + static_cast<unsigned>(i * threads) * 4),
+                   "f"(sums.value[i / sums_of::run][i % sums_of::run])
+                   : "memory");
+    gk__cluster_barrier();
+    gk__join_sums<P>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, smem, at.part * P::groups + group,
+                     parts);
+    gk__cluster_meet(); /* nobody leaves while others read */
+    return;
+  }
+  const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
   const size_t each = static_cast<size_t>(all / 3) * threads;
-  gk__slot<gk__three<float>> *const place = slots + tile * parts * each + t;
+  gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
   __syncthreads();
-  gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag);
-  if (at.part == parts - 1)
-    gk__gather_sums<gk__sums_engine>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, place, parts, turn.tag);
-  gk__end_round(turn, state, slots, q.p.capacity);
+  const bool last = at.part == parts - 1;
+  gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, last);
+  if (last)
+    gk__gather_sums<sums_of>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, place, parts, turn.tag,
+                             shared + t);
+  gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
   (void)q, (void)state, (void)slots;
@@ -6600,48 +6737,50 @@ struct gk__tile_facts {
   unsigned groups; /* the most in a block */
   unsigned room;   /* groups that a multiprocessor has registers for */
   unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
+  unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none */
 };
-template <class Acc> struct gk__tiles {
-  static const int count = 6;
-  static gk__tile_facts facts(int i, unsigned = 1) {
-    const gk__tile_facts all[] = {
-        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 87}, {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 73},
-        {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 74},   {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 69},
-        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 54},     {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 48}};
-    return all[i];
-  }
-};
-template <> struct gk__tiles<double> {
-  static const int count = 4;
-  /* The blocks that stay are the fastest, and have no slices. */
-  static gk__tile_facts facts(int i, unsigned slices = 1) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72},
-                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 1 ? 60u : 94u},
-                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60},
-                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50}};
-    return all[i];
-  }
-};
-
-/* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
-struct gk_matmul_order {
-  int thin; /* m or n is so small that the thin kernel makes it, with 32 chains in each slice */
-  unsigned slices;
-  int depth;
-};
-
-#define GK__MATMUL_SLICES 32 /* at most */
-
-/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. */
+/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for
+ * the one that has the most warps. */
 inline size_t gk__matmul_busy(size_t warps) {
+  const size_t most = gk_round_up(warps, size_t(4));
+  return (most <= 4 ? 72 : most <= 8 ? 90 : 100) * warps / most;
+}
+/* How many slices of so many tiles one block takes, if a cluster of at most two blocks can have them all: 1, or as many
+ * as fill a multiprocessor, which is better where each can have such a block. 0: the sums meet in memory. */
+inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t sms) {
+  if (slices < 2 || tile.joins == 0) return 0;
+  const unsigned ranks = slices / tile.joins;
+  if (slices % tile.joins == 0 && ranks <= 2 && tiles * ranks <= sms && (slices > 2 || tiles * slices > sms))
+    return tile.joins;
+  return slices == 2 ? 1 : 0;
+}
+/* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
+ * all of them if it comes after others, since they do not end together; what a block needs to begin and to end; and the
+ * sums of slices: within a block, in a cluster, or through memory, where the last block brings them in by `trips`
+ * for each slice. */
+inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
+                                            unsigned slices, size_t depth, size_t sms) {
+  const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
+  const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
+  const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
+  const size_t all = gk_ceil_div(blocks, sms), each = all > most ? gk_round_up(all, most) : all, rest = each % most;
+  const size_t items = tile.rows * tile.cols, trips = items / tile.warps / 2500 + 1;
+  const unsigned long long work = items * groups * depth * 100 / (128 * tile.share);
+  unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile.warps) + each * 1500;
+  if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile.warps);
+  if (groups > 1) clocks += groups * 350;
+  const bool joined = gk__joined_by(tile, blocks / parts, parts, sms) > 0;
+  if (joined) clocks += 8000;
+  if (parts > 1 && !joined) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
+  return clocks;
+}
+/* The same for doubles, whose warps multiply on tensor cores. */
+inline size_t gk__f64_busy(size_t warps) {
   return warps < 8 ? warps * 45 / 4 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
 }
 
-/* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest; what a block needs to
- * begin and to end; and, for slices that do not fit into one block, the way of their sums through memory, which the
- * last block brings in by `trips` for each slice. */
-inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
-                                            unsigned slices, size_t depth, size_t sms) {
+inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
+                                         size_t depth, size_t sms) {
   const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
   const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
@@ -6649,15 +6788,100 @@ inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m
                trips = tile.rows * tile.cols / tile.warps / 1500 + 1;
   const size_t warps = most * groups * tile.warps, warps_of_rest = rest * groups * tile.warps;
   const unsigned long long work = tile.rows * tile.cols * groups * depth * 100 / (128 * tile.share);
-  unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(warps) + each * 1500;
-  if (rest) clocks += rest * work * 100 / gk__matmul_busy(warps_of_rest);
+  unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(warps) + each * 1500;
+  if (rest) clocks += rest * work * 100 / gk__f64_busy(warps_of_rest);
   if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
   return clocks;
+}
+inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
+/* With operands that the copy engine cannot bring as they lie, its kernels need copies first (~0: and may not have
+ * them), and the others take a tenth longer. */
+inline unsigned long long gk__with_copies(const gk__tile_facts &tile, unsigned long long clocks,
+                                          unsigned long long copies) {
+  return copies == 0                 ? clocks
+         : !gk__is_engine(tile.plan) ? clocks + clocks / 10
+         : copies == ~0ull           ? copies
+                                     : clocks + copies;
+}
+/* Of so many elements: 4 us and 8 bytes an element of memory's time. */
+inline unsigned long long gk__clocks_of_copies(size_t elements) { return elements ? 7000 + elements / 220 : 0; }
+#define GK__WORTH_A_COPY 7e8 /* m n k from which on strict products on Hopper may copy what does not lie well */
+
+template <class Acc> struct gk__tiles {
+  static const int count = 7;
+  static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
+  static const size_t least_k = 240; /* that is cut, into not less than a quarter of it */
+  static const unsigned long long doubt = 33; /* one part of so many */
+  static gk__tile_facts facts(int i, unsigned = 1) {
+    const gk__tile_facts all[] = {
+        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 92, 4},
+        {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0},     {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0},
+        {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0},        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0},
+        {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0}};
+    return all[i];
+  }
+  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
+                                   size_t depth, size_t sms) {
+    return gk__matmul_clocks(tile, m, n, batch, slices, depth, sms);
+  }
+  /* Of a product whose rows follow one another, since the cut cannot depend on more. */
+  static unsigned long long copies(size_t m, size_t n, size_t k) {
+    if (m % 4 == 0 && n % 4 == 0 && k % 4 == 0) return 0;
+    const double volume = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    return volume < GK__WORTH_A_COPY ? ~0ull : gk__clocks_of_copies((m + n) * k);
+  }
+};
+template <> struct gk__tiles<double> {
+  static const int count = 4;
+  static const size_t at_once = 0;
+  static const size_t least_k = 256;
+  static const unsigned long long doubt = 10;
+  /* The blocks that stay are the fastest, and have no slices. */
+  static gk__tile_facts facts(int i, unsigned slices = 1) {
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0},
+                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 1 ? 60u : 94u, 0},
+                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0},
+                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0}};
+    return all[i];
+  }
+  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
+                                   size_t depth, size_t sms) {
+    return gk__f64_clocks(tile, m, n, batch, slices, depth, sms);
+  }
+  static unsigned long long copies(size_t, size_t, size_t) { return 0; }
+};
+
+/* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
+struct gk_matmul_order {
+  int thin; /* m or n is so small that the thin kernel makes it, with 32 chains in each slice */
+  unsigned slices;
+  int depth;
+  /* Of so many rows of C, or columns, each sum is one chain: they are tiles that fill a GPU some times over, and the
+   * rest is cut so that it fills it once more. */
+  size_t whole_rows, whole_cols;
+};
+
+#define GK__MATMUL_SLICES 32 /* at most */
+
+/* The same of a product as its order has it. What is cut begins where the last of the whole tiles leave room. */
+template <class Acc>
+unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
+                                    size_t batch, size_t sms) {
+  typedef gk__tiles<Acc> tiles;
+  const size_t depth = static_cast<size_t>(order.depth), rows = order.whole_rows, cols = order.whole_cols;
+  if (rows == 0 && cols == 0) return tiles::clocks(tile, m, n, batch, order.slices, depth, sms);
+  const size_t high = rows ? rows : m, wide = cols ? cols : n, at_once = tile.room * sms;
+  const size_t before = gk_ceil_div(high, tile.rows) * gk_ceil_div(wide, tile.cols) * batch % at_once;
+  const size_t room = before ? at_once - before : 0;
+  const size_t cut = gk_ceil_div(m - rows, tile.rows) * gk_ceil_div(n - cols, tile.cols) * batch;
+  const size_t left = cut > room ? cut - room : 1;
+  return tiles::clocks(tile, high, wide, batch, 1, depth * order.slices, sms) +
+         tiles::clocks(tile, left * tile.rows, tile.cols, 1, order.slices, depth, sms);
 }
 
 template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {
   const size_t few = m < n ? m : n, many = m < n ? n : m, longest = size_t(1) << 30;
-  gk_matmul_order order = {0, 1, 1};
+  gk_matmul_order order = {0, 1, 1, 0, 0};
   size_t slices = 1, quantum = 16; /* whole steps of every tile */
   if (few == 0) {
     slices = 1; /* of nothing */
@@ -6666,23 +6890,48 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     order.thin = 1, quantum = 128;
     slices = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
     if (slices > gk_ceil_div(k, size_t(512))) slices = gk_ceil_div(k, size_t(512));
-  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= 256 && k < longest) {
+  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
+             k < longest) {
+    typedef gk__tiles<Acc> tiles;
     unsigned long long best = ~0ull;
-    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= 64); s++) {
+    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= tiles::least_k / 4); s++) {
       const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
       unsigned long long least = ~0ull;
-      for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-        const unsigned long long clocks = gk__matmul_clocks(gk__tiles<Acc>::facts(i, s), m, n, 1, s, depth, 132);
+      for (int i = 0; i < tiles::count; i++) {
+        const gk__tile_facts tile = tiles::facts(i, s);
+        const unsigned long long clocks =
+            gk__with_copies(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), tiles::copies(m, n, k));
         if (clocks < least) least = clocks;
       }
-      /* One more cut must be worth it by more than the estimate may be off. */
-      if (s == 1 || least + least / 10 < best) best = least, slices = s;
+      /* A cut must be worth it by more than the estimate may be off. */
+      if (s == 1 || least + least / tiles::doubt < best) best = least, slices = s;
+    }
+    /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more: along the longer side of C. */
+    const gk__tile_facts tile = tiles::facts(0);
+    const size_t down = gk_ceil_div(m, tile.rows), across = gk_ceil_div(n, tile.cols);
+    const size_t line = down < across ? down : across, most = down < across ? across : down;
+    const size_t lines = tiles::at_once ? down * across / tiles::at_once * tiles::at_once / line : 0;
+    if (lines > 0 && lines < most) {
+      gk_matmul_order part = order;
+      if (down < across)
+        part.whole_cols = lines * tile.cols;
+      else
+        part.whole_rows = lines * tile.rows;
+      if (slices > 1) best += best / 50; /* what is all cut is a little slower than estimated */
+      for (unsigned s = 3; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
+        part.slices = s, part.depth = static_cast<int>(gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum));
+        const unsigned long long clocks =
+            gk__with_copies(tile, gk__order_clocks<Acc>(tile, part, m, n, 1, 132), tiles::copies(m, n, k));
+        if (clocks < best)
+          best = clocks, slices = s, order.whole_rows = part.whole_rows, order.whole_cols = part.whole_cols;
+      }
     }
   }
   const size_t fewest = gk_ceil_div(k, longest);
   if (slices < fewest) slices = fewest;
   if (k > 0) {
     const size_t depth = gk_round_up(gk_ceil_div(k, slices), quantum);
+    if (depth >= k) order.whole_rows = order.whole_cols = 0;
     order.depth = static_cast<int>(depth), order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
   }
   return order;
@@ -6690,19 +6939,21 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
 
 template <class Acc>
 gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t batch, int sms, bool engine,
-                               gk_plan wanted) {
+                               gk_plan wanted, unsigned long long copies = 0) {
   gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
+  if (wanted == GK_PLAN_TILE_64_128_TMA && !engine) wanted = GK_PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i, order.slices);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
-    if (tile.plan == GK_PLAN_TILE_128_TMA && !engine) continue;
+    if (gk__is_engine(tile.plan) && !engine) continue;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
-      const unsigned long long clocks = gk__matmul_clocks(
-          tile, m, n, batch, order.slices, static_cast<size_t>(order.depth), static_cast<size_t>(sms > 0 ? sms : 1));
-      if (clocks < least) least = clocks, best = tile;
+      const unsigned long long clocks =
+          gk__order_clocks<Acc>(tile, order, m, n, batch, static_cast<size_t>(sms > 0 ? sms : 1));
+      const unsigned long long all = gk__with_copies(tile, clocks, copies);
+      if (all < least) least = all, best = tile;
     }
   }
   return best;
@@ -6719,7 +6970,8 @@ template <class Acc> size_t gk__matmul_most_slots(const gk_matmul_order &order, 
   for (int i = 0; i < gk__tiles<Acc>::count && !order.thin; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
     const size_t threads = tile.warps * 32, each = tile.rows * tile.cols / threads;
-    const size_t all = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * threads * gk_ceil_div(each, size_t(3));
+    const size_t all = gk_ceil_div(m - order.whole_rows, tile.rows) * gk_ceil_div(n - order.whole_cols, tile.cols) *
+                       threads * gk_ceil_div(each, size_t(3));
     if (all > most) most = all;
   }
   return most * order.slices * sizeof(gk__slot<gk__three<Acc>>);
@@ -7114,38 +7366,73 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 /* --- Strict products on Hopper: how they are launched ------------------------------------------------------------*/
 
 #ifdef GK__WGMMA
-struct gk__engine_block {
-  static const int resident = 2, bm = 128, bn = 128;
-  typedef gk__sums_engine sums;
-};
+static const unsigned gk__multiprocessor_smem = 233472; /* bytes of shared memory that a Hopper multiprocessor has */
+/* gk__launch_as for a kernel that overlaps, in clusters of so many blocks. */
+template <class... Params, class... Args>
+cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*kernel)(Params...), unsigned ranks,
+                                dim3 grid, dim3 block, size_t smem, cudaStream_t stream, Args &&...args) {
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  gk__clear_detail();
+  GK_TRY(gk__allow_smem(address, name, smem));
+  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  with[0].id = cudaLaunchAttributeClusterDimension;
+  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  with[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = smem, config.stream = stream;
+  config.attrs = with;
+  cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
+  config.numAttrs++;
+  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+  return gk__after_launch(code, address, name, &grid, &block, smem, stream);
+}
+
 template <class P> struct gk__engine_launch {
   cudaStream_t stream;
+  size_t whole_rows, whole_cols;
+  unsigned ranks;
+  int sms;
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     static signed char waits[GK__DEVICES];
-    const int map = gk__wgmma_type<float>::map, depth = gk__engine_depth;
+    const int map = gk__wgmma_type<float>::map, depth = P::depth, rows = P::bm, cols = P::bn;
     gk__engine_params q;
     q.p = p, q.turned = !p.trans_a;
     q.many_a = p.stride_a && p.batch > 1, q.many_b = p.stride_b && p.batch > 1;
+    q.ranks = ranks;
+    const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(rows)));
+    const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(cols)));
+    q.row = static_cast<unsigned>(whole_rows / rows), q.col = static_cast<unsigned>(whole_cols / cols);
+    q.down = tiles_m - q.row, q.across = tiles_n - q.col;
+    q.whole_down = q.row ? q.row : q.col ? tiles_m : 0, q.whole_across = q.col ? q.col : q.row ? tiles_n : 0;
     if (!gk__make_tensor_map(&q.a, map, 4, p.a, q.turned ? p.k : p.m, q.turned ? p.m : p.k, p.lda,
-                             q.many_a ? p.batch : 1, p.stride_a, 1, 0, q.turned ? depth : 128,
-                             q.turned ? 128 : depth) ||
-        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, q.many_b ? p.batch : 1, p.stride_b, 1, 0, 128, depth))
+                             q.many_a ? p.batch : 1, p.stride_a, 1, 0, q.turned ? depth : rows,
+                             q.turned ? rows : depth) ||
+        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, q.many_b ? p.batch : 1, p.stride_b, 1, 0, cols, depth))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
                       p.m, p.n, p.k, p.batch);
-    return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid,
-                         static_cast<unsigned>(gk__sums_engine::threads), gk__engine_smem, stream, q, state, slots);
+    /* Where the multiprocessors need not be full, so much memory that none has more blocks than another: those of a
+     * launch that may begin before the last has ended would go to whichever were free first. */
+    const unsigned each = gk_ceil_div(grid, static_cast<unsigned>(sms));
+    const size_t smem = each < P::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
+    const size_t use = smem > P::smem ? smem : P::smem;
+    if (ranks > 1)
+      return gk__launch_clusters(waits, "gk_matmul", gk__engine_kernel<P>, ranks, grid,
+                                 static_cast<unsigned>(P::threads), use, stream, q, state, slots);
+    return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid, static_cast<unsigned>(P::threads), use, stream,
+                         q, state, slots);
   }
 };
 
 #endif /* GK__WGMMA */
 
-#define GK__WORTH_A_COPY 7e8 /* m n k from which on strict products on Hopper may copy what does not lie well */
-
 /* Strict products of floats on Hopper; other types have no such way. */
 template <class T, class O, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
-  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk_scratch *, cudaStream_t, int) {
+  static unsigned long long clocks_of_copies(const gk__matmul_args<T, O, Acc> &) { return 0; }
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk__tile_facts &, size_t, size_t, const gk_scratch *,
+                         cudaStream_t, int) {
     return cudaErrorNotSupported;
   }
 };
@@ -7153,6 +7440,10 @@ template <class T, class O, class Acc> struct gk__engine {
 template <class Acc>
 struct gk__engine<float, float, Acc> { /* a template, so that files without products have no kernel */
   typedef gk__matmul_args<float, float, Acc> args;
+  typedef gk__engine_block<4, 32, 2> large;
+  typedef gk__engine_block<4, 32, 1, 2> large_groups;
+  typedef gk__engine_block<2, 16, 4> flat;
+  typedef gk__engine_block<2, 16, 1, 4> flat_groups;
   /* Whether the copy engine can bring an operand as it lies. */
   static bool lies_well(const float *from, size_t ld, size_t stride, size_t batch) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
@@ -7164,16 +7455,38 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     bool has_body = false;
     if (p.k == 0 || p.max_blocks || p.only_if || p.batch > 0x7fffffff ||
         !gk__engine_counts(p.m, p.n, p.k, p.lda, p.ldb, p.stride_a, p.stride_b) || !gk__wgmma_here<0>() ||
-        gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<gk__engine_block>), &has_body) ||
-        !has_body)
+        gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) || !has_body)
       return false;
-    /* Copies have to be worth it: they take about 4 us and 8 bytes an element of memory's time, and save a tenth. */
-    const double of_a = copies_a(p) ? static_cast<double>(p.m) * static_cast<double>(p.k) : 0;
-    const double of_b = copies_b(p) ? static_cast<double>(p.k) * static_cast<double>(p.n) : 0;
+    /* The work area is for products from a certain size on. */
     const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-    return of_a + of_b <= 0 || (p.batch == 1 && volume > GK__WORTH_A_COPY + 500 * (of_a + of_b));
+    return !(copies_a(p) || copies_b(p)) || (p.batch == 1 && volume >= GK__WORTH_A_COPY);
   }
-  static cudaError_t run(args p, const gk_scratch *scratch, cudaStream_t stream, int sms) {
+  static unsigned long long clocks_of_copies(const args &p) {
+    return gk__clocks_of_copies((copies_a(p) ? p.m * p.k : 0) + (copies_b(p) ? p.k * p.n : 0));
+  }
+  template <class P>
+  static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
+                            cudaStream_t stream, int sms) {
+    const size_t rows = P::bm, cols = P::bn, parts = p.slices, down = gk_ceil_div(p.m, rows),
+                 across = gk_ceil_div(p.n, cols);
+    const unsigned ranks = joined ? p.slices / P::groups : 0;
+    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, ranks, sms};
+    const size_t cut = (down - whole_rows / rows) * (across - whole_cols / cols);
+    const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1);
+    const size_t slots = gk__matmul_slot_bytes<P, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
+    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, scratch, stream, launch);
+  }
+  /* By groups of a block, or blocks of a cluster, that join their slices, if there is room for them. */
+  template <class P, class Grouped>
+  static cudaError_t choose(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
+                            const gk_scratch *scratch, cudaStream_t stream, int sms) {
+    const size_t tiles = gk_ceil_div(p.m, tile.rows) * gk_ceil_div(p.n, tile.cols);
+    const unsigned groups = whole_rows || whole_cols ? 0 : gk__joined_by(tile, tiles * p.batch, p.slices, sms);
+    if (groups > 1) return launch<Grouped>(p, true, 0, 0, scratch, stream, sms);
+    return launch<P>(p, groups == 1, whole_rows, whole_cols, scratch, stream, sms);
+  }
+  static cudaError_t run(args p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
+                         const gk_scratch *scratch, cudaStream_t stream, int sms) {
     const char *const call = "gk_matmul";
     size_t ld_a = 0, ld_b = 0;
     const size_t bytes_a = copies_a(p) ? gk__padded_bytes(p.k, &ld_a, p.m, 4) : 0;
@@ -7201,12 +7514,10 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
       }
       status = gk__make_operands<GK__MOVING>(a, b, 0, 0, NULL, sms, stream);
     }
-    const gk__engine_launch<gk__engine_block> launch = {stream};
-    const size_t tiles = gk_ceil_div(p.m, size_t(128)) * gk_ceil_div(p.n, size_t(128)), parts = p.slices;
     if (status == cudaSuccess)
-      status = gk__matmul_in_turn<args, float>(
-          p, tiles * parts, parts > 1 ? gk__matmul_slot_bytes<gk__engine_block, float>(p.m, p.n, parts, 1) : 0, scratch,
-          stream, launch);
+      status = tile.plan == GK_PLAN_TILE_128_TMA
+                   ? choose<large, large_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms)
+                   : choose<flat, flat_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
     if (!temporary) return status;
     const cudaError_t freed = cudaFreeAsync(temporary, stream);
     return status == cudaSuccess ? gk__failed(freed, call) : status;
@@ -7252,9 +7563,8 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
 /* --- The ways of each type ---------------------------------------------------------------------------------------*/
 
 template <class T, class O, class Acc>
-cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, const gk_scratch *scratch,
-                                cudaStream_t stream) {
-  const gk_matmul_order order = gk__matmul_order<Acc>(p.m, p.n, p.k);
+cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_order &order, gk_plan plan,
+                                const gk_scratch *scratch, cudaStream_t stream) {
   p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
   int device = 0, sms = 1, smem_limit = 0;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
@@ -7265,14 +7575,34 @@ cudaError_t gk__matmul_strictly(gk__matmul_args<T, O, Acc> p, gk_plan plan, cons
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, smem_limit, stream);
   if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit)) return gk__by_warps<T, O, Acc>::run(p, stream, sms);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
-  gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan);
-  if (tile.plan == GK_PLAN_TILE_128_TMA) {
-    const cudaError_t status = gk__engine<T, O, Acc>::run(p, scratch, stream, sms);
+  gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan,
+                                             engine ? gk__engine<T, O, Acc>::clocks_of_copies(p) : 0);
+  if (gk__is_engine(tile.plan)) {
+    const cudaError_t status =
+        gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, scratch, stream, sms);
     if (status != cudaErrorMemoryAllocation) return status;
     gk__clear_detail(); /* the other kernels need no copies */
-    tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, false, plan);
   }
+  /* What has one chain for each sum, and the rest, as products of their own. */
+  if (order.whole_rows || order.whole_cols) {
+    const bool rows = order.whole_rows > 0;
+    gk__matmul_args<T, O, Acc> whole = p.panel(0, 0, rows ? order.whole_rows : p.m, rows ? p.n : order.whole_cols);
+    gk_matmul_order one = order;
+    one.whole_rows = one.whole_cols = 0;
+    whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
+    tile = gk__plan_matmul<Acc>(one, whole.m, whole.n, p.batch, sms, false, plan);
+    GK_TRY(gk__matmul_run(whole, tile.plan, scratch, smem_limit, stream));
+    p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
+  }
+  gk_matmul_order rest = order;
+  rest.whole_rows = rest.whole_cols = 0;
+  tile = gk__plan_matmul<Acc>(rest, p.m, p.n, p.batch, sms, false, plan);
   return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
+}
+template <class T, class O, class Acc>
+cudaError_t gk__matmul_strictly(const gk__matmul_args<T, O, Acc> &p, gk_plan plan, const gk_scratch *scratch,
+                                cudaStream_t stream) {
+  return gk__matmul_by_order(p, gk__matmul_order<Acc>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
 /* Views of an operand: as it lies, or of its copy; and what makes the copy. */

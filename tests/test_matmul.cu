@@ -51,11 +51,14 @@ static problem problem_of(size_t m, size_t n, size_t k) {
 
 template <class T> using acc_type = plain_type<T>;
 
-/* One element: chains by slices of k; in thin products, 32 chains in each, that take four products in turn. */
-template <class Acc, class Product> static Acc sum_by_order(const gk_matmul_order &order, size_t k, Product product) {
+/* One element: chains by slices of k, of which `whole` says that there is one; in thin products, 32 chains in each,
+ * that take four products in turn. */
+template <class Acc, class Product>
+static Acc sum_by_order(const gk_matmul_order &order, bool whole, size_t k, Product product) {
   Acc total = 0;
-  for (unsigned s = 0; s < order.slices; s++) {
-    const size_t depth = static_cast<size_t>(order.depth), first = s * depth, end = std::min(k, first + depth);
+  for (unsigned s = 0; s < (whole ? 1 : order.slices); s++) {
+    const size_t depth = whole ? k : static_cast<size_t>(order.depth);
+    const size_t first = s * depth, end = std::min(k, first + depth);
     Acc chain[32] = {};
     for (size_t l = first; l < end; l++) {
       Acc &sum = chain[order.thin ? (l - first) / 4 % 32 : 0];
@@ -84,8 +87,9 @@ static void multiply_plainly(const problem &p, const std::vector<T> &a, const st
       for (size_t j = 0; j < p.n; j++) {
         const Acc *const column = y.data() + j * p.k;
         O &to = c[q * p.stride_c() + i * p.ldc() + j];
-        Acc result =
-            alpha * sum_by_order<Acc>(order, p.k, [&](size_t l, Acc sum) { return std::fma(x[l], column[l], sum); });
+        const bool whole = i < order.whole_rows || j < order.whole_cols;
+        Acc result = alpha * sum_by_order<Acc>(order, whole, p.k,
+                                               [&](size_t l, Acc sum) { return std::fma(x[l], column[l], sum); });
         if (p.beta != 0) result = std::fma(beta, static_cast<Acc>(plain(to)), result);
         to = make<O>(static_cast<double>(result));
       }
@@ -130,7 +134,7 @@ static void check_elements(const problem &p, const std::vector<T> &a, const std:
   opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
   for (gk_plan plan : plans) {
 #ifdef CUDA_ON_CPU
-    if (plan == GK_PLAN_TILE_128_TMA) continue; /* there it is GK_PLAN_TILE_128 */
+    if (plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA) continue; /* there they are others */
 #endif
     opts.plan = plan;
     device_c.set(before);
@@ -145,7 +149,7 @@ template <class T, class O> static void check(const problem &p, std::initializer
 }
 template <class T, class O> static void check_all_plans(const problem &p) {
   check<T, O>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128,
-                  GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA});
+                  GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA});
 }
 
 /* A problem of everything at once, by number. */
@@ -219,8 +223,8 @@ TEST(larger) {
   check_all_plans<float, float>(p);
 }
 
-/* Doubles whose tiles are enough for blocks that stay: more than one tile for each, edges on both sides, and depths that
- * are less than one step, several, and not whole ones. */
+/* Doubles whose tiles are enough for blocks that stay: more than one tile for each, edges on both sides, and depths
+ * that are less than one step, several, and not whole ones. */
 TEST(doubles_of_many_tiles) {
   for (size_t k : {1, 16, 37, 130})
     for (int trans = 0; trans < 4; trans++) {
@@ -318,9 +322,56 @@ TEST(slices_meet_in_any_scratch) {
   tiles.run(&just_one); /* the batch in three turns */
   tiles.run(&larger);
   thin.run(&larger);
-  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA})
+  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA,
+                       GK_PLAN_TILE_64_128_TMA})
     tiles.run(&just_one, plan);
   EXPECT_EQ(gk_matmul_scratch_bytes(4096, 4096, 4096), size_t(0));
+}
+/* Some rows or columns with one chain for each sum, the others with slices; and slices of all, as they join. */
+TEST(part_of_a_product_is_cut) {
+  const size_t m = 300, n = 270, k = 136, batch = 2;
+  const gk_matmul_order orders[] = {{0, 3, 48, 128, 0}, {0, 2, 80, 256, 0}, {0, 3, 48, 0, 128}, {0, 9, 16, 0, 256},
+                                    {0, 2, 80, 0, 0},   {0, 3, 48, 0, 0},   {0, 5, 32, 0, 0},   {0, 9, 16, 0, 0}};
+  problem p = problem_of(m, n, k);
+  p.batch = batch;
+  const std::vector<float> a = random_elements<float>(41, batch * m * k), b = random_elements<float>(42, batch * k * n);
+  device_array<float> device_a(a), device_b(b);
+  for (int i = 0; i < 8; i++) {
+    p.trans_a = i % 2, p.trans_b = i / 2 % 2;
+    std::vector<float> expected(batch * m * n);
+    multiply_plainly(p, a, b, expected, orders[i]);
+    for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
+      device_array<float> c(expected.size());
+      gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
+      q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = batch;
+      q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = p.trans_a != 0, q.trans_b = p.trans_b != 0;
+      q.stride_a = p.stride_a(), q.stride_b = p.stride_b(), q.stride_c = p.stride_c(), q.alpha = 1;
+      EXPECT_OK(gk__matmul_by_order(q, orders[i], plan, NULL, 0));
+      EXPECT_SAME(c.get(), expected, "order %d, plan %d", i, static_cast<int>(plan));
+    }
+  }
+}
+/* Aligned, so that the copy engine has no need of copies: by groups and clusters of every kind. */
+TEST(slices_join) {
+  const size_t m = 132, n = 260, k = 352;
+  const gk_matmul_order orders[] = {{0, 2, 176, 0, 0}, {0, 4, 96, 0, 0}, {0, 8, 48, 0, 0}, {0, 6, 64, 0, 0}};
+  problem p = problem_of(m, n, k);
+  p.alpha = -0.5;
+  const std::vector<float> a = random_elements<float>(43, m * k), b = random_elements<float>(44, k * n);
+  device_array<float> device_a(a), device_b(b);
+  for (int i = 0; i < 8; i++) {
+    p.trans_a = i % 2;
+    std::vector<float> expected(m * n);
+    multiply_plainly(p, a, b, expected, orders[i / 2]);
+    for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
+      device_array<float> c(expected.size());
+      gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
+      q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = 1;
+      q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = p.trans_a != 0, q.alpha = -0.5f;
+      EXPECT_OK(gk__matmul_by_order(q, orders[i / 2], plan, NULL, 0));
+      EXPECT_SAME(c.get(), expected, "order %d, plan %d", i / 2, static_cast<int>(plan));
+    }
+  }
 }
 TEST(a_small_scratch_is_an_error_that_changes_nothing) {
   device_array<float> a(std::vector<float>(40 * 900, 1.0f)), b(std::vector<float>(900 * 50, 1.0f)), c(40 * 50);
@@ -423,7 +474,8 @@ TEST(order_of_the_sums) {
     size_t m, n, k;
     int thin;
     unsigned slices;
-  } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1}, {1, 8192, 8192, 1, 1}, {3, 5, 127, 0, 1}};
+  } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1},       {1, 8192, 8192, 1, 1},    {3, 5, 127, 0, 1},
+               {128, 128, 128, 0, 1},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8}};
   for (const auto &e : cases) {
     const gk_matmul_order order = gk__matmul_order<float>(e.m, e.n, e.k);
     EXPECT_EQ(order.thin, e.thin);
@@ -432,8 +484,34 @@ TEST(order_of_the_sums) {
     EXPECT(e.k == 0 || (size_t)order.depth * (order.slices - 1) < e.k);
   }
 }
+/* Large products: whole tiles along the longer side of C, and slices of the rest. */
+TEST(order_of_a_part) {
+  const gk_matmul_order high = gk__matmul_order<float>(2500, 2499, 2500),
+                        wide = gk__matmul_order<float>(858, 4921, 2132);
+  EXPECT_EQ(high.whole_rows, size_t(13 * 128));
+  EXPECT_EQ(high.whole_cols, size_t(0));
+  EXPECT_EQ(wide.whole_rows, size_t(0));
+  EXPECT_EQ(wide.whole_cols, size_t(37 * 128));
+  EXPECT(high.slices > 2 && wide.slices > 2);
+  const gk_matmul_order twice = gk__matmul_order<double>(2500, 2499, 2500);
+  EXPECT(twice.whole_rows == 0 && twice.whole_cols == 0);
+}
+/* The slices of a tile are joined near each other where a multiprocessor for each two or four of them is free. */
+TEST(who_joins_slices) {
+  const gk__tile_facts square = gk__tiles<float>::facts(0), flat = gk__tiles<float>::facts(1);
+  EXPECT_EQ(gk__joined_by(square, 64, 1, 132), 0u);
+  EXPECT_EQ(gk__joined_by(square, 64, 2, 132), 1u); /* a cluster, on two multiprocessors */
+  EXPECT_EQ(gk__joined_by(square, 100, 2, 132), 2u);
+  EXPECT_EQ(gk__joined_by(square, 400, 2, 132), 1u);
+  EXPECT_EQ(gk__joined_by(square, 64, 3, 132), 0u);
+  EXPECT_EQ(gk__joined_by(square, 66, 4, 132), 2u);
+  EXPECT_EQ(gk__joined_by(square, 67, 4, 132), 0u);
+  EXPECT_EQ(gk__joined_by(flat, 64, 8, 132), 4u);
+  EXPECT_EQ(gk__joined_by(flat, 64, 12, 132), 0u);
+  EXPECT_EQ(gk__joined_by(gk__tiles<float>::facts(3), 64, 4, 132), 0u); /* not of the copy engine */
+}
 TEST(planner_fills_the_device) {
-  const gk_matmul_order plain = {0, 1, 4096};
+  const gk_matmul_order plain = {0, 1, 4096, 0, 0};
   const auto plan_of = [&](size_t edge, bool engine, gk_plan wanted) {
     return (int)gk__plan_matmul<float>(plain, edge, edge, 1, 132, engine, wanted).plan;
   };
@@ -443,6 +521,8 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64), (int)GK_PLAN_TILE_64);
   EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128_TMA);
   EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128); /* there is none */
+  EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64_128_TMA), (int)GK_PLAN_TILE_64_128_TMA);
+  EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_64_128_TMA), (int)GK_PLAN_TILE_64_128);
   EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, false, GK_PLAN_TILE_32).plan,
             (int)GK_PLAN_TILE_32_64);
 }
@@ -572,7 +652,7 @@ template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void 
     p.alpha = 2, p.beta = i % 2 ? -0.5 : 0;
     const std::vector<T> a = random_elements<T>(1, p.m * p.k), b = random_elements<T>(2, p.k * p.n);
     std::vector<S> before(p.m * p.n, p.beta != 0 ? S(3) : S(NAN)), expected(before);
-    const gk_matmul_order one_chain = {0, 1, 1000};
+    const gk_matmul_order one_chain = {0, 1, 1000, 0, 0};
     multiply_plainly(p, a, b, expected, one_chain);
     device_array<T> device_a(a), device_b(b);
     device_array<S> c(before);
