@@ -1585,10 +1585,11 @@ struct gk__state {
 struct gk__turn {
   unsigned number, tag;
 };
-/* By one thread of each block. What comes back is on its way until it is read. */
+/* By one thread of each block, a first lane. What comes back is on its way until it is read. */
 GK__D unsigned long long gk__take_turn(unsigned long long *word) {
 #ifdef __CUDA_ARCH__
-  /* Of one value for all lanes the compiler would make one atomic for the warp, and the lanes wait for it at once. */
+  /* Of one value for all lanes the compiler would make one atomic for the warp, and the lanes would wait for it at
+   * once. So it is the lane's number and one. */
   unsigned long long taken;
   asm volatile("{\n\t.reg .b32 lane;\n\t.reg .b64 one;\n\tmov.u32 lane, %%laneid;\n\tcvt.u64.u32 one, lane;\n\t"
                "add.u64 one, one, 1;\n\tatom.relaxed.gpu.global.add.u64 %0, [%1], one;\n\t}"
@@ -3636,7 +3637,8 @@ template <class T> struct gk__warp_copies {
   unsigned job;
   int at_a, at_b; /* the places of the next step */
   unsigned char *to_a, *to_b;
-  GK__D gk__warp_copies(unsigned char *ring, int lane) : at_a(0), at_b(0) {
+  GK__D gk__warp_copies(unsigned char *ring, int lane)
+      : a(NULL), b(NULL), left(0), rows(0), cols(false), job(0), at_a(0), at_b(0) {
     to_a = ring + lane / 4 * (tile::bk * 4) + (lane % 4 ^ lane / 8 % 4) * 16;
     to_b = ring + tile::b + lane / 16 * (tile::cols * 4) + lane % 16 * 16;
   }
