@@ -4396,7 +4396,8 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 
  *
  * The kernels take operands whose base and rows begin at multiples of 16 bytes. Others, and those that have to be
  * rounded, turned or split, are copied into the work area of a scratch first: a pass of the speed of memory, where
- * reading them as they lie would slow down the whole product. Hopper's kernels for tf32 round and turn by themselves. */
+ * reading them as they lie would slow down the whole product. Hopper's kernels for tf32 round and turn by themselves.
+ */
 
 /* An operand as the tensor cores' kernels take it: base and strides are multiples of 16 bytes. */
 template <class E> struct gk__operand_view {
@@ -5207,8 +5208,8 @@ cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t st
 
 #ifdef GK__WGMMA
 
-/* What instructions and the copy engine (CUtensorMapDataType) call a type; operand: where it is read. Floats are read as
- * tf32, to which the engine rounds them on their way. */
+/* What instructions and the copy engine (CUtensorMapDataType) call a type; operand: where it is read. Floats are read
+ * as tf32, to which the engine rounds them on their way. */
 template <class E> struct gk__wgmma_type;
 template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6, operand = 6; };
 template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9, operand = 9; };
@@ -6008,10 +6009,10 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t 
  * engine rounds what it brings.
  *
  * Nor has the operand along k to be aligned if it is A. The engine wants 16 bytes from row to row, and from there to
- * what it reads; but four rows of floats are a multiple of that. So each fourth row is a matrix of its own, with columns
- * of C of its own in tiles of its own, and begins up to three elements early: R is read as many rows early, too, from
- * where there are none on, and what is in A's place there becomes zeros. (So k is cut at other places, and sums may
- * have other last bits than those of an A that is aligned.)
+ * what it reads; but four rows of floats are a multiple of that. So each fourth row is a matrix of its own, with
+ * columns of C of its own in tiles of its own, and begins up to three elements early: R is read as many rows early,
+ * too, from where there are none on, and what is in A's place there becomes zeros. (So k is cut at other places, and
+ * sums may have other last bits than those of an A that is aligned.)
  *
  * R comes in boxes of 32 of its rows by 32 k, swizzled. Which row of a box is which row of a wgmma is free: a thread
  * has rows g and g + 8 of its warp's sixteen (g: lane / 4), which are made neighbours, so that one load of 8 bytes
