@@ -5858,6 +5858,44 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t r
                              128 / type::bytes, v.along_k ? box_rows : 128 / type::bytes);
 }
 
+/* Tells the kernel what it is to know of C, of which down x across tiles are made, and launches it: blocks that go on
+ * from tile to tile, or clusters of `ranks` blocks that share the k of one. */
+template <class S, class P, class X>
+cudaError_t gk__wgmma_enqueue(void (*kernel)(P), P &p, const X &x, size_t down, size_t across, unsigned ranks, int sms,
+                              signed char *waits, cudaStream_t stream) {
+  const char *const call = "gk_matmul";
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
+  p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
+  p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
+  p.band = 1; /* what is made at one time is about as high as it is wide, which is the least to read */
+  while (p.band * p.band * 2 * S::rows <= static_cast<unsigned>(sms * S::cols)) p.band *= 2;
+  p.alpha = x.alpha, p.beta = x.beta;
+
+  const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
+  const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
+  const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
+  gk__clear_detail();
+  GK_TRY(gk__allow_smem(address, call, S::smem));
+  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  with[0].id = cudaLaunchAttributeClusterDimension;
+  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  with[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.blockDim = S::threads, config.dynamicSmemBytes = S::smem, config.stream = stream, config.attrs = with;
+  cudaError_t status = gk__failed(gk__overlaps(waits, address, &config.numAttrs), call);
+  config.numAttrs++;
+  for (p.first = 0; p.first < tiles && status == cudaSuccess; p.first = p.tiles) {
+    const unsigned left = tiles - p.first, now = left < at_once ? left : at_once;
+    p.tiles = ranks > 1 ? p.first + now : tiles; /* blocks that share k make one tile; others go on to the next */
+    config.gridDim = now * ranks;
+    status = gk__after_launch(cudaLaunchKernelEx(&config, kernel, p), address, call, &config.gridDim, &config.blockDim,
+                              S::smem, stream);
+  }
+  return status;
+}
+
 /* ranks: blocks that share the k of a tile; 1 where S has none that do. */
 template <class S, class E, class O>
 cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
@@ -5888,38 +5926,11 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
                                            x.batch, x.stride_c, 1, 0, static_cast<int>(128 / bytes), 64)))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
-  p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
-  p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k, depth));
-  p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
-  p.band = 1; /* what is made at one time is about as high as it is wide, which is the least to read */
-  while (p.band * p.band * 2 * S::rows <= static_cast<unsigned>(sms * S::cols)) p.band *= 2;
-  p.alpha = x.alpha, p.beta = x.beta, p.strict = x.strict;
+  p.strict = x.strict;
   p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
   p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
-
-  const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
-  const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
-  const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
-  gk__clear_detail();
-  GK_TRY(gk__allow_smem(address, call, S::smem));
-  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
-  with[0].id = cudaLaunchAttributeClusterDimension;
-  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
-  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  with[1].val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = cudaLaunchConfig_t();
-  config.blockDim = S::threads, config.dynamicSmemBytes = S::smem, config.stream = stream, config.attrs = with;
-  cudaError_t status = gk__failed(gk__overlaps(waits, address, &config.numAttrs), call);
-  config.numAttrs++;
-  for (p.first = 0; p.first < tiles && status == cudaSuccess; p.first = p.tiles) {
-    const unsigned left = tiles - p.first, now = left < at_once ? left : at_once;
-    p.tiles = S::shares_k ? p.first + now : tiles; /* blocks that share k make one tile; others go on to the next */
-    config.gridDim = now * ranks;
-    status = gk__after_launch(cudaLaunchKernelEx(&config, kernel, p), address, call, &config.gridDim, &config.blockDim,
-                              S::smem, stream);
-  }
-  return status;
+  return gk__wgmma_enqueue<S>(kernel, p, x, down, across, ranks, sms, waits, stream);
 }
 
 /* The tiles there are, and what they cost in nanoseconds, measured on an H200: a k block, and all besides. Up to
@@ -6319,37 +6330,9 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, 
   p.stage_bytes = static_cast<unsigned>(box * 128);
   p.in_fours = reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && stride_c % 4 == 0;
   p.in_pairs = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
-  p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
-  p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (p.split ? 3 : 0), size_t(32)));
-  p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
-  p.band = 1;
-  while (p.band * p.band * 2 * S::rows <= static_cast<unsigned>(sms * S::cols)) p.band *= 2;
-  p.alpha = x.alpha, p.beta = x.beta;
   p.many_a = in_rows.stride_batch && x.batch > 1, p.many_b = in_cols.stride_batch && x.batch > 1;
-
-  const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
-  const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
-  const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
-  gk__clear_detail();
-  GK_TRY(gk__allow_smem(address, call, S::smem));
-  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
-  with[0].id = cudaLaunchAttributeClusterDimension;
-  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
-  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  with[1].val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = cudaLaunchConfig_t();
-  config.blockDim = S::threads, config.dynamicSmemBytes = S::smem, config.stream = stream, config.attrs = with;
-  cudaError_t status = gk__failed(gk__overlaps(waits, address, &config.numAttrs), call);
-  config.numAttrs++;
-  for (p.first = 0; p.first < tiles && status == cudaSuccess; p.first = p.tiles) {
-    const unsigned left = tiles - p.first, now = left < at_once ? left : at_once;
-    p.tiles = ranks > 1 ? p.first + now : tiles; /* blocks that share k make one tile; others go on to the next */
-    config.gridDim = now * ranks;
-    status = gk__after_launch(cudaLaunchKernelEx(&config, kernel, p), address, call, &config.gridDim, &config.blockDim,
-                              S::smem, stream);
-  }
-  return status;
+  return gk__wgmma_enqueue<S>(kernel, p, x, down, across, ranks, sms, waits, stream);
 }
 
 /* Both operands along k: as the half types. */
