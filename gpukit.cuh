@@ -2296,16 +2296,19 @@ GK__D void gk__bulk_load(void *to, const void *from, unsigned bytes, unsigned lo
                "r"(bytes), "r"(gk__shared_address(to)), "l"(from)
                : "memory");
 }
+/* Whether the phase of the parity is over; it may wait a little for it. The barrier: its address in shared memory. */
+GK__D bool gk__barrier_passed(unsigned barrier, unsigned parity) {
+  unsigned passed;
+  asm volatile("{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
+               "selp.u32 %0, 1, 0, over;\n\t}"
+               : "=r"(passed)
+               : "r"(barrier), "r"(parity)
+               : "memory");
+  return passed != 0;
+}
 /* By all threads: waits for the end of the barrier's first, second, third ... phase, of parity 0, 1, 0 ... . */
 GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
-  unsigned done;
-  do {
-    asm volatile("{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
-                 "selp.u32 %0, 1, 0, over;\n\t}"
-                 : "=r"(done)
-                 : "r"(gk__shared_address(barrier)), "r"(parity)
-                 : "memory");
-  } while (!done);
+  while (!gk__barrier_passed(gk__shared_address(barrier), parity)) {}
 }
 /* By all threads that have written to shared memory what is to be stored, before the barrier behind which one stores
  * it. */
@@ -3581,14 +3584,19 @@ struct gk__sums_of_warp {
 
 /* 16 bytes of shared memory, in the order of the program: the compiler is not to gather loads where registers are few,
  * nor to mix up the multiplications between them. */
-GK__D gk__run<float, 4> gk__take_four(const unsigned char *from) {
 #ifdef __CUDA_ARCH__
+GK__D gk__run<float, 4> gk__load_shared(unsigned at) {
   gk__run<float, 4> x;
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])
-               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from)))
+               : "r"(at)
                : "memory");
   return x;
+}
+#endif
+GK__D gk__run<float, 4> gk__take_four(const unsigned char *from) {
+#ifdef __CUDA_ARCH__
+  return gk__load_shared(static_cast<unsigned>(__cvta_generic_to_shared(from)));
 #else
   return *reinterpret_cast<const gk__run<float, 4> *>(from);
 #endif
@@ -3839,15 +3847,6 @@ GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
                "again;\n}" ::"r"(barrier),
                "r"(parity)
                : "memory");
-}
-GK__D bool gk__barrier_passed(unsigned barrier, unsigned parity) {
-  unsigned passed;
-  asm volatile("{\n.reg .pred done;\nmbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\nselp.u32 %0, 1, 0, "
-               "done;\n}"
-               : "=r"(passed)
-               : "r"(barrier), "r"(parity)
-               : "memory");
-  return passed != 0;
 }
 GK__D void gk__barrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
@@ -5411,7 +5410,29 @@ template <class S> struct gk__ring {
   GK__D void step() {
     if (++stage == S::stages) stage = 0, parity ^= 1;
   }
+  /* By one thread, before any other uses a barrier. */
+  GK__D void begin(bool joins) {
+    for (; stage < S::stages; stage++) {
+      gk__barrier_init(full(), 1);
+      gk__barrier_init(empty(), 4 * S::groups);
+    }
+    stage = 0;
+    if (joins) gk__barrier_init(joined(), 1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
 };
+
+/* This block's number in its cluster, and how many there are. */
+GK__D void gk__cluster_rank(unsigned *rank, unsigned *ranks) {
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(*rank));
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(*ranks));
+}
+/* Adds four floats in shared memory to four sums. */
+GK__D void gk__add_four(float (&sum)[4], unsigned from) {
+  const gk__run<float, 4> x = gk__load_shared(from);
+  GK__UNROLL
+  for (int i = 0; i < 4; i++) sum[i] += x.value[i];
+}
 
 /* Which tile, and whose product. */
 struct gk__wgmma_place {
@@ -5682,15 +5703,8 @@ GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::each][S::c
     const unsigned inside = r * S::pitch + q * 16;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
-    for (unsigned from = 0; from < ranks; from++) {
-      float x[4];
-      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                   : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-                   : "r"((from == rank ? ring.smem : others) + from * slice + inside)
-                   : "memory");
-      GK__UNROLL
-      for (int e = 0; e < 4; e++) sum[e] += x[e];
-    }
+    for (unsigned from = 0; from < ranks; from++)
+      gk__add_four(sum, (from == rank ? ring.smem : others) + from * slice + inside);
     GK__UNROLL
     for (int e = 0; e < 4; e++) sum[e] *= p.alpha;
     unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
@@ -5706,19 +5720,10 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned rank = 0, ranks = 1; /* in the cluster */
-  if (S::shares_k) {
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
-  }
+  if (S::shares_k) gk__cluster_rank(&rank, &ranks);
   gk__ring<S> ring = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
-    for (; ring.stage < S::stages; ring.stage++) {
-      gk__barrier_init(ring.full(), 1);
-      gk__barrier_init(ring.empty(), 4 * S::groups);
-    }
-    ring.stage = 0;
-    if (S::shares_k) gk__barrier_init(ring.joined(), 1);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    ring.begin(S::shares_k);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
     if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
   }
@@ -6219,15 +6224,7 @@ GK__D void gk__tf32_join(const gk__tf32_params &p, const float (&sums)[S::cols /
   gk__tf32_store<S>(p, at, group, rank, ranks, [=](unsigned i, float(&d)[4]) {
     d[0] = d[1] = d[2] = d[3] = 0;
     GK__UNROLL_BY(1)
-    for (unsigned from = 0; from < ranks; from++) {
-      float x[4];
-      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                   : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
-                   : "r"(mine + from * each + i * S::quad_bytes)
-                   : "memory");
-      GK__UNROLL
-      for (int j = 0; j < 4; j++) d[j] += x[j];
-    }
+    for (unsigned from = 0; from < ranks; from++) gk__add_four(d, mine + from * each + i * S::quad_bytes);
   });
 }
 #endif /* GK__WGMMA_CODE */
@@ -6238,17 +6235,10 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned rank, ranks; /* in the cluster */
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
+  gk__cluster_rank(&rank, &ranks);
   gk__ring<S> ring = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
-    for (; ring.stage < S::stages; ring.stage++) {
-      gk__barrier_init(ring.full(), 1);
-      gk__barrier_init(ring.empty(), 4 * S::groups);
-    }
-    ring.stage = 0;
-    gk__barrier_init(ring.joined(), 1);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    ring.begin(true);
     gk__barrier_expect(ring.joined(), S::rows * S::cols * 4);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(p.parts_b) : "memory");
   }
@@ -6440,14 +6430,6 @@ struct gk__engine_job {
 
 #ifdef GK__WGMMA_CODE
 
-GK__D gk__run<float, 4> gk__load_shared(unsigned at) {
-  gk__run<float, 4> x;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])
-               : "r"(at)
-               : "memory");
-  return x;
-}
 GK__D void gk__store_shared(unsigned at, float a, float b, float c, float d) {
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
