@@ -1864,6 +1864,10 @@ GK__D void gk__reduce_end(A *sum, const T *tile, size_t first, unsigned here, un
   const int begin = first == 0, end = static_cast<int>(here / vector - (here % vector + low / sizeof(T) < vector));
   const gk__chunk *const from =
       reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(tile) - low) + thread;
+  const unsigned apart = thread < vector ? thread : thread + static_cast<unsigned>(end - 1) * vector;
+  T item;
+  memset(static_cast<void *>(&item), 0, sizeof(T));
+  if (thread < 3 * vector && apart < here) item = tile[apart];
   gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -1874,15 +1878,9 @@ GK__D void gk__reduce_end(A *sum, const T *tile, size_t first, unsigned here, un
       second[v] = from[v * GK__REDUCE_THREADS + 1];
     }
   }
-  if (thread < 3 * vector) {
-    const unsigned i = thread < vector ? thread : thread + static_cast<unsigned>(end - 1) * vector;
-    T item;
-    memset(static_cast<void *>(&item), 0, sizeof(T));
-    if (i < here) item = tile[i];
-    reinterpret_cast<T *>(ends)[thread] = item;
-  }
+  if (thread < 3 * vector) reinterpret_cast<T *>(ends)[thread] = item;
+  __syncthreads(); /* while the chunks are still on their way */
   gk__shift_chunks<T>(chunk, second, low);
-  __syncthreads();
   if (static_cast<int>(thread) < begin) chunk[0] = ends[0];
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
