@@ -6527,8 +6527,10 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   GK__UNROLL
   for (int i = 0; i < 16; i++) fragment[1].a[i / 8].value[i % 4] = fragment[1].b[i / 4].value[i % 4] = 0;
   if (t == 0) {
-    for (int s = 0; s < 2 && s < steps; s++) ring.fetch_b(q, s, s);
-    for (int s = 0; s < (q.turned ? 1 : 2) && s < steps; s++) ring.fetch_a(q, s, q.turned ? 2 : s);
+    for (int s = 0; s < 2 && s < steps; s++) { /* what is needed first, since all blocks begin at once */
+      if (!q.turned || s == 0) ring.fetch_a(q, s, q.turned ? 2 : s);
+      ring.fetch_b(q, s, s);
+    }
   }
   if (q.turned) {
     gk__barrier_wait(ring.bar(0, 2), 0);
@@ -6574,17 +6576,19 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   fragment[1].multiply(sums);
 }
 /* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
- * [sum][thread], and then adds up a share of all of them, in their order. t, first: the thread in its group; part: the
- * group in all. */
+ * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
+ * in all. */
 template <class P>
 __device__ GK__OUT_OF_LINE void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, float *c,
                                               size_t row0, size_t col0, unsigned from, unsigned part, unsigned parts) {
   typedef typename P::sums sums_of;
   const sums_of sums(t);
-  const int runs = sums_of::runs, some = 4, threads = sums_of::threads, run = sums_of::run;
+  gk__matmul_args<float, float, float> args = gk__matmul_args<float, float, float>();
+  args.m = p.m, args.n = p.n, args.ldc = p.ldc, args.alpha = p.alpha, args.beta = p.beta; /* not again after stores */
+  const int runs = sums_of::runs, some = 8, threads = sums_of::threads, run = sums_of::run;
   const int first = runs * static_cast<int>(part) / static_cast<int>(parts);
   const int end = runs * static_cast<int>(part + 1) / static_cast<int>(parts);
-  const unsigned mine = from + gk__engine_thread<P>() * 4;
+  const unsigned mine = from + gk__engine_thread<P>() * 4, rank = part / P::groups;
   GK__UNROLL_BY(1)
   for (int r = first; r < end; r += some) {
     float total[some][run];
@@ -6592,28 +6596,31 @@ __device__ GK__OUT_OF_LINE void gk__join_sums(int t, const gk__matmul_args<float
     const int count = end - r < some ? end - r : some;
     GK__UNROLL
     for (int i = 0; i < some * run; i++) total[i / run][i % run] = -0.0f;
-    GK__UNROLL_BY(2)
+    GK__UNROLL_BY(1)
     for (unsigned s = 0; s < parts; s++) {
-      unsigned there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                   : "=r"(there)
-                   : "r"(at + s % P::groups * P::ring_bytes), "r"(s / P::groups));
-      float x[some * run];
-      GK__UNROLL
-      for (int i = 0; i < some * run; i++)
-        if (i / run < count)
-          asm volatile("ld.shared::cluster.f32 %0, [%1];"
-                       : "=f"(x[i])
-                       : "r"(there + static_cast<unsigned>(i * threads) * 4));
-        else
-          x[i] = 0;
+      unsigned there = at + s % P::groups * P::ring_bytes;
+      float x[some * run] = {};
+      if (s / P::groups == rank) { /* by the way of the cluster its own memory would be far, too */
+        GK__UNROLL
+        for (int i = 0; i < some * run; i++)
+          if (i / run < count)
+            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x[i]) : "r"(there + static_cast<unsigned>(i * threads) * 4));
+      } else {
+        asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(there) : "r"(s / P::groups));
+        GK__UNROLL
+        for (int i = 0; i < some * run; i++)
+          if (i / run < count)
+            asm volatile("ld.shared::cluster.f32 %0, [%1];"
+                         : "=f"(x[i])
+                         : "r"(there + static_cast<unsigned>(i * threads) * 4));
+      }
       GK__UNROLL
       for (int i = 0; i < some * run; i++) {
         float &to = total[i / run][i % run];
         to = gk__arithmetic<float>::add(to, x[i]);
       }
     }
-    gk__store_sums(sums, total, p, c, row0, col0, r, count);
+    gk__store_sums(sums, total, args, c, row0, col0, r, count);
   }
 }
 #endif
@@ -6632,6 +6639,7 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   gk__engine_ring<P> ring;
   ring.smem = smem + group * P::ring_bytes, ring.bars = smem + P::bars_at + group * 6 * 8;
   if (t == 0) {
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
     for (int i = 0; i < 6; i++) gk__barrier_init(ring.bar(0, i), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
