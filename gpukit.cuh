@@ -3840,6 +3840,10 @@ GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
 GK__D void gk__barrier_expect(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
+/* Without arriving. */
+GK__D void gk__barrier_expect_more(unsigned barrier, unsigned bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
 GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
   asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
                "again;\n}" ::"r"(barrier),
@@ -6386,16 +6390,22 @@ template <int Warps> struct gk__sums_engine {
   GK__D int col(int r) const { return first_col + r % 4 * 32; }
 };
 
-/* A block: the warps of a group, one below the other, how much of k is a step, how many blocks a multiprocessor has,
- * and groups, each of which takes a slice of k. */
-template <int Warps, int Depth, int Resident, int Groups = 1> struct gk__engine_block {
+/* A block: the warps of a group, one below the other, how much of k is a step, the stages of a group's ring, how many
+ * blocks a multiprocessor has, and groups, each of which takes a slice of k. */
+template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct gk__engine_block {
   typedef gk__sums_engine<Warps> sums;
-  static const int bm = Warps * 32, bn = 128, depth = Depth, resident = Resident, groups = Groups;
+  static const int bm = Warps * 32, bn = 128, depth = Depth, stages = Stages, resident = Resident, groups = Groups;
   static const int threads = sums::threads * Groups;
-  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a step */
-  /* Three places and barriers for each operand and group, and what it takes to begin at a multiple of 1024. */
-  static const int ring_bytes = 3 * (a_bytes + b_bytes), bars_at = Groups * ring_bytes;
-  static const int smem = bars_at + Groups * 6 * 8 + 1024;
+  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a stage */
+  /* Where A lands that is to be turned: it takes so long to come that short steps need two. A barrier for each stage
+   * and place. */
+  static const int landings = Depth < 32 ? 2 : 1, landing = Stages * (a_bytes + b_bytes);
+  static const int ring_bytes = landing + landings * a_bytes, bars = Stages + landings;
+  /* To begin at a multiple of 1024, behind more than 48 bytes that the kernel has besides: two blocks of 128 rows have
+   * all of a multiprocessor's memory. */
+  static const int smem = Groups * ring_bytes + 1024 - 64;
+  static_assert(Stages >= 3, "a stage is filled anew while the next but one is multiplied");
+  static_assert(ring_bytes >= sums::threads * sums::runs * sums::run * 4, "the sums come where the operands were");
 };
 
 struct gk__engine_params {
@@ -6441,6 +6451,13 @@ struct gk__engine_fragment {
     GK__UNROLL
     for (int j = 0; j < 4; j++) b[j] = gk__load_shared(from_b + static_cast<unsigned>(j) * 128);
   }
+  /* Of nothing: no sum becomes another of it. */
+  template <class Sums> GK__D void begin(Sums &sums) {
+    GK__UNROLL
+    for (int i = 0; i < Sums::runs * Sums::run; i++) sums.value[i / Sums::run][i % Sums::run] = 0;
+    GK__UNROLL
+    for (int i = 0; i < 16; i++) a[i / 8].value[i % 4] = b[i / 4].value[i % 4] = 0;
+  }
   /* To and fro, so that each turn finds an operand of the last multiplication. */
   template <class Sums> GK__D void multiply(Sums &sums) const {
     GK__UNROLL
@@ -6469,30 +6486,39 @@ template <class P> GK__D void gk__engine_meet() {
 
 /* What is on its way, and where. */
 template <class P> struct gk__engine_ring {
-  unsigned smem, bars; /* three places for A, three for B; a barrier for each place and operand */
-  unsigned row, col, product_a, product_b;
-  size_t k0;
-  GK__D unsigned place(int operand, int at) const {
-    return smem + static_cast<unsigned>(operand ? 3 * P::a_bytes + at * P::b_bytes : at * P::a_bytes);
+  unsigned smem, bars;
+  unsigned row, col, product_a, product_b, k0;
+  GK__D unsigned a(int stage) const { return smem + static_cast<unsigned>(stage * P::a_bytes); }
+  GK__D unsigned b(int stage) const {
+    return smem + static_cast<unsigned>(P::stages * P::a_bytes + stage * P::b_bytes);
   }
-  GK__D unsigned bar(int operand, int at) const { return bars + static_cast<unsigned>(operand * 3 + at) * 8; }
-  /* A's rows land in place 2 if they are to be turned. */
-  GK__D void fetch_a(const gk__engine_params &q, int step, int at) const {
-    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
-    gk__barrier_expect(bar(0, at), P::a_bytes);
-    gk__box_load(place(0, at), &q.a, bar(0, at), q.turned ? k : row, q.turned ? row : k, product_a, 0);
+  GK__D unsigned full(int stage) const { return bars + static_cast<unsigned>(stage) * 8; }
+  GK__D unsigned landing(int step) const {
+    return smem + static_cast<unsigned>(P::landing + step % P::landings * P::a_bytes);
   }
-  GK__D void fetch_b(const gk__engine_params &q, int step, int at) const {
-    const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>(step * P::depth);
-    gk__barrier_expect(bar(1, at), P::b_bytes);
-    gk__box_load(place(1, at), &q.b, bar(1, at), col, k, product_b, 0);
+  GK__D unsigned landed(int step) const { return full(P::stages + step % P::landings); }
+  GK__D unsigned k(int step) const { return k0 + static_cast<unsigned>(step * P::depth); }
+  /* Of a block's first thread in a group. */
+  GK__D void init() const {
+    for (int i = 0; i < P::stages; i++) gk__barrier_init(full(i), P::sums::threads);
+    for (int i = 0; i < P::landings; i++) gk__barrier_init(landed(i), 1);
+  }
+  GK__D void land(const gk__engine_params &q, int step) const {
+    gk__barrier_expect(landed(step), P::a_bytes);
+    gk__box_load(landing(step), &q.a, landed(step), k(step), row, product_a, 0);
+  }
+  GK__D void fetch(const gk__engine_params &q, int step, int stage) const {
+    gk__barrier_expect_more(full(stage), q.turned ? P::b_bytes : P::a_bytes + P::b_bytes);
+    if (!q.turned) gk__box_load(a(stage), &q.a, full(stage), row, k(step), product_a, 0);
+    gk__box_load(b(stage), &q.b, full(stage), col, k(step), product_b, 0);
   }
   /* Squares of four rows and four of k. The rows are as far apart as the tile has squares of them; where they landed,
    * the swizzle is that of as many bytes as they have. */
-  GK__D void turn(int to) const {
+  GK__D void turn(int step, int stage) const {
     const unsigned down = P::bm / 4, width = P::depth * 4, t = gk__engine_thread<P>();
-    const unsigned row = t % down, from = place(0, 2) + row * width, target = place(0, to) + row * 16;
-    const unsigned swizzle = width == 128 ? row % 8 : row / 2 % 4;
+    const unsigned row_of = t % down, from = landing(step) + row_of * width, to = a(stage) + row_of * 16;
+    const unsigned swizzle = width == 128 ? row_of % 8 : row_of / 2 % 4;
+    gk__barrier_wait(landed(step), static_cast<unsigned>(step / P::landings % 2));
     GK__UNROLL
     for (unsigned square = 0; square < P::depth / 4 * down; square += P::sums::threads) {
       const unsigned four = t / down + square / down;
@@ -6501,57 +6527,54 @@ template <class P> struct gk__engine_ring {
       for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * down * width + (four ^ swizzle) * 16);
       GK__UNROLL
       for (unsigned k = 0; k < 4; k++)
-        gk__store_shared(target + (four * 4 + k) * (P::bm * 4), x[0].value[k], x[1].value[k], x[2].value[k],
-                         x[3].value[k]);
+        gk__store_shared(to + (four * 4 + k) * (P::bm * 4), x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
     }
   }
 };
 
 /* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
- * under way; before the first one that is nothing, of which no sum becomes another. */
+ * under way; before the first one that is nothing, of which no sum becomes another.
+ *
+ * Warps meet at one barrier for each stage, and wait there for none that is less than a part of a step behind: before
+ * its last multiplications of a step each thread turns its part of the next one's A, and then arrives at the next one's
+ * barrier. Who passes that knows that the operands are there, that all of A's rows have been read where they landed, and
+ * that all have left the last step but one; and so one of the warps can fetch to those places. They take turns, since
+ * that takes a warp several hundred clocks, for which the others would have to wait if it was always the same. */
 template <class P>
 GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, const gk__engine_ring<P> &ring,
                             int depth) {
   const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
-  const int D = P::depth, straight = 8, steps = (depth + D - 1) / D;
+  const int D = P::depth, S = P::stages, straight = 8, steps = (depth + D - 1) / D;
   const unsigned t = gk__engine_thread<P>(), lane = t % 32;
   const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
   gk__engine_fragment fragment[2];
-  GK__UNROLL
-  for (int r = 0; r < P::sums::runs; r++) {
-    GK__UNROLL
-    for (int i = 0; i < 4; i++) sums.value[r][i] = 0;
-  }
-  GK__UNROLL
-  for (int i = 0; i < 16; i++) fragment[1].a[i / 8].value[i % 4] = fragment[1].b[i / 4].value[i % 4] = 0;
-  if (t == 0) {
-    for (int s = 0; s < 2 && s < steps; s++) ring.fetch_b(q, s, s);
-    for (int s = 0; s < (q.turned ? 1 : 2) && s < steps; s++) ring.fetch_a(q, s, q.turned ? 2 : s);
-  }
-  if (q.turned) {
-    gk__barrier_wait(ring.bar(0, 2), 0);
-    ring.turn(0);
-  }
-  int place = 0; /* of three */
-  unsigned phase = 0;
+  fragment[1].begin(sums);
+  if (t == 0)
+    for (int s = 0; s < (S > 4 ? S - 2 : 2) && s < steps; s++) { /* what is needed first, since all begin at once */
+      if (q.turned && s < P::landings) ring.land(q, s);
+      if (s < S - 2) ring.fetch(q, s, s);
+    }
+  __syncwarp();
+  if (q.turned) ring.turn(0, 0);
+  gk__barrier_arrive(ring.full(0));
+  int stage = 0;
+  unsigned parity = 0;
+  GK__UNROLL_BY(1)
   for (int s = 0; s < steps; s++) {
-    gk__engine_meet<P>(); /* what was read in the last step may be overwritten; what was turned may be read */
-    const int after = place == 0 ? 2 : place - 1; /* two steps on */
-    if (t == 0) {
-      if (s + 2 < steps) ring.fetch_b(q, s + 2, after);
-      if (!q.turned && s + 2 < steps) ring.fetch_a(q, s + 2, after);
-      if (q.turned && s + 1 < steps) ring.fetch_a(q, s + 1, 2);
+    gk__barrier_wait(ring.full(stage), parity);
+    if (lane == 0 && static_cast<unsigned>(s) % (P::sums::threads / 32) == t / 32) {
+      if (s + S - 2 < steps) ring.fetch(q, s + S - 2, stage < 2 ? stage - 2 + S : stage - 2);
+      if (q.turned && s + P::landings < steps) ring.land(q, s + P::landings);
     }
     __syncwarp();
-    gk__barrier_wait(ring.bar(1, place), phase);
-    if (!q.turned) gk__barrier_wait(ring.bar(0, place), phase);
-    unsigned a = ring.place(0, q.turned ? s % 2 : place) + at_a, b = ring.place(1, place) + at_b;
-    const int left = depth - s * D;
+    unsigned a = ring.a(stage) + at_a, b = ring.b(stage) + at_b;
+    const int next = stage == S - 1 ? 0 : stage + 1, left = depth - s * D;
     int todo = left < D ? left : D;
+    GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
-      if (q.turned && todo == straight && s + 1 < steps) {
-        gk__barrier_wait(ring.bar(0, 2), (s + 1) % 2);
-        ring.turn((s + 1) % 2);
+      if (todo == straight && s + 1 < steps) {
+        if (q.turned) ring.turn(s + 1, next);
+        gk__barrier_arrive(ring.full(next));
       }
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
@@ -6566,52 +6589,64 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
       fragment[1].load(a, b);
       a += pitch_a, b += pitch_b;
     }
-    place = place == 2 ? 0 : place + 1;
-    if (place == 0) phase ^= 1;
+    stage = next;
+    if (stage == 0) parity ^= 1;
   }
   fragment[1].multiply(sums);
 }
 /* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
- * [sum][thread], and then adds up a share of all of them, in their order. t, first: the thread in its group; part: the
- * group in all. */
+ * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
+ * in all. */
 template <class P>
-__device__ GK__OUT_OF_LINE void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, float *c,
-                                              size_t row0, size_t col0, unsigned from, unsigned part, unsigned parts) {
+GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                         unsigned from, unsigned part, unsigned ranks) {
   typedef typename P::sums sums_of;
   const sums_of sums(t);
-  const int runs = sums_of::runs, some = 4, threads = sums_of::threads, run = sums_of::run;
-  const int first = runs * static_cast<int>(part) / static_cast<int>(parts);
-  const int end = runs * static_cast<int>(part + 1) / static_cast<int>(parts);
-  const unsigned mine = from + gk__engine_thread<P>() * 4;
-  GK__UNROLL_BY(1)
-  for (int r = first; r < end; r += some) {
+  const int each = sums_of::runs / static_cast<int>(ranks) / P::groups, first = each * static_cast<int>(part);
+  const int some = 4, run = sums_of::run; /* of one row */
+  const unsigned sum_bytes = sums_of::threads * 4, mine = from + gk__engine_thread<P>() * 4;
+  const bool in_fours =
+      p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0;
+  GK__UNROLL_BY(1) /* little code, since it comes from far */
+  for (int r = first; r < first + each; r += some) {
     float total[some][run];
-    const unsigned at = mine + static_cast<unsigned>(r * run * threads) * 4;
-    const int count = end - r < some ? end - r : some;
     GK__UNROLL
     for (int i = 0; i < some * run; i++) total[i / run][i % run] = -0.0f;
-    GK__UNROLL_BY(2)
-    for (unsigned s = 0; s < parts; s++) {
-      unsigned there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                   : "=r"(there)
-                   : "r"(at + s % P::groups * P::ring_bytes), "r"(s / P::groups));
-      float x[some * run];
+    GK__UNROLL_BY(1)
+    for (unsigned rank = 0; rank < ranks; rank++) {
+      unsigned at = mine + static_cast<unsigned>(r * run) * sum_bytes;
+      if (rank != part / P::groups) asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(at) : "r"(rank));
+      float x[P::groups][some * run];
       GK__UNROLL
-      for (int i = 0; i < some * run; i++)
-        if (i / run < count)
+      for (unsigned g = 0; g < P::groups; g++) {
+        GK__UNROLL
+        for (unsigned i = 0; i < some * run; i++)
           asm volatile("ld.shared::cluster.f32 %0, [%1];"
-                       : "=f"(x[i])
-                       : "r"(there + static_cast<unsigned>(i * threads) * 4));
-        else
-          x[i] = 0;
+                       : "=f"(x[g][i])
+                       : "r"(at + g * P::ring_bytes + i * sum_bytes));
+      }
       GK__UNROLL
-      for (int i = 0; i < some * run; i++) {
-        float &to = total[i / run][i % run];
-        to = gk__arithmetic<float>::add(to, x[i]);
+      for (unsigned g = 0; g < P::groups; g++) {
+        GK__UNROLL
+        for (int i = 0; i < some * run; i++) {
+          float &to = total[i / run][i % run];
+          to = gk__arithmetic<float>::add(to, x[g][i]);
+        }
       }
     }
-    gk__store_sums(sums, total, p, c, row0, col0, r, count);
+    if (in_fours) { /* as most are: a run is there or not */
+      const size_t row = row0 + static_cast<size_t>(sums.row(r)), col = col0 + static_cast<size_t>(sums.first_col);
+      float *const to = c + row * p.ldc + col;
+      GK__UNROLL
+      for (int i = 0; i < some; i++)
+        if (row < p.m && col + static_cast<size_t>(i * 32) < p.n)
+          asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to + i * 32),
+                       "f"(gk__mul(p.alpha, total[i][0])), "f"(gk__mul(p.alpha, total[i][1])),
+                       "f"(gk__mul(p.alpha, total[i][2])), "f"(gk__mul(p.alpha, total[i][3]))
+                       : "memory");
+    } else {
+      gk__store_sums(sums, total, p, c, row0, col0, r, some);
+    }
   }
 }
 #endif
@@ -6626,11 +6661,13 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   const unsigned group = gk__engine_group<P>();
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ gk__turn turn;
+  __shared__ unsigned long long bars[P::groups * P::bars < 6 ? 6 : P::groups * P::bars];
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
   gk__engine_ring<P> ring;
-  ring.smem = smem + group * P::ring_bytes, ring.bars = smem + P::bars_at + group * 6 * 8;
+  ring.smem = smem + group * P::ring_bytes, ring.bars = gk__shared_address(bars) + group * P::bars * 8;
   if (t == 0) {
-    for (int i = 0; i < 6; i++) gk__barrier_init(ring.bar(0, i), 1);
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
+    ring.init();
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
@@ -6645,8 +6682,8 @@ __global__ void __launch_bounds__(P::threads, P::resident)
     ring.row = at.row * P::bm, ring.col = at.col * P::bn;
     ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
     const size_t depth = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
-    ring.k0 = (at.part * P::groups + group) * depth;
-    const size_t left = q.p.k - ring.k0;
+    const size_t first = (at.part * P::groups + group) * depth, left = q.p.k - first;
+    ring.k0 = static_cast<unsigned>(first);
     gk__engine_slice<P>(sums, q, ring, static_cast<int>(left < depth ? left : depth));
   }
   gk__forget(&job);
@@ -6667,7 +6704,7 @@ __global__ void __launch_bounds__(P::threads, P::resident)
                    : "memory");
     gk__cluster_barrier();
     gk__join_sums<P>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, smem, at.part * P::groups + group,
-                     parts);
+                     q.ranks);
     gk__cluster_meet(); /* nobody leaves while others read */
     return;
   }
@@ -7406,10 +7443,10 @@ template <class T, class O, class Acc> struct gk__engine {
 template <class Acc>
 struct gk__engine<float, float, Acc> { /* a template, so that files without products have no kernel */
   typedef gk__matmul_args<float, float, Acc> args;
-  typedef gk__engine_block<4, 32, 2> large;
-  typedef gk__engine_block<4, 32, 1, 2> large_groups;
-  typedef gk__engine_block<2, 16, 4> flat;
-  typedef gk__engine_block<2, 16, 1, 4> flat_groups;
+  typedef gk__engine_block<4, 32, 3, 2> large;
+  typedef gk__engine_block<4, 32, 3, 1, 2> large_groups;
+  typedef gk__engine_block<2, 16, 3, 4> flat;
+  typedef gk__engine_block<2, 16, 4, 1, 4> flat_groups;
   /* Whether the copy engine can bring an operand as it lies. */
   static bool lies_well(const float *from, size_t ld, size_t stride, size_t batch) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
