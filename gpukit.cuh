@@ -4172,44 +4172,69 @@ template <int Rows, class T> struct gk__thin_rows {
   }
 };
 
+/* Of whole runs, several at a time, of which no load waits for another nor for a condition. The few rows lie along k, or
+ * across it (Crosswise): then a run has one k of all four. */
+template <bool Crosswise, int Rows, bool Along, class T, class Acc>
+GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x_k, int rows, const T *y,
+                                size_t apart, int k, int depth) {
+  const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_CHAINS * 4;
+  const size_t next = stride * (Along ? 1 : apart);
+  const T *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
+  GK__UNROLL_BY(1)
+  for (; k + (many - 1) * stride + 4 <= depth; k += many * stride) {
+    gk__run<T, 4> b[many][4], a[many], crosswise[4];
+    GK__UNROLL
+    for (int u = 0; u < many; u++, from += next) {
+      GK__UNROLL
+      for (int i = 0; i < 4; i++) b[u][i] = gk__load_run_once<4>(from + static_cast<size_t>(i) * apart);
+    }
+    if (Crosswise) {
+      GK__UNROLL
+      for (int i = 0; i < 4; i++)
+        crosswise[i] = *reinterpret_cast<const gk__run<T, 4> *>(x + static_cast<size_t>(k + i) * x_k);
+    }
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++) {
+      if (r > 0 && r >= rows) break;
+      const T *const few = x + static_cast<size_t>(k) + static_cast<size_t>(r) * x_row;
+      GK__UNROLL
+      for (int u = 0; u < many; u++) {
+        if (Crosswise) {
+          GK__UNROLL
+          for (int i = 0; i < 4; i++) a[u].value[i] = crosswise[i].value[r];
+        } else {
+          a[u] = *reinterpret_cast<const gk__run<T, 4> *>(few + u * stride);
+        }
+      }
+      GK__UNROLL
+      for (int u = 0; u < many; u++) {
+        GK__UNROLL
+        for (int i = 0; i < 4; i++) {
+          GK__UNROLL
+          for (int j = 0; j < 4; j++)
+            sum[r][j] = gk__fma(gk__convert<Acc, T>::from(a[u].value[i]),
+                                gk__convert<Acc, T>::from(Along ? b[u][j].value[i] : b[u][i].value[j]), sum[r][j]);
+        }
+      }
+    }
+  }
+  return k;
+}
+
 /* The sums of a thread's chain, in registers. */
 template <int Rows, bool Along, class T, class Acc>
 GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x_k, int rows, const T *y, size_t apart,
                          size_t step, int cols, int chain, int depth, unsigned char *) {
   const bool fours = gk__in_runs<4>(y, step, apart) && (Along || cols >= 4);
   const bool x_fours = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
+  const bool crosswise = Rows == 4 && rows == 4 && gk__in_runs<4>(x, x_row, x_k);
   int k = chain * 4;
-  if (fours && x_fours && cols >= 4) {
-    /* Several runs at a time, of which no load waits for another nor for a condition. */
-    const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_CHAINS * 4;
-    const size_t next = stride * (Along ? 1 : apart);
-    const T *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
-    GK__UNROLL_BY(1)
-    for (; k + (many - 1) * stride + 4 <= depth; k += many * stride) {
-      gk__run<T, 4> b[many][4], a[many];
-      GK__UNROLL
-      for (int u = 0; u < many; u++, from += next) {
-        GK__UNROLL
-        for (int i = 0; i < 4; i++) b[u][i] = gk__load_run_once<4>(from + static_cast<size_t>(i) * apart);
-      }
-      GK__UNROLL
-      for (int r = 0; r < Rows; r++) {
-        if (r > 0 && r >= rows) break;
-        const T *const few = x + static_cast<size_t>(k) + static_cast<size_t>(r) * x_row;
-        GK__UNROLL
-        for (int u = 0; u < many; u++) a[u] = *reinterpret_cast<const gk__run<T, 4> *>(few + u * stride);
-        GK__UNROLL
-        for (int u = 0; u < many; u++) {
-          GK__UNROLL
-          for (int i = 0; i < 4; i++) {
-            GK__UNROLL
-            for (int j = 0; j < 4; j++)
-              sum[r][j] = gk__fma(gk__convert<Acc, T>::from(a[u].value[i]),
-                                  gk__convert<Acc, T>::from(Along ? b[u][j].value[i] : b[u][i].value[j]), sum[r][j]);
-          }
-        }
-      }
-    }
+  if (fours && cols >= 4) {
+    if (x_fours)
+      k = gk__thin_sums_of_runs<false, Rows, Along>(sum, x, x_row, x_k, rows, y, apart, k, depth);
+    else if (crosswise && sizeof(T) == 4) /* of doubles there are no registers for so many */
+      k = gk__thin_sums_of_runs < Rows == 4 && sizeof(T) == 4, Rows,
+      Along > (sum, x, x_row, x_k, rows, y, apart, k, depth);
   }
   GK__UNROLL_BY(Rows == 1 ? 4 : 2)
   for (; k < depth; k += GK__THIN_CHAINS * 4) {

@@ -282,7 +282,7 @@ TEST(thin_products) {
 }
 /* Columns in whole runs, some of a last block, and one slice of more rounds than the ring has stages. */
 TEST(thin_products_in_whole_runs) {
-  for (size_t few : {1, 3})
+  for (size_t few : {1, 3, 4})
     for (int trans = 0; trans < 4; trans++) {
       const size_t wide = few == 1 && trans % 3 == 0 ? 6408 : 136;
       problem p = problem_of(trans & 1 ? few : wide, trans & 1 ? wide : few, wide > 1000 ? 1028 : 2052);
