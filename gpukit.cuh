@@ -3572,11 +3572,11 @@ struct gk__warp_tile {
   static const int turned = 2 * step, b = 4 * step, smem = 7 * step;
 };
 struct gk__sums_of_warp {
-  static const int run = 4, runs = 32;
+  static const int run = 4, runs = 32, next_row = 16, next_four = 4;
   float value[runs][run];
   int first_row, first_col;
   GK__D explicit gk__sums_of_warp(int lane) : first_row(lane / 8), first_col(lane % 8 * 4) {}
-  GK__D int row(int r) const { return first_row + r / 8 * 4 + r / 2 % 4 * 16; }
+  GK__D int row(int r) const { return first_row + r / 8 * next_four + r / 2 % 4 * next_row; }
   GK__D int col(int r) const { return first_col + r % 2 * 32; }
 };
 
@@ -3699,6 +3699,64 @@ GK__D void gk__turn_rows(unsigned char *ring, int at, int lane) {
   }
 }
 
+/* Warps that make tiles by themselves begin one after another: else all would come to their stores at one time, and
+ * nobody would multiply. */
+GK__D void gk__begin_apart(unsigned warp) {
+#ifdef __CUDA_ARCH__
+  const long long from = clock64();
+  while (clock64() - from < static_cast<long long>(warp) * 1000) {}
+#else
+  (void)warp;
+#endif
+}
+
+/* c = alpha sums + beta c, of a tile of Rows x Cols where rows and columns begin, and columns end, at multiples of four.
+ * A thread has fours of rows, and in each row `PerRow` runs, 32 columns apart. Most tiles are whole and add nothing to
+ * what was there: these are stored with no question asked. */
+template <int Rows, int Cols, int PerRow, class Sums, class T>
+GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0, size_t col0) {
+  typedef gk__run<T, 4> four;
+  const size_t first = row0 + static_cast<size_t>(sums.first_row), col = col0 + static_cast<size_t>(sums.first_col);
+  const size_t next_row = static_cast<size_t>(sums.next_row), next_four = static_cast<size_t>(sums.next_four);
+  if (p.beta == T(0) && row0 + Rows <= p.m && col0 + Cols <= p.n) {
+    GK__UNROLL
+    for (int i = 0; i < Sums::runs / PerRow; i += 4) {
+      T *to = c + (first + static_cast<size_t>(i / 4) * next_four) * p.ldc + col;
+      GK__UNROLL
+      for (int r = i * PerRow; r < (i + 4) * PerRow; r++) {
+        four x;
+        GK__UNROLL
+        for (int l = 0; l < 4; l++) x.value[l] = gk__mul(p.alpha, sums.value[r][l]);
+        *reinterpret_cast<four *>(to + r % PerRow * 32) = x;
+        if (r % PerRow == PerRow - 1) to += next_row * p.ldc;
+      }
+    }
+    return;
+  }
+  GK__UNROLL
+  for (int i = 0; i < Sums::runs / PerRow; i++) {
+    const size_t row = first + static_cast<size_t>(i / 4) * next_four + static_cast<size_t>(i % 4) * next_row;
+    if (row >= p.m) continue;
+    T *const to = c + row * p.ldc + col;
+    four old[PerRow] = {};
+    if (p.beta != T(0)) { /* all of a row at once */
+      GK__UNROLL
+      for (int j = 0; j < PerRow; j++)
+        if (col + static_cast<size_t>(j) * 32 < p.n) old[j] = *reinterpret_cast<const four *>(to + j * 32);
+    }
+    GK__UNROLL
+    for (int j = 0; j < PerRow; j++) {
+      four x;
+      GK__UNROLL
+      for (int l = 0; l < 4; l++) {
+        x.value[l] = gk__mul(p.alpha, sums.value[i * PerRow + j][l]);
+        if (p.beta != T(0)) x.value[l] = gk__fma(p.beta, old[j].value[l], x.value[l]);
+      }
+      if (col + static_cast<size_t>(j) * 32 < p.n) *reinterpret_cast<four *>(to + j * 32) = x;
+    }
+  }
+}
+
 template <class T>
 __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
     gk__warp_kernel(gk__matmul_args<T, T, T> p, unsigned jobs) {
@@ -3711,6 +3769,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(tile::rows)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(tile::cols)));
   unsigned char *const ring = rings + warp * static_cast<unsigned>(tile::smem);
+  gk__begin_apart(warp);
   gk__warp_copies<T> copies(ring, lane);
   unsigned job = warp * gridDim.x + blockIdx.x;
   copies.job = job;
@@ -3759,20 +3818,10 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
     const gk__job at(job, tiles_m, tiles_n, 1);
     const size_t row0 = static_cast<size_t>(at.row) * tile::rows, col0 = static_cast<size_t>(at.col) * tile::cols;
     T *const c = p.c + at.batch * p.stride_c;
-    if (p.beta == T(0) && row0 + tile::rows <= p.m && col0 + tile::cols <= p.n && p.ldc % 4 == 0 &&
-        reinterpret_cast<uintptr_t>(c) % 16 == 0) { /* as most are: with no question asked for each run */
-      T *const to = c + (row0 + static_cast<size_t>(sums.first_row)) * p.ldc + col0 + sums.first_col;
-      GK__UNROLL
-      for (int r = 0; r < gk__sums_of_warp::runs; r++) {
-        gk__run<T, 4> x;
-        GK__UNROLL
-        for (int i = 0; i < 4; i++) x.value[i] = gk__mul(p.alpha, sums.value[r][i]);
-        *reinterpret_cast<gk__run<T, 4> *>(to + static_cast<size_t>(sums.row(r) - sums.first_row) * p.ldc +
-                                           (sums.col(r) - sums.first_col)) = x;
-      }
-    } else {
+    if (p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0)
+      gk__store_in_fours<tile::rows, tile::cols, 2>(sums, p, c, row0, col0);
+    else
       gk__store_sums(sums, sums.value, p, c, row0, col0, 0, gk__sums_of_warp::runs);
-    }
   }
 }
 
@@ -4174,44 +4223,69 @@ template <int Rows, class T> struct gk__thin_rows {
   }
 };
 
+/* Of whole runs, several at a time, of which no load waits for another nor for a condition. The few rows lie along k, or
+ * across it (Crosswise): then a run has one k of all four. */
+template <bool Crosswise, int Rows, bool Along, class T, class Acc>
+GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x_k, int rows, const T *y,
+                                size_t apart, int k, int depth) {
+  const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_CHAINS * 4;
+  const size_t next = stride * (Along ? 1 : apart);
+  const T *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
+  GK__UNROLL_BY(1)
+  for (; k + (many - 1) * stride + 4 <= depth; k += many * stride) {
+    gk__run<T, 4> b[many][4], a[many], crosswise[4];
+    GK__UNROLL
+    for (int u = 0; u < many; u++, from += next) {
+      GK__UNROLL
+      for (int i = 0; i < 4; i++) b[u][i] = gk__load_run_once<4>(from + static_cast<size_t>(i) * apart);
+    }
+    if (Crosswise) {
+      GK__UNROLL
+      for (int i = 0; i < 4; i++)
+        crosswise[i] = *reinterpret_cast<const gk__run<T, 4> *>(x + static_cast<size_t>(k + i) * x_k);
+    }
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++) {
+      if (r > 0 && r >= rows) break;
+      const T *const few = x + static_cast<size_t>(k) + static_cast<size_t>(r) * x_row;
+      GK__UNROLL
+      for (int u = 0; u < many; u++) {
+        if (Crosswise) {
+          GK__UNROLL
+          for (int i = 0; i < 4; i++) a[u].value[i] = crosswise[i].value[r];
+        } else {
+          a[u] = *reinterpret_cast<const gk__run<T, 4> *>(few + u * stride);
+        }
+      }
+      GK__UNROLL
+      for (int u = 0; u < many; u++) {
+        GK__UNROLL
+        for (int i = 0; i < 4; i++) {
+          GK__UNROLL
+          for (int j = 0; j < 4; j++)
+            sum[r][j] = gk__fma(gk__convert<Acc, T>::from(a[u].value[i]),
+                                gk__convert<Acc, T>::from(Along ? b[u][j].value[i] : b[u][i].value[j]), sum[r][j]);
+        }
+      }
+    }
+  }
+  return k;
+}
+
 /* The sums of a thread's chain, in registers. */
 template <int Rows, bool Along, class T, class Acc>
 GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x_k, int rows, const T *y, size_t apart,
                          size_t step, int cols, int chain, int depth, unsigned char *) {
   const bool fours = gk__in_runs<4>(y, step, apart) && (Along || cols >= 4);
   const bool x_fours = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
+  const bool crosswise = Rows == 4 && rows == 4 && gk__in_runs<4>(x, x_row, x_k);
   int k = chain * 4;
-  if (fours && x_fours && cols >= 4) {
-    /* Several runs at a time, of which no load waits for another nor for a condition. */
-    const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_CHAINS * 4;
-    const size_t next = stride * (Along ? 1 : apart);
-    const T *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
-    GK__UNROLL_BY(1)
-    for (; k + (many - 1) * stride + 4 <= depth; k += many * stride) {
-      gk__run<T, 4> b[many][4], a[many];
-      GK__UNROLL
-      for (int u = 0; u < many; u++, from += next) {
-        GK__UNROLL
-        for (int i = 0; i < 4; i++) b[u][i] = gk__load_run_once<4>(from + static_cast<size_t>(i) * apart);
-      }
-      GK__UNROLL
-      for (int r = 0; r < Rows; r++) {
-        if (r > 0 && r >= rows) break;
-        const T *const few = x + static_cast<size_t>(k) + static_cast<size_t>(r) * x_row;
-        GK__UNROLL
-        for (int u = 0; u < many; u++) a[u] = *reinterpret_cast<const gk__run<T, 4> *>(few + u * stride);
-        GK__UNROLL
-        for (int u = 0; u < many; u++) {
-          GK__UNROLL
-          for (int i = 0; i < 4; i++) {
-            GK__UNROLL
-            for (int j = 0; j < 4; j++)
-              sum[r][j] = gk__fma(gk__convert<Acc, T>::from(a[u].value[i]),
-                                  gk__convert<Acc, T>::from(Along ? b[u][j].value[i] : b[u][i].value[j]), sum[r][j]);
-          }
-        }
-      }
-    }
+  if (fours && cols >= 4) {
+    if (x_fours)
+      k = gk__thin_sums_of_runs<false, Rows, Along>(sum, x, x_row, x_k, rows, y, apart, k, depth);
+    else if (crosswise && sizeof(T) == 4) /* of doubles there are no registers for so many */
+      k = gk__thin_sums_of_runs < Rows == 4 && sizeof(T) == 4, Rows,
+      Along > (sum, x, x_row, x_k, rows, y, apart, k, depth);
   }
   GK__UNROLL_BY(Rows == 1 ? 4 : 2)
   for (; k < depth; k += GK__THIN_CHAINS * 4) {
@@ -6724,6 +6798,188 @@ __global__ void __launch_bounds__(P::threads, P::resident)
 #endif
 }
 
+/* --- Strict products: Hopper, where k is short --------------------------------------------------------------------
+ *
+ * Where k is short there is much to store, and little time in which it could be done. So warps make tiles of 32 x 128 by
+ * themselves, each its own rows, down the panel of B above which they stand: the block keeps that one, and the next, in
+ * shared memory for good. No warp waits for another; the copy engine brings a warp its next rows of A while it
+ * multiplies, and while one stores, others multiply. A is turned as in the kernel above; a sum is one chain. */
+
+struct gk__panel {
+  typedef gk__sums_engine<1> sums;
+  static const int rows = 32, cols = 128, depth = 32, straight = 8, warps = 8, most = 2; /* panels of a block */
+  static const int a_bytes = depth * rows * 4, warp_bytes = 3 * a_bytes; /* two steps turned, and where one lands */
+  static const int box = 16, most_k = 128;                               /* rows of B that are copied at once */
+  static const int bars_at = warps * warp_bytes, b_at = bars_at + 1024;
+  static size_t panel_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * cols * 4; }
+  /* It begins at a multiple of 1024. */
+  static size_t smem(size_t k) { return static_cast<size_t>(b_at) + most * panel_bytes(k) + 1024; }
+};
+struct gk__panel_params {
+  gk__tensor_map a, b;
+  gk__matmul_args<float, float, float> p;
+  unsigned down, across, panel_bytes; /* tiles; of a panel with all of k */
+};
+
+#ifdef GK__WGMMA_CODE
+/* One step in k of a thread's operands, multiplied to and fro, so that each turn finds an operand of the last one, and
+ * from the last row to the first: so fewest operands meet in a bank. */
+struct gk__panel_fragment {
+  gk__run<float, 4> a[2], b[4];
+  GK__D void load(unsigned from_a, unsigned from_b) {
+    GK__UNROLL
+    for (unsigned i = 0; i < 2; i++) a[i] = gk__load_shared(from_a + i * 64);
+    GK__UNROLL
+    for (unsigned j = 0; j < 4; j++) b[j] = gk__load_shared(from_b + j * 128);
+  }
+  GK__D void multiply(gk__panel::sums &sums) const {
+    GK__UNROLL
+    for (int i = 7; i >= 0; i--) {
+      GK__UNROLL
+      for (int there = 0; there < 16; there++) {
+        const int j = i % 2 ? there : 15 - there;
+        float &to = sums.value[i * 4 + j / 4][j % 4];
+        to = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], to);
+      }
+    }
+  }
+};
+/* What a warp is to fetch next of A: where in k, of which rows of tiles, and of how many more, this one included. */
+struct gk__panel_walk {
+  unsigned row, k, left;
+};
+/* The operands of a warp. A step of A lands in the third place, and is turned into the first two by turns. */
+struct gk__panel_ring {
+  unsigned smem, bar, parity;
+  GK__D void fetch(const gk__panel_params &q, gk__panel_walk *next) const {
+    if (next->left == 0) return;
+    gk__barrier_expect(bar, gk__panel::a_bytes);
+    gk__box_load(smem + 2 * gk__panel::a_bytes, &q.a, bar, next->k, next->row * gk__panel::rows, 0, 0);
+    next->k += gk__panel::depth;
+    if (next->k < q.p.k) return;
+    next->k = 0, next->row += gk__panel::warps, next->left--;
+    if (next->row >= q.down) next->row -= q.down;
+  }
+  /* Squares of four rows, eight apart, and four of k. */
+  GK__D void turn(unsigned to, unsigned lane) {
+    gk__barrier_wait(bar, parity);
+    parity ^= 1;
+    const unsigned row = lane % 8, from = smem + 2 * gk__panel::a_bytes + row * 128;
+    const unsigned target = smem + to * gk__panel::a_bytes + row * 16;
+    GK__UNROLL
+    for (unsigned more = 0; more < 8; more += 4) {
+      const unsigned four = lane / 8 + more;
+      gk__run<float, 4> x[4];
+      GK__UNROLL
+      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * 1024 + (four ^ row) * 16);
+      GK__UNROLL
+      for (unsigned k = 0; k < 4; k++)
+        gk__store_shared(target + (four * 4 + k) * 128, x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
+    }
+  }
+};
+#endif
+
+template <class S>
+__global__ void __launch_bounds__(S::warps * 32, 1) gk__panel_kernel(const __grid_constant__ gk__panel_params q) {
+#ifdef GK__WGMMA_CODE
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int k = static_cast<int>(q.p.k);
+  GK_DYNAMIC_SHARED(float, shared);
+  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
+  const unsigned panels = smem + S::b_at, panels_there = smem + S::bars_at + S::warps * 8;
+  gk__panel_ring ring = {smem + warp * S::warp_bytes, smem + S::bars_at + warp * 8, 0};
+  if (lane == 0) gk__barrier_init(ring.bar, 1);
+  if (threadIdx.x == 0) gk__barrier_init(panels_there, 1);
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  __syncthreads();
+  gk__wait_for_earlier_work();
+  /* Equal shares of the tiles, panel after panel. */
+  const unsigned long long all = static_cast<unsigned long long>(q.down) * q.across;
+  const unsigned begin = static_cast<unsigned>(all * blockIdx.x / gridDim.x);
+  const unsigned end = static_cast<unsigned>(all * (blockIdx.x + 1) / gridDim.x);
+  const unsigned first_panel = begin / q.down, last_panel = (end - 1) / q.down;
+  unsigned panel = (begin + warp) / q.down - first_panel, row = (begin + warp) % q.down;
+  unsigned left = end - begin > warp ? (end - begin - warp + S::warps - 1) / S::warps : 0; /* tiles of this warp */
+  gk__panel_walk next = {row, 0, left};
+  if (lane == 0) ring.fetch(q, &next);
+  if (threadIdx.x == 0) {
+    gk__barrier_expect(panels_there, (last_panel - first_panel + 1) * q.panel_bytes);
+    for (unsigned i = 0; i <= last_panel - first_panel; i++)
+      for (int l = 0; l < k; l += S::box)
+        gk__box_load(panels + i * q.panel_bytes + static_cast<unsigned>(l) * (S::cols * 4), &q.b, panels_there,
+                     (first_panel + i) * S::cols, static_cast<unsigned>(l), 0, 0);
+  }
+  __syncwarp();
+  gk__barrier_wait(panels_there, 0);
+  /* What is multiplied beyond k is zeros of A, which change no sum if these are negative. */
+  if (k % S::straight) {
+    const unsigned items = static_cast<unsigned>(S::straight - k % S::straight) * S::cols;
+    for (unsigned i = threadIdx.x; i < S::most * items; i += S::warps * 32)
+      asm volatile("st.shared.f32 [%0], %1;" ::"r"(panels + i / items * q.panel_bytes +
+                                                   static_cast<unsigned>(k) * (S::cols * 4) + i % items * 4),
+                   "f"(-0.0f)
+                   : "memory");
+    __syncthreads();
+  }
+  if (left == 0) return;
+  gk__begin_apart(warp);
+  ring.turn(0, lane);
+  __syncwarp();
+  if (lane == 0) ring.fetch(q, &next);
+  __syncwarp();
+  const unsigned first_a = ring.smem + lane / 8 * 16, first_b = panels + lane % 8 * 16;
+  unsigned at = 0; /* which of the two places */
+  unsigned from_a = first_a, from_b = first_b + panel * q.panel_bytes;
+  gk__panel_fragment fragment[2];
+  fragment[0].load(from_a, from_b);
+  gk__panel::sums sums(static_cast<int>(lane) | 1 << 16);
+  for (; left > 0; left--) {
+    const size_t row0 = static_cast<size_t>(row) * S::rows, col0 = static_cast<size_t>(first_panel + panel) * S::cols;
+    if (q.p.beta != 0.0f) { /* four lines to a row */
+      GK__UNROLL_BY(1)
+      for (unsigned i = lane; i < S::rows * 4; i += 32)
+        if (row0 + i / 4 < q.p.m && col0 + i % 4 * 32 < q.p.n)
+          asm volatile("prefetch.global.L2 [%0];" ::"l"(q.p.c + (row0 + i / 4) * q.p.ldc + col0 + i % 4 * 32));
+    }
+    row += S::warps;
+    if (row >= q.down) row -= q.down, panel++;
+    GK__UNROLL
+    for (int r = 0; r < gk__panel::sums::runs; r++) {
+      GK__UNROLL
+      for (int i = 0; i < 4; i++) sums.value[r][i] = 0;
+    }
+    GK__UNROLL_BY(1)
+    for (int todo = k; todo > 0; todo -= S::depth) {
+      const bool more = left > 1 || todo > S::depth;
+      GK__UNROLL_BY(1)
+      for (int part = todo < S::depth ? (todo + S::straight - 1) / S::straight : S::depth / S::straight; part > 0;
+           part--) {
+        if (part == 1 && more) ring.turn(at ^ 1, lane);
+        GK__UNROLL
+        for (int l = 0; l < S::straight; l++) {
+          from_a += S::rows * 4, from_b += S::cols * 4;
+          if (l == S::straight - 1 && part == 1) { /* on to the next step, of which the rows have been turned */
+            __syncwarp();
+            at ^= 1;
+            if (lane == 0 && more) ring.fetch(q, &next);
+            __syncwarp();
+            from_a = first_a + at * S::a_bytes;
+            if (todo <= S::depth) from_b = first_b + (left > 1 ? panel : 0) * q.panel_bytes;
+          }
+          fragment[(l + 1) % 2].load(from_a, from_b);
+          fragment[l % 2].multiply(sums);
+        }
+      }
+    }
+    gk__store_in_fours<S::rows, S::cols, 4>(sums, q.p, q.p.c, row0, col0);
+  }
+#else
+  GK__EMPTY_KERNEL;
+  (void)q;
+#endif
+}
+
 #endif /* GK__WGMMA */
 
 /* --- The planner --------------------------------------------------------------------------------------------------
@@ -6853,6 +7109,14 @@ template <> struct gk__tiles<double> {
   }
   static unsigned long long copies(size_t, size_t, size_t) { return 0; }
 };
+
+/* Whether a product of one chain for each sum is faster by warps that make tiles of 32 x 128 below panels that stay:
+ * where little is multiplied for what is stored, tiles are enough that it does not matter how evenly they are shared,
+ * and a block has to do with two panels at most. */
+inline bool gk__panels_pay(size_t m, size_t n, size_t k, size_t sms) {
+  const size_t down = gk_ceil_div(m, size_t(32)), across = gk_ceil_div(n, size_t(128));
+  return k > 0 && k <= 128 && down >= 8 && across <= sms && down < 0x7fffffff / across && down * across >= sms * 7 / 2;
+}
 
 /* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
 struct gk_matmul_order {
@@ -7545,15 +7809,18 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
   static size_t blocks(const args &p, int sms) {
     return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
   }
-  /* Where the tiles are at most 3/2 of what they cover, and enough for half of the warps. (Larger products do better by
-   * blocks, whose warps share what is read.) */
+  /* Where the tiles are at most 9/5 of what they cover, and enough for half of the warps. Larger products, for which
+   * blocks read less, are as well off where k is short and hardly a warp has nothing to do in the end. */
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
-    const size_t most = 128, all = size_t(1) << 30;
-    return (wanted == GK_PLAN_AUTO || wanted == GK_PLAN_TILE_64) && p.batch > 1 && p.m <= most && p.n <= most &&
-           p.k <= most && p.slices == 1 && !p.trans_a && !p.trans_b && p.k > 0 && p.k % tile::straight == 0 &&
-           p.n % 4 == 0 && in_fours(p.a, p.lda, p.stride_a) && in_fours(p.b, p.ldb, p.stride_b) &&
-           tiles(p) * tile::rows * tile::cols * 2 <= p.m * p.n * 3 && p.batch < all / tiles(p) &&
-           p.batch * tiles(p) >= blocks(p, sms) * tile::warps / 2 && tile::warps * tile::smem <= smem_limit;
+    const size_t small = 128, most_k = 192, all = size_t(1) << 30;
+    if ((wanted != GK_PLAN_AUTO && wanted != GK_PLAN_TILE_64) || p.batch < 2 || p.slices != 1 || p.trans_a ||
+        p.trans_b || p.k == 0 || p.k > most_k || p.k % tile::straight || p.n % 4 || !in_fours(p.a, p.lda, p.stride_a) ||
+        !in_fours(p.b, p.ldb, p.stride_b) || tiles(p) * tile::rows * tile::cols * 5 > p.m * p.n * 9 ||
+        p.batch >= all / tiles(p) || tile::warps * tile::smem > smem_limit)
+      return false;
+    const size_t jobs = p.batch * tiles(p), at_once = blocks(p, sms) * tile::warps;
+    return p.m <= small && p.n <= small && p.k <= small ? jobs >= at_once / 2
+                                                        : jobs * 5 >= gk_round_up(jobs, at_once) * 4;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     static signed char waits[GK__DEVICES];
@@ -7562,6 +7829,43 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
                          p, static_cast<unsigned>(p.batch * tiles(p)));
   }
 };
+
+/* Products of floats with little k, on Hopper, by panels of B that stay in shared memory. */
+template <class T, class O, class Acc> struct gk__by_panels {
+  static bool takes(const gk__matmul_args<T, O, Acc> &, gk_plan, int) { return false; }
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
+};
+#ifdef GK__WGMMA
+template <class Acc>
+struct gk__by_panels<float, float, Acc> { /* a template, so that files without products have none */
+  typedef gk__matmul_args<float, float, Acc> args;
+  typedef gk__by_warps<float, float, Acc> by_warps;
+  static bool takes(const args &p, gk_plan wanted, int sms) {
+    static signed char bodies[GK__DEVICES];
+    bool has_body = false;
+    return wanted == GK_PLAN_AUTO && p.slices == 1 && p.batch == 1 && !p.max_blocks && !p.only_if && !p.trans_a &&
+           !p.trans_b && p.n % 4 == 0 && by_warps::in_fours(p.a, p.lda, 0) && by_warps::in_fours(p.b, p.ldb, 0) &&
+           by_warps::in_fours(p.c, p.ldc, 0) && gk__panels_pay(p.m, p.n, p.k, static_cast<size_t>(sms)) &&
+           gk__engine_counts(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) && gk__wgmma_here<0>() &&
+           !gk__has_body(bodies, reinterpret_cast<const void *>(gk__panel_kernel<gk__panel>), &has_body) && has_body;
+  }
+  static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
+    static signed char waits[GK__DEVICES];
+    const int map = gk__wgmma_type<float>::map;
+    gk__panel_params q;
+    q.p = p;
+    q.down = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__panel::rows)));
+    q.across = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__panel::cols)));
+    q.panel_bytes = static_cast<unsigned>(gk__panel::panel_bytes(p.k));
+    if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__panel::depth, gk__panel::rows) ||
+        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__panel::cols, gk__panel::box))
+      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu is too large for the copy engine", p.m, p.n,
+                      p.k);
+    return gk__launch_as(waits, "gk_matmul", gk__panel_kernel<gk__panel>, static_cast<unsigned>(sms),
+                         static_cast<unsigned>(gk__panel::warps) * 32, gk__panel::smem(p.k), stream, q);
+  }
+};
+#endif
 
 /* --- The ways of each type ---------------------------------------------------------------------------------------*/
 
@@ -7577,6 +7881,7 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, scratch, smem_limit, stream)
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, smem_limit, stream);
   if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit)) return gk__by_warps<T, O, Acc>::run(p, stream, sms);
+  if (gk__by_panels<T, O, Acc>::takes(p, plan, sms)) return gk__by_panels<T, O, Acc>::run(p, stream, sms);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
   gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan,
                                              engine ? gk__engine<T, O, Acc>::clocks_of_copies(p) : 0);

@@ -248,7 +248,7 @@ TEST(batches_of_tiles) {
       problem p = problem_of(edge[0], edge[1], k);
       p.batch = edge[0] > 64 ? 5 : 11, p.max_blocks = 1;
       check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_64});
-      p.pad_a = 4, p.pad_b = 8, p.pad_c = 3, p.shift = 4, p.gap_c = 5;
+      p.pad_a = 4, p.pad_b = 8, p.pad_c = k == 16 ? 3 : 4, p.shift = 4, p.gap_c = k == 16 ? 5 : 8;
       p.one_a = k == 16, p.one_b = k == 24, p.alpha = -0.5, p.beta = 2.25;
       check<float, float>(p, {GK_PLAN_AUTO});
     }
@@ -261,6 +261,35 @@ TEST(batches_of_tiles) {
   check<float, float>(p, {GK_PLAN_AUTO});
   p.shift = 0, p.max_blocks = 2;
   check<float, float>(p, {GK_PLAN_AUTO});
+  p = problem_of(130, 188, 24); /* larger ones: nine tiles each, of eight warps */
+  p.batch = 7, p.max_blocks = 1;
+  check<float, float>(p, {GK_PLAN_AUTO});
+}
+
+/* Little k and many tiles: panels of B stay in shared memory. Edges on both sides; of k less than one step, several, and
+ * not whole ones. */
+static size_t columns_of_panels() {
+  int sms = 0;
+  EXPECT_OK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+  return gk_ceil_div(static_cast<size_t>(sms) * 4, size_t(9)) * 128 - 60; /* with nine tiles below each other */
+}
+TEST(little_k_below_panels) {
+  for (size_t k : {4, 8, 32, 61, 100, 128}) {
+#ifdef CUDA_ON_CPU
+    if (k != 61) continue; /* there other kernels make them */
+#endif
+    problem p = problem_of(283, columns_of_panels(), k);
+    p.pad_a = (4 - k % 4) % 4;
+    if (k % 8) p.pad_a += 4, p.pad_b = 8, p.pad_c = 4, p.shift = 4, p.alpha = -0.5, p.beta = 2.25;
+    check<float, float>(p, {GK_PLAN_AUTO});
+  }
+}
+/* What is multiplied beyond k is nothing, and a chain that ends at -0 stays there. */
+TEST(little_k_and_negative_zeros) {
+  problem p = problem_of(257, columns_of_panels(), 5);
+  p.pad_a = 3;
+  const std::vector<float> a(p.size(p.m, p.k, p.lda(), 0), 1e-30f), b(p.size(p.k, p.n, p.ldb(), 0), -1e-30f);
+  check_elements<float, float>(p, a, b, {GK_PLAN_AUTO});
 }
 
 /* --- slices, and where their sums meet --------------------------------------------------------------------------------*/
@@ -282,7 +311,7 @@ TEST(thin_products) {
 }
 /* Columns in whole runs, some of a last block, and one slice of more rounds than the ring has stages. */
 TEST(thin_products_in_whole_runs) {
-  for (size_t few : {1, 3})
+  for (size_t few : {1, 3, 4})
     for (int trans = 0; trans < 4; trans++) {
       const size_t wide = few == 1 && trans % 3 == 0 ? 6408 : 136;
       problem p = problem_of(trans & 1 ? few : wide, trans & 1 ? wide : few, wide > 1000 ? 1028 : 2052);
@@ -495,6 +524,14 @@ TEST(order_of_a_part) {
   EXPECT(high.slices > 2 && wide.slices > 2);
   const gk_matmul_order twice = gk__matmul_order<double>(2500, 2499, 2500);
   EXPECT(twice.whole_rows == 0 && twice.whole_cols == 0);
+}
+/* Panels of B: little k, tiles for each warp, and a block has to do with at most two of them. */
+TEST(when_panels_pay) {
+  EXPECT(gk__panels_pay(8192, 8192, 64, 132) && gk__panels_pay(4096, 4096, 128, 132));
+  EXPECT(!gk__panels_pay(8192, 8192, 129, 132) && !gk__panels_pay(8192, 8192, 0, 132));
+  EXPECT(!gk__panels_pay(1024, 1024, 64, 132) && gk__panels_pay(1024, 1024, 64, 16));
+  EXPECT(gk__panels_pay(8192, 128 * 132, 64, 132) && !gk__panels_pay(8192, 128 * 132 + 1, 64, 132));
+  EXPECT(!gk__panels_pay(224, 100000, 64, 132) && !gk__panels_pay(size_t(1) << 40, 128, 64, 132));
 }
 /* The slices of a tile are joined near each other where a multiprocessor for each two or four of them is free. */
 TEST(who_joins_slices) {
