@@ -153,8 +153,8 @@
  *                NCCL connects the ranks within their first call: one that is lost before leaves the others in theirs,
  *                unless NCCL_RUNTIME_CONNECT=0 in the environment has it connect them when the communicator is made.
  *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each, in a
- *                buffer of yours, or allocates. To be captured into a graph they want all of these, and the matmul
- *                its two streams as well.
+ *                buffer of yours, or allocates. To be captured into a graph they want all of these, the matmul its two
+ *                streams as well, and ranks that such a call before has connected.
  *
  *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
  *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
