@@ -2840,8 +2840,9 @@ template <int Bytes> GK__D void gk__copy_async(void *to, const void *from, unsig
   const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
   if (Bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(valid) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(Bytes) : "memory");
+  else /* nobody copies less than 4 bytes, but without optimisation the code for it reaches ptxas all the same */
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(Bytes < 4 ? 4 : Bytes)
+                 : "memory");
 #else
   (void)to, (void)from, (void)valid;
 #endif
