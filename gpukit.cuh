@@ -153,8 +153,8 @@
  *                NCCL connects the ranks within their first call: one that is lost before leaves the others in theirs,
  *                unless NCCL_RUNTIME_CONNECT=0 in the environment has it connect them when the communicator is made.
  *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each, in a
- *                buffer of yours, or allocates. To be captured into a graph they want all of these, and the matmul
- *                its two streams as well.
+ *                buffer of yours, or allocates. To be captured into a graph they want all of these, the matmul its two
+ *                streams as well, and ranks that such a call before has connected.
  *
  *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
  *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
@@ -2838,8 +2838,9 @@ template <int Bytes> GK__D void gk__copy_async(void *to, const void *from, unsig
   const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
   if (Bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(valid) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(Bytes) : "memory");
+  else /* nobody copies less than 4 bytes, but without optimisation the code for it reaches ptxas all the same */
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(Bytes < 4 ? 4 : Bytes)
+                 : "memory");
 #else
   (void)to, (void)from, (void)valid;
 #endif

@@ -3,10 +3,11 @@
 # notice: mutate.sh [NAME...], of these alone. Prints killed or survived for each; fails if one survived, if a break no
 # longer fits the header, or if a test fails without any break. mutate.sh fits: builds and runs nothing, and fails if
 # one does not fit. CXX and FLAGS say how to build, TRACED and LINKED how for the race checker, GPU how for a GPU (empty:
-# what only a GPU notices is listed and no more), JOBS how many at once.
+# what only a GPU notices is listed and no more), GPU_ARCH for which one, GPU_NCCL how with NCCL (likewise, and for what
+# takes two GPUs), JOBS how many at once.
 set -u
 : "${CXX:=g++}" "${FLAGS:=-std=c++17 -pthread -rdynamic}" "${JOBS:=$(nproc 2>/dev/null || echo 2)}"
-export CXX FLAGS GPU="${GPU-}"
+export CXX FLAGS GPU="${GPU-}" GPU_ARCH="${GPU_ARCH--arch=native}" GPU_NCCL="${GPU_NCCL-}"
 
 # one FOLDER: builds and runs what FOLDER/test names against FOLDER/gpukit.cuh; the verdict goes to FOLDER/verdict.
 if [ "${1-}" = one ]; then
@@ -23,9 +24,10 @@ if [ "${1-}" = one ]; then
     case "$(cat "$folder/test") " in
     'gpu MIXED=1 '*)
       $GPU -gencode arch=compute_80,code=compute_80 -w -I "$folder" -DPRODUCER_ELSEWHERE -c "tests/$test.cu" \
-        -o "$folder/program.o" && $GPU -arch=native "$folder/program.o" tests/overlap_producer.cu -o "$folder/program"
+        -o "$folder/program.o" && $GPU $GPU_ARCH "$folder/program.o" tests/overlap_producer.cu -o "$folder/program"
       ;;
-    gpu*) $GPU -arch=native -w -I "$folder" "tests/$test.cu" -o "$folder/program" ;;
+    'gpu NCCL=1 '*) $GPU $GPU_ARCH -w -I "$folder" "tests/$test.cu" $GPU_NCCL -o "$folder/program" ;;
+    gpu*) $GPU $GPU_ARCH -w -I "$folder" "tests/$test.cu" -o "$folder/program" ;;
     *)
       $CXX -Og -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c "tests/$test.cu" -o "$folder/program.o" &&
         $CXX -pthread -rdynamic "$folder/program.o" -o "$folder/program" $linked
@@ -60,7 +62,7 @@ WANTED=" $* " FOLDER=$folder awk '
         unfit = 1
       } else if (fits) {
         fitting++
-      } else if (test ~ /^gpu / && ENVIRON["GPU"] == "") {
+      } else if (test ~ /^gpu / && ENVIRON["GPU"] == "" || test ~ /^gpu NCCL/ && ENVIRON["GPU_NCCL"] == "") {
         printf "  %-14s %-34s %s\n", "for a GPU", name, substr(test, 5)
       } else {
         put(name, test, substr(header, 1, at - 1) new substr(header, at + length(old)))

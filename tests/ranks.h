@@ -58,11 +58,18 @@ static std::vector<ncclComm_t> new_comms(size_t ranks) {
   return comms;
 }
 /* Setting up takes a GPU a while: communicators that nothing happens to serve all tests. False: too few devices. */
+struct kept_comms {
+  std::map<size_t, std::vector<ncclComm_t>> of;
+  ~kept_comms() {
+    for (const auto &comms : of)
+      for (ncclComm_t comm : comms.second) EXPECT_OK(ncclCommDestroy(comm));
+  }
+};
 static bool run_ranks(size_t ranks, const each_rank &work) {
-  static std::map<size_t, std::vector<ncclComm_t>> all;
   if (static_cast<int>(ranks) > device_count()) return false;
-  if (!all.count(ranks)) all[ranks] = new_comms(ranks);
-  run_on(all[ranks], work);
+  static kept_comms all; /* made after CUDA's first call, and so gone before CUDA is */
+  if (!all.of.count(ranks)) all.of[ranks] = new_comms(ranks);
+  run_on(all.of[ranks], work);
   return true;
 }
 /* One test prints at a time, and the counting of failures is not for threads. */

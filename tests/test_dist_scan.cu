@@ -73,7 +73,9 @@ TEST(calls_in_a_graph) {
     gk_scratch scratch = gk_scratch();
     DEMAND_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     DEMAND_OK(gk_scratch_create(&scratch, gk_scan_scratch_bytes(n, 4), stream));
-    DEMAND_OK(cudaStreamSynchronize(stream));
+    /* NCCL connects the ranks in their first call, which it cannot do while that is captured. */
+    DEMAND_OK(gk_dist_reduce(in.ptr, all.ptr, n, gk_op_sum(), me.comm, stream, &scratch));
+    DEMAND_OK(gk_dist_wait(me.comm, stream, patience));
     DEMAND_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     DEMAND_OK(gk_dist_reduce(in.ptr, all.ptr, n, gk_op_sum(), me.comm, stream, &scratch));
     DEMAND_OK(gk_dist_scan_exclusive(in.ptr, out.ptr, n, gk_op_sum(), me.comm, stream, &scratch));

@@ -153,6 +153,18 @@ TEST(each_call_of_matmul_fails_in_turn) {
          o.precision = GK_PRECISION_EMULATED, o.plan = GK_PLAN_MMA;
          return gk_matmul_ex(w.from<float>(), w.from<float>(), w.to<float>(), 9, 8, 7, &o);
        }},
+      {"gk_matmul_ex, tf32",
+       [](fault_world &w) {
+         gk_matmul_opts o = gk_matmul_opts();
+         o.precision = GK_PRECISION_TF32, o.plan = GK_PLAN_MMA;
+         return gk_matmul_ex(w.from<float>(), w.from<float>(), w.to<float>(), 9, 8, 7, &o);
+       }},
+      {"gk_matmul_ex of halves",
+       [](fault_world &w) {
+         gk_matmul_opts o = gk_matmul_opts();
+         o.plan = GK_PLAN_MMA;
+         return gk_matmul_ex(w.from<__half>(), w.from<__half>(), w.to<__half>(), 9, 8, 7, &o);
+       }},
       {"gk_host_matmul",
        [](fault_world &w) { return gk_host_matmul(w.host<float>(), w.host<float>(), w.to_host<float>(), 9, 8, 7); }}};
   EXPECT(fail_each(subjects) > 30);

@@ -2,6 +2,7 @@
 #include "test.h"
 #include "../examples/image.h"
 
+#include <unistd.h>
 #include <vector>
 
 static std::string join(const std::string &header, std::initializer_list<int> samples) {
@@ -319,7 +320,15 @@ static void write_bytes(const std::string &path, const std::string &bytes) {
   EXPECT(f && fwrite(bytes.data(), 1, bytes.size(), f) == bytes.size() && !fclose(f));
 }
 
-static const char *const folder = "build/test_image/a/b";
+/* Of this process alone: under several tools the test runs beside itself. */
+struct own_folder {
+  const std::string top = "build/test_image." + std::to_string(getpid()), path = top + "/a/b";
+  ~own_folder() {
+    if (system(("rm -rf " + top).c_str())) printf("%s is still there\n", top.c_str());
+  }
+};
+static const own_folder own;
+static const char *const folder = own.path.c_str();
 
 TEST(files_round_trip) {
   image_error why;

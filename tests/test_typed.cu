@@ -6,26 +6,55 @@
 #include "failures.h"
 #include "loops.h"
 
-/* The functions of one type, under one name. */
+/* The functions of one type, under one name. Halves go by pointers to void, have floats as results, and fewer calls. */
 template <class T> struct typed;
-#define TYPED(S, T)                                                                                                    \
+#define TYPED(S, T, RESULT, ...)                                                                                       \
   template <> struct typed<T> {                                                                                        \
-    typedef gk_arg_##S arg;                                                                                            \
+    typedef gk_arg_##RESULT arg;                                                                                       \
     static constexpr auto reduce = gk_reduce_##S;                                                                      \
     static constexpr auto argreduce = gk_argreduce_##S;                                                                \
     static constexpr auto scan_exclusive = gk_scan_exclusive_##S;                                                      \
     static constexpr auto scan_inclusive = gk_scan_inclusive_##S;                                                      \
-    static constexpr auto scan_exclusive_init = gk_scan_exclusive_init_##S;                                            \
-    static constexpr auto host_reduce = gk_host_reduce_##S;                                                            \
-    static constexpr auto host_scan_exclusive = gk_host_scan_exclusive_##S;                                            \
-    static constexpr auto host_scan_inclusive = gk_host_scan_inclusive_##S;                                            \
+    __VA_ARGS__                                                                                                        \
   };
-TYPED(f32, float)
-TYPED(f64, double)
-TYPED(i32, int32_t)
-TYPED(u32, uint32_t)
-TYPED(i64, int64_t)
-TYPED(u64, uint64_t)
+#define TYPED_NUMBER(S, T)                                                                                             \
+  TYPED(S, T, S, static constexpr auto scan_exclusive_init = gk_scan_exclusive_init_##S;                               \
+        static constexpr auto host_reduce = gk_host_reduce_##S;                                                        \
+        static constexpr auto host_scan_exclusive = gk_host_scan_exclusive_##S;                                        \
+        static constexpr auto host_scan_inclusive = gk_host_scan_inclusive_##S;)
+#define TYPED_HALF(S, T)                                                                                               \
+  TYPED(S, T, f32, static constexpr auto matmul = gk_matmul_##S; static constexpr auto matmul_ex = gk_matmul_ex_##S;)
+TYPED_NUMBER(f32, float)
+TYPED_NUMBER(f64, double)
+TYPED_NUMBER(i32, int32_t)
+TYPED_NUMBER(u32, uint32_t)
+TYPED_NUMBER(i64, int64_t)
+TYPED_NUMBER(u64, uint64_t)
+TYPED_HALF(f16, __half)
+TYPED_HALF(bf16, __nv_bfloat16)
+
+/* The calls that every type has. */
+template <class T>
+static void check_device_calls(const char *name, gk_op op, const std::vector<T> &host, cudaStream_t stream,
+                               gk_scratch *scratch) {
+  typedef typed<T> api;
+  typedef decltype(api::arg::value) result;
+  const size_t n = host.size();
+  const result all = reduce_in_a_loop(op, host), none = identity_of<result>(op);
+  device_array<T> in(host), out(n);
+  device_array<result> one(1);
+  EXPECT_OK(api::reduce(in.ptr, one.ptr, n, op, stream, scratch));
+  EXPECT_SAME(one.first(), all, "gk_reduce_%s, %s", name, name_of(op));
+  EXPECT_OK(api::scan_exclusive(in.ptr, out.ptr, n, op, stream, scratch));
+  EXPECT_SAME(out.get(), scan_in_a_loop(op, false, none, host), "gk_scan_exclusive_%s, %s", name, name_of(op));
+  EXPECT_OK(api::scan_inclusive(in.ptr, out.ptr, n, op, stream, scratch));
+  EXPECT_SAME(out.get(), scan_in_a_loop(op, true, none, host), "gk_scan_inclusive_%s, %s", name, name_of(op));
+  if (op != GK_OP_MIN && op != GK_OP_MAX) return;
+  device_array<typename api::arg> arg(1);
+  EXPECT_OK(api::argreduce(in.ptr, arg.ptr, n, op == GK_OP_MIN ? GK_OP_ARGMIN : GK_OP_ARGMAX, stream, scratch));
+  EXPECT_SAME(arg.first().value, all, "gk_argreduce_%s, %s", name, name_of(op));
+  EXPECT_EQ(arg.first().index, op == GK_OP_MIN ? n - 2 : n - 3);
+}
 
 template <class T> static void check_typed(const char *name) {
   typedef typed<T> api;
@@ -36,31 +65,19 @@ template <class T> static void check_typed(const char *name) {
   T one;
   for (gk_op op : value_ops) {
     const std::vector<T> host = elements<T>(op, n);
-    const T all = reduce_in_a_loop(op, host), start = T(3), none = identity_of<T>(op);
-    const std::vector<T> exclusive = scan_in_a_loop(op, false, none, host);
-    const std::vector<T> inclusive = scan_in_a_loop(op, true, none, host);
+    const T start = T(3), none = identity_of<T>(op);
     std::vector<T> back(n);
     device_array<T> in(host);
-    EXPECT_OK(api::reduce(in.ptr, out.ptr, n, op, s.stream, &scratch));
-    EXPECT_SAME(out.first(), all, "gk_reduce_%s, %s", name, name_of(op));
-    EXPECT_OK(api::scan_exclusive(in.ptr, out.ptr, n, op, s.stream, &scratch));
-    EXPECT_SAME(out.get(), exclusive, "gk_scan_exclusive_%s, %s", name, name_of(op));
-    EXPECT_OK(api::scan_inclusive(in.ptr, out.ptr, n, op, s.stream, &scratch));
-    EXPECT_SAME(out.get(), inclusive, "gk_scan_inclusive_%s, %s", name, name_of(op));
+    check_device_calls(name, op, host, s.stream, &scratch);
     EXPECT_OK(api::scan_exclusive_init(in.ptr, out.ptr, n, op, start, s.stream, NULL));
     EXPECT_SAME(out.get(), scan_in_a_loop(op, false, combine(op, start, none), host), "gk_scan_exclusive_init_%s, %s",
                 name, name_of(op));
     EXPECT_OK(api::host_reduce(host.data(), &one, n, op));
-    EXPECT_SAME(one, all, "gk_host_reduce_%s, %s", name, name_of(op));
+    EXPECT_SAME(one, reduce_in_a_loop(op, host), "gk_host_reduce_%s, %s", name, name_of(op));
     EXPECT_OK(api::host_scan_exclusive(host.data(), back.data(), n, op));
-    EXPECT_SAME(back, exclusive, "gk_host_scan_exclusive_%s, %s", name, name_of(op));
+    EXPECT_SAME(back, scan_in_a_loop(op, false, none, host), "gk_host_scan_exclusive_%s, %s", name, name_of(op));
     EXPECT_OK(api::host_scan_inclusive(host.data(), back.data(), n, op));
-    EXPECT_SAME(back, inclusive, "gk_host_scan_inclusive_%s, %s", name, name_of(op));
-    if (op != GK_OP_MIN && op != GK_OP_MAX) continue;
-    device_array<typename api::arg> arg(1);
-    EXPECT_OK(api::argreduce(in.ptr, arg.ptr, n, op == GK_OP_MIN ? GK_OP_ARGMIN : GK_OP_ARGMAX, s.stream, &scratch));
-    EXPECT_SAME(arg.first().value, all, "gk_argreduce_%s, %s", name, name_of(op));
-    EXPECT_EQ(arg.first().index, op == GK_OP_MIN ? n - 2 : n - 3);
+    EXPECT_SAME(back, scan_in_a_loop(op, true, none, host), "gk_host_scan_inclusive_%s, %s", name, name_of(op));
   }
   /* Operators that a call has no use for, by the name of the call */
   const gk_op unknown = static_cast<gk_op>(7);
@@ -88,20 +105,6 @@ TEST(typed_i32) { check_typed<int32_t>("i32"); }
 TEST(typed_u32) { check_typed<uint32_t>("u32"); }
 TEST(typed_i64) { check_typed<int64_t>("i64"); }
 TEST(typed_u64) { check_typed<uint64_t>("u64"); }
-
-/* Halves: void pointers to them, and float results. */
-template <class T> struct typed_half;
-#define TYPED_HALF(S, T)                                                                                               \
-  template <> struct typed_half<T> {                                                                                   \
-    static constexpr auto reduce = gk_reduce_##S;                                                                      \
-    static constexpr auto argreduce = gk_argreduce_##S;                                                                \
-    static constexpr auto scan_exclusive = gk_scan_exclusive_##S;                                                      \
-    static constexpr auto scan_inclusive = gk_scan_inclusive_##S;                                                      \
-    static constexpr auto matmul = gk_matmul_##S;                                                                      \
-    static constexpr auto matmul_ex = gk_matmul_ex_##S;                                                                \
-  };
-TYPED_HALF(f16, __half)
-TYPED_HALF(bf16, __nv_bfloat16)
 
 /* C = A B with small integers, and the same in the typed calls: exact in every type. */
 template <class T, class O> struct small_product {
@@ -136,27 +139,8 @@ static void check_typed_matmul(cudaError_t (*matmul)(const V *, const V *, O *, 
 }
 
 template <class T> static void check_typed_half(const char *name) {
-  typedef typed_half<T> api;
-  const size_t n = 20001;
-  device_array<T> out(n);
-  device_array<float> one(1);
-  device_array<gk_arg_f32> arg(1);
-  for (gk_op op : value_ops) {
-    const std::vector<T> host = elements<T>(op, n);
-    device_array<T> in(host);
-    const float none = identity_of<float>(op);
-    EXPECT_OK(api::reduce(in.ptr, one.ptr, n, op, 0, NULL));
-    EXPECT_SAME(one.first(), reduce_in_a_loop(op, host), "gk_reduce_%s, %s", name, name_of(op));
-    EXPECT_OK(api::scan_exclusive(in.ptr, out.ptr, n, op, 0, NULL));
-    EXPECT_SAME(out.get(), scan_in_a_loop(op, false, none, host), "gk_scan_exclusive_%s, %s", name, name_of(op));
-    EXPECT_OK(api::scan_inclusive(in.ptr, out.ptr, n, op, 0, NULL));
-    EXPECT_SAME(out.get(), scan_in_a_loop(op, true, none, host), "gk_scan_inclusive_%s, %s", name, name_of(op));
-    if (op != GK_OP_MIN && op != GK_OP_MAX) continue;
-    EXPECT_OK(api::argreduce(in.ptr, arg.ptr, n, op == GK_OP_MIN ? GK_OP_ARGMIN : GK_OP_ARGMAX, 0, NULL));
-    EXPECT_SAME(arg.first().value, reduce_in_a_loop(op, host), "gk_argreduce_%s, %s", name, name_of(op));
-    EXPECT_EQ(arg.first().index, op == GK_OP_MIN ? n - 2 : n - 3);
-  }
-  check_typed_matmul<T>(api::matmul, api::matmul_ex);
+  for (gk_op op : value_ops) check_device_calls(name, op, elements<T>(op, 20001), 0, NULL);
+  check_typed_matmul<T>(typed<T>::matmul, typed<T>::matmul_ex);
 }
 TEST(typed_f16) { check_typed_half<__half>("f16"); }
 TEST(typed_bf16) { check_typed_half<__nv_bfloat16>("bf16"); }
