@@ -706,8 +706,7 @@ typedef struct gk_matmul_opts { /* right when zero */
 } gk_matmul_opts;
 
 /* Bytes of a work area for one product of this precision, whatever its type, alignment and transposes; gk_matmul_plan
- * tells what a certain call needs, which may be 0. Strict products need none: with one, those that would allocate do
- * not (large ones of floats on Hopper, with B stored along k or rows that are not aligned to 16 bytes). */
+ * tells what a certain call needs, which may be 0. Strict products need none. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
 
 /* Which way a product goes: filled by gk_matmul_plan. */
@@ -3277,12 +3276,15 @@ GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk
   }
 }
 
+/* From one element of a run to the next. */
+template <class Sums> GK__D size_t gk__next_col(const Sums &) { return 1; }
 /* c = alpha sums + beta c: the runs first ... first + count - 1 of the tile, whose sums are value[0], ... */
 template <int Runs, class Sums, class T, class O, class Acc>
 GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run], const gk__matmul_args<T, O, Acc> &p,
                           O *c, size_t row0, size_t col0, int first, int count) {
   typedef gk__run<O, Sums::run> run_c;
-  const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0;
+  const size_t next = gk__next_col(sums);
+  const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0 && next == 1;
   GK__UNROLL
   for (int r = 0; r < Runs; r++) {
     if (r >= count) break;
@@ -3295,8 +3297,8 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
     GK__UNROLL
     for (int i = 0; i < Sums::run; i++) {
       result[i] = gk__mul(p.alpha, value[r][i]);
-      if (p.beta != Acc(0) && static_cast<size_t>(i) < room)
-        result[i] = gk__fma(p.beta, gk__convert<Acc, O>::from(to[i]), result[i]);
+      if (p.beta != Acc(0) && static_cast<size_t>(i) * next < room)
+        result[i] = gk__fma(p.beta, gk__convert<Acc, O>::from(to[static_cast<size_t>(i) * next]), result[i]);
     }
     if (whole && room >= Sums::run) {
       run_c x;
@@ -3306,7 +3308,8 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
     } else {
       GK__UNROLL
       for (int i = 0; i < Sums::run; i++)
-        if (static_cast<size_t>(i) < room) to[i] = gk__convert<O, Acc>::from(result[i]);
+        if (static_cast<size_t>(i) * next < room)
+          to[static_cast<size_t>(i) * next] = gk__convert<O, Acc>::from(result[i]);
     }
   }
 }
@@ -3319,13 +3322,13 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
 
 /* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. own:
  * where those of the last part stayed, or NULL. Out of line, for the sake of the main loop's registers. */
-template <class Sums, class T, class O, class Acc>
+template <class Sums, int Most = 24, class T, class O, class Acc>
 __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0,
                                                 size_t col0, const gk__slot<gk__three<Acc>> *from, unsigned parts,
                                                 unsigned tag, const Acc *own) {
   const Sums sums(t);
   const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, half = gk_round_up((slots + 1) / 2, 4);
-  const int many = sizeof(Acc) == 8 && half > 8 ? 8 : half, runs = 3 * many / Sums::run;
+  const int most = sizeof(Acc) == 8 ? 8 : Most, many = half > most ? most : half, runs = 3 * many / Sums::run;
   unsigned ns = 16;
   GK__UNROLL_BY(1)
   for (int first = 0; first < slots; first += many) {
@@ -4504,7 +4507,7 @@ template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 8
 
 /* --- Tensor cores: operands made ready ---------------------------------------------------------------------------*/
 
-enum { GK__COPYING, GK__MOVING, GK__ROUNDING, GK__SPLITTING }; /* moving: of floats */
+enum { GK__COPYING, GK__ROUNDING, GK__SPLITTING };
 
 /* How the threads of a block share the rows of a matrix: `wide` stand side by side, each with a run of 16 bytes, and
  * `tall` below each other, each for `each` rows; so many such jobs lie across it, and below each other. Jobs are few
@@ -4666,7 +4669,7 @@ __global__ void __launch_bounds__(gk__making_threads)
   const unsigned block = first ? blockIdx.x : blockIdx.x - blocks_a, blocks = first ? blocks_a : gridDim.x - blocks_a;
   bool outside = false;
   for (unsigned job = block; job < p.share.jobs; job += blocks) {
-    if ((Making == GK__ROUNDING || Making == GK__MOVING) && p.turned) {
+    if (Making == GK__ROUNDING && p.turned) {
       const unsigned rest = job % (p.share.across * p.share.down), step = gk__making_threads / gk__turned_tile;
       const unsigned x = threadIdx.x % gk__turned_tile, y = threadIdx.x / gk__turned_tile;
       const size_t matrix = job / (p.share.across * p.share.down);
@@ -4678,7 +4681,7 @@ __global__ void __launch_bounds__(gk__making_threads)
       for (unsigned i = 0; i < gk__turned_tile; i += step) {
         unsigned bits = 0;
         if (row0 + y + i < p.rows && col0 + x < p.cols) memcpy(&bits, from + (row0 + y + i) * p.ld + col0 + x, 4);
-        tile[y + i][x] = Making == GK__ROUNDING ? gk__tf32(bits) : bits;
+        tile[y + i][x] = gk__tf32(bits);
       }
       __syncthreads();
       GK__UNROLL
@@ -6445,6 +6448,14 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
  * square has rows a quarter of the tile apart, so that neither its loads nor its stores meet a bank twice: they are
  * neighbours in the tile.
  *
+ * The copy engine wants rows that begin at multiples of 16 bytes, and B is not turned here. But whatever the leading
+ * dimension, each fourth row of floats begins so if one does: other operands are four matrices, each with every fourth
+ * row, that begin up to three elements early. In "fed" blocks they land beside the places where they are multiplied,
+ * stored along k or across it, and as many threads again bring them there, four words by four loads and one store. The
+ * threads that multiply have most of the registers, and meet those at the barriers of a ring alone: if they started
+ * copies or moved words by themselves, it would keep them longer than the instructions say. So no product needs copies
+ * in memory of what it multiplies.
+ *
  * Chains and slices are those of the other kernels, and so are the bits. Slices meet in memory, or, where all of a tile
  * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. */
 
@@ -6465,10 +6476,30 @@ template <int Warps> struct gk__sums_engine {
   GK__D int col(int r) const { return first_col + r % 4 * 32; }
 };
 
+/* The same where a thread's columns may lie a quarter of the tile apart, too: `t` has 1 << 17 then. */
+template <int Warps> struct gk__sums_fed : gk__sums_engine<Warps> {
+  typedef gk__sums_engine<Warps> base;
+  size_t next_col;
+  int next_run;
+  GK__D explicit gk__sums_fed(int t) : base(t & 0x1ffff) {
+    const bool spread = t >> 17;
+    next_col = spread ? 32 : 1, next_run = spread ? 8 : 32;
+    if (spread) base::first_col /= 4;
+  }
+  GK__D int col(int r) const { return base::first_col + r % 4 * next_run; }
+};
+template <int Warps> GK__D size_t gk__next_col(const gk__sums_fed<Warps> &sums) { return sums.next_col; }
+
+struct gk__engine_params;
+struct gk__fed_params;
+
 /* A block: the warps of a group, one below the other, how much of k is a step, the stages of a group's ring, how many
  * blocks a multiprocessor has, and groups, each of which takes a slice of k. */
 template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct gk__engine_block {
   typedef gk__sums_engine<Warps> sums;
+  typedef gk__engine_params params;
+  static const bool fed = false;
+  static const int gathered = 24; /* slots at a time */
   static const int bm = Warps * 32, bn = 128, depth = Depth, stages = Stages, resident = Resident, groups = Groups;
   static const int threads = sums::threads * Groups;
   static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a stage */
@@ -6482,6 +6513,25 @@ template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct
   static_assert(Stages >= 3, "a stage is filled anew while the next but one is multiplied");
   static_assert(ring_bytes >= sums::threads * sums::runs * sums::run * 4, "the sums come where the operands were");
 };
+/* The same of a fed block, which multiplies 16 of k at a time. An operand lands as its four matrices do, the rows of each
+ * by themselves, four elements wider than what is wanted of them; of what lies along k, four k of eight rows meet no
+ * bank twice. */
+template <int Resident, int Groups = 1> struct gk__fed_block {
+  typedef gk__sums_fed<4> sums;
+  typedef gk__fed_params params;
+  static const bool fed = true;
+  static const int gathered = 16; /* with more the main loop's registers would meet in their banks */
+  static const int bm = 128, bn = 128, depth = 16, resident = Resident, groups = Groups;
+  static const int feeding = sums::threads, threads = (sums::threads + feeding) * Groups;
+  static const int feeding_registers = 40, multiplying_registers = 216;
+  static const int pitch = 128 * 4, operand_bytes = depth * pitch, place_bytes = 2 * operand_bytes, places = 3;
+  static const int along_pitch = (depth + 4) * 4, across_pitch = (128 + 4) * 4; /* of what lands, in bytes */
+  static const int along_part = 128 / 4 * along_pitch, across_box = depth / 4 * across_pitch;
+  static const int across_part = (across_box + 127) / 128 * 128; /* boxes begin at multiples of it */
+  static const int landing_bytes = 4 * (along_part > across_part ? along_part : across_part), landings = 2;
+  static const int ring_bytes = places * place_bytes + landings * 2 * landing_bytes;
+  static const int bars = landings + 2 * places, smem = Groups * ring_bytes + 1024;
+};
 
 struct gk__engine_params {
   gk__tensor_map a, b;
@@ -6491,6 +6541,16 @@ struct gk__engine_params {
   unsigned
       ranks; /* so many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart */
   bool turned, many_a, many_b; /* many: one for each product of the batch */
+  bool spread;                 /* the columns of a thread lie a quarter of the tile apart */
+};
+/* An operand as four matrices, of which the i-th begins early[i] elements before its first one. */
+struct gk__fed_operand {
+  gk__tensor_map part[4];
+  unsigned char early[4];
+  bool along;
+};
+struct gk__fed_params : gk__engine_params {
+  gk__fed_operand parts_a, parts_b;
 };
 /* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
 struct gk__engine_job {
@@ -6548,12 +6608,15 @@ struct gk__engine_fragment {
 };
 
 /* Of all, and of those in a group. With one group the compiler is to know that all threads have the same addresses. */
-template <class P> GK__D unsigned gk__engine_group() { return P::groups > 1 ? threadIdx.x / P::sums::threads : 0; }
+template <class P> GK__D unsigned gk__engine_group() {
+  const unsigned group = P::groups > 1 ? threadIdx.x / P::sums::threads % P::groups : 0;
+  return P::groups > 1 && P::fed ? __shfl_sync(0xffffffffu, group, 0) : group; /* known to be the same in a warp */
+}
 template <class P> GK__D unsigned gk__engine_thread() {
-  return P::groups > 1 ? threadIdx.x % P::sums::threads : threadIdx.x;
+  return P::groups > 1 || P::fed ? threadIdx.x % P::sums::threads : threadIdx.x;
 }
 template <class P> GK__D void gk__engine_meet() {
-  if (P::groups > 1)
+  if (P::groups > 1 || P::fed)
     asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__engine_group<P>()), "n"(P::sums::threads) : "memory");
   else
     __syncthreads();
@@ -6669,6 +6732,134 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   }
   fragment[1].multiply(sums);
 }
+/* Fed blocks: the places where operands are multiplied, in turn. */
+template <class P> struct gk__fed_turn {
+  unsigned smem, bars, place, parity;
+  GK__D unsigned data() const { return smem + place * P::place_bytes; }
+  GK__D unsigned full() const { return bars + (P::landings + place) * 8; }
+  GK__D unsigned empty() const { return bars + (P::landings + P::places + place) * 8; }
+  GK__D void step() {
+    if (++place == P::places) place = 0, parity ^= 1;
+  }
+};
+
+GK__D float gk__load_word(unsigned at) {
+  float x;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at) : "memory");
+  return x;
+}
+/* How a thread that feeds brings one operand from where it landed to its place: by pieces, each of which takes four words
+ * to four neighbours. Along k these are one k of four rows, one row of each matrix, and a warp takes four k of 32 rows;
+ * across k they are a quarter of the tile apart in one row. */
+template <class P> struct gk__feeder {
+  unsigned from, apart[3], step, to; /* apart: from the first word to the others; step: from piece to piece */
+  GK__D explicit gk__feeder(const gk__fed_operand &q) {
+    const unsigned t = gk__engine_thread<P>(), warp = t / 32, lane = t % 32;
+    if (q.along) {
+      const unsigned row = warp * 8 + lane % 8;
+      from = row * P::along_pitch + (lane / 8 + q.early[0]) * 4, step = 16, to = lane / 8 * P::pitch + row * 16;
+      GK__UNROLL
+      for (unsigned i = 0; i < 3; i++) apart[i] = (i + 1) * P::along_part + q.early[i + 1] * 4 - q.early[0] * 4;
+    } else {
+      from = warp * P::across_part + (lane + q.early[warp]) * 4, step = P::across_pitch;
+      to = warp * P::pitch + lane * 16;
+      GK__UNROLL
+      for (unsigned i = 0; i < 3; i++) apart[i] = (i + 1) * 128;
+    }
+  }
+  GK__D void bring(unsigned landing, unsigned place) const {
+    const int pieces = P::depth / 4, some = 4; /* at a time: registers are few */
+    GK__UNROLL
+    for (int first = 0; first < pieces; first += some) {
+      float x[some][4];
+      GK__UNROLL
+      for (int i = 0; i < some; i++) {
+        const unsigned at = landing + from + static_cast<unsigned>(first + i) * step;
+        x[i][0] = gk__load_word(at);
+        GK__UNROLL
+        for (int j = 0; j < 3; j++) x[i][j + 1] = gk__load_word(at + apart[j]);
+      }
+      GK__UNROLL
+      for (int i = 0; i < some; i++)
+        gk__store_shared(place + to + static_cast<unsigned>((first + i) * 4 * P::pitch), x[i][0], x[i][1], x[i][2],
+                         x[i][3]);
+    }
+  }
+};
+/* One of the four matrices, which is for a warp: a box of it. */
+template <class P>
+GK__D void gk__fed_load(const gk__fed_operand &q, unsigned i, unsigned to, unsigned barrier, unsigned k, unsigned outer,
+                        unsigned product) {
+  if (q.along)
+    gk__box_load(to + i * P::along_part, &q.part[i], barrier, k, outer / 4, product, 0);
+  else
+    gk__box_load(to + i * P::across_part, &q.part[i], barrier, outer, k / 4, product, 0);
+}
+/* By the threads that feed: the operands of one slice. */
+template <class P>
+GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &at, gk__fed_turn<P> turn, size_t k0, int depth) {
+  const unsigned warp = gk__engine_thread<P>() / 32, landings = turn.smem + P::places * P::place_bytes;
+  const unsigned product_a = q.many_a ? at.batch : 0, product_b = q.many_b ? at.batch : 0;
+  const unsigned bytes = static_cast<unsigned>((q.parts_a.along ? P::along_part : P::across_box) +
+                                               (q.parts_b.along ? P::along_part : P::across_box));
+  const int steps = (depth + P::depth - 1) / P::depth;
+  const gk__feeder<P> a(q.parts_a), b(q.parts_b);
+  GK__UNROLL_BY(1)
+  for (int s = -P::landings; s < steps; s++) {
+    const unsigned l = static_cast<unsigned>(s + P::landings) % P::landings, landed = turn.bars + l * 8;
+    const unsigned landing = landings + l * (2 * P::landing_bytes);
+    if (s >= 0) {
+      gk__barrier_wait(landed, static_cast<unsigned>(s) / P::landings % 2);
+      gk__barrier_wait(turn.empty(), turn.parity ^ 1);
+      a.bring(landing, turn.data());
+      b.bring(landing + P::landing_bytes, turn.data() + P::operand_bytes);
+      gk__barrier_arrive(turn.full());
+      turn.step();
+      asm volatile("bar.sync %0, %1;" ::"r"(1 + P::groups + gk__engine_group<P>()), "n"(P::feeding) : "memory");
+    }
+    if (s + P::landings < steps && threadIdx.x % 32 == 0) {
+      const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>((s + P::landings) * P::depth);
+      gk__barrier_expect(landed, bytes);
+      gk__fed_load<P>(q.parts_a, warp, landing, landed, k, at.row * P::bm, product_a);
+      gk__fed_load<P>(q.parts_b, warp, landing + P::landing_bytes, landed, k, at.col * P::bn, product_b);
+    }
+    __syncwarp();
+  }
+}
+/* By the others: as in gk__engine_slice. */
+template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn<P> turn, int depth) {
+  const unsigned pitch = P::pitch;
+  const int D = P::depth, straight = 8;
+  const unsigned t = gk__engine_thread<P>(), lane = t % 32;
+  const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = P::operand_bytes + lane % 8 * 16;
+  gk__engine_fragment fragment[2];
+  fragment[1].begin(sums);
+  GK__UNROLL_BY(1)
+  for (int left = depth; left > 0; left -= D) {
+    gk__barrier_wait(turn.full(), turn.parity);
+    unsigned a = turn.data() + at_a, b = turn.data() + at_b;
+    int todo = left < D ? left : D;
+    GK__UNROLL_BY(1)
+    for (; todo >= straight; todo -= straight) {
+      GK__UNROLL
+      for (int k = 0; k < straight; k++) {
+        fragment[k % 2].load(a + static_cast<unsigned>(k) * pitch, b + static_cast<unsigned>(k) * pitch);
+        fragment[(k + 1) % 2].multiply(sums);
+      }
+      a += straight * pitch, b += straight * pitch;
+    }
+    GK__UNROLL_BY(1)
+    for (; todo > 0; todo--) {
+      fragment[1].multiply(sums);
+      fragment[1].load(a, b);
+      a += pitch, b += pitch;
+    }
+    gk__barrier_arrive(turn.empty());
+    turn.step();
+  }
+  fragment[1].multiply(sums);
+}
+
 /* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
  * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
  * in all. */
@@ -6680,8 +6871,8 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
   const int each = sums_of::runs / static_cast<int>(ranks) / P::groups, first = each * static_cast<int>(part);
   const int some = 4, run = sums_of::run; /* of one row */
   const unsigned sum_bytes = sums_of::threads * 4, mine = from + gk__engine_thread<P>() * 4;
-  const bool in_fours =
-      p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0;
+  const bool in_fours = p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 &&
+                        reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0 && gk__next_col(sums) == 1;
   GK__UNROLL_BY(1) /* little code, since it comes from far */
   for (int r = first; r < first + each; r += some) {
     float total[some][run];
@@ -6724,11 +6915,53 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
     }
   }
 }
+
+/* What a thread of either kind of block does. */
+template <class P, bool Fed = P::fed> struct gk__engine_role {
+  static GK__D void begin(const gk__engine_params &q, unsigned smem, unsigned bars) {
+    gk__engine_ring<P> ring;
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
+    ring.smem = smem, ring.bars = bars;
+    ring.init();
+  }
+  static GK__D bool feeds() { return false; }
+  static GK__D void feed(const gk__engine_params &, const gk__engine_job &, unsigned, unsigned, size_t, int) {}
+  static GK__D void multiply(typename P::sums &sums, const gk__engine_params &q, const gk__engine_job &at,
+                             unsigned smem, unsigned bars, size_t k0, int depth) {
+    gk__engine_ring<P> ring;
+    ring.smem = smem, ring.bars = bars;
+    ring.row = at.row * P::bm, ring.col = at.col * P::bn, ring.k0 = static_cast<unsigned>(k0);
+    ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
+    gk__engine_slice<P>(sums, q, ring, depth);
+  }
+};
+template <class P> struct gk__engine_role<P, true> {
+  static GK__D void begin(const gk__fed_params &, unsigned, unsigned bars) {
+    for (unsigned i = 0; i < P::landings; i++) gk__barrier_init(bars + i * 8, P::feeding / 32);
+    for (unsigned i = 0; i < P::places; i++) {
+      gk__barrier_init(bars + (P::landings + i) * 8, P::feeding);
+      gk__barrier_init(bars + (P::landings + P::places + i) * 8, P::sums::threads);
+    }
+  }
+  static GK__D bool feeds() { return threadIdx.x >= P::sums::threads * P::groups; }
+  static GK__D void feed(const gk__fed_params &q, const gk__engine_job &at, unsigned smem, unsigned bars, size_t k0,
+                         int depth) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(P::feeding_registers));
+    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
+    gk__feed<P>(q, at, turn, k0, depth);
+  }
+  static GK__D void multiply(typename P::sums &sums, const gk__fed_params &, const gk__engine_job &, unsigned smem,
+                             unsigned bars, size_t, int depth) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(P::multiplying_registers));
+    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
+    gk__fed_slice<P>(sums, turn, depth);
+  }
+};
 #endif
 
 template <class P>
 __global__ void __launch_bounds__(P::threads, P::resident)
-    gk__engine_kernel(const __grid_constant__ gk__engine_params q, gk__state *state,
+    gk__engine_kernel(const __grid_constant__ typename P::params q, gk__state *state,
                       gk__slot<gk__three<float>> *slots) {
 #ifdef GK__WGMMA_CODE
   typedef typename P::sums sums_of;
@@ -6738,11 +6971,10 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   __shared__ gk__turn turn;
   __shared__ unsigned long long bars[P::groups * P::bars < 6 ? 6 : P::groups * P::bars];
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  gk__engine_ring<P> ring;
-  ring.smem = smem + group * P::ring_bytes, ring.bars = gk__shared_address(bars) + group * P::bars * 8;
-  if (t == 0) {
-    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
-    ring.init();
+  typedef gk__engine_role<P> role;
+  const unsigned own = group * P::ring_bytes, barriers = gk__shared_address(bars) + group * P::bars * 8;
+  if (t == 0 && !role::feeds()) {
+    role::begin(q, smem + own, barriers);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
@@ -6751,15 +6983,25 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
   unsigned job = blockIdx.x;
   if (P::groups == 1 && parts > 1 && !q.ranks) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
-  sums_of sums(t | static_cast<int>(q.turned) << 16);
+  const int who = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
+  sums_of sums(who);
   {
     const gk__engine_job at(q, job);
-    ring.row = at.row * P::bm, ring.col = at.col * P::bn;
-    ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
-    const size_t depth = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
-    const size_t first = (at.part * P::groups + group) * depth, left = q.p.k - first;
-    ring.k0 = static_cast<unsigned>(first);
-    gk__engine_slice<P>(sums, q, ring, static_cast<int>(left < depth ? left : depth));
+    const size_t longest = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
+    const size_t k0 = (at.part * P::groups + group) * longest, left = q.p.k - k0;
+    const int depth = static_cast<int>(left < longest ? left : longest);
+    if (role::feeds()) {
+      role::feed(q, at, smem + own, barriers, k0, depth);
+      /* The barriers that the others come to. */
+      if (parts > 1 && (P::groups > 1 || q.ranks)) {
+        gk__cluster_barrier();
+        gk__cluster_meet();
+      } else if (parts > 1) {
+        gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
+      }
+      return;
+    }
+    role::multiply(sums, q, at, smem + own, barriers, k0, depth);
   }
   gk__forget(&job);
   const gk__engine_job at(q, job);
@@ -6771,27 +7013,24 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   }
   if (P::groups > 1 || q.ranks) {
     gk__engine_meet<P>(); /* the operands have been read */
-    const unsigned to = ring.smem + static_cast<unsigned>(t) * 4;
+    const unsigned to = smem + own + static_cast<unsigned>(t) * 4;
     GK__UNROLL
     for (int i = 0; i < sums_of::runs * sums_of::run; i++)
       asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + static_cast<unsigned>(i * threads) * 4),
                    "f"(sums.value[i / sums_of::run][i % sums_of::run])
                    : "memory");
     gk__cluster_barrier();
-    gk__join_sums<P>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, smem, at.part * P::groups + group,
-                     q.ranks);
+    gk__join_sums<P>(who, q.p, c, row0, col0, smem, at.part * P::groups + group, q.ranks);
     gk__cluster_meet(); /* nobody leaves while others read */
     return;
   }
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
   const size_t each = static_cast<size_t>(all / 3) * threads;
   gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
-  __syncthreads();
+  gk__engine_meet<P>();
   const bool last = at.part == parts - 1;
   gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, last);
-  if (last)
-    gk__gather_sums<sums_of>(t | static_cast<int>(q.turned) << 16, q.p, c, row0, col0, place, parts, turn.tag,
-                             shared + t);
+  if (last) gk__gather_sums<sums_of, P::gathered>(who, q.p, c, row0, col0, place, parts, turn.tag, shared + t);
   gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
@@ -7054,18 +7293,13 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
   return clocks;
 }
 inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
-/* With operands that the copy engine cannot bring as they lie, its kernels need copies first (~0: and may not have
- * them), and the others take a tenth longer. */
-inline unsigned long long gk__with_copies(const gk__tile_facts &tile, unsigned long long clocks,
-                                          unsigned long long copies) {
-  return copies == 0                 ? clocks
-         : !gk__is_engine(tile.plan) ? clocks + clocks / 10
-         : copies == ~0ull           ? copies
-                                     : clocks + copies;
+/* With rows that are not aligned to 16 bytes, or B stored along k: by fed blocks, or with other tiles a tenth longer. */
+inline unsigned long long gk__with_feeding(const gk__tile_facts &tile, unsigned long long clocks, bool fed) {
+  return !fed                                   ? clocks
+         : tile.plan == GK_PLAN_TILE_64_128_TMA ? ~0ull /* there is no such block */
+         : tile.plan == GK_PLAN_TILE_128_TMA    ? clocks + clocks / 32
+                                                : clocks + clocks / 10;
 }
-/* Of so many elements: 4 us and 8 bytes an element of memory's time. */
-inline unsigned long long gk__clocks_of_copies(size_t elements) { return elements ? 7000 + elements / 220 : 0; }
-#define GK__WORTH_A_COPY 7e8 /* m n k from which on strict products on Hopper may copy what does not lie well */
 
 template <class Acc> struct gk__tiles {
   static const int count = 7;
@@ -7085,11 +7319,7 @@ template <class Acc> struct gk__tiles {
     return gk__matmul_clocks(tile, m, n, batch, slices, depth, sms);
   }
   /* Of a product whose rows follow one another, since the cut cannot depend on more. */
-  static unsigned long long copies(size_t m, size_t n, size_t k) {
-    if (m % 4 == 0 && n % 4 == 0 && k % 4 == 0) return 0;
-    const double volume = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    return volume < GK__WORTH_A_COPY ? ~0ull : gk__clocks_of_copies((m + n) * k);
-  }
+  static bool fed(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
 };
 template <> struct gk__tiles<double> {
   static const int count = 4;
@@ -7108,7 +7338,7 @@ template <> struct gk__tiles<double> {
                                    size_t depth, size_t sms) {
     return gk__f64_clocks(tile, m, n, batch, slices, depth, sms);
   }
-  static unsigned long long copies(size_t, size_t, size_t) { return 0; }
+  static bool fed(size_t, size_t, size_t) { return false; }
 };
 
 /* Whether a product of one chain for each sum is faster by warps that make tiles of 32 x 128 below panels that stay:
@@ -7168,7 +7398,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
       for (int i = 0; i < tiles::count; i++) {
         const gk__tile_facts tile = tiles::facts(i, s);
         const unsigned long long clocks =
-            gk__with_copies(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), tiles::copies(m, n, k));
+            gk__with_feeding(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), tiles::fed(m, n, k));
         if (clocks < least) least = clocks;
       }
       /* A cut must be worth it by more than the estimate may be off. */
@@ -7189,7 +7419,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
       for (unsigned s = 3; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
         part.slices = s, part.depth = static_cast<int>(gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum));
         const unsigned long long clocks =
-            gk__with_copies(tile, gk__order_clocks<Acc>(tile, part, m, n, 1, 132), tiles::copies(m, n, k));
+            gk__with_feeding(tile, gk__order_clocks<Acc>(tile, part, m, n, 1, 132), tiles::fed(m, n, k));
         if (clocks < best)
           best = clocks, slices = s, order.whole_rows = part.whole_rows, order.whole_cols = part.whole_cols;
       }
@@ -7207,12 +7437,13 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
 
 template <class Acc>
 gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t batch, int sms, bool engine,
-                               gk_plan wanted, unsigned long long copies = 0) {
+                               gk_plan wanted, bool fed = false) {
   gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
   if (wanted == GK_PLAN_TILE_64_128_TMA && !engine) wanted = GK_PLAN_TILE_64_128;
+  if (wanted == GK_PLAN_TILE_64_128_TMA && fed) wanted = GK_PLAN_TILE_128_TMA;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
     const gk__tile_facts tile = gk__tiles<Acc>::facts(i, order.slices);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
@@ -7220,7 +7451,7 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
       const unsigned long long clocks =
           gk__order_clocks<Acc>(tile, order, m, n, batch, static_cast<size_t>(sms > 0 ? sms : 1));
-      const unsigned long long all = gk__with_copies(tile, clocks, copies);
+      const unsigned long long all = gk__with_feeding(tile, clocks, fed);
       if (all < least) least = all, best = tile;
     }
   }
@@ -7661,23 +7892,53 @@ template <class P> struct gk__engine_launch {
   size_t whole_rows, whole_cols;
   unsigned ranks;
   int sms;
+  static bool map_operands(gk__engine_params *q) {
+    const gk__matmul_args<float, float, float> &p = q->p;
+    const int map = gk__wgmma_type<float>::map, depth = P::depth, rows = P::bm, cols = P::bn;
+    const bool turned = q->turned;
+    return gk__make_tensor_map(&q->a, map, 4, p.a, turned ? p.k : p.m, turned ? p.m : p.k, p.lda,
+                               q->many_a ? p.batch : 1, p.stride_a, 1, 0, turned ? depth : rows,
+                               turned ? rows : depth) &&
+           gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0, cols,
+                               depth);
+  }
+  /* `outer` of a tile and `depth` of k; rows of `inner` elements. A matrix of no row has the first one instead, of which
+   * nothing is used. */
+  static bool map_parts(gk__fed_operand *to, const float *from, size_t ld, bool along, size_t inner, size_t rows,
+                        size_t batch, size_t stride, int outer, int depth) {
+    to->along = along;
+    for (size_t i = 0; i < 4; i++) {
+      const float *const first = from + (i < rows ? i * ld : 0);
+      const size_t early = reinterpret_cast<uintptr_t>(first) % 16 / 4;
+      to->early[i] = static_cast<unsigned char>(early);
+      if (!gk__make_tensor_map(&to->part[i], gk__wgmma_type<float>::map, 4, first - early, inner + early,
+                               i < rows ? gk_ceil_div(rows - i, size_t(4)) : 1, ld * 4, batch, stride, 1, 0,
+                               (along ? depth : outer) + 4, (along ? outer : depth) / 4))
+        return false;
+    }
+    return true;
+  }
+  static bool map_operands(gk__fed_params *q) {
+    const gk__matmul_args<float, float, float> &p = q->p;
+    return map_parts(&q->parts_a, p.a, p.lda, !p.trans_a, p.trans_a ? p.m : p.k, p.trans_a ? p.k : p.m,
+                     q->many_a ? p.batch : 1, p.stride_a, P::bm, P::depth) &&
+           map_parts(&q->parts_b, p.b, p.ldb, p.trans_b, p.trans_b ? p.k : p.n, p.trans_b ? p.n : p.k,
+                     q->many_b ? p.batch : 1, p.stride_b, P::bn, P::depth);
+  }
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     static signed char waits[GK__DEVICES];
-    const int map = gk__wgmma_type<float>::map, depth = P::depth, rows = P::bm, cols = P::bn;
-    gk__engine_params q;
-    q.p = p, q.turned = !p.trans_a;
+    const size_t rows = P::bm, cols = P::bn;
+    typename P::params q;
+    q.p = p, q.turned = P::fed == p.trans_a, q.spread = P::fed && !p.trans_b;
     q.many_a = p.stride_a && p.batch > 1, q.many_b = p.stride_b && p.batch > 1;
     q.ranks = ranks;
-    const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(rows)));
-    const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(cols)));
+    const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, rows));
+    const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, cols));
     q.row = static_cast<unsigned>(whole_rows / rows), q.col = static_cast<unsigned>(whole_cols / cols);
     q.down = tiles_m - q.row, q.across = tiles_n - q.col;
     q.whole_down = q.row ? q.row : q.col ? tiles_m : 0, q.whole_across = q.col ? q.col : q.row ? tiles_n : 0;
-    if (!gk__make_tensor_map(&q.a, map, 4, p.a, q.turned ? p.k : p.m, q.turned ? p.m : p.k, p.lda,
-                             q.many_a ? p.batch : 1, p.stride_a, 1, 0, q.turned ? depth : rows,
-                             q.turned ? rows : depth) ||
-        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, q.many_b ? p.batch : 1, p.stride_b, 1, 0, cols, depth))
+    if (!map_operands(&q))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
                       p.m, p.n, p.k, p.batch);
     /* Where the multiprocessors need not be full, so much memory that none has more blocks than another: those of a
@@ -7698,7 +7959,7 @@ template <class P> struct gk__engine_launch {
 /* Strict products of floats on Hopper; other types have no such way. */
 template <class T, class O, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
-  static unsigned long long clocks_of_copies(const gk__matmul_args<T, O, Acc> &) { return 0; }
+  static bool is_fed(const gk__matmul_args<T, O, Acc> &) { return false; }
   static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk__tile_facts &, size_t, size_t, const gk_scratch *,
                          cudaStream_t, int) {
     return cudaErrorNotSupported;
@@ -7712,25 +7973,20 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   typedef gk__engine_block<4, 32, 3, 1, 2> large_groups;
   typedef gk__engine_block<2, 16, 3, 4> flat;
   typedef gk__engine_block<2, 16, 4, 1, 4> flat_groups;
-  /* Whether the copy engine can bring an operand as it lies. */
-  static bool lies_well(const float *from, size_t ld, size_t stride, size_t batch) {
-    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
+  typedef gk__fed_block<2> fed;
+  typedef gk__fed_block<1, 2> fed_groups;
+  /* Whether operands lie so that the copy engine brings them to where they are multiplied, or A to where it is turned. */
+  static bool lies_well(const float *from, size_t ld) {
+    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0;
   }
-  static bool copies_a(const args &p) { return !lies_well(p.a, p.lda, p.stride_a, p.batch); }
-  static bool copies_b(const args &p) { return p.trans_b || !lies_well(p.b, p.ldb, p.stride_b, p.batch); }
+  static bool is_fed(const args &p) { return p.trans_b || !lies_well(p.a, p.lda) || !lies_well(p.b, p.ldb); }
   static bool takes(const args &p) {
     static signed char bodies[GK__DEVICES];
     bool has_body = false;
-    if (p.k == 0 || p.max_blocks || p.only_if || p.batch > 0x7fffffff ||
-        !gk__engine_counts(p.m, p.n, p.k, p.lda, p.ldb, p.stride_a, p.stride_b) || !gk__wgmma_here<0>() ||
-        gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) || !has_body)
-      return false;
-    /* The work area is for products from a certain size on. */
-    const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-    return !(copies_a(p) || copies_b(p)) || (p.batch == 1 && volume >= GK__WORTH_A_COPY);
-  }
-  static unsigned long long clocks_of_copies(const args &p) {
-    return gk__clocks_of_copies((copies_a(p) ? p.m * p.k : 0) + (copies_b(p) ? p.k * p.n : 0));
+    return p.k > 0 && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
+           (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
+           gk__engine_counts(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
+           !gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) && has_body;
   }
   template <class P>
   static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
@@ -7753,42 +8009,12 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     if (groups > 1) return launch<Grouped>(p, true, 0, 0, scratch, stream, sms);
     return launch<P>(p, groups == 1, whole_rows, whole_cols, scratch, stream, sms);
   }
-  static cudaError_t run(args p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
+  static cudaError_t run(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
                          const gk_scratch *scratch, cudaStream_t stream, int sms) {
-    const char *const call = "gk_matmul";
-    size_t ld_a = 0, ld_b = 0;
-    const size_t bytes_a = copies_a(p) ? gk__padded_bytes(p.k, &ld_a, p.m, 4) : 0;
-    const size_t bytes_b = copies_b(p) ? gk__padded_bytes(p.k, &ld_b, p.n, 4) : 0;
-    void *temporary = NULL;
-    cudaError_t status = cudaSuccess;
-    if (bytes_a + bytes_b) {
-      unsigned char *work = NULL;
-      if (scratch && scratch->ptr && scratch->work_bytes >= bytes_a + bytes_b) {
-        work = static_cast<unsigned char *>(scratch->ptr) + gk__work_offset(scratch->bytes);
-      } else {
-        GK_TRY(gk__temporary_memory(&temporary, bytes_a + bytes_b, call, stream));
-        work = static_cast<unsigned char *>(temporary);
-      }
-      gk__raw_operand<float> a = gk__raw_operand<float>(), b = gk__raw_operand<float>();
-      if (bytes_a) {
-        a.from = p.a, a.rows = p.trans_a ? p.k : p.m, a.cols = p.trans_a ? p.m : p.k, a.ld = p.lda, a.batch = 1;
-        a.to = work, a.to_ld = ld_a * 4, a.turned = !p.trans_a;
-        p.a = reinterpret_cast<const float *>(work), p.lda = ld_a, p.trans_a = true;
-      }
-      if (bytes_b) {
-        b.from = p.b, b.rows = p.trans_b ? p.n : p.k, b.cols = p.trans_b ? p.k : p.n, b.ld = p.ldb, b.batch = 1;
-        b.to = work + bytes_a, b.to_ld = ld_b * 4, b.turned = p.trans_b;
-        p.b = reinterpret_cast<const float *>(work + bytes_a), p.ldb = ld_b, p.trans_b = false;
-      }
-      status = gk__make_operands<GK__MOVING>(a, b, 0, 0, NULL, sms, stream);
-    }
-    if (status == cudaSuccess)
-      status = tile.plan == GK_PLAN_TILE_128_TMA
-                   ? choose<large, large_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms)
-                   : choose<flat, flat_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
-    if (!temporary) return status;
-    const cudaError_t freed = cudaFreeAsync(temporary, stream);
-    return status == cudaSuccess ? gk__failed(freed, call) : status;
+    if (is_fed(p)) return choose<fed, fed_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
+    return tile.plan == GK_PLAN_TILE_128_TMA
+               ? choose<large, large_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms)
+               : choose<flat, flat_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
   }
 };
 #endif
@@ -7884,14 +8110,10 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
   if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit)) return gk__by_warps<T, O, Acc>::run(p, stream, sms);
   if (gk__by_panels<T, O, Acc>::takes(p, plan, sms)) return gk__by_panels<T, O, Acc>::run(p, stream, sms);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
-  gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan,
-                                             engine ? gk__engine<T, O, Acc>::clocks_of_copies(p) : 0);
-  if (gk__is_engine(tile.plan)) {
-    const cudaError_t status =
-        gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, scratch, stream, sms);
-    if (status != cudaErrorMemoryAllocation) return status;
-    gk__clear_detail(); /* the other kernels need no copies */
-  }
+  gk__tile_facts tile =
+      gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan, engine && gk__engine<T, O, Acc>::is_fed(p));
+  if (gk__is_engine(tile.plan))
+    return gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, scratch, stream, sms);
   /* What has one chain for each sum, and the rest, as products of their own. */
   if (order.whole_rows || order.whole_cols) {
     const bool rows = order.whole_rows > 0;
@@ -9702,9 +9924,7 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
 }
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool parts = precision == GK_PRECISION_EMULATED || precision == GK_PRECISION_EMULATED_9;
-  const bool strict = precision == GK_PRECISION_STRICT;
-  const double volume = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  if (m == 0 || n == 0 || k == 0 || (strict && volume < GK__WORTH_A_COPY)) return 0;
+  if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
   size_t bytes = GK__WORK_FRONT, ld = 0;
   const size_t item = parts ? 2 : 4, times = parts ? GK__PARTS : 1, outer[] = {m, n};
   for (int i = 0; i < 2; i++) {

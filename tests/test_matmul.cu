@@ -213,6 +213,19 @@ TEST(every_alignment) {
       check<double, double>(p, {GK_PLAN_TILE_64});
     }
 }
+/* Floats whose rows the copy engine cannot bring to where they are multiplied: every start of a row, some tiles and
+ * steps of k, either order in memory, and operands of less than the four rows that lie equally. */
+TEST(rows_at_any_address) {
+  for (size_t shift = 0; shift < 4; shift++)
+    for (int trans = 0; trans < 4; trans++) {
+      problem p = problem_of(132, 260, shift == 3 ? 3 : 100);
+      p.trans_a = trans & 1, p.trans_b = trans >> 1;
+      p.shift = shift, p.pad_a = 1 + shift, p.pad_b = 5 - shift;
+      if (shift == 2) p.m = 2, p.n = 1;
+      if (shift == 1) p.batch = 2, p.one_b = trans == 3;
+      check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA});
+    }
+}
 TEST(larger) {
   check<float, float>(problem_of(300, 517, 1031), {GK_PLAN_AUTO, GK_PLAN_TILE_128});
   check<double, double>(problem_of(200, 257, 511), {GK_PLAN_AUTO});
@@ -380,24 +393,26 @@ TEST(part_of_a_product_is_cut) {
     }
   }
 }
-/* Aligned, so that the copy engine has no need of copies: by groups and clusters of every kind. */
+/* By groups and clusters of every kind, of operands that the copy engine brings to their places, and of others. */
 TEST(slices_join) {
   const size_t m = 132, n = 260, k = 352;
   const gk_matmul_order orders[] = {{0, 2, 176, 0, 0}, {0, 4, 96, 0, 0}, {0, 8, 48, 0, 0}, {0, 6, 64, 0, 0}};
   problem p = problem_of(m, n, k);
   p.alpha = -0.5;
-  const std::vector<float> a = random_elements<float>(43, m * k), b = random_elements<float>(44, k * n);
-  device_array<float> device_a(a), device_b(b);
-  for (int i = 0; i < 8; i++) {
-    p.trans_a = i % 2;
+  for (int i = 0; i < 16; i++) {
+    p.trans_a = i % 2, p.trans_b = i == 10, p.pad_a = i / 8 * 3, p.pad_b = i / 8;
+    const std::vector<float> a = random_elements<float>(43, p.size(p.rows_a(), p.cols_a(), p.lda(), 0));
+    const std::vector<float> b = random_elements<float>(44, p.size(p.rows_b(), p.cols_b(), p.ldb(), 0));
+    device_array<float> device_a(a), device_b(b);
     std::vector<float> expected(m * n);
-    multiply_plainly(p, a, b, expected, orders[i / 2]);
+    multiply_plainly(p, a, b, expected, orders[i / 2 % 4]);
     for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
       device_array<float> c(expected.size());
       gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
       q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = 1;
-      q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = p.trans_a != 0, q.alpha = -0.5f;
-      EXPECT_OK(gk__matmul_by_order(q, orders[i / 2], plan, NULL, 0));
+      q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = p.trans_a != 0, q.trans_b = p.trans_b != 0,
+      q.alpha = -0.5f;
+      EXPECT_OK(gk__matmul_by_order(q, orders[i / 2 % 4], plan, NULL, 0));
       EXPECT_SAME(c.get(), expected, "order %d, plan %d", i / 2, static_cast<int>(plan));
     }
   }

@@ -651,7 +651,7 @@ TEST(work_areas_that_cannot_be) {
   EXPECT_ERROR(cudaErrorInvalidValue, "more than memory can address",
                gk_scratch_create_work(&scratch, 1000, static_cast<size_t>(-1), 0));
   EXPECT(scratch.ptr == NULL);
-  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_STRICT, 100, 100, 100), size_t(0));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_STRICT, 1001, 1001, 1001), size_t(0));
   EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 100, 0, 100), size_t(0));
   EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 64, 64, 64), size_t(256 + 2 * 64 * 64 * 4));
   EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_EMULATED, 64, 64, 64), size_t(256 + 6 * 64 * 64 * 2));
