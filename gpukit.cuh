@@ -3558,9 +3558,10 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kerne
 
 /* --- Many small products ------------------------------------------------------------------------------------------
  *
- * Batches of floats that give each multiprocessor several tiles of 64 x 64, where neither operand is transposed. A warp makes tiles by itself, one after another. No barrier of a block holds it up, and its copies run on
- * into the next tile while it stores the sums of this one. So what a product needs to begin and to end, which is much
- * of a small one, is spread under the multiplications of the other warps.
+ * Batches of floats that give each multiprocessor several tiles of 64 x 64, where neither operand is transposed. A warp
+ * makes tiles by itself, one after another. No barrier of a block holds it up, and its copies run on into the next tile
+ * while it stores the sums of this one. So what a product needs to begin and to end, which is much of a small one, is
+ * spread under the multiplications of the other warps. If k is cut, one warp makes all slices of a tile.
  *
  * A thread has 16 x 8 sums, and both operands lie across k when they are multiplied, for the sake of the register banks
  * (see "Strict products: Hopper"). A is stored along k, so it is turned on the way: its rows land in a place of their
@@ -3711,9 +3712,9 @@ GK__D void gk__begin_apart(unsigned warp) {
 #endif
 }
 
-/* c = alpha sums + beta c, of a tile of Rows x Cols where rows and columns begin, and columns end, at multiples of four.
- * A thread has fours of rows, and in each row `PerRow` runs, 32 columns apart. Most tiles are whole and add nothing to
- * what was there: these are stored with no question asked. */
+/* c = alpha sums + beta c, of a tile of Rows x Cols where rows and columns begin, and columns end, at multiples of
+ * four. A thread has fours of rows, and in each row `PerRow` runs, 32 columns apart. Most tiles are whole and add nothing
+ * to what was there: these are stored with no question asked. */
 template <int Rows, int Cols, int PerRow, class Sums, class T>
 GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0, size_t col0,
                               T alpha, T beta) {
@@ -4235,8 +4236,8 @@ template <int Rows, class T> struct gk__thin_rows {
   }
 };
 
-/* Of whole runs, several at a time, of which no load waits for another nor for a condition. The few rows lie along k, or
- * across it (Crosswise): then a run has one k of all four. */
+/* Of whole runs, several at a time, of which no load waits for another nor for a condition. The few rows lie along k,
+ * or across it (Crosswise): then a run has one k of all four. */
 template <bool Crosswise, int Rows, bool Along, class T, class Acc>
 GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x_k, int rows, const T *y,
                                 size_t apart, int k, int depth) {
@@ -6779,9 +6780,9 @@ __global__ void __launch_bounds__(P::threads, P::resident)
 
 /* --- Strict products: Hopper, where k is short --------------------------------------------------------------------
  *
- * Where k is short there is much to store, and little time in which it could be done. So warps make tiles of 32 x 128 by
- * themselves, each its own rows, down the panel of B above which they stand: the block keeps that one, and the next, in
- * shared memory for good. No warp waits for another; the copy engine brings a warp its next rows of A while it
+ * Where k is short there is much to store, and little time in which it could be done. So warps make tiles of 32 x 128
+ * by themselves, each its own rows, down the panel of B above which they stand: the block keeps that one, and the next,
+ * in shared memory for good. No warp waits for another; the copy engine brings a warp its next rows of A while it
  * multiplies, and while one stores, others multiply. A is turned as in the kernel above; a sum is one chain. */
 
 struct gk__panel {
@@ -7789,8 +7790,9 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
     return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
   }
   /* Where the tiles are at most 9/5 of what they cover, and enough for half of the warps. Larger products, for which
-   * blocks read less, are as well off where k is short and hardly a warp has nothing to do in the end; and where k is
-   * cut, and the sums of slices can add up in C, without one on the way to another multiprocessor. */
+   * blocks read less, are as well off where k is short and few warps have nothing to do in the end; and where k is cut,
+   * since sums of slices need not go from one multiprocessor to another, but add up in C. (Those of which a part is not
+   * cut are larger.) */
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
     const size_t small = 128, large = 1024, most_k = 192, all = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK_PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||

@@ -274,8 +274,8 @@ TEST(batches_of_tiles) {
   check<float, float>(p, {GK_PLAN_AUTO});
 }
 
-/* Little k and many tiles: panels of B stay in shared memory. Edges on both sides; of k less than one step, several, and
- * not whole ones. */
+/* Little k and many tiles: panels of B stay in shared memory. Edges on both sides; of k less than one step, several,
+ * and not whole ones. */
 static size_t columns_of_panels() {
   int sms = 0;
   EXPECT_OK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
