@@ -3713,8 +3713,8 @@ GK__D void gk__begin_apart(unsigned warp) {
 }
 
 /* c = alpha sums + beta c, of a tile of Rows x Cols where rows and columns begin, and columns end, at multiples of
- * four. A thread has fours of rows, and in each row `PerRow` runs, 32 columns apart. Most tiles are whole and add nothing
- * to what was there: these are stored with no question asked. */
+ * four. A thread has fours of rows, and in each row `PerRow` runs, 32 columns apart. Most tiles are whole and add
+ * nothing to what was there: these are stored with no question asked. */
 template <int Rows, int Cols, int PerRow, class Sums, class T>
 GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0, size_t col0,
                               T alpha, T beta) {
@@ -6789,7 +6789,7 @@ struct gk__panel {
   typedef gk__sums_engine<1> sums;
   static const int rows = 32, cols = 128, depth = 32, straight = 8, warps = 8, most = 2; /* panels of a block */
   static const int a_bytes = depth * rows * 4, warp_bytes = 3 * a_bytes; /* two steps turned, and where one lands */
-  static const int box = 16, most_k = 128;                               /* rows of B that are copied at once */
+  static const int box = 16;                                             /* rows of B that are copied at once */
   static const int bars_at = warps * warp_bytes, b_at = bars_at + 1024;
   static size_t panel_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * cols * 4; }
   /* It begins at a multiple of 1024. */
@@ -7094,8 +7094,9 @@ template <> struct gk__tiles<double> {
  * where little is multiplied for what is stored, tiles are enough that it does not matter how evenly they are shared,
  * and a block has to do with two panels at most. */
 inline bool gk__panels_pay(size_t m, size_t n, size_t k, size_t sms) {
-  const size_t down = gk_ceil_div(m, size_t(32)), across = gk_ceil_div(n, size_t(128));
-  return k > 0 && k <= 128 && down >= 8 && across <= sms && down < 0x7fffffff / across && down * across >= sms * 7 / 2;
+  const size_t down = gk_ceil_div(m, size_t(32)), across = gk_ceil_div(n, size_t(128)), most_k = 128;
+  return k > 0 && k <= most_k && down >= 8 && across <= sms && down < 0x7fffffff / across &&
+         down * across >= sms * 7 / 2;
 }
 
 /* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
