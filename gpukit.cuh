@@ -3560,10 +3560,10 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kerne
 
 /* --- Many small products ------------------------------------------------------------------------------------------
  *
- * Batches of floats that give each multiprocessor several tiles of 64 x 64, where k is not cut and neither operand is
- * transposed. A warp makes tiles by itself, one after another. No barrier of a block holds it up, and its copies run on
- * into the next tile while it stores the sums of this one. So what a product needs to begin and to end, which is much
- * of a small one, is spread under the multiplications of the other warps.
+ * Batches of floats that give each multiprocessor several tiles of 64 x 64, where neither operand is transposed. A warp
+ * makes tiles by itself, one after another. No barrier of a block holds it up, and its copies run on into the next tile
+ * while it stores the sums of this one. So what a product needs to begin and to end, which is much of a small one, is
+ * spread under the multiplications of the other warps. If k is cut, one warp makes all slices of a tile.
  *
  * A thread has 16 x 8 sums, and both operands lie across k when they are multiplied, for the sake of the register banks
  * (see "Strict products: Hopper"). A is stored along k, so it is turned on the way: its rows land in a place of their
@@ -3714,15 +3714,16 @@ GK__D void gk__begin_apart(unsigned warp) {
 #endif
 }
 
-/* c = alpha sums + beta c, of a tile of Rows x Cols where rows and columns begin, and columns end, at multiples of four.
- * A thread has fours of rows, and in each row `PerRow` runs, 32 columns apart. Most tiles are whole and add nothing to
- * what was there: these are stored with no question asked. */
+/* c = alpha sums + beta c, of a tile of Rows x Cols where rows and columns begin, and columns end, at multiples of
+ * four. A thread has fours of rows, and in each row `PerRow` runs, 32 columns apart. Most tiles are whole and add
+ * nothing to what was there: these are stored with no question asked. */
 template <int Rows, int Cols, int PerRow, class Sums, class T>
-GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0, size_t col0) {
+GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0, size_t col0,
+                              T alpha, T beta) {
   typedef gk__run<T, 4> four;
   const size_t first = row0 + static_cast<size_t>(sums.first_row), col = col0 + static_cast<size_t>(sums.first_col);
   const size_t next_row = static_cast<size_t>(sums.next_row), next_four = static_cast<size_t>(sums.next_four);
-  if (p.beta == T(0) && row0 + Rows <= p.m && col0 + Cols <= p.n) {
+  if (beta == T(0) && row0 + Rows <= p.m && col0 + Cols <= p.n) {
     GK__UNROLL
     for (int i = 0; i < Sums::runs / PerRow; i += 4) {
       T *to = c + (first + static_cast<size_t>(i / 4) * next_four) * p.ldc + col;
@@ -3730,33 +3731,42 @@ GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<T, T, T> &
       for (int r = i * PerRow; r < (i + 4) * PerRow; r++) {
         four x;
         GK__UNROLL
-        for (int l = 0; l < 4; l++) x.value[l] = gk__mul(p.alpha, sums.value[r][l]);
+        for (int l = 0; l < 4; l++) x.value[l] = gk__mul(alpha, sums.value[r][l]);
         *reinterpret_cast<four *>(to + r % PerRow * 32) = x;
         if (r % PerRow == PerRow - 1) to += next_row * p.ldc;
       }
     }
     return;
   }
+  const int some = 8 / PerRow; /* rows whose runs are read at once */
   GK__UNROLL
-  for (int i = 0; i < Sums::runs / PerRow; i++) {
-    const size_t row = first + static_cast<size_t>(i / 4) * next_four + static_cast<size_t>(i % 4) * next_row;
-    if (row >= p.m) continue;
-    T *const to = c + row * p.ldc + col;
-    four old[PerRow] = {};
-    if (p.beta != T(0)) { /* all of a row at once */
+  for (int i = 0; i < Sums::runs / PerRow; i += some) {
+    four old[some][PerRow] = {};
+    T *to[some];
+    bool there[some][PerRow];
+    GK__UNROLL
+    for (int r = 0; r < some; r++) {
+      const size_t row =
+          first + static_cast<size_t>((i + r) / 4) * next_four + static_cast<size_t>((i + r) % 4) * next_row;
+      to[r] = c + row * p.ldc + col;
       GK__UNROLL
-      for (int j = 0; j < PerRow; j++)
-        if (col + static_cast<size_t>(j) * 32 < p.n) old[j] = *reinterpret_cast<const four *>(to + j * 32);
+      for (int j = 0; j < PerRow; j++) {
+        there[r][j] = row < p.m && col + static_cast<size_t>(j) * 32 < p.n;
+        if (there[r][j] && beta != T(0)) old[r][j] = *reinterpret_cast<const four *>(to[r] + j * 32);
+      }
     }
     GK__UNROLL
-    for (int j = 0; j < PerRow; j++) {
-      four x;
+    for (int r = 0; r < some; r++) {
       GK__UNROLL
-      for (int l = 0; l < 4; l++) {
-        x.value[l] = gk__mul(p.alpha, sums.value[i * PerRow + j][l]);
-        if (p.beta != T(0)) x.value[l] = gk__fma(p.beta, old[j].value[l], x.value[l]);
+      for (int j = 0; j < PerRow; j++) {
+        four x;
+        GK__UNROLL
+        for (int l = 0; l < 4; l++) {
+          x.value[l] = gk__mul(alpha, sums.value[(i + r) * PerRow + j][l]);
+          if (beta != T(0)) x.value[l] = gk__fma(beta, old[r][j].value[l], x.value[l]);
+        }
+        if (there[r][j]) *reinterpret_cast<four *>(to[r] + j * 32) = x;
       }
-      if (col + static_cast<size_t>(j) * 32 < p.n) *reinterpret_cast<four *>(to + j * 32) = x;
     }
   }
 }
@@ -3791,41 +3801,46 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
   fragment[0].load(first_a, first_b);
   gk__sums_of_warp sums(lane);
   for (; job < jobs; job += apart) {
-    GK__UNROLL
-    for (int r = 0; r < gk__sums_of_warp::runs; r++) {
-      GK__UNROLL
-      for (int i = 0; i < gk__sums_of_warp::run; i++) sums.value[r][i] = 0;
-    }
-    GK__UNROLL_BY(1)
-    for (int left = static_cast<int>(p.k); left > 0; left -= tile::bk) {
-      copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane);
-      GK__UNROLL_BY(1)
-      for (int half = left < tile::bk ? 1 : 2; half > 0; half--) {
-        if (half == 1) { /* what comes next has arrived half a step before it is needed, and is turned */
-          gk__copy_wait<1>();
-          __syncwarp();
-          gk__turn_rows(ring, at_a ^ tile::step, lane);
-        }
-        GK__UNROLL
-        for (int k = 0; k < tile::straight; k++) {
-          from_a += tile::rows * 4, from_b += tile::cols * 4;
-          if (k == tile::straight - 1 && half == 1) {
-            __syncwarp();
-            from_a = at_a ^= tile::step;
-            from_b = at_b = at_b == 2 * tile::step ? 0 : at_b + tile::step;
-          }
-          fragment[(k + 1) % 2].load(first_a + from_a, first_b + from_b);
-          fragment[k % 2].multiply(sums);
-        }
-      }
-    }
     const gk__job at(job, tiles_m, tiles_n, 1);
     const size_t row0 = static_cast<size_t>(at.row) * tile::rows, col0 = static_cast<size_t>(at.col) * tile::cols;
     T *const c = p.c + at.batch * p.stride_c;
-    if (p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0)
-      gk__store_in_fours<tile::rows, tile::cols, 2>(sums, p, c, row0, col0);
-    else
-      gk__store_sums(sums, sums.value, p, c, row0, col0, 0, gk__sums_of_warp::runs);
+    GK__UNROLL_BY(1)
+    for (int to_slice = static_cast<int>(p.k); to_slice > 0; to_slice -= p.depth) {
+      GK__UNROLL
+      for (int r = 0; r < gk__sums_of_warp::runs; r++) {
+        GK__UNROLL
+        for (int i = 0; i < gk__sums_of_warp::run; i++) sums.value[r][i] = 0;
+      }
+      GK__UNROLL_BY(1)
+      for (int left = to_slice < p.depth ? to_slice : p.depth; left > 0; left -= tile::bk) {
+        copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane);
+        GK__UNROLL_BY(1)
+        for (int half = left < tile::bk ? 1 : 2; half > 0; half--) {
+          if (half == 1) { /* what comes next has arrived half a step before it is needed, and is turned */
+            gk__copy_wait<1>();
+            __syncwarp();
+            gk__turn_rows(ring, at_a ^ tile::step, lane);
+          }
+          GK__UNROLL
+          for (int k = 0; k < tile::straight; k++) {
+            from_a += tile::rows * 4, from_b += tile::cols * 4;
+            if (k == tile::straight - 1 && half == 1) {
+              __syncwarp();
+              from_a = at_a ^= tile::step;
+              from_b = at_b = at_b == 2 * tile::step ? 0 : at_b + tile::step;
+            }
+            fragment[(k + 1) % 2].load(first_a + from_a, first_b + from_b);
+            fragment[k % 2].multiply(sums);
+          }
+        }
+      }
+      /* The sums of slices add up in C, where alpha and beta have no say: so the host sees to. */
+      const bool more = to_slice < static_cast<int>(p.k);
+      if (p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0)
+        gk__store_in_fours<tile::rows, tile::cols, 2>(sums, p, c, row0, col0, p.alpha, more ? T(1) : p.beta);
+      else
+        gk__store_sums(sums, sums.value, p, c, row0, col0, 0, gk__sums_of_warp::runs);
+    }
   }
 }
 
@@ -4227,8 +4242,8 @@ template <int Rows, class T> struct gk__thin_rows {
   }
 };
 
-/* Of whole runs, several at a time, of which no load waits for another nor for a condition. The few rows lie along k, or
- * across it (Crosswise): then a run has one k of all four. */
+/* Of whole runs, several at a time, of which no load waits for another nor for a condition. The few rows lie along k,
+ * or across it (Crosswise): then a run has one k of all four. */
 template <bool Crosswise, int Rows, bool Along, class T, class Acc>
 GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x_k, int rows, const T *y,
                                 size_t apart, int k, int depth) {
@@ -7040,16 +7055,16 @@ __global__ void __launch_bounds__(P::threads, P::resident)
 
 /* --- Strict products: Hopper, where k is short --------------------------------------------------------------------
  *
- * Where k is short there is much to store, and little time in which it could be done. So warps make tiles of 32 x 128 by
- * themselves, each its own rows, down the panel of B above which they stand: the block keeps that one, and the next, in
- * shared memory for good. No warp waits for another; the copy engine brings a warp its next rows of A while it
+ * Where k is short there is much to store, and little time in which it could be done. So warps make tiles of 32 x 128
+ * by themselves, each its own rows, down the panel of B above which they stand: the block keeps that one, and the next,
+ * in shared memory for good. No warp waits for another; the copy engine brings a warp its next rows of A while it
  * multiplies, and while one stores, others multiply. A is turned as in the kernel above; a sum is one chain. */
 
 struct gk__panel {
   typedef gk__sums_engine<1> sums;
   static const int rows = 32, cols = 128, depth = 32, straight = 8, warps = 8, most = 2; /* panels of a block */
   static const int a_bytes = depth * rows * 4, warp_bytes = 3 * a_bytes; /* two steps turned, and where one lands */
-  static const int box = 16, most_k = 128;                               /* rows of B that are copied at once */
+  static const int box = 16;                                             /* rows of B that are copied at once */
   static const int bars_at = warps * warp_bytes, b_at = bars_at + 1024;
   static size_t panel_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * cols * 4; }
   /* It begins at a multiple of 1024. */
@@ -7212,7 +7227,7 @@ __global__ void __launch_bounds__(S::warps * 32, 1) gk__panel_kernel(const __gri
         }
       }
     }
-    gk__store_in_fours<S::rows, S::cols, 4>(sums, q.p, q.p.c, row0, col0);
+    gk__store_in_fours<S::rows, S::cols, 4>(sums, q.p, q.p.c, row0, col0, q.p.alpha, q.p.beta);
   }
 #else
   GK__EMPTY_KERNEL;
@@ -7345,8 +7360,9 @@ template <> struct gk__tiles<double> {
  * where little is multiplied for what is stored, tiles are enough that it does not matter how evenly they are shared,
  * and a block has to do with two panels at most. */
 inline bool gk__panels_pay(size_t m, size_t n, size_t k, size_t sms) {
-  const size_t down = gk_ceil_div(m, size_t(32)), across = gk_ceil_div(n, size_t(128));
-  return k > 0 && k <= 128 && down >= 8 && across <= sms && down < 0x7fffffff / across && down * across >= sms * 7 / 2;
+  const size_t down = gk_ceil_div(m, size_t(32)), across = gk_ceil_div(n, size_t(128)), most_k = 128;
+  return k > 0 && k <= most_k && down >= 8 && across <= sms && down < 0x7fffffff / across &&
+         down * across >= sms * 7 / 2;
 }
 
 /* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
@@ -8037,17 +8053,22 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
     return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
   }
   /* Where the tiles are at most 9/5 of what they cover, and enough for half of the warps. Larger products, for which
-   * blocks read less, are as well off where k is short and hardly a warp has nothing to do in the end. */
+   * blocks read less, are as well off where k is short and few warps have nothing to do in the end; and where k is cut,
+   * since sums of slices need not go from one multiprocessor to another, but add up in C. (Those of which a part is not
+   * cut are larger.) */
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
-    const size_t small = 128, most_k = 192, all = size_t(1) << 30;
-    if ((wanted != GK_PLAN_AUTO && wanted != GK_PLAN_TILE_64) || p.batch < 2 || p.slices != 1 || p.trans_a ||
-        p.trans_b || p.k == 0 || p.k > most_k || p.k % tile::straight || p.n % 4 || !in_fours(p.a, p.lda, p.stride_a) ||
+    const size_t small = 128, large = 1024, most_k = 192, all = size_t(1) << 30;
+    if ((wanted != GK_PLAN_AUTO && wanted != GK_PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
+        p.k >= all || p.k % tile::straight || p.n % 4 || !in_fours(p.a, p.lda, p.stride_a) ||
         !in_fours(p.b, p.ldb, p.stride_b) || tiles(p) * tile::rows * tile::cols * 5 > p.m * p.n * 9 ||
         p.batch >= all / tiles(p) || tile::warps * tile::smem > smem_limit)
       return false;
     const size_t jobs = p.batch * tiles(p), at_once = blocks(p, sms) * tile::warps;
-    return p.m <= small && p.n <= small && p.k <= small ? jobs >= at_once / 2
-                                                        : jobs * 5 >= gk_round_up(jobs, at_once) * 4;
+    const bool fills = jobs * 4 >= gk_round_up(jobs, at_once) * 3;
+    if (p.slices > 1)
+      return fills && p.m <= large && p.n <= large && p.alpha == 1.0f && p.beta == 0.0f &&
+             in_fours(p.c, p.ldc, p.stride_c);
+    return p.m <= small && p.n <= small && p.k <= small ? jobs >= at_once / 2 : fills && p.k <= most_k;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     static signed char waits[GK__DEVICES];

@@ -277,10 +277,18 @@ TEST(batches_of_tiles) {
   p = problem_of(130, 188, 24); /* larger ones: nine tiles each, of eight warps */
   p.batch = 7, p.max_blocks = 1;
   check<float, float>(p, {GK_PLAN_AUTO});
+  p = problem_of(62, 124, 328); /* slices, whose sums add up in C, unless there is something that stays */
+  EXPECT(gk__matmul_order<float>(p.m, p.n, p.k).slices > 1);
+  p.batch = 8, p.max_blocks = 1, p.pad_c = 8, p.gap_c = 4;
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.beta = 0.5;
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.beta = 0, p.alpha = -0.5;
+  check<float, float>(p, {GK_PLAN_AUTO});
 }
 
-/* Little k and many tiles: panels of B stay in shared memory. Edges on both sides; of k less than one step, several, and
- * not whole ones. */
+/* Little k and many tiles: panels of B stay in shared memory. Edges on both sides; of k less than one step, several,
+ * and not whole ones. */
 static size_t columns_of_panels() {
   int sms = 0;
   EXPECT_OK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
