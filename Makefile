@@ -171,12 +171,12 @@ nccl = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncc
 $(addprefix build/gpu/,26_past_one_gpu test_ranks \
   test_dist test_dist_types test_dist_scan test_dist_scan_types): libraries = $(nccl)
 # What only has to compile; programs as users have them need not be without warnings.
+build/built/%.o: rdc = $(if $(findstring dynamic,$<),-rdc=true)
 build/built/%.o: $$(firstword $$(wildcard tests/$$*.cu examples/$$*.cu tests/programs/$$*.cu)) build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(if $(findstring programs,$<),$(NVCC) $(NVCCFLAGS),$(call no_host_effort,$(NVCC_BASE)) -lineinfo) -std=c++17 \
-	  $(no_effort) $(call target,$(if $(findstring dynamic,$<),-rdc=true)) \
-	  $(if $(findstring dynamic,$<),-rdc=true) \
+	  $(call no_effort,$(call target,$(rdc))) $(call target,$(rdc)) $(rdc) \
 	  $(if $(findstring test_dist,$<)$(findstring test_ranks,$<)$(findstring past_one,$<),$(filter -D%,$(nccl))) $(DEPS) -c $< -o $@
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
@@ -322,7 +322,7 @@ ifeq ($(backend),cpu)
     in_reverse   := warp block reduce scan matmul bits cooperative
     in_random    := warp scan cooperative fuzz load
     under_asan   += texture cooperative fuzz
-    traced_too   := $(addsuffix .races,$(call about,warp block reduce scan matmul bits index cooperative))
+    traced_too   := $(addsuffix .races,$(call about,warp block reduce scan matmul tensor bits index cooperative))
   endif
   reversed := $(addsuffix .reversed,$(call about,$(in_reverse)))
   random   := $(addsuffix .random,$(call about,$(in_random)))
@@ -346,8 +346,7 @@ endif
 checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
-               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc \
-                 $(if $(in_all),wgmma.nvcc))
+               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
                   $(plain_reversed) $(plain_asan))
@@ -373,7 +372,7 @@ check/26_past_one_gpu lesson/26_past_one_gpu: export GPUKIT_CPU_DEVICES ?= 3
 check/test_fuzz: export GPUKIT_FUZZ_CASES ?= $(if $(ALL),$(if $(filter gpu,$(backend)),1000000))
 check/test_fuzz: export TIMEOUT ?= $(if $(ALL),1200,300)
 # Of products the race checker sees every kernel in a seventh of the cases, too.
-check/test_matmul.races: export GPUKIT_TEST_SLOWED = 1
+check/test_matmul.races check/test_tensor.races: export GPUKIT_TEST_SLOWED = 1
 check/test_load: export GPUKIT_SOAK_SECONDS ?= $(if $(ALL),$(if $(filter gpu,$(backend)),60))
 check/test_fuzz.asan: export GPUKIT_FUZZ_CASES ?= 10000
 
@@ -419,8 +418,8 @@ $(checks_link:%=check/%): check/%: build/compile/%
 	@$(if $(filter %.nvcc,$*),$(alone)) tests/run.sh one $* $(if $(filter %.cpu,$*)$(alone),$< $(call parts_of,$*))
 # Of code as users have it ptxas must not say that tensor cores wait, which with less effort they do.
 $(checks_all:%=check/%): check/%: build/compile/%.nvcc.o
-	@tests/run.sh one $* $(if $(filter %+17,$*),awk '/Potential Performance Loss/ { lost = 1 } { print } END { exit lost }' \
-	  $<.log)
+	@tests/run.sh one $* $(if $(filter all@sm_90a+17,$*),tests/compile/wgmma.sh $<.log build/compile/wgmma.o \
+	  $(NVCC_BASE) -std=c++17 $(way.sm_90a.nvcc) -c tests/compile/wgmma.cu)
 $(refused_cpu:%=check/refused_%.cpu): check/refused_%.cpu: $$(call to_link,$$*,cpu)
 	@tests/run.sh one refused_$*.cpu tests/compile/refuse.sh '$(says.$*)' $(call refused_by,$*,cpu)
 $(refused_nvcc:%=check/refused_%.nvcc): check/refused_%.nvcc: $$(call to_link,$$*,nvcc)
@@ -435,11 +434,6 @@ check/lean.nvcc:
 	@mkdir -p build/compile
 	@tests/run.sh one lean.nvcc tests/compile/lean.sh build/compile/lean.o $(NVCC_BASE) -std=c++17 \
 	  -gencode arch=compute_90a,code=sm_90a -c tests/bench/compile/called.cu
-check/wgmma.nvcc: export TIMEOUT ?= 900
-check/wgmma.nvcc:
-	@mkdir -p build/compile
-	@tests/run.sh one wgmma.nvcc tests/compile/wgmma.sh build/compile/wgmma.o $(NVCC_BASE) -std=c++17 \
-	  -gencode arch=compute_90a,code=sm_90a -c tests/compile/wgmma.cu
 $(built:%=check/%): check/%.built: build/built/%.o
 	@tests/run.sh one $*.built
 $(unlinkable:%=check/%.nvcc): check/%:
@@ -458,12 +452,14 @@ toolkit   = $(shell $(NVCC) --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed 
 arch      = $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
 # Without a GPU what is about no target is left as PTX, since ptxas takes a third of the time; but nvlink wants code.
 target    = $(if $(alone)$(filter -rdc=true -G,$1),$(arch),$(patsubst -arch=sm_%,-arch=compute_%,$(arch)))
-# Half the time, for what only has to compile. Not for C++17, whose objects are to be as users have them, nor for what
-# a GPU runs, nor where functions stay functions, which then need more registers than the kernels that call them have
-# (of these modes one is enough). And less for the host's code, where nobody runs the object or looks at its symbols.
-no_effort = -Xcicc -O1 -Xptxas -O0
-on_gpu    = $(if $(alone),$(if $(and $(filter -std=%,$1),$(filter -arch=%,$1)),,$1))
-quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,$(no_effort))
+# Half the time, for what only has to compile; PTX alone need not be short for ptxas, either. Not for C++17, whose
+# objects are to be as users have them, nor for what a GPU runs, nor where functions stay functions, which then need more
+# registers than the kernels that call them have (of these modes one is enough). And less for the host's code, where
+# nobody runs the object or looks at its symbols.
+no_effort = -Xcicc $(if $(filter -arch=compute_%,$1),-O0,-O1) -Xptxas -O0
+on_gpu    = $(if $(alone),$(if $(and $(filter -std=%,$1),$(filter -arch=% -gencode,$1)),,$1))
+targeted  = $(if $(filter -arch=% -gencode,$1),,$(call target,$1))
+quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,$(call no_effort,$(targeted) $1))
 no_host_effort = $(patsubst -O3,-O0,$1)
 C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
 # Not optimised by the stand-in's compiler: the linker merges no function that was inlined.
@@ -472,11 +468,10 @@ cpu.cpp   = $(filter-out -rdynamic,$(CPU)) -O0 $1
 cpu.cu    = $(cpu.cpp) -x c++
 nvcc.c    = $(C99) -isystem '$(toolkit)' $1
 nvcc.cpp  = $(CXX) -std=c++11 $(WARNINGS) -Werror -I . -isystem '$(toolkit)' $1
-nvcc.cu   = $(NVCC_BASE) $(if $(filter -std=%,$1),,-std=c++17) $(if $(filter -arch=% -gencode,$1),,$(call target,$1)) \
-              $(call quick,$1) $1
+nvcc.cu   = $(NVCC_BASE) $(if $(filter -std=%,$1),,-std=c++17) $(targeted) $(call quick,$1) $1
 compiler  = $(call $2$(suffix $(call source,$1)),$(call flags,$1,$2))
 compile   = $(if $(filter-out %+17,$(filter all@%,$1)),$(call no_host_effort,$(compiler)),$(compiler)) \
-              $(if $(filter all@static+rdc all@lto,$1),$(no_effort)) \
+              $(if $(filter all@static+rdc all@lto,$1),$(call no_effort,)) \
               $(if $(filter -cubin,$(call flags,$1,$2)),,-c) $(call source,$1)
 link.cpu  = $(CXX) $(CPU_LINK)
 link.nvcc = $(NVCC) -Werror all-warnings $(arch)
@@ -533,7 +528,8 @@ coverage: $(covered:%=build/coverage/%)
 
 mutate:
 	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' \
-	  GPU='$(if $(why_not),,$(NVCC) -O3 -std=c++17)' tests/mutate.sh $(MUTATIONS)
+	  $(if $(why_not),,GPU='$(NVCC) -O3 -std=c++17 $(NVCCFLAGS)' GPU_ARCH='$(arch)' GPU_NCCL='$(if $(word 2,$(caps)),$(nccl))') \
+	  tests/mutate.sh $(MUTATIONS)
 
 SANITIZER ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v compute-sanitizer)
 SANITIZE  ?= $(tests) tour $(lessons)

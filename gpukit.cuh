@@ -2034,12 +2034,13 @@ inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_s
   *chosen = given ? given : temporary;
   if (!given) return gk__temporary_scratch(temporary, bytes, call, stream);
   if (!given->ptr || given->bytes < bytes)
-    return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed", call,
-                    given->ptr ? given->bytes : 0, bytes);
+    return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed: create it with so many",
+                    call, given->ptr ? given->bytes : 0, bytes);
   int device = 0;
   GK_TRY(gk__failed(cudaGetDevice(&device), call));
   if (device != given->device)
-    return gk__fail(cudaErrorInvalidValue, "%s: the scratch is of device %d, but device %d is current", call,
+    return gk__fail(cudaErrorInvalidValue,
+                    "%s: the scratch is of device %d, but device %d is current: each device has its own", call,
                     given->device, device);
   return cudaSuccess;
 }
@@ -8193,7 +8194,8 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
   void *temporary = NULL;
   if (needed) {
     if (room && room < needed)
-      return gk__fail(cudaErrorInvalidValue, "%s: the scratch has a work area of %zu bytes, but %zu are needed", call,
+      return gk__fail(cudaErrorInvalidValue,
+                      "%s: the scratch has a work area of %zu bytes, but %zu are needed: gk_matmul_work_bytes", call,
                       room, needed);
     if (!room) {
       const size_t enough = size_t(256) << 20;
@@ -8277,7 +8279,8 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s is not aligned to its elements' %zu bytes", name, item_bytes);
   if (ld < cols)
     return gk__fail(cudaErrorInvalidValue,
-                    "gk_matmul: the leading dimension of %s is %zu, but its stored rows have %zu", name, ld, cols);
+                    "gk_matmul: the leading dimension of %s is %zu, but its stored rows have %zu, for which 0 stands",
+                    name, ld, cols);
   const size_t most = static_cast<size_t>(-1) / item_bytes / 2;
   if (ld > most / rows || (batch > 1 && stride > (most - rows * ld) / (batch - 1)))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s, %zu times %zu x %zu, is more than memory can address", name,
@@ -8316,7 +8319,8 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
   p.stride_c = o.stride_c ? o.stride_c : m * p.ldc;
   GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(O)));
   if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: stride_c is %zu, but each C takes %zu elements", p.stride_c,
+    return gk__fail(cudaErrorInvalidValue,
+                    "gk_matmul: stride_c is %zu, but each C takes %zu elements; 0 puts one after the other", p.stride_c,
                     (m - 1) * p.ldc + n);
   if (k && (static_cast<const void *>(c) == a || static_cast<const void *>(c) == b))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: C is the same memory as %s; it needs its own",
@@ -9079,8 +9083,8 @@ inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const
   if (reinterpret_cast<uintptr_t>(b) % item_bytes)
     return gk__fail(cudaErrorInvalidValue, "%s: b is not aligned to its elements' %zu bytes", d.call, item_bytes);
   if (o.matmul.ldb && o.matmul.ldb < n)
-    return gk__fail(cudaErrorInvalidValue, "%s: ldb is %zu, but the rows of B have %zu elements", d.call, o.matmul.ldb,
-                    n);
+    return gk__fail(cudaErrorInvalidValue, "%s: ldb is %zu, but the rows of B have %zu elements, for which 0 stands",
+                    d.call, o.matmul.ldb, n);
   if (b == c) return gk__fail(cudaErrorInvalidValue, "%s: c is the same memory as b; it needs its own", d.call);
   return gk__check_memory(d.call, "b", b);
 }
@@ -9104,8 +9108,9 @@ cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, siz
   if (bytes == 0)
     return gk__fail(cudaErrorInvalidValue, "%s: B, %zu x %zu, is more than memory can address", call, k, n);
   if (o.buffer && o.buffer_bytes < bytes)
-    return gk__fail(cudaErrorInvalidValue, "%s: the buffer has %zu bytes, but %zu are needed", call, o.buffer_bytes,
-                    bytes);
+    return gk__fail(cudaErrorInvalidValue,
+                    "%s: the buffer has %zu bytes, but %zu are needed: gk_dist_matmul_buffer_bytes", call,
+                    o.buffer_bytes, bytes);
   if (reinterpret_cast<uintptr_t>(o.buffer) % 16)
     return gk__fail(cudaErrorInvalidValue, "%s: the buffer is not aligned to 16 bytes", call);
   void *buffer = o.buffer;

@@ -478,14 +478,15 @@ TEST(wrong_arguments_of_matmul) {
     o.matmul.trans_b = 0, o.matmul.batch = 2;
     DEMAND_FAILS(cudaErrorInvalidValue, "nor one of a batch", call());
     o.matmul.batch = 0, o.matmul.ldb = 9;
-    DEMAND_FAILS(cudaErrorInvalidValue, "ldb is 9, but the rows of B have 10 elements", call());
+    DEMAND_FAILS(cudaErrorInvalidValue, "ldb is 9, but the rows of B have 10 elements, for which 0 stands", call());
     o.matmul.ldb = 0;
     for (const pieces &rows : {pieces{5, 4}, pieces{5, 6}, pieces{SIZE_MAX, 11}}) {
       o.rows = rows.data();
       DEMAND_FAILS(cudaErrorInvalidValue, "do not add up to k = 10", call());
     }
     o.rows = NULL, o.buffer = buffer.ptr, o.buffer_bytes = 399;
-    DEMAND_FAILS(cudaErrorInvalidValue, "the buffer has 399 bytes, but 400 are needed", call());
+    DEMAND_FAILS(cudaErrorInvalidValue, "the buffer has 399 bytes, but 400 are needed: gk_dist_matmul_buffer_bytes",
+                 call());
     o.buffer = buffer.ptr + 1, o.buffer_bytes = 400;
     DEMAND_FAILS(cudaErrorInvalidValue, "the buffer is not aligned to 16 bytes", call());
     DEMAND_FAILS(cudaErrorInvalidValue, "b is NULL, but rank", gk_dist_matmul(a.ptr, none, c.ptr, 10, 10, 10, me.comm));

@@ -244,7 +244,8 @@ TEST(provoke_a_scratch_of_another_device) {
   EXPECT_OK(cudaDeviceSynchronize());
   EXPECT_OK(cudaSetDevice(1));
   float *const x = device_ones(n);
-  EXPECT_FAILS(cudaErrorInvalidValue, "gk_reduce: the scratch is of device 0, but device 1 is current",
+  EXPECT_FAILS(cudaErrorInvalidValue,
+               "gk_reduce: the scratch is of device 0, but device 1 is current: each device has its own",
                gk_reduce_sum(x, x, n, 0, &scratch));
   EXPECT_FAILS(cudaErrorInvalidValue, "gk_scan_exclusive: the scratch is of device 0, but device 1 is current",
                gk_scan_exclusive(x, x, n, gk_op_sum(), 0, &scratch));

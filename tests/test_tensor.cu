@@ -641,7 +641,8 @@ TEST(a_small_work_area_is_an_error_that_changes_nothing) {
   EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o, &path));
   EXPECT_OK(gk_scratch_create_work(&scratch, 0, path.work_bytes - 1, 0));
   o.scratch = &scratch;
-  EXPECT_ERROR(cudaErrorInvalidValue, ("but " + std::to_string(path.work_bytes) + " are needed").c_str(),
+  EXPECT_ERROR(cudaErrorInvalidValue,
+               ("but " + std::to_string(path.work_bytes) + " are needed: gk_matmul_work_bytes").c_str(),
                gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
   EXPECT(c.untouched());
   EXPECT_OK(gk_scratch_destroy(&scratch));

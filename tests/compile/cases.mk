@@ -128,18 +128,19 @@ ifneq ($(in_all),)
   refused_cpu  += c_version
   refused_nvcc := $(filter-out arch,$(refused_cpu)) cpp standard
   symbols_nvcc := named hidden versions archs streams static tag
-  archs        := sm_75 sm_90a compute_75
   more_archs   := $(filter-out $(archs),$(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
   stds         := 11 17
-  modes        := compute_90a+14 compute_90a+20 static tag several rdc lto thread lambda fast debug merged static+rdc \
-                  rdc+debug
+  modes        := compute_90a+14 compute_90a+20 static tag several rdc lto thread lambda fast merged static+rdc \
+                  rdc+debug sm_80+debug
 endif
 
 build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
 
-# The whole API for each target by the standards; for PTX alone, and for the targets that test-all adds, by one of them,
-# and for the latter without the host's code, which is the same for all. What ptxas makes of sm_75 by C++17, optimised, is
-# seen in rdc.
-$(foreach arch,$(archs) compute_90a,$(eval way.$(arch).nvcc := -arch=$(arch)))
+# The whole API for each target by the standards; for the targets that test-all adds, by one of them, without the host's
+# code, which is the same for all. PTX alone is what the modes without a target are, and what ptxas makes of sm_75 by
+# C++17, optimised, is seen in rdc.
+way.sm_75.nvcc   := -arch=sm_75
+way.sm_90a.nvcc  := $(way.hopper.nvcc)
+way.compute_90a.nvcc := -arch=compute_90a
 $(foreach arch,$(more_archs),$(eval way.$(arch).nvcc := -arch=$(arch) -cubin))
-modes += $(filter-out compute_75+17 sm_75+17,$(foreach arch,$(archs),$(stds:%=$(arch)+%))) $(more_archs:%=%+14)
+modes += $(filter-out sm_75+17,$(foreach arch,$(archs),$(stds:%=$(arch)+%))) $(more_archs:%=%+14)
