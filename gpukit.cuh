@@ -7253,6 +7253,7 @@ struct gk__tile_facts {
   unsigned room;   /* groups that a multiprocessor has registers for */
   unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
   unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none */
+  bool fed;        /* the blocks are */
 };
 /* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for
  * the one that has the most warps. */
@@ -7269,12 +7270,28 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned
     return tile.joins;
   return slices == 2 ? 1 : 0;
 }
+/* Fed blocks, two to a multiprocessor at once, from the times of a thousand products: what is alone at the end is slower,
+ * and slices that meet in memory cost about as much for each wave of blocks as for four of them. */
+inline unsigned long long gk__fed_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
+                                         size_t sms) {
+  const unsigned joins = gk__joined_by(tile, tiles, slices, sms);
+  const size_t blocks = tiles * slices, at_once = 2 * sms, waves = gk_ceil_div(blocks, at_once);
+  const size_t rest = blocks % at_once, each = joins > 1 ? 2 : 2 * (blocks / at_once) + (rest > sms ? 2 : 0);
+  const bool alone = joins < 2 && rest > 0 && rest <= sms;
+  const unsigned long long work = tile.rows * tile.cols * depth / 128;
+  unsigned long long clocks = work * (each * 112 + (alone ? 118 : 0)) / 100 + 14500 + waves * 1500;
+  if (joins) clocks += 3500;
+  if (slices > 1 && !joins) clocks += 2000 + slices * 3350 + waves * 11000;
+  return clocks;
+}
 /* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
  * all of them if it comes after others, since they do not end together; what a block needs to begin and to end; and the
  * sums of slices: within a block, in a cluster, or through memory, where the last block brings them in by `trips`
  * for each slice. */
 inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
                                             unsigned slices, size_t depth, size_t sms) {
+  if (tile.fed)
+    return gk__fed_clocks(tile, gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * batch, slices, depth, sms);
   const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
   const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
@@ -7309,12 +7326,14 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
   return clocks;
 }
 inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
-/* With rows that are not aligned to 16 bytes, or B stored along k: by fed blocks, or with other tiles a tenth longer. */
-inline unsigned long long gk__with_feeding(const gk__tile_facts &tile, unsigned long long clocks, bool fed) {
-  return !fed                                   ? clocks
-         : tile.plan == GK_PLAN_TILE_64_128_TMA ? ~0ull /* there is no such block */
-         : tile.plan == GK_PLAN_TILE_128_TMA    ? clocks + clocks / 32
-                                                : clocks + clocks / 10;
+/* With rows that are not aligned to 16 bytes, or B stored along k, the square tiles are of fed blocks, flat ones of the
+ * copy engine there are none, and others take a tenth longer. */
+inline gk__tile_facts gk__fed_tile(gk__tile_facts tile, bool fed) {
+  tile.fed = fed && tile.plan == GK_PLAN_TILE_128_TMA;
+  return tile;
+}
+inline unsigned long long gk__unaligned(const gk__tile_facts &tile, unsigned long long clocks, bool fed) {
+  return !fed || tile.fed ? clocks : gk__is_engine(tile.plan) ? ~0ull : clocks + clocks / 10;
 }
 
 template <class Acc> struct gk__tiles {
@@ -7323,11 +7342,13 @@ template <class Acc> struct gk__tiles {
   static const size_t least_k = 240; /* that is cut, into not less than a quarter of it */
   static const unsigned long long doubt = 33; /* one part of so many */
   static gk__tile_facts facts(int i, unsigned = 1) {
-    const gk__tile_facts all[] = {
-        {GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2}, {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 92, 4},
-        {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0},     {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0},
-        {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0},        {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0},
-        {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0}};
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
+                                  {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 92, 4, false},
+                                  {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false},
+                                  {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false},
+                                  {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false},
+                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0, false},
+                                  {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false}};
     return all[i];
   }
   static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
@@ -7344,10 +7365,10 @@ template <> struct gk__tiles<double> {
   static const unsigned long long doubt = 10;
   /* The blocks that stay are the fastest, and have no slices. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0},
-                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 1 ? 60u : 94u, 0},
-                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0},
-                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0}};
+    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false},
+                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 1 ? 60u : 94u, 0, false},
+                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0, false},
+                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false}};
     return all[i];
   }
   static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
@@ -7408,21 +7429,21 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
   } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
              k < longest) {
     typedef gk__tiles<Acc> tiles;
+    const bool fed = tiles::fed(m, n, k);
     unsigned long long best = ~0ull;
     for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= tiles::least_k / 4); s++) {
       const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
       unsigned long long least = ~0ull;
       for (int i = 0; i < tiles::count; i++) {
-        const gk__tile_facts tile = tiles::facts(i, s);
-        const unsigned long long clocks =
-            gk__with_feeding(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), tiles::fed(m, n, k));
+        const gk__tile_facts tile = gk__fed_tile(tiles::facts(i, s), fed);
+        const unsigned long long clocks = gk__unaligned(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), fed);
         if (clocks < least) least = clocks;
       }
       /* A cut must be worth it by more than the estimate may be off. */
       if (s == 1 || least + least / tiles::doubt < best) best = least, slices = s;
     }
     /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more: along the longer side of C. */
-    const gk__tile_facts tile = tiles::facts(0);
+    const gk__tile_facts tile = gk__fed_tile(tiles::facts(0), fed);
     const size_t down = gk_ceil_div(m, tile.rows), across = gk_ceil_div(n, tile.cols);
     const size_t line = down < across ? down : across, most = down < across ? across : down;
     const size_t lines = tiles::at_once ? down * across / tiles::at_once * tiles::at_once / line : 0;
@@ -7435,8 +7456,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
       if (slices > 1) best += best / 50; /* what is all cut is a little slower than estimated */
       for (unsigned s = 3; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
         part.slices = s, part.depth = static_cast<int>(gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum));
-        const unsigned long long clocks =
-            gk__with_feeding(tile, gk__order_clocks<Acc>(tile, part, m, n, 1, 132), tiles::fed(m, n, k));
+        const unsigned long long clocks = gk__unaligned(tile, gk__order_clocks<Acc>(tile, part, m, n, 1, 132), fed);
         if (clocks < best)
           best = clocks, slices = s, order.whole_rows = part.whole_rows, order.whole_cols = part.whole_cols;
       }
@@ -7455,20 +7475,20 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
 template <class Acc>
 gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t batch, int sms, bool engine,
                                gk_plan wanted, bool fed = false) {
-  gk__tile_facts best = gk__tiles<Acc>::facts(0);
+  gk__tile_facts best = gk__fed_tile(gk__tiles<Acc>::facts(0), fed);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
   if (wanted == GK_PLAN_TILE_64_128_TMA && !engine) wanted = GK_PLAN_TILE_64_128;
   if (wanted == GK_PLAN_TILE_64_128_TMA && fed) wanted = GK_PLAN_TILE_128_TMA;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-    const gk__tile_facts tile = gk__tiles<Acc>::facts(i, order.slices);
+    const gk__tile_facts tile = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
     if (gk__is_engine(tile.plan) && !engine) continue;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
       const unsigned long long clocks =
           gk__order_clocks<Acc>(tile, order, m, n, batch, static_cast<size_t>(sms > 0 ? sms : 1));
-      const unsigned long long all = gk__with_feeding(tile, clocks, fed);
+      const unsigned long long all = gk__unaligned(tile, clocks, fed);
       if (all < least) least = all, best = tile;
     }
   }
