@@ -1367,6 +1367,13 @@ template <class T> GK__D void gk__forget(T *x) {
   (void)x;
 #endif
 }
+template <class T> GK__D void gk__forget(T **x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+l"(*x));
+#else
+  (void)x;
+#endif
+}
 
 /* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. Of a power of two lanes all do
  * so, which is simpler; what those at the end make of it does not reach lane 0. */
@@ -3872,7 +3879,8 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   unsigned at_a, at_b; /* of this thread, in the first stage */
 
   GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
-    const int lane = static_cast<int>(threadIdx.x % 32);
+    int lane = static_cast<int>(threadIdx.x % 32);
+    gk__forget(&lane); /* four of these are made in a kernel, of which one is used */
     at_a = ring + static_cast<unsigned>(sums.first_row * a_row + lane % 4 * a_k) * 8;
     at_b = ring + static_cast<unsigned>(S::operand_a::items + (sums.first_col - lane % 4 * 2 + lane / 4) * b_col +
                                         lane % 4 * b_k) *
@@ -3898,11 +3906,6 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   static GK__D unsigned stage_at(const gk__f64_turn<S> &turn) {
     return static_cast<unsigned>(turn.stage * stage_bytes);
   }
-  /* When every operand of the stage has been multiplied. */
-  static GK__D void leave(unsigned empty) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
-  }
   template <bool More>
   GK__D void step(sums_of *sums, const fragment_of &now, fragment_of *next, gk__f64_turn<S> *turn) const {
     const unsigned empty = turn->empty_at();
@@ -3914,11 +3917,11 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     GK__UNROLL
     for (int n = 0; n < instructions; n++) {
       if (n > 0) multiply(sums, now, n);
+      if (n == across - 1) gk__barrier_arrive(empty); /* all of its operands have come to registers */
       GK__UNROLL
       for (int l = n * each; l < (n + 1) * each; l++)
         if (More) load(next, stage_at(*turn), l);
     }
-    leave(empty);
   }
   GK__D void run(sums_of *sums, gk__f64_turn<S> *turn, int k) const {
     fragment_of fragment[2];
@@ -3951,7 +3954,7 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
       }
       GK__UNROLL
       for (int n = 0; n < instructions; n++) multiply(sums, fragment[0], n);
-      leave(turn->empty_at());
+      gk__barrier_arrive(turn->empty_at());
       turn->step();
     }
   }
@@ -3971,7 +3974,7 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
   if (t == 0)
     for (unsigned i = 0; i < S::stages; i++) {
       gk__barrier_init(turn.full + i * 8, S::copying);
-      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying / 32);
+      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying);
     }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -3979,7 +3982,7 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(S::cols)));
   const int k = static_cast<int>(p.k);
   if (t >= S::multiplying) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       const gk__job at(job, tiles_m, tiles_n, 1);
       operand_a a(p.a + at.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(at.row) * S::rows, p.m, 0,
@@ -3989,14 +3992,15 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
       GK__UNROLL_BY(1)
       for (int left = k; left > 0; left -= S::bk) {
         gk__barrier_wait(turn.empty_at(), turn.parity ^ 1);
-        double *const to = ring + turn.stage * stage_items;
+        double *to = ring + turn.stage * stage_items;
+        gk__forget(&to); /* or else the compiler makes it anew for each copy */
         a.fetch(to, p.lda, left), b.fetch(to + operand_a::items, p.ldb, left);
         gk__barrier_arrive_with_copies(turn.full_at());
         turn.step();
       }
     }
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
     typename S::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       GK__UNROLL
