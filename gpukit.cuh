@@ -1366,6 +1366,13 @@ template <class T> GK__D void gk__forget(T *x) {
   (void)x;
 #endif
 }
+template <class T> GK__D void gk__forget(T **x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+l"(*x));
+#else
+  (void)x;
+#endif
+}
 
 /* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. Of a power of two lanes all do
  * so, which is simpler; what those at the end make of it does not reach lane 0. */
@@ -3850,8 +3857,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
  * The same chains, by warps that only multiply: four others bring the operands, and a ring of stages lies between them,
  * each with a barrier in shared memory that says "full" and one that says "empty". So the tensor cores wait for no
  * address and for no barrier of the block, and the copies for the next tile are on their way while the sums of this one
- * are stored. A block stays and makes one tile after another. Only code for sm_90a can hand registers from warps that
- * copy to warps that multiply (see "Tensor cores: Hopper"). */
+ * are stored. A block stays and makes one tile after another, or, if k is cut, has one slice of a tile. Only code for
+ * sm_90a can hand registers from warps that copy to warps that multiply (see "Tensor cores: Hopper"). */
 
 #if defined(__NVCC__) && !defined(CUDA_ON_CPU)
 #define GK__WGMMA 1
@@ -3901,6 +3908,16 @@ template <class S> struct gk__f64_turn {
   }
 };
 
+/* What a job has of k. */
+struct gk__f64_slice {
+  size_t first;
+  int depth;
+  template <class Args>
+  GK__D gk__f64_slice(const Args &p, unsigned job)
+      : first(job % p.slices * static_cast<size_t>(p.depth)),
+        depth(p.k - first < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - first) : p.depth) {}
+};
+
 #ifdef GK__WGMMA_CODE
 /* Barriers in shared memory, by their addresses. */
 GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
@@ -3927,6 +3944,16 @@ GK__D void gk__barrier_arrive_with_copies(unsigned barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
+/* For blocks that only wait for each other: nobody's writes are waited for. */
+GK__D void gk__cluster_meet() {
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+GK__D void gk__cluster_barrier() {
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 /* One tile, by a warp that only multiplies. Its operands of the next stage come while those of this one are multiplied,
  * some loads after each instruction, so that the tensor cores wait for neither them nor the barrier; and in this order,
  * which the compiler would not find. How the operands lie is known to the compiler: then all of a stage's loads have
@@ -3943,7 +3970,8 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   unsigned at_a, at_b; /* of this thread, in the first stage */
 
   GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
-    const int lane = static_cast<int>(threadIdx.x % 32);
+    int lane = static_cast<int>(threadIdx.x % 32);
+    gk__forget(&lane); /* four of these are made in a kernel, of which one is used */
     at_a = ring + static_cast<unsigned>(sums.first_row * a_row + lane % 4 * a_k) * 8;
     at_b = ring + static_cast<unsigned>(S::operand_a::items + (sums.first_col - lane % 4 * 2 + lane / 4) * b_col +
                                         lane % 4 * b_k) *
@@ -3969,11 +3997,6 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   static GK__D unsigned stage_at(const gk__f64_turn<S> &turn) {
     return static_cast<unsigned>(turn.stage * stage_bytes);
   }
-  /* When every operand of the stage has been multiplied. */
-  static GK__D void leave(unsigned empty) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
-  }
   template <bool More>
   GK__D void step(sums_of *sums, const fragment_of &now, fragment_of *next, gk__f64_turn<S> *turn) const {
     const unsigned empty = turn->empty_at();
@@ -3985,11 +4008,11 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     GK__UNROLL
     for (int n = 0; n < instructions; n++) {
       if (n > 0) multiply(sums, now, n);
+      if (n == across - 1) gk__barrier_arrive(empty); /* all of its operands have come to registers */
       GK__UNROLL
       for (int l = n * each; l < (n + 1) * each; l++)
         if (More) load(next, stage_at(*turn), l);
     }
-    leave(empty);
   }
   GK__D void run(sums_of *sums, gk__f64_turn<S> *turn, int k) const {
     fragment_of fragment[2];
@@ -4022,11 +4045,55 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
       }
       GK__UNROLL
       for (int n = 0; n < instructions; n++) multiply(sums, fragment[0], n);
-      leave(turn->empty_at());
+      gk__barrier_arrive(turn->empty_at());
       turn->step();
     }
   }
 };
+
+/* The slices of a tile meet in a cluster: each block lays its sums where its operands were, as [sum][thread], and adds
+ * up a share of all of them, in their order. */
+template <class S, class T>
+GK__D void gk__f64_join(const typename S::sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0, size_t col0,
+                        unsigned ring, unsigned part) {
+  const int runs = S::sums::runs, some = 4, t = static_cast<int>(threadIdx.x);
+  const unsigned mine = ring + static_cast<unsigned>(t) * 8;
+  asm volatile("bar.sync 1, %0;" ::"n"(S::multiplying) : "memory"); /* all operands have been read */
+  GK__UNROLL
+  for (int i = 0; i < runs * 2; i++)
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(mine + static_cast<unsigned>(i * S::multiplying) * 8),
+                 "d"(sums.value[i / 2][i % 2])
+                 : "memory");
+  gk__cluster_barrier();
+  const int first = runs * static_cast<int>(part) / static_cast<int>(p.slices);
+  const int end = runs * static_cast<int>(part + 1) / static_cast<int>(p.slices);
+  GK__UNROLL_BY(1)
+  for (int r = first; r < end; r += some) {
+    double total[some][2];
+    const unsigned at = mine + static_cast<unsigned>(r * 2 * S::multiplying) * 8;
+    const int count = end - r < some ? end - r : some;
+    GK__UNROLL
+    for (int i = 0; i < some * 2; i++) total[i / 2][i % 2] = -0.0; /* to which any sum adds itself */
+    GK__UNROLL_BY(2)
+    for (unsigned s = 0; s < p.slices; s++) {
+      unsigned there;
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(s));
+      double x[some * 2];
+      GK__UNROLL
+      for (int i = 0; i < some * 2; i++)
+        if (i / 2 < count)
+          asm volatile("ld.shared::cluster.f64 %0, [%1];"
+                       : "=d"(x[i])
+                       : "r"(there + static_cast<unsigned>(i * S::multiplying) * 8));
+        else
+          x[i] = 0;
+      GK__UNROLL
+      for (int i = 0; i < some * 2; i++) total[i / 2][i % 2] = gk__arithmetic<double>::add(total[i / 2][i % 2], x[i]);
+    }
+    gk__store_sums(sums, total, p, c, row0, col0, r, count);
+  }
+  gk__cluster_meet(); /* nobody leaves while others read */
+}
 #endif
 
 template <class S, class T>
@@ -4042,37 +4109,40 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
   if (t == 0)
     for (unsigned i = 0; i < S::stages; i++) {
       gk__barrier_init(turn.full + i * 8, S::copying);
-      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying / 32);
+      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying);
     }
   __syncthreads();
   gk__wait_for_earlier_work();
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(S::rows)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(S::cols)));
-  const int k = static_cast<int>(p.k);
   if (t >= S::multiplying) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      const gk__job at(job, tiles_m, tiles_n, 1);
-      operand_a a(p.a + at.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(at.row) * S::rows, p.m, 0,
-                  t - S::multiplying);
-      operand_b b(p.b + at.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(at.col) * S::cols, p.n, 0,
-                  t - S::multiplying);
+      const gk__job at(job / p.slices, tiles_m, tiles_n, 1);
+      const gk__f64_slice slice(p, job);
+      operand_a a(p.a + at.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(at.row) * S::rows, p.m,
+                  slice.first, t - S::multiplying);
+      operand_b b(p.b + at.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(at.col) * S::cols, p.n,
+                  slice.first, t - S::multiplying);
       GK__UNROLL_BY(1)
-      for (int left = k; left > 0; left -= S::bk) {
+      for (int left = slice.depth; left > 0; left -= S::bk) {
         gk__barrier_wait(turn.empty_at(), turn.parity ^ 1);
-        double *const to = ring + turn.stage * stage_items;
+        double *to = ring + turn.stage * stage_items;
+        gk__forget(&to); /* or else the compiler makes it anew for each copy */
         a.fetch(to, p.lda, left), b.fetch(to + operand_a::items, p.ldb, left);
         gk__barrier_arrive_with_copies(turn.full_at());
         turn.step();
       }
     }
+    if (p.slices > 1) gk__cluster_barrier(), gk__cluster_meet();
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
     typename S::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       GK__UNROLL
       for (int r = 0; r < S::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
       const unsigned at_ring = gk__shared_address(ring);
+      const int k = gk__f64_slice(p, job).depth;
       if (!p.trans_a && !p.trans_b)
         gk__f64_multiplier<S, true, false>(sums, at_ring).run(&sums, &turn, k);
       else if (!p.trans_a)
@@ -4081,9 +4151,13 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
         gk__f64_multiplier<S, false, false>(sums, at_ring).run(&sums, &turn, k);
       else
         gk__f64_multiplier<S, false, true>(sums, at_ring).run(&sums, &turn, k);
-      const gk__job at(job, tiles_m, tiles_n, 1);
-      gk__store_sums(sums, sums.value, p, p.c + at.batch * p.stride_c, static_cast<size_t>(at.row) * S::rows,
-                     static_cast<size_t>(at.col) * S::cols, 0, S::sums::runs);
+      const gk__job at(job / p.slices, tiles_m, tiles_n, 1);
+      const size_t row0 = static_cast<size_t>(at.row) * S::rows, col0 = static_cast<size_t>(at.col) * S::cols;
+      T *const c = p.c + at.batch * p.stride_c;
+      if (p.slices == 1)
+        gk__store_sums(sums, sums.value, p, c, row0, col0, 0, S::sums::runs);
+      else
+        gk__f64_join<S>(sums, p, c, row0, col0, at_ring, job % p.slices);
     }
   }
 #else
@@ -5411,16 +5485,6 @@ template <int Count> GK__D void gk__wgmma_finish(float (&sums)[Count]) {
 template <int Each, int Count> GK__D void gk__wgmma_finish(float (&sums)[Each][Count]) {
   GK__UNROLL
   for (int e = 0; e < Each; e++) gk__wgmma_finish(sums[e]);
-}
-
-/* For blocks that only wait for each other: nobody's writes are waited for. */
-GK__D void gk__cluster_meet() {
-  __syncwarp();
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
-}
-GK__D void gk__cluster_barrier() {
-  __syncwarp();
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 /* A box from column x and row y of a matrix (product and part: which matrix). */
@@ -7252,7 +7316,8 @@ struct gk__tile_facts {
   unsigned groups; /* the most in a block */
   unsigned room;   /* groups that a multiprocessor has registers for */
   unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
-  unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none */
+  unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none. Of doubles: as
+                      many slices as a cluster joins */
   bool fed;        /* the blocks are */
 };
 /* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for
@@ -7320,6 +7385,7 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
                trips = tile.rows * tile.cols / tile.warps / 1500 + 1;
   const size_t warps = most * groups * tile.warps, warps_of_rest = rest * groups * tile.warps;
   const unsigned long long work = tile.rows * tile.cols * groups * depth * 100 / (128 * tile.share);
+  if (slices > 1 && slices <= tile.joins) return each * (work + 5500); /* in a cluster */
   unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(warps) + each * 1500;
   if (rest) clocks += rest * work * 100 / gk__f64_busy(warps_of_rest);
   if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
@@ -7361,12 +7427,12 @@ template <class Acc> struct gk__tiles {
 template <> struct gk__tiles<double> {
   static const int count = 4;
   static const size_t at_once = 0;
-  static const size_t least_k = 256;
+  static const size_t least_k = 64;
   static const unsigned long long doubt = 10;
-  /* The blocks that stay are the fastest, and have no slices. */
+  /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false},
-                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 1 ? 60u : 94u, 0, false},
+                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 8 ? 60u : 94u, 8, false},
                                   {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0, false},
                                   {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false}};
     return all[i];
@@ -7692,15 +7758,37 @@ cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, 
     return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, scratch, smem_limit, stream);
   }
 }
-/* Blocks that stay, if the device and the program have them, and one chain is a whole sum; else *made is as it was. */
 #ifdef GK__WGMMA
+/* gk__launch_as for a kernel that overlaps, in clusters of so many blocks. */
+template <class... Params, class... Args>
+cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*kernel)(Params...), unsigned ranks,
+                                dim3 grid, dim3 block, size_t smem, cudaStream_t stream, Args &&...args) {
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  gk__clear_detail();
+  GK_TRY(gk__allow_smem(address, name, smem));
+  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  with[0].id = cudaLaunchAttributeClusterDimension;
+  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  with[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = smem, config.stream = stream;
+  config.attrs = with;
+  cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
+  config.numAttrs++;
+  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+  return gk__after_launch(code, address, name, &grid, &block, smem, stream);
+}
+
+/* By the kernel of Hopper, if the device and the program have it, and a cluster has room for all slices: blocks that
+ * stay, or one for each slice. Else *made is as it was. */
 template <class T>
 cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool *made, cudaStream_t stream) {
   typedef gk__f64_shape S;
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(S::rows)),
-               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(S::cols)), most = size_t(1) << 31;
-  if (p.k == 0 || p.slices != 1 || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
+               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(S::cols)), most = size_t(1) << 28;
+  if (p.k == 0 || p.slices > 8 || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
       !gk__wgmma_here<0>())
     return cudaSuccess;
   int device = 0, sms = 1;
@@ -7710,11 +7798,20 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool 
   if (!has_body) return cudaSuccess;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
-  const size_t jobs = tiles_m * tiles_n * p.batch, smem = (S::operand_a::items + S::operand_b::items) * S::stages;
+  const size_t jobs = tiles_m * tiles_n * p.batch * p.slices,
+               smem = (S::operand_a::items + S::operand_b::items) * S::stages;
   size_t grid = static_cast<size_t>(sms);
-  if (p.max_blocks && p.max_blocks < grid) grid = p.max_blocks;
+  if (p.slices > 1) grid = jobs;
+  if (p.max_blocks && p.max_blocks < grid) {
+    if (p.slices > 1) return cudaSuccess;
+    grid = p.max_blocks;
+  }
   if (jobs < grid) grid = jobs;
   *made = true;
+  if (p.slices > 1)
+    return gk__launch_clusters(waits, "gk_matmul", gk__f64_kernel<S, T>, p.slices, static_cast<unsigned>(grid),
+                               static_cast<unsigned>(S::copying + S::multiplying), smem * sizeof(T), stream, p,
+                               static_cast<unsigned>(jobs));
   return gk__launch_as(waits, "gk_matmul", gk__f64_kernel<S, T>, static_cast<unsigned>(grid),
                        static_cast<unsigned>(S::copying + S::multiplying), smem * sizeof(T), stream, p,
                        static_cast<unsigned>(jobs));
@@ -7903,27 +8000,6 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 
 #ifdef GK__WGMMA
 static const unsigned gk__multiprocessor_smem = 233472; /* bytes of shared memory that a Hopper multiprocessor has */
-/* gk__launch_as for a kernel that overlaps, in clusters of so many blocks. */
-template <class... Params, class... Args>
-cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*kernel)(Params...), unsigned ranks,
-                                dim3 grid, dim3 block, size_t smem, cudaStream_t stream, Args &&...args) {
-  const void *const address = reinterpret_cast<const void *>(kernel);
-  gk__clear_detail();
-  GK_TRY(gk__allow_smem(address, name, smem));
-  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
-  with[0].id = cudaLaunchAttributeClusterDimension;
-  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
-  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  with[1].val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = cudaLaunchConfig_t();
-  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = smem, config.stream = stream;
-  config.attrs = with;
-  cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
-  config.numAttrs++;
-  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
-  return gk__after_launch(code, address, name, &grid, &block, smem, stream);
-}
-
 template <class P> struct gk__engine_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;

@@ -536,6 +536,14 @@ TEST(order_of_the_sums) {
     EXPECT(e.k == 0 || (size_t)order.depth * (order.slices - 1) < e.k);
   }
 }
+TEST(order_of_the_sums_of_doubles) {
+  const struct {
+    size_t m, n, k;
+    unsigned slices;
+  } cases[] = {{4096, 4096, 4096, 1}, {1000, 1000, 1000, 1}, {512, 512, 512, 4},
+               {255, 255, 255, 8},    {2047, 333, 5001, 4},  {64, 8192, 8192, 2}};
+  for (const auto &e : cases) EXPECT_EQ(gk__matmul_order<double>(e.m, e.n, e.k).slices, e.slices);
+}
 /* Large products: whole tiles along the longer side of C, and slices of the rest. */
 TEST(order_of_a_part) {
   const gk_matmul_order high = gk__matmul_order<float>(2500, 2499, 2500),
