@@ -5244,7 +5244,7 @@ struct __align__(128) gk__tensor_map {
 };
 
 struct gk__wgmma_params {
-  gk__tensor_map a[16], b, c; /* a: one, or as many as it is split into */
+  gk__tensor_map a, b, c;
   void *to;
   size_t ldc, stride_c;
   unsigned m, n, k_blocks, stage_bytes; /* of operands in one stage */
@@ -5254,15 +5254,33 @@ struct gk__wgmma_params {
   float alpha, beta;
   const unsigned *strict;
   bool a_along_k, b_along_k, many_a, many_b; /* many: one for each product of the batch */
-  unsigned char split, early[16];            /* A's matrices, and so many elements the rows of each begin early */
   bool by_engine;                            /* how C is written: by the copy engine, or by threads */
   bool in_pairs;                             /* whether two elements of C can be read or written at once */
+  /* What an A is that is not split: one matrix, whose rows begin where they do. */
+  static const bool splits = false;
+  GK__D unsigned matrices() const { return 1; }
+  GK__D unsigned early(unsigned) const { return 0; }
+  GK__D const gk__tensor_map *map_a(unsigned) const { return &a; }
 };
+/* Of a split A: of how many matrices, and where each lies, the first being `a`, and how many elements early its rows
+ * begin. Arguments take time to send, so others have not these. */
+struct gk__wgmma_split_params : gk__wgmma_params {
+  gk__tensor_map more[15];
+  unsigned char split, begins_early[16];
+  static const bool splits = true;
+  GK__D unsigned matrices() const { return split; }
+  GK__D unsigned early(unsigned part) const { return begins_early[part]; }
+  GK__D const gk__tensor_map *map_a(unsigned part) const { return part ? more + part - 1 : &a; }
+};
+template <bool Splits> struct gk__wgmma_params_of { typedef gk__wgmma_params type; };
+template <> struct gk__wgmma_params_of<true> { typedef gk__wgmma_split_params type; };
 
 /* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. One block makes it; or (SharesK) the blocks of a
  * cluster share its k. Clusters whose blocks load for each other were no faster: the tiles of a band are read from the
  * L2, and what limits large products is the power of the multiplying. */
-template <int Products, int Rows, int Cols, int Stages, bool SharesK = false> struct gk__wgmma_shape {
+template <int Products, int Rows, int Cols, int Stages, bool SharesK = false, bool Splits = false>
+struct gk__wgmma_shape {
+  typedef typename gk__wgmma_params_of<Splits>::type params;
   static const int products = Products, parts = Products > 1 ? 3 : 1, rows = Rows, cols = Cols, stages = Stages;
   static const bool shares_k = SharesK;
   static const int each = Rows > 128 ? 2 : 1; /* times 64 rows that a warpgroup multiplies */
@@ -5464,21 +5482,22 @@ GK__D void gk__add_four(float (&sum)[4], unsigned from) {
 struct gk__wgmma_place {
   unsigned batch, row, col, part;
   /* The i-th row, in C. */
-  GK__D unsigned in_c(const gk__wgmma_params &p, unsigned i) const { return (row + i) * p.split + part; }
+  template <class P> GK__D unsigned in_c(const P &p, unsigned i) const { return (row + i) * p.matrices() + part; }
 };
-template <class S> GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile) {
+template <class S>
+GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile, unsigned matrices) {
   const unsigned each = p.down * p.across, of_band = p.band * p.across;
   const unsigned in_product = tile % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
   const unsigned high = min(p.band, p.down - top), down = top + in_band % high;
-  return gk__wgmma_place{tile / each, down / p.split * S::rows, in_band / high * S::cols, down % p.split};
+  return gk__wgmma_place{tile / each, down / matrices * S::rows, in_band / high * S::cols, down % matrices};
 }
 
 /* The loader's part of a tile. */
 template <class S, class E>
-GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
+GK__D void gk__wgmma_load(const typename S::params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
                           unsigned k_blocks) {
   const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
-  const unsigned depth = 128 / gk__wgmma_type<E>::bytes, early = p.early[at.part];
+  const unsigned depth = 128 / gk__wgmma_type<E>::bytes, early = p.early(at.part);
   for (unsigned k = first * depth; k < (first + k_blocks) * depth; k += depth) {
     gk__barrier_wait(ring.empty(), ring.parity ^ 1);
     const unsigned full = ring.full();
@@ -5486,10 +5505,10 @@ GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk
     unsigned to = ring.data();
     for (unsigned part = 0; part < S::parts; part++, to += S::a_bytes) {
       if (p.a_along_k)
-        gk__box_load(to, p.a + at.part, full, k, at.row, product_a, part);
+        gk__box_load(to, p.map_a(at.part), full, k, at.row, product_a, part);
       else
         for (unsigned i = 0; i < S::rows; i += 64)
-          gk__box_load(to + i * 128, p.a, full, at.row + i, k, product_a, part);
+          gk__box_load(to + i * 128, &p.a, full, at.row + i, k, product_a, part);
     }
     for (unsigned part = 0; part < S::parts; part++, to += S::b_bytes) {
       if (p.b_along_k)
@@ -5660,7 +5679,7 @@ template <class O, int Wide> GK__D void gk__wgmma_write_row(unsigned char *to, u
 /* Sums leave the registers. Where the copy engine can write C, it gets boxes of 64 rows by 128 bytes, through two
  * buffers; elsewhere each warp writes its 16 rows. */
 template <class S, class O>
-GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
+GK__D void gk__wgmma_store(const typename S::params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
                            unsigned group, gk__ring<S> &ring) {
   const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const int wide = S::cols * bytes % 256 == 0 ? 256 : 128;
@@ -5714,7 +5733,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::each][S::
 /* The blocks of a cluster have the sums of their shares of k. Each adds up those of some rows, in the order of k: all
  * lay down their sums where the operands were, and the copy engine brings each what the others have of its rows. */
 template <class S, class O>
-GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
+GK__D void gk__wgmma_join(const typename S::params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
                           unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
   const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const unsigned rows = S::rows / ranks, slice = rows * S::pitch, others = ring.smem + S::out_at;
@@ -5756,7 +5775,7 @@ GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::each][S::c
 #endif /* GK__WGMMA_CODE */
 
 template <class S, class E, class O>
-__global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_constant__ gk__wgmma_params p) {
+__global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_constant__ typename S::params p) {
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
@@ -5765,7 +5784,7 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
   gk__ring<S> ring = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
     ring.begin(S::shares_k);
-    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(p.a), "l"(&p.b) : "memory");
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
     if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
   }
   __syncthreads();
@@ -5786,20 +5805,20 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
     if (S::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
       for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
-        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile), first, k_blocks);
+        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile, p.matrices()), first, k_blocks);
     if (S::shares_k) gk__cluster_meet(); /* until all have been sent what they need */
   } else {
     if (S::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int kind = gk__wgmma_type<E>::kind;
     for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
-      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile);
+      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, p.matrices());
       float sums[S::each][S::cols / 2];
       if (S::products > 1 || k_blocks == 0) {
         GK__UNROLL
         for (int i = 0; i < S::each * (S::cols / 2); i++) sums[i / (S::cols / 2)][i % (S::cols / 2)] = 0;
       }
-      if (first == 0 && p.early[at.part])
-        gk__wgmma_clear(ring, 0, S::rows, p.early[at.part] * gk__wgmma_type<E>::bytes);
+      if (first == 0 && p.early(at.part))
+        gk__wgmma_clear(ring, 0, S::rows, p.early(at.part) * gk__wgmma_type<E>::bytes);
       if (kind == 2 || (p.a_along_k && p.b_along_k))
         gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, k_blocks);
       else if (p.a_along_k)
@@ -5905,20 +5924,26 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t r
                              v.stride_batch ? batch : 1, v.stride_batch, static_cast<size_t>(parts), v.stride_part,
                              128 / type::bytes, v.along_k ? box_rows : 128 / type::bytes);
 }
-/* The same for each matrix of an operand that may be split. What a row of one begins early by is others' elements. */
+/* The same for a kernel's A, which may be split. What a row then begins early by is others' elements. */
 template <class E>
-bool gk__map_split(gk__tensor_map *maps, unsigned char *early, const gk__operand_view<E> &v, size_t rows, size_t k,
-                   size_t batch, int parts, int box_rows) {
-  const size_t split = v.split > 1 ? v.split : 1;
+bool gk__map_a(gk__wgmma_params *p, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
+               int box_rows) {
+  return gk__map_operand(&p->a, v, rows, k, batch, parts, box_rows);
+}
+template <class E>
+bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
+               int box_rows) {
   bool fits = true;
-  for (size_t i = 0; i < split && fits; i++) {
+  p->split = static_cast<unsigned char>(v.split);
+  for (size_t i = 0; i < v.split && fits; i++) {
+    const size_t first = i < rows ? i : 0; /* else nobody asks for its sums */
     gk__operand_view<E> one = v;
-    one.data += i < rows ? i * v.ld : 0; /* else nobody asks for its sums */
-    const size_t less = split > 1 ? reinterpret_cast<uintptr_t>(one.data) % 32 / gk__wgmma_type<E>::bytes : 0;
-    one.data -= less, one.ld *= split;
-    early[i] = static_cast<unsigned char>(less);
-    fits =
-        gk__map_operand(maps + i, one, gk_ceil_div(i < rows ? rows - i : 1, split), k + less, batch, parts, box_rows);
+    one.data += first * v.ld;
+    const size_t early = reinterpret_cast<uintptr_t>(one.data) % 32 / gk__wgmma_type<E>::bytes;
+    one.data -= early, one.ld *= v.split;
+    p->begins_early[i] = static_cast<unsigned char>(early);
+    fits = gk__map_operand(i ? p->more + i - 1 : &p->a, one, gk_ceil_div(rows - first, static_cast<size_t>(v.split)),
+                           k + early, batch, parts, box_rows);
   }
   return fits;
 }
@@ -5970,17 +5995,17 @@ template <class S, class E, class O>
 cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const char *const call = "gk_matmul";
-  void (*const kernel)(gk__wgmma_params) = gk__wgmma_kernel<S, E, O>;
+  void (*const kernel)(typename S::params) = gk__wgmma_kernel<S, E, O>;
   const void *const address = reinterpret_cast<const void *>(kernel);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
   if (!has_body) return gk__mma_run<S::products>(x, sms, stream);
   const size_t bytes = gk__wgmma_type<O>::bytes, depth = 128 / gk__wgmma_type<E>::bytes;
-  const size_t split = x.a.split > 1 ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
+  const size_t split = S::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
   const size_t down = gk__split_tiles(x.m, split, static_cast<size_t>(S::rows));
   const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
   const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
-  gk__wgmma_params p;
+  typename S::params p;
   /* Rows outside of A are not asked for: their zeros would take the engine longer than what there is. What lies in
    * their place goes into sums that nobody keeps. */
   const int box = x.a.along_k && part_rows < static_cast<size_t>(S::rows)
@@ -5992,7 +6017,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
   p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   const bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
                     x.batch <= 0x7fffffff / 8 / (down * across) &&
-                    gk__map_split(p.a, p.early, x.a, x.m, x.k, x.batch, S::parts, box) &&
+                    gk__map_a(&p, x.a, x.m, x.k, x.batch, S::parts, box) &&
                     gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols) &&
                     (!p.by_engine || gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c,
                                                          x.n, part_rows, x.ldc * split, x.batch, x.stride_c, split,
@@ -6000,7 +6025,6 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
   if (!fits)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
-  p.split = static_cast<unsigned char>(split);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth));
   p.strict = x.strict;
   p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
@@ -6021,6 +6045,10 @@ struct gk__wgmma_slower {
 };
 template <class E> bool gk__within_sectors(const gk__operand_view<E> &v) {
   return v.split <= 1 && (reinterpret_cast<uintptr_t>(v.data) % 32 || v.ld * gk__wgmma_type<E>::bytes % 32);
+}
+template <class E, class O> gk__wgmma_slower gk__wgmma_slower_of(const gk__tensor_args<E, O> &p) {
+  const gk__wgmma_slower slower = {gk__within_sectors(p.a) ? 85u : 0u, gk__within_sectors(p.b) ? 160u : 0u};
+  return slower;
 }
 struct gk__wgmma_choice {
   int tile;
@@ -6076,9 +6104,8 @@ template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
     const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1}, {256, 128, 765, 800, 1}, {128, 192, 585, 700, 1},
                                      {128, 128, 400, 600, 1}, {64, 128, 215, 500, 1},  {128, 64, 218, 500, 1},
                                      {64, 64, 165, 450, 1},   {64, 64, 165, 2050, 8},  {64, 192, 340, 2500, 2}};
-    const gk__wgmma_slower slower = {gk__within_sectors(p.a) ? 85u : 0u, gk__within_sectors(p.b) ? 160u : 0u};
     const gk__wgmma_choice choice =
-        gk__wgmma_choose(tiles, 9, p.m, p.n, k_blocks, p.batch, p.a.split > 1 ? p.a.split : 1, slower, sms);
+        gk__wgmma_choose(tiles, 9, p.m, p.n, k_blocks, p.batch, 1, gk__wgmma_slower_of(p), sms);
     switch (choice.tile) {
     case 0: return gk__wgmma_launch<of_128_256>(p, 1, sms, stream);
     case 1: return gk__wgmma_launch<of_256_128>(p, 1, sms, stream);
@@ -6092,10 +6119,38 @@ template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
     }
   }
 };
+/* Those for an A that is split, which has to be of a half type. */
+template <int Products, class E, class O> struct gk__wgmma_split_tiles {
+  static cudaError_t run(const gk__tensor_args<E, O> &, size_t, int, cudaStream_t) { return cudaErrorNotSupported; }
+};
+template <class E, class O> struct gk__wgmma_split_tiles<1, E, O> {
+  typedef gk__wgmma_shape<1, 128, 256, 4, false, true> of_128_256;
+  typedef gk__wgmma_shape<1, 256, 128, 4, false, true> of_256_128;
+  typedef gk__wgmma_shape<1, 128, 128, 6, false, true> of_128_128;
+  typedef gk__wgmma_shape<1, 128, 64, 8, false, true> of_128_64;
+  typedef gk__wgmma_shape<1, 64, 192, 5, true, true> shared_64_192;
+  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
+    const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1},
+                                     {256, 128, 765, 800, 1},
+                                     {128, 128, 400, 600, 1},
+                                     {128, 64, 218, 500, 1},
+                                     {64, 192, 340, 2500, 2}};
+    const gk__wgmma_choice choice =
+        gk__wgmma_choose(tiles, 5, p.m, p.n, k_blocks, p.batch, p.a.split, gk__wgmma_slower_of(p), sms);
+    switch (choice.tile) {
+    case 0: return gk__wgmma_launch<of_128_256>(p, 1, sms, stream);
+    case 1: return gk__wgmma_launch<of_256_128>(p, 1, sms, stream);
+    case 2: return gk__wgmma_launch<of_128_128>(p, 1, sms, stream);
+    case 3: return gk__wgmma_launch<of_128_64>(p, 1, sms, stream);
+    default: return gk__wgmma_launch<shared_64_192>(p, choice.ranks, sms, stream);
+    }
+  }
+};
 /* k > 0. */
 template <int Products, class E, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
   const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
+  if (p.a.split > 1) return gk__wgmma_split_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
   return gk__wgmma_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
 }
 
@@ -6111,21 +6166,21 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t 
  * has rows g and g + 8 of its warp's sixteen (g: lane / 4), which are made neighbours, so that one load of 8 bytes
  * brings both and one store of 8 bytes takes both; and half a warp meets each bank once. */
 
+/* R is b, the other is a. */
+template <class Params> struct gk__tf32_params : Params {
+  bool in_fours;
+  bool turned; /* B is R, so that a tile is one of C transposed */
+};
+
 /* Rows of R by columns. The ring is also where the blocks of a cluster, which may share the k of a tile, put the sums
  * that they have for each other. */
-template <int Cols, int Stages> struct gk__tf32_shape {
+template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
+  typedef gk__tf32_params<typename gk__wgmma_params_of<Splits>::type> params;
   static const int rows = 128, cols = Cols, stages = Stages, groups = rows / 64, threads = 128 * (groups + 1);
   static const int box_bytes = 32 * 128, r_bytes = rows * 128, stage_bytes = r_bytes + Cols * 128;
   static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 8 + 1024;
   static const int quads = Cols / 8, quad_bytes = groups * 128 * 16; /* of 8 columns, of which a thread has four sums */
   static_assert(bars_at >= rows * Cols * 4, "room for the sums of a tile");
-};
-
-/* R is b, the other is a. */
-struct gk__tf32_params : gk__wgmma_params {
-  unsigned char columns; /* matrices that a is split into */
-  bool in_fours;
-  bool turned; /* B is R, so that a tile is one of C transposed */
 };
 
 #ifdef GK__WGMMA_CODE
@@ -6157,20 +6212,20 @@ GK__D unsigned gk__tf32_row(unsigned group) {
 struct gk__tf32_columns {
   unsigned part, col;
 };
-template <class S> GK__D gk__tf32_columns gk__tf32_columns_of(const gk__tf32_params &p, const gk__wgmma_place &at) {
+template <class S> GK__D gk__tf32_columns gk__tf32_columns_of(const typename S::params &p, const gk__wgmma_place &at) {
   const unsigned tile = at.col / S::cols;
-  return gk__tf32_columns{tile % p.columns, tile / p.columns * S::cols};
+  return gk__tf32_columns{tile % p.matrices(), tile / p.matrices() * S::cols};
 }
 
 /* The loader's part of a tile. Boxes outside of R are not asked for: what lies in their place goes into sums that
  * nobody keeps. */
 template <class S>
-GK__D void gk__tf32_load(const gk__tf32_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
+GK__D void gk__tf32_load(const typename S::params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
                          unsigned k_blocks) {
   const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
   const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
-  const gk__tensor_map *const map_a = p.a + columns.part;
-  const unsigned early = p.early[columns.part];
+  const gk__tensor_map *const map_a = p.map_a(columns.part);
+  const unsigned early = p.early(columns.part);
   const unsigned rows = min(static_cast<unsigned>(S::rows), (p.turned ? p.n : p.m) - at.row);
   const unsigned bytes = p.stage_bytes + (rows + 31) / 32 * S::box_bytes;
   for (unsigned k = first * 32; k < (first + k_blocks) * 32; k += 32) {
@@ -6216,13 +6271,13 @@ GK__D void gk__tf32_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned 
 
 /* Stores the sums of each `every`-th 8 columns, from the first-th on, which `sum` gives: of two rows, two each. */
 template <class S, class Sum>
-GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, unsigned group, unsigned first,
+GK__D void gk__tf32_store(const typename S::params &p, const gk__wgmma_place &at, unsigned group, unsigned first,
                           unsigned every, Sum sum) {
   const unsigned in_rows = at.row + gk__tf32_row(group), lane = threadIdx.x % 4;
   const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
   float *const c = static_cast<float *>(p.to) + at.batch * p.stride_c;
   const bool simple = p.beta == 0 && p.in_pairs && at.row + S::rows <= (p.turned ? p.n : p.m) &&
-                      (columns.col + S::cols - 1) * p.columns + columns.part < (p.turned ? p.m : p.n);
+                      (columns.col + S::cols - 1) * p.matrices() + columns.part < (p.turned ? p.m : p.n);
   if (simple && !p.turned && p.in_fours && every == 1) {
     /* Two lanes give each other of two times 8 columns what makes four neighbours. */
     const unsigned odd = lane % 2;
@@ -6254,15 +6309,15 @@ GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, u
     for (int j = 0; j < 4; j++) d[j] *= p.alpha;
     const float corner = d[1];
     if (p.turned) d[1] = d[2], d[2] = corner;
-    const unsigned in_cols = (columns.col + quad * 8 + lane * 2) * p.columns + columns.part;
+    const unsigned in_cols = (columns.col + quad * 8 + lane * 2) * p.matrices() + columns.part;
     const unsigned row = p.turned ? in_cols : in_rows, col = p.turned ? in_rows : in_cols;
     float *const to = c + row * p.ldc;
     if (simple) {
       *reinterpret_cast<float2 *>(to + col) = make_float2(d[0], d[1]);
-      *reinterpret_cast<float2 *>(to + p.columns * p.ldc + col) = make_float2(d[2], d[3]);
+      *reinterpret_cast<float2 *>(to + p.matrices() * p.ldc + col) = make_float2(d[2], d[3]);
     } else {
       gk__wgmma_put<float>(p, to, row, col, d);
-      gk__wgmma_put<float>(p, to + p.columns * p.ldc, row + p.columns, col, d + 2);
+      gk__wgmma_put<float>(p, to + p.matrices() * p.ldc, row + p.matrices(), col, d + 2);
     }
   }
 }
@@ -6270,7 +6325,7 @@ GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, u
 /* The blocks of a cluster have the sums of their shares of k. Each block gets those of every `ranks`-th 8 columns from
  * all, as the threads have them, and adds them up in the order of k. */
 template <class S>
-GK__D void gk__tf32_join(const gk__tf32_params &p, const float (&sums)[S::cols / 2], const gk__wgmma_place &at,
+GK__D void gk__tf32_join(const typename S::params &p, const float (&sums)[S::cols / 2], const gk__wgmma_place &at,
                          unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
   const unsigned each = S::quads / ranks * S::quad_bytes, mine = ring.smem + (threadIdx.x - 128) * 16;
   const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(ranks)) - 1), to = mine + rank * each;
@@ -6294,7 +6349,7 @@ GK__D void gk__tf32_join(const gk__tf32_params &p, const float (&sums)[S::cols /
 #endif /* GK__WGMMA_CODE */
 
 template <class S>
-__global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_constant__ gk__tf32_params p) {
+__global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_constant__ typename S::params p) {
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
@@ -6304,7 +6359,7 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
   if (threadIdx.x == 0) {
     ring.begin(true);
     gk__barrier_expect(ring.joined(), S::rows * S::cols * 4);
-    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(p.a), "l"(&p.b) : "memory");
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
   }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -6316,18 +6371,18 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
       for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
-        gk__tf32_load<S>(p, ring, gk__wgmma_place_of<S>(p, tile), first, k_blocks);
+        gk__tf32_load<S>(p, ring, gk__wgmma_place_of<S>(p, tile, 1), first, k_blocks);
     if (ranks > 1) gk__cluster_meet();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
-      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile);
+      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, 1);
       float sums[S::cols / 2];
       if (k_blocks == 0) {
         GK__UNROLL
         for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
       }
-      const unsigned early = p.early[gk__tf32_columns_of<S>(p, at).part];
+      const unsigned early = p.early(gk__tf32_columns_of<S>(p, at).part);
       if (first == 0 && early) gk__wgmma_clear(ring, S::r_bytes, S::cols, early * 4);
       gk__tf32_sum<S>(sums, ring, warpgroup - 1, k_blocks);
       if (ranks > 1)
@@ -6350,29 +6405,27 @@ template <class S, class O>
 cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const char *const call = "gk_matmul";
-  void (*const kernel)(gk__tf32_params) = gk__tf32_kernel<S>;
+  void (*const kernel)(typename S::params) = gk__tf32_kernel<S>;
   const void *const address = reinterpret_cast<const void *>(kernel);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
   if (!has_body) return gk__mma_run<1>(x, sms, stream);
-  gk__tf32_params p;
+  typename S::params p;
   p.turned = x.a.along_k != 0;
   const gk__operand_view<float> &in_rows = p.turned ? x.b : x.a, &in_cols = p.turned ? x.a : x.b;
   const size_t rows = p.turned ? x.n : x.m, cols = p.turned ? x.m : x.n, stride_c = x.batch > 1 ? x.stride_c : 0;
-  const size_t columns = in_cols.split > 1 ? in_cols.split : 1, part_cols = gk_ceil_div(cols, columns);
+  const size_t split = S::params::splits ? in_cols.split : 1, part_cols = gk_ceil_div(cols, split);
   const size_t most_cols = S::cols, down = gk_ceil_div(rows, static_cast<size_t>(S::rows));
-  const size_t across = gk__split_tiles(cols, columns, most_cols);
+  const size_t across = gk__split_tiles(cols, split, most_cols);
   const int box = static_cast<int>(part_cols < most_cols ? gk_round_up(part_cols, size_t(8)) : most_cols);
-  p.split = 1, p.columns = static_cast<unsigned char>(columns);
   if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
-      !gk__map_operand(&p.b, in_rows, rows, x.k, x.batch, 1, 32) ||
-      !gk__map_split(p.a, p.early, in_cols, cols, x.k, x.batch, 1, box))
+      !gk__map_operand(&p.b, in_rows, rows, x.k, x.batch, 1, 32) || !gk__map_a(&p, in_cols, cols, x.k, x.batch, 1, box))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
   p.stage_bytes = static_cast<unsigned>(box * 128);
   p.in_fours = reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && stride_c % 4 == 0;
   p.in_pairs = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (columns > 1 ? 7 : 0), size_t(32)));
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? 7 : 0), size_t(32)));
   p.many_a = in_cols.stride_batch && x.batch > 1, p.many_b = in_rows.stride_batch && x.batch > 1;
   return gk__wgmma_enqueue<S>(kernel, p, x, down, across, ranks, sms, waits, stream);
 }
@@ -6386,9 +6439,15 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStrea
                                    {128, 64, 330, 600, 1},  {128, 256, 765, 5000, 8}, {128, 128, 430, 4000, 8},
                                    {128, 64, 330, 2600, 8}};
   const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
-  const unsigned split = p.a.along_k && p.a.split > 1 ? p.a.split : 1;
-  const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 7, rows, gk_ceil_div(cols, static_cast<size_t>(split)),
-                                                   k_blocks, p.batch * split, 1, gk__wgmma_slower(), sms);
+  if (p.a.split > 1) {
+    const gk__wgmma_facts wide[] = {{128, 256, 765, 900, 1}, {128, 128, 430, 700, 1}, {128, 256, 765, 5000, 8}};
+    const size_t split = p.a.split, of_part = gk_ceil_div(cols, split);
+    const gk__wgmma_choice choice =
+        gk__wgmma_choose(wide, 3, rows, of_part, k_blocks, p.batch * split, 1, gk__wgmma_slower(), sms);
+    return wide[choice.tile].cols == 256 ? gk__tf32_launch<gk__tf32_shape<256, 4, true>>(p, choice.ranks, sms, stream)
+                                         : gk__tf32_launch<gk__tf32_shape<128, 6, true>>(p, choice.ranks, sms, stream);
+  }
+  const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 7, rows, cols, k_blocks, p.batch, 1, gk__wgmma_slower(), sms);
   switch (tiles[choice.tile].cols) {
   case 256: return gk__tf32_launch<gk__tf32_shape<256, 4>>(p, choice.ranks, sms, stream);
   case 192: return gk__tf32_launch<gk__tf32_shape<192, 5>>(p, choice.ranks, sms, stream);

@@ -189,7 +189,7 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
   for (size_t i = 0; i < before.size(); i++) before[i] = static_cast<float>(uniform(68, i, -9, 9));
   device_array<float> on_a(a, trans ? 0 : pad), on_b(b), c(before.size());
   p.a.data = on_a.ptr, p.a.ld = lda, p.a.stride_batch = stride_a;
-  if (!trans && pad) p.a.split = 8;
+  if (!trans) p.a.split = S::params::splits ? 8 : 1;
   p.b.data = on_b.ptr, p.b.ld = ldb, p.b.stride_batch = stride_b;
   p.c = c.ptr, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch, p.alpha = 2;
   std::vector<float> product(before), with_c(before);
@@ -214,14 +214,21 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
       }
 }
 template <class S> static void check_tf32_tiles() {
-  for (int trans = 0; trans < 2; trans++) {
-    check_tf32_tile<S>(trans, 4, 4, 4, 0);
-    check_tf32_tile<S>(trans, 132, 260, 100, 0);
-    check_tf32_tile<S>(trans, 384, 256, 320, 0);
-    check_tf32_tile<S>(trans, 256, 384, 160, 1);
-    check_tf32_tile<S>(trans, 67, 301, 99, 3);
-    check_tf32_tile<S>(trans, 8 * S::cols + 60, 12, 40, 5);
-    check_tf32_tile<S>(trans, 5, 7, 6, 1);
+  if (!S::params::splits)
+    for (int trans = 0; trans < 2; trans++) {
+      check_tf32_tile<S>(trans, 4, 4, 4, 0);
+      check_tf32_tile<S>(trans, 132, 260, 100, 0);
+      check_tf32_tile<S>(trans, 384, 256, 320, 0);
+      check_tf32_tile<S>(trans, 256, 384, 160, 4);
+      check_tf32_tile<S>(trans, 67, 301, 96, 4);
+      check_tf32_tile<S>(trans, 5, 7, 4, 4);
+    }
+  else {
+    check_tf32_tile<S>(0, 384, 256, 320, 0);
+    check_tf32_tile<S>(0, 256, 384, 160, 1);
+    check_tf32_tile<S>(0, 67, 301, 99, 3);
+    check_tf32_tile<S>(0, 5, 7, 6, 1);
+    check_tf32_tile<S>(0, 8 * S::cols + 60, 12, 40, 5);
   }
 }
 TEST(tiles_of_tf32) {
@@ -230,6 +237,8 @@ TEST(tiles_of_tf32) {
   check_tf32_tiles<gk__tf32_shape<192, 5>>();
   check_tf32_tiles<gk__tf32_shape<128, 6>>();
   check_tf32_tiles<gk__tf32_shape<64, 8>>();
+  check_tf32_tiles<gk__tf32_shape<256, 4, true>>();
+  check_tf32_tiles<gk__tf32_shape<128, 6, true>>();
 }
 #endif
 
@@ -265,11 +274,11 @@ TEST(the_large_block) {
 
 #ifdef GK__WGMMA
 /* Hopper's tiles, most of which the planner takes for no product that is tested in little time: C written by the copy
- * engine, and by threads where it is odd; the last tiles cut; several of them for each block. An A along k is split into
- * two of aligned rows where B runs along k, too, and else into sixteen where C is odd. */
+ * engine, and by threads where it is odd; the last tiles cut; several of them for each block. An A that is split is two
+ * matrices of aligned rows where B runs along k, too, and else sixteen. */
 template <class S, class E, class O> static void check_tile(unsigned ranks, int trans, bool odd) {
   const bool along_a = !(trans & 1), along_b = trans >> 1;
-  const size_t split = !along_a ? 1 : along_b ? 2 : odd ? 16 : 1;
+  const size_t split = !S::params::splits ? 1 : along_b ? 2 : 16;
   const size_t m = S::rows * (split == 2 ? 2 : 1) + 26, n = S::cols + 40 + odd, k = 201, batch = 2;
   const size_t ldc = n + odd * 2, shift = odd * 3, shift_a = split > 2 ? 3 : 0;
   const size_t rows_a = along_a ? m : k, rows_b = along_b ? n : k;
@@ -314,7 +323,8 @@ template <class S, class E, class O> static void check_tile(unsigned ranks, int 
 }
 template <class S, class E, class O> static void check_tile(unsigned ranks) {
   for (int trans = 0; trans < 4; trans++)
-    for (bool odd : {false, true}) check_tile<S, E, O>(ranks, trans, odd);
+    for (bool odd : {false, true})
+      if (!S::params::splits || trans % 2 == 0) check_tile<S, E, O>(ranks, trans, odd);
 }
 template <class E, class O> static void check_tiles() {
   typedef gk__wgmma_tiles<1, E, O> tiles;
@@ -327,6 +337,12 @@ template <class E, class O> static void check_tiles() {
   check_tile<typename tiles::of_64_64, E, O>(1);
   check_tile<typename tiles::shared_64_64, E, O>(4);
   check_tile<typename tiles::shared_64_192, E, O>(2);
+  typedef gk__wgmma_split_tiles<1, E, O> split_tiles;
+  check_tile<typename split_tiles::of_128_256, E, O>(1);
+  check_tile<typename split_tiles::of_256_128, E, O>(1);
+  check_tile<typename split_tiles::of_128_128, E, O>(1);
+  check_tile<typename split_tiles::of_128_64, E, O>(1);
+  check_tile<typename split_tiles::shared_64_192, E, O>(2);
 }
 TEST(the_tiles_of_hopper) {
   if (!gk__wgmma_here<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");

@@ -19,9 +19,14 @@ __global__ void serialised(float *x, uint64_t a, uint64_t b, int n) {
 }
 #else
 template struct gk__wgmma_tiles<1, __nv_bfloat16, __nv_bfloat16>;
+template struct gk__wgmma_split_tiles<1, __nv_bfloat16, __nv_bfloat16>;
 template struct gk__wgmma_tiles<1, float, float>;
 template struct gk__wgmma_tiles<6, __nv_bfloat16, float>;
 template struct gk__wgmma_tiles<9, __nv_bfloat16, float>;
+template cudaError_t gk__tf32_launch<gk__tf32_shape<256, 4, true>>(const gk__tensor_args<float, float> &, unsigned, int,
+                                                                   cudaStream_t);
+template cudaError_t gk__tf32_launch<gk__tf32_shape<128, 6, true>>(const gk__tensor_args<float, float> &, unsigned, int,
+                                                                   cudaStream_t);
 template cudaError_t gk__tf32_launch<gk__tf32_shape<256, 4>>(const gk__tensor_args<float, float> &, unsigned, int,
                                                              cudaStream_t);
 template cudaError_t gk__tf32_launch<gk__tf32_shape<192, 5>>(const gk__tensor_args<float, float> &, unsigned, int,
