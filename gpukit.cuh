@@ -4565,8 +4565,8 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 
  *
  * The kernels take operands whose base and rows begin at multiples of 16 bytes. Others, and those that have to be
  * rounded, turned or split, are copied into the work area of a scratch first: a pass of the speed of memory, where
- * reading them as they lie would slow down the whole product. Hopper's kernels for tf32 round and turn by themselves.
- */
+ * reading them as they lie would slow down the whole product. Hopper's kernels read an A along k wherever its rows
+ * begin, and those for tf32 round and turn by themselves. */
 
 /* An operand as the tensor cores' kernels take it: base and strides are multiples of 16 bytes. */
 template <class E> struct gk__operand_view {
@@ -4575,6 +4575,7 @@ template <class E> struct gk__operand_view {
   size_t stride_batch; /* elements from product to product; 0: the same for all */
   size_t stride_part;  /* elements from part to part (emulated fp32), else unused */
   int along_k;         /* whether a stored row runs along k: A as stored m x k, B as stored n x k; else k x m, k x n */
+  unsigned split;      /* more than 1: an A that is not aligned, to be read as so many matrices of every split-th row */
 };
 template <class E, class O> struct gk__tensor_args {
   gk__operand_view<E> a, b;
@@ -4600,20 +4601,21 @@ template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 8
 enum { GK__COPYING, GK__ROUNDING, GK__SPLITTING };
 
 /* How the threads of a block share the rows of a matrix: `wide` stand side by side, each with a run of 16 bytes, and
- * `tall` below each other, each for `each` rows; so many such jobs lie across it, and below each other. Jobs are few
- * enough for 32 bits, in which dividing is cheap. */
+ * `tall` below each other, each for `each` rows, of which it loads some at a time; so many such jobs lie across
+ * it, and below each other. Jobs are few enough for 32 bits, in which dividing is cheap. */
 static const unsigned gk__making_threads = 256, gk__turned_tile = 32;
 struct gk__shared_rows {
   unsigned wide, tall, each, across, down, jobs;
 };
-inline gk__shared_rows gk__share_rows(size_t rows, size_t runs, size_t batch, int sms) {
+inline gk__shared_rows gk__share_rows(size_t rows, size_t runs, size_t batch, unsigned at_once, int sms) {
   gk__shared_rows s = {1, 1, 16, 1, 1, 0};
   while (s.wide < runs && s.wide < gk__making_threads) s.wide *= 2;
   while (s.wide > 16 && gk_round_up(runs, static_cast<size_t>(s.wide)) > runs + runs / 8) s.wide /= 2; /* few idle */
   s.tall = gk__making_threads / s.wide;
   s.across = static_cast<unsigned>(gk_ceil_div(runs, static_cast<size_t>(s.wide)));
-  const size_t enough = static_cast<size_t>(sms) * 16;
-  while (s.each > 1 && gk_ceil_div(rows, static_cast<size_t>(s.tall * s.each)) * s.across * batch < enough) s.each /= 2;
+  const size_t enough = static_cast<size_t>(sms) * 8;
+  while (s.each > at_once && gk_ceil_div(rows, static_cast<size_t>(s.tall * s.each)) * s.across * batch < enough)
+    s.each /= 2;
   s.down = static_cast<unsigned>(gk_ceil_div(rows, static_cast<size_t>(s.tall * s.each)));
   s.jobs = static_cast<unsigned>(s.across * s.down * batch);
   return s;
@@ -4640,52 +4642,56 @@ template <class T> struct gk__raw_operand {
   gk__shared_rows share;
 };
 
-/* Elements col ... col + Count - 1 of a row, zeros past its end, in words as they lie in memory. They come by loads of
- * 16 bytes from where these are aligned, and are shifted into place; near the ends of the matrix (begin, end), where
- * aligned loads would leave it, one by one. */
-template <int Count, class T>
-GK__D void gk__load_shifted(unsigned *to, const T *row, size_t col, size_t cols, const T *begin, const T *end) {
-  const int words = Count * static_cast<int>(sizeof(T)) / 4, loads = words / 4 + 1;
-  const T *const from = row + col;
-  const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from) % 16);
-  const ptrdiff_t before = static_cast<ptrdiff_t>(shift / sizeof(T)), all = 16 / static_cast<int>(sizeof(T));
-  if (from - begin >= before && end - from >= Count + (shift ? all - before : 0)) {
-    const gk__chunk *const aligned = reinterpret_cast<const gk__chunk *>(from - before);
-    unsigned word[loads * 4];
-    GK__UNROLL
-    for (int i = 0; i < loads; i++) {
-      gk__chunk x = {{0, 0, 0, 0}};
-      if (i < loads - 1 || shift) x = aligned[i];
+/* Count elements of a row, of which `left` are left, and zeros past its end, in words as they lie in memory. They come
+ * by loads of 16 bytes from where these are aligned, and are shifted into place when all loads of a thread are under
+ * way; near the ends of the matrix (begin, end), where aligned loads would leave it, they come one by one. */
+template <int Count, class T> struct gk__shifted_run {
+  static const int words = Count * static_cast<int>(sizeof(T)) / 4, loads = words / 4 + 1;
+  unsigned word[loads * 4], shift;
+  GK__D void load(const T *from, size_t left, const T *begin, const T *end) {
+    shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from) % 16);
+    const ptrdiff_t before = static_cast<ptrdiff_t>(shift / sizeof(T)), all = 16 / static_cast<int>(sizeof(T));
+    if (from - begin >= before && end - from >= Count + (shift ? all - before : 0)) {
+      const gk__chunk *const aligned = reinterpret_cast<const gk__chunk *>(from - before);
       GK__UNROLL
-      for (int j = 0; j < 4; j++) word[i * 4 + j] = x.word[j];
+      for (int i = 0; i < loads; i++) {
+        gk__chunk x = {{0, 0, 0, 0}};
+        if (i < loads - 1 || shift) x = aligned[i];
+        GK__UNROLL
+        for (int j = 0; j < 4; j++) word[i * 4 + j] = x.word[j];
+      }
+      return;
     }
+    shift = 0;
+    GK__UNROLL
+    for (int i = 0; i < loads * 4; i++) word[i] = 0;
+    GK__UNROLL
+    for (int i = 0; i < Count; i++) {
+      if (static_cast<size_t>(i) >= left) break;
+      if (sizeof(T) == 4) {
+        memcpy(word + i, from + i, 4);
+      } else {
+        unsigned short half;
+        memcpy(&half, from + i, 2);
+        word[i / 2] |= static_cast<unsigned>(half) << (i % 2 * 16);
+      }
+    }
+  }
+  /* Makes the first `words` words what is wanted. */
+  GK__D void settle(size_t left) {
     GK__UNROLL
     for (int i = 0; i < words + 2; i++) word[i] = shift & 8 ? word[i + 2] : word[i];
     GK__UNROLL
     for (int i = 0; i < words + 1; i++) word[i] = shift & 4 ? word[i + 1] : word[i];
     GK__UNROLL
-    for (int i = 0; i < words; i++) to[i] = shift & 2 ? __funnelshift_r(word[i], word[i + 1], 16) : word[i];
-    if (cols - col < Count) {
-      const int bytes = static_cast<int>((cols - col) * sizeof(T));
+    for (int i = 0; i < words; i++) word[i] = shift & 2 ? __funnelshift_r(word[i], word[i + 1], 16) : word[i];
+    if (left < Count) {
+      const int bytes = static_cast<int>(left * sizeof(T));
       GK__UNROLL
-      for (int i = 0; i < words; i++) to[i] &= bytes >= 4 * i + 4 ? ~0u : bytes > 4 * i ? 0xffffu : 0;
-    }
-    return;
-  }
-  GK__UNROLL
-  for (int i = 0; i < words; i++) to[i] = 0;
-  GK__UNROLL
-  for (int i = 0; i < Count; i++) {
-    if (col + static_cast<size_t>(i) >= cols) break;
-    if (sizeof(T) == 4) {
-      memcpy(to + i, from + i, 4);
-    } else {
-      unsigned short half;
-      memcpy(&half, from + i, 2);
-      to[i / 2] |= static_cast<unsigned>(half) << (i % 2 * 16);
+      for (int i = 0; i < words; i++) word[i] &= bytes >= 4 * i + 4 ? ~0u : bytes > 4 * i ? 0xffffu : 0;
     }
   }
-}
+};
 
 /* To the nearest tf32, ties to even, as the copy engine does. */
 GK__HD unsigned gk__tf32(unsigned bits) {
@@ -4710,6 +4716,7 @@ GK__D void gk__split(unsigned (&part)[GK__PARTS], unsigned bits) {
 template <int Making> struct gk__maker {
   static const int items = Making == GK__COPYING ? 8 : 4; /* of a run */
   static const int bytes = 16 / items;
+  static const unsigned rows = 4; /* that a thread loads at a time */
   static GK__D bool store(const unsigned *word, unsigned char *to, size_t, unsigned, unsigned) {
     gk__chunk x;
     GK__UNROLL
@@ -4720,6 +4727,7 @@ template <int Making> struct gk__maker {
 };
 template <> struct gk__maker<GK__SPLITTING> {
   static const int items = 8, bytes = 2;
+  static const unsigned rows = 2;
   static GK__D bool store(const unsigned *word, unsigned char *to, size_t to_part, unsigned least, unsigned most) {
     gk__chunk parts[GK__PARTS];
     bool outside = false;
@@ -4786,12 +4794,21 @@ __global__ void __launch_bounds__(gk__making_threads)
       const T *const begin = p.from + at.matrix * p.stride, *const end = begin + (p.rows - 1) * p.ld + p.cols;
       const T *from = begin + at.row * p.ld;
       unsigned char *to = p.to + at.matrix * p.to_stride + at.row * p.to_ld + col * maker::bytes;
-      unsigned left = p.share.each;
-      for (size_t row = at.row; left && row < p.rows; left--, row += p.share.tall) {
-        unsigned word[maker::items * sizeof(T) / 4];
-        gk__load_shifted<maker::items>(word, from, col, p.cols, begin, end);
-        if (maker::store(word, to, p.to_part, least, most)) outside = true;
-        from += p.share.tall * p.ld, to += p.share.tall * p.to_ld;
+      const unsigned rows =
+          static_cast<unsigned>(gk_ceil_div(p.rows > at.row ? p.rows - at.row : 0, static_cast<size_t>(p.share.tall)));
+      GK__UNROLL_BY(1)
+      for (unsigned done = 0; done < p.share.each && done < rows; done += maker::rows) {
+        gk__shifted_run<maker::items, T> run[maker::rows];
+        GK__UNROLL
+        for (unsigned i = 0; i < maker::rows; i++)
+          if (done + i < rows) run[i].load(from + i * (p.share.tall * p.ld) + col, p.cols - col, begin, end);
+        GK__UNROLL
+        for (unsigned i = 0; i < maker::rows; i++) {
+          if (done + i >= rows) break;
+          run[i].settle(p.cols - col);
+          if (maker::store(run[i].word, to + i * (p.share.tall * p.to_ld), p.to_part, least, most)) outside = true;
+        }
+        from += maker::rows * p.share.tall * p.ld, to += maker::rows * p.share.tall * p.to_ld;
       }
     }
   }
@@ -4806,7 +4823,8 @@ cudaError_t gk__make_operands(gk__raw_operand<T> a, gk__raw_operand<T> b, unsign
   gk__raw_operand<T> *const both[] = {&a, &b};
   for (int i = 0; i < 2; i++) {
     gk__raw_operand<T> &p = *both[i];
-    p.share = gk__share_rows(p.rows, gk_ceil_div(p.cols, static_cast<size_t>(gk__maker<Making>::items)), p.batch, sms);
+    p.share = gk__share_rows(p.rows, gk_ceil_div(p.cols, static_cast<size_t>(gk__maker<Making>::items)), p.batch,
+                             gk__maker<Making>::rows, sms);
     if (p.turned) {
       const size_t side = gk__turned_tile, across = gk_ceil_div(p.cols, side), down = gk_ceil_div(p.rows, side);
       p.share.across = static_cast<unsigned>(across), p.share.down = static_cast<unsigned>(down);
@@ -5372,6 +5390,12 @@ cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t st
  * Operands come in either storage order: what runs along k in memory runs along k in shared memory too, and the
  * instruction knows both orders (for 16-bit types). So no transpose costs a copy.
  *
+ * Nor has an A along k to be aligned. The engine wants 16 bytes from row to row, and asks for a sector more of a row
+ * that begins within a sector of 32 bytes; but 2, 4, 8 or 16 rows are a multiple of that. So A is split into as many
+ * matrices, each of every 2nd, 4th ... row, with tiles of C of its own. Each begins up to a sector early; B is read
+ * from as many k before its first on, where there is nothing, and what A has there becomes zeros. (So k is cut at
+ * other places, and sums may have other last bits than those of an A that is aligned.)
+ *
  * These instructions exist in code for sm_90a alone, which is asked for when compiling. gk__wgmma_here finds out what
  * the binary holds. */
 
@@ -5402,12 +5426,31 @@ struct gk__wgmma_params {
   bool a_along_k, b_along_k, many_a, many_b; /* many: one for each product of the batch */
   bool by_engine;                            /* how C is written: by the copy engine, or by threads */
   bool in_pairs;                             /* whether two elements of C can be read or written at once */
+  /* What an A is that is not split: one matrix, whose rows begin where they do. */
+  static const bool splits = false;
+  GK__D unsigned matrices() const { return 1; }
+  GK__D unsigned early(unsigned) const { return 0; }
+  GK__D const gk__tensor_map *map_a(unsigned) const { return &a; }
 };
+/* Of a split A: of how many matrices, and where each lies, the first being `a`, and how many elements early its rows
+ * begin. Arguments take time to send, so others have not these. */
+struct gk__wgmma_split_params : gk__wgmma_params {
+  gk__tensor_map more[15];
+  unsigned char split, begins_early[16];
+  static const bool splits = true;
+  GK__D unsigned matrices() const { return split; }
+  GK__D unsigned early(unsigned part) const { return begins_early[part]; }
+  GK__D const gk__tensor_map *map_a(unsigned part) const { return part ? more + part - 1 : &a; }
+};
+template <bool Splits> struct gk__wgmma_params_of { typedef gk__wgmma_params type; };
+template <> struct gk__wgmma_params_of<true> { typedef gk__wgmma_split_params type; };
 
 /* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. One block makes it; or (SharesK) the blocks of a
  * cluster share its k. Clusters whose blocks load for each other were no faster: the tiles of a band are read from the
  * L2, and what limits large products is the power of the multiplying. */
-template <int Products, int Rows, int Cols, int Stages, bool SharesK = false> struct gk__wgmma_shape {
+template <int Products, int Rows, int Cols, int Stages, bool SharesK = false, bool Splits = false>
+struct gk__wgmma_shape {
+  typedef typename gk__wgmma_params_of<Splits>::type params;
   static const int products = Products, parts = Products > 1 ? 3 : 1, rows = Rows, cols = Cols, stages = Stages;
   static const bool shares_k = SharesK;
   static const int each = Rows > 128 ? 2 : 1; /* times 64 rows that a warpgroup multiplies */
@@ -5495,10 +5538,11 @@ GK__D void gk__box_load(unsigned to, const gk__tensor_map *map, unsigned barrier
                "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
                : "memory");
 }
-GK__D void gk__box_store(const gk__tensor_map *map, unsigned from, unsigned x, unsigned y, unsigned product) {
+GK__D void gk__box_store(const gk__tensor_map *map, unsigned from, unsigned x, unsigned y, unsigned product,
+                         unsigned part) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];\n"
                "cp.async.bulk.commit_group;" ::"l"(map),
-               "r"(from), "r"(x), "r"(y), "r"(product), "r"(0)
+               "r"(from), "r"(x), "r"(y), "r"(product), "r"(part)
                : "memory");
 }
 
@@ -5594,23 +5638,26 @@ GK__D void gk__add_four(float (&sum)[4], unsigned from) {
   for (int i = 0; i < 4; i++) sum[i] += x.value[i];
 }
 
-/* Which tile, and whose product. */
+/* Which tile, and whose product. Its rows are those of the part-th matrix that A is split into, from `row` on. */
 struct gk__wgmma_place {
-  unsigned batch, row, col;
+  unsigned batch, row, col, part;
+  /* The i-th row, in C. */
+  template <class P> GK__D unsigned in_c(const P &p, unsigned i) const { return (row + i) * p.matrices() + part; }
 };
-template <class S> GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile) {
+template <class S>
+GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile, unsigned matrices) {
   const unsigned each = p.down * p.across, of_band = p.band * p.across;
   const unsigned in_product = tile % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
-  const unsigned high = min(p.band, p.down - top);
-  return gk__wgmma_place{tile / each, (top + in_band % high) * S::rows, in_band / high * S::cols};
+  const unsigned high = min(p.band, p.down - top), down = top + in_band % high;
+  return gk__wgmma_place{tile / each, down / matrices * S::rows, in_band / high * S::cols, down % matrices};
 }
 
 /* The loader's part of a tile. */
 template <class S, class E>
-GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
+GK__D void gk__wgmma_load(const typename S::params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
                           unsigned k_blocks) {
   const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
-  const unsigned depth = 128 / gk__wgmma_type<E>::bytes;
+  const unsigned depth = 128 / gk__wgmma_type<E>::bytes, early = p.early(at.part);
   for (unsigned k = first * depth; k < (first + k_blocks) * depth; k += depth) {
     gk__barrier_wait(ring.empty(), ring.parity ^ 1);
     const unsigned full = ring.full();
@@ -5618,20 +5665,33 @@ GK__D void gk__wgmma_load(const gk__wgmma_params &p, gk__ring<S> &ring, const gk
     unsigned to = ring.data();
     for (unsigned part = 0; part < S::parts; part++, to += S::a_bytes) {
       if (p.a_along_k)
-        gk__box_load(to, &p.a, full, k, at.row, product_a, part);
+        gk__box_load(to, p.map_a(at.part), full, k, at.row, product_a, part);
       else
         for (unsigned i = 0; i < S::rows; i += 64)
           gk__box_load(to + i * 128, &p.a, full, at.row + i, k, product_a, part);
     }
     for (unsigned part = 0; part < S::parts; part++, to += S::b_bytes) {
       if (p.b_along_k)
-        gk__box_load(to, &p.b, full, k, at.col, product_b, part);
+        gk__box_load(to, &p.b, full, k - early, at.col, product_b, part);
       else
         for (unsigned i = 0; i < S::cols; i += 64)
-          gk__box_load(to + i * 128, &p.b, full, at.col + i, k, product_b, part);
+          gk__box_load(to + i * 128, &p.b, full, at.col + i, k - early, product_b, part);
     }
     ring.step();
   }
+}
+
+/* Makes A's first elements zeros, `bytes` of each of the `rows` that lie at `from` in the stage that comes next. */
+template <class S> GK__D void gk__wgmma_clear(const gk__ring<S> &ring, unsigned from, unsigned rows, unsigned bytes) {
+  gk__barrier_wait(ring.full(), ring.parity);
+  for (unsigned i = threadIdx.x - 128; i < rows; i += S::groups * 128) {
+    const unsigned row = ring.data() + from + i * 128;
+    for (unsigned at = 0; at < bytes; at += 2)
+      asm volatile("st.shared.b16 [%0], %1;" ::"r"(row + (at ^ i % 8 * 16)), "h"(static_cast<unsigned short>(0))
+                   : "memory");
+  }
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("bar.sync %0, %1;" ::"n"(1 + S::groups), "n"(S::groups * 128) : "memory"); /* 1 and up: of one group */
 }
 
 /* A warp has read a stage. */
@@ -5779,7 +5839,7 @@ template <class O, int Wide> GK__D void gk__wgmma_write_row(unsigned char *to, u
 /* Sums leave the registers. Where the copy engine can write C, it gets boxes of 64 rows by 128 bytes, through two
  * buffers; elsewhere each warp writes its 16 rows. */
 template <class S, class O>
-GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
+GK__D void gk__wgmma_store(const typename S::params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
                            unsigned group, gk__ring<S> &ring) {
   const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const int wide = S::cols * bytes % 256 == 0 ? 256 : 128;
@@ -5792,7 +5852,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::each][S::
     if (p.beta != 0) {
       GK__UNROLL
       for (unsigned half = 0; half < 2; half++) {
-        const unsigned row = at.row + inside + lane / 4 + half * 8;
+        const unsigned row = at.in_c(p, inside + lane / 4 + half * 8);
         GK__UNROLL
         for (unsigned i = 0; i < S::cols / 8; i++)
           gk__wgmma_add_c<O>(p, c + row * p.ldc * bytes, col + i * 8, gk__wgmma_count(p, row, col + i * 8),
@@ -5810,7 +5870,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::each][S::
         __syncwarp();
         GK__UNROLL_BY(4)
         for (unsigned r = 0; r < 16; r++) {
-          const unsigned row = at.row + inside + r;
+          const unsigned row = at.in_c(p, inside + r);
           gk__wgmma_write_row<O, wide>(c + (row * p.ldc + first) * bytes, buffer, r, row < p.m ? count : 0);
         }
       }
@@ -5825,7 +5885,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::each][S::
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
       if (threadIdx.x % 128 == 0)
-        gk__box_store(&p.c, to, at.col + box * (128 / bytes), at.row + (group * S::each + e) * 64, at.batch);
+        gk__box_store(&p.c, to, at.col + box * (128 / bytes), at.row + (group * S::each + e) * 64, at.batch, at.part);
     }
   }
 }
@@ -5833,7 +5893,7 @@ GK__D void gk__wgmma_store(const gk__wgmma_params &p, float (&sums)[S::each][S::
 /* The blocks of a cluster have the sums of their shares of k. Each adds up those of some rows, in the order of k: all
  * lay down their sums where the operands were, and the copy engine brings each what the others have of its rows. */
 template <class S, class O>
-GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
+GK__D void gk__wgmma_join(const typename S::params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
                           unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
   const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
   const unsigned rows = S::rows / ranks, slice = rows * S::pitch, others = ring.smem + S::out_at;
@@ -5859,7 +5919,7 @@ GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::each][S::c
   GK__UNROLL_BY(1)
   for (unsigned i = threadIdx.x - 128; i < rows * (S::cols / 4); i += S::groups * 128) {
     const unsigned r = i / (S::cols / 4), q = i % (S::cols / 4);
-    const unsigned row = at.row + rank * rows + r, col = at.col + q * 4;
+    const unsigned row = at.in_c(p, rank * rows + r), col = at.col + q * 4;
     const unsigned inside = r * S::pitch + q * 16;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
@@ -5875,7 +5935,7 @@ GK__D void gk__wgmma_join(const gk__wgmma_params &p, float (&sums)[S::each][S::c
 #endif /* GK__WGMMA_CODE */
 
 template <class S, class E, class O>
-__global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_constant__ gk__wgmma_params p) {
+__global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_constant__ typename S::params p) {
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
@@ -5905,18 +5965,20 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
     if (S::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
       for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
-        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile), first, k_blocks);
+        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile, p.matrices()), first, k_blocks);
     if (S::shares_k) gk__cluster_meet(); /* until all have been sent what they need */
   } else {
     if (S::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int kind = gk__wgmma_type<E>::kind;
     for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
-      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile);
+      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, p.matrices());
       float sums[S::each][S::cols / 2];
       if (S::products > 1 || k_blocks == 0) {
         GK__UNROLL
         for (int i = 0; i < S::each * (S::cols / 2); i++) sums[i / (S::cols / 2)][i % (S::cols / 2)] = 0;
       }
+      if (first == 0 && p.early(at.part))
+        gk__wgmma_clear(ring, 0, S::rows, p.early(at.part) * gk__wgmma_type<E>::bytes);
       if (kind == 2 || (p.a_along_k && p.b_along_k))
         gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, k_blocks);
       else if (p.a_along_k)
@@ -6022,6 +6084,29 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t r
                              v.stride_batch ? batch : 1, v.stride_batch, static_cast<size_t>(parts), v.stride_part,
                              128 / type::bytes, v.along_k ? box_rows : 128 / type::bytes);
 }
+/* The same for a kernel's A, which may be split. What a row then begins early by is others' elements. */
+template <class E>
+bool gk__map_a(gk__wgmma_params *p, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
+               int box_rows) {
+  return gk__map_operand(&p->a, v, rows, k, batch, parts, box_rows);
+}
+template <class E>
+bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
+               int box_rows) {
+  bool fits = true;
+  p->split = static_cast<unsigned char>(v.split);
+  for (size_t i = 0; i < v.split && fits; i++) {
+    const size_t first = i < rows ? i : 0; /* else nobody asks for its sums */
+    gk__operand_view<E> one = v;
+    one.data += first * v.ld;
+    const size_t early = reinterpret_cast<uintptr_t>(one.data) % 32 / gk__wgmma_type<E>::bytes;
+    one.data -= early, one.ld *= v.split;
+    p->begins_early[i] = static_cast<unsigned char>(early);
+    fits = gk__map_operand(i ? p->more + i - 1 : &p->a, one, gk_ceil_div(rows - first, static_cast<size_t>(v.split)),
+                           k + early, batch, parts, box_rows);
+  }
+  return fits;
+}
 
 /* Tells the kernel what it is to know of C, of which down x across tiles are made, and launches it: blocks that go on
  * from tile to tile, or clusters of `ranks` blocks that share the k of one. */
@@ -6061,37 +6146,46 @@ cudaError_t gk__wgmma_enqueue(void (*kernel)(P), P &p, const X &x, size_t down, 
   return status;
 }
 
+/* Tiles below each other, of each matrix of each split-th row. */
+inline size_t gk__split_tiles(size_t m, size_t split, size_t rows) {
+  return split * gk_ceil_div(gk_ceil_div(m, split), rows);
+}
 /* ranks: blocks that share the k of a tile; 1 where S has none that do. */
 template <class S, class E, class O>
 cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const char *const call = "gk_matmul";
-  void (*const kernel)(gk__wgmma_params) = gk__wgmma_kernel<S, E, O>;
+  void (*const kernel)(typename S::params) = gk__wgmma_kernel<S, E, O>;
   const void *const address = reinterpret_cast<const void *>(kernel);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
   if (!has_body) return gk__mma_run<S::products>(x, sms, stream);
   const size_t bytes = gk__wgmma_type<O>::bytes, depth = 128 / gk__wgmma_type<E>::bytes;
-  const size_t down = gk_ceil_div(x.m, static_cast<size_t>(S::rows));
+  const size_t split = S::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
+  const size_t down = gk__split_tiles(x.m, split, static_cast<size_t>(S::rows));
   const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
   const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
-  gk__wgmma_params p;
+  typename S::params p;
   /* Rows outside of A are not asked for: their zeros would take the engine longer than what there is. What lies in
    * their place goes into sums that nobody keeps. */
-  const int box =
-      x.a.along_k && x.m < static_cast<size_t>(S::rows) ? static_cast<int>(gk_round_up(x.m, size_t(8))) : S::rows;
+  const int box = x.a.along_k && part_rows < static_cast<size_t>(S::rows)
+                      ? static_cast<int>(gk_round_up(part_rows, size_t(8)))
+                      : S::rows;
   p.stage_bytes = static_cast<unsigned>(S::stage_bytes - S::parts * (S::rows - box) * 128);
   p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
-                x.n * bytes % 16 == 0; /* it writes whole units of 16 bytes */
+                x.n * bytes % 16 == 0 && x.m % split == 0; /* it writes whole units of 16 bytes */
   p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
-  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
-      !gk__map_operand(&p.a, x.a, x.m, x.k, x.batch, S::parts, box) ||
-      !gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols) ||
-      (p.by_engine && !gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c, x.n, x.m, x.ldc,
-                                           x.batch, x.stride_c, 1, 0, static_cast<int>(128 / bytes), 64)))
+  const bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
+                    x.batch <= 0x7fffffff / 8 / (down * across) &&
+                    gk__map_a(&p, x.a, x.m, x.k, x.batch, S::parts, box) &&
+                    gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols) &&
+                    (!p.by_engine || gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c,
+                                                         x.n, part_rows, x.ldc * split, x.batch, x.stride_c, split,
+                                                         x.ldc, static_cast<int>(128 / bytes), 64));
+  if (!fits)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k, depth));
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth));
   p.strict = x.strict;
   p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
   p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
@@ -6104,6 +6198,18 @@ struct gk__wgmma_facts {
   size_t rows, cols;
   unsigned k_block, besides, ranks;
 };
+/* What each row of A, or column of B, takes longer in a k block where rows begin within sectors, in hundredths of
+ * nanoseconds. */
+struct gk__wgmma_slower {
+  unsigned row, col;
+};
+template <class E> bool gk__within_sectors(const gk__operand_view<E> &v) {
+  return v.split <= 1 && (reinterpret_cast<uintptr_t>(v.data) % 32 || v.ld * gk__wgmma_type<E>::bytes % 32);
+}
+template <class E, class O> gk__wgmma_slower gk__wgmma_slower_of(const gk__tensor_args<E, O> &p) {
+  const gk__wgmma_slower slower = {gk__within_sectors(p.a) ? 85u : 0u, gk__within_sectors(p.b) ? 160u : 0u};
+  return slower;
+}
 struct gk__wgmma_choice {
   int tile;
   unsigned ranks;
@@ -6111,17 +6217,18 @@ struct gk__wgmma_choice {
 /* Which takes the least time, every multiprocessor making one tile at a time. The blocks of a cluster lie close to each
  * other, which leaves some multiprocessors without one. */
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_facts *tiles, int count, size_t m, size_t n, size_t k_blocks,
-                                         size_t batch, int sms) {
+                                         size_t batch, unsigned split, gk__wgmma_slower slower, int sms) {
   gk__wgmma_choice best = {0, 1};
   unsigned long long least = ~0ull;
   for (int i = 0; i < count; i++)
     for (unsigned ranks = tiles[i].ranks > 1 ? 2 : 1;
          ranks <= tiles[i].ranks && (ranks == 1 || 4 * ranks <= static_cast<unsigned>(sms)); ranks *= 2) {
-      const size_t all = gk_ceil_div(m, tiles[i].rows) * gk_ceil_div(n, tiles[i].cols) * batch;
+      const size_t all = gk__split_tiles(m, split, tiles[i].rows) * gk_ceil_div(n, tiles[i].cols) * batch;
       const unsigned at_once = (static_cast<unsigned>(sms) - (ranks > 2 ? 2 * ranks : 0)) / ranks;
       const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(ranks));
-      const unsigned long long ns =
-          gk_ceil_div(all, static_cast<size_t>(at_once)) * (each * tiles[i].k_block + tiles[i].besides);
+      const unsigned long long block =
+          tiles[i].k_block + (tiles[i].rows * slower.row + tiles[i].cols * slower.col) / 100;
+      const unsigned long long ns = gk_ceil_div(all, static_cast<size_t>(at_once)) * (each * block + tiles[i].besides);
       if (ns < least) least = ns, best.tile = i, best.ranks = ranks;
     }
   return best;
@@ -6134,7 +6241,7 @@ template <int Products, class E, class O> struct gk__wgmma_tiles {
                                      {128, 64, 182 * x, 1000, 1},
                                      {64, 64, 110 * x, 600, 1},
                                      {64, 64, 110 * x, 2200, 8}};
-    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 4, p.m, p.n, k_blocks, p.batch, sms);
+    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 4, p.m, p.n, k_blocks, p.batch, 1, gk__wgmma_slower(), sms);
     switch (choice.tile) {
     case 0: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 128, 2>>(p, 1, sms, stream);
     case 1: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 64, 2>>(p, 1, sms, stream);
@@ -6149,22 +6256,52 @@ template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
   typedef gk__wgmma_shape<1, 128, 192, 4> of_128_192;
   typedef gk__wgmma_shape<1, 128, 128, 6> of_128_128;
   typedef gk__wgmma_shape<1, 64, 128, 8> of_64_128;
+  typedef gk__wgmma_shape<1, 128, 64, 8> of_128_64;
   typedef gk__wgmma_shape<1, 64, 64, 12> of_64_64;
   typedef gk__wgmma_shape<1, 64, 64, 11, true> shared_64_64;
   typedef gk__wgmma_shape<1, 64, 192, 5, true> shared_64_192;
   static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
     const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1}, {256, 128, 765, 800, 1}, {128, 192, 585, 700, 1},
-                                     {128, 128, 400, 600, 1}, {64, 128, 215, 500, 1},  {64, 64, 165, 450, 1},
-                                     {64, 64, 165, 2050, 8},  {64, 192, 340, 2500, 2}};
-    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 8, p.m, p.n, k_blocks, p.batch, sms);
+                                     {128, 128, 400, 600, 1}, {64, 128, 215, 500, 1},  {128, 64, 218, 500, 1},
+                                     {64, 64, 165, 450, 1},   {64, 64, 165, 2050, 8},  {64, 192, 340, 2500, 2}};
+    const gk__wgmma_choice choice =
+        gk__wgmma_choose(tiles, 9, p.m, p.n, k_blocks, p.batch, 1, gk__wgmma_slower_of(p), sms);
     switch (choice.tile) {
     case 0: return gk__wgmma_launch<of_128_256>(p, 1, sms, stream);
     case 1: return gk__wgmma_launch<of_256_128>(p, 1, sms, stream);
     case 2: return gk__wgmma_launch<of_128_192>(p, 1, sms, stream);
     case 3: return gk__wgmma_launch<of_128_128>(p, 1, sms, stream);
     case 4: return gk__wgmma_launch<of_64_128>(p, 1, sms, stream);
-    case 5: return gk__wgmma_launch<of_64_64>(p, 1, sms, stream);
-    case 6: return gk__wgmma_launch<shared_64_64>(p, choice.ranks, sms, stream);
+    case 5: return gk__wgmma_launch<of_128_64>(p, 1, sms, stream);
+    case 6: return gk__wgmma_launch<of_64_64>(p, 1, sms, stream);
+    case 7: return gk__wgmma_launch<shared_64_64>(p, choice.ranks, sms, stream);
+    default: return gk__wgmma_launch<shared_64_192>(p, choice.ranks, sms, stream);
+    }
+  }
+};
+/* Those for an A that is split, which has to be of a half type. */
+template <int Products, class E, class O> struct gk__wgmma_split_tiles {
+  static cudaError_t run(const gk__tensor_args<E, O> &, size_t, int, cudaStream_t) { return cudaErrorNotSupported; }
+};
+template <class E, class O> struct gk__wgmma_split_tiles<1, E, O> {
+  typedef gk__wgmma_shape<1, 128, 256, 4, false, true> of_128_256;
+  typedef gk__wgmma_shape<1, 256, 128, 4, false, true> of_256_128;
+  typedef gk__wgmma_shape<1, 128, 128, 6, false, true> of_128_128;
+  typedef gk__wgmma_shape<1, 128, 64, 8, false, true> of_128_64;
+  typedef gk__wgmma_shape<1, 64, 192, 5, true, true> shared_64_192;
+  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
+    const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1},
+                                     {256, 128, 765, 800, 1},
+                                     {128, 128, 400, 600, 1},
+                                     {128, 64, 218, 500, 1},
+                                     {64, 192, 340, 2500, 2}};
+    const gk__wgmma_choice choice =
+        gk__wgmma_choose(tiles, 5, p.m, p.n, k_blocks, p.batch, p.a.split, gk__wgmma_slower_of(p), sms);
+    switch (choice.tile) {
+    case 0: return gk__wgmma_launch<of_128_256>(p, 1, sms, stream);
+    case 1: return gk__wgmma_launch<of_256_128>(p, 1, sms, stream);
+    case 2: return gk__wgmma_launch<of_128_128>(p, 1, sms, stream);
+    case 3: return gk__wgmma_launch<of_128_64>(p, 1, sms, stream);
     default: return gk__wgmma_launch<shared_64_192>(p, choice.ranks, sms, stream);
     }
   }
@@ -6173,6 +6310,7 @@ template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
 template <int Products, class E, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
   const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
+  if (p.a.split > 1) return gk__wgmma_split_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
   return gk__wgmma_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
 }
 
@@ -6182,34 +6320,27 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t 
  * these can be filled from rows that lie any way. So where one operand runs along k and the other across it, the one
  * across k, here called R, goes through registers, and its rows are the rows of a tile; the one along k gives the
  * columns. For C = A B that makes the transpose of each tile of C. Nothing is turned beforehand, nor rounded: the copy
- * engine rounds what it brings.
- *
- * Nor has the operand along k to be aligned if it is A. The engine wants 16 bytes from row to row, and from there to
- * what it reads; but four rows of floats are a multiple of that. So each fourth row is a matrix of its own, with
- * columns of C of its own in tiles of its own, and begins up to three elements early: R is read as many rows early,
- * too, from where there are none on, and what is in A's place there becomes zeros. (So k is cut at other places, and
- * sums may have other last bits than those of an A that is aligned.)
+ * engine rounds what it brings. An A along k may be split, which gives columns to tiles.
  *
  * R comes in boxes of 32 of its rows by 32 k, swizzled. Which row of a box is which row of a wgmma is free: a thread
  * has rows g and g + 8 of its warp's sixteen (g: lane / 4), which are made neighbours, so that one load of 8 bytes
  * brings both and one store of 8 bytes takes both; and half a warp meets each bank once. */
 
+/* R is b, the other is a. */
+template <class Params> struct gk__tf32_params : Params {
+  bool in_fours;
+  bool turned; /* B is R, so that a tile is one of C transposed */
+};
+
 /* Rows of R by columns. The ring is also where the blocks of a cluster, which may share the k of a tile, put the sums
  * that they have for each other. */
-template <int Cols, int Stages> struct gk__tf32_shape {
+template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
+  typedef gk__tf32_params<typename gk__wgmma_params_of<Splits>::type> params;
   static const int rows = 128, cols = Cols, stages = Stages, groups = rows / 64, threads = 128 * (groups + 1);
-  static const int box_bytes = 32 * 128, a_bytes = rows * 128, stage_bytes = a_bytes + Cols * 128;
+  static const int box_bytes = 32 * 128, r_bytes = rows * 128, stage_bytes = r_bytes + Cols * 128;
   static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 8 + 1024;
   static const int quads = Cols / 8, quad_bytes = groups * 128 * 16; /* of 8 columns, of which a thread has four sums */
   static_assert(bars_at >= rows * Cols * 4, "room for the sums of a tile");
-};
-
-/* R is a, the other is b, in four where it is split, of which the i-th begins early[i] elements early. */
-struct gk__tf32_params : gk__wgmma_params {
-  gk__tensor_map parts_b[4];
-  unsigned char early[4];
-  bool split, in_fours;
-  bool turned; /* B is R, so that a tile is one of C transposed */
 };
 
 #ifdef GK__WGMMA_CODE
@@ -6237,47 +6368,36 @@ GK__D unsigned gk__tf32_row(unsigned group) {
   return group * 64 + threadIdx.x / 64 % 2 * 32 + gk__tf32_run() * 4 + threadIdx.x / 4 % 2 * 2;
 }
 
-/* Which part of b a tile's columns are of, and where they begin in that. */
+/* Of which matrix a tile's columns are, and where they begin in that. */
 struct gk__tf32_columns {
   unsigned part, col;
 };
-template <class S> GK__D gk__tf32_columns gk__tf32_columns_of(const gk__tf32_params &p, const gk__wgmma_place &at) {
+template <class S> GK__D gk__tf32_columns gk__tf32_columns_of(const typename S::params &p, const gk__wgmma_place &at) {
   const unsigned tile = at.col / S::cols;
-  return gk__tf32_columns{p.split ? tile % 4 : 0, p.split ? tile / 4 * S::cols : at.col};
+  return gk__tf32_columns{tile % p.matrices(), tile / p.matrices() * S::cols};
 }
 
 /* The loader's part of a tile. Boxes outside of R are not asked for: what lies in their place goes into sums that
  * nobody keeps. */
 template <class S>
-GK__D void gk__tf32_load(const gk__tf32_params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
+GK__D void gk__tf32_load(const typename S::params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
                          unsigned k_blocks) {
   const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
+  const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
+  const gk__tensor_map *const map_a = p.map_a(columns.part);
+  const unsigned early = p.early(columns.part);
   const unsigned rows = min(static_cast<unsigned>(S::rows), (p.turned ? p.n : p.m) - at.row);
   const unsigned bytes = p.stage_bytes + (rows + 31) / 32 * S::box_bytes;
-  const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
-  const gk__tensor_map *const map_b = p.parts_b + columns.part;
-  const unsigned early = p.split ? p.early[columns.part] : 0;
   for (unsigned k = first * 32; k < (first + k_blocks) * 32; k += 32) {
     gk__barrier_wait(ring.empty(), ring.parity ^ 1);
     const unsigned full = ring.full(), to = ring.data();
     gk__barrier_expect(full, bytes);
     GK__UNROLL
     for (unsigned i = 0; i < S::rows; i += 32)
-      if (i < rows) gk__box_load(to + i * 128, &p.a, full, at.row + i, k - early, product_a, 0);
-    gk__box_load(to + S::a_bytes, map_b, full, k, columns.col, product_b, 0);
+      if (i < rows) gk__box_load(to + i * 128, &p.b, full, at.row + i, k - early, product_b, 0);
+    gk__box_load(to + S::r_bytes, map_a, full, k, columns.col, product_a, 0);
     ring.step();
   }
-}
-
-/* Makes the first elements of all columns zeros, in the stage that comes next. */
-template <class S> GK__D void gk__tf32_clear(const gk__ring<S> &ring, unsigned early) {
-  gk__barrier_wait(ring.full(), ring.parity);
-  for (unsigned i = threadIdx.x - 128; i < S::cols; i += S::groups * 128) {
-    const unsigned at = ring.data() + S::a_bytes + i * 128 + i % 8 * 16;
-    for (unsigned j = 0; j < early; j++) asm volatile("st.shared.b32 [%0], 0;" ::"r"(at + j * 4) : "memory");
-  }
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  asm volatile("bar.sync 1, %0;" ::"n"(S::groups * 128) : "memory");
 }
 
 /* The sums of 64 rows. Four steps of 8 k are under way at a time, each with registers of its own. */
@@ -6291,7 +6411,7 @@ GK__D void gk__tf32_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned 
   for (unsigned block = 0; block < k_blocks; block++) {
     gk__barrier_wait(ring.full(), ring.parity);
     const unsigned from = ring.data() + near, far = ring.data() + (near ^ 64) + 512; /* k + 4 */
-    const uint64_t b = gk__wgmma_view(ring.data() + S::a_bytes);
+    const uint64_t b = gk__wgmma_view(ring.data() + S::r_bytes);
     GK__UNROLL
     for (unsigned i = 0; i < 4; i++) {
       asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
@@ -6311,14 +6431,13 @@ GK__D void gk__tf32_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned 
 
 /* Stores the sums of each `every`-th 8 columns, from the first-th on, which `sum` gives: of two rows, two each. */
 template <class S, class Sum>
-GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, unsigned group, unsigned first,
+GK__D void gk__tf32_store(const typename S::params &p, const gk__wgmma_place &at, unsigned group, unsigned first,
                           unsigned every, Sum sum) {
   const unsigned in_rows = at.row + gk__tf32_row(group), lane = threadIdx.x % 4;
   const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
-  const unsigned apart = p.split ? 4 : 1; /* columns, in C */
   float *const c = static_cast<float *>(p.to) + at.batch * p.stride_c;
   const bool simple = p.beta == 0 && p.in_pairs && at.row + S::rows <= (p.turned ? p.n : p.m) &&
-                      (columns.col + S::cols - 1) * apart + columns.part < (p.turned ? p.m : p.n);
+                      (columns.col + S::cols - 1) * p.matrices() + columns.part < (p.turned ? p.m : p.n);
   if (simple && !p.turned && p.in_fours && every == 1) {
     /* Two lanes give each other of two times 8 columns what makes four neighbours. */
     const unsigned odd = lane % 2;
@@ -6350,15 +6469,15 @@ GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, u
     for (int j = 0; j < 4; j++) d[j] *= p.alpha;
     const float corner = d[1];
     if (p.turned) d[1] = d[2], d[2] = corner;
-    const unsigned in_cols = (columns.col + quad * 8 + lane * 2) * apart + columns.part;
+    const unsigned in_cols = (columns.col + quad * 8 + lane * 2) * p.matrices() + columns.part;
     const unsigned row = p.turned ? in_cols : in_rows, col = p.turned ? in_rows : in_cols;
     float *const to = c + row * p.ldc;
     if (simple) {
       *reinterpret_cast<float2 *>(to + col) = make_float2(d[0], d[1]);
-      *reinterpret_cast<float2 *>(to + apart * p.ldc + col) = make_float2(d[2], d[3]);
+      *reinterpret_cast<float2 *>(to + p.matrices() * p.ldc + col) = make_float2(d[2], d[3]);
     } else {
       gk__wgmma_put<float>(p, to, row, col, d);
-      gk__wgmma_put<float>(p, to + apart * p.ldc, row + apart, col, d + 2);
+      gk__wgmma_put<float>(p, to + p.matrices() * p.ldc, row + p.matrices(), col, d + 2);
     }
   }
 }
@@ -6366,7 +6485,7 @@ GK__D void gk__tf32_store(const gk__tf32_params &p, const gk__wgmma_place &at, u
 /* The blocks of a cluster have the sums of their shares of k. Each block gets those of every `ranks`-th 8 columns from
  * all, as the threads have them, and adds them up in the order of k. */
 template <class S>
-GK__D void gk__tf32_join(const gk__tf32_params &p, const float (&sums)[S::cols / 2], const gk__wgmma_place &at,
+GK__D void gk__tf32_join(const typename S::params &p, const float (&sums)[S::cols / 2], const gk__wgmma_place &at,
                          unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
   const unsigned each = S::quads / ranks * S::quad_bytes, mine = ring.smem + (threadIdx.x - 128) * 16;
   const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(ranks)) - 1), to = mine + rank * each;
@@ -6390,7 +6509,7 @@ GK__D void gk__tf32_join(const gk__tf32_params &p, const float (&sums)[S::cols /
 #endif /* GK__WGMMA_CODE */
 
 template <class S>
-__global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_constant__ gk__tf32_params p) {
+__global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_constant__ typename S::params p) {
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
@@ -6400,7 +6519,7 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
   if (threadIdx.x == 0) {
     ring.begin(true);
     gk__barrier_expect(ring.joined(), S::rows * S::cols * 4);
-    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(p.parts_b) : "memory");
+    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
   }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -6412,19 +6531,19 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
       for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
-        gk__tf32_load<S>(p, ring, gk__wgmma_place_of<S>(p, tile), first, k_blocks);
+        gk__tf32_load<S>(p, ring, gk__wgmma_place_of<S>(p, tile, 1), first, k_blocks);
     if (ranks > 1) gk__cluster_meet();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
-      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile);
+      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, 1);
       float sums[S::cols / 2];
       if (k_blocks == 0) {
         GK__UNROLL
         for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
       }
-      const unsigned early = p.split && first == 0 ? p.early[gk__tf32_columns_of<S>(p, at).part] : 0;
-      if (early) gk__tf32_clear<S>(ring, early);
+      const unsigned early = p.early(gk__tf32_columns_of<S>(p, at).part);
+      if (first == 0 && early) gk__wgmma_clear(ring, S::r_bytes, S::cols, early * 4);
       gk__tf32_sum<S>(sums, ring, warpgroup - 1, k_blocks);
       if (ranks > 1)
         gk__tf32_join<S>(p, sums, at, warpgroup - 1, ring, rank, ranks);
@@ -6441,47 +6560,33 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
 #endif
 }
 
-/* Whether an operand along k is to be split. */
-inline bool gk__tf32_split(const gk__operand_view<float> &v) {
-  return reinterpret_cast<uintptr_t>(v.data) % 16 || v.ld % 4;
-}
-
-/* ranks: blocks that share the k of a tile. Of A and B, one runs along k, and if that is A, it need not be aligned. */
+/* ranks: blocks that share the k of a tile. Of A and B, one runs along k. */
 template <class S, class O>
 cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const char *const call = "gk_matmul";
-  void (*const kernel)(gk__tf32_params) = gk__tf32_kernel<S>;
+  void (*const kernel)(typename S::params) = gk__tf32_kernel<S>;
   const void *const address = reinterpret_cast<const void *>(kernel);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
   if (!has_body) return gk__mma_run<1>(x, sms, stream);
-  gk__tf32_params p;
+  typename S::params p;
   p.turned = x.a.along_k != 0;
   const gk__operand_view<float> &in_rows = p.turned ? x.b : x.a, &in_cols = p.turned ? x.a : x.b;
   const size_t rows = p.turned ? x.n : x.m, cols = p.turned ? x.m : x.n, stride_c = x.batch > 1 ? x.stride_c : 0;
-  p.split = gk__tf32_split(in_cols);
-  const size_t parts = p.split ? 4 : 1, most_cols = S::cols, part_cols = gk_ceil_div(cols, parts);
-  const size_t down = gk_ceil_div(rows, static_cast<size_t>(S::rows)),
-               across = gk_ceil_div(part_cols, most_cols) * parts;
+  const size_t split = S::params::splits ? in_cols.split : 1, part_cols = gk_ceil_div(cols, split);
+  const size_t most_cols = S::cols, down = gk_ceil_div(rows, static_cast<size_t>(S::rows));
+  const size_t across = gk__split_tiles(cols, split, most_cols);
   const int box = static_cast<int>(part_cols < most_cols ? gk_round_up(part_cols, size_t(8)) : most_cols);
-  bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
-              x.batch <= 0x7fffffff / 8 / (down * across) && gk__map_operand(&p.a, in_rows, rows, x.k, x.batch, 1, 32);
-  for (size_t i = 0; fits && i < parts; i++) {
-    const size_t early = reinterpret_cast<uintptr_t>(in_cols.data + i * in_cols.ld) % 16 / 4;
-    gk__operand_view<float> part = in_cols;
-    part.data = in_cols.data + i * in_cols.ld - early, part.ld = in_cols.ld * parts;
-    p.early[i] = static_cast<unsigned char>(early);
-    fits = gk__map_operand(p.parts_b + i, part, gk_ceil_div(cols - i, parts), x.k + early, x.batch, 1, box);
-  }
-  if (!fits)
+  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
+      !gk__map_operand(&p.b, in_rows, rows, x.k, x.batch, 1, 32) || !gk__map_a(&p, in_cols, cols, x.k, x.batch, 1, box))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
   p.stage_bytes = static_cast<unsigned>(box * 128);
   p.in_fours = reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && stride_c % 4 == 0;
   p.in_pairs = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
-  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (p.split ? 3 : 0), size_t(32)));
-  p.many_a = in_rows.stride_batch && x.batch > 1, p.many_b = in_cols.stride_batch && x.batch > 1;
+  p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? 7 : 0), size_t(32)));
+  p.many_a = in_cols.stride_batch && x.batch > 1, p.many_b = in_rows.stride_batch && x.batch > 1;
   return gk__wgmma_enqueue<S>(kernel, p, x, down, across, ranks, sms, waits, stream);
 }
 
@@ -6494,9 +6599,15 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStrea
                                    {128, 64, 330, 600, 1},  {128, 256, 765, 5000, 8}, {128, 128, 430, 4000, 8},
                                    {128, 64, 330, 2600, 8}};
   const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
-  const size_t parts = gk__tf32_split(p.a.along_k ? p.a : p.b) ? 4 : 1;
-  const gk__wgmma_choice choice =
-      gk__wgmma_choose(tiles, 7, rows, gk_ceil_div(cols, parts), k_blocks, p.batch * parts, sms);
+  if (p.a.split > 1) {
+    const gk__wgmma_facts wide[] = {{128, 256, 765, 900, 1}, {128, 128, 430, 700, 1}, {128, 256, 765, 5000, 8}};
+    const size_t split = p.a.split, of_part = gk_ceil_div(cols, split);
+    const gk__wgmma_choice choice =
+        gk__wgmma_choose(wide, 3, rows, of_part, k_blocks, p.batch * split, 1, gk__wgmma_slower(), sms);
+    return wide[choice.tile].cols == 256 ? gk__tf32_launch<gk__tf32_shape<256, 4, true>>(p, choice.ranks, sms, stream)
+                                         : gk__tf32_launch<gk__tf32_shape<128, 6, true>>(p, choice.ranks, sms, stream);
+  }
+  const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 7, rows, cols, k_blocks, p.batch, 1, gk__wgmma_slower(), sms);
   switch (tiles[choice.tile].cols) {
   case 256: return gk__tf32_launch<gk__tf32_shape<256, 4>>(p, choice.ranks, sms, stream);
   case 192: return gk__tf32_launch<gk__tf32_shape<192, 5>>(p, choice.ranks, sms, stream);
@@ -7871,6 +7982,7 @@ struct gk__tensor_gpu {
 /* A copy of an operand, in elements of `bytes` each; part after part, where it has several. */
 struct gk__operand_copy {
   bool wanted, turned, one; /* one: for the whole batch */
+  unsigned split;           /* not wanted, since it can be read as so many matrices; else 1 */
   size_t bytes, rows, cols, ld, part, matrix;
 };
 struct gk__product_plan {
@@ -7894,12 +8006,11 @@ inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t byte
   *ld = cols < most ? gk_round_up(cols, unit / bytes) : most;
   return rows < most / bytes / *ld ? gk_round_up(rows * *ld * bytes, static_cast<size_t>(GK__WORK_FRONT)) : most;
 }
-/* engine: the copy engine will read it. For rows that begin in the middle of a sector of 32 bytes it takes twice as
- * long, which is more than a copy does where the product is large. split: it may be read as four matrices, which takes
- * so long for half of the rows, and is worth it where the copy of the other operand is a small matter. */
+/* engine: the copy engine will read it. Where rows begin in the middle of a sector of 32 bytes it asks for five sectors
+ * instead of four, which takes longer than a copy does where the product is large. */
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool engine,
-                                      bool turned, bool split) {
-  gk__operand_copy to = {true, false, p.batch == 1 || from.stride == 0, 2, 0, 0, 0, 0, 0};
+                                      bool turned) {
+  gk__operand_copy to = {true, false, p.batch == 1 || from.stride == 0, 1, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
   if (p.item == GK__ITEM_F32 && p.precision != GK_PRECISION_TF32) {
     parts = GK__PARTS;
@@ -7910,15 +8021,25 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
     const size_t bytes = sectors ? 32 : 16, unit = bytes / to.bytes;
     to.wanted = from.address % bytes || from.ld % unit || (!to.one && from.stride % unit) || turned ||
                 (p.item == GK__ITEM_F32 && !engine); /* to be rounded */
-    if (split && !sectors && p.m >= 256 && p.m / 2 >= p.n && from.ld < (size_t(1) << 32) &&
-        (to.one || from.stride % 4 == 0))
-      to.wanted = false;
   }
   const bool along = from.along_k || to.turned;
   to.rows = along ? outer : p.k, to.cols = along ? p.k : outer;
   to.part = gk__padded_bytes(to.rows, &to.ld, to.cols, to.bytes);
   to.matrix = to.part * parts;
   return to;
+}
+/* The copy engine can read an A along k, wherever its rows begin, as so many matrices of each split-th row, which begin
+ * at a sector, or so little behind it that they are read from there. 1: not so. Each matrix has tiles of its own, of
+ * which the last are not full; which is nothing beside a copy as long as they are few. */
+inline unsigned gk__plan_split(const gk__product &p, bool copied) {
+  const size_t bytes = p.item == GK__ITEM_F32 ? 4 : 2, rows = 128;
+  if (!p.a.along_k || p.a.ld >= size_t(1) << 32 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
+  if (p.a.address % 32 == 0 && p.a.ld * bytes % 32 == 0) return 1;
+  size_t split = 2;
+  while (p.a.ld * bytes * split % 32) split *= 2;
+  const size_t more = split * gk_round_up(gk_ceil_div(p.m, split), rows) - gk_round_up(p.m, rows);
+  const double most = copied ? 200.0 * static_cast<double>(p.m) : 0; /* multiply-adds for each k */
+  return static_cast<double>(more) * static_cast<double>(p.n) <= most ? static_cast<unsigned>(split) : 1;
 }
 
 /* What the copy engine can count to. */
@@ -7955,24 +8076,32 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   if (plan.refused || !asked || tiled || !able || p.k == 0) return plan;
   /* Thin products read the other operand once, and have nothing to gain, but that the copy engine reads a large one
    * faster than threads do, if it has not to be copied. Making operands ready, and what is enqueued beside it, takes as
-   * long as a small product. Neither alignment nor batch has a say: the bits shall not depend on these. */
+   * long as a small product. For the half types neither alignment nor batch has a say, nor for the emulated. */
   const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  const double enough = half ? 1e6 : p.precision == GK_PRECISION_TF32 ? 1e7 : 3e8;
+  const bool tf32 = p.precision == GK_PRECISION_TF32;
+  const double enough = half ? 1e6 : tf32 ? 1.5e6 : 3e8, enough_to_copy = 1e7;
   const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
   const bool by_engine = half && gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 &&
                          volume >= 1.6e7 * static_cast<double>(p.m);
   if (!forced && ((thin && !by_engine) || volume < enough)) return plan;
+
+  const gk__product_plan strict = plan;
   plan.precision = p.precision;
   plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
   const bool engine = plan.plan == GK_PLAN_WGMMA;
   /* For tf32, mma.sync wants both operands along k, and Hopper's kernels one of them: of two, the smaller is turned. */
-  const bool tf32 = p.precision == GK_PRECISION_TF32, neither = !p.a.along_k && !p.b.along_k;
+  const bool neither = !p.a.along_k && !p.b.along_k;
   const bool turned_a = tf32 && !p.a.along_k && (!engine || (neither && p.m <= p.n));
   const bool turned_b = tf32 && !p.b.along_k && (!engine || (neither && p.m > p.n));
-  const bool a_along = p.a.along_k || turned_a, b_along = p.b.along_k || turned_b;
-  const bool registers = tf32 && engine && a_along != b_along;
-  plan.a = gk__plan_copy(p, p.a, p.m, engine, turned_a, registers && p.a.along_k);
-  plan.b = gk__plan_copy(p, p.b, p.n, engine, turned_b, false);
+  plan.a = gk__plan_copy(p, p.a, p.m, engine, turned_a);
+  plan.b = gk__plan_copy(p, p.b, p.n, engine, turned_b);
+  /* A split A is read from a little before its rows on, and B along with it: across k the engine can begin anywhere,
+   * along it at runs of 16 bytes, which do for an A whose rows are such. */
+  const bool along_b = p.b.along_k || turned_b;
+  if (engine && (tf32 ? !along_b : half && !(along_b && plan.a.wanted)))
+    plan.a.split = gk__plan_split(p, plan.a.wanted);
+  if (plan.a.split > 1) plan.a.wanted = false;
+  if (!forced && tf32 && volume < enough_to_copy && (plan.a.wanted || plan.b.wanted)) return strict;
   return plan;
 }
 
@@ -8260,7 +8389,7 @@ void gk__view_operand(const gk__operand_copy &copy, const T *from, size_t ld, si
                       unsigned char *to, gk__raw_operand<T> *raw, gk__operand_view<E> *view) {
   *raw = gk__raw_operand<T>();
   view->ld = copy.wanted ? copy.ld : ld, view->stride_batch = batch == 1 ? 0 : stride, view->stride_part = 0;
-  view->along_k = along_k || copy.turned;
+  view->along_k = along_k || copy.turned, view->split = copy.split;
   view->data = reinterpret_cast<const E *>(from);
   if (!copy.wanted) return;
   view->data = reinterpret_cast<const E *>(to);

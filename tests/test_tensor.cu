@@ -156,9 +156,16 @@ TEST(several_tiles_and_stages) {
       p.trans_a = trans & 1, p.trans_b = trans >> 1, p.pad_a = pad, p.pad_b = pad * 3;
       check_exactly<float, float>(p);
     }
-  problem tall = problem_of(600, 72, 100, GK_PRECISION_TF32); /* an A that is not copied, though it is not aligned */
+  problem tall = problem_of(1030, 24, 100, GK_PRECISION_TF32); /* an A that is not copied, though it is not aligned */
   tall.pad_a = 1, tall.batch = 2;
   check_exactly<float, float>(tall);
+  for (size_t shift : {0, 5}) {
+    problem odd = problem_of(1030, 24, 101);
+    odd.pad_a = 2, odd.shift = shift;
+    check_exactly<__half, float>(odd);
+    odd.pad_a = 3, odd.trans_b = 1; /* rows of whole runs of 16 bytes */
+    check_exactly<__nv_bfloat16, __nv_bfloat16>(odd);
+  }
   check_exactly<float, float>(problem_of(130, 20, 70, GK_PRECISION_EMULATED));
 }
 
@@ -182,6 +189,7 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
   for (size_t i = 0; i < before.size(); i++) before[i] = static_cast<float>(uniform(68, i, -9, 9));
   device_array<float> on_a(a, trans ? 0 : pad), on_b(b), c(before.size());
   p.a.data = on_a.ptr, p.a.ld = lda, p.a.stride_batch = stride_a;
+  if (!trans) p.a.split = S::params::splits ? 8 : 1;
   p.b.data = on_b.ptr, p.b.ld = ldb, p.b.stride_batch = stride_b;
   p.c = c.ptr, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch, p.alpha = 2;
   std::vector<float> product(before), with_c(before);
@@ -206,13 +214,21 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
       }
 }
 template <class S> static void check_tf32_tiles() {
-  for (int trans = 0; trans < 2; trans++) {
-    check_tf32_tile<S>(trans, 4, 4, 4, 0);
-    check_tf32_tile<S>(trans, 132, 260, 100, 0);
-    check_tf32_tile<S>(trans, 384, 256, 320, 0);
-    check_tf32_tile<S>(trans, 256, 384, 160, 1);
-    check_tf32_tile<S>(trans, 67, 301, 99, 3);
-    check_tf32_tile<S>(trans, 5, 7, 6, 1);
+  if (!S::params::splits)
+    for (int trans = 0; trans < 2; trans++) {
+      check_tf32_tile<S>(trans, 4, 4, 4, 0);
+      check_tf32_tile<S>(trans, 132, 260, 100, 0);
+      check_tf32_tile<S>(trans, 384, 256, 320, 0);
+      check_tf32_tile<S>(trans, 256, 384, 160, 4);
+      check_tf32_tile<S>(trans, 67, 301, 96, 4);
+      check_tf32_tile<S>(trans, 5, 7, 4, 4);
+    }
+  else {
+    check_tf32_tile<S>(0, 384, 256, 320, 0);
+    check_tf32_tile<S>(0, 256, 384, 160, 1);
+    check_tf32_tile<S>(0, 67, 301, 99, 3);
+    check_tf32_tile<S>(0, 5, 7, 6, 1);
+    check_tf32_tile<S>(0, 8 * S::cols + 60, 12, 40, 5);
   }
 }
 TEST(tiles_of_tf32) {
@@ -221,6 +237,8 @@ TEST(tiles_of_tf32) {
   check_tf32_tiles<gk__tf32_shape<192, 5>>();
   check_tf32_tiles<gk__tf32_shape<128, 6>>();
   check_tf32_tiles<gk__tf32_shape<64, 8>>();
+  check_tf32_tiles<gk__tf32_shape<256, 4, true>>();
+  check_tf32_tiles<gk__tf32_shape<128, 6, true>>();
 }
 #endif
 
@@ -256,16 +274,22 @@ TEST(the_large_block) {
 
 #ifdef GK__WGMMA
 /* Hopper's tiles, most of which the planner takes for no product that is tested in little time: C written by the copy
- * engine, and by threads where it is odd; the last tiles cut; several of them for each block. */
+ * engine, and by threads where it is odd; the last tiles cut; several of them for each block. An A that is split is two
+ * matrices of aligned rows where B runs along k, too, and else sixteen. */
 template <class S, class E, class O> static void check_tile(unsigned ranks, int trans, bool odd) {
   const bool along_a = !(trans & 1), along_b = trans >> 1;
-  const size_t m = S::rows + 25, n = S::cols + 40 + odd, k = 201, batch = 2, ldc = n + odd * 2, shift = odd * 3;
+  const size_t split = !S::params::splits ? 1 : along_b ? 2 : 16;
+  const size_t m = S::rows * (split == 2 ? 2 : 1) + 26, n = S::cols + 40 + odd, k = 201, batch = 2;
+  const size_t ldc = n + odd * 2, shift = odd * 3, shift_a = split > 2 ? 3 : 0;
   const size_t rows_a = along_a ? m : k, rows_b = along_b ? n : k;
-  const size_t lda = gk_round_up(along_a ? k : m, size_t(8)), ldb = gk_round_up(along_b ? k : n, size_t(8));
+  const size_t lda = split > 2    ? k + 2
+                     : split == 2 ? k + 15
+                                  : gk_round_up(along_a ? k : m, size_t(8)),
+               ldb = gk_round_up(along_b ? k : n, size_t(8));
   const int most = sizeof(O) == 2 ? 1 : 3;
-  std::vector<E> a = not_numbers<E>(rows_a * lda), b = not_numbers<E>(batch * rows_b * ldb);
+  std::vector<E> a = not_numbers<E>(shift_a + rows_a * lda), b = not_numbers<E>(batch * rows_b * ldb);
   std::vector<O> before = not_numbers<O>(batch * m * ldc + shift), expected(before);
-  const auto at_a = [&](size_t i, size_t l) { return along_a ? i * lda + l : l * lda + i; };
+  const auto at_a = [&](size_t i, size_t l) { return shift_a + (along_a ? i * lda + l : l * lda + i); };
   const auto at_b = [&](size_t q, size_t l, size_t j) {
     return q * rows_b * ldb + (along_b ? j * ldb + l : l * ldb + j);
   };
@@ -290,7 +314,7 @@ template <class S, class E, class O> static void check_tile(unsigned ranks, int 
   device_array<E> device_a(a), device_b(b);
   device_array<O> c(before);
   gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
-  p.a.data = device_a.ptr, p.a.ld = lda, p.a.along_k = along_a;
+  p.a.data = device_a.ptr + shift_a, p.a.ld = lda, p.a.along_k = along_a, p.a.split = static_cast<unsigned>(split);
   p.b.data = device_b.ptr, p.b.ld = ldb, p.b.along_k = along_b, p.b.stride_batch = rows_b * ldb;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = odd ? 2.0f : 0.0f, p.max_blocks = 3;
@@ -299,7 +323,8 @@ template <class S, class E, class O> static void check_tile(unsigned ranks, int 
 }
 template <class S, class E, class O> static void check_tile(unsigned ranks) {
   for (int trans = 0; trans < 4; trans++)
-    for (bool odd : {false, true}) check_tile<S, E, O>(ranks, trans, odd);
+    for (bool odd : {false, true})
+      if (!S::params::splits || trans % 2 == 0) check_tile<S, E, O>(ranks, trans, odd);
 }
 template <class E, class O> static void check_tiles() {
   typedef gk__wgmma_tiles<1, E, O> tiles;
@@ -308,9 +333,16 @@ template <class E, class O> static void check_tiles() {
   check_tile<typename tiles::of_128_192, E, O>(1);
   check_tile<typename tiles::of_128_128, E, O>(1);
   check_tile<typename tiles::of_64_128, E, O>(1);
+  check_tile<typename tiles::of_128_64, E, O>(1);
   check_tile<typename tiles::of_64_64, E, O>(1);
   check_tile<typename tiles::shared_64_64, E, O>(4);
   check_tile<typename tiles::shared_64_192, E, O>(2);
+  typedef gk__wgmma_split_tiles<1, E, O> split_tiles;
+  check_tile<typename split_tiles::of_128_256, E, O>(1);
+  check_tile<typename split_tiles::of_256_128, E, O>(1);
+  check_tile<typename split_tiles::of_128_128, E, O>(1);
+  check_tile<typename split_tiles::of_128_64, E, O>(1);
+  check_tile<typename split_tiles::shared_64_192, E, O>(2);
 }
 TEST(the_tiles_of_hopper) {
   if (!gk__wgmma_here<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");
@@ -682,6 +714,10 @@ TEST(planner) {
   EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_DEFAULT, hopper), automatic);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_TF32, turing), automatic);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 129, GK_PRECISION_TF32, hopper), automatic); /* would be copied */
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_TF32, ampere), automatic);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 256, GK_PRECISION_TF32, ampere), mma);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_EMULATED, ampere), mma);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_EMULATED, ampere), automatic);
   EXPECT_EQ(plan_of(GK__ITEM_F64, 4096, GK_PRECISION_STRICT, hopper), automatic);
@@ -748,15 +784,15 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
   EXPECT_EQ(copies(1000, 1200, 1004, 1, 0), 1 + 4);
   EXPECT_EQ(copies(1200, 1000, 1004, 1, 0), 2 + 8);
   EXPECT_EQ(copies(1200, 1000, 1004, 1, 1), 1 + 2 + 8);
-  EXPECT_EQ(copies(1000, 1203, 1001, 0, 2), 3);
-  EXPECT_EQ(copies(2406, 1203, 1001, 0, 2), 2); /* every fourth row of A is aligned */
+  EXPECT_EQ(copies(1000, 1203, 1001, 0, 2), 2); /* every eighth row of A is aligned */
   EXPECT_EQ(copies(1000, 1200, 1004, 3, 1), 1);
   EXPECT_EQ(copies(1000, 1200, 1003, 3, 0), 2); /* its rows would give every fourth column of C */
   EXPECT_EQ(copies(100, 1200, 10001, 0, 0), 1); /* tiles of few columns */
   EXPECT_EQ(copies(1000, 1202, 1004, 2, 0), 0);
   EXPECT_EQ(copies(2048, 2052, 2048, 0, 0), 0);
   EXPECT_EQ(copies(4096, 4100, 4096, 0, 0), 2); /* to sectors, where it is large */
-  EXPECT_EQ(copies(4096, 4096, 4097, 0, 0), 1);
+  EXPECT_EQ(copies(4100, 4096, 4100, 0, 0), 0);
+  EXPECT_EQ(copies(4096, 4096, 4097, 0, 0), 0);
 }
 /* ... to a sector, where the copy engine reads most of it several times. */
 TEST(planner_copies_what_begins_within_sectors) {
@@ -767,15 +803,56 @@ TEST(planner_copies_what_begins_within_sectors) {
     const gk__product_plan plan = gk__plan_product(p, gpu);
     return plan.a.wanted + 2 * plan.b.wanted;
   };
-  EXPECT_EQ(copies(2056, 2056, 2056, 0, hopper), 3);
+  EXPECT_EQ(copies(2056, 2056, 2056, 0, hopper), 2); /* A is split */
   EXPECT_EQ(copies(2056, 2056, 2056, 0, ampere), 0);
-  EXPECT_EQ(copies(2064, 2064, 2056, 0, hopper), 1);
+  EXPECT_EQ(copies(2064, 2064, 2056, 0, hopper), 0);
   EXPECT_EQ(copies(2064, 2056, 2064, 0, hopper), 2);
   EXPECT_EQ(copies(2064, 2064, 2064, 0, hopper), 0);
   EXPECT_EQ(copies(2064, 2064, 2064, 16, hopper), 2);
   EXPECT_EQ(copies(2056, 2056, 1000, 0, hopper), 0);
   EXPECT_EQ(copies(2056, 1000, 2056, 0, hopper), 0);
   EXPECT_EQ(copies(1000, 2056, 2056, 0, hopper), 0);
+}
+/* Into how many an A is split: so that rows begin at sectors, where that is better than to copy it, or costs nothing. */
+TEST(planner_splits_what_is_not_aligned) {
+  const gk__tensor_gpu hopper = {132, 90, true}, ampere = {132, 80, false};
+  gk__product p = product_of(GK__ITEM_BF16, 2047, 333, 5001, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  const auto split = [&](const gk__tensor_gpu &gpu) {
+    const gk__product_plan plan = gk__plan_product(p, gpu);
+    EXPECT(plan.a.split == 1 || !plan.a.wanted);
+    EXPECT_EQ(plan.b.split, 1u);
+    return plan.a.split;
+  };
+  EXPECT_EQ(split(hopper), 16u);
+  EXPECT_EQ(split(ampere), 1u);
+  p.a.ld = 5002;
+  EXPECT_EQ(split(hopper), 8u);
+  p.a.ld = 5016, p.a.address = 264;
+  EXPECT_EQ(split(hopper), 2u);
+  p.a.ld = 5024;
+  EXPECT_EQ(split(hopper), 2u);
+  p.a.address = 256;
+  EXPECT_EQ(split(hopper), 1u);
+  p.a.ld = 5001, p.batch = 2, p.a.stride = 2047 * 5001;
+  EXPECT_EQ(split(hopper), 1u); /* the second matrix begins elsewhere */
+  p.a.stride = 2048 * 5001;
+  EXPECT_EQ(split(hopper), 16u);
+  p.b.along_k = true;
+  EXPECT_EQ(split(hopper), 1u);
+  p.a.ld = 5000, p.a.stride = 0;
+  EXPECT_EQ(split(hopper), 2u);
+  p.m = 1100; /* 10 tiles below each other instead of 9 */
+  EXPECT_EQ(split(hopper), 1u);
+  p.b.along_k = false, p.a.ld = 5001, p.n = 200;
+  EXPECT_EQ(split(hopper), 16u);
+  p.n = 1000;
+  EXPECT_EQ(split(hopper), 1u);
+  p.n = 100, p.a.along_k = false;
+  EXPECT_EQ(split(hopper), 1u);
+  p = product_of(GK__ITEM_F32, 2047, 333, 5001, GK_PRECISION_TF32, GK_PLAN_AUTO);
+  EXPECT_EQ(split(hopper), 8u);
+  p.precision = GK_PRECISION_EMULATED;
+  EXPECT_EQ(split(hopper), 1u);
 }
 TEST(plans_that_cannot_be) {
   const gk__tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false};
@@ -809,9 +886,9 @@ TEST(the_plan_can_be_asked_for) {
   EXPECT_EQ(static_cast<int>(path.precision),
             static_cast<int>(plans.empty() ? GK_PRECISION_STRICT : GK_PRECISION_DEFAULT));
   EXPECT_EQ(path.work_bytes, size_t(0));
-  EXPECT_OK(gk_matmul_plan(a.ptr + 1, a.ptr, c.ptr + 1, 200, 200, 200, NULL, &path));
-  EXPECT_EQ(path.copies_a, !plans.empty());
-  EXPECT_EQ(path.copies_b, 0);
+  EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr + 1, c.ptr + 1, 200, 200, 200, NULL, &path));
+  EXPECT_EQ(path.copies_a, 0);
+  EXPECT_EQ(path.copies_b, !plans.empty());
   EXPECT_OK(gk_matmul_plan(a.ptr, a.ptr, c.ptr + 1, 2, 2, 2, NULL, &path));
   EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT));
 }
