@@ -35,14 +35,16 @@ static const struct {
 static std::string row_name(const bench_contest &c, const char *mode) {
   return std::string(c.group) + " " + c.what + " " + c.type + " " + c.size + " " + mode;
 }
-/* All words of one of the filters, each at the beginning of a word of the name. */
+/* All words of one of the filters, each at the beginning of a word of the name; but not those after a '-'. */
 static bool passes(const std::string &name) {
   if (filters.empty()) return true;
   for (const char *filter : filters) {
     bool all = true;
     for (const char *word = filter; *word && all;) {
       const size_t length = strcspn(word, " ");
-      all = (" " + name).find(" " + std::string(word, length)) != std::string::npos;
+      const bool wanted = *word != '-';
+      const std::string begin(word + !wanted, length - !wanted);
+      all = ((" " + name).find(" " + begin) != std::string::npos) == wanted;
       word += length;
       word += strspn(word, " ");
     }
@@ -369,7 +371,8 @@ static const char usage[] =
     "bench [--quick] [--filter=WORDS]... [--csv=FILE]\n"
     "  --quick          fewer sizes and turns: less than a minute\n"
     "  --filter=WORDS   only rows whose name has all of these words, or beginnings of words, as in\n"
-    "                   --filter='reduce sum f32 2^20 cold' or --filter=matmul; several: rows of any of them\n"
+    "                   --filter='reduce sum f32 2^20 cold' or --filter=matmul, and none of the words after a '-',\n"
+    "                   as in --filter='matmul f32 -f32emulated'; several filters: rows of any of them\n"
     "  --csv=FILE       writes the rows there, too\n"
     "The exit status is 1 if a result of gpukit was wrong.\n";
 
