@@ -7496,7 +7496,11 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
                trips = tile.rows * tile.cols / tile.warps / 1500 + 1;
   const size_t warps = most * groups * tile.warps, warps_of_rest = rest * groups * tile.warps;
   const unsigned long long work = tile.rows * tile.cols * groups * depth * 100 / (128 * tile.share);
-  if (slices > 1 && slices <= tile.joins) return each * (work + 5500); /* in a cluster */
+  if (slices > 1 && slices <= tile.joins) { /* in clusters, of which large ones do not find room everywhere */
+    const size_t room = slices > 2 ? sms - sms / 11 : sms,
+                 at_once = room / slices > 0 ? room / slices * slices : slices;
+    return gk_ceil_div(blocks, at_once) * (work * 100 / gk__f64_busy(tile.warps) + 12000) - 5000;
+  }
   unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(warps) + each * 1500;
   if (rest) clocks += rest * work * 100 / gk__f64_busy(warps_of_rest);
   if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;

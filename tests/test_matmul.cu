@@ -540,8 +540,8 @@ TEST(order_of_the_sums_of_doubles) {
   const struct {
     size_t m, n, k;
     unsigned slices;
-  } cases[] = {{4096, 4096, 4096, 1}, {1000, 1000, 1000, 1}, {512, 512, 512, 4},
-               {255, 255, 255, 8},    {2047, 333, 5001, 4},  {64, 8192, 8192, 2}};
+  } cases[] = {{4096, 4096, 4096, 1}, {1000, 1000, 1000, 1}, {512, 512, 512, 3},
+               {255, 255, 255, 8},    {2047, 333, 5001, 1},  {64, 8192, 8192, 2}};
   for (const auto &e : cases) EXPECT_EQ(gk__matmul_order<double>(e.m, e.n, e.k).slices, e.slices);
 }
 /* Large products: whole tiles along the longer side of C, and slices of the rest. */
