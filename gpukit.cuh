@@ -6539,9 +6539,9 @@ template <class P> struct gk__engine_ring {
  *
  * Warps meet at one barrier for each stage, and wait there for none that is less than a part of a step behind: before
  * its last multiplications of a step each thread turns its part of the next one's A, and then arrives at the next one's
- * barrier. Who passes that knows that the operands are there, that all of A's rows have been read where they landed, and
- * that all have left the last step but one; and so one of the warps can fetch to those places. They take turns, since
- * that takes a warp several hundred clocks, for which the others would have to wait if it was always the same. */
+ * barrier. Who passes that knows that the operands are there, that all of A's rows have been read where they landed,
+ * and that all have left the last step but one; and so one of the warps can fetch to those places. They take turns,
+ * since that takes a warp several hundred clocks, for which the others would have to wait if it was always the same. */
 template <class P>
 GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, const gk__engine_ring<P> &ring,
                             int depth) {
@@ -6782,10 +6782,10 @@ inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m
   const unsigned long long work = items * groups * depth * 100 / (128 * tile.share);
   unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile.warps) + each * 1500;
   if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile.warps);
-  if (groups > 1) clocks += groups * (items > 2048 ? items / 2 : 100 + items / 3);
+  if (groups > 1) clocks += groups * (items > 2048 ? items / 2 : 350);
   if (joins == 1) clocks += 8000;
   if (joins == 2) clocks += 10000 + ranks * 1500;
-  if (joins == 4) clocks += clocks / 15 + (ranks - 1) * 4500;
+  if (joins == 4) clocks += clocks / 18 + (ranks - 1) * 4500;
   if (parts > 1 && !joins) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
   if (parts > 1 && !joins && gk__is_engine(tile.plan)) clocks += GK__ALL_AT_ONCE;
   return clocks;
