@@ -6866,9 +6866,9 @@ template <class P> struct gk__engine_ring {
  *
  * Warps meet at one barrier for each stage, and wait there for none that is less than a part of a step behind: before
  * its last multiplications of a step each thread turns its part of the next one's A, and then arrives at the next one's
- * barrier. Who passes that knows that the operands are there, that all of A's rows have been read where they landed, and
- * that all have left the last step but one; and so one of the warps can fetch to those places. They take turns, since
- * that takes a warp several hundred clocks, for which the others would have to wait if it was always the same. */
+ * barrier. Who passes that knows that the operands are there, that all of A's rows have been read where they landed,
+ * and that all have left the last step but one; and so one of the warps can fetch to those places. They take turns,
+ * since that takes a warp several hundred clocks, for which the others would have to wait if it was always the same. */
 template <class P>
 GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, const gk__engine_ring<P> &ring,
                             int depth) {
@@ -7059,13 +7059,13 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
                          unsigned from, unsigned part, unsigned ranks) {
   typedef typename P::sums sums_of;
   const sums_of sums(t);
-  const int each = sums_of::runs / static_cast<int>(ranks) / P::groups, first = each * static_cast<int>(part);
-  const int some = 4, run = sums_of::run; /* of one row */
+  const int some = 4, run = sums_of::run, shares = sums_of::runs / some; /* some: runs of one row */
+  const int parts = static_cast<int>(ranks) * P::groups, end = shares * static_cast<int>(part + 1) / parts * some;
   const unsigned sum_bytes = sums_of::threads * 4, mine = from + gk__engine_thread<P>() * 4;
   const bool in_fours = p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 &&
                         reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0 && gk__next_col(sums) == 1;
   GK__UNROLL_BY(1) /* little code, since it comes from far */
-  for (int r = first; r < first + each; r += some) {
+  for (int r = shares * static_cast<int>(part) / parts * some; r < end; r += some) {
     float total[some][run];
     GK__UNROLL
     for (int i = 0; i < some * run; i++) total[i / run][i % run] = -0.0f;
@@ -7437,15 +7437,22 @@ inline size_t gk__matmul_busy(size_t warps) {
   const size_t most = gk_round_up(warps, size_t(4));
   return (most <= 4 ? 72 : most <= 8 ? 90 : 100) * warps / most;
 }
-/* How many slices of so many tiles one block takes, if a cluster of at most two blocks can have them all: 1, or as many
+/* How many clusters of blocks that have a multiprocessor alone run at once: eight parts of a GPU have 14 to 18
+ * multiprocessors each, and no cluster is of two. */
+inline size_t gk__clusters(unsigned ranks, size_t sms) {
+  return ranks == 0 || ranks > 4 ? 0 : ranks < 3 ? sms / ranks : (sms / 8 - 2) / ranks * 8 + 4;
+}
+/* How many slices of so many tiles one block takes, if a cluster of some blocks can have them all: 1, or as many
  * as fill a multiprocessor, which is better where each can have such a block. 0: the sums meet in memory. */
 inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t sms) {
   if (slices < 2 || tile.joins == 0) return 0;
   const unsigned ranks = slices / tile.joins;
-  if (slices % tile.joins == 0 && ranks <= 2 && tiles * ranks <= sms && (slices > 2 || tiles * slices > sms))
+  if (slices % tile.joins == 0 && tiles <= gk__clusters(ranks, sms) && (slices > 2 || tiles * slices > sms))
     return tile.joins;
   return slices == 2 ? 1 : 0;
 }
+inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
+#define GK__ALL_AT_ONCE 17000 /* clocks more, where the sums of all tiles meet in memory at the same time */
 /* Fed blocks, two to a multiprocessor at once, from the times of a thousand products: what is alone at the end is
  * slower, and slices that meet in memory cost about as much for each wave of blocks as for four of them. */
 inline unsigned long long gk__fed_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
@@ -7471,15 +7478,19 @@ inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m
   const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
   const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
-  const size_t all = gk_ceil_div(blocks, sms), each = all > most ? gk_round_up(all, most) : all, rest = each % most;
+  const unsigned joins = gk__joined_by(tile, blocks / parts, parts, sms), ranks = joins ? parts / joins : 0;
+  const size_t all = joins > 1 ? joins : gk_ceil_div(blocks, sms);
+  const size_t each = all > most ? gk_round_up(all, most) : all, rest = each % most;
   const size_t items = tile.rows * tile.cols, trips = items / tile.warps / 2500 + 1;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile.share);
   unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile.warps) + each * 1500;
   if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile.warps);
-  if (groups > 1) clocks += groups * 350;
-  const bool joined = gk__joined_by(tile, blocks / parts, parts, sms) > 0;
-  if (joined) clocks += 8000;
-  if (parts > 1 && !joined) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
+  if (groups > 1) clocks += groups * (items > 2048 ? items / 2 : 350);
+  if (joins == 1) clocks += 8000;
+  if (joins == 2) clocks += 10000 + ranks * 1500;
+  if (joins == 4) clocks += clocks / 18 + (ranks - 1) * 4500;
+  if (parts > 1 && !joins) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
+  if (parts > 1 && !joins && gk__is_engine(tile.plan)) clocks += GK__ALL_AT_ONCE;
   return clocks;
 }
 /* The same for doubles, whose warps multiply on tensor cores. */
@@ -7506,7 +7517,6 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
   if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
   return clocks;
 }
-inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
 /* With rows that are not aligned to 16 bytes, or B stored along k, the square tiles are of fed blocks, flat ones of the
  * copy engine there are none, and others take a tenth longer. */
 inline gk__tile_facts gk__fed_tile(gk__tile_facts tile, bool fed) {
@@ -7592,8 +7602,11 @@ unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_
   const size_t room = before ? at_once - before : 0;
   const size_t cut = gk_ceil_div(m - rows, tile.rows) * gk_ceil_div(n - cols, tile.cols) * batch;
   const size_t left = cut > room ? cut - room : 1;
+  gk__tile_facts apart = tile; /* what is cut meets in memory, some of it while other tiles are still made */
+  apart.joins = 0;
   return tiles::clocks(tile, high, wide, batch, 1, depth * order.slices, sms) +
-         tiles::clocks(tile, left * tile.rows, tile.cols, 1, order.slices, depth, sms);
+         tiles::clocks(apart, left * tile.rows, tile.cols, 1, order.slices, depth, sms) -
+         (gk__is_engine(tile.plan) && !tile.fed && order.slices > 1 ? GK__ALL_AT_ONCE : 0);
 }
 
 template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {

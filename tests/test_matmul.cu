@@ -527,7 +527,8 @@ TEST(order_of_the_sums) {
     int thin;
     unsigned slices;
   } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1},       {1, 8192, 8192, 1, 1},    {3, 5, 127, 0, 1},
-               {128, 128, 128, 0, 1},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8}};
+               {128, 128, 128, 0, 1},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8},
+               {768, 768, 768, 0, 6},    {640, 640, 640, 0, 8}};
   for (const auto &e : cases) {
     const gk_matmul_order order = gk__matmul_order<float>(e.m, e.n, e.k);
     EXPECT_EQ(order.thin, e.thin);
@@ -574,6 +575,11 @@ TEST(who_joins_slices) {
   EXPECT_EQ(gk__joined_by(square, 64, 3, 132), 0u);
   EXPECT_EQ(gk__joined_by(square, 66, 4, 132), 2u);
   EXPECT_EQ(gk__joined_by(square, 67, 4, 132), 0u);
+  EXPECT_EQ(gk__joined_by(square, 36, 6, 132), 2u); /* clusters of three and four leave multiprocessors over */
+  EXPECT_EQ(gk__joined_by(square, 37, 6, 132), 0u);
+  EXPECT_EQ(gk__joined_by(square, 28, 8, 132), 2u);
+  EXPECT_EQ(gk__joined_by(square, 29, 8, 132), 0u);
+  EXPECT_EQ(gk__joined_by(square, 1, 10, 132), 0u);
   EXPECT_EQ(gk__joined_by(flat, 64, 8, 132), 4u);
   EXPECT_EQ(gk__joined_by(flat, 64, 12, 132), 0u);
   EXPECT_EQ(gk__joined_by(gk__tiles<float>::facts(3), 64, 4, 132), 0u); /* not of the copy engine */
