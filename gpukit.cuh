@@ -6600,12 +6600,16 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStrea
                                    {128, 64, 330, 2600, 8}};
   const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
   if (p.a.split > 1) {
-    const gk__wgmma_facts wide[] = {{128, 256, 765, 900, 1}, {128, 128, 430, 700, 1}, {128, 256, 765, 5000, 8}};
+    const gk__wgmma_facts wide[] = {
+        {128, 256, 765, 900, 1}, {128, 192, 580, 800, 1}, {128, 128, 430, 700, 1}, {128, 256, 765, 5000, 8}};
     const size_t split = p.a.split, of_part = gk_ceil_div(cols, split);
     const gk__wgmma_choice choice =
-        gk__wgmma_choose(wide, 3, rows, of_part, k_blocks, p.batch * split, 1, gk__wgmma_slower(), sms);
-    return wide[choice.tile].cols == 256 ? gk__tf32_launch<gk__tf32_shape<256, 4, true>>(p, choice.ranks, sms, stream)
-                                         : gk__tf32_launch<gk__tf32_shape<128, 6, true>>(p, choice.ranks, sms, stream);
+        gk__wgmma_choose(wide, 4, rows, of_part, k_blocks, p.batch * split, 1, gk__wgmma_slower(), sms);
+    switch (wide[choice.tile].cols) {
+    case 256: return gk__tf32_launch<gk__tf32_shape<256, 4, true>>(p, choice.ranks, sms, stream);
+    case 192: return gk__tf32_launch<gk__tf32_shape<192, 5, true>>(p, choice.ranks, sms, stream);
+    default: return gk__tf32_launch<gk__tf32_shape<128, 6, true>>(p, choice.ranks, sms, stream);
+    }
   }
   const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 7, rows, cols, k_blocks, p.batch, 1, gk__wgmma_slower(), sms);
   switch (tiles[choice.tile].cols) {

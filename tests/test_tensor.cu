@@ -238,6 +238,7 @@ TEST(tiles_of_tf32) {
   check_tf32_tiles<gk__tf32_shape<128, 6>>();
   check_tf32_tiles<gk__tf32_shape<64, 8>>();
   check_tf32_tiles<gk__tf32_shape<256, 4, true>>();
+  check_tf32_tiles<gk__tf32_shape<192, 5, true>>();
   check_tf32_tiles<gk__tf32_shape<128, 6, true>>();
 }
 #endif
