@@ -6513,9 +6513,9 @@ template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct
   static_assert(Stages >= 3, "a stage is filled anew while the next but one is multiplied");
   static_assert(ring_bytes >= sums::threads * sums::runs * sums::run * 4, "the sums come where the operands were");
 };
-/* The same of a fed block, which multiplies 16 of k at a time. An operand lands as its four matrices do, the rows of each
- * by themselves, four elements wider than what is wanted of them; of what lies along k, four k of eight rows meet no
- * bank twice. */
+/* The same of a fed block, which multiplies 16 of k at a time. An operand lands as its four matrices do, the rows of
+ * each by themselves, four elements wider than what is wanted of them; of what lies along k, four k of eight rows meet
+ * no bank twice. */
 template <int Resident, int Groups = 1> struct gk__fed_block {
   typedef gk__sums_fed<4> sums;
   typedef gk__fed_params params;
@@ -6748,9 +6748,9 @@ GK__D float gk__load_word(unsigned at) {
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at) : "memory");
   return x;
 }
-/* How a thread that feeds brings one operand from where it landed to its place: by pieces, each of which takes four words
- * to four neighbours. Along k these are one k of four rows, one row of each matrix, and a warp takes four k of 32 rows;
- * across k they are a quarter of the tile apart in one row. */
+/* How a thread that feeds brings one operand from where it landed to its place: by pieces, each of which takes four
+ * words to four neighbours. Along k these are one k of four rows, one row of each matrix, and a warp takes four k of 32
+ * rows; across k they are a quarter of the tile apart in one row. */
 template <class P> struct gk__feeder {
   unsigned from, apart[3], step, to; /* apart: from the first word to the others; step: from piece to piece */
   GK__D explicit gk__feeder(const gk__fed_operand &q) {
@@ -7254,8 +7254,8 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned
     return tile.joins;
   return slices == 2 ? 1 : 0;
 }
-/* Fed blocks, two to a multiprocessor at once, from the times of a thousand products: what is alone at the end is slower,
- * and slices that meet in memory cost about as much for each wave of blocks as for four of them. */
+/* Fed blocks, two to a multiprocessor at once, from the times of a thousand products: what is alone at the end is
+ * slower, and slices that meet in memory cost about as much for each wave of blocks as for four of them. */
 inline unsigned long long gk__fed_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
                                          size_t sms) {
   const unsigned joins = gk__joined_by(tile, tiles, slices, sms);
@@ -7922,8 +7922,8 @@ template <class P> struct gk__engine_launch {
            gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0, cols,
                                depth);
   }
-  /* `outer` of a tile and `depth` of k; rows of `inner` elements. A matrix of no row has the first one instead, of which
-   * nothing is used. */
+  /* `outer` of a tile and `depth` of k; rows of `inner` elements. A matrix of no row has the first one instead, of
+   * which nothing is used. */
   static bool map_parts(gk__fed_operand *to, const float *from, size_t ld, bool along, size_t inner, size_t rows,
                         size_t batch, size_t stride, int outer, int depth) {
     to->along = along;
@@ -7995,7 +7995,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   typedef gk__engine_block<2, 16, 4, 1, 4> flat_groups;
   typedef gk__fed_block<2> fed;
   typedef gk__fed_block<1, 2> fed_groups;
-  /* Whether operands lie so that the copy engine brings them to where they are multiplied, or A to where it is turned. */
+  /* Whether operands lie so that the copy engine brings them to where they are multiplied, or A is turned. */
   static bool lies_well(const float *from, size_t ld) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0;
   }
