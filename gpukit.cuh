@@ -6709,8 +6709,8 @@ template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct
   static_assert(ring_bytes >= sums::threads * sums::runs * sums::run * 4, "the sums come where the operands were");
 };
 /* The same of a fed block, which multiplies 16 of k at a time. An operand lands as its four matrices do, the rows of
- * each by themselves, four elements wider than what is wanted of them; of what lies along k, four k of eight rows meet no
- * bank twice. */
+ * each by themselves, four elements wider than what is wanted of them; of what lies along k, four k of eight rows meet
+ * no bank twice. */
 template <int Resident, int Groups = 1> struct gk__fed_block {
   typedef gk__sums_fed<4> sums;
   typedef gk__fed_params params;
@@ -6944,8 +6944,8 @@ GK__D float gk__load_word(unsigned at) {
   return x;
 }
 /* How a thread that feeds brings one operand from where it landed to its place: by pieces, each of which takes four
- * words to four neighbours. Along k these are one k of four rows, one row of each matrix, and a warp takes four k of 32 rows;
- * across k they are a quarter of the tile apart in one row. */
+ * words to four neighbours. Along k these are one k of four rows, one row of each matrix, and a warp takes four k of 32
+ * rows; across k they are a quarter of the tile apart in one row. */
 template <class P> struct gk__feeder {
   unsigned from, apart[3], step, to; /* apart: from the first word to the others; step: from piece to piece */
   GK__D explicit gk__feeder(const gk__fed_operand &q) {
