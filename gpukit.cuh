@@ -6733,8 +6733,8 @@ struct gk__engine_params {
   gk__matmul_args<float, float, float> p;
   /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
   unsigned whole_down, whole_across, row, col, down, across;
-  unsigned
-      ranks; /* so many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart */
+  /* So many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart. */
+  unsigned ranks;
   bool turned, many_a, many_b; /* many: one for each product of the batch */
   bool spread;                 /* the columns of a thread lie a quarter of the tile apart */
 };

@@ -115,8 +115,7 @@ linked_nvcc  := hostile twice two rdc merged_versions
 refused_cpu  := missing too_many version c_api inside arch nccl
 refused_nvcc := missing cpp standard
 symbols_nvcc := versions
-archs        := sm_75 sm_90a
-stds         := 11
+modes        := compute_90a+11
 ifneq ($(in_all),)
   linked_nvcc  := $(filter-out vscode groups%,$(linked_cpu)) libraries libraries_below stds flags rdc \
                   rdc_many lto hopper merged_hopper merged_archs merged_settings merged_versions
@@ -128,19 +127,19 @@ ifneq ($(in_all),)
   refused_cpu  += c_version
   refused_nvcc := $(filter-out arch,$(refused_cpu)) cpp standard
   symbols_nvcc := named hidden versions archs streams static tag
-  more_archs   := $(filter-out $(archs),$(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
-  stds         := 11 17
-  modes        := compute_90a+14 compute_90a+20 static tag several rdc lto thread lambda fast merged static+rdc \
-                  rdc+debug sm_80+debug
+  more_archs   := $(filter-out sm_75 sm_90a,$(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
+  modes        += compute_90a+14 compute_90a+20 sm_90a+17 static tag several rdc lto thread lambda fast merged \
+                  static+rdc rdc+debug sm_80+debug
 endif
 
 build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
 
-# The whole API for each target by the standards; for the targets that test-all adds, by one of them, without the host's
-# code, which is the same for all. PTX alone is what the modes without a target are, and what ptxas makes of sm_75 by
-# C++17, optimised, is seen in rdc.
+# The whole API for the oldest target and for Hopper by the standards; for the targets that test-all adds, by one of
+# them, without the host's code, which is the same for all. PTX alone is what the modes without a target are, and
+# Hopper's but one: with less effort than users have it, ptxas may find no registers for that code. What it makes of
+# sm_75, optimised, is seen in rdc.
 way.sm_75.nvcc   := -arch=sm_75
 way.sm_90a.nvcc  := $(way.hopper.nvcc)
 way.compute_90a.nvcc := -arch=compute_90a
 $(foreach arch,$(more_archs),$(eval way.$(arch).nvcc := -arch=$(arch) -cubin))
-modes += $(filter-out sm_75+17,$(foreach arch,$(archs),$(stds:%=$(arch)+%))) $(more_archs:%=%+14)
+modes += sm_75+11 $(more_archs:%=%+14)
