@@ -4372,14 +4372,14 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x
                          size_t step, int cols, int chain, int depth, unsigned char *) {
   const bool fours = gk__in_runs<4>(y, step, apart) && (Along || cols >= 4);
   const bool x_fours = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
-  const bool crosswise = Rows == 4 && rows == 4 && gk__in_runs<4>(x, x_row, x_k);
+  const bool may_cross = Rows == 4 && sizeof(T) == 4; /* of doubles there are no registers for so many */
+  const bool crosswise = may_cross && rows == 4 && gk__in_runs<4>(x, x_row, x_k);
   int k = chain * 4;
   if (fours && cols >= 4) {
     if (x_fours)
       k = gk__thin_sums_of_runs<false, Rows, Along>(sum, x, x_row, x_k, rows, y, apart, k, depth);
-    else if (crosswise && sizeof(T) == 4) /* of doubles there are no registers for so many */
-      k = gk__thin_sums_of_runs < Rows == 4 && sizeof(T) == 4, Rows,
-      Along > (sum, x, x_row, x_k, rows, y, apart, k, depth);
+    else if (crosswise)
+      k = gk__thin_sums_of_runs<may_cross, Rows, Along>(sum, x, x_row, x_k, rows, y, apart, k, depth);
   }
   GK__UNROLL_BY(Rows == 1 ? 4 : 2)
   for (; k < depth; k += GK__THIN_CHAINS * 4) {
@@ -6108,13 +6108,32 @@ bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<E> &v, size_t r
   return fits;
 }
 
+/* gk__launch_as for a kernel that overlaps, in clusters of so many blocks. */
+template <class... Params, class... Args>
+cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*kernel)(Params...), unsigned ranks,
+                                dim3 grid, dim3 block, size_t smem, cudaStream_t stream, Args &&...args) {
+  const void *const address = reinterpret_cast<const void *>(kernel);
+  gk__clear_detail();
+  GK_TRY(gk__allow_smem(address, name, smem));
+  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  with[0].id = cudaLaunchAttributeClusterDimension;
+  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
+  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  with[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = cudaLaunchConfig_t();
+  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = smem, config.stream = stream;
+  config.attrs = with;
+  cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
+  config.numAttrs++;
+  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+  return gk__after_launch(code, address, name, &grid, &block, smem, stream);
+}
+
 /* Tells the kernel what it is to know of C, of which down x across tiles are made, and launches it: blocks that go on
  * from tile to tile, or clusters of `ranks` blocks that share the k of one. */
 template <class S, class P, class X>
 cudaError_t gk__wgmma_enqueue(void (*kernel)(P), P &p, const X &x, size_t down, size_t across, unsigned ranks, int sms,
                               signed char *waits, cudaStream_t stream) {
-  const char *const call = "gk_matmul";
-  const void *const address = reinterpret_cast<const void *>(kernel);
   p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
   p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
   p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
@@ -6125,23 +6144,12 @@ cudaError_t gk__wgmma_enqueue(void (*kernel)(P), P &p, const X &x, size_t down, 
   const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
   const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
   const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
-  gk__clear_detail();
-  GK_TRY(gk__allow_smem(address, call, S::smem));
-  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
-  with[0].id = cudaLaunchAttributeClusterDimension;
-  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
-  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  with[1].val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = cudaLaunchConfig_t();
-  config.blockDim = S::threads, config.dynamicSmemBytes = S::smem, config.stream = stream, config.attrs = with;
-  cudaError_t status = gk__failed(gk__overlaps(waits, address, &config.numAttrs), call);
-  config.numAttrs++;
+  cudaError_t status = cudaSuccess;
   for (p.first = 0; p.first < tiles && status == cudaSuccess; p.first = p.tiles) {
     const unsigned left = tiles - p.first, now = left < at_once ? left : at_once;
     p.tiles = ranks > 1 ? p.first + now : tiles; /* blocks that share k make one tile; others go on to the next */
-    config.gridDim = now * ranks;
-    status = gk__after_launch(cudaLaunchKernelEx(&config, kernel, p), address, call, &config.gridDim, &config.blockDim,
-                              S::smem, stream);
+    status = gk__launch_clusters(waits, "gk_matmul", kernel, ranks, now * ranks, static_cast<unsigned>(S::threads),
+                                 static_cast<size_t>(S::smem), stream, p);
   }
   return status;
 }
@@ -6772,6 +6780,24 @@ GK__D void gk__store_shared(unsigned at, float a, float b, float c, float d) {
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
 
+/* Turns rows of Depth floats to columns, by squares of four rows and four of k. The rows of a square are as far apart
+ * as there are squares of them; where they landed, the swizzle is that of as many bytes as they have. */
+template <int Rows, int Depth, int Threads> GK__D void gk__turn_squares(unsigned landing, unsigned place, unsigned t) {
+  const unsigned down = Rows / 4, width = Depth * 4;
+  const unsigned row_of = t % down, from = landing + row_of * width, to = place + row_of * 16;
+  const unsigned swizzle = width == 128 ? row_of % 8 : row_of / 2 % 4;
+  GK__UNROLL
+  for (unsigned square = 0; square < Depth / 4 * down; square += Threads) {
+    const unsigned four = t / down + square / down;
+    gk__run<float, 4> x[4];
+    GK__UNROLL
+    for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * down * width + (four ^ swizzle) * 16);
+    GK__UNROLL
+    for (unsigned k = 0; k < 4; k++)
+      gk__store_shared(to + (four * 4 + k) * (Rows * 4), x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
+  }
+}
+
 /* The operands of one step in k. */
 struct gk__engine_fragment {
   gk__run<float, 4> a[2], b[4];
@@ -6801,6 +6827,29 @@ struct gk__engine_fragment {
     }
   }
 };
+
+/* Count steps in k, each multiplied when the loads of the next one are under way; the last one waits in fragment[1]. */
+template <int Count, class Sums>
+GK__D void gk__engine_steps(Sums &sums, gk__engine_fragment (&fragment)[2], unsigned *a, unsigned *b, unsigned pitch_a,
+                            unsigned pitch_b) {
+  GK__UNROLL
+  for (int k = 0; k < Count; k++) {
+    fragment[k % 2].load(*a + static_cast<unsigned>(k) * pitch_a, *b + static_cast<unsigned>(k) * pitch_b);
+    fragment[(k + 1) % 2].multiply(sums);
+  }
+  *a += Count * pitch_a, *b += Count * pitch_b;
+}
+/* The few that are left, one after the other. */
+template <class Sums>
+GK__D void gk__engine_rest(Sums &sums, gk__engine_fragment &fragment, unsigned a, unsigned b, unsigned pitch_a,
+                           unsigned pitch_b, int count) {
+  GK__UNROLL_BY(1)
+  for (; count > 0; count--) {
+    fragment.multiply(sums);
+    fragment.load(a, b);
+    a += pitch_a, b += pitch_b;
+  }
+}
 
 /* Of all, and of those in a group. With one group the compiler is to know that all threads have the same addresses. */
 template <class P> GK__D unsigned gk__engine_group() {
@@ -6845,23 +6894,9 @@ template <class P> struct gk__engine_ring {
     if (!q.turned) gk__box_load(a(stage), &q.a, full(stage), row, k(step), product_a, 0);
     gk__box_load(b(stage), &q.b, full(stage), col, k(step), product_b, 0);
   }
-  /* Squares of four rows and four of k. The rows are as far apart as the tile has squares of them; where they landed,
-   * the swizzle is that of as many bytes as they have. */
   GK__D void turn(int step, int stage) const {
-    const unsigned down = P::bm / 4, width = P::depth * 4, t = gk__engine_thread<P>();
-    const unsigned row_of = t % down, from = landing(step) + row_of * width, to = a(stage) + row_of * 16;
-    const unsigned swizzle = width == 128 ? row_of % 8 : row_of / 2 % 4;
     gk__barrier_wait(landed(step), static_cast<unsigned>(step / P::landings % 2));
-    GK__UNROLL
-    for (unsigned square = 0; square < P::depth / 4 * down; square += P::sums::threads) {
-      const unsigned four = t / down + square / down;
-      gk__run<float, 4> x[4];
-      GK__UNROLL
-      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * down * width + (four ^ swizzle) * 16);
-      GK__UNROLL
-      for (unsigned k = 0; k < 4; k++)
-        gk__store_shared(to + (four * 4 + k) * (P::bm * 4), x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
-    }
+    gk__turn_squares<P::bm, P::depth, P::sums::threads>(landing(step), a(stage), gk__engine_thread<P>());
   }
 };
 
@@ -6909,19 +6944,9 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
         if (q.turned) ring.turn(s + 1, next);
         gk__barrier_arrive(ring.full(next));
       }
-      GK__UNROLL
-      for (int k = 0; k < straight; k++) {
-        fragment[k % 2].load(a + static_cast<unsigned>(k) * pitch_a, b + static_cast<unsigned>(k) * pitch_b);
-        fragment[(k + 1) % 2].multiply(sums);
-      }
-      a += straight * pitch_a, b += straight * pitch_b;
+      gk__engine_steps<straight>(sums, fragment, &a, &b, pitch_a, pitch_b);
     }
-    GK__UNROLL_BY(1)
-    for (; todo > 0; todo--) {
-      fragment[1].multiply(sums);
-      fragment[1].load(a, b);
-      a += pitch_a, b += pitch_b;
-    }
+    gk__engine_rest(sums, fragment[1], a, b, pitch_a, pitch_b, todo);
     stage = next;
     if (stage == 0) parity ^= 1;
   }
@@ -6963,22 +6988,18 @@ template <class P> struct gk__feeder {
     }
   }
   GK__D void bring(unsigned landing, unsigned place) const {
-    const int pieces = P::depth / 4, some = 4; /* at a time: registers are few */
+    const int pieces = P::depth / 4;
+    float x[pieces][4];
     GK__UNROLL
-    for (int first = 0; first < pieces; first += some) {
-      float x[some][4];
+    for (int i = 0; i < pieces; i++) {
+      const unsigned at = landing + from + static_cast<unsigned>(i) * step;
+      x[i][0] = gk__load_word(at);
       GK__UNROLL
-      for (int i = 0; i < some; i++) {
-        const unsigned at = landing + from + static_cast<unsigned>(first + i) * step;
-        x[i][0] = gk__load_word(at);
-        GK__UNROLL
-        for (int j = 0; j < 3; j++) x[i][j + 1] = gk__load_word(at + apart[j]);
-      }
-      GK__UNROLL
-      for (int i = 0; i < some; i++)
-        gk__store_shared(place + to + static_cast<unsigned>((first + i) * 4 * P::pitch), x[i][0], x[i][1], x[i][2],
-                         x[i][3]);
+      for (int j = 0; j < 3; j++) x[i][j + 1] = gk__load_word(at + apart[j]);
     }
+    GK__UNROLL
+    for (int i = 0; i < pieces; i++)
+      gk__store_shared(place + to + static_cast<unsigned>(i * 4 * P::pitch), x[i][0], x[i][1], x[i][2], x[i][3]);
   }
 };
 /* One of the four matrices, which is for a warp: a box of it. */
@@ -7023,7 +7044,6 @@ GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &at, gk__fed_t
 }
 /* By the others: as in gk__engine_slice. */
 template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn<P> turn, int depth) {
-  const unsigned pitch = P::pitch;
   const int D = P::depth, straight = 8;
   const unsigned t = gk__engine_thread<P>(), lane = t % 32;
   const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = P::operand_bytes + lane % 8 * 16;
@@ -7035,20 +7055,8 @@ template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn
     unsigned a = turn.data() + at_a, b = turn.data() + at_b;
     int todo = left < D ? left : D;
     GK__UNROLL_BY(1)
-    for (; todo >= straight; todo -= straight) {
-      GK__UNROLL
-      for (int k = 0; k < straight; k++) {
-        fragment[k % 2].load(a + static_cast<unsigned>(k) * pitch, b + static_cast<unsigned>(k) * pitch);
-        fragment[(k + 1) % 2].multiply(sums);
-      }
-      a += straight * pitch, b += straight * pitch;
-    }
-    GK__UNROLL_BY(1)
-    for (; todo > 0; todo--) {
-      fragment[1].multiply(sums);
-      fragment[1].load(a, b);
-      a += pitch, b += pitch;
-    }
+    for (; todo >= straight; todo -= straight) gk__engine_steps<straight>(sums, fragment, &a, &b, P::pitch, P::pitch);
+    gk__engine_rest(sums, fragment[1], a, b, P::pitch, P::pitch, todo);
     gk__barrier_arrive(turn.empty());
     turn.step();
   }
@@ -7259,14 +7267,7 @@ struct gk__panel_params {
 #ifdef GK__WGMMA_CODE
 /* One step in k of a thread's operands, multiplied to and fro, so that each turn finds an operand of the last one, and
  * from the last row to the first: so fewest operands meet in a bank. */
-struct gk__panel_fragment {
-  gk__run<float, 4> a[2], b[4];
-  GK__D void load(unsigned from_a, unsigned from_b) {
-    GK__UNROLL
-    for (unsigned i = 0; i < 2; i++) a[i] = gk__load_shared(from_a + i * 64);
-    GK__UNROLL
-    for (unsigned j = 0; j < 4; j++) b[j] = gk__load_shared(from_b + j * 128);
-  }
+struct gk__panel_fragment : gk__engine_fragment {
   GK__D void multiply(gk__panel::sums &sums) const {
     GK__UNROLL
     for (int i = 7; i >= 0; i--) {
@@ -7295,22 +7296,11 @@ struct gk__panel_ring {
     next->k = 0, next->row += gk__panel::warps, next->left--;
     if (next->row >= q.down) next->row -= q.down;
   }
-  /* Squares of four rows, eight apart, and four of k. */
   GK__D void turn(unsigned to, unsigned lane) {
     gk__barrier_wait(bar, parity);
     parity ^= 1;
-    const unsigned row = lane % 8, from = smem + 2 * gk__panel::a_bytes + row * 128;
-    const unsigned target = smem + to * gk__panel::a_bytes + row * 16;
-    GK__UNROLL
-    for (unsigned more = 0; more < 8; more += 4) {
-      const unsigned four = lane / 8 + more;
-      gk__run<float, 4> x[4];
-      GK__UNROLL
-      for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * 1024 + (four ^ row) * 16);
-      GK__UNROLL
-      for (unsigned k = 0; k < 4; k++)
-        gk__store_shared(target + (four * 4 + k) * 128, x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
-    }
+    gk__turn_squares<gk__panel::rows, gk__panel::depth, 32>(smem + 2 * gk__panel::a_bytes,
+                                                            smem + to * gk__panel::a_bytes, lane);
   }
 };
 #endif
@@ -7891,27 +7881,6 @@ cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, 
   }
 }
 #ifdef GK__WGMMA
-/* gk__launch_as for a kernel that overlaps, in clusters of so many blocks. */
-template <class... Params, class... Args>
-cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*kernel)(Params...), unsigned ranks,
-                                dim3 grid, dim3 block, size_t smem, cudaStream_t stream, Args &&...args) {
-  const void *const address = reinterpret_cast<const void *>(kernel);
-  gk__clear_detail();
-  GK_TRY(gk__allow_smem(address, name, smem));
-  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
-  with[0].id = cudaLaunchAttributeClusterDimension;
-  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
-  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  with[1].val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = cudaLaunchConfig_t();
-  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = smem, config.stream = stream;
-  config.attrs = with;
-  cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
-  config.numAttrs++;
-  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
-  return gk__after_launch(code, address, name, &grid, &block, smem, stream);
-}
-
 /* By the kernel of Hopper, if the device and the program have it, and a cluster has room for all slices: blocks that
  * stay, or one for each slice. Else *made is as it was. */
 template <class T>
