@@ -6224,14 +6224,14 @@ struct gk__wgmma_choice {
 };
 /* Which takes the least time, every multiprocessor making one tile at a time. The blocks of a cluster lie close to each
  * other, which leaves some multiprocessors without one. */
-inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_facts *tiles, int count, size_t m, size_t n, size_t k_blocks,
-                                         size_t batch, unsigned split, gk__wgmma_slower slower, int sms) {
+inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_facts *tiles, int count, size_t rows, size_t cols,
+                                         size_t k_blocks, size_t batch, gk__wgmma_slower slower, int sms) {
   gk__wgmma_choice best = {0, 1};
   unsigned long long least = ~0ull;
   for (int i = 0; i < count; i++)
     for (unsigned ranks = tiles[i].ranks > 1 ? 2 : 1;
          ranks <= tiles[i].ranks && (ranks == 1 || 4 * ranks <= static_cast<unsigned>(sms)); ranks *= 2) {
-      const size_t all = gk__split_tiles(m, split, tiles[i].rows) * gk_ceil_div(n, tiles[i].cols) * batch;
+      const size_t all = gk_ceil_div(rows, tiles[i].rows) * gk_ceil_div(cols, tiles[i].cols) * batch;
       const unsigned at_once = (static_cast<unsigned>(sms) - (ranks > 2 ? 2 * ranks : 0)) / ranks;
       const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(ranks));
       const unsigned long long block =
@@ -6241,85 +6241,61 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_facts *tiles, int count
     }
   return best;
 }
+/* Tiles to choose from for one of `batch` matrices of rows by columns; of an A that is split, for one of its parts. A k
+ * block takes as long as its products. */
+template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
+  template <class E, class O>
+  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t rows, size_t cols, size_t k_blocks, size_t batch,
+                         gk__wgmma_slower slower, int sms, cudaStream_t stream) {
+    cudaError_t (*const launches[])(const gk__tensor_args<E, O> &, unsigned, int,
+                                    cudaStream_t) = {Tiles::template launch<Products, Splits, E, O>...};
+    const gk__wgmma_facts tiles[] = {
+        {Tiles::rows, Tiles::cols, Tiles::k_block * Products, Tiles::besides, Tiles::ranks}...};
+    const gk__wgmma_choice choice =
+        gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), rows, cols, k_blocks, batch, slower, sms);
+    return launches[choice.tile](p, choice.ranks, sms, stream);
+  }
+};
 
-template <int Products, class E, class O> struct gk__wgmma_tiles {
-  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
-    const unsigned x = Products; /* a k block takes as long as its products */
-    const gk__wgmma_facts tiles[] = {{128, 128, 345 * x, 1500, 1},
-                                     {128, 64, 182 * x, 1000, 1},
-                                     {64, 64, 110 * x, 600, 1},
-                                     {64, 64, 110 * x, 2200, 8}};
-    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 4, p.m, p.n, k_blocks, p.batch, 1, gk__wgmma_slower(), sms);
-    switch (choice.tile) {
-    case 0: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 128, 2>>(p, 1, sms, stream);
-    case 1: return gk__wgmma_launch<gk__wgmma_shape<Products, 128, 64, 2>>(p, 1, sms, stream);
-    case 2: return gk__wgmma_launch<gk__wgmma_shape<Products, 64, 64, 4>>(p, 1, sms, stream);
-    default: return gk__wgmma_launch<gk__wgmma_shape<Products, 64, 64, 4, true>>(p, choice.ranks, sms, stream);
-    }
+template <int Rows, int Cols, int Stages, unsigned KBlock, unsigned Besides, unsigned Ranks = 1> struct gk__wgmma_tile {
+  static const size_t rows = Rows, cols = Cols;
+  static const unsigned k_block = KBlock, besides = Besides, ranks = Ranks;
+  template <int Products, bool Splits, class E, class O>
+  static cudaError_t launch(const gk__tensor_args<E, O> &p, unsigned use, int sms, cudaStream_t stream) {
+    return gk__wgmma_launch<gk__wgmma_shape<Products, Rows, Cols, Stages, (Ranks > 1), Splits>>(p, use, sms, stream);
   }
 };
-template <class E, class O> struct gk__wgmma_tiles<1, E, O> {
-  typedef gk__wgmma_shape<1, 128, 256, 4> of_128_256;
-  typedef gk__wgmma_shape<1, 256, 128, 4> of_256_128;
-  typedef gk__wgmma_shape<1, 128, 192, 4> of_128_192;
-  typedef gk__wgmma_shape<1, 128, 128, 6> of_128_128;
-  typedef gk__wgmma_shape<1, 64, 128, 8> of_64_128;
-  typedef gk__wgmma_shape<1, 128, 64, 8> of_128_64;
-  typedef gk__wgmma_shape<1, 64, 64, 12> of_64_64;
-  typedef gk__wgmma_shape<1, 64, 64, 11, true> shared_64_64;
-  typedef gk__wgmma_shape<1, 64, 192, 5, true> shared_64_192;
-  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
-    const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1}, {256, 128, 765, 800, 1}, {128, 192, 585, 700, 1},
-                                     {128, 128, 400, 600, 1}, {64, 128, 215, 500, 1},  {128, 64, 218, 500, 1},
-                                     {64, 64, 165, 450, 1},   {64, 64, 165, 2050, 8},  {64, 192, 340, 2500, 2}};
-    const gk__wgmma_choice choice =
-        gk__wgmma_choose(tiles, 9, p.m, p.n, k_blocks, p.batch, 1, gk__wgmma_slower_of(p), sms);
-    switch (choice.tile) {
-    case 0: return gk__wgmma_launch<of_128_256>(p, 1, sms, stream);
-    case 1: return gk__wgmma_launch<of_256_128>(p, 1, sms, stream);
-    case 2: return gk__wgmma_launch<of_128_192>(p, 1, sms, stream);
-    case 3: return gk__wgmma_launch<of_128_128>(p, 1, sms, stream);
-    case 4: return gk__wgmma_launch<of_64_128>(p, 1, sms, stream);
-    case 5: return gk__wgmma_launch<of_128_64>(p, 1, sms, stream);
-    case 6: return gk__wgmma_launch<of_64_64>(p, 1, sms, stream);
-    case 7: return gk__wgmma_launch<shared_64_64>(p, choice.ranks, sms, stream);
-    default: return gk__wgmma_launch<shared_64_192>(p, choice.ranks, sms, stream);
-    }
-  }
+typedef gk__wgmma_tile<128, 256, 4, 760, 800> gk__wgmma_128_256;
+typedef gk__wgmma_tile<256, 128, 4, 765, 800> gk__wgmma_256_128;
+typedef gk__wgmma_tile<128, 128, 6, 400, 600> gk__wgmma_128_128;
+typedef gk__wgmma_tile<128, 64, 8, 218, 500> gk__wgmma_128_64;
+typedef gk__wgmma_tile<64, 192, 5, 340, 2500, 2> gk__wgmma_64_192;
+/* Those of all products, of which only one of half types is ever split. */
+template <int Products> struct gk__wgmma_all {
+  typedef gk__wgmma_tiles<Products, false, gk__wgmma_tile<128, 128, 2, 345, 1500>,
+                          gk__wgmma_tile<128, 64, 2, 182, 1000>, gk__wgmma_tile<64, 64, 4, 110, 600>,
+                          gk__wgmma_tile<64, 64, 4, 110, 2200, 8>>
+      whole, split;
 };
-/* Those for an A that is split, which has to be of a half type. */
-template <int Products, class E, class O> struct gk__wgmma_split_tiles {
-  static cudaError_t run(const gk__tensor_args<E, O> &, size_t, int, cudaStream_t) { return cudaErrorNotSupported; }
-};
-template <class E, class O> struct gk__wgmma_split_tiles<1, E, O> {
-  typedef gk__wgmma_shape<1, 128, 256, 4, false, true> of_128_256;
-  typedef gk__wgmma_shape<1, 256, 128, 4, false, true> of_256_128;
-  typedef gk__wgmma_shape<1, 128, 128, 6, false, true> of_128_128;
-  typedef gk__wgmma_shape<1, 128, 64, 8, false, true> of_128_64;
-  typedef gk__wgmma_shape<1, 64, 192, 5, true, true> shared_64_192;
-  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t k_blocks, int sms, cudaStream_t stream) {
-    const gk__wgmma_facts tiles[] = {{128, 256, 760, 800, 1},
-                                     {256, 128, 765, 800, 1},
-                                     {128, 128, 400, 600, 1},
-                                     {128, 64, 218, 500, 1},
-                                     {64, 192, 340, 2500, 2}};
-    const gk__wgmma_choice choice =
-        gk__wgmma_choose(tiles, 5, p.m, p.n, k_blocks, p.batch, p.a.split, gk__wgmma_slower_of(p), sms);
-    switch (choice.tile) {
-    case 0: return gk__wgmma_launch<of_128_256>(p, 1, sms, stream);
-    case 1: return gk__wgmma_launch<of_256_128>(p, 1, sms, stream);
-    case 2: return gk__wgmma_launch<of_128_128>(p, 1, sms, stream);
-    case 3: return gk__wgmma_launch<of_128_64>(p, 1, sms, stream);
-    default: return gk__wgmma_launch<shared_64_192>(p, choice.ranks, sms, stream);
-    }
-  }
+template <> struct gk__wgmma_all<1> {
+  typedef gk__wgmma_tiles<1, false, gk__wgmma_128_256, gk__wgmma_256_128, gk__wgmma_tile<128, 192, 4, 585, 700>,
+                          gk__wgmma_128_128, gk__wgmma_tile<64, 128, 8, 215, 500>, gk__wgmma_128_64,
+                          gk__wgmma_tile<64, 64, 12, 165, 450>, gk__wgmma_tile<64, 64, 11, 165, 2050, 8>,
+                          gk__wgmma_64_192>
+      whole;
+  typedef gk__wgmma_tiles<1, true, gk__wgmma_128_256, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_128_64,
+                          gk__wgmma_64_192>
+      split;
 };
 /* k > 0. */
 template <int Products, class E, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
-  const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes));
-  if (p.a.split > 1) return gk__wgmma_split_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
-  return gk__wgmma_tiles<Products, E, O>::run(p, k_blocks, sms, stream);
+  typedef gk__wgmma_all<Products> tiles;
+  const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes)), split = p.a.split;
+  const gk__wgmma_slower slower = gk__wgmma_slower_of(p);
+  if (split > 1)
+    return tiles::split::run(p, gk_ceil_div(p.m, split), p.n, k_blocks, p.batch * split, slower, sms, stream);
+  return tiles::whole::run(p, p.m, p.n, k_blocks, p.batch, slower, sms, stream);
 }
 
 /* --- Tensor cores: Hopper, tf32 out of registers ------------------------------------------------------------------
@@ -6598,34 +6574,34 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, 
   return gk__wgmma_enqueue<S>(kernel, p, x, down, across, ranks, sms, waits, stream);
 }
 
+/* Rows of R by columns. */
+template <int Cols, int Stages, unsigned KBlock, unsigned Besides, unsigned Ranks = 1> struct gk__tf32_tile {
+  static const size_t rows = 128, cols = Cols;
+  static const unsigned k_block = KBlock, besides = Besides, ranks = Ranks;
+  template <int, bool Splits, class E, class O>
+  static cudaError_t launch(const gk__tensor_args<E, O> &p, unsigned use, int sms, cudaStream_t stream) {
+    return gk__tf32_launch<gk__tf32_shape<Cols, Stages, Splits>>(p, use, sms, stream);
+  }
+};
+typedef gk__tf32_tile<256, 4, 765, 900> gk__tf32_256;
+typedef gk__tf32_tile<192, 5, 580, 800> gk__tf32_192;
+typedef gk__tf32_tile<128, 6, 430, 700> gk__tf32_128;
+typedef gk__tf32_tile<256, 4, 765, 5000, 8> gk__tf32_shared_256;
 /* Both operands along k: as the half types. */
 template <int Products, class O>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStream_t stream) {
-  const size_t k_blocks = gk_ceil_div(p.k, size_t(32));
-  if (p.a.along_k && p.b.along_k) return gk__wgmma_tiles<1, float, O>::run(p, k_blocks, sms, stream);
-  const gk__wgmma_facts tiles[] = {{128, 256, 765, 900, 1}, {128, 192, 580, 800, 1},  {128, 128, 430, 700, 1},
-                                   {128, 64, 330, 600, 1},  {128, 256, 765, 5000, 8}, {128, 128, 430, 4000, 8},
-                                   {128, 64, 330, 2600, 8}};
+  typedef gk__wgmma_tiles<1, false, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_tile<64, 9, 330, 600>,
+                          gk__tf32_shared_256, gk__tf32_tile<128, 6, 430, 4000, 8>, gk__tf32_tile<64, 9, 330, 2600, 8>>
+      whole_tiles;
+  typedef gk__wgmma_tiles<1, true, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_shared_256> split_tiles;
+  const size_t k_blocks = gk_ceil_div(p.k, size_t(32)), split = p.a.split;
+  if (p.a.along_k && p.b.along_k)
+    return gk__wgmma_all<1>::whole::run(p, p.m, p.n, k_blocks, p.batch, gk__wgmma_slower_of(p), sms, stream);
+  const gk__wgmma_slower slower = gk__wgmma_slower();
   const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
-  if (p.a.split > 1) {
-    const gk__wgmma_facts wide[] = {
-        {128, 256, 765, 900, 1}, {128, 192, 580, 800, 1}, {128, 128, 430, 700, 1}, {128, 256, 765, 5000, 8}};
-    const size_t split = p.a.split, of_part = gk_ceil_div(cols, split);
-    const gk__wgmma_choice choice =
-        gk__wgmma_choose(wide, 4, rows, of_part, k_blocks, p.batch * split, 1, gk__wgmma_slower(), sms);
-    switch (wide[choice.tile].cols) {
-    case 256: return gk__tf32_launch<gk__tf32_shape<256, 4, true>>(p, choice.ranks, sms, stream);
-    case 192: return gk__tf32_launch<gk__tf32_shape<192, 5, true>>(p, choice.ranks, sms, stream);
-    default: return gk__tf32_launch<gk__tf32_shape<128, 6, true>>(p, choice.ranks, sms, stream);
-    }
-  }
-  const gk__wgmma_choice choice = gk__wgmma_choose(tiles, 7, rows, cols, k_blocks, p.batch, 1, gk__wgmma_slower(), sms);
-  switch (tiles[choice.tile].cols) {
-  case 256: return gk__tf32_launch<gk__tf32_shape<256, 4>>(p, choice.ranks, sms, stream);
-  case 192: return gk__tf32_launch<gk__tf32_shape<192, 5>>(p, choice.ranks, sms, stream);
-  case 128: return gk__tf32_launch<gk__tf32_shape<128, 6>>(p, choice.ranks, sms, stream);
-  default: return gk__tf32_launch<gk__tf32_shape<64, 9>>(p, choice.ranks, sms, stream);
-  }
+  if (split > 1)
+    return split_tiles::run(p, rows, gk_ceil_div(cols, split), k_blocks, p.batch * split, slower, sms, stream);
+  return whole_tiles::run(p, rows, cols, k_blocks, p.batch, slower, sms, stream);
 }
 
 #else
