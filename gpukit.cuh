@@ -1771,7 +1771,8 @@ GK__D unsigned gk__shift_right(unsigned low, unsigned high, unsigned bits) {
 #endif
 }
 /* Of pairs of neighbouring chunks the 16 bytes that begin `low` bytes past the first. Which words these are is decided
- * by a branch that all threads take alike; picking them one by one would cost as much as the sum of what is in them. */
+ * by branches that all threads take alike: picking them one by one would cost as much as the sum of what is in them,
+ * and a switch looks its target up in a table first, for which floats of a small array would wait. */
 template <unsigned Words, class T>
 GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned bits) {
   GK__UNROLL
@@ -1786,12 +1787,10 @@ GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned b
 }
 template <class T> GK__D void gk__shift_chunks(gk__chunk *chunk, const gk__chunk *second, unsigned low) {
   const unsigned bits = low % 4 * 8;
-  switch (low / 4) {
-  case 0: return gk__shift_words<0, T>(chunk, second, bits);
-  case 1: return gk__shift_words<1, T>(chunk, second, bits);
-  case 2: return gk__shift_words<2, T>(chunk, second, bits);
-  default: return gk__shift_words<3, T>(chunk, second, bits);
-  }
+  if (low < 8)
+    low < 4 ? gk__shift_words<0, T>(chunk, second, bits) : gk__shift_words<1, T>(chunk, second, bits);
+  else
+    low < 12 ? gk__shift_words<2, T>(chunk, second, bits) : gk__shift_words<3, T>(chunk, second, bits);
 }
 
 /* Takes `count` elements of a vector into the thread's sums: element j always into sum j % their number. */
@@ -6268,7 +6267,6 @@ template <int Rows, int Cols, int Stages, unsigned KBlock, unsigned Besides, uns
 typedef gk__wgmma_tile<128, 256, 4, 760, 800> gk__wgmma_128_256;
 typedef gk__wgmma_tile<256, 128, 4, 765, 800> gk__wgmma_256_128;
 typedef gk__wgmma_tile<128, 128, 6, 400, 600> gk__wgmma_128_128;
-typedef gk__wgmma_tile<128, 64, 8, 218, 500> gk__wgmma_128_64;
 typedef gk__wgmma_tile<64, 192, 5, 340, 2500, 2> gk__wgmma_64_192;
 /* Those of all products, of which only one of half types is ever split. */
 template <int Products> struct gk__wgmma_all {
@@ -6279,12 +6277,12 @@ template <int Products> struct gk__wgmma_all {
 };
 template <> struct gk__wgmma_all<1> {
   typedef gk__wgmma_tiles<1, false, gk__wgmma_128_256, gk__wgmma_256_128, gk__wgmma_tile<128, 192, 4, 585, 700>,
-                          gk__wgmma_128_128, gk__wgmma_tile<64, 128, 8, 215, 500>, gk__wgmma_128_64,
+                          gk__wgmma_128_128, gk__wgmma_tile<64, 128, 8, 215, 500>, gk__wgmma_tile<128, 64, 8, 218, 500>,
                           gk__wgmma_tile<64, 64, 12, 165, 450>, gk__wgmma_tile<64, 64, 11, 165, 2050, 8>,
                           gk__wgmma_64_192>
       whole;
-  typedef gk__wgmma_tiles<1, true, gk__wgmma_128_256, gk__wgmma_256_128, gk__wgmma_128_128, gk__wgmma_128_64,
-                          gk__wgmma_64_192>
+  typedef gk__wgmma_tiles<1, true, gk__wgmma_128_256, gk__wgmma_256_128, gk__wgmma_128_128,
+                          gk__wgmma_tile<128, 64, 5, 218, 500>, gk__wgmma_64_192>
       split;
 };
 /* k > 0. */
@@ -8042,14 +8040,17 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   if (plan.refused || !asked || tiled || !able || p.k == 0) return plan;
   /* Thin products read the other operand once, and have nothing to gain, but that the copy engine reads a large one
    * faster than threads do, if it has not to be copied. Making operands ready, and what is enqueued beside it, takes as
-   * long as a small product. For the half types neither alignment nor batch has a say, nor for the emulated. */
+   * long as a small product; splitting every element of them, as long as 128 strict multiply-adds each. For the
+   * half types neither alignment nor batch has a say, nor for the emulated. */
   const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   const bool tf32 = p.precision == GK_PRECISION_TF32;
   const double enough = half ? 1e6 : tf32 ? 1.5e6 : 3e8, enough_to_copy = 1e7;
   const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
   const bool by_engine = half && gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 &&
                          volume >= 1.6e7 * static_cast<double>(p.m);
-  if (!forced && ((thin && !by_engine) || volume < enough)) return plan;
+  const double split =
+      half || tf32 ? 0 : static_cast<double>(p.k) * (static_cast<double>(p.m) + static_cast<double>(p.n));
+  if (!forced && ((thin && !by_engine) || volume < enough || volume < 128 * split)) return plan;
 
   const gk__product_plan strict = plan;
   plan.precision = p.precision;

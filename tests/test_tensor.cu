@@ -721,6 +721,10 @@ TEST(planner) {
   EXPECT_EQ(plan_of(GK__ITEM_F32, 256, GK_PRECISION_TF32, ampere), mma);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_EMULATED, ampere), mma);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_EMULATED, ampere), automatic);
+  gk__product flat = product_of(GK__ITEM_F32, 64, 8192, 8192, GK_PRECISION_EMULATED, GK_PLAN_AUTO);
+  EXPECT(!gk__plan_product(flat, hopper).tensor()); /* splitting would take longer */
+  flat.m = 256;
+  EXPECT(gk__plan_product(flat, hopper).tensor());
   EXPECT_EQ(plan_of(GK__ITEM_F64, 4096, GK_PRECISION_STRICT, hopper), automatic);
   gk__product thin = product_of(GK__ITEM_BF16, 3, 8192, 8192, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
   EXPECT(!gk__plan_product(thin, ampere).tensor());
