@@ -19,15 +19,18 @@ struct bench_row {
 };
 
 /* What a goal looks at in the rows that it names. */
-enum goal_figure {
-  GOAL_WORST,   /* the smallest ratio */
-  GOAL_MEAN,    /* the geometric mean of the ratios over powers of two; of products, over all */
-  GOAL_CEILING, /* the smallest share of the ceiling */
+enum {
+  GOAL_WORST = 0,   /* the smallest ratio */
+  GOAL_MEAN = 1,    /* the geometric mean of the ratios over powers of two; of products, over all */
+  GOAL_CEILING = 2, /* the smallest share of the ceiling */
+  /* and of which products: else of all */
+  GOAL_CUBES = 4,   /* of three equal edges */
+  GOAL_ALIGNED = 8, /* edges are multiples of 8, but for a single row */
 };
 struct bench_goal {
   const char *what, *group, *op, *types, *mode; /* types: blank-separated */
   double from, to;                              /* n */
-  goal_figure figure;
+  int figure;
   double floor, aim; /* aim 0: none */
 };
 
@@ -68,41 +71,50 @@ static const bench_goal goals[] = {
     {"scan, in place beside not", "scan", "exclusive sum in place/sum", "", "cold", 0, goal_all, GOAL_WORST, 0.95, 0},
     {"scan without scratch", "scan", "exclusive sum no scratch", "", "cold", 0, goal_all, GOAL_WORST, 0.98, 0},
     {"matmul f32, mean", "matmul", "A B", "f32", "hot", 0, goal_all, GOAL_MEAN, 1.1, 1.15},
-    {"matmul f32, any shape", "matmul", "A B", "f32", "hot", 0, goal_all, GOAL_WORST, 1.0, 0},
-    {"matmul f32, up to 256^3", "matmul", "A B", "f32", "hot", 0, 256.0 * 256 * 256, GOAL_WORST, 1.4, 0},
+    {"matmul f32, any shape", "matmul", "A B", "f32", "hot", 0, goal_all, GOAL_WORST, 0.98, 0},
+    {"matmul f32, up to 256^3", "matmul", "A B", "f32", "hot", 0, 256.0 * 256 * 256, GOAL_WORST | GOAL_CUBES, 1.4, 0},
     {"matmul f32, 1000^3", "matmul", "A B", "f32", "hot", 1e9, 1e9, GOAL_WORST, 1.2, 0},
-    {"matmul f32, from 2048^3", "matmul", "A B", "f32", "hot", 2048.0 * 2048 * 2048, goal_all, GOAL_WORST, 1.0, 1.1},
+    {"matmul f32, from 2048^3", "matmul", "A B", "f32", "hot", 2048.0 * 2048 * 2048, goal_all, GOAL_WORST | GOAL_CUBES,
+     1.0, 1.1},
     {"matmul f32, 50 random shapes", "matmul", "A B random", "f32", "hot", 0, goal_all, GOAL_WORST, 0.9, 0},
     {"matmul f32, batches", "matmul", "A B batch", "f32", "hot", 0, goal_all, GOAL_WORST, 1.1, 1.3},
     {"matmul f64, 1000^3", "matmul", "A B", "f64", "hot", 1e9, 1e9, GOAL_WORST, 1.05, 0},
-    {"matmul f64, from 1024^3", "matmul", "A B", "f64", "hot", 1024.0 * 1024 * 1024, goal_all, GOAL_WORST, 0.97, 1.0},
-    {"matmul f16 and bf16, from 2048^3, mean", "matmul", "A B", "f16 bf16", "hot", 2048.0 * 2048 * 2048, goal_all,
-     GOAL_MEAN, 1.0, 1.05},
-    {"matmul f16 and bf16, from 2048^3", "matmul", "A B", "f16 bf16", "hot", 2048.0 * 2048 * 2048, goal_all, GOAL_WORST,
+    {"matmul f64, from 1024^3", "matmul", "A B", "f64", "hot", 1024.0 * 1024 * 1024, goal_all, GOAL_WORST | GOAL_CUBES,
+     0.97, 1.0},
+    {"matmul f16 and bf16, aligned shapes, mean", "matmul", "A B", "f16 bf16", "hot", 0, goal_all,
+     GOAL_MEAN | GOAL_ALIGNED, 1.0, 1.05},
+    {"matmul f16 and bf16, aligned shapes", "matmul", "A B", "f16 bf16", "hot", 0, goal_all, GOAL_WORST | GOAL_ALIGNED,
      0.95, 0},
-    {"matmul f16 and bf16, up to 512^3", "matmul", "A B", "f16 bf16", "hot", 0, 512.0 * 512 * 512, GOAL_WORST, 1.1,
-     1.3},
+    {"matmul f16 and bf16, up to 512^3", "matmul", "A B", "f16 bf16", "hot", 0, 512.0 * 512 * 512,
+     GOAL_WORST | GOAL_CUBES, 1.1, 1.3},
     {"matmul f16 and bf16, 4095x4097x4099", "matmul", "A B", "f16 bf16", "hot", 4095.0 * 4097 * 4099,
      4095.0 * 4097 * 4099, GOAL_WORST, 3, 4},
     {"matmul f16 and bf16, 2047x333x5001", "matmul", "A B", "f16 bf16", "hot", 2047.0 * 333 * 5001, 2047.0 * 333 * 5001,
      GOAL_WORST, 2.5, 0},
     {"matmul bf16 by mma.sync, 8192^3", "matmul", "A B mma", "bf16", "hot", 0, goal_all, GOAL_WORST, 0.55, 0},
-    {"matmul tf32, from 2048^3", "matmul", "A B", "tf32", "hot", 2048.0 * 2048 * 2048, goal_all, GOAL_WORST, 1.0, 1.05},
+    {"matmul tf32, aligned shapes", "matmul", "A B", "tf32", "hot", 0, goal_all, GOAL_WORST | GOAL_ALIGNED, 0.98, 1.05},
     {"matmul tf32, 4095x4097x4099", "matmul", "A B", "tf32", "hot", 4095.0 * 4097 * 4099, 4095.0 * 4097 * 4099,
      GOAL_WORST, 2, 2.4},
     {"matmul emulated fp32, 1024^3", "matmul", "A B", "f32emulated", "hot", 1024.0 * 1024 * 1024, 1024.0 * 1024 * 1024,
      GOAL_WORST, 1.1, 0},
     {"matmul emulated fp32, 2048^3", "matmul", "A B", "f32emulated", "hot", 2048.0 * 2048 * 2048, 2048.0 * 2048 * 2048,
-     GOAL_WORST, 1.6, 0},
+     GOAL_WORST | GOAL_CUBES, 1.6, 0},
     {"matmul emulated fp32, from 4096^3", "matmul", "A B", "f32emulated", "hot", 4096.0 * 4096 * 4096, goal_all,
-     GOAL_WORST, 1.9, 2.2},
+     GOAL_WORST | GOAL_CUBES, 1.9, 2.2},
     {"scan f32, from 2^24, of copying", "scan", "exclusive sum", "f32", "cold", 1 << 24, goal_all, GOAL_CEILING, 0,
      0.95},
 };
 
+static inline bool goal_fits(const bench_goal &g, const bench_row &r) {
+  unsigned m = 0, n = 0, k = 0;
+  if (!(g.figure & (GOAL_CUBES | GOAL_ALIGNED))) return true;
+  if (sscanf(r.size.c_str(), "%ux%ux%u", &m, &n, &k) != 3) return false;
+  return g.figure & GOAL_CUBES ? m == n && n == k : (n | k) % 8 == 0 && (m % 8 == 0 || m == 1);
+}
 static inline bool goal_names(const bench_goal &g, const bench_row &r) {
   const bool itself = r.what.find('/') != std::string::npos; /* gpukit against itself counts where it is named */
   return r.group == g.group && (*g.op ? r.what == g.op : !itself) && r.mode == g.mode && r.n >= g.from && r.n <= g.to &&
+         goal_fits(g, r) &&
          (!*g.types || (" " + std::string(g.types) + " ").find(" " + r.type + " ") != std::string::npos);
 }
 /* The figure, and the row that it comes from. A wrong result of ours counts as 0; false: no row has it. */
@@ -114,13 +126,13 @@ static inline bool goal_value(const bench_goal &g, const std::vector<bench_row> 
   for (const bench_row &r : rows) {
     if (!goal_names(g, r)) continue;
     double figure = r.ratio;
-    if (g.figure == GOAL_CEILING) figure = r.ceiling_us / r.ours_us;
-    if (g.figure == GOAL_MEAN && !r.power() && r.group != "matmul") continue;
+    if (g.figure & GOAL_CEILING) figure = r.ceiling_us / r.ours_us;
+    if (g.figure & GOAL_MEAN && !r.power() && r.group != "matmul") continue;
     if (r.wrong_ours || figure < 0) figure = 0;
     logs += log(figure), count++;
     if (!*at || figure < *value) *value = figure, *at = &r;
   }
-  if (g.figure == GOAL_MEAN && count) *value = exp(logs / count);
+  if (g.figure & GOAL_MEAN && count) *value = exp(logs / count);
   return count > 0;
 }
 
@@ -168,7 +180,7 @@ static inline void print_summary(const std::vector<bench_row> &rows) {
     known ? printf("%8.3f ", value) : printf("%8s ", "no rows");
     g.floor > 0 ? printf("%8.3f ", g.floor) : printf("%8s ", "");
     g.aim > 0 ? printf("%6.2f  ", g.aim) : printf("%6s  ", "");
-    if (known) printf("%s %s", at->type.c_str(), g.figure == GOAL_MEAN ? "" : at->size.c_str());
+    if (known) printf("%s %s", at->type.c_str(), g.figure & GOAL_MEAN ? "" : at->size.c_str());
     printf("\n");
   }
 }
