@@ -3259,40 +3259,39 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
   }
 }
 
+/* From one of a thread's sums to the next in shared memory. */
+template <class Sums> GK__D int gk__sum_pitch(const Sums &) { return Sums::threads; }
 /* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a
  * thread at a time; or only there (stay), if all have room. Straight from the registers they would have to stand
  * there in aligned groups, all through the main loop, and its operands would then meet in the register banks. */
 template <class Sums, class Acc>
 GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *to, unsigned tag,
                             bool stay) {
-  const int count = Sums::runs * Sums::run;
+  const int count = Sums::runs * Sums::run, pitch = gk__sum_pitch(sums);
   GK__UNROLL
   for (int first = 0; first < count; first += room) {
     GK__UNROLL
     for (int i = first; i < first + room; i++)
-      shared[(i - first) * Sums::threads] = i < count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
+      shared[(i - first) * pitch] = i < count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
     gk__forget_memory();
     if (stay) continue;
     GK__UNROLL_BY(4)
     for (int g = first / 3; g < (first + room) / 3 && g * 3 < count; g++) {
       gk__three<Acc> x;
       GK__UNROLL
-      for (int i = 0; i < 3; i++) x.value[i] = shared[(g * 3 + i - first) * Sums::threads];
+      for (int i = 0; i < 3; i++) x.value[i] = shared[(g * 3 + i - first) * pitch];
       gk__publish(to + g * Sums::threads, x, tag);
     }
     gk__forget_memory();
   }
 }
 
-/* From one element of a run to the next. */
-template <class Sums> GK__D size_t gk__next_col(const Sums &) { return 1; }
 /* c = alpha sums + beta c: the runs first ... first + count - 1 of the tile, whose sums are value[0], ... */
 template <int Runs, class Sums, class T, class O, class Acc>
 GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run], const gk__matmul_args<T, O, Acc> &p,
                           O *c, size_t row0, size_t col0, int first, int count) {
   typedef gk__run<O, Sums::run> run_c;
-  const size_t next = gk__next_col(sums);
-  const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0 && next == 1;
+  const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0;
   GK__UNROLL
   for (int r = 0; r < Runs; r++) {
     if (r >= count) break;
@@ -3305,8 +3304,8 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
     GK__UNROLL
     for (int i = 0; i < Sums::run; i++) {
       result[i] = gk__mul(p.alpha, value[r][i]);
-      if (p.beta != Acc(0) && static_cast<size_t>(i) * next < room)
-        result[i] = gk__fma(p.beta, gk__convert<Acc, O>::from(to[static_cast<size_t>(i) * next]), result[i]);
+      if (p.beta != Acc(0) && static_cast<size_t>(i) < room)
+        result[i] = gk__fma(p.beta, gk__convert<Acc, O>::from(to[i]), result[i]);
     }
     if (whole && room >= Sums::run) {
       run_c x;
@@ -3316,8 +3315,7 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
     } else {
       GK__UNROLL
       for (int i = 0; i < Sums::run; i++)
-        if (static_cast<size_t>(i) * next < room)
-          to[static_cast<size_t>(i) * next] = gk__convert<O, Acc>::from(result[i]);
+        if (static_cast<size_t>(i) < room) to[i] = gk__convert<O, Acc>::from(result[i]);
     }
   }
 }
@@ -3328,14 +3326,20 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
 #define GK__OUT_OF_LINE __noinline__
 #endif
 
+/* Sums that are whole, those of the runs first ... first + count - 1: into C. */
+template <int Runs, class Sums, class T, class O, class Acc>
+GK__D void gk__end_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run], const gk__matmul_args<T, O, Acc> &p,
+                        O *c, size_t row0, size_t col0, int first, int count, Acc *) {
+  gk__store_sums(sums, value, p, c, row0, col0, first, count);
+}
 /* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. own:
  * where those of the last part stayed, or NULL. Out of line, for the sake of the main loop's registers. */
 template <class Sums, int Most = 24, class T, class O, class Acc>
 __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0,
                                                 size_t col0, const gk__slot<gk__three<Acc>> *from, unsigned parts,
-                                                unsigned tag, const Acc *own) {
+                                                unsigned tag, Acc *own) {
   const Sums sums(t);
-  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, half = gk_round_up((slots + 1) / 2, 4);
+  const int count = Sums::runs * Sums::run, pitch = gk__sum_pitch(sums), slots = (count + 2) / 3, half = gk_round_up((slots + 1) / 2, 4);
   const int most = sizeof(Acc) == 8 ? 8 : Most, many = half > most ? most : half, runs = 3 * many / Sums::run;
   unsigned ns = 16;
   GK__UNROLL_BY(1)
@@ -3370,7 +3374,7 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
         if (stayed) {
           GK__UNROLL
           for (int i = 0; i < 3; i++)
-            x[g].value[i] = own[((first + g < slots ? first + g : slots - 1) * 3 + i) * Sums::threads];
+            x[g].value[i] = own[((first + g < slots ? first + g : slots - 1) * 3 + i) * pitch];
         }
       }
       GK__UNROLL
@@ -3380,7 +3384,7 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
       }
     }
     const int done = first * 3 / Sums::run;
-    gk__store_sums(sums, total, p, c, row0, col0, done, Sums::runs - done < runs ? Sums::runs - done : runs);
+    gk__end_sums(sums, total, p, c, row0, col0, done, Sums::runs - done < runs ? Sums::runs - done : runs, own);
   }
 }
 
@@ -6679,19 +6683,27 @@ template <int Warps> struct gk__sums_engine {
   GK__D int col(int r) const { return first_col + r % 4 * 32; }
 };
 
-/* The same where a thread's columns may lie a quarter of the tile apart, too: `t` has 1 << 17 then. */
+/* The same where a thread's columns may lie a quarter of the tile apart, too, which `t` tells by 1 << 17. Rows of C
+ * begin anywhere then, and the sums go there by way of shared memory, as [sum][thread] of this pitch: a row of 32
+ * columns meets no bank twice, or none more than twice where the columns are neighbours. */
 template <int Warps> struct gk__sums_fed : gk__sums_engine<Warps> {
-  typedef gk__sums_engine<Warps> base;
-  size_t next_col;
-  int next_run;
-  GK__D explicit gk__sums_fed(int t) : base(t & 0x1ffff) {
-    const bool spread = t >> 17;
-    next_col = spread ? 32 : 1, next_run = spread ? 8 : 32;
-    if (spread) base::first_col /= 4;
-  }
-  GK__D int col(int r) const { return base::first_col + r % 4 * next_run; }
+  static const int pitch = Warps * 32 + 10;
+  GK__D explicit gk__sums_fed(int t) : gk__sums_engine<Warps>(t & 0x1ffff) {}
 };
-template <int Warps> GK__D size_t gk__next_col(const gk__sums_fed<Warps> &sums) { return sums.next_col; }
+template <int Warps> GK__D int gk__sum_pitch(const gk__sums_fed<Warps> &) { return gk__sums_fed<Warps>::pitch; }
+template <int Runs, int Warps>
+GK__D void gk__end_sums(const gk__sums_fed<Warps> &sums, const float (&value)[Runs][gk__sums_fed<Warps>::run],
+                        const gk__matmul_args<float, float, float> &, float *, size_t, size_t, int first, int count,
+                        float *own) {
+  (void)sums;
+  const int run = gk__sums_fed<Warps>::run;
+  GK__UNROLL
+  for (int r = 0; r < Runs; r++) {
+    if (r >= count) break;
+    GK__UNROLL
+    for (int i = 0; i < run; i++) own[((first + r) * run + i) * gk__sums_fed<Warps>::pitch] = value[r][i];
+  }
+}
 
 struct gk__engine_params;
 struct gk__fed_params;
@@ -6734,6 +6746,7 @@ template <int Resident, int Groups = 1> struct gk__fed_block {
   static const int landing_bytes = 4 * (along_part > across_part ? along_part : across_part), landings = 2;
   static const int ring_bytes = places * place_bytes + landings * 2 * landing_bytes;
   static const int bars = landings + 2 * places, smem = Groups * ring_bytes + 1024;
+  static_assert(ring_bytes >= (sums::runs * sums::run + 1) * sums::pitch * 4, "the sums come where the operands were");
 };
 
 struct gk__engine_params {
@@ -7063,6 +7076,58 @@ template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn
   fragment[1].multiply(sums);
 }
 
+/* A thread's sums to where its group's operands were, which all have read. */
+template <class Sums> GK__D void gk__lay_sums(const Sums &sums, unsigned to) {
+  const unsigned pitch = gk__sum_pitch(sums) * 4;
+  GK__UNROLL
+  for (int i = 0; i < Sums::runs * Sums::run; i++)
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + static_cast<unsigned>(i) * pitch),
+                 "f"(sums.value[i / Sums::run][i % Sums::run])
+                 : "memory");
+}
+/* What a fed group's threads laid there, to C: of each thread the rows first ... end - 1 of its eight. A warp takes 32
+ * neighbours at a time, wherever they begin. */
+template <class P>
+GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                          unsigned from, int first, int end) {
+  typedef typename P::sums sums_of;
+  const int pitch = gk__sum_pitch(sums_of(who)), each = sums_of::runs * sums_of::run / 8;
+  const int some = 4, warps = sums_of::threads / 32;
+  const int t = static_cast<int>(gk__engine_thread<P>()), lane = t % 32, warp = t / 32;
+  const bool spread = who >> 17;
+  /* The sum of this lane's column of the first 32, and from it to those of the others. */
+  const int at = spread ? lane / 8 * 4 * pitch + lane % 8 : lane % 4 * pitch + lane / 4, next = spread ? 1 : 4;
+  const size_t room = p.n - col0;
+  from += static_cast<unsigned>(at) * 4;
+  GK__UNROLL_BY(1)
+  for (int i = first; i < end; i++) {
+    float x[some][4], *to[some];
+    bool there[some][4];
+    GK__UNROLL
+    for (int j = 0; j < some; j++) {
+      const int eight = j * warps + warp; /* threads that share a row */
+      const size_t row = row0 + static_cast<size_t>(sums_of(eight * 8 | (who & 0x30000)).row(i * 4));
+      to[j] = c + row * p.ldc + col0 + lane;
+      GK__UNROLL
+      for (int four = 0; four < 4; four++) {
+        there[j][four] = row < p.m && static_cast<size_t>(lane + four * 32) < room;
+        x[j][four] = gk__load_word(from + static_cast<unsigned>((i * each + four * next) * pitch + eight * 8) * 4);
+      }
+    }
+    float before[some][4];
+    GK__UNROLL
+    for (int j = 0; j < some * 4; j++)
+      before[j / 4][j % 4] = p.beta != 0 && there[j / 4][j % 4] ? to[j / 4][j % 4 * 32] : 0;
+    GK__UNROLL
+    for (int j = 0; j < some * 4; j++) {
+      float &sum = x[j / 4][j % 4];
+      sum = gk__mul(p.alpha, sum);
+      if (p.beta != 0) sum = gk__fma(p.beta, before[j / 4][j % 4], sum);
+      if (there[j / 4][j % 4]) to[j / 4][j % 4 * 32] = sum;
+    }
+  }
+}
+
 /* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
  * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
  * in all. */
@@ -7073,9 +7138,10 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
   const sums_of sums(t);
   const int some = 4, run = sums_of::run, shares = sums_of::runs / some; /* some: runs of one row */
   const int parts = static_cast<int>(ranks) * P::groups, end = shares * static_cast<int>(part + 1) / parts * some;
-  const unsigned sum_bytes = sums_of::threads * 4, mine = from + gk__engine_thread<P>() * 4;
-  const bool in_fours = p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 &&
-                        reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0 && gk__next_col(sums) == 1;
+  const unsigned sum_bytes = gk__sum_pitch(sums) * 4, mine = from + gk__engine_thread<P>() * 4;
+  const unsigned group = part % P::groups * P::ring_bytes;
+  const bool in_fours = !P::fed && p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 &&
+                        reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0;
   GK__UNROLL_BY(1) /* little code, since it comes from far */
   for (int r = shares * static_cast<int>(part) / parts * some; r < end; r += some) {
     float total[some][run];
@@ -7113,10 +7179,19 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
                        "f"(gk__mul(p.alpha, total[i][0])), "f"(gk__mul(p.alpha, total[i][1])),
                        "f"(gk__mul(p.alpha, total[i][2])), "f"(gk__mul(p.alpha, total[i][3]))
                        : "memory");
+    } else if (P::fed) {
+      GK__UNROLL
+      for (int i = 0; i < some * run; i++)
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(mine + group + static_cast<unsigned>(r * run + i) * sum_bytes),
+                     "f"(total[i / run][i % run])
+                     : "memory");
     } else {
       gk__store_sums(sums, total, p, c, row0, col0, r, some);
     }
   }
+  if (!P::fed) return;
+  gk__engine_meet<P>();
+  gk__store_rows<P>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts, end / some);
 }
 
 /* What a thread of either kind of block does. */
@@ -7210,18 +7285,20 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   const gk__engine_job at(q, job);
   float *const c = q.p.c + at.batch * q.p.stride_c;
   const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
-  if (parts == 1) {
+  if (parts == 1 && !P::fed) {
     gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
     return;
   }
+  gk__engine_meet<P>(); /* the operands have been read */
+  const int rows = 8;   /* of a thread */
+  if (parts == 1) {
+    gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
+    gk__engine_meet<P>();
+    gk__store_rows<P>(who, q.p, c, row0, col0, smem + own, 0, rows);
+    return;
+  }
   if (P::groups > 1 || q.ranks) {
-    gk__engine_meet<P>(); /* the operands have been read */
-    const unsigned to = smem + own + static_cast<unsigned>(t) * 4;
-    GK__UNROLL
-    for (int i = 0; i < sums_of::runs * sums_of::run; i++)
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + static_cast<unsigned>(i * threads) * 4),
-                   "f"(sums.value[i / sums_of::run][i % sums_of::run])
-                   : "memory");
+    gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
     gk__cluster_barrier();
     gk__join_sums<P>(who, q.p, c, row0, col0, smem, at.part * P::groups + group, q.ranks);
     gk__cluster_meet(); /* nobody leaves while others read */
@@ -7230,10 +7307,13 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
   const size_t each = static_cast<size_t>(all / 3) * threads;
   gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
-  gk__engine_meet<P>();
   const bool last = at.part == parts - 1;
   gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, last);
   if (last) gk__gather_sums<sums_of, P::gathered>(who, q.p, c, row0, col0, place, parts, turn.tag, shared + t);
+  if (last && P::fed) {
+    gk__engine_meet<P>();
+    gk__store_rows<P>(who, q.p, c, row0, col0, gk__shared_address(shared), 0, rows);
+  }
   gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
