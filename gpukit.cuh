@@ -3326,20 +3326,14 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
 #define GK__OUT_OF_LINE __noinline__
 #endif
 
-/* Sums that are whole, those of the runs first ... first + count - 1: into C. */
-template <int Runs, class Sums, class T, class O, class Acc>
-GK__D void gk__end_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run], const gk__matmul_args<T, O, Acc> &p,
-                        O *c, size_t row0, size_t col0, int first, int count, Acc *) {
-  gk__store_sums(sums, value, p, c, row0, col0, first, count);
-}
 /* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. own:
  * where those of the last part stayed, or NULL. Out of line, for the sake of the main loop's registers. */
 template <class Sums, int Most = 24, class T, class O, class Acc>
 __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0,
                                                 size_t col0, const gk__slot<gk__three<Acc>> *from, unsigned parts,
-                                                unsigned tag, Acc *own) {
+                                                unsigned tag, const Acc *own) {
   const Sums sums(t);
-  const int count = Sums::runs * Sums::run, pitch = gk__sum_pitch(sums), slots = (count + 2) / 3, half = gk_round_up((slots + 1) / 2, 4);
+  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, half = gk_round_up((slots + 1) / 2, 4);
   const int most = sizeof(Acc) == 8 ? 8 : Most, many = half > most ? most : half, runs = 3 * many / Sums::run;
   unsigned ns = 16;
   GK__UNROLL_BY(1)
@@ -3374,7 +3368,7 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
         if (stayed) {
           GK__UNROLL
           for (int i = 0; i < 3; i++)
-            x[g].value[i] = own[((first + g < slots ? first + g : slots - 1) * 3 + i) * pitch];
+            x[g].value[i] = own[((first + g < slots ? first + g : slots - 1) * 3 + i) * Sums::threads];
         }
       }
       GK__UNROLL
@@ -3384,7 +3378,7 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
       }
     }
     const int done = first * 3 / Sums::run;
-    gk__end_sums(sums, total, p, c, row0, col0, done, Sums::runs - done < runs ? Sums::runs - done : runs, own);
+    gk__store_sums(sums, total, p, c, row0, col0, done, Sums::runs - done < runs ? Sums::runs - done : runs);
   }
 }
 
@@ -6691,19 +6685,6 @@ template <int Warps> struct gk__sums_fed : gk__sums_engine<Warps> {
   GK__D explicit gk__sums_fed(int t) : gk__sums_engine<Warps>(t & 0x1ffff) {}
 };
 template <int Warps> GK__D int gk__sum_pitch(const gk__sums_fed<Warps> &) { return gk__sums_fed<Warps>::pitch; }
-template <int Runs, int Warps>
-GK__D void gk__end_sums(const gk__sums_fed<Warps> &sums, const float (&value)[Runs][gk__sums_fed<Warps>::run],
-                        const gk__matmul_args<float, float, float> &, float *, size_t, size_t, int first, int count,
-                        float *own) {
-  (void)sums;
-  const int run = gk__sums_fed<Warps>::run;
-  GK__UNROLL
-  for (int r = 0; r < Runs; r++) {
-    if (r >= count) break;
-    GK__UNROLL
-    for (int i = 0; i < run; i++) own[((first + r) * run + i) * gk__sums_fed<Warps>::pitch] = value[r][i];
-  }
-}
 
 struct gk__engine_params;
 struct gk__fed_params;
@@ -6735,10 +6716,9 @@ template <int Resident, int Groups = 1> struct gk__fed_block {
   typedef gk__sums_fed<4> sums;
   typedef gk__fed_params params;
   static const bool fed = true;
-  static const int gathered = 16; /* with more the main loop's registers would meet in their banks */
   static const int bm = 128, bn = 128, depth = 16, resident = Resident, groups = Groups;
   static const int feeding = sums::threads, threads = (sums::threads + feeding) * Groups;
-  static const int feeding_registers = 40, multiplying_registers = 216;
+  static const int feeding_registers = 40, multiplying_registers = 200;
   static const int pitch = 128 * 4, operand_bytes = depth * pitch, place_bytes = 2 * operand_bytes, places = 3;
   static const int along_pitch = (depth + 4) * 4, across_pitch = (128 + 4) * 4; /* of what lands, in bytes */
   static const int along_part = 128 / 4 * along_pitch, across_box = depth / 4 * across_pitch;
@@ -6816,9 +6796,9 @@ struct gk__engine_fragment {
   gk__run<float, 4> a[2], b[4];
   GK__D void load(unsigned from_a, unsigned from_b) {
     GK__UNROLL
-    for (int i = 0; i < 2; i++) a[i] = gk__load_shared(from_a + static_cast<unsigned>(i) * 64);
-    GK__UNROLL
     for (int j = 0; j < 4; j++) b[j] = gk__load_shared(from_b + static_cast<unsigned>(j) * 128);
+    GK__UNROLL
+    for (int i = 0; i < 2; i++) a[i] = gk__load_shared(from_a + static_cast<unsigned>(i) * 64);
   }
   /* Of nothing: no sum becomes another of it. */
   template <class Sums> GK__D void begin(Sums &sums) {
@@ -7099,6 +7079,7 @@ GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p
   const int at = spread ? lane / 8 * 4 * pitch + lane % 8 : lane % 4 * pitch + lane / 4, next = spread ? 1 : 4;
   const size_t room = p.n - col0;
   from += static_cast<unsigned>(at) * 4;
+  c += col0 + static_cast<size_t>(lane);
   GK__UNROLL_BY(1)
   for (int i = first; i < end; i++) {
     float x[some][4], *to[some];
@@ -7107,23 +7088,56 @@ GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p
     for (int j = 0; j < some; j++) {
       const int eight = j * warps + warp; /* threads that share a row */
       const size_t row = row0 + static_cast<size_t>(sums_of(eight * 8 | (who & 0x30000)).row(i * 4));
-      to[j] = c + row * p.ldc + col0 + lane;
+      to[j] = c + row * p.ldc;
       GK__UNROLL
       for (int four = 0; four < 4; four++) {
         there[j][four] = row < p.m && static_cast<size_t>(lane + four * 32) < room;
         x[j][four] = gk__load_word(from + static_cast<unsigned>((i * each + four * next) * pitch + eight * 8) * 4);
+        x[j][four] = gk__mul(p.alpha, x[j][four]);
       }
     }
-    float before[some][4];
+    if (p.beta != 0) {
+      GK__UNROLL
+      for (int j = 0; j < some * 4; j++)
+        if (there[j / 4][j % 4]) x[j / 4][j % 4] = gk__fma(p.beta, to[j / 4][j % 4 * 32], x[j / 4][j % 4]);
+    }
     GK__UNROLL
     for (int j = 0; j < some * 4; j++)
-      before[j / 4][j % 4] = p.beta != 0 && there[j / 4][j % 4] ? to[j / 4][j % 4 * 32] : 0;
+      if (there[j / 4][j % 4]) to[j / 4][j % 4 * 32] = x[j / 4][j % 4];
+  }
+}
+
+/* All parts' sums in their order to where those of the last one stayed, `own`. Like gk__gather_sums, but that C is left
+ * to gk__store_rows, and so nothing needs whole runs. */
+template <class Sums>
+__device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__three<float>> *from, unsigned parts,
+                                                unsigned tag) {
+  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = (slots + 1) / 2, pitch = Sums::pitch;
+  unsigned ns = 16;
+  GK__UNROLL
+  for (int first = 0; first < slots; first += many) {
+    float total[3 * many];
     GK__UNROLL
-    for (int j = 0; j < some * 4; j++) {
-      float &sum = x[j / 4][j % 4];
-      sum = gk__mul(p.alpha, sum);
-      if (p.beta != 0) sum = gk__fma(p.beta, before[j / 4][j % 4], sum);
-      if (there[j / 4][j % 4]) to[j / 4][j % 4 * 32] = sum;
+    for (int i = 0; i < 3 * many; i++) total[i] = -0.0f; /* to which any sum adds itself */
+    GK__UNROLL_BY(1)
+    for (unsigned s = 0; s + 1 < parts; s++, from += slots * Sums::threads) {
+      unsigned word[many][3] = {};
+      for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
+        ready = true;
+        GK__UNROLL
+        for (int g = 0; g < many && first + g < slots; g++)
+          ready = ready & gk__load_granule(from[(first + g) * Sums::threads].granule, tag, word[g]);
+        if (!ready) gk__back_off(&ns);
+      }
+      GK__UNROLL
+      for (int i = 0; i < 3 * many; i++)
+        total[i] = gk__arithmetic<float>::add(total[i], __uint_as_float(word[i / 3][i % 3]));
+    }
+    from -= (parts - 1) * (slots * Sums::threads);
+    GK__UNROLL
+    for (int i = 0; i < 3 * many && first * 3 + i < count; i++) {
+      float &to = own[(first * 3 + i) * pitch];
+      to = gk__arithmetic<float>::add(total[i], to);
     }
   }
 }
@@ -7202,6 +7216,11 @@ template <class P, bool Fed = P::fed> struct gk__engine_role {
     ring.smem = smem, ring.bars = bars;
     ring.init();
   }
+  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
+    gk__gather_sums<typename P::sums, P::gathered>(who, p, c, row0, col0, place, parts, tag,
+                                                   shared + gk__engine_thread<P>());
+  }
   static GK__D bool feeds() { return false; }
   static GK__D void feed(const gk__engine_params &, const gk__engine_job &, unsigned, unsigned, size_t, int) {}
   static GK__D void multiply(typename P::sums &sums, const gk__engine_params &q, const gk__engine_job &at,
@@ -7220,6 +7239,12 @@ template <class P> struct gk__engine_role<P, true> {
       gk__barrier_init(bars + (P::landings + i) * 8, P::feeding);
       gk__barrier_init(bars + (P::landings + P::places + i) * 8, P::sums::threads);
     }
+  }
+  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
+    gk__gather_laid<typename P::sums>(shared + gk__engine_thread<P>(), place, parts, tag);
+    gk__engine_meet<P>();
+    gk__store_rows<P>(who, p, c, row0, col0, gk__shared_address(shared), 0, 8);
   }
   static GK__D bool feeds() { return threadIdx.x >= P::sums::threads * P::groups; }
   static GK__D void feed(const gk__fed_params &q, const gk__engine_job &at, unsigned smem, unsigned bars, size_t k0,
@@ -7309,11 +7334,7 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
   const bool last = at.part == parts - 1;
   gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, last);
-  if (last) gk__gather_sums<sums_of, P::gathered>(who, q.p, c, row0, col0, place, parts, turn.tag, shared + t);
-  if (last && P::fed) {
-    gk__engine_meet<P>();
-    gk__store_rows<P>(who, q.p, c, row0, col0, gk__shared_address(shared), 0, rows);
-  }
+  if (last) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
   gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
@@ -7514,12 +7535,14 @@ inline size_t gk__matmul_busy(size_t warps) {
 /* How many clusters of blocks that have a multiprocessor alone run at once: eight parts of a GPU have 14 to 18
  * multiprocessors each, and no cluster is of two. */
 inline size_t gk__clusters(unsigned ranks, size_t sms) {
-  return ranks == 0 || ranks > 4 ? 0 : ranks < 3 ? sms / ranks : (sms / 8 - 2) / ranks * 8 + 4;
+  return ranks == 0 || ranks > 4 ? 0 : ranks < 3 ? sms / ranks : (sms / 8 - 2) / ranks * 8 + 6;
 }
 /* How many slices of so many tiles one block takes, if a cluster of some blocks can have them all: 1, or as many
- * as fill a multiprocessor, which is better where each can have such a block. 0: the sums meet in memory. */
+ * as fill a multiprocessor, which is better where each can have such a block. 0: the sums meet in memory. Of fed
+ * blocks more than two have one slice each, too, where each has a multiprocessor. */
 inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t sms) {
   if (slices < 2 || tile.joins == 0) return 0;
+  if (tile.fed && tiles <= gk__clusters(slices, sms)) return 1;
   const unsigned ranks = slices / tile.joins;
   if (slices % tile.joins == 0 && tiles <= gk__clusters(ranks, sms) && (slices > 2 || tiles * slices > sms))
     return tile.joins;
@@ -7527,18 +7550,19 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned
 }
 inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
 #define GK__ALL_AT_ONCE 17000 /* clocks more, where the sums of all tiles meet in memory at the same time */
-/* Fed blocks, two to a multiprocessor at once, from the times of a thousand products: what is alone at the end is
- * slower, and slices that meet in memory cost about as much for each wave of blocks as for four of them. */
+/* Fed blocks, two to a multiprocessor at once, from the times of 500 products: the multiply-adds, slower where a block
+ * is alone, what each wave of blocks takes to begin and to end, and the sums of slices, which in memory one block
+ * brings in. */
 inline unsigned long long gk__fed_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
                                          size_t sms) {
   const unsigned joins = gk__joined_by(tile, tiles, slices, sms);
-  const size_t blocks = tiles * slices, at_once = 2 * sms, waves = gk_ceil_div(blocks, at_once);
-  const size_t rest = blocks % at_once, each = joins > 1 ? 2 : 2 * (blocks / at_once) + (rest > sms ? 2 : 0);
-  const bool alone = joins < 2 && rest > 0 && rest <= sms;
-  const unsigned long long work = tile.rows * tile.cols * depth / 128;
-  unsigned long long clocks = work * (each * 112 + (alone ? 118 : 0)) / 100 + 14500 + waves * 1500;
-  if (joins) clocks += 3500;
-  if (slices > 1 && !joins) clocks += 2000 + slices * 3350 + waves * 11000;
+  const size_t blocks = tiles * slices, at_once = 2 * sms, full = blocks / at_once, rest = blocks % at_once;
+  const size_t waves = full + (rest > 0);
+  const size_t hundredths = joins > 1 ? 254 : full * 250 + (rest > sms ? 250 : rest == 0 ? 0 : full ? 122 : 132);
+  unsigned long long clocks = tile.rows * tile.cols * depth / 128 * hundredths / 100 + waves * 13400;
+  if (joins == 1) clocks += (slices - 1) * 2500;
+  if (joins > 1) clocks += (slices / joins - 1) * 4600;
+  if (slices > 1 && !joins) clocks += 10000 + (slices - 1) * 1950;
   return clocks;
 }
 /* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
@@ -7592,13 +7616,13 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
   return clocks;
 }
 /* With rows that are not aligned to 16 bytes, or B stored along k, the square tiles are of fed blocks, flat ones of the
- * copy engine there are none, and others take a tenth longer. */
+ * copy engine there are none, and others take a tenth longer, and a while for C. */
 inline gk__tile_facts gk__fed_tile(gk__tile_facts tile, bool fed) {
   tile.fed = fed && tile.plan == GK_PLAN_TILE_128_TMA;
   return tile;
 }
 inline unsigned long long gk__unaligned(const gk__tile_facts &tile, unsigned long long clocks, bool fed) {
-  return !fed || tile.fed ? clocks : gk__is_engine(tile.plan) ? ~0ull : clocks + clocks / 10;
+  return !fed || tile.fed ? clocks : gk__is_engine(tile.plan) ? ~0ull : clocks + clocks / 10 + 8000;
 }
 
 template <class Acc> struct gk__tiles {
@@ -7606,6 +7630,7 @@ template <class Acc> struct gk__tiles {
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
   static const size_t least_k = 240; /* that is cut, into not less than a quarter of it */
   static const unsigned long long doubt = 33; /* one part of so many */
+  static const size_t most_blocks = 4 * 132;  /* that are cut, for each that a multiprocessor has room for */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
                                   {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 92, 4, false},
@@ -7628,6 +7653,7 @@ template <> struct gk__tiles<double> {
   static const size_t at_once = 0;
   static const size_t least_k = 64;
   static const unsigned long long doubt = 10;
+  static const size_t most_blocks = 1 << 20;
   /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false},
@@ -7698,24 +7724,29 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
              k < longest) {
     typedef gk__tiles<Acc> tiles;
     const bool fed = tiles::fed(m, n, k);
-    unsigned long long best = ~0ull;
-    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= tiles::least_k / 4); s++) {
-      const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
-      unsigned long long least = ~0ull;
-      for (int i = 0; i < tiles::count; i++) {
-        const gk__tile_facts tile = gk__fed_tile(tiles::facts(i, s), fed);
+    unsigned long long least[GK__MATMUL_SLICES + 1], best = ~0ull;
+    unsigned most = 1;
+    while (most < GK__MATMUL_SLICES && k / (most + 1) >= tiles::least_k / 4) most++;
+    for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
+    for (int i = 0; i < tiles::count; i++) {
+      gk__tile_facts tile = gk__fed_tile(tiles::facts(i), fed);
+      const size_t count = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols);
+      for (unsigned s = 1; s <= most && (s == 1 || count * s <= tiles::most_blocks * tile.room); s++) {
+        tile = gk__fed_tile(tiles::facts(i, s), fed);
+        const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
         const unsigned long long clocks = gk__unaligned(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), fed);
-        if (clocks < least) least = clocks;
+        if (clocks < least[s]) least[s] = clocks;
       }
-      /* A cut must be worth it by more than the estimate may be off. */
-      if (s == 1 || least + least / tiles::doubt < best) best = least, slices = s;
     }
+    /* A cut must be worth it by more than the estimate may be off. */
+    for (unsigned s = 1; s <= most; s++)
+      if (s == 1 || (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < best)) best = least[s], slices = s;
     /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more: along the longer side of C. */
     const gk__tile_facts tile = gk__fed_tile(tiles::facts(0), fed);
     const size_t down = gk_ceil_div(m, tile.rows), across = gk_ceil_div(n, tile.cols);
-    const size_t line = down < across ? down : across, most = down < across ? across : down;
+    const size_t line = down < across ? down : across, length = down < across ? across : down;
     const size_t lines = tiles::at_once ? down * across / tiles::at_once * tiles::at_once / line : 0;
-    if (lines > 0 && lines < most) {
+    if (lines > 0 && lines < length) {
       gk_matmul_order part = order;
       if (down < across)
         part.whole_cols = lines * tile.cols;
