@@ -7559,10 +7559,10 @@ inline unsigned long long gk__fed_clocks(const gk__tile_facts &tile, size_t tile
   const size_t blocks = tiles * slices, at_once = 2 * sms, full = blocks / at_once, rest = blocks % at_once;
   const size_t waves = full + (rest > 0);
   const size_t hundredths = joins > 1 ? 254 : full * 250 + (rest > sms ? 250 : rest == 0 ? 0 : full ? 122 : 132);
-  unsigned long long clocks = tile.rows * tile.cols * depth / 128 * hundredths / 100 + waves * 13400;
-  if (joins == 1) clocks += (slices - 1) * 2500;
+  unsigned long long clocks = tile.rows * tile.cols * depth / 128 * hundredths / 100 + waves * 12250;
+  if (joins == 1) clocks += clocks / 50 + (slices - 1) * 2950;
   if (joins > 1) clocks += (slices / joins - 1) * 4600;
-  if (slices > 1 && !joins) clocks += 10000 + (slices - 1) * 1950;
+  if (slices > 1 && !joins) clocks += 4000 + (slices - 1) * 1950 + waves * 3150;
   return clocks;
 }
 /* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
@@ -7622,15 +7622,16 @@ inline gk__tile_facts gk__fed_tile(gk__tile_facts tile, bool fed) {
   return tile;
 }
 inline unsigned long long gk__unaligned(const gk__tile_facts &tile, unsigned long long clocks, bool fed) {
-  return !fed || tile.fed ? clocks : gk__is_engine(tile.plan) ? ~0ull : clocks + clocks / 10 + 8000;
+  return !fed || tile.fed ? clocks : gk__is_engine(tile.plan) ? ~0ull : clocks + clocks / 10 + 14000;
 }
 
 template <class Acc> struct gk__tiles {
   static const int count = 7;
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
   static const size_t least_k = 240; /* that is cut, into not less than a quarter of it */
-  static const unsigned long long doubt = 33; /* one part of so many */
-  static const size_t most_blocks = 4 * 132;  /* that are cut, for each that a multiprocessor has room for */
+  /* One part of so many; the estimate of fed blocks is the better one. */
+  static unsigned long long doubt(bool fed) { return fed ? 100 : 33; }
+  static const size_t most_blocks = 4 * 132; /* that are cut, for each that a multiprocessor has room for */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
                                   {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 92, 4, false},
@@ -7652,7 +7653,7 @@ template <> struct gk__tiles<double> {
   static const int count = 4;
   static const size_t at_once = 0;
   static const size_t least_k = 64;
-  static const unsigned long long doubt = 10;
+  static unsigned long long doubt(bool) { return 10; }
   static const size_t most_blocks = 1 << 20;
   /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
@@ -7740,7 +7741,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     }
     /* A cut must be worth it by more than the estimate may be off. */
     for (unsigned s = 1; s <= most; s++)
-      if (s == 1 || (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < best)) best = least[s], slices = s;
+      if (s == 1 || (least[s] != ~0ull && least[s] + least[s] / tiles::doubt(fed) < best)) best = least[s], slices = s;
     /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more: along the longer side of C. */
     const gk__tile_facts tile = gk__fed_tile(tiles::facts(0), fed);
     const size_t down = gk_ceil_div(m, tile.rows), across = gk_ceil_div(n, tile.cols);
