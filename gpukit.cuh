@@ -7631,7 +7631,7 @@ template <class Acc> struct gk__tiles {
   static const size_t least_k = 240; /* that is cut, into not less than a quarter of it */
   /* One part of so many; the estimate of fed blocks is the better one. */
   static unsigned long long doubt(bool fed) { return fed ? 100 : 33; }
-  static const size_t most_blocks = 4 * 132; /* that are cut, for each that a multiprocessor has room for */
+  static const size_t most_blocks = 5 * 132; /* that are cut, for each that a multiprocessor has room for */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
                                   {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 92, 4, false},
@@ -7732,9 +7732,10 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     for (int i = 0; i < tiles::count; i++) {
       gk__tile_facts tile = gk__fed_tile(tiles::facts(i), fed);
       const size_t count = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols);
-      for (unsigned s = 1; s <= most && (s == 1 || count * s <= tiles::most_blocks * tile.room); s++) {
+      for (unsigned s = 1; s <= most && (s < 4 || count * s <= tiles::most_blocks * tile.room); s++) {
         tile = gk__fed_tile(tiles::facts(i, s), fed);
         const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
+        if (gk_ceil_div(k, depth) < s) continue; /* whole steps make fewer of them */
         const unsigned long long clocks = gk__unaligned(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), fed);
         if (clocks < least[s]) least[s] = clocks;
       }
