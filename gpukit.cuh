@@ -6664,7 +6664,7 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 /* The sums of a thread, 8 x 16 of a warp's 32 x 128. `t` is the thread, and 1 << 16 more where A is turned. */
 template <int Warps> struct gk__sums_engine {
-  static const int threads = Warps * 32, run = 4, runs = 32;
+  static const int threads = Warps * 32, run = 4, runs = 32, rows = 8;
   float value[runs][run];
   int first_row, first_col, next_row, next_four; /* from one row to the next, and from one four of them */
   GK__D explicit gk__sums_engine(int t) {
@@ -6718,6 +6718,7 @@ template <int Resident, int Groups = 1> struct gk__fed_block {
   static const bool fed = true;
   static const int bm = 128, bn = 128, depth = 16, resident = Resident, groups = Groups;
   static const int feeding = sums::threads, threads = (sums::threads + feeding) * Groups;
+  /* With more than so many ptxas finds no order of the multiply-adds that suits the banks in every kernel. */
   static const int feeding_registers = 40, multiplying_registers = 200;
   static const int pitch = 128 * 4, operand_bytes = depth * pitch, place_bytes = 2 * operand_bytes, places = 3;
   static const int along_pitch = (depth + 4) * 4, across_pitch = (128 + 4) * 4; /* of what lands, in bytes */
@@ -7065,13 +7066,13 @@ template <class Sums> GK__D void gk__lay_sums(const Sums &sums, unsigned to) {
                  "f"(sums.value[i / Sums::run][i % Sums::run])
                  : "memory");
 }
-/* What a fed group's threads laid there, to C: of each thread the rows first ... end - 1 of its eight. A warp takes 32
+/* What a fed group's threads laid there, to C: of each thread the rows first ... end - 1. A warp takes 32
  * neighbours at a time, wherever they begin. */
 template <class P>
 GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
                           unsigned from, int first, int end) {
   typedef typename P::sums sums_of;
-  const int pitch = gk__sum_pitch(sums_of(who)), each = sums_of::runs * sums_of::run / 8;
+  const int pitch = gk__sum_pitch(sums_of(who)), each = sums_of::runs * sums_of::run / sums_of::rows;
   const int some = 4, warps = sums_of::threads / 32;
   const int t = static_cast<int>(gk__engine_thread<P>()), lane = t % 32, warp = t / 32;
   const bool spread = who >> 17;
@@ -7244,7 +7245,7 @@ template <class P> struct gk__engine_role<P, true> {
                            const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
     gk__gather_laid<typename P::sums>(shared + gk__engine_thread<P>(), place, parts, tag);
     gk__engine_meet<P>();
-    gk__store_rows<P>(who, p, c, row0, col0, gk__shared_address(shared), 0, 8);
+    gk__store_rows<P>(who, p, c, row0, col0, gk__shared_address(shared), 0, P::sums::rows);
   }
   static GK__D bool feeds() { return threadIdx.x >= P::sums::threads * P::groups; }
   static GK__D void feed(const gk__fed_params &q, const gk__engine_job &at, unsigned smem, unsigned bars, size_t k0,
@@ -7315,11 +7316,10 @@ __global__ void __launch_bounds__(P::threads, P::resident)
     return;
   }
   gk__engine_meet<P>(); /* the operands have been read */
-  const int rows = 8;   /* of a thread */
   if (parts == 1) {
     gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
     gk__engine_meet<P>();
-    gk__store_rows<P>(who, q.p, c, row0, col0, smem + own, 0, rows);
+    gk__store_rows<P>(who, q.p, c, row0, col0, smem + own, 0, sums_of::rows);
     return;
   }
   if (P::groups > 1 || q.ranks) {
