@@ -3258,40 +3258,39 @@ GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Ac
   }
 }
 
+/* From one of a thread's sums to the next in shared memory. */
+template <class Sums> GK__D int gk__sum_pitch(const Sums &) { return Sums::threads; }
 /* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a
  * thread at a time; or only there (stay), if all have room. Straight from the registers they would have to stand
  * there in aligned groups, all through the main loop, and its operands would then meet in the register banks. */
 template <class Sums, class Acc>
 GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *to, unsigned tag,
                             bool stay) {
-  const int count = Sums::runs * Sums::run;
+  const int count = Sums::runs * Sums::run, pitch = gk__sum_pitch(sums);
   GK__UNROLL
   for (int first = 0; first < count; first += room) {
     GK__UNROLL
     for (int i = first; i < first + room; i++)
-      shared[(i - first) * Sums::threads] = i < count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
+      shared[(i - first) * pitch] = i < count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
     gk__forget_memory();
     if (stay) continue;
     GK__UNROLL_BY(4)
     for (int g = first / 3; g < (first + room) / 3 && g * 3 < count; g++) {
       gk__three<Acc> x;
       GK__UNROLL
-      for (int i = 0; i < 3; i++) x.value[i] = shared[(g * 3 + i - first) * Sums::threads];
+      for (int i = 0; i < 3; i++) x.value[i] = shared[(g * 3 + i - first) * pitch];
       gk__publish(to + g * Sums::threads, x, tag);
     }
     gk__forget_memory();
   }
 }
 
-/* From one element of a run to the next. */
-template <class Sums> GK__D size_t gk__next_col(const Sums &) { return 1; }
 /* c = alpha sums + beta c: the runs first ... first + count - 1 of the tile, whose sums are value[0], ... */
 template <int Runs, class Sums, class T, class O, class Acc>
 GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run], const gk__matmul_args<T, O, Acc> &p,
                           O *c, size_t row0, size_t col0, int first, int count) {
   typedef gk__run<O, Sums::run> run_c;
-  const size_t next = gk__next_col(sums);
-  const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0 && next == 1;
+  const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0;
   GK__UNROLL
   for (int r = 0; r < Runs; r++) {
     if (r >= count) break;
@@ -3304,8 +3303,8 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
     GK__UNROLL
     for (int i = 0; i < Sums::run; i++) {
       result[i] = gk__mul(p.alpha, value[r][i]);
-      if (p.beta != Acc(0) && static_cast<size_t>(i) * next < room)
-        result[i] = gk__fma(p.beta, gk__convert<Acc, O>::from(to[static_cast<size_t>(i) * next]), result[i]);
+      if (p.beta != Acc(0) && static_cast<size_t>(i) < room)
+        result[i] = gk__fma(p.beta, gk__convert<Acc, O>::from(to[i]), result[i]);
     }
     if (whole && room >= Sums::run) {
       run_c x;
@@ -3315,8 +3314,7 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
     } else {
       GK__UNROLL
       for (int i = 0; i < Sums::run; i++)
-        if (static_cast<size_t>(i) * next < room)
-          to[static_cast<size_t>(i) * next] = gk__convert<O, Acc>::from(result[i]);
+        if (static_cast<size_t>(i) < room) to[i] = gk__convert<O, Acc>::from(result[i]);
     }
   }
 }
@@ -6640,7 +6638,7 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 /* The sums of a thread, 8 x 16 of a warp's 32 x 128. `t` is the thread, and 1 << 16 more where A is turned. */
 template <int Warps> struct gk__sums_engine {
-  static const int threads = Warps * 32, run = 4, runs = 32;
+  static const int threads = Warps * 32, run = 4, runs = 32, rows = 8;
   float value[runs][run];
   int first_row, first_col, next_row, next_four; /* from one row to the next, and from one four of them */
   GK__D explicit gk__sums_engine(int t) {
@@ -6653,19 +6651,14 @@ template <int Warps> struct gk__sums_engine {
   GK__D int col(int r) const { return first_col + r % 4 * 32; }
 };
 
-/* The same where a thread's columns may lie a quarter of the tile apart, too: `t` has 1 << 17 then. */
+/* The same where a thread's columns may lie a quarter of the tile apart, too, which `t` tells by 1 << 17. Rows of C
+ * begin anywhere then, and the sums go there by way of shared memory, as [sum][thread] of this pitch: a row of 32
+ * columns meets no bank twice, or none more than twice where the columns are neighbours. */
 template <int Warps> struct gk__sums_fed : gk__sums_engine<Warps> {
-  typedef gk__sums_engine<Warps> base;
-  size_t next_col;
-  int next_run;
-  GK__D explicit gk__sums_fed(int t) : base(t & 0x1ffff) {
-    const bool spread = t >> 17;
-    next_col = spread ? 32 : 1, next_run = spread ? 8 : 32;
-    if (spread) base::first_col /= 4;
-  }
-  GK__D int col(int r) const { return base::first_col + r % 4 * next_run; }
+  static const int pitch = Warps * 32 + 10;
+  GK__D explicit gk__sums_fed(int t) : gk__sums_engine<Warps>(t & 0x1ffff) {}
 };
-template <int Warps> GK__D size_t gk__next_col(const gk__sums_fed<Warps> &sums) { return sums.next_col; }
+template <int Warps> GK__D int gk__sum_pitch(const gk__sums_fed<Warps> &) { return gk__sums_fed<Warps>::pitch; }
 
 struct gk__engine_params;
 struct gk__fed_params;
@@ -6697,10 +6690,10 @@ template <int Resident, int Groups = 1> struct gk__fed_block {
   typedef gk__sums_fed<4> sums;
   typedef gk__fed_params params;
   static const bool fed = true;
-  static const int gathered = 16; /* with more the main loop's registers would meet in their banks */
   static const int bm = 128, bn = 128, depth = 16, resident = Resident, groups = Groups;
   static const int feeding = sums::threads, threads = (sums::threads + feeding) * Groups;
-  static const int feeding_registers = 40, multiplying_registers = 216;
+  /* With more than so many ptxas finds no order of the multiply-adds that suits the banks in every kernel. */
+  static const int feeding_registers = 40, multiplying_registers = 200;
   static const int pitch = 128 * 4, operand_bytes = depth * pitch, place_bytes = 2 * operand_bytes, places = 3;
   static const int along_pitch = (depth + 4) * 4, across_pitch = (128 + 4) * 4; /* of what lands, in bytes */
   static const int along_part = 128 / 4 * along_pitch, across_box = depth / 4 * across_pitch;
@@ -6708,6 +6701,7 @@ template <int Resident, int Groups = 1> struct gk__fed_block {
   static const int landing_bytes = 4 * (along_part > across_part ? along_part : across_part), landings = 2;
   static const int ring_bytes = places * place_bytes + landings * 2 * landing_bytes;
   static const int bars = landings + 2 * places, smem = Groups * ring_bytes + 1024;
+  static_assert(ring_bytes >= (sums::runs * sums::run + 1) * sums::pitch * 4, "the sums come where the operands were");
 };
 
 struct gk__engine_params {
@@ -6777,9 +6771,9 @@ struct gk__engine_fragment {
   gk__run<float, 4> a[2], b[4];
   GK__D void load(unsigned from_a, unsigned from_b) {
     GK__UNROLL
-    for (int i = 0; i < 2; i++) a[i] = gk__load_shared(from_a + static_cast<unsigned>(i) * 64);
-    GK__UNROLL
     for (int j = 0; j < 4; j++) b[j] = gk__load_shared(from_b + static_cast<unsigned>(j) * 128);
+    GK__UNROLL
+    for (int i = 0; i < 2; i++) a[i] = gk__load_shared(from_a + static_cast<unsigned>(i) * 64);
   }
   /* Of nothing: no sum becomes another of it. */
   template <class Sums> GK__D void begin(Sums &sums) {
@@ -7037,6 +7031,92 @@ template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn
   fragment[1].multiply(sums);
 }
 
+/* A thread's sums to where its group's operands were, which all have read. */
+template <class Sums> GK__D void gk__lay_sums(const Sums &sums, unsigned to) {
+  const unsigned pitch = gk__sum_pitch(sums) * 4;
+  GK__UNROLL
+  for (int i = 0; i < Sums::runs * Sums::run; i++)
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + static_cast<unsigned>(i) * pitch),
+                 "f"(sums.value[i / Sums::run][i % Sums::run])
+                 : "memory");
+}
+/* What a fed group's threads laid there, to C: of each thread the rows first ... end - 1. A warp takes 32
+ * neighbours at a time, wherever they begin. */
+template <class P>
+GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                          unsigned from, int first, int end) {
+  typedef typename P::sums sums_of;
+  const int pitch = gk__sum_pitch(sums_of(who)), each = sums_of::runs * sums_of::run / sums_of::rows;
+  const int some = 4, warps = sums_of::threads / 32;
+  const int t = static_cast<int>(gk__engine_thread<P>()), lane = t % 32, warp = t / 32;
+  const bool spread = who >> 17;
+  /* The sum of this lane's column of the first 32, and from it to those of the others. */
+  const int at = spread ? lane / 8 * 4 * pitch + lane % 8 : lane % 4 * pitch + lane / 4, next = spread ? 1 : 4;
+  const size_t room = p.n - col0;
+  from += static_cast<unsigned>(at) * 4;
+  c += col0 + static_cast<size_t>(lane);
+  GK__UNROLL_BY(1)
+  for (int i = first; i < end; i++) {
+    float x[some][4], *to[some];
+    bool there[some][4];
+    GK__UNROLL
+    for (int j = 0; j < some; j++) {
+      const int eight = j * warps + warp; /* threads that share a row */
+      const size_t row = row0 + static_cast<size_t>(sums_of(eight * 8 | (who & 0x30000)).row(i * 4));
+      to[j] = c + row * p.ldc;
+      GK__UNROLL
+      for (int four = 0; four < 4; four++) {
+        there[j][four] = row < p.m && static_cast<size_t>(lane + four * 32) < room;
+        x[j][four] = gk__load_word(from + static_cast<unsigned>((i * each + four * next) * pitch + eight * 8) * 4);
+        x[j][four] = gk__mul(p.alpha, x[j][four]);
+      }
+    }
+    if (p.beta != 0) {
+      GK__UNROLL
+      for (int j = 0; j < some * 4; j++)
+        if (there[j / 4][j % 4]) x[j / 4][j % 4] = gk__fma(p.beta, to[j / 4][j % 4 * 32], x[j / 4][j % 4]);
+    }
+    GK__UNROLL
+    for (int j = 0; j < some * 4; j++)
+      if (there[j / 4][j % 4]) to[j / 4][j % 4 * 32] = x[j / 4][j % 4];
+  }
+}
+
+/* All parts' sums in their order to where those of the last one stayed, `own`. Like gk__gather_sums, but that C is left
+ * to gk__store_rows, and so nothing needs whole runs. */
+template <class Sums>
+__device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__three<float>> *from, unsigned parts,
+                                                unsigned tag) {
+  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = (slots + 1) / 2, pitch = Sums::pitch;
+  unsigned ns = 16;
+  GK__UNROLL
+  for (int first = 0; first < slots; first += many) {
+    float total[3 * many];
+    GK__UNROLL
+    for (int i = 0; i < 3 * many; i++) total[i] = -0.0f; /* to which any sum adds itself */
+    GK__UNROLL_BY(1)
+    for (unsigned s = 0; s + 1 < parts; s++, from += slots * Sums::threads) {
+      unsigned word[many][3] = {};
+      for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
+        ready = true;
+        GK__UNROLL
+        for (int g = 0; g < many && first + g < slots; g++)
+          ready = ready & gk__load_granule(from[(first + g) * Sums::threads].granule, tag, word[g]);
+        if (!ready) gk__back_off(&ns);
+      }
+      GK__UNROLL
+      for (int i = 0; i < 3 * many; i++)
+        total[i] = gk__arithmetic<float>::add(total[i], __uint_as_float(word[i / 3][i % 3]));
+    }
+    from -= (parts - 1) * (slots * Sums::threads);
+    GK__UNROLL
+    for (int i = 0; i < 3 * many && first * 3 + i < count; i++) {
+      float &to = own[(first * 3 + i) * pitch];
+      to = gk__arithmetic<float>::add(total[i], to);
+    }
+  }
+}
+
 /* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
  * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
  * in all. */
@@ -7047,9 +7127,10 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
   const sums_of sums(t);
   const int some = 4, run = sums_of::run, shares = sums_of::runs / some; /* some: runs of one row */
   const int parts = static_cast<int>(ranks) * P::groups, end = shares * static_cast<int>(part + 1) / parts * some;
-  const unsigned sum_bytes = sums_of::threads * 4, mine = from + gk__engine_thread<P>() * 4;
-  const bool in_fours = p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 &&
-                        reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0 && gk__next_col(sums) == 1;
+  const unsigned sum_bytes = gk__sum_pitch(sums) * 4, mine = from + gk__engine_thread<P>() * 4;
+  const unsigned group = part % P::groups * P::ring_bytes;
+  const bool in_fours = !P::fed && p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 &&
+                        reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0;
   GK__UNROLL_BY(1) /* little code, since it comes from far */
   for (int r = shares * static_cast<int>(part) / parts * some; r < end; r += some) {
     float total[some][run];
@@ -7087,10 +7168,19 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
                        "f"(gk__mul(p.alpha, total[i][0])), "f"(gk__mul(p.alpha, total[i][1])),
                        "f"(gk__mul(p.alpha, total[i][2])), "f"(gk__mul(p.alpha, total[i][3]))
                        : "memory");
+    } else if (P::fed) {
+      GK__UNROLL
+      for (int i = 0; i < some * run; i++)
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(mine + group + static_cast<unsigned>(r * run + i) * sum_bytes),
+                     "f"(total[i / run][i % run])
+                     : "memory");
     } else {
       gk__store_sums(sums, total, p, c, row0, col0, r, some);
     }
   }
+  if (!P::fed) return;
+  gk__engine_meet<P>();
+  gk__store_rows<P>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts, end / some);
 }
 
 /* What a thread of either kind of block does. */
@@ -7100,6 +7190,11 @@ template <class P, bool Fed = P::fed> struct gk__engine_role {
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
     ring.smem = smem, ring.bars = bars;
     ring.init();
+  }
+  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
+    gk__gather_sums<typename P::sums, P::gathered>(who, p, c, row0, col0, place, parts, tag,
+                                                   shared + gk__engine_thread<P>());
   }
   static GK__D bool feeds() { return false; }
   static GK__D void feed(const gk__engine_params &, const gk__engine_job &, unsigned, unsigned, size_t, int) {}
@@ -7119,6 +7214,12 @@ template <class P> struct gk__engine_role<P, true> {
       gk__barrier_init(bars + (P::landings + i) * 8, P::feeding);
       gk__barrier_init(bars + (P::landings + P::places + i) * 8, P::sums::threads);
     }
+  }
+  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
+    gk__gather_laid<typename P::sums>(shared + gk__engine_thread<P>(), place, parts, tag);
+    gk__engine_meet<P>();
+    gk__store_rows<P>(who, p, c, row0, col0, gk__shared_address(shared), 0, P::sums::rows);
   }
   static GK__D bool feeds() { return threadIdx.x >= P::sums::threads * P::groups; }
   static GK__D void feed(const gk__fed_params &q, const gk__engine_job &at, unsigned smem, unsigned bars, size_t k0,
@@ -7184,18 +7285,19 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   const gk__engine_job at(q, job);
   float *const c = q.p.c + at.batch * q.p.stride_c;
   const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
-  if (parts == 1) {
+  if (parts == 1 && !P::fed) {
     gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
     return;
   }
+  gk__engine_meet<P>(); /* the operands have been read */
+  if (parts == 1) {
+    gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
+    gk__engine_meet<P>();
+    gk__store_rows<P>(who, q.p, c, row0, col0, smem + own, 0, sums_of::rows);
+    return;
+  }
   if (P::groups > 1 || q.ranks) {
-    gk__engine_meet<P>(); /* the operands have been read */
-    const unsigned to = smem + own + static_cast<unsigned>(t) * 4;
-    GK__UNROLL
-    for (int i = 0; i < sums_of::runs * sums_of::run; i++)
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + static_cast<unsigned>(i * threads) * 4),
-                   "f"(sums.value[i / sums_of::run][i % sums_of::run])
-                   : "memory");
+    gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
     gk__cluster_barrier();
     gk__join_sums<P>(who, q.p, c, row0, col0, smem, at.part * P::groups + group, q.ranks);
     gk__cluster_meet(); /* nobody leaves while others read */
@@ -7204,10 +7306,9 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
   const size_t each = static_cast<size_t>(all / 3) * threads;
   gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
-  gk__engine_meet<P>();
   const bool last = at.part == parts - 1;
   gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, last);
-  if (last) gk__gather_sums<sums_of, P::gathered>(who, q.p, c, row0, col0, place, parts, turn.tag, shared + t);
+  if (last) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
   gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
@@ -7408,12 +7509,14 @@ inline size_t gk__matmul_busy(size_t warps) {
 /* How many clusters of blocks that have a multiprocessor alone run at once: eight parts of a GPU have 14 to 18
  * multiprocessors each, and no cluster is of two. */
 inline size_t gk__clusters(unsigned ranks, size_t sms) {
-  return ranks == 0 || ranks > 4 ? 0 : ranks < 3 ? sms / ranks : (sms / 8 - 2) / ranks * 8 + 4;
+  return ranks == 0 || ranks > 4 ? 0 : ranks < 3 ? sms / ranks : (sms / 8 - 2) / ranks * 8 + 6;
 }
 /* How many slices of so many tiles one block takes, if a cluster of some blocks can have them all: 1, or as many
- * as fill a multiprocessor, which is better where each can have such a block. 0: the sums meet in memory. */
+ * as fill a multiprocessor, which is better where each can have such a block. 0: the sums meet in memory. Of fed
+ * blocks more than two have one slice each, too, where each has a multiprocessor. */
 inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t sms) {
   if (slices < 2 || tile.joins == 0) return 0;
+  if (tile.fed && tiles <= gk__clusters(slices, sms)) return 1;
   const unsigned ranks = slices / tile.joins;
   if (slices % tile.joins == 0 && tiles <= gk__clusters(ranks, sms) && (slices > 2 || tiles * slices > sms))
     return tile.joins;
@@ -7421,18 +7524,19 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned
 }
 inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
 #define GK__ALL_AT_ONCE 17000 /* clocks more, where the sums of all tiles meet in memory at the same time */
-/* Fed blocks, two to a multiprocessor at once, from the times of a thousand products: what is alone at the end is
- * slower, and slices that meet in memory cost about as much for each wave of blocks as for four of them. */
+/* Fed blocks, two to a multiprocessor at once, from the times of 500 products: the multiply-adds, slower where a block
+ * is alone, what each wave of blocks takes to begin and to end, and the sums of slices, which in memory one block
+ * brings in. */
 inline unsigned long long gk__fed_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
                                          size_t sms) {
   const unsigned joins = gk__joined_by(tile, tiles, slices, sms);
-  const size_t blocks = tiles * slices, at_once = 2 * sms, waves = gk_ceil_div(blocks, at_once);
-  const size_t rest = blocks % at_once, each = joins > 1 ? 2 : 2 * (blocks / at_once) + (rest > sms ? 2 : 0);
-  const bool alone = joins < 2 && rest > 0 && rest <= sms;
-  const unsigned long long work = tile.rows * tile.cols * depth / 128;
-  unsigned long long clocks = work * (each * 112 + (alone ? 118 : 0)) / 100 + 14500 + waves * 1500;
-  if (joins) clocks += 3500;
-  if (slices > 1 && !joins) clocks += 2000 + slices * 3350 + waves * 11000;
+  const size_t blocks = tiles * slices, at_once = 2 * sms, full = blocks / at_once, rest = blocks % at_once;
+  const size_t waves = full + (rest > 0);
+  const size_t hundredths = joins > 1 ? 254 : full * 250 + (rest > sms ? 250 : rest == 0 ? 0 : full ? 122 : 132);
+  unsigned long long clocks = tile.rows * tile.cols * depth / 128 * hundredths / 100 + waves * 12250;
+  if (joins == 1) clocks += clocks / 50 + (slices - 1) * 2950;
+  if (joins > 1) clocks += (slices / joins - 1) * 4600;
+  if (slices > 1 && !joins) clocks += 4000 + (slices - 1) * 1950 + waves * 3150;
   return clocks;
 }
 /* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
@@ -7486,20 +7590,22 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
   return clocks;
 }
 /* With rows that are not aligned to 16 bytes, or B stored along k, the square tiles are of fed blocks, flat ones of the
- * copy engine there are none, and others take a tenth longer. */
+ * copy engine there are none, and others take a tenth longer, and a while for C. */
 inline gk__tile_facts gk__fed_tile(gk__tile_facts tile, bool fed) {
   tile.fed = fed && tile.plan == GK_PLAN_TILE_128_TMA;
   return tile;
 }
 inline unsigned long long gk__unaligned(const gk__tile_facts &tile, unsigned long long clocks, bool fed) {
-  return !fed || tile.fed ? clocks : gk__is_engine(tile.plan) ? ~0ull : clocks + clocks / 10;
+  return !fed || tile.fed ? clocks : gk__is_engine(tile.plan) ? ~0ull : clocks + clocks / 10 + 14000;
 }
 
 template <class Acc> struct gk__tiles {
   static const int count = 7;
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
   static const size_t least_k = 240; /* that is cut, into not less than a quarter of it */
-  static const unsigned long long doubt = 33; /* one part of so many */
+  /* One part of so many; the estimate of fed blocks is the better one. */
+  static unsigned long long doubt(bool fed) { return fed ? 100 : 33; }
+  static const size_t most_blocks = 5 * 132; /* that are cut, for each that a multiprocessor has room for */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
                                   {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 92, 4, false},
@@ -7521,7 +7627,8 @@ template <> struct gk__tiles<double> {
   static const int count = 4;
   static const size_t at_once = 0;
   static const size_t least_k = 64;
-  static const unsigned long long doubt = 10;
+  static unsigned long long doubt(bool) { return 10; }
+  static const size_t most_blocks = 1 << 20;
   /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false},
@@ -7592,24 +7699,30 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
              k < longest) {
     typedef gk__tiles<Acc> tiles;
     const bool fed = tiles::fed(m, n, k);
-    unsigned long long best = ~0ull;
-    for (unsigned s = 1; s <= GK__MATMUL_SLICES && (s == 1 || k / s >= tiles::least_k / 4); s++) {
-      const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
-      unsigned long long least = ~0ull;
-      for (int i = 0; i < tiles::count; i++) {
-        const gk__tile_facts tile = gk__fed_tile(tiles::facts(i, s), fed);
+    unsigned long long least[GK__MATMUL_SLICES + 1], best = ~0ull;
+    unsigned most = 1;
+    while (most < GK__MATMUL_SLICES && k / (most + 1) >= tiles::least_k / 4) most++;
+    for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
+    for (int i = 0; i < tiles::count; i++) {
+      gk__tile_facts tile = gk__fed_tile(tiles::facts(i), fed);
+      const size_t count = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols);
+      for (unsigned s = 1; s <= most && (s < 4 || count * s <= tiles::most_blocks * tile.room); s++) {
+        tile = gk__fed_tile(tiles::facts(i, s), fed);
+        const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
+        if (gk_ceil_div(k, depth) < s) continue; /* whole steps make fewer of them */
         const unsigned long long clocks = gk__unaligned(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), fed);
-        if (clocks < least) least = clocks;
+        if (clocks < least[s]) least[s] = clocks;
       }
-      /* A cut must be worth it by more than the estimate may be off. */
-      if (s == 1 || least + least / tiles::doubt < best) best = least, slices = s;
     }
+    /* A cut must be worth it by more than the estimate may be off. */
+    for (unsigned s = 1; s <= most; s++)
+      if (s == 1 || (least[s] != ~0ull && least[s] + least[s] / tiles::doubt(fed) < best)) best = least[s], slices = s;
     /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more: along the longer side of C. */
     const gk__tile_facts tile = gk__fed_tile(tiles::facts(0), fed);
     const size_t down = gk_ceil_div(m, tile.rows), across = gk_ceil_div(n, tile.cols);
-    const size_t line = down < across ? down : across, most = down < across ? across : down;
+    const size_t line = down < across ? down : across, length = down < across ? across : down;
     const size_t lines = tiles::at_once ? down * across / tiles::at_once * tiles::at_once / line : 0;
-    if (lines > 0 && lines < most) {
+    if (lines > 0 && lines < length) {
       gk_matmul_order part = order;
       if (down < across)
         part.whole_cols = lines * tile.cols;

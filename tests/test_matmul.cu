@@ -575,14 +575,20 @@ TEST(who_joins_slices) {
   EXPECT_EQ(gk__joined_by(square, 64, 3, 132), 0u);
   EXPECT_EQ(gk__joined_by(square, 66, 4, 132), 2u);
   EXPECT_EQ(gk__joined_by(square, 67, 4, 132), 0u);
-  EXPECT_EQ(gk__joined_by(square, 36, 6, 132), 2u); /* clusters of three and four leave multiprocessors over */
-  EXPECT_EQ(gk__joined_by(square, 37, 6, 132), 0u);
-  EXPECT_EQ(gk__joined_by(square, 28, 8, 132), 2u);
-  EXPECT_EQ(gk__joined_by(square, 29, 8, 132), 0u);
+  EXPECT_EQ(gk__joined_by(square, 38, 6, 132), 2u); /* clusters of three and four leave multiprocessors over */
+  EXPECT_EQ(gk__joined_by(square, 39, 6, 132), 0u);
+  EXPECT_EQ(gk__joined_by(square, 30, 8, 132), 2u);
+  EXPECT_EQ(gk__joined_by(square, 31, 8, 132), 0u);
   EXPECT_EQ(gk__joined_by(square, 1, 10, 132), 0u);
   EXPECT_EQ(gk__joined_by(flat, 64, 8, 132), 4u);
   EXPECT_EQ(gk__joined_by(flat, 64, 12, 132), 0u);
   EXPECT_EQ(gk__joined_by(gk__tiles<float>::facts(3), 64, 4, 132), 0u); /* not of the copy engine */
+  const gk__tile_facts fed = gk__fed_tile(square, true); /* slices as many as blocks find a multiprocessor each */
+  EXPECT_EQ(gk__joined_by(fed, 30, 4, 132), 1u);
+  EXPECT_EQ(gk__joined_by(fed, 38, 3, 132), 1u);
+  EXPECT_EQ(gk__joined_by(fed, 39, 3, 132), 0u);
+  EXPECT_EQ(gk__joined_by(fed, 31, 4, 132), 2u);
+  EXPECT_EQ(gk__joined_by(fed, 30, 8, 132), 2u);
 }
 TEST(planner_fills_the_device) {
   const gk_matmul_order plain = {0, 1, 4096, 0, 0};
