@@ -4051,6 +4051,25 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   }
 };
 
+/* c = alpha sums where beta is 0 and a pair is in C or outside, as it mostly is. Nothing else is done here: when a
+ * product ends, its last code comes from far, and all multiprocessors wait for it at once. */
+template <class S, class T>
+GK__D void gk__f64_store_pairs(const typename S::sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0,
+                               size_t col0) {
+  const int across = S::warp_cols / 8;
+  const size_t row = row0 + static_cast<size_t>(sums.first_row), col = col0 + static_cast<size_t>(sums.first_col);
+  T *to = c + row * p.ldc + col;
+  GK__UNROLL
+  for (int r = 0; r < S::sums::runs; r++) {
+    const int i = r / across, j = r % across;
+    if (row + static_cast<size_t>(i * 8) < p.m && col + static_cast<size_t>(j * 8) < p.n)
+      asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to + j * 8), "d"(gk__mul(p.alpha, sums.value[r][0])),
+                   "d"(gk__mul(p.alpha, sums.value[r][1]))
+                   : "memory");
+    if (j == across - 1) to += 8 * p.ldc;
+  }
+}
+
 /* The slices of a tile meet in a cluster: each block lays its sums where its operands were, as [sum][thread], and adds
  * up a share of all of them, in their order. */
 template <class S, class T>
@@ -4154,7 +4173,11 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
       const gk__job at(job / p.slices, tiles_m, tiles_n, 1);
       const size_t row0 = static_cast<size_t>(at.row) * S::rows, col0 = static_cast<size_t>(at.col) * S::cols;
       T *const c = p.c + at.batch * p.stride_c;
-      if (p.slices == 1)
+      const bool in_pairs =
+          p.beta == 0 && p.n % 2 == 0 && p.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(T) * 2) == 0;
+      if (p.slices == 1 && in_pairs)
+        gk__f64_store_pairs<S>(sums, p, c, row0, col0);
+      else if (p.slices == 1)
         gk__store_sums(sums, sums.value, p, c, row0, col0, 0, S::sums::runs);
       else
         gk__f64_join<S>(sums, p, c, row0, col0, at_ring, job % p.slices);
