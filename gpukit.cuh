@@ -5553,6 +5553,13 @@ template <int Each, int Count> GK__D void gk__wgmma_finish(float (&sums)[Each][C
   for (int e = 0; e < Each; e++) gk__wgmma_finish(sums[e]);
 }
 
+/* Of one lane of a whole warp, always the same. That it is alone the compiler knows, too: where a lane is asked for its
+ * number, the copy engine is started in a loop over all that might be there. */
+GK__D bool gk__elected() {
+  unsigned yes;
+  asm volatile("{\n.reg .pred one;\nelect.sync _|one, 0xffffffff;\nselp.u32 %0, 1, 0, one;\n}" : "=r"(yes));
+  return yes != 0;
+}
 /* A box from column x and row y of a matrix (product and part: which matrix). */
 GK__D void gk__box_load(unsigned to, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
                         unsigned product, unsigned part) {
@@ -6936,7 +6943,7 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
                             int depth) {
   const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
   const int D = P::depth, S = P::stages, straight = 8, steps = (depth + D - 1) / D;
-  const unsigned t = gk__engine_thread<P>(), lane = t % 32;
+  const unsigned t = gk__engine_thread<P>(), lane = t % 32, warp = __shfl_sync(0xffffffffu, t / 32, 0);
   const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
   gk__engine_fragment fragment[2];
   fragment[1].begin(sums);
@@ -6953,7 +6960,7 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   GK__UNROLL_BY(1)
   for (int s = 0; s < steps; s++) {
     gk__barrier_wait(ring.full(stage), parity);
-    if (lane == 0 && static_cast<unsigned>(s) % (P::sums::threads / 32) == t / 32) {
+    if (static_cast<unsigned>(s) % (P::sums::threads / 32) == warp && gk__elected()) {
       if (s + S - 2 < steps) ring.fetch(q, s + S - 2, stage < 2 ? stage - 2 + S : stage - 2);
       if (q.turned && s + P::landings < steps) ring.land(q, s + P::landings);
     }
@@ -7056,7 +7063,7 @@ GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &at, gk__fed_t
       turn.step();
       asm volatile("bar.sync %0, %1;" ::"r"(1 + P::groups + gk__engine_group<P>()), "n"(P::feeding) : "memory");
     }
-    if (s + P::landings < steps && threadIdx.x % 32 == 0) {
+    if (s + P::landings < steps && gk__elected()) {
       const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>((s + P::landings) * P::depth);
       gk__barrier_expect(landed, bytes);
       gk__fed_load<P>(q.parts_a, warp, landing, landed, k, at.row * P::bm, product_a);
