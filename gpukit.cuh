@@ -7093,6 +7093,27 @@ template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn
   fragment[1].multiply(sums);
 }
 
+/* Whether beta is 0 and each run is in C or outside, as it mostly is; and then c = alpha sums of the four runs of a
+ * row, from a thread's r-th on, by code that does nothing else: at the end of a product it comes from far. */
+template <class Sums>
+GK__D bool gk__stores_runs(const Sums &sums, const gk__matmul_args<float, float, float> &p, const float *c) {
+  return p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0 &&
+         gk__next_col(sums) == 1;
+}
+template <class Sums>
+GK__D void gk__store_runs(const Sums &sums, const float (*value)[4], const gk__matmul_args<float, float, float> &p,
+                          float *c, size_t row0, size_t col0, int r) {
+  const size_t row = row0 + static_cast<size_t>(sums.row(r)), col = col0 + static_cast<size_t>(sums.first_col);
+  float *const to = c + row * p.ldc + col;
+  GK__UNROLL
+  for (int i = 0; i < 4; i++)
+    if (row < p.m && col + static_cast<size_t>(i * 32) < p.n)
+      asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to + i * 32), "f"(gk__mul(p.alpha, value[i][0])),
+                   "f"(gk__mul(p.alpha, value[i][1])), "f"(gk__mul(p.alpha, value[i][2])),
+                   "f"(gk__mul(p.alpha, value[i][3]))
+                   : "memory");
+}
+
 /* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
  * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
  * in all. */
@@ -7104,8 +7125,7 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
   const int some = 4, run = sums_of::run, shares = sums_of::runs / some; /* some: runs of one row */
   const int parts = static_cast<int>(ranks) * P::groups, end = shares * static_cast<int>(part + 1) / parts * some;
   const unsigned sum_bytes = sums_of::threads * 4, mine = from + gk__engine_thread<P>() * 4;
-  const bool in_fours = p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 &&
-                        reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0 && gk__next_col(sums) == 1;
+  const bool in_runs = gk__stores_runs(sums, p, c);
   GK__UNROLL_BY(1) /* little code, since it comes from far */
   for (int r = shares * static_cast<int>(part) / parts * some; r < end; r += some) {
     float total[some][run];
@@ -7133,19 +7153,10 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
         }
       }
     }
-    if (in_fours) { /* as most are: a run is there or not */
-      const size_t row = row0 + static_cast<size_t>(sums.row(r)), col = col0 + static_cast<size_t>(sums.first_col);
-      float *const to = c + row * p.ldc + col;
-      GK__UNROLL
-      for (int i = 0; i < some; i++)
-        if (row < p.m && col + static_cast<size_t>(i * 32) < p.n)
-          asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to + i * 32),
-                       "f"(gk__mul(p.alpha, total[i][0])), "f"(gk__mul(p.alpha, total[i][1])),
-                       "f"(gk__mul(p.alpha, total[i][2])), "f"(gk__mul(p.alpha, total[i][3]))
-                       : "memory");
-    } else {
+    if (in_runs)
+      gk__store_runs(sums, total, p, c, row0, col0, r);
+    else
       gk__store_sums(sums, total, p, c, row0, col0, r, some);
-    }
   }
 }
 
@@ -7241,7 +7252,12 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   float *const c = q.p.c + at.batch * q.p.stride_c;
   const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
   if (parts == 1) {
-    gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
+    if (P::groups == 1 && gk__stores_runs(sums, q.p, c)) { /* groups have a slice each, and do not come here */
+      GK__UNROLL
+      for (int r = 0; r < sums_of::runs; r += 4) gk__store_runs(sums, sums.value + r, q.p, c, row0, col0, r);
+    } else {
+      gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
+    }
     return;
   }
   if (P::groups > 1 || q.ranks) {
