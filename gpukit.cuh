@@ -4048,6 +4048,25 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   }
 };
 
+/* c = alpha sums where beta is 0 and a pair is in C or outside, as it mostly is. Nothing else is done here: when a
+ * product ends, its last code comes from far, and all multiprocessors wait for it at once. */
+template <class S, class T>
+GK__D void gk__f64_store_pairs(const typename S::sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0,
+                               size_t col0) {
+  const int across = S::warp_cols / 8;
+  const size_t row = row0 + static_cast<size_t>(sums.first_row), col = col0 + static_cast<size_t>(sums.first_col);
+  T *to = c + row * p.ldc + col;
+  GK__UNROLL
+  for (int r = 0; r < S::sums::runs; r++) {
+    const int i = r / across, j = r % across;
+    if (row + static_cast<size_t>(i * 8) < p.m && col + static_cast<size_t>(j * 8) < p.n)
+      asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to + j * 8), "d"(gk__mul(p.alpha, sums.value[r][0])),
+                   "d"(gk__mul(p.alpha, sums.value[r][1]))
+                   : "memory");
+    if (j == across - 1) to += 8 * p.ldc;
+  }
+}
+
 /* The slices of a tile meet in a cluster: each block lays its sums where its operands were, as [sum][thread], and adds
  * up a share of all of them, in their order. */
 template <class S, class T>
@@ -4151,7 +4170,11 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
       const gk__job at(job / p.slices, tiles_m, tiles_n, 1);
       const size_t row0 = static_cast<size_t>(at.row) * S::rows, col0 = static_cast<size_t>(at.col) * S::cols;
       T *const c = p.c + at.batch * p.stride_c;
-      if (p.slices == 1)
+      const bool in_pairs =
+          p.beta == 0 && p.n % 2 == 0 && p.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(T) * 2) == 0;
+      if (p.slices == 1 && in_pairs)
+        gk__f64_store_pairs<S>(sums, p, c, row0, col0);
+      else if (p.slices == 1)
         gk__store_sums(sums, sums.value, p, c, row0, col0, 0, S::sums::runs);
       else
         gk__f64_join<S>(sums, p, c, row0, col0, at_ring, job % p.slices);
@@ -5527,6 +5550,13 @@ template <int Each, int Count> GK__D void gk__wgmma_finish(float (&sums)[Each][C
   for (int e = 0; e < Each; e++) gk__wgmma_finish(sums[e]);
 }
 
+/* Of one lane of a whole warp, always the same. That it is alone the compiler knows, too: where a lane is asked for its
+ * number, the copy engine is started in a loop over all that might be there. */
+GK__D bool gk__elected() {
+  unsigned yes;
+  asm volatile("{\n.reg .pred one;\nelect.sync _|one, 0xffffffff;\nselp.u32 %0, 1, 0, one;\n}" : "=r"(yes));
+  return yes != 0;
+}
 /* A box from column x and row y of a matrix (product and part: which matrix). */
 GK__D void gk__box_load(unsigned to, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
                         unsigned product, unsigned part) {
@@ -6881,7 +6911,7 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
                             int depth) {
   const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
   const int D = P::depth, S = P::stages, straight = 8, steps = (depth + D - 1) / D;
-  const unsigned t = gk__engine_thread<P>(), lane = t % 32;
+  const unsigned t = gk__engine_thread<P>(), lane = t % 32, warp = __shfl_sync(0xffffffffu, t / 32, 0);
   const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
   gk__engine_fragment fragment[2];
   fragment[1].begin(sums);
@@ -6898,7 +6928,7 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   GK__UNROLL_BY(1)
   for (int s = 0; s < steps; s++) {
     gk__barrier_wait(ring.full(stage), parity);
-    if (lane == 0 && static_cast<unsigned>(s) % (P::sums::threads / 32) == t / 32) {
+    if (static_cast<unsigned>(s) % (P::sums::threads / 32) == warp && gk__elected()) {
       if (s + S - 2 < steps) ring.fetch(q, s + S - 2, stage < 2 ? stage - 2 + S : stage - 2);
       if (q.turned && s + P::landings < steps) ring.land(q, s + P::landings);
     }
@@ -7001,7 +7031,7 @@ GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &at, gk__fed_t
       turn.step();
       asm volatile("bar.sync %0, %1;" ::"r"(1 + P::groups + gk__engine_group<P>()), "n"(P::feeding) : "memory");
     }
-    if (s + P::landings < steps && threadIdx.x % 32 == 0) {
+    if (s + P::landings < steps && gk__elected()) {
       const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>((s + P::landings) * P::depth);
       gk__barrier_expect(landed, bytes);
       gk__fed_load<P>(q.parts_a, warp, landing, landed, k, at.row * P::bm, product_a);
@@ -7029,6 +7059,25 @@ template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn
     turn.step();
   }
   fragment[1].multiply(sums);
+}
+
+/* Whether beta is 0 and each run is in C or outside, as it mostly is; and then c = alpha sums of the four runs of a
+ * row, from a thread's r-th on, by code that does nothing else: at the end of a product it comes from far. */
+GK__D bool gk__stores_runs(const gk__matmul_args<float, float, float> &p, const float *c) {
+  return p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0;
+}
+template <class Sums>
+GK__D void gk__store_runs(const Sums &sums, const float (*value)[4], const gk__matmul_args<float, float, float> &p,
+                          float *c, size_t row0, size_t col0, int r) {
+  const size_t row = row0 + static_cast<size_t>(sums.row(r)), col = col0 + static_cast<size_t>(sums.first_col);
+  float *const to = c + row * p.ldc + col;
+  GK__UNROLL
+  for (int i = 0; i < 4; i++)
+    if (row < p.m && col + static_cast<size_t>(i * 32) < p.n)
+      asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to + i * 32), "f"(gk__mul(p.alpha, value[i][0])),
+                   "f"(gk__mul(p.alpha, value[i][1])), "f"(gk__mul(p.alpha, value[i][2])),
+                   "f"(gk__mul(p.alpha, value[i][3]))
+                   : "memory");
 }
 
 /* A thread's sums to where its group's operands were, which all have read. */
@@ -7129,8 +7178,7 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
   const int parts = static_cast<int>(ranks) * P::groups, end = shares * static_cast<int>(part + 1) / parts * some;
   const unsigned sum_bytes = gk__sum_pitch(sums) * 4, mine = from + gk__engine_thread<P>() * 4;
   const unsigned group = part % P::groups * P::ring_bytes;
-  const bool in_fours = !P::fed && p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 &&
-                        reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0;
+  const bool in_runs = !P::fed && gk__stores_runs(p, c);
   GK__UNROLL_BY(1) /* little code, since it comes from far */
   for (int r = shares * static_cast<int>(part) / parts * some; r < end; r += some) {
     float total[some][run];
@@ -7158,16 +7206,8 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
         }
       }
     }
-    if (in_fours) { /* as most are: a run is there or not */
-      const size_t row = row0 + static_cast<size_t>(sums.row(r)), col = col0 + static_cast<size_t>(sums.first_col);
-      float *const to = c + row * p.ldc + col;
-      GK__UNROLL
-      for (int i = 0; i < some; i++)
-        if (row < p.m && col + static_cast<size_t>(i * 32) < p.n)
-          asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to + i * 32),
-                       "f"(gk__mul(p.alpha, total[i][0])), "f"(gk__mul(p.alpha, total[i][1])),
-                       "f"(gk__mul(p.alpha, total[i][2])), "f"(gk__mul(p.alpha, total[i][3]))
-                       : "memory");
+    if (in_runs) {
+      gk__store_runs(sums, total, p, c, row0, col0, r);
     } else if (P::fed) {
       GK__UNROLL
       for (int i = 0; i < some * run; i++)
@@ -7286,7 +7326,12 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   float *const c = q.p.c + at.batch * q.p.stride_c;
   const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
   if (parts == 1 && !P::fed) {
-    gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
+    if (P::groups == 1 && gk__stores_runs(q.p, c)) { /* groups have a slice each, and do not come here */
+      GK__UNROLL
+      for (int r = 0; r < sums_of::runs; r += 4) gk__store_runs(sums, sums.value + r, q.p, c, row0, col0, r);
+    } else {
+      gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
+    }
     return;
   }
   gk__engine_meet<P>(); /* the operands have been read */
