@@ -354,8 +354,10 @@ checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
                   $(plain_reversed) $(plain_asan))
-checks      := $(traced_too) $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) \
-               $(random) $(asan) $(traced_alone) $(checks_plain) $(ptx) $(fuzzed)
+# What takes longest begins first, so that nothing is left at the end for one core alone.
+longest     := $(if $(TESTS),,$(filter all@sm_90a+17,$(checks_drop_in))) $(traced_too)
+checks      := $(longest) $(programs) $(if $(TESTS),,$(examples) $(lessons) $(filter-out $(longest),$(checks_drop_in))) \
+               $(reversed) $(random) $(asan) $(traced_alone) $(checks_plain) $(ptx) $(fuzzed)
 
 test test-all:
 	@rm -rf build/results
