@@ -86,13 +86,14 @@ CPU_LINK   = -pthread -rdynamic
 CPU_ASAN   = $(CXX) -Og $(CPU_FLAGS) -w -fsanitize=address,undefined -fno-sanitize-recover=all $(CXXFLAGS)
 
 # The race checker and the counters see each access by what -fsanitize=thread makes the compiler call, and are linked
-# instead of ThreadSanitizer's own library (hence no -fsanitize=thread there).
+# instead of ThreadSanitizer's own library (hence no -fsanitize=thread there). Lines of inlined functions take -g, and a
+# third of the time again: the tests of the checker itself have it.
 clang     := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 traced    := -fsanitize=thread $(if $(clang),-mllvm -tsan-distinguish-volatile=1 \
                -mllvm -tsan-instrument-read-before-write=1,--param tsan-distinguish-volatile=1 -fno-tree-sra -Wno-tsan)
 counted   := -fsanitize-coverage=trace-pc
 linked    := -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -ldl
-CPU_TRACED = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) $(CXXFLAGS)
+CPU_TRACED = $(CXX) -Og $(CPU_FLAGS) -w $(traced) $(CXXFLAGS)
 # Lessons stay near their sources' own branches and accesses, and compile in half the time.
 CPU_LESSON = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) $(CXXFLAGS)
 
@@ -139,7 +140,8 @@ build/traced/hooks.o: build/traced/flags
 	$(Q)echo '#include <cuda_runtime.h>' | $(CPU_TRACED) $(DEPS) -x c++ -c - -o $@
 build/traced/%: tests/%.cu build/traced/flags build/traced/hooks.o
 	$(call say,CXX)
-	$(Q)$(CPU_TRACED) $(if $(findstring counters,$*),$(counted)) -DCUDA_CPU_HOOKS_ELSEWHERE $(DEPS) -x c++ -c $< -o $@.o
+	$(Q)$(CPU_TRACED) $(if $(filter $(traces),$*),-g) $(if $(findstring counters,$*),$(counted)) \
+	  -DCUDA_CPU_HOOKS_ELSEWHERE $(DEPS) -x c++ -c $< -o $@.o
 	$(Q)$(CXX) $(CPU_LINK) $@.o build/traced/hooks.o -o $@ $(linked)
 build/gpu/%: tests/%.cu build/gpu/flags
 	$(call say,NVCC)
@@ -170,14 +172,16 @@ nccl = $(shell printf '%s\n' '#include <nccl.h>' 'int main() { int v; return ncc
          echo -DLESSON_NCCL -DTEST_NCCL -lnccl || echo 'without NCCL: no nccl.h, or nothing to link' >&2)
 $(addprefix build/gpu/,26_past_one_gpu test_ranks \
   test_dist test_dist_types test_dist_scan test_dist_scan_types): libraries = $(nccl)
-# What only has to compile; programs as users have them need not be without warnings.
+# What only has to compile, of which the host's compiler makes no object (hence touch). Programs as users have them need
+# not be without warnings.
 build/built/%.o: rdc = $(if $(findstring dynamic,$<),-rdc=true)
 build/built/%.o: $$(firstword $$(wildcard tests/$$*.cu examples/$$*.cu tests/programs/$$*.cu)) build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
-	$(Q)$(if $(findstring programs,$<),$(NVCC) $(NVCCFLAGS),$(call no_host_effort,$(NVCC_BASE)) -lineinfo) -std=c++17 \
+	$(Q)$(if $(findstring programs,$<),$(NVCC) $(NVCCFLAGS),$(call no_object,$(NVCC_BASE)) -lineinfo) -std=c++17 \
 	  $(call no_effort,$(call target,$(rdc))) $(call target,$(rdc)) $(rdc) \
 	  $(if $(findstring test_dist,$<)$(findstring test_ranks,$<)$(findstring past_one,$<),$(filter -D%,$(nccl))) $(DEPS) -c $< -o $@
+	@touch $@
 build/bench/%.o: tests/bench/%.cu build/bench/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) -c $< -o $@
@@ -350,8 +354,10 @@ checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
                   $(plain_reversed) $(plain_asan))
-checks      := $(traced_too) $(programs) $(if $(TESTS),,$(examples) $(lessons) $(checks_drop_in)) $(reversed) \
-               $(random) $(asan) $(traced_alone) $(checks_plain) $(ptx) $(fuzzed)
+# What takes longest begins first, so that nothing is left at the end for one core alone.
+longest     := $(if $(TESTS),,$(filter all@sm_90a+17,$(checks_drop_in))) $(traced_too)
+checks      := $(longest) $(programs) $(if $(TESTS),,$(examples) $(lessons) $(filter-out $(longest),$(checks_drop_in))) \
+               $(reversed) $(random) $(asan) $(traced_alone) $(checks_plain) $(ptx) $(fuzzed)
 
 test test-all:
 	@rm -rf build/results
@@ -454,13 +460,13 @@ arch      = $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
 target    = $(if $(alone)$(filter -rdc=true -G,$1),$(arch),$(patsubst -arch=sm_%,-arch=compute_%,$(arch)))
 # Half the time, for what only has to compile; PTX alone need not be short for ptxas, either. Not for C++17, whose
 # objects are to be as users have them, nor for what a GPU runs, nor where functions stay functions, which then need more
-# registers than the kernels that call them have (of these modes one is enough). And less for the host's code, where
-# nobody runs the object or looks at its symbols.
+# registers than the kernels that call them have (of these modes one is enough). Where nobody links an object, the host's
+# compiler reads the code, for errors and warnings, and makes none.
 no_effort = -Xcicc $(if $(filter -arch=compute_%,$1),-O0,-O1) -Xptxas -O0
 on_gpu    = $(if $(alone),$(if $(and $(filter -std=%,$1),$(filter -arch=% -gencode,$1)),,$1))
 targeted  = $(if $(filter -arch=% -gencode,$1),,$(call target,$1))
 quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,$(call no_effort,$(targeted) $1))
-no_host_effort = $(patsubst -O3,-O0,$1)
+no_object = $(patsubst -O3,-O0,$1) -Xcompiler=-fsyntax-only
 C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
 # Not optimised by the stand-in's compiler: the linker merges no function that was inlined.
 cpu.c     = $(C99) -I tests/cpu $1
@@ -470,7 +476,10 @@ nvcc.c    = $(C99) -isystem '$(toolkit)' $1
 nvcc.cpp  = $(CXX) -std=c++11 $(WARNINGS) -Werror -I . -isystem '$(toolkit)' $1
 nvcc.cu   = $(NVCC_BASE) $(if $(filter -std=%,$1),,-std=c++17) $(targeted) $(call quick,$1) $1
 compiler  = $(call $2$(suffix $(call source,$1)),$(call flags,$1,$2))
-compile   = $(if $(filter-out %+17,$(filter all@%,$1)),$(call no_host_effort,$(compiler)),$(compiler)) \
+# Whose symbols are compared, and what a GPU runs, is as users have it on the host, too; the typed functions of the C API
+# take half a minute that way.
+compile   = $(if $(filter all@%,$1),$(call no_object,$(compiler)),$(if \
+              $(alone)$(filter part@%,$1),$(compiler),$(patsubst -O3,-O0,$(compiler)))) \
               $(if $(filter all@static+rdc all@lto,$1),$(call no_effort,)) \
               $(if $(filter -cubin,$(call flags,$1,$2)),,-c) $(call source,$1)
 link.cpu  = $(CXX) $(CPU_LINK)
@@ -490,7 +499,7 @@ build/compile/%.cpu.o: $$(call source,$$*) build/compile/flags | build/compile/o
 	$(Q)$(call compile,$*,cpu) $(DEPS) -o $@
 build/compile/%.nvcc.o: $$(call source,$$*) build/compile/flags | build/compile/other/gpukit.cuh
 	$(call say,NVCC)
-	$(Q)$(call compile,$*,nvcc) $(DEPS) -o $@ >$@.log 2>&1 || { cat $@.log; exit 1; }
+	$(Q)$(call compile,$*,nvcc) $(DEPS) -o $@ >$@.log 2>&1 && touch $@ || { cat $@.log; exit 1; }
 build/compile/%.cpu.so: build/compile/%.cpu.o
 	$(Q)$(link.cpu) -shared $< -o $@
 build/compile/%.nvcc.so: build/compile/%.nvcc.o

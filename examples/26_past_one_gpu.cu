@@ -122,6 +122,7 @@ int main(int argc, char **argv) {
     rank_piece(edge, r, &d.row, &d.rows);
     for (unsigned **p : {&d.x, &d.y}) GK_CHECK(cudaMalloc(p, n * sizeof(unsigned)));
     GK_CHECK(cudaMalloc(&d.total, sizeof(unsigned)));
+    GK_CHECK(cudaMemsetAsync(d.y, 0xff, n * sizeof(unsigned), r.stream)); /* so that prefixes nobody writes are wrong */
     for (float **p : {&d.a, &d.c}) GK_CHECK(cudaMalloc(p, (d.rows ? d.rows : 1) * edge * sizeof(float)));
     GK_CHECK(cudaMalloc(&d.b, edge * edge * sizeof(float)));
     fill<<<gk_grid_1d(n, 256), 256, 0, r.stream>>>(d.x, n, n * (size_t)r.rank);

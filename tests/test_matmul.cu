@@ -391,6 +391,7 @@ TEST(part_of_a_product_is_cut) {
     std::vector<float> expected(batch * m * n);
     multiply_plainly(p, a, b, expected, orders[i]);
     for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
+      if (test_leaves_out()) continue;
       device_array<float> c(expected.size());
       gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
       q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = batch;
@@ -415,6 +416,7 @@ TEST(slices_join) {
     std::vector<float> expected(m * n);
     multiply_plainly(p, a, b, expected, orders[i / 2 % 4]);
     for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
+      if (test_leaves_out()) continue;
       device_array<float> c(expected.size());
       gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
       q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = 1;

@@ -124,8 +124,8 @@ ifneq ($(in_all),)
                     '$(NVCC)' -rdc=true -dlto a.cu -o a 2>/dev/null && echo yes; rm -rf "$$d")
   unlinkable   := $(if $(lto_links),,lto)
   linked_nvcc  := $(filter-out $(unlinkable),$(linked_nvcc))
-  refused_cpu  += c_version
   refused_nvcc := $(filter-out arch,$(refused_cpu)) cpp standard
+  refused_cpu  += c_version # of functions of plain C, whose names are the same by nvcc
   symbols_nvcc := named hidden versions archs streams static tag
   more_archs   := $(filter-out sm_75 sm_90a,$(patsubst compute_%,sm_%,$(shell '$(NVCC)' --list-gpu-arch 2>/dev/null)))
   modes        += compute_90a+14 compute_90a+20 sm_90a+17 static tag several rdc lto thread lambda fast merged \

@@ -14,7 +14,7 @@ named)
   # _ZN and the like, then the length of the outermost name and the name.
   ours='^gk_|^_Z(GV|TI|TS|TV)?Z?N?[VK]*[0-9]+gk_'
   defined "$1" | grep -Eq "$ours" || { echo "$1 defines nothing of gpukit's"; exit 1; }
-  toolkit='^DW\.ref\.|^_ZN?(S[tabsiod]|K?St)|^_ZN(18cudaLaunchConfig_st|4dim3)|__device_stub__Z[A-Z]*[0-9]+gk_'
+  toolkit='^DW\.ref\.|^_ZN?(S[tabsiod]|K?St)|^_ZN(19cudaLaunchConfig_st|4dim3)|__device_stub__Z[A-Z]*[0-9]+gk_'
   toolkit="$toolkit|^__cudaRegisterLinkedBinary|^__fatbinwrap|^_ZN9__gnu_cxx"
   if defined "$1" | grep -Ev "$ours|$toolkit"; then
     echo "$1 defines the names above"
