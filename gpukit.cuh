@@ -6288,9 +6288,10 @@ template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
 template <int Rows, int Cols, int Stages, unsigned KBlock, unsigned Besides, unsigned Ranks = 1> struct gk__wgmma_tile {
   static const size_t rows = Rows, cols = Cols;
   static const unsigned k_block = KBlock, besides = Besides, ranks = Ranks;
+  template <int Products, bool Splits> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, (Ranks > 1), Splits>;
   template <int Products, bool Splits, class E, class O>
   static cudaError_t launch(const gk__tensor_args<E, O> &p, unsigned use, int sms, cudaStream_t stream) {
-    return gk__wgmma_launch<gk__wgmma_shape<Products, Rows, Cols, Stages, (Ranks > 1), Splits>>(p, use, sms, stream);
+    return gk__wgmma_launch<shape<Products, Splits>>(p, use, sms, stream);
   }
 };
 typedef gk__wgmma_tile<128, 256, 4, 760, 800> gk__wgmma_128_256;

@@ -237,7 +237,7 @@ TEST(tiles_of_tf32) {
   check_tf32_tiles<gk__tf32_shape<256, 4>>();
   check_tf32_tiles<gk__tf32_shape<192, 5>>();
   check_tf32_tiles<gk__tf32_shape<128, 6>>();
-  check_tf32_tiles<gk__tf32_shape<64, 8>>();
+  check_tf32_tiles<gk__tf32_shape<64, 9>>();
   check_tf32_tiles<gk__tf32_shape<256, 4, true>>();
   check_tf32_tiles<gk__tf32_shape<192, 5, true>>();
   check_tf32_tiles<gk__tf32_shape<128, 6, true>>();
@@ -328,23 +328,15 @@ template <class S, class E, class O> static void check_tile(unsigned ranks) {
     for (bool odd : {false, true})
       if (!S::params::splits || trans % 2 == 0) check_tile<S, E, O>(ranks, trans, odd);
 }
+template <class E, class O, int Products, bool Splits, class... Tiles>
+static void check_tiles(const gk__wgmma_tiles<Products, Splits, Tiles...> &) {
+  const int checked[] = {
+      (check_tile<typename Tiles::template shape<Products, Splits>, E, O>(Tiles::ranks > 4 ? 4u : Tiles::ranks), 0)...};
+  (void)checked;
+}
 template <class E, class O> static void check_tiles() {
-  typedef gk__wgmma_tiles<1, E, O> tiles;
-  check_tile<typename tiles::of_128_256, E, O>(1);
-  check_tile<typename tiles::of_256_128, E, O>(1);
-  check_tile<typename tiles::of_128_192, E, O>(1);
-  check_tile<typename tiles::of_128_128, E, O>(1);
-  check_tile<typename tiles::of_64_128, E, O>(1);
-  check_tile<typename tiles::of_128_64, E, O>(1);
-  check_tile<typename tiles::of_64_64, E, O>(1);
-  check_tile<typename tiles::shared_64_64, E, O>(4);
-  check_tile<typename tiles::shared_64_192, E, O>(2);
-  typedef gk__wgmma_split_tiles<1, E, O> split_tiles;
-  check_tile<typename split_tiles::of_128_256, E, O>(1);
-  check_tile<typename split_tiles::of_256_128, E, O>(1);
-  check_tile<typename split_tiles::of_128_128, E, O>(1);
-  check_tile<typename split_tiles::of_128_64, E, O>(1);
-  check_tile<typename split_tiles::shared_64_192, E, O>(2);
+  check_tiles<E, O>(gk__wgmma_all<1>::whole());
+  check_tiles<E, O>(gk__wgmma_all<1>::split());
 }
 TEST(the_tiles_of_hopper) {
   if (!gk__wgmma_here<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");
