@@ -6050,16 +6050,15 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
   if (!encode) {
     cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
     void *found = NULL;
+    const cudaError_t earlier = cudaPeekAtLastError();
 #if CUDART_VERSION >= 12050
     const cudaError_t code =
         cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
 #else
     const cudaError_t code = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
 #endif
-    if (code != cudaSuccess)
-      cudaGetLastError();
-    else if (result == cudaDriverEntryPointSuccess)
-      encode = found;
+    if (code != cudaSuccess && earlier == cudaSuccess) cudaGetLastError(); /* no error of the caller's */
+    if (code == cudaSuccess && result == cudaDriverEntryPointSuccess) encode = found;
   }
   return reinterpret_cast<gk__tensor_map_encode>(encode);
 }
