@@ -316,16 +316,16 @@ about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring 
 # section under AddressSanitizer and UBSan (which take long to compile). The kernels of all run under the race checker.
 ptx := $(if $(filter gpu,$(backend)),$(foreach way,ptx mixed,$(addsuffix .$(way),$(call about,overlap))))
 ifeq ($(backend),cpu)
-  in_reverse     := bits test_reduce
-  in_random      := warp test_scan cooperative fuzz
-  under_asan     := bits error image memory warp
+  in_reverse     := bits
+  in_random      := test_scan cooperative fuzz
+  under_asan     := bits error image memory
   plain_asan     := reduction.asan
   plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
   traced_alone   := $(filter $(traces),$(wanted))
   ifneq ($(in_all),)
     in_reverse   := warp block reduce scan matmul bits cooperative
     in_random    := warp scan cooperative fuzz load
-    under_asan   += texture cooperative fuzz
+    under_asan   += warp texture cooperative fuzz
     traced_too   := $(addsuffix .races,$(call about,warp block reduce scan matmul tensor bits index cooperative))
   endif
   reversed := $(addsuffix .reversed,$(call about,$(in_reverse)))
