@@ -1771,8 +1771,9 @@ GK__D unsigned gk__shift_right(unsigned low, unsigned high, unsigned bits) {
 #endif
 }
 /* Of pairs of neighbouring chunks the 16 bytes that begin `low` bytes past the first. Which words these are is decided
- * by branches that all threads take alike: picking them one by one would cost as much as the sum of what is in them,
- * and a switch looks its target up in a table first, for which floats of a small array would wait. */
+ * by branches that all threads take alike; picking bytes one by one would cost as much as the sum of what is in them.
+ * Two choices between two become selects where nothing but words moves, and a small array of floats takes 5 % less time
+ * than with a switch, which becomes jumps. */
 template <unsigned Words, class T>
 GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned bits) {
   GK__UNROLL
