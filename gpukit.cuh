@@ -7747,8 +7747,8 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     typedef gk__tiles<Acc> tiles;
     const bool fed = tiles::fed(m, n, k);
     unsigned long long least[GK__MATMUL_SLICES + 1], best = ~0ull;
-    unsigned most = 1;
-    while (most < GK__MATMUL_SLICES && k / (most + 1) >= tiles::least_k / 4) most++;
+    const size_t cuts = k / (tiles::least_k / 4);
+    const unsigned most = cuts < GK__MATMUL_SLICES ? static_cast<unsigned>(cuts > 1 ? cuts : 1) : GK__MATMUL_SLICES;
     for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
     for (int i = 0; i < tiles::count; i++) {
       gk__tile_facts tile = gk__fed_tile(tiles::facts(i), fed);
