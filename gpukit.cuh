@@ -375,8 +375,19 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #include <math.h>
 #include <string.h>
 #include <type_traits>
-#else
+#elif !defined(__has_include)
 #include <cuda_runtime_api.h>
+#elif __has_include(<cuda_runtime_api.h>)
+#include <cuda_runtime_api.h>
+#elif __has_include("/usr/local/cuda/include/cuda_runtime_api.h")
+/* A C compiler knows no toolkit unless it is told: then the one where NVIDIA's installer puts it, whose unnamed structs
+ * are not C99's. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#include "/usr/local/cuda/include/cuda_runtime_api.h"
+#pragma GCC diagnostic pop
+#else
+#error "gpukit.cuh needs the CUDA Toolkit's headers: name their folder, as in gcc -isystem /opt/cuda/include"
 #endif
 #ifdef GPUKIT_NCCL
 #if !defined(NCCL_VERSION_CODE)
