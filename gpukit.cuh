@@ -3900,6 +3900,7 @@ struct gk__f64_shape { /* with instructions of 16 in k; measured: 8 are about as
   static const int rows = 64, cols = 128, bk = 16, stages = 6, warp_rows = 32, warp_cols = 32;
   typedef gk__sums_f64<rows, cols, bk, warp_rows, warp_cols, 16> sums;
   static const int copying = 128, multiplying = sums::threads;
+  static const unsigned most_slices = 8; /* that join in a cluster */
   typedef gk__operand<double, double, rows, bk, copying, true> operand_a;
   typedef gk__operand<double, double, cols, bk, copying, true> operand_b;
 };
@@ -4060,22 +4061,25 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   }
 };
 
-/* c = alpha sums where beta is 0 and a pair is in C or outside, as it mostly is. Nothing else is done here: when a
- * product ends, its last code comes from far, and all multiprocessors wait for it at once. */
-template <class S, class T>
-GK__D void gk__f64_store_pairs(const typename S::sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0,
-                               size_t col0) {
+/* Whether beta is 0 and each pair is in C or outside, as it mostly is; and then c = alpha sums of `count` pairs, from a
+ * thread's first-th on. Nothing else is done there: when a product ends, its last code comes from far, and all
+ * multiprocessors wait for it at once. */
+template <class T> GK__D bool gk__f64_stores_pairs(const gk__matmul_args<T, T, T> &p, const T *c) {
+  return p.beta == 0 && p.n % 2 == 0 && p.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(T) * 2) == 0;
+}
+template <class S, int Most, class T>
+GK__D void gk__f64_store_pairs(const typename S::sums &sums, const T (*value)[2], const gk__matmul_args<T, T, T> &p,
+                               T *c, size_t row0, size_t col0, int first, int count) {
   const int across = S::warp_cols / 8;
   const size_t row = row0 + static_cast<size_t>(sums.first_row), col = col0 + static_cast<size_t>(sums.first_col);
-  T *to = c + row * p.ldc + col;
   GK__UNROLL
-  for (int r = 0; r < S::sums::runs; r++) {
-    const int i = r / across, j = r % across;
-    if (row + static_cast<size_t>(i * 8) < p.m && col + static_cast<size_t>(j * 8) < p.n)
-      asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to + j * 8), "d"(gk__mul(p.alpha, sums.value[r][0])),
-                   "d"(gk__mul(p.alpha, sums.value[r][1]))
+  for (int i = 0; i < Most; i++) {
+    const size_t at_row = row + static_cast<size_t>((first + i) / across * 8),
+                 at_col = col + static_cast<size_t>((first + i) % across * 8);
+    if (i < count && at_row < p.m && at_col < p.n)
+      asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(c + at_row * p.ldc + at_col),
+                   "d"(gk__mul(p.alpha, value[i][0])), "d"(gk__mul(p.alpha, value[i][1]))
                    : "memory");
-    if (j == across - 1) to += 8 * p.ldc;
   }
 }
 
@@ -4084,7 +4088,8 @@ GK__D void gk__f64_store_pairs(const typename S::sums &sums, const gk__matmul_ar
 template <class S, class T>
 GK__D void gk__f64_join(const typename S::sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0, size_t col0,
                         unsigned ring, unsigned part) {
-  const int runs = S::sums::runs, some = 4, t = static_cast<int>(threadIdx.x);
+  const int runs = S::sums::runs, some = 2, t = static_cast<int>(threadIdx.x);
+  const bool in_pairs = gk__f64_stores_pairs(p, c);
   const unsigned mine = ring + static_cast<unsigned>(t) * 8;
   asm volatile("bar.sync 1, %0;" ::"n"(S::multiplying) : "memory"); /* all operands have been read */
   GK__UNROLL
@@ -4097,28 +4102,35 @@ GK__D void gk__f64_join(const typename S::sums &sums, const gk__matmul_args<T, T
   const int end = runs * static_cast<int>(part + 1) / static_cast<int>(p.slices);
   GK__UNROLL_BY(1)
   for (int r = first; r < end; r += some) {
-    double total[some][2];
+    double total[some][2], x[S::most_slices][some * 2];
     const unsigned at = mine + static_cast<unsigned>(r * 2 * S::multiplying) * 8;
     const int count = end - r < some ? end - r : some;
     GK__UNROLL
-    for (int i = 0; i < some * 2; i++) total[i / 2][i % 2] = -0.0; /* to which any sum adds itself */
-    GK__UNROLL_BY(2)
-    for (unsigned s = 0; s < p.slices; s++) {
+    for (unsigned s = 0; s < S::most_slices; s++) { /* all of them on their way at once */
       unsigned there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(s));
-      double x[some * 2];
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(s < p.slices ? s : 0));
+      GK__UNROLL
+      for (int i = 0; i < some * 2; i++) {
+        x[s][i] = 0;
+        if (s < p.slices && i / 2 < count)
+          asm volatile("ld.shared::cluster.f64 %0, [%1];"
+                       : "=d"(x[s][i])
+                       : "r"(there + static_cast<unsigned>(i * S::multiplying) * 8));
+      }
+    }
+    GK__UNROLL
+    for (int i = 0; i < some * 2; i++) total[i / 2][i % 2] = x[0][i];
+    GK__UNROLL
+    for (unsigned s = 1; s < S::most_slices; s++) {
+      if (s >= p.slices) break;
       GK__UNROLL
       for (int i = 0; i < some * 2; i++)
-        if (i / 2 < count)
-          asm volatile("ld.shared::cluster.f64 %0, [%1];"
-                       : "=d"(x[i])
-                       : "r"(there + static_cast<unsigned>(i * S::multiplying) * 8));
-        else
-          x[i] = 0;
-      GK__UNROLL
-      for (int i = 0; i < some * 2; i++) total[i / 2][i % 2] = gk__arithmetic<double>::add(total[i / 2][i % 2], x[i]);
+        total[i / 2][i % 2] = gk__arithmetic<double>::add(total[i / 2][i % 2], x[s][i]);
     }
-    gk__store_sums(sums, total, p, c, row0, col0, r, count);
+    if (in_pairs)
+      gk__f64_store_pairs<S, some>(sums, total, p, c, row0, col0, r, count);
+    else
+      gk__store_sums(sums, total, p, c, row0, col0, r, count);
   }
   gk__cluster_meet(); /* nobody leaves while others read */
 }
@@ -4182,10 +4194,8 @@ __global__ void __launch_bounds__(S::copying + S::multiplying, 1)
       const gk__job at(job / p.slices, tiles_m, tiles_n, 1);
       const size_t row0 = static_cast<size_t>(at.row) * S::rows, col0 = static_cast<size_t>(at.col) * S::cols;
       T *const c = p.c + at.batch * p.stride_c;
-      const bool in_pairs =
-          p.beta == 0 && p.n % 2 == 0 && p.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(T) * 2) == 0;
-      if (p.slices == 1 && in_pairs)
-        gk__f64_store_pairs<S>(sums, p, c, row0, col0);
+      if (p.slices == 1 && gk__f64_stores_pairs(p, c))
+        gk__f64_store_pairs<S, S::sums::runs>(sums, sums.value, p, c, row0, col0, 0, S::sums::runs);
       else if (p.slices == 1)
         gk__store_sums(sums, sums.value, p, c, row0, col0, 0, S::sums::runs);
       else
@@ -8033,7 +8043,7 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool 
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(S::rows)),
                tiles_n = gk_ceil_div(p.n, static_cast<size_t>(S::cols)), most = size_t(1) << 28;
-  if (p.k == 0 || p.slices > 8 || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
+  if (p.k == 0 || p.slices > S::most_slices || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
       !gk__wgmma_here<0>())
     return cudaSuccess;
   int device = 0, sms = 1;
