@@ -6687,7 +6687,9 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
  * in memory of what it multiplies.
  *
  * Chains and slices are those of the other kernels, and so are the bits. Slices meet in memory, or, where all of a tile
- * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. */
+ * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. From memory
+ * the block with the last slice brings them into C; if they are many, further blocks do, each a share of a tile, since
+ * one alone would get little at a time. Their turns come last, when all slices run, and so they may wait for them. */
 
 #ifdef GK__WGMMA
 
@@ -6766,6 +6768,7 @@ struct gk__engine_params {
   unsigned whole_down, whole_across, row, col, down, across;
   /* So many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart. */
   unsigned ranks;
+  unsigned shares;             /* blocks that bring the sums of a tile's slices from memory into C, if there are any */
   bool turned, many_a, many_b; /* many: one for each product of the batch */
   bool spread;                 /* the columns of a thread lie a quarter of the tile apart */
 };
@@ -7203,6 +7206,58 @@ __device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__t
   }
 }
 
+/* Rows first ... end - 1 of a thread's sums, of all parts in their order, from the slots to where one part's would be
+ * laid. A row fills six slots, of which the first may begin, and the last end, with sums of other rows. Some parts at a
+ * time, to have as many loads on their way. */
+template <class P>
+GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag, int first,
+                           int end) {
+  typedef typename P::sums sums_of;
+  const int count = sums_of::runs * sums_of::run, slots = (count + 2) / 3, each = count / sums_of::rows;
+  const int wide = 6, many = 3, pitch = gk__sum_pitch(sums_of(0));
+  static_assert(each == 16, "a row is in six slots");
+  /* Others multiply on this multiprocessor: one slot of the last part is asked for until it is there, mostly the last
+   * of all. */
+  unsigned back_off = 16, found[3];
+  while (!gk__load_granule(from[(parts - 1) * slots * sums_of::threads].granule, tag, found)) gk__back_off(&back_off);
+  GK__UNROLL_BY(1)
+  for (int row = first; row < end; row++) {
+    const gk__slot<gk__three<float>> *at = from + row * each / 3 * sums_of::threads;
+    const int early = row * each % 3;
+    unsigned ns = 16;
+    float total[3 * wide];
+    GK__UNROLL
+    for (int i = 0; i < 3 * wide; i++) total[i] = -0.0f; /* to which any sum adds itself */
+    GK__UNROLL_BY(1)
+    for (unsigned s = 0; s < parts; s += many, at += many * slots * sums_of::threads) {
+      unsigned word[many][wide][3] = {};
+      for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
+        ready = true;
+        GK__UNROLL
+        for (int i = 0; i < many; i++) {
+          if (s + static_cast<unsigned>(i) < parts) {
+            GK__UNROLL
+            for (int g = 0; g < wide; g++)
+              ready = ready & gk__load_granule(at[(i * slots + g) * sums_of::threads].granule, tag, word[i][g]);
+          }
+        }
+        if (!ready) gk__back_off(&ns);
+      }
+      GK__UNROLL
+      for (int i = 0; i < many; i++) {
+        if (s + static_cast<unsigned>(i) < parts) {
+          GK__UNROLL
+          for (int j = 0; j < 3 * wide; j++)
+            total[j] = gk__arithmetic<float>::add(total[j], __uint_as_float(word[i][j / 3][j % 3]));
+        }
+      }
+    }
+    GK__UNROLL
+    for (int j = 0; j < each; j++)
+      laid[(row * each + j) * pitch] = early == 0 ? total[j] : early == 1 ? total[j + 1] : total[j + 2];
+  }
+}
+
 /* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
  * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
  * in all. */
@@ -7312,6 +7367,20 @@ template <class P> struct gk__engine_role<P, true> {
     gk__fed_slice<P>(sums, turn, depth);
   }
 };
+/* One of so many shares of a tile's sums, rows of each thread, from the slots into C. Out of line with all that it
+ * needs: in the kernel ptxas would find another order of its registers for the main loop, with more conflicts. */
+template <class P>
+__device__ GK__OUT_OF_LINE void gk__gather_share(int who, const gk__matmul_args<float, float, float> &p,
+                                                 const gk__engine_job &at, const gk__slot<gk__three<float>> *from,
+                                                 unsigned tag, unsigned share, unsigned shares, float *shared) {
+  typedef typename P::sums sums_of;
+  const int first = static_cast<int>(share * sums_of::rows / shares),
+            end = static_cast<int>((share + 1) * sums_of::rows / shares);
+  gk__gather_rows<P>(shared + gk__engine_thread<P>(), from, p.slices, tag, first, end);
+  gk__engine_meet<P>();
+  gk__store_rows<P>(who, p, p.c + at.batch * p.stride_c, static_cast<size_t>(at.row) * P::bm,
+                    static_cast<size_t>(at.col) * P::bn, gk__shared_address(shared), first, end);
+}
 #endif
 
 template <class P>
@@ -7339,6 +7408,19 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   unsigned job = blockIdx.x;
   if (P::groups == 1 && parts > 1 && !q.ranks) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
   const int who = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
+  const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
+  const size_t each = static_cast<size_t>(all / 3) * threads;
+  if (P::fed && P::groups == 1 && parts > 1 && !q.ranks) {
+    const unsigned tiles = q.down * q.across, made = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
+    if (job >= made) {
+      const unsigned tile = (job - made) / q.shares, share = (job - made) % q.shares;
+      const gk__engine_job at(q, whole + tile / tiles * tiles * parts + tile % tiles);
+      if (!role::feeds())
+        gk__gather_share<P>(who, q.p, at, slots + at.tile * parts * each + t, turn.tag, share, q.shares, shared);
+      gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
+      return;
+    }
+  }
   sums_of sums(who);
   {
     const gk__engine_job at(q, job);
@@ -7385,12 +7467,10 @@ __global__ void __launch_bounds__(P::threads, P::resident)
     gk__cluster_meet(); /* nobody leaves while others read */
     return;
   }
-  const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
-  const size_t each = static_cast<size_t>(all / 3) * threads;
   gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
-  const bool last = at.part == parts - 1;
-  gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, last);
-  if (last) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
+  const bool gathers = at.part == parts - 1 && (!P::fed || q.shares == 0);
+  gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, gathers);
+  if (gathers) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
   gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
@@ -7590,6 +7670,11 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned
   return slices == 2 ? 1 : 0;
 }
 inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
+/* How many blocks bring the sums of a tile's slices from memory into C: rather more in all than multiprocessors. 0: the
+ * one that has the last slice does it, which is faster if they are few. */
+inline unsigned gk__gathering(size_t tiles, size_t slices) {
+  return slices < 8 ? 0 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
+}
 #define GK__ALL_AT_ONCE 17000 /* clocks more, where the sums of all tiles meet in memory at the same time */
 /* Fed blocks, two to a multiprocessor at once, from the times of 500 products: the multiply-adds, slower where a block
  * is alone, what each wave of blocks takes to begin and to end, and the sums of slices, which in memory one block
@@ -7603,7 +7688,10 @@ inline unsigned long long gk__fed_clocks(const gk__tile_facts &tile, size_t tile
   unsigned long long clocks = tile.rows * tile.cols * depth / 128 * hundredths / 100 + waves * 12250;
   if (joins == 1) clocks += clocks / 50 + (slices - 1) * 2950;
   if (joins > 1) clocks += (slices / joins - 1) * 4600;
-  if (slices > 1 && !joins) clocks += 4000 + (slices - 1) * 1950 + waves * 3150;
+  const size_t gathering = tiles * gk__gathering(tiles, slices);
+  if (slices > 1 && !joins)
+    clocks += gathering ? 8000 + (blocks > sms ? 2000 : 0) + blocks * 2200 / (gathering < sms ? gathering : sms)
+                        : 4000 + (slices - 1) * 1950 + waves * 3150;
   return clocks;
 }
 /* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
@@ -8279,7 +8367,7 @@ static const unsigned gk__multiprocessor_smem = 233472; /* bytes of shared memor
 template <class P> struct gk__engine_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;
-  unsigned ranks;
+  unsigned ranks, shares;
   int sms;
   static bool map_operands(gk__engine_params *q) {
     const gk__matmul_args<float, float, float> &p = q->p;
@@ -8321,7 +8409,7 @@ template <class P> struct gk__engine_launch {
     typename P::params q;
     q.p = p, q.turned = P::fed == p.trans_a, q.spread = P::fed && !p.trans_b;
     q.many_a = p.stride_a && p.batch > 1, q.many_b = p.stride_b && p.batch > 1;
-    q.ranks = ranks;
+    q.ranks = ranks, q.shares = shares;
     const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, rows));
     const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, cols));
     q.row = static_cast<unsigned>(whole_rows / rows), q.col = static_cast<unsigned>(whole_cols / cols);
@@ -8332,7 +8420,8 @@ template <class P> struct gk__engine_launch {
                       p.m, p.n, p.k, p.batch);
     /* Where the multiprocessors need not be full, so much memory that none has more blocks than another: those of a
      * launch that may begin before the last has ended would go to whichever were free first. */
-    const unsigned each = gk_ceil_div(grid, static_cast<unsigned>(sms));
+    const unsigned gathering = q.down * q.across * static_cast<unsigned>(p.batch) * shares;
+    const unsigned each = gk_ceil_div(grid - gathering, static_cast<unsigned>(sms));
     const size_t smem = each < P::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
     const size_t use = smem > P::smem ? smem : P::smem;
     if (ranks > 1)
@@ -8383,9 +8472,10 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     const size_t rows = P::bm, cols = P::bn, parts = p.slices, down = gk_ceil_div(p.m, rows),
                  across = gk_ceil_div(p.n, cols);
     const unsigned ranks = joined ? p.slices / P::groups : 0;
-    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, ranks, sms};
     const size_t cut = (down - whole_rows / rows) * (across - whole_cols / cols);
-    const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1);
+    const unsigned shares = P::fed && parts > 1 && !joined ? gk__gathering(cut, parts) : 0;
+    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
+    const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1 + shares);
     const size_t slots = gk__matmul_slot_bytes<P, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
     return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, scratch, stream, launch);
   }
