@@ -5,6 +5,10 @@
 
 #include "runtime.h"
 
+/* All of this takes long to compile, and one object for a program of several files, or for several programs, is enough
+ * to have it: the others say so. */
+#ifndef CUDA_CPU_ELSEWHERE
+
 /* --- errors --- */
 
 CUDA_CPU_EXPORT cudaError_t cudaPeekAtLastError(void) {
@@ -941,4 +945,5 @@ CUDA_CPU_EXPORT cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *by
   return cudaSuccess;
 }
 
+#endif
 #endif
