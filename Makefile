@@ -467,7 +467,7 @@ target    = $(if $(alone)$(filter -rdc=true -G,$1),$(arch),$(patsubst -arch=sm_%
 # objects are to be as users have them, nor for what a GPU runs, nor where functions stay functions, which then need more
 # registers than the kernels that call them have (of these modes one is enough). Where nobody links an object, the host's
 # compiler reads the code, for errors and warnings, and makes none.
-no_effort = -Xcicc $(if $(filter -arch=compute_%,$1),-O0,-O1) -Xptxas -O0
+no_effort = -Xcicc $(if $(filter -arch=compute_% %code=compute_90a,$1),-O0,-O1) -Xptxas -O0
 on_gpu    = $(if $(alone),$(if $(and $(filter -std=%,$1),$(filter -arch=% -gencode,$1)),,$1))
 targeted  = $(if $(filter -arch=% -gencode,$1),,$(call target,$1))
 quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,$(call no_effort,$(targeted) $1))
