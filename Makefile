@@ -135,7 +135,7 @@ runtime_lesson = $(subst -Og,-O2,$(CPU_LESSON))
 runtime        = build/$1/runtime.o -DCUDA_CPU_ELSEWHERE
 build/%/runtime.o: build/%/flags
 	$(call say,CXX)
-	$(Q)$(runtime_$*) $(DEPS) -include cuda_runtime.h -x c++ -c /dev/null -o $@
+	$(Q)$(filter-out -rdynamic,$(runtime_$*)) $(DEPS) -include cuda_runtime.h -x c++ -c /dev/null -o $@
 
 build/cpu/%: tests/%.cu build/cpu/flags build/cpu/runtime.o
 	$(call say,CXX)
