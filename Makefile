@@ -126,12 +126,12 @@ build/%/flags: FORCE
 Q    = $(if $(V),,@tests/run.sh timed $@ )
 say  = @printf '  %-5s %s\n' $(1) $@
 
-# The stand-in's own part of a program is compiled once for all of a kind, optimised, and where both have the code of a
-# function the first one linked wins.
+# The stand-in's own part of a program is compiled once for all of a kind. Where both have the code of a function the one
+# that is linked first wins: the better optimised one, but the program's own where accesses and branches are counted.
 runtime_cpu    = $(CPU)
 runtime_asan   = $(CPU_ASAN)
-runtime_traced = $(subst -Og,-O2,$(CPU_TRACED))
-runtime_lesson = $(subst -Og,-O2,$(CPU_LESSON))
+runtime_traced = $(CPU_TRACED)
+runtime_lesson = $(CPU_LESSON)
 runtime        = build/$1/runtime.o -DCUDA_CPU_ELSEWHERE
 build/%/runtime.o: build/%/flags
 	$(call say,CXX)
@@ -150,7 +150,7 @@ build/traced/%: tests/%.cu build/traced/flags build/traced/runtime.o
 	$(call say,CXX)
 	$(Q)$(CPU_TRACED) $(if $(filter $(traces),$*),-g) $(if $(findstring counters,$*),$(counted)) \
 	  -DCUDA_CPU_ELSEWHERE $(DEPS) -x c++ -c $< -o $@.o
-	$(Q)$(CXX) $(CPU_LINK) build/traced/runtime.o $@.o -o $@ $(linked)
+	$(Q)$(CXX) $(CPU_LINK) $@.o build/traced/runtime.o -o $@ $(linked)
 build/gpu/%: tests/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
@@ -215,7 +215,7 @@ build/lesson/%: examples/%.cu build/host/cuda_to_cpp build/lesson/flags build/le
 	$(call say,CXX)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
 	$(Q)$(CPU_LESSON) -DCUDA_CPU_ELSEWHERE $(DEPS) -iquote $(<D) -c $@.cpp -o $@.o
-	$(Q)$(CXX) $(CPU_LINK) build/lesson/runtime.o $@.o -o $@ $(linked)
+	$(Q)$(CXX) $(CPU_LINK) $@.o build/lesson/runtime.o -o $@ $(linked)
 build/gpu/%: tests/programs/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
@@ -234,7 +234,7 @@ build/mistakes/asan: build/mistakes/mistakes.cpp build/asan/flags build/asan/run
 build/mistakes/races: build/mistakes/mistakes.cpp build/traced/flags build/traced/runtime.o
 	$(call say,CXX)
 	$(Q)$(PLAIN) -Og -g $(traced) -DCUDA_CPU_ELSEWHERE $(DEPS) -c $< -o $@.o
-	$(Q)$(CXX) $(CPU_LINK) build/traced/runtime.o $@.o -o $@ $(linked)
+	$(Q)$(CXX) $(CPU_LINK) $@.o build/traced/runtime.o -o $@ $(linked)
 
 # Of a program named on the command line.
 user       = build/user/$(basename $(notdir $(FILE)))
