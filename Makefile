@@ -126,23 +126,31 @@ build/%/flags: FORCE
 Q    = $(if $(V),,@tests/run.sh timed $@ )
 say  = @printf '  %-5s %s\n' $(1) $@
 
-build/cpu/%: tests/%.cu build/cpu/flags
+# The stand-in's own part of a program is compiled once for all of a kind. Where both have the code of a function the one
+# that is linked first wins: the better optimised one, but the program's own where accesses and branches are counted.
+runtime_cpu    = $(CPU)
+runtime_asan   = $(CPU_ASAN)
+runtime_traced = $(CPU_TRACED)
+runtime_lesson = $(CPU_LESSON)
+runtime        = build/$1/runtime.o -DCUDA_CPU_ELSEWHERE
+build/%/runtime.o: build/%/flags
 	$(call say,CXX)
-	$(Q)$(CPU_TEST) $(DEPS) -x c++ $< -o $@ -ldl
-build/cpu/%: examples/%.cu build/cpu/flags
+	$(Q)$(filter-out -rdynamic,$(runtime_$*)) $(DEPS) -include cuda_runtime.h -x c++ -c /dev/null -o $@
+
+build/cpu/%: tests/%.cu build/cpu/flags build/cpu/runtime.o
 	$(call say,CXX)
-	$(Q)$(CPU) $(DEPS) -x c++ $< -o $@ -ldl
-build/asan/%: tests/%.cu build/asan/flags
+	$(Q)$(CPU_TEST) $(call runtime,cpu) $(DEPS) -x c++ $< -o $@ -ldl
+build/cpu/%: examples/%.cu build/cpu/flags build/cpu/runtime.o
+	$(call say,CXX)
+	$(Q)$(CPU) $(call runtime,cpu) $(DEPS) -x c++ $< -o $@ -ldl
+build/asan/%: tests/%.cu build/asan/flags build/asan/runtime.o
 	$(call say,ASAN)
-	$(Q)$(CPU_ASAN) $(DEPS) -x c++ $< -o $@ -ldl
-build/traced/hooks.o: build/traced/flags
-	$(call say,CXX)
-	$(Q)echo '#include <cuda_runtime.h>' | $(CPU_TRACED) $(DEPS) -x c++ -c - -o $@
-build/traced/%: tests/%.cu build/traced/flags build/traced/hooks.o
+	$(Q)$(CPU_ASAN) $(call runtime,asan) $(DEPS) -x c++ $< -o $@ -ldl
+build/traced/%: tests/%.cu build/traced/flags build/traced/runtime.o
 	$(call say,CXX)
 	$(Q)$(CPU_TRACED) $(if $(filter $(traces),$*),-g) $(if $(findstring counters,$*),$(counted)) \
-	  -DCUDA_CPU_HOOKS_ELSEWHERE $(DEPS) -x c++ -c $< -o $@.o
-	$(Q)$(CXX) $(CPU_LINK) $@.o build/traced/hooks.o -o $@ $(linked)
+	  -DCUDA_CPU_ELSEWHERE $(DEPS) -x c++ -c $< -o $@.o
+	$(Q)$(CXX) $(CPU_LINK) $@.o build/traced/runtime.o -o $@ $(linked)
 build/gpu/%: tests/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
@@ -195,22 +203,19 @@ build/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c
 	$(call say,CC)
 	$(Q)$(CC) -std=c99 -pedantic -O2 $(WARNINGS) -Werror $< -o $@
 
-build/cpu/%: tests/programs/%.cu build/host/cuda_to_cpp build/cpu/flags $(wildcard tests/programs/*/*)
+build/cpu/%: tests/programs/%.cu build/host/cuda_to_cpp build/cpu/flags build/cpu/runtime.o $(wildcard tests/programs/*/*)
 	$(call say,CXX)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
-	$(Q)$(PLAIN) -Og $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
-build/asan/%: tests/programs/%.cu build/host/cuda_to_cpp build/asan/flags
+	$(Q)$(PLAIN) -Og $(call runtime,cpu) $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
+build/asan/%: tests/programs/%.cu build/host/cuda_to_cpp build/asan/flags build/asan/runtime.o
 	$(call say,ASAN)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
-	$(Q)$(CPU_ASAN) $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
-build/lesson/hooks.o: build/lesson/flags
-	$(call say,CXX)
-	$(Q)echo '#include <cuda_runtime.h>' | $(CPU_LESSON) $(DEPS) -x c++ -c - -o $@
-build/lesson/%: examples/%.cu build/host/cuda_to_cpp build/lesson/flags build/lesson/hooks.o
+	$(Q)$(CPU_ASAN) $(call runtime,asan) $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
+build/lesson/%: examples/%.cu build/host/cuda_to_cpp build/lesson/flags build/lesson/runtime.o
 	$(call say,CXX)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
-	$(Q)$(CPU_LESSON) -DCUDA_CPU_HOOKS_ELSEWHERE $(DEPS) -iquote $(<D) -c $@.cpp -o $@.o
-	$(Q)$(CXX) $(CPU_LINK) $@.o build/lesson/hooks.o -o $@ $(linked)
+	$(Q)$(CPU_LESSON) -DCUDA_CPU_ELSEWHERE $(DEPS) -iquote $(<D) -c $@.cpp -o $@.o
+	$(Q)$(CXX) $(CPU_LINK) $@.o build/lesson/runtime.o -o $@ $(linked)
 build/gpu/%: tests/programs/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
@@ -220,16 +225,16 @@ mistakes := $(addprefix build/mistakes/,plain asan races)
 build/mistakes/%.cpp: tests/mistakes/%.cu build/host/cuda_to_cpp
 	@mkdir -p $(@D)
 	$(Q)build/host/cuda_to_cpp $< $@
-build/mistakes/plain: build/mistakes/mistakes.cpp build/cpu/flags
+build/mistakes/plain: build/mistakes/mistakes.cpp build/cpu/flags build/cpu/runtime.o
 	$(call say,CXX)
-	$(Q)$(PLAIN) -Og $(DEPS) $< -o $@ -ldl
-build/mistakes/asan: build/mistakes/mistakes.cpp build/asan/flags
+	$(Q)$(PLAIN) -Og $(call runtime,cpu) $(DEPS) $< -o $@ -ldl
+build/mistakes/asan: build/mistakes/mistakes.cpp build/asan/flags build/asan/runtime.o
 	$(call say,ASAN)
-	$(Q)$(CPU_ASAN) $(DEPS) $< -o $@ -ldl
-build/mistakes/races: build/mistakes/mistakes.cpp build/traced/flags
+	$(Q)$(CPU_ASAN) $(call runtime,asan) $(DEPS) $< -o $@ -ldl
+build/mistakes/races: build/mistakes/mistakes.cpp build/traced/flags build/traced/runtime.o
 	$(call say,CXX)
-	$(Q)$(PLAIN) -Og -g $(traced) $(DEPS) -c $< -o $@.o
-	$(Q)$(CXX) $(CPU_LINK) $@.o -o $@ $(linked)
+	$(Q)$(PLAIN) -Og -g $(traced) -DCUDA_CPU_ELSEWHERE $(DEPS) -c $< -o $@.o
+	$(Q)$(CXX) $(CPU_LINK) $@.o build/traced/runtime.o -o $@ $(linked)
 
 # Of a program named on the command line.
 user       = build/user/$(basename $(notdir $(FILE)))
@@ -318,14 +323,14 @@ ptx := $(if $(filter gpu,$(backend)),$(foreach way,ptx mixed,$(addsuffix .$(way)
 ifeq ($(backend),cpu)
   in_reverse     := bits
   in_random      := test_scan cooperative fuzz
-  under_asan     := bits error image memory
+  under_asan     := host error image memory
   plain_asan     := reduction.asan
   plain_reversed := $(addsuffix .reversed,reduction matmul_tiled histogram warp_sum)
   traced_alone   := $(filter $(traces),$(wanted))
   ifneq ($(in_all),)
     in_reverse   := warp block reduce scan matmul bits cooperative
     in_random    := warp scan cooperative fuzz load
-    under_asan   += warp texture cooperative fuzz
+    under_asan   += bits warp texture cooperative fuzz
     traced_too   := $(addsuffix .races,$(call about,warp block reduce scan matmul tensor bits index cooperative))
   endif
   reversed := $(addsuffix .reversed,$(call about,$(in_reverse)))
@@ -462,7 +467,7 @@ target    = $(if $(alone)$(filter -rdc=true -G,$1),$(arch),$(patsubst -arch=sm_%
 # objects are to be as users have them, nor for what a GPU runs, nor where functions stay functions, which then need more
 # registers than the kernels that call them have (of these modes one is enough). Where nobody links an object, the host's
 # compiler reads the code, for errors and warnings, and makes none.
-no_effort = -Xcicc $(if $(filter -arch=compute_%,$1),-O0,-O1) -Xptxas -O0
+no_effort = -Xcicc $(if $(filter -arch=compute_% %code=compute_90a,$1),-O0,-O1) -Xptxas -O0
 on_gpu    = $(if $(alone),$(if $(and $(filter -std=%,$1),$(filter -arch=% -gencode,$1)),,$1))
 targeted  = $(if $(filter -arch=% -gencode,$1),,$(call target,$1))
 quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,$(call no_effort,$(targeted) $1))

@@ -111,7 +111,8 @@
  *   Errors       Every call returns cudaError_t; gk_error_detail() then says what was wrong. No call exits or prints
  *                but through the handler of the checking macros. A call fails for what it did itself: an error left
  *                behind by other work is neither reported nor cleared, unless it is one after which the device's
- *                context is lost; the detail then says that it is from before.
+ *                context is lost; the detail then says that it is from before. (Built with CUDA 12, the first launch
+ *                of a kernel with more than 48 KiB of dynamic shared memory clears it, as cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the element type allows; a byte count that overflows is an
  *                error.
  *   Streams      Work runs on the stream given, and nothing is synchronised but where the call says so. Reduce, scan
@@ -9837,9 +9838,18 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
                     "%s: %zu bytes of dynamic shared memory beside %zu static ones; a block of this device has %d",
                     who.text, smem, fixed, limit);
   /* All that there is: launches of the same kernel by other threads would otherwise take it back from each other. */
-  return gk__failed(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - static_cast<int>(fixed)),
-      who.text);
+  const int most = limit - static_cast<int>(fixed);
+#if CUDART_VERSION >= 13000
+  /* cudaFuncSetAttribute clears the last error, even one of the caller's. This way leaves it, but counts for nothing
+   * where a program has set the same kernel's attribute itself. */
+  if (cudaPeekAtLastError() != cudaSuccess) {
+    cudaKernel_t handle = NULL;
+    GK_TRY(gk__failed(cudaGetKernel(&handle, kernel), who.text));
+    return gk__failed(
+        cudaKernelSetAttributeForDevice(handle, cudaFuncAttributeMaxDynamicSharedMemorySize, most, device), who.text);
+  }
+#endif
+  return gk__failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most), who.text);
 }
 
 /* Only machine code that was made for sm_90 or later has the wait in it; what the driver makes from older PTX has none,

@@ -443,6 +443,25 @@ TEST(launch_leaves_a_larger_limit_alone) {
   EXPECT_OK(cudaFuncGetAttributes(&attributes, fill));
   EXPECT_EQ(static_cast<size_t>(attributes.maxDynamicSharedSizeBytes), limit);
 }
+/* Of a kernel that no other test launches, since only its first launch asks for so much. */
+template <int> __global__ void fill_once(unsigned *sum, unsigned words) {
+  GK_DYNAMIC_SHARED(unsigned, s);
+  for (unsigned i = 0; i < words; i++) *sum += s[i] = i;
+}
+TEST(launch_with_much_shared_memory_leaves_an_error_from_elsewhere) {
+  if (shared_memory_limit() < 56 << 10) SKIP("this device has no more than 48 KiB");
+#if CUDART_VERSION < 13000
+  SKIP("before CUDA 13 there is no way around cudaFuncSetAttribute, which clears the error");
+#endif
+  device_array<unsigned> sum(1);
+  const unsigned words = 13 << 10;
+  EXPECT(cudaSetDevice(12345) != cudaSuccess);
+  EXPECT_OK(gk_launch(fill_once<0>, 1, 1, words * 4, 0, sum.p, words));
+  EXPECT_EQ((int)cudaPeekAtLastError(), (int)cudaErrorInvalidDevice);
+  EXPECT_OK(gk_launch(fill_once<0>, 1, 1, words * 4, 0, sum.p, words));
+  EXPECT_EQ((int)cudaGetLastError(), (int)cudaErrorInvalidDevice);
+  EXPECT_EQ(sum.get()[0], 2 * sum_below(words));
+}
 TEST(launches_of_one_kernel_from_several_threads) {
   const size_t limit = shared_memory_limit();
   if (limit < 56 << 10) SKIP("this device has no more than 48 KiB");

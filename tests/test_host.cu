@@ -42,7 +42,7 @@ TEST(host_arrays_go_there_and_back) {
 }
 
 TEST(host_matmul) {
-  const size_t m = 7, n = 5, k = 9;
+  const size_t m = 70, n = 37, k = 41;
   std::vector<float> a(m * k), b(k * n), c(m * n), expected(m * n);
   for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(uniform(32, i, -9, 9));
   for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(uniform(33, i, -9, 9));

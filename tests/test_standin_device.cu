@@ -310,4 +310,22 @@ TEST(a_failure_and_a_reset_are_one_devices) {
   cudaGetLastError();
 }
 
+TEST(attributes_of_a_kernel_on_another_device) {
+  RUN_WITH("attributes_of_a_kernel_on_another_device", "GPUKIT_CPU_DEVICES=2");
+  cudaKernel_t handle = nullptr;
+  cudaFuncAttributes f;
+  const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  EXPECT_OK(cudaGetKernel(&handle, reinterpret_cast<const void *>(nothing)));
+  EXPECT_EQ(cudaKernelSetAttributeForDevice(handle, most, 60000, 2), cudaErrorInvalidDevice);
+  EXPECT_OK(cudaKernelSetAttributeForDevice(handle, most, 60000, 1)); /* leaves the error, unlike the other call */
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice);
+  EXPECT_OK(cudaFuncGetAttributes(&f, nothing));
+  EXPECT_EQ(f.maxDynamicSharedSizeBytes, 49152);
+  EXPECT_OK(cudaFuncSetAttribute(nothing, most, 50000));
+  EXPECT_OK(cudaGetLastError());
+  EXPECT_OK(cudaSetDevice(1));
+  EXPECT_OK(cudaFuncGetAttributes(&f, nothing));
+  EXPECT_EQ(f.maxDynamicSharedSizeBytes, 60000);
+}
+
 #endif

@@ -137,9 +137,9 @@ build/compile/%@clang.cpu.o build/compile/%@clang.nvcc.o: CXX := clang++
 # The whole API for the oldest target and for Hopper by the standards; for the targets that test-all adds, by one of
 # them, without the host's code, which is the same for all. PTX alone is what the modes without a target are, and
 # Hopper's but one: with less effort than users have it, ptxas may find no registers for that code. What it makes of
-# sm_75, optimised, is seen in rdc.
+# sm_75, optimised, is seen in rdc. (-arch=compute_90a would compile for compute_90 as well.)
 way.sm_75.nvcc   := -arch=sm_75
 way.sm_90a.nvcc  := $(way.hopper.nvcc)
-way.compute_90a.nvcc := -arch=compute_90a
+way.compute_90a.nvcc := -gencode arch=compute_90a,code=compute_90a
 $(foreach arch,$(more_archs),$(eval way.$(arch).nvcc := -arch=$(arch) -cubin))
 modes += sm_75+11 $(more_archs:%=%+14)

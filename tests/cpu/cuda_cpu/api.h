@@ -5,6 +5,10 @@
 
 #include "runtime.h"
 
+/* All of this takes long to compile, and one object for a program of several files, or for several programs, is enough
+ * to have it: the others say so. */
+#ifndef CUDA_CPU_ELSEWHERE
+
 /* --- errors --- */
 
 CUDA_CPU_EXPORT cudaError_t cudaPeekAtLastError(void) {
@@ -841,25 +845,54 @@ CUDA_CPU_EXPORT cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *att
   *attr = a;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value) {
-  CUDA_CPU_API(cudaFuncSetAttribute);
-  if (!func) return cuda_cpu::error(cudaErrorInvalidDeviceFunction);
-  cuda_cpu::kernel k = cuda_cpu::find_kernel(func);
+namespace cuda_cpu {
+/* Of the kernel on the device that is current. */
+CUDA_CPU_RARE cudaError_t set_attribute(const void *func, cudaFuncAttribute attr, int value) {
+  kernel k = find_kernel(func);
   switch (attr) {
   case cudaFuncAttributeMaxDynamicSharedMemorySize:
-    if (value < 0 || static_cast<size_t>(value) + k.static_shared > cuda_cpu::gpu().shared_optin)
-      return cuda_cpu::error(cudaErrorInvalidValue);
+    if (value < 0 || static_cast<size_t>(value) + k.static_shared > gpu().shared_optin)
+      return error(cudaErrorInvalidValue);
     k.dynamic_limit = value;
     break;
   case cudaFuncAttributePreferredSharedMemoryCarveout:
-    if (value < -1 || value > 100) return cuda_cpu::error(cudaErrorInvalidValue);
+    if (value < -1 || value > 100) return error(cudaErrorInvalidValue);
     k.carveout = value;
     break;
   case cudaFuncAttributeNonPortableClusterSizeAllowed: break;
-  default: return cuda_cpu::unsupported("cudaFuncSetAttribute of a cluster size");
+  default: return unsupported("an attribute of a kernel about the size of clusters");
   }
-  cuda_cpu::find_kernel(func, &k);
+  find_kernel(func, &k);
   return cudaSuccess;
+}
+} // namespace cuda_cpu
+
+/* As CUDA's does, it clears the last error when it succeeds, and nothing else does that by the way. */
+CUDA_CPU_EXPORT cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value) {
+  CUDA_CPU_API(cudaFuncSetAttribute);
+  if (!func) return cuda_cpu::error(cudaErrorInvalidDeviceFunction);
+  const cudaError_t code = cuda_cpu::set_attribute(func, attr, value);
+  if (code == cudaSuccess) cuda_cpu::last_error = code;
+  return code;
+}
+/* A kernel's handle is its address. */
+CUDA_CPU_EXPORT cudaError_t cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr) {
+  CUDA_CPU_API(cudaGetKernel);
+  if (!kernelPtr) return cuda_cpu::error(cudaErrorInvalidValue);
+  if (!entryFuncAddr) return cuda_cpu::error(cudaErrorInvalidDeviceFunction);
+  *kernelPtr = static_cast<cudaKernel_t>(const_cast<void *>(entryFuncAddr));
+  return cudaSuccess;
+}
+CUDA_CPU_EXPORT cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attr, int value,
+                                                            int device) {
+  CUDA_CPU_API(cudaKernelSetAttributeForDevice);
+  if (!kernel) return cuda_cpu::error(cudaErrorInvalidResourceHandle);
+  if (!cuda_cpu::is_device(device)) return cuda_cpu::error(cudaErrorInvalidDevice);
+  const int current = cuda_cpu::device_now;
+  cuda_cpu::device_now = device;
+  const cudaError_t code = cuda_cpu::set_attribute(kernel, attr, value);
+  cuda_cpu::device_now = current;
+  return code;
 }
 CUDA_CPU_EXPORT cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache) {
   CUDA_CPU_API(cudaFuncSetCacheConfig);
@@ -912,4 +945,5 @@ CUDA_CPU_EXPORT cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *by
   return cudaSuccess;
 }
 
+#endif
 #endif

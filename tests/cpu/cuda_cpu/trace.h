@@ -863,10 +863,9 @@ inline unsigned long long cuda_cpu_take_races() {
   return n;
 }
 
-/* --- what the compiler calls ---
- * In a program of several files one is enough to have these, which take long to compile; the others say so. */
+/* --- what the compiler calls --- */
 
-#ifndef CUDA_CPU_HOOKS_ELSEWHERE
+#ifndef CUDA_CPU_ELSEWHERE
 #define CUDA_CPU_HOOK extern "C" __attribute__((used)) CUDA_CPU_QUIET
 #define CUDA_CPU_PC __builtin_return_address(0)
 
