@@ -58,7 +58,7 @@ if [ "${1-}" = one ]; then
   memcheck.*) ;;
   *.19_dynamic_parallelism) skipped='the tool knows no launches by the GPU' ;;
   initcheck.26_* | initcheck.test_dist | initcheck.test_dist.matmul* | initcheck.test_dist_types*)
-    skipped="rows of B that NCCL's kernels bring, which are left out, count as written by nobody"
+    skipped="what NCCL's kernels bring, which are left out, counts as written by nobody"
     ;;
   esac
   if [ -n "$skipped" ]; then
