@@ -7672,14 +7672,14 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned
 }
 inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
 /* How many blocks bring the sums of a tile's slices from memory into C: rather more in all than multiprocessors. 0: the
- * one that has the last slice does it, which is faster if they are few. */
+ * one that has the last slice does it, which is faster where slices are few. */
 inline unsigned gk__gathering(size_t tiles, size_t slices) {
   return slices < 8 ? 0 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
 }
 #define GK__ALL_AT_ONCE 17000 /* clocks more, where the sums of all tiles meet in memory at the same time */
 /* Fed blocks, two to a multiprocessor at once, from the times of 500 products: the multiply-adds, slower where a block
- * is alone, what each wave of blocks takes to begin and to end, and the sums of slices, which in memory one block
- * brings in. */
+ * is alone, what each wave of blocks takes to begin and to end, and the sums of slices, which one block brings in from
+ * memory, or several. */
 inline unsigned long long gk__fed_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
                                          size_t sms) {
   const unsigned joins = gk__joined_by(tile, tiles, slices, sms);
