@@ -128,14 +128,11 @@ say  = @printf '  %-5s %s\n' $(1) $@
 
 # The stand-in's own part of a program is compiled once for all of a kind. Where both have the code of a function the one
 # that is linked first wins: the better optimised one, but the program's own where accesses and branches are counted.
-runtime_cpu    = $(CPU)
-runtime_asan   = $(CPU_ASAN)
-runtime_traced = $(CPU_TRACED)
-runtime_lesson = $(CPU_LESSON)
-runtime        = build/$1/runtime.o -DCUDA_CPU_ELSEWHERE
+runtime_cpu = $(CPU)
+runtime     = build/$1/runtime.o -DCUDA_CPU_ELSEWHERE
 build/%/runtime.o: build/%/flags
 	$(call say,CXX)
-	$(Q)$(filter-out -rdynamic,$(runtime_$*)) $(DEPS) -include cuda_runtime.h -x c++ -c /dev/null -o $@
+	$(Q)$(filter-out -rdynamic,$(or $(runtime_$*),$(tools_$*))) $(DEPS) -include cuda_runtime.h -x c++ -c /dev/null -o $@
 
 build/cpu/%: tests/%.cu build/cpu/flags build/cpu/runtime.o
 	$(call say,CXX)

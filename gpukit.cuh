@@ -3603,16 +3603,18 @@ struct gk__sums_of_warp {
 };
 
 /* 16 bytes of shared memory, in the order of the program: the compiler is not to gather loads where registers are few,
- * nor to mix up the multiplications between them. */
+ * nor to mix up the multiplications between them. And where ptxas is to keep that order, too. */
 #ifdef __CUDA_ARCH__
-GK__D gk__run<float, 4> gk__load_shared(unsigned at) {
-  gk__run<float, 4> x;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])
-               : "r"(at)
-               : "memory");
-  return x;
-}
+#define GK__LOAD_FOUR(load)                                                                                            \
+  gk__run<float, 4> x;                                                                                                 \
+  asm volatile(load ".v4.f32 {%0, %1, %2, %3}, [%4];"                                                                  \
+               : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])                                \
+               : "r"(at)                                                                                               \
+               : "memory");                                                                                            \
+  return x
+GK__D gk__run<float, 4> gk__load_shared(unsigned at) { GK__LOAD_FOUR("ld.shared"); }
+GK__D gk__run<float, 4> gk__load_in_order(unsigned at) { GK__LOAD_FOUR("ld.volatile.shared"); }
+#undef GK__LOAD_FOUR
 #endif
 GK__D gk__run<float, 4> gk__take_four(const unsigned char *from) {
 #ifdef __CUDA_ARCH__
@@ -6828,21 +6830,13 @@ template <int Rows, int Depth, int Threads> GK__D void gk__turn_squares(unsigned
 /* The operands of one step in k. */
 struct gk__engine_fragment {
   gk__run<float, 4> a[2], b[4];
-  /* "volatile", so that ptxas keeps this order: A comes last, so all of B is there when rows are multiplied to and fro.
-   * Otherwise it would begin each of them with what comes first. */
-  static GK__D gk__run<float, 4> next(unsigned at) {
-    gk__run<float, 4> x;
-    asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])
-                 : "r"(at)
-                 : "memory");
-    return x;
-  }
+  /* A last, so all of B is there when rows are multiplied to and fro. Otherwise ptxas would begin each with what comes
+   * first. */
   GK__D void load(unsigned from_a, unsigned from_b) {
     GK__UNROLL
-    for (int j = 0; j < 4; j++) b[j] = next(from_b + static_cast<unsigned>(j) * 128);
+    for (int j = 0; j < 4; j++) b[j] = gk__load_in_order(from_b + static_cast<unsigned>(j) * 128);
     GK__UNROLL
-    for (int i = 0; i < 2; i++) a[i] = next(from_a + static_cast<unsigned>(i) * 64);
+    for (int i = 0; i < 2; i++) a[i] = gk__load_in_order(from_a + static_cast<unsigned>(i) * 64);
   }
   /* Of nothing: no sum becomes another of it. */
   template <class Sums> GK__D void begin(Sums &sums) {

@@ -6,6 +6,12 @@
 #include "data.h"
 #include <thread>
 
+#ifdef CUDA_ON_CPU
+static const bool on_cpu = true; /* which has no kernels of Hopper's */
+#else
+static const bool on_cpu = false;
+#endif
+
 /* --- what is right --------------------------------------------------------------------------------------------------*/
 
 struct problem { /* right when zero, but for the sizes */
@@ -133,9 +139,7 @@ static void check_elements(const problem &p, const std::vector<T> &a, const std:
   opts.max_blocks = p.max_blocks;
   opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
   for (gk_plan plan : plans) {
-#ifdef CUDA_ON_CPU
-    if (plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA) continue; /* there they are others */
-#endif
+    if (on_cpu && (plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA)) continue; /* others, there */
     opts.plan = plan;
     device_c.set(before);
     EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, device_c.ptr, p.m, p.n, p.k, &opts));
@@ -239,11 +243,7 @@ TEST(larger) {
 /* Doubles whose tiles are enough for blocks that stay: more than one tile for each, edges on both sides, and depths
  * that are less than one step, several, and not whole ones. */
 TEST(doubles_of_many_tiles) {
-#ifdef CUDA_ON_CPU /* blocks that stay are a GPU's alone */
-  const size_t m = 262;
-#else
-  const size_t m = 1030;
-#endif
+  const size_t m = on_cpu ? 262 : 1030; /* blocks that stay are a GPU's alone */
   for (size_t k : {1, 16, 37, 130})
     for (int trans = k % 2; trans < 4; trans += 2) {
       problem p = problem_of(m, 581 - k % 2, k);
@@ -301,9 +301,7 @@ static size_t columns_of_panels() {
 }
 TEST(little_k_below_panels) {
   for (size_t k : {4, 8, 32, 61, 100, 128}) {
-#ifdef CUDA_ON_CPU
-    if (k != 61) continue; /* there other kernels make them */
-#endif
+    if (on_cpu && k != 61) continue; /* there other kernels make them */
     problem p = problem_of(283, columns_of_panels(), k);
     p.pad_a = (4 - k % 4) % 4;
     if (k % 8) p.pad_a += 4, p.pad_b = 8, p.pad_c = 4, p.shift = 4, p.alpha = -0.5, p.beta = 2.25;
@@ -396,9 +394,7 @@ TEST(part_of_a_product_is_cut) {
     std::vector<float> expected(batch * m * n);
     multiply_plainly(p, a, b, expected, orders[i]);
     for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
-#ifdef CUDA_ON_CPU
-      if (plan == GK_PLAN_TILE_128_TMA) continue; /* there it is the one before */
-#endif
+      if (on_cpu && plan == GK_PLAN_TILE_128_TMA) continue; /* there it is the one before */
       if (test_leaves_out()) continue;
       device_array<float> c(expected.size());
       gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
@@ -416,11 +412,7 @@ TEST(slices_join) {
   const gk_matmul_order orders[] = {{0, 2, 176, 0, 0}, {0, 4, 96, 0, 0}, {0, 8, 48, 0, 0}, {0, 6, 64, 0, 0}};
   problem p = problem_of(m, n, k);
   p.alpha = -0.5;
-#ifdef CUDA_ON_CPU /* nothing is brought to its place there */
-  const int cases = 8;
-#else
-  const int cases = 16;
-#endif
+  const int cases = on_cpu ? 8 : 16; /* nothing is brought to its place there */
   for (int i = 0; i < cases; i++) {
     p.trans_a = i % 2, p.trans_b = i == cases - 6, p.pad_a = i / 8 * 3, p.pad_b = i / 8;
     const std::vector<float> a = random_elements<float>(43, p.size(p.rows_a(), p.cols_a(), p.lda(), 0));
@@ -480,11 +472,7 @@ TEST(tags_of_products_run_out) {
 TEST(a_hundred_runs) {
   const sliced tiles(70, 60, 700, 1);
   test_scratch scratch(gk_matmul_scratch_bytes(70, 60, 700));
-#ifdef CUDA_ON_CPU /* where less is left to chance */
-  const int runs = 24;
-#else
-  const int runs = test_slowed() ? 12 : 100;
-#endif
+  const int runs = on_cpu ? 24 : test_slowed() ? 12 : 100; /* less is left to chance there */
   for (int i = 0; i < runs; i++) tiles.run(&scratch, static_cast<gk_plan>(i % 6));
 }
 TEST(a_product_without_a_scratch_loses_no_memory) {
