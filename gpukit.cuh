@@ -683,11 +683,11 @@ typedef enum gk_precision {
   GK__PRECISION_INT = 0x7fffffff
 } gk_precision;
 
-/* Strict products: the output tile of one block, where the type has it, else the nearest; TMA: whose operands the copy
- * engine of sm_90a brings, for floats. All such plans give the same bits. Products of so few rows or columns that
- * reading the other operand is all the work have a way of their own, whatever the tile. Tensor cores: MMA is what every
- * GPU has that has them, WGMMA that of sm_90a; to ask for one where it cannot be is an error. Half types with a tile
- * are strict. */
+/* Strict products: the output tile of one block, where the type has it, else the nearest; TMA: of the kernels
+ * for sm_90a, for floats and k of 16 and more. All such plans give the same bits. Products of so few rows or columns
+ * that reading the other operand is all the work have a way of their own, whatever the tile. Tensor cores: MMA is what
+ * every GPU has that has them, WGMMA that of sm_90a; to ask for one where it cannot be is an error. Half types with a
+ * tile are strict. */
 typedef enum gk_plan {
   GK_PLAN_AUTO = 0,
   GK_PLAN_TILE_32,
@@ -697,6 +697,7 @@ typedef enum gk_plan {
   GK_PLAN_TILE_32_64,
   GK_PLAN_TILE_128_TMA,
   GK_PLAN_TILE_64_128_TMA,
+  GK_PLAN_TILE_128_64_TMA,
   GK_PLAN_MMA,
   GK_PLAN_WGMMA,
   GK__PLAN_INT = 0x7fffffff
@@ -6667,7 +6668,7 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 /* --- Strict products: Hopper --------------------------------------------------------------------------------------
  *
- * Tiles of 128 x 128 or 64 x 128 floats whose operands the copy engine brings: the threads have nothing to do but to
+ * Tiles of 128 x 128, 64 x 128 or 128 x 64 floats whose operands come by themselves: threads have nothing to do but to
  * multiply, and the loop is little else than fused multiply-adds and the loads of their operands. A register file has
  * two banks, and a multiply-add whose operands meet in one of them, or that finds none of the three where the last one
  * left it, takes two turns; with few other instructions between them the compiler finds an order in which 19 of 20
@@ -6675,19 +6676,19 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
  * lone block that finds everything in shared memory reaches 0.98 of the rate of multiply-adds without its loads, 0.87
  * with them.
  *
- * Each block multiplies 32 of k at a time (16 in the flat tiles). Both operands then lie across k, as tile[k][row or
- * column]. B comes so, A comes so if it is stored across k. If it is stored along k, it is turned on the way: its rows
- * land in a third place, swizzled, and while one tile is multiplied each thread turns squares of 4 x 4 of the next. A
- * square has rows a quarter of the tile apart, so that neither its loads nor its stores meet a bank twice: they are
- * neighbours in the tile.
+ * To square tiles the copy engine brings them, and to flat ones where four slices join: 32 of k at a time, or 16. Both
+ * operands then lie across k, as tile[k][row or column]. B comes so, A comes so if it is stored across k. If it is
+ * stored along k, it is turned on the way: its rows land in a third place, swizzled, and while one tile is multiplied
+ * each thread turns squares of 4 x 4 of the next. A square has rows a quarter of the tile apart, so that neither its
+ * loads nor its stores meet a bank twice: they are neighbours in the tile.
  *
- * The copy engine wants rows that begin at multiples of 16 bytes, and B is not turned here. But whatever the leading
- * dimension, each fourth row of floats begins so if one does: other operands are four matrices, each with every fourth
- * row, that begin up to three elements early. In "fed" blocks they land beside the places where they are multiplied,
- * stored along k or across it, and as many threads again bring them there, four words by four loads and one store. The
- * threads that multiply have most of the registers, and meet those at the barriers of a ring alone: if they started
- * copies or moved words by themselves, it would keep them longer than the instructions say. So no product needs copies
- * in memory of what it multiplies.
+ * The copy engine wants rows that begin at multiples of 16 bytes, and B is not turned here. What lies otherwise goes to
+ * "fed" blocks, as do all operands of smaller tiles: as many threads again bring them, wherever they begin and along
+ * whichever side they are stored, by four loads from memory and one store for each four words, a step ahead of those
+ * that multiply. These have most of the registers, and meet the others at the barriers of a ring alone: if they moved
+ * words by themselves, it would keep them longer than the instructions say. Every instruction of a thread that feeds
+ * takes a turn from one that multiplies: so there is a short loop of their own for each way to store the operands, and
+ * nothing lands on the way. No product needs copies in memory of what it multiplies.
  *
  * Chains and slices are those of the other kernels, and so are the bits. Slices meet in memory, or, where all of a tile
  * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. From memory
@@ -6696,29 +6697,33 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 
 #ifdef GK__WGMMA
 
-/* The sums of a thread, 8 x 16 of a warp's 32 x 128. `t` is the thread, and 1 << 16 more where A is turned. */
-template <int Warps> struct gk__sums_engine {
-  static const int threads = Warps * 32, run = 4, runs = 32, rows = 8;
+/* The sums of a thread: eight rows and Fours fours of columns, of a warp's 32 rows and 32 Fours columns. A tile has
+ * Down warps one below the other, and Across side by side. `t` is the thread, and 1 << 16 more where A is turned. */
+template <int Down, int Across = 1, int Fours = 4> struct gk__sums_engine {
+  static const int threads = Down * Across * 32, run = 4, rows = 8, fours = Fours, runs = rows * Fours;
+  static const int across = Across, high = Down * 32, wide = Across * Fours * 32;
   float value[runs][run];
   int first_row, first_col, next_row, next_four; /* from one row to the next, and from one four of them */
   GK__D explicit gk__sums_engine(int t) {
-    const int lane = t % 32, at = t / 32 % Warps * 8 + lane / 8;
+    const int lane = t % 32, warp = t / 32 % (Down * Across), at = warp / Across * 8 + lane / 8;
     const bool turned = t >> 16;
-    first_row = turned ? at : at * 4, next_row = turned ? Warps * 8 : 1, next_four = turned ? 4 : 16;
-    first_col = lane % 8 * 4;
+    first_row = turned ? at : at * 4, next_row = turned ? Down * 8 : 1, next_four = turned ? 4 : 16;
+    first_col = warp % Across * (Fours * 32) + lane % 8 * 4;
   }
-  GK__D int row(int r) const { return first_row + r / 16 * next_four + r / 4 % 4 * next_row; }
-  GK__D int col(int r) const { return first_col + r % 4 * 32; }
+  GK__D int row(int r) const { return first_row + r / (4 * Fours) * next_four + r / Fours % 4 * next_row; }
+  GK__D int col(int r) const { return first_col + r % Fours * 32; }
 };
 
 /* The same where a thread's columns may lie a quarter of the tile apart, too, which `t` tells by 1 << 17. Rows of C
  * begin anywhere then, and the sums go there by way of shared memory, as [sum][thread] of this pitch: a row of 32
- * columns meets no bank twice, or none more than twice where the columns are neighbours. */
-template <int Warps> struct gk__sums_fed : gk__sums_engine<Warps> {
-  static const int pitch = Warps * 32 + 10;
-  GK__D explicit gk__sums_fed(int t) : gk__sums_engine<Warps>(t & 0x1ffff) {}
+ * columns meets no bank more than twice. */
+template <int Down, int Across, int Fours> struct gk__sums_fed : gk__sums_engine<Down, Across, Fours> {
+  static const int pitch = Down * Across * 32 + 10;
+  GK__D explicit gk__sums_fed(int t) : gk__sums_engine<Down, Across, Fours>(t & 0x1ffff) {}
 };
-template <int Warps> GK__D int gk__sum_pitch(const gk__sums_fed<Warps> &) { return gk__sums_fed<Warps>::pitch; }
+template <int Down, int Across, int Fours> GK__D int gk__sum_pitch(const gk__sums_fed<Down, Across, Fours> &) {
+  return gk__sums_fed<Down, Across, Fours>::pitch;
+}
 
 struct gk__engine_params;
 struct gk__fed_params;
@@ -6743,51 +6748,42 @@ template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct
   static_assert(Stages >= 3, "a stage is filled anew while the next but one is multiplied");
   static_assert(ring_bytes >= sums::threads * sums::runs * sums::run * 4, "the sums come where the operands were");
 };
-/* The same of a fed block, which multiplies 16 of k at a time. An operand lands as its four matrices do, the rows of
- * each by themselves, four elements wider than what is wanted of them; of what lies along k, four k of eight rows meet
- * no bank twice. */
-template <int Resident, int Groups = 1> struct gk__fed_block {
-  typedef gk__sums_fed<4> sums;
+/* The same of a fed block, which multiplies 16 of k at a time, by four warps of a group, Down and Across. */
+template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct gk__fed_block {
+  typedef gk__sums_fed<Down, Across, Fours> sums;
   typedef gk__fed_params params;
   static const bool fed = true;
-  static const int bm = 128, bn = 128, depth = 16, resident = Resident, groups = Groups;
+  static const int bm = sums::high, bn = sums::wide, depth = 16, resident = Resident, groups = Groups;
   static const int feeding = sums::threads, threads = (sums::threads + feeding) * Groups;
-  /* With more than so many ptxas finds no order of the multiply-adds that suits the banks in every kernel. */
-  static const int feeding_registers = 40, multiplying_registers = 200;
-  static const int pitch = 128 * 4, operand_bytes = depth * pitch, place_bytes = 2 * operand_bytes, places = 3;
-  static const int along_pitch = (depth + 4) * 4, across_pitch = (128 + 4) * 4; /* of what lands, in bytes */
-  static const int along_part = 128 / 4 * along_pitch, across_box = depth / 4 * across_pitch;
-  static const int across_part = (across_box + 127) / 128 * 128; /* boxes begin at multiples of it */
-  static const int landing_bytes = 4 * (along_part > across_part ? along_part : across_part), landings = 2;
-  static const int ring_bytes = places * place_bytes + landings * 2 * landing_bytes;
-  static const int bars = landings + 2 * places, smem = Groups * ring_bytes + 1024;
-  static_assert(ring_bytes >= (sums::runs * sums::run + 1) * sums::pitch * 4, "the sums come where the operands were");
+  /* With more than 200 ptxas finds no order of the multiply-adds that suits the banks in every kernel, nor where those
+   * that feed have too few. */
+  static const int feeding_registers = 56, multiplying_registers = 200;
+  static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a,
+                   place_bytes = a_bytes + depth * pitch_b;
+  static const int places = 3, sums_bytes = (sums::runs * sums::run + 1) * sums::pitch * 4;
+  /* The sums come where the operands were. */
+  static const int ring_bytes =
+      (places * place_bytes > sums_bytes ? places * place_bytes : sums_bytes) / 1024 * 1024 + 1024;
+  static const int bars = 2 * places, smem = Groups * ring_bytes + 1024;
 };
 
-struct gk__engine_params {
-  gk__tensor_map a, b;
+struct gk__fed_params {
   gk__matmul_args<float, float, float> p;
   /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
   unsigned whole_down, whole_across, row, col, down, across;
   /* So many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart. */
   unsigned ranks;
-  unsigned shares;             /* blocks that bring the sums of a tile's slices from memory into C, if there are any */
-  bool turned, many_a, many_b; /* many: one for each product of the batch */
-  bool spread;                 /* the columns of a thread lie a quarter of the tile apart */
+  unsigned shares;     /* blocks that bring the sums of a tile's slices from memory into C, if there are any */
+  bool turned, spread; /* spread: the columns of a thread lie a quarter of the tile apart */
 };
-/* An operand as four matrices, of which the i-th begins early[i] elements before its first one. */
-struct gk__fed_operand {
-  gk__tensor_map part[4];
-  unsigned char early[4];
-  bool along;
-};
-struct gk__fed_params : gk__engine_params {
-  gk__fed_operand parts_a, parts_b;
+struct gk__engine_params : gk__fed_params {
+  gk__tensor_map a, b;
+  bool many_a, many_b; /* one for each product of the batch */
 };
 /* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
 struct gk__engine_job {
   unsigned batch, part, row, col, tile; /* tile: the number of it among all that are cut */
-  GK__D gk__engine_job(const gk__engine_params &q, unsigned job) {
+  GK__D gk__engine_job(const gk__fed_params &q, unsigned job) {
     if (q.ranks) {
       const gk__job at(job / q.ranks, q.down, q.across, 1);
       batch = at.batch, part = job % q.ranks, row = at.row, col = at.col, tile = 0;
@@ -6828,13 +6824,13 @@ template <int Rows, int Depth, int Threads> GK__D void gk__turn_squares(unsigned
 }
 
 /* The operands of one step in k. */
-struct gk__engine_fragment {
-  gk__run<float, 4> a[2], b[4];
+template <int Fours> struct gk__engine_fragment {
+  gk__run<float, 4> a[2], b[Fours];
   /* A last, so all of B is there when rows are multiplied to and fro. Otherwise ptxas would begin each with what comes
    * first. */
   GK__D void load(unsigned from_a, unsigned from_b) {
     GK__UNROLL
-    for (int j = 0; j < 4; j++) b[j] = gk__load_in_order(from_b + static_cast<unsigned>(j) * 128);
+    for (int j = 0; j < Fours; j++) b[j] = gk__load_in_order(from_b + static_cast<unsigned>(j) * 128);
     GK__UNROLL
     for (int i = 0; i < 2; i++) a[i] = gk__load_in_order(from_a + static_cast<unsigned>(i) * 64);
   }
@@ -6843,18 +6839,21 @@ struct gk__engine_fragment {
     GK__UNROLL
     for (int i = 0; i < Sums::runs * Sums::run; i++) sums.value[i / Sums::run][i % Sums::run] = 0;
     GK__UNROLL
-    for (int i = 0; i < 16; i++) a[i / 8].value[i % 4] = b[i / 4].value[i % 4] = 0;
+    for (int i = 0; i < 8; i++) a[i / 4].value[i % 4] = 0;
+    GK__UNROLL
+    for (int i = 0; i < Fours * 4; i++) b[i / 4].value[i % 4] = 0;
   }
   /* To and fro, so that each turn finds an operand of the last multiplication; the second and third of four columns
    * change places, with which ptxas finds registers that meet in the fewest banks. */
   template <class Sums> GK__D void multiply(Sums &sums) const {
+    const int cols = Fours * 4;
     GK__UNROLL
     for (int i = 0; i < 8; i++) {
       GK__UNROLL
-      for (int there = 0; there < 16; there++) {
-        const int at = i % 2 ? 15 - there : there, j = at % 4 == 1 ? at + 1 : at % 4 == 2 ? at - 1 : at;
+      for (int there = 0; there < cols; there++) {
+        const int at = i % 2 ? cols - 1 - there : there, j = at % 4 == 1 ? at + 1 : at % 4 == 2 ? at - 1 : at;
         asm volatile("fma.rn.f32 %0, %1, %2, %0;"
-                     : "+f"(sums.value[i * 4 + j / 4][j % 4])
+                     : "+f"(sums.value[i * Fours + j / 4][j % 4])
                      : "f"(a[i / 4].value[i % 4]), "f"(b[j / 4].value[j % 4]));
       }
     }
@@ -6862,9 +6861,9 @@ struct gk__engine_fragment {
 };
 
 /* Count steps in k, each multiplied when the loads of the next one are under way; the last one waits in fragment[1]. */
-template <int Count, class Sums>
-GK__D void gk__engine_steps(Sums &sums, gk__engine_fragment (&fragment)[2], unsigned *a, unsigned *b, unsigned pitch_a,
-                            unsigned pitch_b) {
+template <int Count, int Fours, class Sums>
+GK__D void gk__engine_steps(Sums &sums, gk__engine_fragment<Fours> (&fragment)[2], unsigned *a, unsigned *b,
+                            unsigned pitch_a, unsigned pitch_b) {
   GK__UNROLL
   for (int k = 0; k < Count; k++) {
     fragment[k % 2].load(*a + static_cast<unsigned>(k) * pitch_a, *b + static_cast<unsigned>(k) * pitch_b);
@@ -6873,8 +6872,8 @@ GK__D void gk__engine_steps(Sums &sums, gk__engine_fragment (&fragment)[2], unsi
   *a += Count * pitch_a, *b += Count * pitch_b;
 }
 /* The few that are left, one after the other. */
-template <class Sums>
-GK__D void gk__engine_rest(Sums &sums, gk__engine_fragment &fragment, unsigned a, unsigned b, unsigned pitch_a,
+template <int Fours, class Sums>
+GK__D void gk__engine_rest(Sums &sums, gk__engine_fragment<Fours> &fragment, unsigned a, unsigned b, unsigned pitch_a,
                            unsigned pitch_b, int count) {
   GK__UNROLL_BY(1)
   for (; count > 0; count--) {
@@ -6948,7 +6947,7 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   const int D = P::depth, S = P::stages, straight = 8, steps = (depth + D - 1) / D;
   const unsigned t = gk__engine_thread<P>(), lane = t % 32, warp = __shfl_sync(0xffffffffu, t / 32, 0);
   const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
-  gk__engine_fragment fragment[2];
+  gk__engine_fragment<4> fragment[2];
   fragment[1].begin(sums);
   if (t == 0)
     for (int s = 0; s < (S > 4 ? S - 2 : 2) && s < steps; s++) { /* what is needed first, since all begin at once */
@@ -6989,8 +6988,8 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
 template <class P> struct gk__fed_turn {
   unsigned smem, bars, place, parity;
   GK__D unsigned data() const { return smem + place * P::place_bytes; }
-  GK__D unsigned full() const { return bars + (P::landings + place) * 8; }
-  GK__D unsigned empty() const { return bars + (P::landings + P::places + place) * 8; }
+  GK__D unsigned full() const { return bars + place * 8; }
+  GK__D unsigned empty() const { return bars + (P::places + place) * 8; }
   GK__D void step() {
     if (++place == P::places) place = 0, parity ^= 1;
   }
@@ -7001,95 +7000,106 @@ GK__D float gk__load_word(unsigned at) {
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at) : "memory");
   return x;
 }
-/* How a thread that feeds brings one operand from where it landed to its place: by pieces, each of which takes four
- * words to four neighbours. Along k these are one k of four rows, one row of each matrix, and a warp takes four k of 32
- * rows; across k they are a quarter of the tile apart in one row. */
-template <class P> struct gk__feeder {
-  unsigned from, apart[3], step, to; /* apart: from the first word to the others; step: from piece to piece */
-  GK__D explicit gk__feeder(const gk__fed_operand &q) {
-    const unsigned t = gk__engine_thread<P>(), warp = t / 32, lane = t % 32;
-    if (q.along) {
-      const unsigned row = warp * 8 + lane % 8;
-      from = row * P::along_pitch + (lane / 8 + q.early[0]) * 4, step = 16, to = lane / 8 * P::pitch + row * 16;
-      GK__UNROLL
-      for (unsigned i = 0; i < 3; i++) apart[i] = (i + 1) * P::along_part + q.early[i + 1] * 4 - q.early[0] * 4;
-    } else {
-      from = warp * P::across_part + (lane + q.early[warp]) * 4, step = P::across_pitch;
-      to = warp * P::pitch + lane * 16;
-      GK__UNROLL
-      for (unsigned i = 0; i < 3; i++) apart[i] = (i + 1) * 128;
-    }
+GK__D void gk__load_operand(float *to, uintptr_t from, int at) {
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*to) : "l"(from + at * sizeof(float)) : "memory");
+}
+/* How a thread that feeds brings one operand of a tile that is Wide rows or columns: its words of a step, as pieces of
+ * four that become neighbours, next_k of k apart. Stored along k, a piece is one k of four rows, and a warp brings four
+ * k of 32 rows at once; across k it is of one row, and its words are a quarter of the tile apart. Where the operand
+ * ends, others are read instead, or none: nobody needs them. */
+template <class P, int Wide, bool Along> struct gk__feeder {
+  static const int count = Wide / 32, next_k = 16 / count, lanes = Wide / 4; /* lanes: that have a row across k */
+  uintptr_t from;
+  size_t apart;      /* bytes between rows along k, or between pieces across it */
+  float x[count][4]; /* [piece][neighbour] */
+  unsigned to;
+  int there; /* of the four */
+  GK__D gk__feeder(const float *data, size_t ld, size_t first, size_t outer, size_t k0) {
+    const int t = static_cast<int>(gk__engine_thread<P>()), warp = t / 32, lane = t % 32;
+    const int k = Along ? warp / count * 4 + lane / 8 : t / lanes,
+              four = Along ? warp % count * 8 + lane % 8 : t % lanes;
+    const size_t line = first + static_cast<size_t>(Along ? four * 4 : four), step = Along ? 1 : lanes;
+    there = line < outer ? static_cast<int>(outer - line < step * 4 ? (outer - line + step - 1) / step : 4) : 0;
+    const size_t at = k0 + static_cast<size_t>(k), of = there ? line : first;
+    from = reinterpret_cast<uintptr_t>(data + (Along ? of * ld + at : at * ld + of));
+    apart = (Along ? ld : ld * next_k) * sizeof(float);
+    to = static_cast<unsigned>(k * Wide * 4 + four * 16);
+    GK__UNROLL
+    for (int i = 0; i < count * 4; i++) x[i / 4][i % 4] = 0;
   }
-  GK__D void bring(unsigned landing, unsigned place) const {
-    const int pieces = P::depth / 4;
-    float x[pieces][4];
+  /* The last step ends where k does, and so begins earlier. */
+  GK__D void shift(int left) {
+    from -= static_cast<size_t>(P::depth - left) * (Along ? sizeof(float) : apart / next_k);
+  }
+  GK__D void load() {
+    uintptr_t at = from;
     GK__UNROLL
-    for (int i = 0; i < pieces; i++) {
-      const unsigned at = landing + from + static_cast<unsigned>(i) * step;
-      x[i][0] = gk__load_word(at);
+    for (int i = 0; i < (Along ? 4 : count); i++, at += apart) {
       GK__UNROLL
-      for (int j = 0; j < 3; j++) x[i][j + 1] = gk__load_word(at + apart[j]);
+      for (int j = 0; j < (Along ? count : 4); j++) {
+        const int neighbour = Along ? i : j;
+        if (neighbour == 0 || neighbour < there)
+          gk__load_operand(&x[Along ? j : i][neighbour], at, j * (Along ? next_k : lanes));
+      }
     }
+    from = Along ? from + P::depth * sizeof(float) : at;
+  }
+  GK__D void lay(unsigned place) const {
     GK__UNROLL
-    for (int i = 0; i < pieces; i++)
-      gk__store_shared(place + to + static_cast<unsigned>(i * 4 * P::pitch), x[i][0], x[i][1], x[i][2], x[i][3]);
+    for (int i = 0; i < count; i++)
+      gk__store_shared(place + to + static_cast<unsigned>(i * next_k * Wide * 4), x[i][0], x[i][1], x[i][2], x[i][3]);
   }
 };
-/* One of the four matrices, which is for a warp: a box of it. */
-template <class P>
-GK__D void gk__fed_load(const gk__fed_operand &q, unsigned i, unsigned to, unsigned barrier, unsigned k, unsigned outer,
-                        unsigned product) {
-  if (q.along)
-    gk__box_load(to + i * P::along_part, &q.part[i], barrier, k, outer / 4, product, 0);
-  else
-    gk__box_load(to + i * P::across_part, &q.part[i], barrier, outer, k / 4, product, 0);
-}
 /* By the threads that feed: the operands of one slice. */
-template <class P>
-GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &at, gk__fed_turn<P> turn, size_t k0, int depth) {
-  const unsigned warp = gk__engine_thread<P>() / 32, landings = turn.smem + P::places * P::place_bytes;
-  const unsigned product_a = q.many_a ? at.batch : 0, product_b = q.many_b ? at.batch : 0;
-  const unsigned bytes = static_cast<unsigned>((q.parts_a.along ? P::along_part : P::across_box) +
-                                               (q.parts_b.along ? P::along_part : P::across_box));
-  const int steps = (depth + P::depth - 1) / P::depth;
-  const gk__feeder<P> a(q.parts_a), b(q.parts_b);
-  GK__UNROLL_BY(1)
-  for (int s = -P::landings; s < steps; s++) {
-    const unsigned l = static_cast<unsigned>(s + P::landings) % P::landings, landed = turn.bars + l * 8;
-    const unsigned landing = landings + l * (2 * P::landing_bytes);
-    if (s >= 0) {
-      gk__barrier_wait(landed, static_cast<unsigned>(s) / P::landings % 2);
-      gk__barrier_wait(turn.empty(), turn.parity ^ 1);
-      a.bring(landing, turn.data());
-      b.bring(landing + P::landing_bytes, turn.data() + P::operand_bytes);
-      gk__barrier_arrive(turn.full());
-      turn.step();
-      asm volatile("bar.sync %0, %1;" ::"r"(1 + P::groups + gk__engine_group<P>()), "n"(P::feeding) : "memory");
-    }
-    if (s + P::landings < steps && gk__elected()) {
-      const unsigned k = static_cast<unsigned>(k0) + static_cast<unsigned>((s + P::landings) * P::depth);
-      gk__barrier_expect(landed, bytes);
-      gk__fed_load<P>(q.parts_a, warp, landing, landed, k, at.row * P::bm, product_a);
-      gk__fed_load<P>(q.parts_b, warp, landing + P::landing_bytes, landed, k, at.col * P::bn, product_b);
-    }
-    __syncwarp();
+template <class P, bool AlongA, bool AlongB>
+GK__D void gk__feed_as(const gk__fed_params &q, const gk__engine_job &at, gk__fed_turn<P> turn, size_t k0, int depth) {
+  const size_t row = static_cast<size_t>(at.row) * P::bm, col = static_cast<size_t>(at.col) * P::bn;
+  gk__feeder<P, P::bm, AlongA> a(q.p.a + at.batch * q.p.stride_a, q.p.lda, row, q.p.m, k0);
+  gk__feeder<P, P::bn, AlongB> b(q.p.b + at.batch * q.p.stride_b, q.p.ldb, col, q.p.n, k0);
+  for (;;) {
+    if (depth < P::depth) a.shift(depth), b.shift(depth);
+    a.load();
+    b.load();
+    gk__barrier_wait(turn.empty(), turn.parity ^ 1);
+    a.lay(turn.data());
+    b.lay(turn.data() + P::a_bytes);
+    gk__barrier_arrive(turn.full());
+    depth -= P::depth;
+    if (depth <= 0) return;
+    turn.step();
   }
+}
+template <class P>
+GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &at, const gk__fed_turn<P> &turn, size_t k0,
+                    int depth) {
+  if (q.p.trans_a && q.p.trans_b)
+    gk__feed_as<P, false, true>(q, at, turn, k0, depth);
+  else if (q.p.trans_a)
+    gk__feed_as<P, false, false>(q, at, turn, k0, depth);
+  else if (q.p.trans_b)
+    gk__feed_as<P, true, true>(q, at, turn, k0, depth);
+  else
+    gk__feed_as<P, true, false>(q, at, turn, k0, depth);
 }
 /* By the others: as in gk__engine_slice. */
 template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn<P> turn, int depth) {
+  typedef typename P::sums sums_of;
   const int D = P::depth, straight = 8;
-  const unsigned t = gk__engine_thread<P>(), lane = t % 32;
-  const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = P::operand_bytes + lane % 8 * 16;
-  gk__engine_fragment fragment[2];
+  const unsigned t = gk__engine_thread<P>(), lane = t % 32, warp = t / 32;
+  const unsigned at_a = (warp / sums_of::across * 8 + lane / 8) * 16;
+  const unsigned at_b = P::a_bytes + warp % sums_of::across * (sums_of::fours * 128) + lane % 8 * 16;
+  gk__engine_fragment<sums_of::fours> fragment[2];
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= D) {
     gk__barrier_wait(turn.full(), turn.parity);
-    unsigned a = turn.data() + at_a, b = turn.data() + at_b;
     int todo = left < D ? left : D;
+    const unsigned skip = static_cast<unsigned>(D - todo);
+    unsigned a = turn.data() + at_a + skip * P::pitch_a, b = turn.data() + at_b + skip * P::pitch_b;
     GK__UNROLL_BY(1)
-    for (; todo >= straight; todo -= straight) gk__engine_steps<straight>(sums, fragment, &a, &b, P::pitch, P::pitch);
-    gk__engine_rest(sums, fragment[1], a, b, P::pitch, P::pitch, todo);
+    for (; todo >= straight; todo -= straight)
+      gk__engine_steps<straight>(sums, fragment, &a, &b, P::pitch_a, P::pitch_b);
+    gk__engine_rest(sums, fragment[1], a, b, P::pitch_a, P::pitch_b, todo);
     gk__barrier_arrive(turn.empty());
     turn.step();
   }
@@ -7130,39 +7140,43 @@ template <class P>
 GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
                           unsigned from, int first, int end) {
   typedef typename P::sums sums_of;
-  const int pitch = gk__sum_pitch(sums_of(who)), each = sums_of::runs * sums_of::run / sums_of::rows;
-  const int some = 4, warps = sums_of::threads / 32;
+  const int pitch = gk__sum_pitch(sums_of(who)), each = sums_of::fours * sums_of::run, across = sums_of::across;
+  const int warps = sums_of::threads / 32, some = P::bm / sums_of::rows / warps, lines = P::bn / 32;
   const int t = static_cast<int>(gk__engine_thread<P>()), lane = t % 32, warp = t / 32;
+  /* The sum of this lane's column of the first 32: which four of columns has it, and which of the four it is. */
   const bool spread = who >> 17;
-  /* The sum of this lane's column of the first 32, and from it to those of the others. */
-  const int at = spread ? lane / 8 * 4 * pitch + lane % 8 : lane % 4 * pitch + lane / 4, next = spread ? 1 : 4;
+  const int fours = P::bn / 4, four = spread ? lane % fours : lane / 4, of = spread ? lane / fours : lane % 4;
+  const int at = (four / 8 % sums_of::fours * 4 + of) * pitch + four / (sums_of::fours * 8) * 32 + four % 8;
   const size_t room = p.n - col0;
   from += static_cast<unsigned>(at) * 4;
   c += col0 + static_cast<size_t>(lane);
   GK__UNROLL_BY(1)
   for (int i = first; i < end; i++) {
-    float x[some][4], *to[some];
-    bool there[some][4];
+    float x[some][lines], *to[some];
+    bool there[some][lines];
     GK__UNROLL
     for (int j = 0; j < some; j++) {
-      const int eight = j * warps + warp; /* threads that share a row */
-      const size_t row = row0 + static_cast<size_t>(sums_of(eight * 8 | (who & 0x30000)).row(i * 4));
+      const int eight = j * warps + warp; /* threads that share a row, in each of the warps side by side */
+      const int of_row = eight / 4 * (across * 32) + eight % 4 * 8;
+      const size_t row = row0 + static_cast<size_t>(sums_of(of_row | (who & 0x30000)).row(i * sums_of::fours));
       to[j] = c + row * p.ldc;
       GK__UNROLL
-      for (int four = 0; four < 4; four++) {
-        there[j][four] = row < p.m && static_cast<size_t>(lane + four * 32) < room;
-        x[j][four] = gk__load_word(from + static_cast<unsigned>((i * each + four * next) * pitch + eight * 8) * 4);
-        x[j][four] = gk__mul(p.alpha, x[j][four]);
+      for (int l = 0; l < lines; l++) {
+        const int next = spread ? l * (32 / fours) * pitch : l % sums_of::fours * 4 * pitch + l / sums_of::fours * 32;
+        there[j][l] = row < p.m && static_cast<size_t>(lane + l * 32) < room;
+        x[j][l] = gk__load_word(from + static_cast<unsigned>(i * each * pitch + next + of_row) * 4);
+        x[j][l] = gk__mul(p.alpha, x[j][l]);
       }
     }
     if (p.beta != 0) {
       GK__UNROLL
-      for (int j = 0; j < some * 4; j++)
-        if (there[j / 4][j % 4]) x[j / 4][j % 4] = gk__fma(p.beta, to[j / 4][j % 4 * 32], x[j / 4][j % 4]);
+      for (int j = 0; j < some * lines; j++)
+        if (there[j / lines][j % lines])
+          x[j / lines][j % lines] = gk__fma(p.beta, to[j / lines][j % lines * 32], x[j / lines][j % lines]);
     }
     GK__UNROLL
-    for (int j = 0; j < some * 4; j++)
-      if (there[j / 4][j % 4]) to[j / 4][j % 4 * 32] = x[j / 4][j % 4];
+    for (int j = 0; j < some * lines; j++)
+      if (there[j / lines][j % lines]) to[j / lines][j % lines * 32] = x[j / lines][j % lines];
   }
 }
 
@@ -7202,15 +7216,14 @@ __device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__t
 }
 
 /* Rows first ... end - 1 of a thread's sums, of all parts in their order, from the slots to where one part's would be
- * laid. A row fills six slots, of which the first may begin, and the last end, with sums of other rows. Some parts at a
+ * laid. Of a row's slots the first may begin, and the last end, with sums of other rows. Some parts at a
  * time, to have as many loads on their way. */
 template <class P>
 GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag, int first,
                            int end) {
   typedef typename P::sums sums_of;
   const int count = sums_of::runs * sums_of::run, slots = (count + 2) / 3, each = count / sums_of::rows;
-  const int wide = 6, many = 3, pitch = gk__sum_pitch(sums_of(0));
-  static_assert(each == 16, "a row is in six slots");
+  const int wide = (each + 4) / 3, many = 3, pitch = gk__sum_pitch(sums_of(0));
   /* Others multiply on this multiprocessor: one slot of the last part is asked for until it is there, mostly the last
    * of all. */
   unsigned back_off = 16, found[3];
@@ -7261,7 +7274,7 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
                          unsigned from, unsigned part, unsigned ranks) {
   typedef typename P::sums sums_of;
   const sums_of sums(t);
-  const int some = 4, run = sums_of::run, shares = sums_of::runs / some; /* some: runs of one row */
+  const int some = sums_of::fours, run = sums_of::run, shares = sums_of::runs / some; /* some: runs of one row */
   const int parts = static_cast<int>(ranks) * P::groups, end = shares * static_cast<int>(part + 1) / parts * some;
   const unsigned sum_bytes = gk__sum_pitch(sums) * 4, mine = from + gk__engine_thread<P>() * 4;
   const unsigned group = part % P::groups * P::ring_bytes;
@@ -7336,10 +7349,9 @@ template <class P, bool Fed = P::fed> struct gk__engine_role {
 };
 template <class P> struct gk__engine_role<P, true> {
   static GK__D void begin(const gk__fed_params &, unsigned, unsigned bars) {
-    for (unsigned i = 0; i < P::landings; i++) gk__barrier_init(bars + i * 8, P::feeding / 32);
     for (unsigned i = 0; i < P::places; i++) {
-      gk__barrier_init(bars + (P::landings + i) * 8, P::feeding);
-      gk__barrier_init(bars + (P::landings + P::places + i) * 8, P::sums::threads);
+      gk__barrier_init(bars + i * 8, P::feeding);
+      gk__barrier_init(bars + (P::places + i) * 8, P::sums::threads);
     }
   }
   static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
@@ -7573,7 +7585,7 @@ __global__ void __launch_bounds__(S::warps * 32, 1) gk__panel_kernel(const __gri
   const unsigned first_a = ring.smem + lane / 8 * 16, first_b = panels + lane % 8 * 16;
   unsigned at = 0; /* which of the two places */
   unsigned from_a = first_a, from_b = first_b + panel * q.panel_bytes;
-  gk__engine_fragment fragment[2];
+  gk__engine_fragment<4> fragment[2];
   fragment[0].load(from_a, from_b);
   gk__panel::sums sums(static_cast<int>(lane) | 1 << 16);
   for (; left > 0; left--) {
@@ -7648,72 +7660,134 @@ inline size_t gk__matmul_busy(size_t warps) {
   const size_t most = gk_round_up(warps, size_t(4));
   return (most <= 4 ? 72 : most <= 8 ? 90 : 100) * warps / most;
 }
-/* How many clusters of blocks that have a multiprocessor alone run at once: eight parts of a GPU have 14 to 18
- * multiprocessors each, and no cluster is of two. */
+inline bool gk__is_engine(gk_plan plan) {
+  return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA || plan == GK_PLAN_TILE_128_64_TMA;
+}
+/* How many clusters of so many blocks run at once, on eight parts of a GPU that have 14 to 18 multiprocessors each: of
+ * blocks that have a multiprocessor alone, and of two to a multiprocessor. No cluster is of more than eight. */
 inline size_t gk__clusters(unsigned ranks, size_t sms) {
-  return ranks == 0 || ranks > 4 ? 0 : ranks < 3 ? sms / ranks : (sms / 8 - 2) / ranks * 8 + 6;
+  return ranks == 0 || ranks > 8 ? 0 : ranks < 3 ? sms / ranks : (sms / 8 - 2) / ranks * 8 + (ranks < 5 ? 6 : 0);
 }
-/* How many slices of so many tiles one block takes, if a cluster of some blocks can have them all: 1, or as many
- * as fill a multiprocessor, which is better where each can have such a block. 0: the sums meet in memory. Of fed
- * blocks more than two have one slice each, too, where each has a multiprocessor. */
-inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t sms) {
-  if (slices < 2 || tile.joins == 0) return 0;
-  if (tile.fed && tiles <= gk__clusters(slices, sms)) return 1;
-  const unsigned ranks = slices / tile.joins;
-  if (slices % tile.joins == 0 && tiles <= gk__clusters(ranks, sms) && (slices > 2 || tiles * slices > sms))
-    return tile.joins;
-  return slices == 2 ? 1 : 0;
+inline size_t gk__clusters_of_pairs(unsigned ranks, size_t sms) {
+  return ranks == 0 || ranks > 8 ? 0 : ranks < 3 ? 2 * sms / ranks : 2 * (sms > 16 ? sms - 16 : 0) / ranks;
 }
-inline bool gk__is_engine(gk_plan plan) { return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA; }
 /* How many blocks bring the sums of a tile's slices from memory into C: rather more in all than multiprocessors. 0: the
  * one that has the last slice does it, which is faster where slices are few. */
 inline unsigned gk__gathering(size_t tiles, size_t slices) {
   return slices < 8 ? 0 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
 }
-#define GK__ALL_AT_ONCE 17000 /* clocks more, where the sums of all tiles meet in memory at the same time */
-/* Fed blocks, two to a multiprocessor at once, from the times of 500 products: the multiply-adds, slower where a block
- * is alone, what each wave of blocks takes to begin and to end, and the sums of slices, which one block brings in from
- * memory, or several. */
-inline unsigned long long gk__fed_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
-                                         size_t sms) {
-  const unsigned joins = gk__joined_by(tile, tiles, slices, sms);
-  const size_t blocks = tiles * slices, at_once = 2 * sms, full = blocks / at_once, rest = blocks % at_once;
-  const size_t waves = full + (rest > 0);
-  const size_t hundredths = joins > 1 ? 254 : full * 250 + (rest > sms ? 250 : rest == 0 ? 0 : full ? 122 : 132);
-  unsigned long long clocks = tile.rows * tile.cols * depth / 128 * hundredths / 100 + waves * 12250;
-  if (joins == 1) clocks += clocks / 50 + (slices - 1) * 2950;
-  if (joins > 1) clocks += (slices / joins - 1) * 4600;
-  const size_t gathering = tiles * gk__gathering(tiles, slices);
-  if (slices > 1 && !joins)
-    clocks += gathering ? 8000 + (blocks > sms ? 2000 : 0) + blocks * 2200 / (gathering < sms ? gathering : sms)
-                        : 4000 + (slices - 1) * 1950 + waves * 3150;
+
+/* How long the blocks of Hopper's kernels take, two to a multiprocessor, in clocks: fitted to the times of 7,000
+ * products, of which most are met within a twentieth. */
+struct gk__engine_times {
+  /* For 128 multiply-adds, in 1/100: of each of two blocks next to each other, of a block alone, and of one that has
+   * others before it. */
+  unsigned pair, lone, after;
+  unsigned begin, once; /* to begin a block and to end it, and besides for each product */
+  /* Of slices whose sums meet in memory, and are brought in by one block: for all, for each, and for as many sums as a
+   * multiprocessor has to read, in 128. By several: likewise, but for each block that each of them reads from. */
+  unsigned meet, slice, traffic;
+  unsigned share, shared, shared_traffic;
+  /* In clusters of blocks that have a multiprocessor each, or that are two to one: for all, and for each slice. */
+  unsigned apart, apart_slice, beside, beside_slice;
+  /* In groups that fill a multiprocessor: for 128 multiply-adds of each, in 1/100, to begin, and for each block. */
+  unsigned grouped, grouped_begin, grouped_block;
+};
+inline gk__engine_times gk__times_of(const gk__tile_facts &tile) {
+  const gk__engine_times square = {217, 128, 150,   5100, 5200,  17800, 6840, 109,   0,
+                                   0,   0,   11000, 600,  18000, 670,   226,  12900, 2740};
+  const gk__engine_times fed = {225,  120, 123,   6700, 2500,  11500, 1520, 55,    1700,
+                                2840, 50,  17700, 770,  15500, 1930,  234,  12150, 5600};
+  const gk__engine_times half = {253,  140, 180,  4530, 2360,  2520, 1750, 43,   3650,
+                                 2940, 23,  6790, 840,  11440, 830,  480,  9550, 4100};
+  return tile.rows * tile.cols < 128 * 128 ? half : tile.fed ? fed : square;
+}
+/* The sums of so many slices, where they meet in memory. */
+inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t sms) {
+  const gk__engine_times t = gk__times_of(tile);
+  const size_t unit = tile.rows * tile.cols / 128, gathering = tile.fed ? tiles * gk__gathering(tiles, slices) : 0;
+  if (slices < 2) return 0;
+  return gathering ? t.share + tiles * slices * t.shared / (gathering < sms ? gathering : sms) +
+                         tiles * slices * unit * t.shared_traffic / sms
+                   : t.meet + (slices - 1) * (t.slice + tiles * unit * t.traffic / sms);
+}
+/* So many tiles, each in slices of `depth`, the last one of `last`. `joins`: 0: slices meet in memory, 1: in a cluster
+ * of blocks that have one each, else as groups of blocks, that many of each; ~0: cannot be. */
+inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
+                                            size_t last, size_t sms, unsigned joins) {
+  const gk__engine_times t = gk__times_of(tile);
+  const size_t blocks = tiles * slices, full = blocks / (2 * sms), rest = blocks % (2 * sms);
+  const unsigned long long work = tile.rows * tile.cols / 128 * (slices > 1 ? depth : last),
+                           pair = work * t.pair / 100 + t.begin;
+  if (joins > 1) {
+    const unsigned ranks = slices / joins;
+    if (slices % joins || tiles * ranks > sms || tiles > gk__clusters(ranks, sms)) return ~0ull;
+    return work * t.grouped / 100 + t.grouped_begin + (ranks - 1) * t.grouped_block;
+  }
+  if (joins == 1) {
+    const size_t pairs = gk__clusters_of_pairs(slices, sms);
+    if (slices < 2 || slices > 8) return ~0ull;
+    if (tiles <= gk__clusters(slices, sms)) return work * t.lone / 100 + t.apart + slices * t.apart_slice;
+    return gk_ceil_div(tiles, pairs > 0 ? pairs : 1) * pair - t.begin + t.beside + slices * t.beside_slice;
+  }
+  unsigned long long clocks = full * pair + t.once + gk__meeting_clocks(tile, tiles, slices, sms);
+  if (rest > sms) clocks += pair;
+  if (rest > 0 && rest <= sms) {
+    const size_t of = slices > 1 && rest <= tiles ? last : depth; /* the last slices are begun last */
+    clocks += (work * (full ? t.after : t.lone) / 100 + t.begin) * of / depth;
+  }
   return clocks;
 }
-/* Clocks, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as long as
- * all of them if it comes after others, since they do not end together; what a block needs to begin and to end; and the
- * sums of slices: within a block, in a cluster, or through memory, where the last block brings them in by `trips`
- * for each slice. */
+/* How the slices of so many tiles are best joined, and the clocks of that. */
+inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth, size_t last,
+                              size_t sms, unsigned long long *clocks) {
+  const unsigned ways[] = {0, 1, tile.joins};
+  unsigned best = 0;
+  *clocks = ~0ull;
+  for (int i = 0; i < 3; i++) {
+    if ((i > 0 && slices < 2) || (i > 1 && ways[i] == 0)) continue;
+    const unsigned long long all = gk__engine_clocks(tile, tiles, slices, depth, last, sms, ways[i]);
+    if (all < *clocks) *clocks = all, best = ways[i];
+  }
+  return best;
+}
+/* Some whole tiles, and others that are cut. What is cut begins where the last of the whole ones leave room. */
+inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile, size_t whole, size_t cut,
+                                                    unsigned slices, size_t depth, size_t k, size_t sms) {
+  const gk__engine_times t = gk__times_of(tile);
+  const size_t full = whole / (2 * sms), rest = whole % (2 * sms), unit = tile.rows * tile.cols / 128;
+  const unsigned long long long_one = unit * k * t.pair / 100 + t.begin,
+                           short_one = unit * depth * t.pair / 100 + t.begin;
+  if (rest == 0) return full * long_one + gk__engine_clocks(tile, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
+  /* If few are left, nobody knows which multiprocessors they find free. */
+  const size_t beside = rest > sms ? (2 * sms - rest) * static_cast<size_t>(long_one / short_one) : 0;
+  unsigned long long clocks = (full + 1) * long_one + t.once + gk__meeting_clocks(tile, cut, slices, sms);
+  if (cut * slices > beside) {
+    const size_t left = cut * slices - beside, last = left % (2 * sms);
+    clocks += left / (2 * sms) * short_one;
+    clocks += last > sms ? short_one : last > 0 ? unit * depth * t.after / 100 + t.begin : 0;
+  }
+  return clocks;
+}
+
+/* The other tiles, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as
+ * long as all of them if it comes after others, since they do not end together; what a block needs to begin and to end;
+ * and the sums of slices: within a block, or through memory, where the last block brings them in by `trips` for each
+ * slice. */
 inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
                                             unsigned slices, size_t depth, size_t sms) {
-  if (tile.fed)
-    return gk__fed_clocks(tile, gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * batch, slices, depth, sms);
   const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
   const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
-  const unsigned joins = gk__joined_by(tile, blocks / parts, parts, sms), ranks = joins ? parts / joins : 0;
-  const size_t all = joins > 1 ? joins : gk_ceil_div(blocks, sms);
+  const size_t all = gk_ceil_div(blocks, sms);
   const size_t each = all > most ? gk_round_up(all, most) : all, rest = each % most;
   const size_t items = tile.rows * tile.cols, trips = items / tile.warps / 2500 + 1;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile.share);
   unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile.warps) + each * 1500;
   if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile.warps);
   if (groups > 1) clocks += groups * (items > 2048 ? items / 2 : 350);
-  if (joins == 1) clocks += 8000;
-  if (joins == 2) clocks += 10000 + ranks * 1500;
-  if (joins == 4) clocks += clocks / 18 + (ranks - 1) * 4500;
-  if (parts > 1 && !joins) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
-  if (parts > 1 && !joins && gk__is_engine(tile.plan)) clocks += GK__ALL_AT_ONCE;
-  return clocks;
+  if (parts > 1) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
+  return clocks + clocks / 16 + 3000 + items / 4;
 }
 /* The same for doubles, whose warps multiply on tensor cores. */
 inline size_t gk__f64_busy(size_t warps) {
@@ -7739,26 +7813,24 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
   if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
   return clocks;
 }
-/* With rows that are not aligned to 16 bytes, or B stored along k, the square tiles are of fed blocks, flat ones of the
- * copy engine there are none, and others take a tenth longer, and a while for C. */
+/* With rows that are not aligned to 16 bytes, or B stored along k, all tiles of Hopper's kernels are of fed blocks, and
+ * others take a little longer. Of other operands the square ones are not, nor what is joined by four. */
 inline gk__tile_facts gk__fed_tile(gk__tile_facts tile, bool fed) {
-  tile.fed = fed && tile.plan == GK_PLAN_TILE_128_TMA;
+  tile.fed = gk__is_engine(tile.plan) && (fed || tile.plan != GK_PLAN_TILE_128_TMA);
+  if (fed && tile.plan == GK_PLAN_TILE_64_128_TMA) tile.joins = 0;
   return tile;
-}
-inline unsigned long long gk__unaligned(const gk__tile_facts &tile, unsigned long long clocks, bool fed) {
-  return !fed || tile.fed ? clocks : gk__is_engine(tile.plan) ? ~0ull : clocks + clocks / 10 + 14000;
 }
 
 template <class Acc> struct gk__tiles {
-  static const int count = 7;
+  static const int count = 8;
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
-  static const size_t least_k = 240; /* that is cut, into not less than a quarter of it */
-  /* One part of so many; the estimate of fed blocks is the better one. */
-  static unsigned long long doubt(bool fed) { return fed ? 100 : 33; }
-  static const size_t most_blocks = 5 * 132; /* that are cut, for each that a multiprocessor has room for */
+  static const size_t least_k = 96, least_part = 32; /* that is cut, and into what */
+  static const unsigned long long doubt = 100;       /* one part of so many */
+  static const size_t most_blocks = 5 * 132;         /* that are cut, for each that a multiprocessor has room for */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
-                                  {GK_PLAN_TILE_64_128_TMA, 64, 128, 2, 1, 4, 92, 4, false},
+                                  {GK_PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true},
+                                  {GK_PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, 0, true},
                                   {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false},
                                   {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false},
                                   {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false},
@@ -7766,9 +7838,16 @@ template <class Acc> struct gk__tiles {
                                   {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false}};
     return all[i];
   }
-  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
-                                   size_t depth, size_t sms) {
-    return gk__matmul_clocks(tile, m, n, batch, slices, depth, sms);
+  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t k, size_t batch,
+                                   unsigned slices, size_t depth, size_t sms, bool fed) {
+    unsigned long long all;
+    if (gk__is_engine(tile.plan)) {
+      const size_t tiles = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * batch;
+      gk__joined_by(tile, tiles, slices, depth, k - (slices - 1) * depth, sms, &all);
+      return all;
+    }
+    all = gk__matmul_clocks(tile, m, n, batch, slices, depth, sms);
+    return fed ? all + all / 20 + 500 + tile.rows * tile.cols / 4 : all;
   }
   /* Of a product whose rows follow one another, since the cut cannot depend on more. */
   static bool fed(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
@@ -7776,8 +7855,8 @@ template <class Acc> struct gk__tiles {
 template <> struct gk__tiles<double> {
   static const int count = 4;
   static const size_t at_once = 0;
-  static const size_t least_k = 64;
-  static unsigned long long doubt(bool) { return 10; }
+  static const size_t least_k = 64, least_part = 16;
+  static const unsigned long long doubt = 10;
   static const size_t most_blocks = 1 << 20;
   /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
@@ -7787,8 +7866,8 @@ template <> struct gk__tiles<double> {
                                   {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false}};
     return all[i];
   }
-  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
-                                   size_t depth, size_t sms) {
+  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t, size_t batch,
+                                   unsigned slices, size_t depth, size_t sms, bool) {
     return gk__f64_clocks(tile, m, n, batch, slices, depth, sms);
   }
   static bool fed(size_t, size_t, size_t) { return false; }
@@ -7818,20 +7897,18 @@ struct gk_matmul_order {
 /* The same of a product as its order has it. What is cut begins where the last of the whole tiles leave room. */
 template <class Acc>
 unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
-                                    size_t batch, size_t sms) {
+                                    size_t k, size_t batch, size_t sms, bool fed) {
   typedef gk__tiles<Acc> tiles;
   const size_t depth = static_cast<size_t>(order.depth), rows = order.whole_rows, cols = order.whole_cols;
-  if (rows == 0 && cols == 0) return tiles::clocks(tile, m, n, batch, order.slices, depth, sms);
-  const size_t high = rows ? rows : m, wide = cols ? cols : n, at_once = tile.room * sms;
-  const size_t before = gk_ceil_div(high, tile.rows) * gk_ceil_div(wide, tile.cols) * batch % at_once;
-  const size_t room = before ? at_once - before : 0;
+  if (rows == 0 && cols == 0) return tiles::clocks(tile, m, n, k, batch, order.slices, depth, sms, fed);
+  const size_t high = rows ? rows : m, wide = cols ? cols : n;
+  const size_t whole = gk_ceil_div(high, tile.rows) * gk_ceil_div(wide, tile.cols) * batch;
   const size_t cut = gk_ceil_div(m - rows, tile.rows) * gk_ceil_div(n - cols, tile.cols) * batch;
+  if (gk__is_engine(tile.plan)) return gk__engine_clocks_of_both(tile, whole, cut, order.slices, depth, k, sms);
+  const size_t at_once = tile.room * sms, before = whole % at_once, room = before ? at_once - before : 0;
   const size_t left = cut > room ? cut - room : 1;
-  gk__tile_facts apart = tile; /* what is cut meets in memory, some of it while other tiles are still made */
-  apart.joins = 0;
-  return tiles::clocks(tile, high, wide, batch, 1, depth * order.slices, sms) +
-         tiles::clocks(apart, left * tile.rows, tile.cols, 1, order.slices, depth, sms) -
-         (gk__is_engine(tile.plan) && !tile.fed && order.slices > 1 ? GK__ALL_AT_ONCE : 0);
+  return tiles::clocks(tile, high, wide, k, batch, 1, depth * order.slices, sms, fed) +
+         tiles::clocks(tile, left * tile.rows, tile.cols, k, 1, order.slices, depth, sms, fed);
 }
 
 template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {
@@ -7850,7 +7927,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     typedef gk__tiles<Acc> tiles;
     const bool fed = tiles::fed(m, n, k);
     unsigned long long least[GK__MATMUL_SLICES + 1], best = ~0ull;
-    const size_t cuts = k / (tiles::least_k / 4);
+    const size_t cuts = k / tiles::least_part;
     const unsigned most = cuts < GK__MATMUL_SLICES ? static_cast<unsigned>(cuts > 1 ? cuts : 1) : GK__MATMUL_SLICES;
     for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
     for (int i = 0; i < tiles::count; i++) {
@@ -7860,28 +7937,31 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
         tile = gk__fed_tile(tiles::facts(i, s), fed);
         const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
         if (gk_ceil_div(k, depth) < s) continue; /* whole steps make fewer of them */
-        const unsigned long long clocks = gk__unaligned(tile, tiles::clocks(tile, m, n, 1, s, depth, 132), fed);
+        const unsigned long long clocks = tiles::clocks(tile, m, n, k, 1, s, depth, 132, fed);
         if (clocks < least[s]) least[s] = clocks;
       }
     }
     /* A cut must be worth it by more than the estimate may be off. */
     for (unsigned s = 1; s <= most; s++)
-      if (s == 1 || (least[s] != ~0ull && least[s] + least[s] / tiles::doubt(fed) < best)) best = least[s], slices = s;
-    /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more: along the longer side of C. */
+      if (s == 1 || (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < best)) best = least[s], slices = s;
+    /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more, or as the rest of the last time:
+     * along the longer side of C. */
     const gk__tile_facts tile = gk__fed_tile(tiles::facts(0), fed);
     const size_t down = gk_ceil_div(m, tile.rows), across = gk_ceil_div(n, tile.cols);
     const size_t line = down < across ? down : across, length = down < across ? across : down;
-    const size_t lines = tiles::at_once ? down * across / tiles::at_once * tiles::at_once / line : 0;
-    if (lines > 0 && lines < length) {
+    for (size_t full = tiles::at_once ? down * across / tiles::at_once : 0, less = 0; less < 2 && less < full; less++) {
+      const size_t lines = (full - less) * tiles::at_once / line;
       gk_matmul_order part = order;
+      if (lines == 0 || lines >= length) continue;
       if (down < across)
         part.whole_cols = lines * tile.cols;
       else
         part.whole_rows = lines * tile.rows;
-      if (slices > 1) best += best / 50; /* what is all cut is a little slower than estimated */
-      for (unsigned s = 3; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
-        part.slices = s, part.depth = static_cast<int>(gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum));
-        const unsigned long long clocks = gk__unaligned(tile, gk__order_clocks<Acc>(tile, part, m, n, 1, 132), fed);
+      for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
+        const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
+        if (gk_ceil_div(k, depth) < s) continue;
+        part.slices = s, part.depth = static_cast<int>(depth);
+        const unsigned long long clocks = gk__order_clocks<Acc>(tile, part, m, n, k, 1, 132, fed);
         if (clocks < best)
           best = clocks, slices = s, order.whole_rows = part.whole_rows, order.whole_cols = part.whole_cols;
       }
@@ -7898,22 +7978,20 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
 }
 
 template <class Acc>
-gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t batch, int sms, bool engine,
-                               gk_plan wanted, bool fed = false) {
+gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t k, size_t batch, int sms,
+                               bool engine, gk_plan wanted, bool fed = false) {
   gk__tile_facts best = gk__fed_tile(gk__tiles<Acc>::facts(0), fed);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
-  if (wanted == GK_PLAN_TILE_64_128_TMA && !engine) wanted = GK_PLAN_TILE_64_128;
-  if (wanted == GK_PLAN_TILE_64_128_TMA && fed) wanted = GK_PLAN_TILE_128_TMA;
+  if (gk__is_engine(wanted) && !engine) wanted = GK_PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
     const gk__tile_facts tile = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
     if (gk__is_engine(tile.plan) && !engine) continue;
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
-      const unsigned long long clocks =
-          gk__order_clocks<Acc>(tile, order, m, n, batch, static_cast<size_t>(sms > 0 ? sms : 1));
-      const unsigned long long all = gk__unaligned(tile, clocks, fed);
+      const unsigned long long all =
+          gk__order_clocks<Acc>(tile, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
       if (all < least) least = all, best = tile;
     }
   }
@@ -8368,42 +8446,20 @@ template <class P> struct gk__engine_launch {
     const gk__matmul_args<float, float, float> &p = q->p;
     const int map = gk__wgmma_type<float>::map, depth = P::depth, rows = P::bm, cols = P::bn;
     const bool turned = q->turned;
+    q->many_a = p.stride_a && p.batch > 1, q->many_b = p.stride_b && p.batch > 1;
     return gk__make_tensor_map(&q->a, map, 4, p.a, turned ? p.k : p.m, turned ? p.m : p.k, p.lda,
                                q->many_a ? p.batch : 1, p.stride_a, 1, 0, turned ? depth : rows,
                                turned ? rows : depth) &&
            gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0, cols,
                                depth);
   }
-  /* `outer` of a tile and `depth` of k; rows of `inner` elements. A matrix of no row has the first one instead, of
-   * which nothing is used. */
-  static bool map_parts(gk__fed_operand *to, const float *from, size_t ld, bool along, size_t inner, size_t rows,
-                        size_t batch, size_t stride, int outer, int depth) {
-    to->along = along;
-    for (size_t i = 0; i < 4; i++) {
-      const float *const first = from + (i < rows ? i * ld : 0);
-      const size_t early = reinterpret_cast<uintptr_t>(first) % 16 / 4;
-      to->early[i] = static_cast<unsigned char>(early);
-      if (!gk__make_tensor_map(&to->part[i], gk__wgmma_type<float>::map, 4, first - early, inner + early,
-                               i < rows ? gk_ceil_div(rows - i, size_t(4)) : 1, ld * 4, batch, stride, 1, 0,
-                               (along ? depth : outer) + 4, (along ? outer : depth) / 4))
-        return false;
-    }
-    return true;
-  }
-  static bool map_operands(gk__fed_params *q) {
-    const gk__matmul_args<float, float, float> &p = q->p;
-    return map_parts(&q->parts_a, p.a, p.lda, !p.trans_a, p.trans_a ? p.m : p.k, p.trans_a ? p.k : p.m,
-                     q->many_a ? p.batch : 1, p.stride_a, P::bm, P::depth) &&
-           map_parts(&q->parts_b, p.b, p.ldb, p.trans_b, p.trans_b ? p.k : p.n, p.trans_b ? p.n : p.k,
-                     q->many_b ? p.batch : 1, p.stride_b, P::bn, P::depth);
-  }
+  static bool map_operands(gk__fed_params *) { return true; } /* there is nothing to map */
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     static signed char waits[GK__DEVICES];
     const size_t rows = P::bm, cols = P::bn;
     typename P::params q;
     q.p = p, q.turned = P::fed == p.trans_a, q.spread = P::fed && !p.trans_b;
-    q.many_a = p.stride_a && p.batch > 1, q.many_b = p.stride_b && p.batch > 1;
     q.ranks = ranks, q.shares = shares;
     const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, rows));
     const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, cols));
@@ -8444,10 +8500,11 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   typedef gk__matmul_args<float, float, Acc> args;
   typedef gk__engine_block<4, 32, 3, 2> large;
   typedef gk__engine_block<4, 32, 3, 1, 2> large_groups;
-  typedef gk__engine_block<2, 16, 3, 4> flat;
   typedef gk__engine_block<2, 16, 4, 1, 4> flat_groups;
-  typedef gk__fed_block<2> fed;
-  typedef gk__fed_block<1, 2> fed_groups;
+  typedef gk__fed_block<4, 1, 4, 2> fed;
+  typedef gk__fed_block<4, 1, 4, 1, 2> fed_groups;
+  typedef gk__fed_block<2, 2, 2, 2> fed_flat;
+  typedef gk__fed_block<4, 1, 2, 2> fed_tall;
   /* Whether operands lie so that the copy engine brings them to where they are multiplied, or A is turned. */
   static bool lies_well(const float *from, size_t ld) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0;
@@ -8456,7 +8513,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   static bool takes(const args &p) {
     static signed char bodies[GK__DEVICES];
     bool has_body = false;
-    return p.k > 0 && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
+    return p.k >= 16 && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
            (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
            gk__engine_counts(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
            !gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) && has_body;
@@ -8478,17 +8535,23 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   template <class P, class Grouped>
   static cudaError_t choose(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
                             const gk_scratch *scratch, cudaStream_t stream, int sms) {
-    const size_t tiles = gk_ceil_div(p.m, tile.rows) * gk_ceil_div(p.n, tile.cols);
-    const unsigned groups = whole_rows || whole_cols ? 0 : gk__joined_by(tile, tiles * p.batch, p.slices, sms);
-    if (groups > 1) return launch<Grouped>(p, true, 0, 0, scratch, stream, sms);
-    return launch<P>(p, groups == 1, whole_rows, whole_cols, scratch, stream, sms);
+    const size_t tiles = gk_ceil_div(p.m, tile.rows) * gk_ceil_div(p.n, tile.cols) * p.batch;
+    const size_t depth = static_cast<size_t>(p.depth), last = p.k - (p.slices - 1) * depth;
+    unsigned long long clocks;
+    const unsigned joins = whole_rows || whole_cols
+                               ? 0
+                               : gk__joined_by(tile, tiles, p.slices, depth, last, static_cast<size_t>(sms), &clocks);
+    if (joins > 1) return launch<Grouped>(p, true, 0, 0, scratch, stream, sms);
+    return launch<P>(p, joins == 1, whole_rows, whole_cols, scratch, stream, sms);
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
                          const gk_scratch *scratch, cudaStream_t stream, int sms) {
-    if (is_fed(p)) return choose<fed, fed_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
-    return tile.plan == GK_PLAN_TILE_128_TMA
-               ? choose<large, large_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms)
-               : choose<flat, flat_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
+    if (tile.plan == GK_PLAN_TILE_64_128_TMA)
+      return choose<fed_flat, flat_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
+    if (tile.plan == GK_PLAN_TILE_128_64_TMA)
+      return choose<fed_tall, fed_tall>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
+    return tile.fed ? choose<fed, fed_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms)
+                    : choose<large, large_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
   }
 };
 #endif
@@ -8589,8 +8652,8 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
   if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit)) return gk__by_warps<T, O, Acc>::run(p, stream, sms);
   if (gk__by_panels<T, O, Acc>::takes(p, plan, sms)) return gk__by_panels<T, O, Acc>::run(p, stream, sms);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
-  gk__tile_facts tile =
-      gk__plan_matmul<Acc>(order, p.m, p.n, p.batch, sms, engine, plan, engine && gk__engine<T, O, Acc>::is_fed(p));
+  gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.k, p.batch, sms, engine, plan,
+                                             engine && gk__engine<T, O, Acc>::is_fed(p));
   if (gk__is_engine(tile.plan))
     return gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, scratch, stream, sms);
   /* What has one chain for each sum, and the rest, as products of their own. */
@@ -8600,13 +8663,13 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
     gk_matmul_order one = order;
     one.whole_rows = one.whole_cols = 0;
     whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
-    tile = gk__plan_matmul<Acc>(one, whole.m, whole.n, p.batch, sms, false, plan);
+    tile = gk__plan_matmul<Acc>(one, whole.m, whole.n, p.k, p.batch, sms, false, plan);
     GK_TRY(gk__matmul_run(whole, tile.plan, scratch, smem_limit, stream));
     p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
   }
   gk_matmul_order rest = order;
   rest.whole_rows = rest.whole_cols = 0;
-  tile = gk__plan_matmul<Acc>(rest, p.m, p.n, p.batch, sms, false, plan);
+  tile = gk__plan_matmul<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan);
   return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
 }
 template <class T, class O, class Acc>

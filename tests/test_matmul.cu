@@ -139,7 +139,7 @@ static void check_elements(const problem &p, const std::vector<T> &a, const std:
   opts.max_blocks = p.max_blocks;
   opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
   for (gk_plan plan : plans) {
-    if (on_cpu && (plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA)) continue; /* others, there */
+    if (on_cpu && gk__is_engine(plan)) continue; /* others, there */
     opts.plan = plan;
     device_c.set(before);
     EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, device_c.ptr, p.m, p.n, p.k, &opts));
@@ -153,7 +153,7 @@ template <class T, class O> static void check(const problem &p, std::initializer
 }
 template <class T, class O> static void check_all_plans(const problem &p) {
   check<T, O>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128,
-                  GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA});
+                  GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA});
 }
 
 /* A problem of everything at once, by number. */
@@ -218,16 +218,17 @@ TEST(every_alignment) {
     }
 }
 /* Floats whose rows the copy engine cannot bring to where they are multiplied: every start of a row, some tiles and
- * steps of k, either order in memory, and operands of less than the four rows that lie equally. */
+ * steps of k, either order in memory, and operands of few rows. */
 TEST(rows_at_any_address) {
   for (size_t shift = 0; shift < 4; shift++)
     for (int trans = 0; trans < 4; trans++) {
-      problem p = problem_of(132, 260, shift == 3 ? 3 : 100);
+      const size_t k[] = {100, 45, 16, 3}; /* the last is for other kernels */
+      problem p = problem_of(132, 260, k[shift]);
       p.trans_a = trans & 1, p.trans_b = trans >> 1;
       p.shift = shift, p.pad_a = 1 + shift, p.pad_b = 5 - shift;
       if (shift == 2) p.m = 2, p.n = 1;
       if (shift == 1) p.batch = 2, p.one_b = trans == 3;
-      check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA});
+      check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA});
     }
 }
 TEST(larger) {
@@ -376,7 +377,7 @@ TEST(slices_meet_in_any_scratch) {
   tiles.run(&larger);
   thin.run(&larger);
   for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA,
-                       GK_PLAN_TILE_64_128_TMA})
+                       GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA})
     tiles.run(&just_one, plan);
   EXPECT_EQ(gk_matmul_scratch_bytes(4096, 4096, 4096), size_t(0));
 }
@@ -393,8 +394,9 @@ TEST(part_of_a_product_is_cut) {
     p.trans_a = i % 2, p.trans_b = i / 2 % 2;
     std::vector<float> expected(batch * m * n);
     multiply_plainly(p, a, b, expected, orders[i]);
-    for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
-      if (on_cpu && plan == GK_PLAN_TILE_128_TMA) continue; /* there it is the one before */
+    for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128, GK_PLAN_TILE_128_TMA,
+                         GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA}) {
+      if (on_cpu && gk__is_engine(plan)) continue; /* others, there */
       if (test_leaves_out()) continue;
       device_array<float> c(expected.size());
       gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
@@ -406,30 +408,38 @@ TEST(part_of_a_product_is_cut) {
     }
   }
 }
-/* By groups and clusters of every kind, of operands that the copy engine brings to their places, and of others. */
-TEST(slices_join) {
-  const size_t m = 132, n = 260, k = 352;
-  const gk_matmul_order orders[] = {{0, 2, 176, 0, 0}, {0, 4, 96, 0, 0}, {0, 8, 48, 0, 0}, {0, 6, 64, 0, 0}};
+/* By clusters and groups of every kind, of operands that the copy engine brings to their places, and of others. */
+static void join_slices(size_t m, size_t n, size_t k, const gk_matmul_order &order, bool trans_a, bool trans_b,
+                        size_t pad) {
   problem p = problem_of(m, n, k);
-  p.alpha = -0.5;
-  const int cases = on_cpu ? 8 : 16; /* nothing is brought to its place there */
-  for (int i = 0; i < cases; i++) {
-    p.trans_a = i % 2, p.trans_b = i == cases - 6, p.pad_a = i / 8 * 3, p.pad_b = i / 8;
-    const std::vector<float> a = random_elements<float>(43, p.size(p.rows_a(), p.cols_a(), p.lda(), 0));
-    const std::vector<float> b = random_elements<float>(44, p.size(p.rows_b(), p.cols_b(), p.ldb(), 0));
-    device_array<float> device_a(a), device_b(b);
-    std::vector<float> expected(m * n);
-    multiply_plainly(p, a, b, expected, orders[i / 2 % 4]);
-    for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA}) {
-      if (test_leaves_out()) continue;
-      device_array<float> c(expected.size());
-      gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
-      q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = 1;
-      q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = p.trans_a != 0, q.trans_b = p.trans_b != 0,
-      q.alpha = -0.5f;
-      EXPECT_OK(gk__matmul_by_order(q, orders[i / 2 % 4], plan, NULL, 0));
-      EXPECT_SAME(c.get(), expected, "order %d, plan %d", i / 2, static_cast<int>(plan));
-    }
+  p.alpha = -0.5, p.trans_a = trans_a, p.trans_b = trans_b, p.pad_a = 3 * pad, p.pad_b = pad;
+  const std::vector<float> a = random_elements<float>(43, p.size(p.rows_a(), p.cols_a(), p.lda(), 0));
+  const std::vector<float> b = random_elements<float>(44, p.size(p.rows_b(), p.cols_b(), p.ldb(), 0));
+  device_array<float> device_a(a), device_b(b);
+  std::vector<float> expected(m * n);
+  multiply_plainly(p, a, b, expected, order);
+  for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA}) {
+    if (test_leaves_out() || (on_cpu && gk__is_engine(plan))) continue;
+    device_array<float> c(expected.size());
+    gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
+    q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = 1;
+    q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = trans_a, q.trans_b = trans_b, q.alpha = -0.5f;
+    EXPECT_OK(gk__matmul_by_order(q, order, plan, NULL, 0));
+    EXPECT_SAME(c.get(), expected, "%zu x %zu x %zu, %u slices, plan %d", m, n, k, order.slices,
+                static_cast<int>(plan));
+  }
+}
+TEST(slices_join_in_clusters) {
+  const gk_matmul_order orders[] = {{0, 2, 176, 0, 0}, {0, 4, 96, 0, 0}, {0, 8, 48, 0, 0}, {0, 6, 64, 0, 0}};
+  for (int i = 0; i < (on_cpu ? 8 : 16); i++) /* nothing is brought to its place there */
+    join_slices(132, 260, 352, orders[i / 2 % 4], i % 2, i % 8 == 2, static_cast<size_t>(i / 8));
+}
+TEST(slices_join_in_groups) {
+  if (on_cpu) SKIP("products large enough for it, of Hopper's kernels alone");
+  const gk_matmul_order two = {0, 4, 32, 0, 0}, four = {0, 8, 16, 0, 0};
+  for (int i = 0; i < 4; i++) {
+    join_slices(1000, 1000, 128, two, i % 2, false, static_cast<size_t>(i / 2));
+    join_slices(500, 1000, 120, four, i % 2, false, static_cast<size_t>(i / 2));
   }
 }
 TEST(a_small_scratch_is_an_error_that_changes_nothing) {
@@ -534,9 +544,9 @@ TEST(order_of_the_sums) {
     size_t m, n, k;
     int thin;
     unsigned slices;
-  } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1},       {1, 8192, 8192, 1, 1},    {3, 5, 127, 0, 1},
-               {128, 128, 128, 0, 1},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8},
-               {768, 768, 768, 0, 6},    {640, 640, 640, 0, 8}};
+  } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1},       {1, 8192, 8192, 1, 1},    {3, 5, 127, 0, 2},
+               {128, 128, 128, 0, 2},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8},
+               {768, 768, 768, 0, 3},    {640, 640, 640, 0, 2}};
   for (const auto &e : cases) {
     const gk_matmul_order order = gk__matmul_order<float>(e.m, e.n, e.k);
     EXPECT_EQ(order.thin, e.thin);
@@ -573,35 +583,63 @@ TEST(when_panels_pay) {
   EXPECT(gk__panels_pay(8192, 128 * 132, 64, 132) && !gk__panels_pay(8192, 128 * 132 + 1, 64, 132));
   EXPECT(!gk__panels_pay(224, 100000, 64, 132) && !gk__panels_pay(size_t(1) << 40, 128, 64, 132));
 }
-/* The slices of a tile are joined near each other where a multiprocessor for each two or four of them is free. */
+/* The slices of a tile are joined near each other where that is faster, and only where all find room at once. */
 TEST(who_joins_slices) {
-  const gk__tile_facts square = gk__tiles<float>::facts(0), flat = gk__tiles<float>::facts(1);
-  EXPECT_EQ(gk__joined_by(square, 64, 1, 132), 0u);
-  EXPECT_EQ(gk__joined_by(square, 64, 2, 132), 1u); /* a cluster, on two multiprocessors */
-  EXPECT_EQ(gk__joined_by(square, 100, 2, 132), 2u);
-  EXPECT_EQ(gk__joined_by(square, 400, 2, 132), 1u);
-  EXPECT_EQ(gk__joined_by(square, 64, 3, 132), 0u);
-  EXPECT_EQ(gk__joined_by(square, 66, 4, 132), 2u);
-  EXPECT_EQ(gk__joined_by(square, 67, 4, 132), 0u);
-  EXPECT_EQ(gk__joined_by(square, 38, 6, 132), 2u); /* clusters of three and four leave multiprocessors over */
-  EXPECT_EQ(gk__joined_by(square, 39, 6, 132), 0u);
-  EXPECT_EQ(gk__joined_by(square, 30, 8, 132), 2u);
-  EXPECT_EQ(gk__joined_by(square, 31, 8, 132), 0u);
-  EXPECT_EQ(gk__joined_by(square, 1, 10, 132), 0u);
-  EXPECT_EQ(gk__joined_by(flat, 64, 8, 132), 4u);
-  EXPECT_EQ(gk__joined_by(flat, 64, 12, 132), 0u);
-  EXPECT_EQ(gk__joined_by(gk__tiles<float>::facts(3), 64, 4, 132), 0u); /* not of the copy engine */
-  const gk__tile_facts fed = gk__fed_tile(square, true); /* slices as many as blocks find a multiprocessor each */
-  EXPECT_EQ(gk__joined_by(fed, 30, 4, 132), 1u);
-  EXPECT_EQ(gk__joined_by(fed, 38, 3, 132), 1u);
-  EXPECT_EQ(gk__joined_by(fed, 39, 3, 132), 0u);
-  EXPECT_EQ(gk__joined_by(fed, 31, 4, 132), 2u);
-  EXPECT_EQ(gk__joined_by(fed, 30, 8, 132), 2u);
+  const gk__tile_facts square = gk__tiles<float>::facts(0), flat = gk__tiles<float>::facts(1),
+                       tall = gk__tiles<float>::facts(2), fed = gk__fed_tile(square, true);
+  const auto joins = [](const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth) {
+    unsigned long long clocks = 0;
+    const unsigned by = gk__joined_by(tile, tiles, slices, depth, depth, 132, &clocks);
+    EXPECT(clocks > 0 && clocks < ~0ull);
+    EXPECT_EQ(clocks, gk__engine_clocks(tile, tiles, slices, depth, depth, 132, by));
+    for (unsigned other : {0u, 1u, tile.joins})
+      if (other != by && (other < 2 || slices % other == 0))
+        EXPECT(clocks <= gk__engine_clocks(tile, tiles, slices, depth, depth, 132, other));
+    return by;
+  };
+  EXPECT_EQ(joins(square, 64, 1, 512), 0u); /* one slice has nothing to join */
+  EXPECT_EQ(joins(square, 64, 2, 512), 1u); /* a cluster, on two multiprocessors */
+  EXPECT_EQ(joins(square, 100, 2, 512), 2u);
+  EXPECT_EQ(joins(square, 66, 4, 256), 2u);
+  EXPECT_EQ(joins(square, 30, 8, 512), 2u);
+  EXPECT_EQ(joins(square, 1, 10, 512), 2u);
+  EXPECT_EQ(joins(square, 1, 18, 512), 0u); /* no cluster has nine blocks */
+  EXPECT_EQ(joins(flat, 64, 8, 1024), 4u);
+  EXPECT_EQ(joins(gk__fed_tile(flat, true), 66, 2, 1024), 1u); /* no groups of fed blocks with such tiles */
+  EXPECT_EQ(joins(tall, 50, 4, 320), 1u);
+  EXPECT_EQ(joins(tall, 50, 9, 144), 0u);
+  EXPECT_EQ(joins(fed, 30, 4, 320), 1u);
+  EXPECT_EQ(joins(fed, 64, 4, 256), 2u);
+  EXPECT_EQ(gk__engine_clocks(square, 67, 4, 256, 256, 132, 2), ~0ull); /* 134 blocks, 132 multiprocessors */
+  EXPECT_EQ(gk__engine_clocks(square, 39, 6, 256, 256, 132, 2), ~0ull); /* clusters of three leave some over */
+  EXPECT(gk__engine_clocks(square, 38, 6, 256, 256, 132, 2) < ~0ull);
+  EXPECT_EQ(gk__engine_clocks(square, 20, 5, 256, 256, 132, 2), ~0ull); /* half a block */
+}
+/* What the estimate is for: more work takes longer, and the rest of a wave as long as its slices. */
+TEST(estimates_of_blocks) {
+  for (int i = 0; i < 3; i++)
+    for (bool fed : {false, true}) {
+      const gk__tile_facts tile = gk__fed_tile(gk__tiles<float>::facts(i), fed);
+      unsigned long long before = 0;
+      for (size_t tiles = 1; tiles < 2000; tiles += 33) {
+        const unsigned long long clocks = gk__engine_clocks(tile, tiles, 1, 1008, 1000, 132, 0);
+        EXPECT(clocks + clocks / 20 >= before);
+        before = clocks;
+      }
+      EXPECT(gk__engine_clocks(tile, 264, 1, 2000, 2000, 132, 0) > gk__engine_clocks(tile, 264, 1, 1008, 1000, 132, 0));
+      EXPECT(gk__engine_clocks(tile, 16, 17, 304, 136, 132, 0) < gk__engine_clocks(tile, 16, 17, 304, 304, 132, 0));
+      /* Whole tiles and cut ones: no less than the whole ones alone, and some GPUs have other numbers of them. */
+      for (size_t sms : {1, 78, 114, 132})
+        for (size_t cut : {1, 20, 300}) {
+          const unsigned long long both = gk__engine_clocks_of_both(tile, 264, cut, 3, 672, 2000, sms);
+          EXPECT(both < ~0ull && both > gk__engine_clocks(tile, 264, 1, 2000, 2000, sms, 0) * 9 / 10);
+        }
+    }
 }
 TEST(planner_fills_the_device) {
   const gk_matmul_order plain = {0, 1, 4096, 0, 0};
   const auto plan_of = [&](size_t edge, bool engine, gk_plan wanted) {
-    return (int)gk__plan_matmul<float>(plain, edge, edge, 1, 132, engine, wanted).plan;
+    return (int)gk__plan_matmul<float>(plain, edge, edge, 4096, 1, 132, engine, wanted).plan;
   };
   EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)GK_PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)GK_PLAN_TILE_128_TMA);
@@ -611,7 +649,9 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128); /* there is none */
   EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64_128_TMA), (int)GK_PLAN_TILE_64_128_TMA);
   EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_64_128_TMA), (int)GK_PLAN_TILE_64_128);
-  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 1, 132, false, GK_PLAN_TILE_32).plan,
+  EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_128_64_TMA), (int)GK_PLAN_TILE_128_64_TMA);
+  EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_64_TMA), (int)GK_PLAN_TILE_64_128);
+  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 4096, 1, 132, false, GK_PLAN_TILE_32).plan,
             (int)GK_PLAN_TILE_32_64);
 }
 
