@@ -7977,6 +7977,20 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
   return order;
 }
 
+/* The same, from memory if this thread asked for it lately: to find it out may take longer than to launch a product. */
+template <class Acc> gk_matmul_order gk__matmul_order_again(size_t m, size_t n, size_t k) {
+  struct answer {
+    size_t m, n, k;
+    gk_matmul_order order;
+  };
+  static const size_t many = 64;
+  static thread_local answer answers[many];
+  answer &is = answers[(m * 31 + n * 7 + k) % many];
+  if (is.order.slices == 0 || is.m != m || is.n != n || is.k != k)
+    is.m = m, is.n = n, is.k = k, is.order = gk__matmul_order<Acc>(m, n, k);
+  return is.order;
+}
+
 template <class Acc>
 gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t k, size_t batch, int sms,
                                bool engine, gk_plan wanted, bool fed = false) {
@@ -8675,7 +8689,7 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
 template <class T, class O, class Acc>
 cudaError_t gk__matmul_strictly(const gk__matmul_args<T, O, Acc> &p, gk_plan plan, const gk_scratch *scratch,
                                 cudaStream_t stream) {
-  return gk__matmul_by_order(p, gk__matmul_order<Acc>(p.m, p.n, p.k), plan, scratch, stream);
+  return gk__matmul_by_order(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
 /* Views of an operand: as it lies, or of its copy; and what makes the copy. */

@@ -555,6 +555,22 @@ TEST(order_of_the_sums) {
     EXPECT(e.k == 0 || (size_t)order.depth * (order.slices - 1) < e.k);
   }
 }
+TEST(order_of_the_sums_asked_for_again) {
+  const auto same = [](const gk_matmul_order &x, const gk_matmul_order &y) {
+    return x.thin == y.thin && x.slices == y.slices && x.depth == y.depth && x.whole_rows == y.whole_rows &&
+           x.whole_cols == y.whole_cols;
+  };
+  for (int turn = 0; turn < 2; turn++) /* more than it keeps, and each twice at once */
+    for (size_t i = 0; i < 400; i++) {
+      const size_t m = uniform(51, i, 0, 3000), n = uniform(52, i, 0, 3000), k = uniform(53, i, 0, 3000);
+      const gk_matmul_order order = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
+      for (int again = 0; again < 2; again++) {
+        EXPECT(same(gk__matmul_order_again<float>(m, n, k), order));
+        EXPECT(same(gk__matmul_order_again<double>(m, n, k), twice));
+        EXPECT(same(gk__matmul_order_again<float>(m, n, k + 64), gk__matmul_order<float>(m, n, k + 64)));
+      }
+    }
+}
 TEST(order_of_the_sums_of_doubles) {
   const struct {
     size_t m, n, k;
