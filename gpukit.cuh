@@ -697,9 +697,9 @@ typedef enum gk_plan {
   GK_PLAN_TILE_32_64,
   GK_PLAN_TILE_128_TMA,
   GK_PLAN_TILE_64_128_TMA,
-  GK_PLAN_TILE_128_64_TMA,
   GK_PLAN_MMA,
   GK_PLAN_WGMMA,
+  GK_PLAN_TILE_128_64_TMA,
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
@@ -6757,7 +6757,8 @@ template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct 
   static const int feeding = sums::threads, threads = (sums::threads + feeding) * Groups;
   /* With more than 200 ptxas finds no order of the multiply-adds that suits the banks in every kernel, nor where those
    * that feed have too few. */
-  static const int feeding_registers = 56, multiplying_registers = 200;
+  static const int feeding_registers = 56;
+  static const int multiplying_registers = 65536 / (threads * Resident) / 8 * 16 - feeding_registers;
   static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a,
                    place_bytes = a_bytes + depth * pitch_b;
   static const int places = 3, sums_bytes = (sums::runs * sums::run + 1) * sums::pitch * 4;
@@ -7663,13 +7664,14 @@ inline size_t gk__matmul_busy(size_t warps) {
 inline bool gk__is_engine(gk_plan plan) {
   return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA || plan == GK_PLAN_TILE_128_64_TMA;
 }
-/* How many clusters of so many blocks run at once, on eight parts of a GPU that have 14 to 18 multiprocessors each: of
- * blocks that have a multiprocessor alone, and of two to a multiprocessor. No cluster is of more than eight. */
-inline size_t gk__clusters(unsigned ranks, size_t sms) {
-  return ranks == 0 || ranks > 8 ? 0 : ranks < 3 ? sms / ranks : (sms / 8 - 2) / ranks * 8 + (ranks < 5 ? 6 : 0);
-}
-inline size_t gk__clusters_of_pairs(unsigned ranks, size_t sms) {
-  return ranks == 0 || ranks > 8 ? 0 : ranks < 3 ? 2 * sms / ranks : 2 * (sms > 16 ? sms - 16 : 0) / ranks;
+/* How many clusters of so many blocks run at once, where `each` of their blocks share a multiprocessor: a GPU has eight
+ * parts of 14 to 18 multiprocessors, and a cluster is of one part. No cluster is of more than eight. */
+inline size_t gk__clusters(unsigned ranks, size_t sms, unsigned each) {
+  const size_t part = sms / 8;
+  if (ranks == 0 || ranks > 8) return 0;
+  if (ranks < 3) return each * sms / ranks;
+  if (each > 1) return each * sms > 34 ? (each * sms - 34) / ranks : 0;
+  return ranks < 5 ? (part > 2 ? (part - 2) / ranks * 8 + 6 : 0) : part >= ranks ? part / ranks * 8 - 2 : 0;
 }
 /* How many blocks bring the sums of a tile's slices from memory into C: rather more in all than multiprocessors. 0: the
  * one that has the last slice does it, which is faster where slices are few. */
@@ -7677,30 +7679,32 @@ inline unsigned gk__gathering(size_t tiles, size_t slices) {
   return slices < 8 ? 0 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
 }
 
-/* How long the blocks of Hopper's kernels take, two to a multiprocessor, in clocks: fitted to the times of 7,000
- * products, of which most are met within a twentieth. */
+/* How long the blocks of Hopper's kernels take, in clocks: fitted to the times of 7,000 products, of which most are met
+ * within a twentieth. */
 struct gk__engine_times {
-  /* For 128 multiply-adds, in 1/100: of each of two blocks next to each other, of a block alone, and of one that has
-   * others before it. */
-  unsigned pair, lone, after;
+  /* For 128 multiply-adds, in 1/100: of each block, where one, two or three share a multiprocessor; and of one that has
+   * it for itself after others. */
+  unsigned each[3], after;
   unsigned begin, once; /* to begin a block and to end it, and besides for each product */
   /* Of slices whose sums meet in memory, and are brought in by one block: for all, for each, and for as many sums as a
    * multiprocessor has to read, in 128. By several: likewise, but for each block that each of them reads from. */
   unsigned meet, slice, traffic;
   unsigned share, shared, shared_traffic;
-  /* In clusters of blocks that have a multiprocessor each, or that are two to one: for all, and for each slice. */
+  /* In clusters of blocks that have a multiprocessor each, or share it: for all, and for each slice. */
   unsigned apart, apart_slice, beside, beside_slice;
   /* In groups that fill a multiprocessor: for 128 multiply-adds of each, in 1/100, to begin, and for each block. */
   unsigned grouped, grouped_begin, grouped_block;
 };
 inline gk__engine_times gk__times_of(const gk__tile_facts &tile) {
-  const gk__engine_times square = {217, 128, 150,   5100, 5200,  17800, 6840, 109,   0,
-                                   0,   0,   11000, 600,  18000, 670,   226,  12900, 2740};
-  const gk__engine_times fed = {225,  120, 123,   6700, 2500,  11500, 1520, 55,    1700,
-                                2840, 50,  17700, 770,  15500, 1930,  234,  12150, 5600};
-  const gk__engine_times half = {253,  140, 180,  4530, 2360,  2520, 1750, 43,   3650,
-                                 2940, 23,  6790, 840,  11440, 830,  480,  9550, 4100};
-  return tile.rows * tile.cols < 128 * 128 ? half : tile.fed ? fed : square;
+  const gk__engine_times square = {{128, 217}, 150,   5100, 5200,  17800, 6840, 109,   0,   0,
+                                   0,          11000, 600,  18000, 670,   226,  12900, 2740};
+  const gk__engine_times fed = {{120, 225}, 123,   6700, 2500,  11500, 1520, 55,    1700, 2840,
+                                50,         17700, 770,  15500, 1930,  234,  12150, 5600};
+  const gk__engine_times half = {{140, 253}, 180,  4530, 2360,  2520, 1750, 43,   3650, 2940,
+                                 23,         6790, 840,  11440, 830,  480,  9550, 4100};
+  const gk__engine_times third = {{174, 272, 393}, 177, 900, 6900, 3800, 1040, 54, 3360, 6260, 3, 7900, 560,
+                                  11100,           830, 0,   0,    0};
+  return tile.room == 3 ? third : tile.rows * tile.cols < 128 * 128 ? half : tile.fed ? fed : square;
 }
 /* The sums of so many slices, where they meet in memory. */
 inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t sms) {
@@ -7716,25 +7720,27 @@ inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile, size_t 
 inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
                                             size_t last, size_t sms, unsigned joins) {
   const gk__engine_times t = gk__times_of(tile);
-  const size_t blocks = tiles * slices, full = blocks / (2 * sms), rest = blocks % (2 * sms);
-  const unsigned long long work = tile.rows * tile.cols / 128 * (slices > 1 ? depth : last),
-                           pair = work * t.pair / 100 + t.begin;
+  const size_t blocks = tiles * slices, full = blocks / (tile.room * sms), rest = blocks % (tile.room * sms);
+  const unsigned long long work = tile.rows * tile.cols / 128 * (slices > 1 ? depth : last);
+  const unsigned long long wave = work * t.each[tile.room - 1] / 100 + t.begin;
   if (joins > 1) {
     const unsigned ranks = slices / joins;
-    if (slices % joins || tiles * ranks > sms || tiles > gk__clusters(ranks, sms)) return ~0ull;
+    if (slices % joins || tiles * ranks > sms || tiles > gk__clusters(ranks, sms, 1)) return ~0ull;
     return work * t.grouped / 100 + t.grouped_begin + (ranks - 1) * t.grouped_block;
   }
   if (joins == 1) {
-    const size_t pairs = gk__clusters_of_pairs(slices, sms);
+    const size_t most = gk__clusters(slices, sms, tile.room);
     if (slices < 2 || slices > 8) return ~0ull;
-    if (tiles <= gk__clusters(slices, sms)) return work * t.lone / 100 + t.apart + slices * t.apart_slice;
-    return gk_ceil_div(tiles, pairs > 0 ? pairs : 1) * pair - t.begin + t.beside + slices * t.beside_slice;
+    if (tiles <= gk__clusters(slices, sms, 1)) return work * t.each[0] / 100 + t.apart + slices * t.apart_slice;
+    for (unsigned i = 1; i < tile.room; i++)
+      if (tiles <= gk__clusters(slices, sms, i + 1)) return work * t.each[i] / 100 + t.beside + slices * t.beside_slice;
+    return gk_ceil_div(tiles, most > 0 ? most : 1) * wave - t.begin + t.beside + slices * t.beside_slice;
   }
-  unsigned long long clocks = full * pair + t.once + gk__meeting_clocks(tile, tiles, slices, sms);
-  if (rest > sms) clocks += pair;
-  if (rest > 0 && rest <= sms) {
+  unsigned long long clocks = full * wave + t.once + gk__meeting_clocks(tile, tiles, slices, sms);
+  if (rest > 0) {
+    const size_t share = gk_ceil_div(rest, sms);                  /* a multiprocessor */
     const size_t of = slices > 1 && rest <= tiles ? last : depth; /* the last slices are begun last */
-    clocks += (work * (full ? t.after : t.lone) / 100 + t.begin) * of / depth;
+    clocks += (work * (full && share == 1 ? t.after : t.each[share - 1]) / 100 + t.begin) * of / depth;
   }
   return clocks;
 }
@@ -7755,16 +7761,16 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned
 inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile, size_t whole, size_t cut,
                                                     unsigned slices, size_t depth, size_t k, size_t sms) {
   const gk__engine_times t = gk__times_of(tile);
-  const size_t full = whole / (2 * sms), rest = whole % (2 * sms), unit = tile.rows * tile.cols / 128;
-  const unsigned long long long_one = unit * k * t.pair / 100 + t.begin,
-                           short_one = unit * depth * t.pair / 100 + t.begin;
+  const size_t at_once = tile.room * sms, full = whole / at_once, rest = whole % at_once;
+  const unsigned long long unit = tile.rows * tile.cols / 128, each = t.each[tile.room - 1];
+  const unsigned long long long_one = unit * k * each / 100 + t.begin, short_one = unit * depth * each / 100 + t.begin;
   if (rest == 0) return full * long_one + gk__engine_clocks(tile, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
   /* If few are left, nobody knows which multiprocessors they find free. */
-  const size_t beside = rest > sms ? (2 * sms - rest) * static_cast<size_t>(long_one / short_one) : 0;
+  const size_t beside = rest > at_once - sms ? (at_once - rest) * static_cast<size_t>(long_one / short_one) : 0;
   unsigned long long clocks = (full + 1) * long_one + t.once + gk__meeting_clocks(tile, cut, slices, sms);
   if (cut * slices > beside) {
-    const size_t left = cut * slices - beside, last = left % (2 * sms);
-    clocks += left / (2 * sms) * short_one;
+    const size_t left = cut * slices - beside, last = left % at_once;
+    clocks += left / at_once * short_one;
     clocks += last > sms ? short_one : last > 0 ? unit * depth * t.after / 100 + t.begin : 0;
   }
   return clocks;
@@ -7822,7 +7828,7 @@ inline gk__tile_facts gk__fed_tile(gk__tile_facts tile, bool fed) {
 }
 
 template <class Acc> struct gk__tiles {
-  static const int count = 8;
+  static const int count = 9;
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
   static const size_t least_k = 96, least_part = 32; /* that is cut, and into what */
   static const unsigned long long doubt = 100;       /* one part of so many */
@@ -7831,6 +7837,7 @@ template <class Acc> struct gk__tiles {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
                                   {GK_PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true},
                                   {GK_PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, 0, true},
+                                  {GK_PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, 0, true},
                                   {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false},
                                   {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false},
                                   {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false},
@@ -7844,7 +7851,8 @@ template <class Acc> struct gk__tiles {
     if (gk__is_engine(tile.plan)) {
       const size_t tiles = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * batch;
       gk__joined_by(tile, tiles, slices, depth, k - (slices - 1) * depth, sms, &all);
-      return all;
+      /* Rows that are some KiB apart meet in the same lines of the cache that threads load through. */
+      return tile.fed && k % 256 == 0 && all < ~0ull ? all + all / 8 : all;
     }
     all = gk__matmul_clocks(tile, m, n, batch, slices, depth, sms);
     return fed ? all + all / 20 + 500 + tile.rows * tile.cols / 4 : all;
@@ -7998,11 +8006,11 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
-  if (gk__is_engine(wanted) && !engine) wanted = GK_PLAN_TILE_64_128;
+  if (gk__is_engine(wanted) && (!engine || (k < 16 && wanted != GK_PLAN_TILE_128_TMA))) wanted = GK_PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::count; i++) {
     const gk__tile_facts tile = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
     const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
-    if (gk__is_engine(tile.plan) && !engine) continue;
+    if (gk__is_engine(tile.plan) && (!engine || (k < 16 && tile.fed))) continue; /* whose steps are of 16 */
     if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
       const unsigned long long all =
           gk__order_clocks<Acc>(tile, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
@@ -8304,12 +8312,13 @@ struct gk__operand_copy {
   unsigned split;           /* not wanted, since it can be read as so many matrices; else 1 */
   size_t bytes, rows, cols, ld, part, matrix;
 };
+inline bool gk__is_tensor(gk_plan plan) { return plan == GK_PLAN_MMA || plan == GK_PLAN_WGMMA; }
 struct gk__product_plan {
   gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else the strict kernels go by what was asked for */
   gk_precision precision; /* GK_PRECISION_STRICT, or the tensor cores' */
   gk__operand_copy a, b;
   const char *refused; /* NULL, or why there is no such plan */
-  bool tensor() const { return plan >= GK_PLAN_MMA; }
+  bool tensor() const { return gk__is_tensor(plan); }
   /* Of the work area, which begins with the flag that says that the strict kernel is needed. */
   size_t work_bytes(size_t products) const {
     if (!a.wanted && !b.wanted) return 0;
@@ -8374,7 +8383,7 @@ inline bool gk__wgmma_fits(const gk__product &p) {
 
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
-  const bool half = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = p.plan >= GK_PLAN_MMA;
+  const bool half = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = gk__is_tensor(p.plan);
   const bool asked = half ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
   const bool able = gpu.code >= (p.item == GK__ITEM_F16 ? 75 : 80), tiled = p.plan != GK_PLAN_AUTO && !forced;
   plan.plan = forced ? GK_PLAN_AUTO : p.plan, plan.precision = GK_PRECISION_STRICT;
@@ -8518,6 +8527,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   typedef gk__fed_block<4, 1, 4, 2> fed;
   typedef gk__fed_block<4, 1, 4, 1, 2> fed_groups;
   typedef gk__fed_block<2, 2, 2, 2> fed_flat;
+  typedef gk__fed_block<2, 2, 2, 3> fed_flat_of_three; /* that share a multiprocessor */
   typedef gk__fed_block<4, 1, 2, 2> fed_tall;
   /* Whether operands lie so that the copy engine brings them to where they are multiplied, or A is turned. */
   static bool lies_well(const float *from, size_t ld) {
@@ -8527,7 +8537,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   static bool takes(const args &p) {
     static signed char bodies[GK__DEVICES];
     bool has_body = false;
-    return p.k >= 16 && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
+    return p.k >= (is_fed(p) ? 16 : 1) && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
            (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
            gk__engine_counts(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
            !gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) && has_body;
@@ -8560,6 +8570,8 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
                          const gk_scratch *scratch, cudaStream_t stream, int sms) {
+    if (tile.plan == GK_PLAN_TILE_64_128_TMA && tile.room == 3)
+      return choose<fed_flat_of_three, fed_flat_of_three>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
     if (tile.plan == GK_PLAN_TILE_64_128_TMA)
       return choose<fed_flat, flat_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
     if (tile.plan == GK_PLAN_TILE_128_64_TMA)
@@ -8862,7 +8874,7 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
   if (o.precision < GK_PRECISION_DEFAULT || o.precision > GK_PRECISION_EMULATED_9)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
                     static_cast<int>(o.precision));
-  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_WGMMA)
+  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_TILE_128_64_TMA)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
 
   const bool half = gk__half_traits<T>::is_half;

@@ -442,6 +442,19 @@ TEST(slices_join_in_groups) {
     join_slices(500, 1000, 120, four, i % 2, false, static_cast<size_t>(i / 2));
   }
 }
+/* So many small tiles, and slices of them, that three blocks share a multiprocessor of a GPU that has 132. */
+TEST(three_blocks_on_a_multiprocessor) {
+  if (on_cpu) SKIP("products large enough for it, of Hopper's kernels alone");
+  const gk_matmul_order near = {0, 4, 32, 0, 0}, far = {0, 9, 32, 0, 0};
+  for (int trans = 0; trans < 4; trans++) {
+    problem p = problem_of(1215, 2001, 40 + static_cast<size_t>(trans));
+    p.trans_a = trans & 1, p.trans_b = trans >> 1;
+    if (trans == 2) p.beta = -0.5;
+    check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_64_128_TMA});
+    join_slices(700, 1000, 120, near, trans & 1, trans >> 1, static_cast<size_t>(trans % 3));
+    join_slices(300, 1000, 285, far, trans & 1, trans >> 1, static_cast<size_t>(trans % 3));
+  }
+}
 TEST(a_small_scratch_is_an_error_that_changes_nothing) {
   device_array<float> a(std::vector<float>(40 * 900, 1.0f)), b(std::vector<float>(900 * 50, 1.0f)), c(40 * 50);
   test_scratch scratch(gk_reduce_scratch_bytes() + 1000);
@@ -633,7 +646,7 @@ TEST(who_joins_slices) {
 }
 /* What the estimate is for: more work takes longer, and the rest of a wave as long as its slices. */
 TEST(estimates_of_blocks) {
-  for (int i = 0; i < 3; i++)
+  for (int i : {0, 1, 2, 3})
     for (bool fed : {false, true}) {
       const gk__tile_facts tile = gk__fed_tile(gk__tiles<float>::facts(i), fed);
       unsigned long long before = 0;
@@ -643,7 +656,9 @@ TEST(estimates_of_blocks) {
         before = clocks;
       }
       EXPECT(gk__engine_clocks(tile, 264, 1, 2000, 2000, 132, 0) > gk__engine_clocks(tile, 264, 1, 1008, 1000, 132, 0));
-      EXPECT(gk__engine_clocks(tile, 16, 17, 304, 136, 132, 0) < gk__engine_clocks(tile, 16, 17, 304, 304, 132, 0));
+      const unsigned slices = tile.room == 3 ? 25 : 17; /* some more than find room at once */
+      EXPECT(gk__engine_clocks(tile, 16, slices, 304, 136, 132, 0) <
+             gk__engine_clocks(tile, 16, slices, 304, 304, 132, 0));
       /* Whole tiles and cut ones: no less than the whole ones alone, and some GPUs have other numbers of them. */
       for (size_t sms : {1, 78, 114, 132})
         for (size_t cut : {1, 20, 300}) {
