@@ -7686,24 +7686,20 @@ struct gk__engine_times {
    * it for itself after others. */
   unsigned each[3], after;
   unsigned begin, once; /* to begin a block and to end it, and besides for each product */
-  /* Of slices whose sums meet in memory, and are brought in by one block: for all, for each, and for as many sums as a
-   * multiprocessor has to read, in 128. By several: likewise, but for each block that each of them reads from. */
-  unsigned meet, slice, traffic;
-  unsigned share, shared, shared_traffic;
-  /* In clusters of blocks that have a multiprocessor each, or share it: for all, and for each slice. */
-  unsigned apart, apart_slice, beside, beside_slice;
-  /* In groups that fill a multiprocessor: for 128 multiply-adds of each, in 1/100, to begin, and for each block. */
-  unsigned grouped, grouped_begin, grouped_block;
+  /* Slices whose sums meet in memory, where one block brings them in: for all, for each, and for as many sums as a
+   * multiprocessor has to read, in 128. Where several do: likewise, but for each block that each of them reads from. */
+  unsigned meet[3], share[3];
+  unsigned apart[2], beside[2]; /* in clusters of blocks that have a multiprocessor each, or share it: for all, each */
+  unsigned grouped[3]; /* in groups that fill a multiprocessor: 128 multiply-adds, in 1/100; to begin; for each block */
 };
 inline gk__engine_times gk__times_of(const gk__tile_facts &tile) {
-  const gk__engine_times square = {{128, 217}, 150,   5100, 5200,  17800, 6840, 109,   0,   0,
-                                   0,          11000, 600,  18000, 670,   226,  12900, 2740};
-  const gk__engine_times fed = {{120, 225}, 123,   6700, 2500,  11500, 1520, 55,    1700, 2840,
-                                50,         17700, 770,  15500, 1930,  234,  12150, 5600};
-  const gk__engine_times half = {{140, 253}, 180,  4530, 2360,  2520, 1750, 43,   3650, 2940,
-                                 23,         6790, 840,  11440, 830,  480,  9550, 4100};
-  const gk__engine_times third = {{174, 272, 393}, 177, 900, 6900, 3800, 1040, 54, 3360, 6260, 3, 7900, 560,
-                                  11100,           830, 0,   0,    0};
+  const gk__engine_times
+      square = {{128, 217}, 150, 5100, 5200, {17800, 6840, 109}, {0}, {11000, 600}, {18000, 670}, {226, 12900, 2740}},
+      fed = {{120, 225},        123, 6700, 2500, {11500, 1520, 55}, {1700, 2840, 50}, {17700, 770}, {15500, 1930},
+             {234, 12150, 5600}},
+      half = {{140, 253},       180, 4530, 2360, {2520, 1750, 43}, {3650, 2940, 23}, {6790, 840}, {11440, 830},
+              {480, 9550, 4100}},
+      third = {{174, 272, 393}, 177, 900, 6900, {3800, 1040, 54}, {3360, 6260, 3}, {7900, 560}, {11100, 830}, {0}};
   return tile.room == 3 ? third : tile.rows * tile.cols < 128 * 128 ? half : tile.fed ? fed : square;
 }
 /* The sums of so many slices, where they meet in memory. */
@@ -7711,9 +7707,9 @@ inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile, size_t 
   const gk__engine_times t = gk__times_of(tile);
   const size_t unit = tile.rows * tile.cols / 128, gathering = tile.fed ? tiles * gk__gathering(tiles, slices) : 0;
   if (slices < 2) return 0;
-  return gathering ? t.share + tiles * slices * t.shared / (gathering < sms ? gathering : sms) +
-                         tiles * slices * unit * t.shared_traffic / sms
-                   : t.meet + (slices - 1) * (t.slice + tiles * unit * t.traffic / sms);
+  return gathering ? t.share[0] + tiles * slices * t.share[1] / (gathering < sms ? gathering : sms) +
+                         tiles * slices * unit * t.share[2] / sms
+                   : t.meet[0] + (slices - 1) * (t.meet[1] + tiles * unit * t.meet[2] / sms);
 }
 /* So many tiles, each in slices of `depth`, the last one of `last`. `joins`: 0: slices meet in memory, 1: in a cluster
  * of blocks that have one each, else as groups of blocks, that many of each; ~0: cannot be. */
@@ -7726,15 +7722,15 @@ inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile, size_t t
   if (joins > 1) {
     const unsigned ranks = slices / joins;
     if (slices % joins || tiles * ranks > sms || tiles > gk__clusters(ranks, sms, 1)) return ~0ull;
-    return work * t.grouped / 100 + t.grouped_begin + (ranks - 1) * t.grouped_block;
+    return work * t.grouped[0] / 100 + t.grouped[1] + (ranks - 1) * t.grouped[2];
   }
   if (joins == 1) {
     const size_t most = gk__clusters(slices, sms, tile.room);
     if (slices < 2 || slices > 8) return ~0ull;
-    if (tiles <= gk__clusters(slices, sms, 1)) return work * t.each[0] / 100 + t.apart + slices * t.apart_slice;
+    if (tiles <= gk__clusters(slices, sms, 1)) return work * t.each[0] / 100 + t.apart[0] + slices * t.apart[1];
     for (unsigned i = 1; i < tile.room; i++)
-      if (tiles <= gk__clusters(slices, sms, i + 1)) return work * t.each[i] / 100 + t.beside + slices * t.beside_slice;
-    return gk_ceil_div(tiles, most > 0 ? most : 1) * wave - t.begin + t.beside + slices * t.beside_slice;
+      if (tiles <= gk__clusters(slices, sms, i + 1)) return work * t.each[i] / 100 + t.beside[0] + slices * t.beside[1];
+    return gk_ceil_div(tiles, most > 0 ? most : 1) * wave - t.begin + t.beside[0] + slices * t.beside[1];
   }
   unsigned long long clocks = full * wave + t.once + gk__meeting_clocks(tile, tiles, slices, sms);
   if (rest > 0) {
