@@ -6676,19 +6676,20 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
  * lone block that finds everything in shared memory reaches 0.98 of the rate of multiply-adds without its loads, 0.87
  * with them.
  *
- * To square tiles the copy engine brings them, and to flat ones where four slices join: 32 of k at a time, or 16. Both
- * operands then lie across k, as tile[k][row or column]. B comes so, A comes so if it is stored across k. If it is
- * stored along k, it is turned on the way: its rows land in a third place, swizzled, and while one tile is multiplied
- * each thread turns squares of 4 x 4 of the next. A square has rows a quarter of the tile apart, so that neither its
- * loads nor its stores meet a bank twice: they are neighbours in the tile.
+ * Both operands lie across k where they are multiplied, as tile[k][row or column]. They are brought there by as many
+ * threads again, a step of 16 of k ahead of those that multiply. These have most of the registers, and meet the others
+ * at the barriers of a ring alone: if they moved words by themselves, it would keep them longer than the instructions
+ * say. And every instruction of a thread that feeds takes a turn from one that multiplies: so there is a short loop of
+ * its own for each way to store the operands, and nothing lands on the way. No product needs copies in memory of what
+ * it multiplies.
  *
- * The copy engine wants rows that begin at multiples of 16 bytes, and B is not turned here. What lies otherwise goes to
- * "fed" blocks, as do all operands of smaller tiles: as many threads again bring them, wherever they begin and along
- * whichever side they are stored, by four loads from memory and one store for each four words, a step ahead of those
- * that multiply. These have most of the registers, and meet the others at the barriers of a ring alone: if they moved
- * words by themselves, it would keep them longer than the instructions say. Every instruction of a thread that feeds
- * takes a turn from one that multiplies: so there is a short loop of their own for each way to store the operands, and
- * nothing lands on the way. No product needs copies in memory of what it multiplies.
+ * "Aligned" blocks have operands whose rows begin at multiples of 16 bytes. The copy engine brings B, and A if it is
+ * stored across k; from an A along k threads load squares of four rows and four k, and turn them in registers. "Fed"
+ * blocks take all others, a B along k, and smaller tiles: by four loads and one store for each four words, wherever a
+ * row begins. Where four slices of a flat tile join in a block, there is no room for threads that feed: the copy engine
+ * brings both operands, of an A along k the rows land in a third place, swizzled, and while one tile is multiplied each
+ * thread turns squares of the next. A square has rows a quarter of the tile apart, so that neither its loads nor its
+ * stores meet a bank twice: they are neighbours in the tile.
  *
  * Chains and slices are those of the other kernels, and so are the bits. Slices meet in memory, or, where all of a tile
  * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. From memory
@@ -6733,7 +6734,8 @@ struct gk__fed_params;
 template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct gk__engine_block {
   typedef gk__sums_engine<Warps> sums;
   typedef gk__engine_params params;
-  static const bool fed = false;
+  static const bool fed = false, by_rows = false; /* threads that feed; rows of C begin anywhere */
+  static bool turned(bool trans_a) { return !trans_a; }
   static const int gathered = 24; /* slots at a time */
   static const int bm = Warps * 32, bn = 128, depth = Depth, stages = Stages, resident = Resident, groups = Groups;
   static const int threads = sums::threads * Groups;
@@ -6752,7 +6754,8 @@ template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct
 template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct gk__fed_block {
   typedef gk__sums_fed<Down, Across, Fours> sums;
   typedef gk__fed_params params;
-  static const bool fed = true;
+  static const bool fed = true, by_rows = true;
+  static bool turned(bool trans_a) { return trans_a; }
   static const int bm = sums::high, bn = sums::wide, depth = 16, resident = Resident, groups = Groups;
   static const int feeding = sums::threads, threads = (sums::threads + feeding) * Groups;
   /* With more than 200 ptxas finds no order of the multiply-adds that suits the banks in every kernel, nor where those
@@ -6766,6 +6769,16 @@ template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct 
   static const int ring_bytes =
       (places * place_bytes > sums_bytes ? places * place_bytes : sums_bytes) / 1024 * 1024 + 1024;
   static const int bars = 2 * places, smem = Groups * ring_bytes + 1024;
+};
+
+/* The same with operands whose rows begin at multiples of 16 bytes: the copy engine brings B, and A if it is stored
+ * across k; threads bring an A along k, four words at once. C is stored as of other blocks. */
+template <int Resident, int Groups = 1> struct gk__aligned_block : gk__fed_block<4, 1, 4, Resident, Groups> {
+  typedef gk__sums_engine<4> sums;
+  typedef gk__engine_params params;
+  static const bool by_rows = false;
+  static bool turned(bool) { return false; }
+  static const int gathered = 8; /* with more, registers do not do */
 };
 
 struct gk__fed_params {
@@ -6829,12 +6842,13 @@ template <int Fours> struct gk__engine_fragment {
   gk__run<float, 4> a[2], b[Fours];
   /* A last, so all of B is there when rows are multiplied to and fro. Otherwise ptxas would begin each with what comes
    * first. */
-  GK__D void load(unsigned from_a, unsigned from_b) {
+  GK__D void load(unsigned from_a, unsigned next_a, unsigned from_b) {
     GK__UNROLL
     for (int j = 0; j < Fours; j++) b[j] = gk__load_in_order(from_b + static_cast<unsigned>(j) * 128);
-    GK__UNROLL
-    for (int i = 0; i < 2; i++) a[i] = gk__load_in_order(from_a + static_cast<unsigned>(i) * 64);
+    a[0] = gk__load_in_order(from_a);
+    a[1] = gk__load_in_order(next_a);
   }
+  GK__D void load(unsigned from_a, unsigned from_b) { load(from_a, from_a + 64, from_b); }
   /* Of nothing: no sum becomes another of it. */
   template <class Sums> GK__D void begin(Sums &sums) {
     GK__UNROLL
@@ -7107,6 +7121,114 @@ template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn
   fragment[1].multiply(sums);
 }
 
+/* How a thread of an aligned block brings an A along k: by squares of four rows and four k. Of eight k the last four
+ * have neighbouring halves of 32 rows the other way round, so that no store meets a bank twice. */
+template <class P> struct gk__square_feeder {
+  uintptr_t from;
+  size_t apart;
+  float x[4][4]; /* [row][k] */
+  unsigned to;
+  int k, there; /* rows */
+  GK__D gk__square_feeder(const gk__matmul_args<float, float, float> &p, const float *a, size_t first, size_t k0) {
+    const int t = static_cast<int>(gk__engine_thread<P>()), warp = t / 32, lane = t % 32;
+    const int four = warp * 8 + lane / 8 % 2 * 4 + lane % 4;
+    k = lane / 16 * 8 + lane / 4 % 2 * 4;
+    const size_t row = first + static_cast<size_t>(four * 4);
+    there = row >= p.m ? 0 : p.m - row < 4 ? static_cast<int>(p.m - row) : 4;
+    from = reinterpret_cast<uintptr_t>(a + (there ? row : first) * p.lda + k0 + static_cast<size_t>(k));
+    apart = p.lda * sizeof(float);
+    to = static_cast<unsigned>(k * P::pitch_a + (four ^ k % 8) * 16);
+    GK__UNROLL
+    for (int i = 0; i < 16; i++) x[i / 4][i % 4] = 0;
+  }
+  GK__D void load(int left) {
+    if (k >= left) there = 0; /* at the end of k, which comes in fours */
+    uintptr_t at = from;
+    GK__UNROLL
+    for (int i = 0; i < 4; i++, at += apart)
+      if (i < there)
+        asm volatile("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(x[i][0]), "=f"(x[i][1]), "=f"(x[i][2]), "=f"(x[i][3])
+                     : "l"(at)
+                     : "memory");
+    from += P::depth * sizeof(float);
+  }
+  GK__D void lay(unsigned place) const {
+    GK__UNROLL
+    for (int i = 0; i < 4; i++)
+      gk__store_shared(place + to + static_cast<unsigned>(i * P::pitch_a), x[0][i], x[1][i], x[2][i], x[3][i]);
+  }
+};
+/* By the threads that feed an aligned block. If the engine brings both operands, one of them has to do with it. */
+template <class P>
+GK__D void gk__feed_aligned(const gk__engine_params &q, const gk__engine_job &at, gk__fed_turn<P> turn, size_t k0,
+                            int depth) {
+  const bool first = gk__engine_thread<P>() == 0, engine = q.p.trans_a;
+  const unsigned row = at.row * P::bm, col = at.col * P::bn, b_bytes = P::place_bytes - P::a_bytes;
+  const unsigned product_a = q.many_a ? at.batch : 0, product_b = q.many_b ? at.batch : 0;
+  unsigned k = static_cast<unsigned>(k0);
+  if (engine) {
+    for (; first && depth > 0; depth -= P::depth, k += P::depth, turn.step()) {
+      gk__barrier_wait(turn.empty(), turn.parity ^ 1);
+      gk__barrier_expect(turn.full(), P::place_bytes);
+      gk__box_load(turn.data(), &q.a, turn.full(), row, k, product_a, 0);
+      gk__box_load(turn.data() + P::a_bytes, &q.b, turn.full(), col, k, product_b, 0);
+    }
+    __syncwarp();
+    return;
+  }
+  gk__square_feeder<P> a(q.p, q.p.a + at.batch * q.p.stride_a, row, k0);
+  for (;; turn.step()) {
+    a.load(depth);
+    gk__barrier_wait(turn.empty(), turn.parity ^ 1);
+    if (first) {
+      gk__barrier_expect_more(turn.full(), b_bytes);
+      gk__box_load(turn.data() + P::a_bytes, &q.b, turn.full(), col, k, product_b, 0);
+    }
+    a.lay(turn.data());
+    gk__barrier_arrive(turn.full());
+    depth -= P::depth, k += P::depth;
+    if (depth <= 0) return;
+  }
+}
+/* By the others, as in gk__fed_slice. `swaps`: 64 bytes where the last four of eight k have halves of A the other way
+ * round, else 0. */
+template <class P>
+GK__D void gk__aligned_slice(typename P::sums &sums, gk__fed_turn<P> turn, int depth, unsigned swaps) {
+  const int D = P::depth, straight = 8;
+  const unsigned t = gk__engine_thread<P>(), lane = t % 32;
+  const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = P::a_bytes + lane % 8 * 16;
+  gk__engine_fragment<4> fragment[2];
+  fragment[1].begin(sums);
+  GK__UNROLL_BY(1)
+  for (int left = depth; left > 0; left -= D) {
+    gk__barrier_wait(turn.full(), turn.parity);
+    int todo = left < D ? left : D;
+    unsigned a = turn.data() + at_a, b = turn.data() + at_b;
+    GK__UNROLL_BY(1)
+    for (; todo >= straight; todo -= straight) {
+      const unsigned later = a + swaps, last = a + 64 - swaps;
+      GK__UNROLL
+      for (int k = 0; k < straight; k++) {
+        const unsigned on = static_cast<unsigned>(k) * P::pitch_a;
+        fragment[k % 2].load(k < 4 ? a + on : later + on, k < 4 ? a + 64 + on : last + on,
+                             b + static_cast<unsigned>(k) * P::pitch_b);
+        fragment[(k + 1) % 2].multiply(sums);
+      }
+      a += straight * P::pitch_a, b += straight * P::pitch_b;
+    }
+    GK__UNROLL_BY(1)
+    for (int k = 0; k < todo; k++, a += P::pitch_a, b += P::pitch_b) {
+      const unsigned swap = k < 4 ? 0 : swaps;
+      fragment[1].multiply(sums);
+      fragment[1].load(a + swap, a + 64 - swap, b);
+    }
+    gk__barrier_arrive(turn.empty());
+    turn.step();
+  }
+  fragment[1].multiply(sums);
+}
+
 /* Whether beta is 0 and each run is in C or outside, as it mostly is; and then c = alpha sums of the four runs of a
  * row, from a thread's r-th on, by code that does nothing else: at the end of a product it comes from far. */
 GK__D bool gk__stores_runs(const gk__matmul_args<float, float, float> &p, const float *c) {
@@ -7279,7 +7401,7 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
   const int parts = static_cast<int>(ranks) * P::groups, end = shares * static_cast<int>(part + 1) / parts * some;
   const unsigned sum_bytes = gk__sum_pitch(sums) * 4, mine = from + gk__engine_thread<P>() * 4;
   const unsigned group = part % P::groups * P::ring_bytes;
-  const bool in_runs = !P::fed && gk__stores_runs(p, c);
+  const bool in_runs = !P::by_rows && gk__stores_runs(p, c);
   GK__UNROLL_BY(1) /* little code, since it comes from far */
   for (int r = shares * static_cast<int>(part) / parts * some; r < end; r += some) {
     float total[some][run];
@@ -7309,7 +7431,7 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
     }
     if (in_runs) {
       gk__store_runs(sums, total, p, c, row0, col0, r);
-    } else if (P::fed) {
+    } else if (P::by_rows) {
       GK__UNROLL
       for (int i = 0; i < some * run; i++)
         asm volatile("st.shared.f32 [%0], %1;" ::"r"(mine + group + static_cast<unsigned>(r * run + i) * sum_bytes),
@@ -7319,13 +7441,13 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
       gk__store_sums(sums, total, p, c, row0, col0, r, some);
     }
   }
-  if (!P::fed) return;
+  if (!P::by_rows) return;
   gk__engine_meet<P>();
   gk__store_rows<P>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts, end / some);
 }
 
-/* What a thread of either kind of block does. */
-template <class P, bool Fed = P::fed> struct gk__engine_role {
+/* What a thread of each kind of block does. */
+template <class P, int Kind = P::fed + P::by_rows> struct gk__engine_role {
   static GK__D void begin(const gk__engine_params &q, unsigned smem, unsigned bars) {
     gk__engine_ring<P> ring;
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
@@ -7348,7 +7470,34 @@ template <class P, bool Fed = P::fed> struct gk__engine_role {
     gk__engine_slice<P>(sums, q, ring, depth);
   }
 };
-template <class P> struct gk__engine_role<P, true> {
+template <class P> struct gk__engine_role<P, 1> {
+  static GK__D void begin(const gk__engine_params &q, unsigned, unsigned bars) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&q.b) : "memory");
+    for (unsigned i = 0; i < P::places; i++) {
+      gk__barrier_init(bars + i * 8, q.p.trans_a ? 1 : P::feeding);
+      gk__barrier_init(bars + (P::places + i) * 8, P::sums::threads);
+    }
+  }
+  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
+    gk__gather_sums<typename P::sums, P::gathered>(who, p, c, row0, col0, place, parts, tag,
+                                                   shared + gk__engine_thread<P>());
+  }
+  static GK__D bool feeds() { return threadIdx.x >= P::sums::threads * P::groups; }
+  static GK__D void feed(const gk__engine_params &q, const gk__engine_job &at, unsigned smem, unsigned bars, size_t k0,
+                         int depth) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(P::feeding_registers));
+    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
+    gk__feed_aligned<P>(q, at, turn, k0, depth);
+  }
+  static GK__D void multiply(typename P::sums &sums, const gk__engine_params &q, const gk__engine_job &, unsigned smem,
+                             unsigned bars, size_t, int depth) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(P::multiplying_registers));
+    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
+    gk__aligned_slice<P>(sums, turn, depth, q.p.trans_a ? 0 : 64);
+  }
+};
+template <class P> struct gk__engine_role<P, 2> {
   static GK__D void begin(const gk__fed_params &, unsigned, unsigned bars) {
     for (unsigned i = 0; i < P::places; i++) {
       gk__barrier_init(bars + i * 8, P::feeding);
@@ -7418,7 +7567,7 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   const int who = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
   const size_t each = static_cast<size_t>(all / 3) * threads;
-  if (P::fed && P::groups == 1 && parts > 1 && !q.ranks) {
+  if (P::by_rows && P::groups == 1 && parts > 1 && !q.ranks) {
     const unsigned tiles = q.down * q.across, made = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
     if (job >= made) {
       const unsigned tile = (job - made) / q.shares, share = (job - made) % q.shares;
@@ -7452,7 +7601,7 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   const gk__engine_job at(q, job);
   float *const c = q.p.c + at.batch * q.p.stride_c;
   const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
-  if (parts == 1 && !P::fed) {
+  if (parts == 1 && !P::by_rows) {
     if (P::groups == 1 && gk__stores_runs(q.p, c)) { /* groups have a slice each, and do not come here */
       GK__UNROLL
       for (int r = 0; r < sums_of::runs; r += 4) gk__store_runs(sums, sums.value + r, q.p, c, row0, col0, r);
@@ -7476,7 +7625,7 @@ __global__ void __launch_bounds__(P::threads, P::resident)
     return;
   }
   gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
-  const bool gathers = at.part == parts - 1 && (!P::fed || q.shares == 0);
+  const bool gathers = at.part == parts - 1 && (!P::by_rows || q.shares == 0);
   gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, gathers);
   if (gathers) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
   gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
@@ -7694,7 +7843,7 @@ struct gk__engine_times {
 };
 inline gk__engine_times gk__times_of(const gk__tile_facts &tile) {
   const gk__engine_times
-      square = {{128, 217}, 150, 5100, 5200, {17800, 6840, 109}, {0}, {11000, 600}, {18000, 670}, {226, 12900, 2740}},
+      square = {{124, 226}, 150, 5100, 5200, {12000, 5500, 109}, {0}, {11000, 600}, {15500, 670}, {227, 10300, 2600}},
       fed = {{120, 225},        123, 6700, 2500, {11500, 1520, 55}, {1700, 2840, 50}, {17700, 770}, {15500, 1930},
              {234, 12150, 5600}},
       half = {{140, 253},       180, 4530, 2360, {2520, 1750, 43}, {3650, 2940, 23}, {6790, 840}, {11440, 830},
@@ -8466,9 +8615,10 @@ template <class P> struct gk__engine_launch {
     const int map = gk__wgmma_type<float>::map, depth = P::depth, rows = P::bm, cols = P::bn;
     const bool turned = q->turned;
     q->many_a = p.stride_a && p.batch > 1, q->many_b = p.stride_b && p.batch > 1;
-    return gk__make_tensor_map(&q->a, map, 4, p.a, turned ? p.k : p.m, turned ? p.m : p.k, p.lda,
-                               q->many_a ? p.batch : 1, p.stride_a, 1, 0, turned ? depth : rows,
-                               turned ? rows : depth) &&
+    const bool by_threads = P::fed && !p.trans_a;
+    return (by_threads || gk__make_tensor_map(&q->a, map, 4, p.a, turned ? p.k : p.m, turned ? p.m : p.k, p.lda,
+                                              q->many_a ? p.batch : 1, p.stride_a, 1, 0, turned ? depth : rows,
+                                              turned ? rows : depth)) &&
            gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0, cols,
                                depth);
   }
@@ -8478,7 +8628,7 @@ template <class P> struct gk__engine_launch {
     static signed char waits[GK__DEVICES];
     const size_t rows = P::bm, cols = P::bn;
     typename P::params q;
-    q.p = p, q.turned = P::fed == p.trans_a, q.spread = P::fed && !p.trans_b;
+    q.p = p, q.turned = P::turned(p.trans_a), q.spread = P::by_rows && !p.trans_b;
     q.ranks = ranks, q.shares = shares;
     const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, rows));
     const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, cols));
@@ -8517,26 +8667,28 @@ template <class T, class O, class Acc> struct gk__engine {
 template <class Acc>
 struct gk__engine<float, float, Acc> { /* a template, so that files without products have no kernel */
   typedef gk__matmul_args<float, float, Acc> args;
-  typedef gk__engine_block<4, 32, 3, 2> large;
-  typedef gk__engine_block<4, 32, 3, 1, 2> large_groups;
+  typedef gk__aligned_block<2> aligned;
+  typedef gk__aligned_block<1, 2> aligned_groups;
   typedef gk__engine_block<2, 16, 4, 1, 4> flat_groups;
   typedef gk__fed_block<4, 1, 4, 2> fed;
   typedef gk__fed_block<4, 1, 4, 1, 2> fed_groups;
   typedef gk__fed_block<2, 2, 2, 2> fed_flat;
   typedef gk__fed_block<2, 2, 2, 3> fed_flat_of_three; /* that share a multiprocessor */
   typedef gk__fed_block<4, 1, 2, 2> fed_tall;
-  /* Whether operands lie so that the copy engine brings them to where they are multiplied, or A is turned. */
+  /* Whether rows begin at multiples of 16 bytes. */
   static bool lies_well(const float *from, size_t ld) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0;
   }
-  static bool is_fed(const args &p) { return p.trans_b || !lies_well(p.a, p.lda) || !lies_well(p.b, p.ldb); }
+  static bool is_fed(const args &p) {
+    return p.trans_b || !lies_well(p.a, p.lda) || !lies_well(p.b, p.ldb) || (!p.trans_a && p.k % 4 != 0);
+  }
   static bool takes(const args &p) {
     static signed char bodies[GK__DEVICES];
     bool has_body = false;
     return p.k >= (is_fed(p) ? 16 : 1) && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
            (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
            gk__engine_counts(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
-           !gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<large>), &has_body) && has_body;
+           !gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<aligned>), &has_body) && has_body;
   }
   template <class P>
   static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
@@ -8545,7 +8697,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
                  across = gk_ceil_div(p.n, cols);
     const unsigned ranks = joined ? p.slices / P::groups : 0;
     const size_t cut = (down - whole_rows / rows) * (across - whole_cols / cols);
-    const unsigned shares = P::fed && parts > 1 && !joined ? gk__gathering(cut, parts) : 0;
+    const unsigned shares = P::by_rows && parts > 1 && !joined ? gk__gathering(cut, parts) : 0;
     const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
     const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1 + shares);
     const size_t slots = gk__matmul_slot_bytes<P, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
@@ -8573,7 +8725,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     if (tile.plan == GK_PLAN_TILE_128_64_TMA)
       return choose<fed_tall, fed_tall>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
     return tile.fed ? choose<fed, fed_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms)
-                    : choose<large, large_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
+                    : choose<aligned, aligned_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
   }
 };
 #endif
