@@ -7808,7 +7808,7 @@ struct gk__tile_facts {
  * the one that has the most warps. */
 inline size_t gk__matmul_busy(size_t warps) {
   const size_t most = gk_round_up(warps, size_t(4));
-  return (most <= 4 ? 72 : most <= 8 ? 90 : 100) * warps / most;
+  return (most <= 4 ? 54 : most <= 8 ? 90 : 100) * warps / most;
 }
 inline bool gk__is_engine(gk_plan plan) {
   return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA || plan == GK_PLAN_TILE_128_64_TMA;
@@ -7975,9 +7975,9 @@ inline gk__tile_facts gk__fed_tile(gk__tile_facts tile, bool fed) {
 template <class Acc> struct gk__tiles {
   static const int count = 9;
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
-  static const size_t least_k = 96, least_part = 32; /* that is cut, and into what */
-  static const unsigned long long doubt = 100;       /* one part of so many */
-  static const size_t most_blocks = 5 * 132;         /* that are cut, for each that a multiprocessor has room for */
+  static const size_t least_k = 100, least_part = 32; /* that is cut, and into what */
+  static const unsigned long long doubt = 100;        /* one part of so many */
+  static const size_t most_blocks = 5 * 132;          /* that are cut, for each that a multiprocessor has room for */
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__tile_facts all[] = {{GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
                                   {GK_PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true},
@@ -8130,20 +8130,6 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
   return order;
 }
 
-/* The same, from memory if this thread asked for it lately: to find it out may take longer than to launch a product. */
-template <class Acc> gk_matmul_order gk__matmul_order_again(size_t m, size_t n, size_t k) {
-  struct answer {
-    size_t m, n, k;
-    gk_matmul_order order;
-  };
-  static const size_t many = 64;
-  static thread_local answer answers[many];
-  answer &is = answers[(m * 31 + n * 7 + k) % many];
-  if (is.order.slices == 0 || is.m != m || is.n != n || is.k != k)
-    is.m = m, is.n = n, is.k = k, is.order = gk__matmul_order<Acc>(m, n, k);
-  return is.order;
-}
-
 template <class Acc>
 gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t k, size_t batch, int sms,
                                bool engine, gk_plan wanted, bool fed = false) {
@@ -8163,6 +8149,44 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
     }
   }
   return best;
+}
+
+/* Both from memory, if this thread asked for them lately: to find them out may take longer than a small product. */
+#define GK__ANSWERS 64
+template <class Acc> gk_matmul_order gk__matmul_order_again(size_t m, size_t n, size_t k) {
+  struct answer {
+    size_t m, n, k;
+    gk_matmul_order order; /* of no slices, before there is an answer */
+  };
+  static thread_local answer answers[GK__ANSWERS];
+  answer &is = answers[(m * 31 + n * 7 + k) % GK__ANSWERS];
+  if (is.order.slices == 0 || is.m != m || is.n != n || is.k != k)
+    is.m = m, is.n = n, is.k = k, is.order = gk__matmul_order<Acc>(m, n, k);
+  return is.order;
+}
+template <class Acc>
+gk__tile_facts gk__plan_matmul_again(const gk_matmul_order &order, size_t m, size_t n, size_t k, size_t batch, int sms,
+                                     bool engine, gk_plan wanted, bool fed) {
+  struct answer {
+    gk_matmul_order order;
+    size_t m, n, k, batch;
+    gk_plan wanted;
+    int sms;
+    bool engine, fed;
+    gk__tile_facts tile;
+  };
+  static thread_local answer answers[GK__ANSWERS];
+  answer &is = answers[(m * 31 + n * 7 + k) % GK__ANSWERS];
+  const bool same = is.sms == sms && is.m == m && is.n == n && is.k == k && is.batch == batch && is.wanted == wanted &&
+                    is.engine == engine && is.fed == fed && is.order.slices == order.slices &&
+                    is.order.depth == order.depth && is.order.whole_rows == order.whole_rows &&
+                    is.order.whole_cols == order.whole_cols;
+  if (!same) {
+    is.order = order, is.m = m, is.n = n, is.k = k, is.batch = batch;
+    is.wanted = wanted, is.sms = sms, is.engine = engine, is.fed = fed;
+    is.tile = gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed);
+  }
+  return is.tile;
 }
 
 /* Bytes of slots, for the most wasteful of the tiles: it makes the fewest sums to a slot, and the most besides C. */
@@ -8826,8 +8850,8 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
   if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit)) return gk__by_warps<T, O, Acc>::run(p, stream, sms);
   if (gk__by_panels<T, O, Acc>::takes(p, plan, sms)) return gk__by_panels<T, O, Acc>::run(p, stream, sms);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
-  gk__tile_facts tile = gk__plan_matmul<Acc>(order, p.m, p.n, p.k, p.batch, sms, engine, plan,
-                                             engine && gk__engine<T, O, Acc>::is_fed(p));
+  gk__tile_facts tile = gk__plan_matmul_again<Acc>(order, p.m, p.n, p.k, p.batch, sms, engine, plan,
+                                                   engine && gk__engine<T, O, Acc>::is_fed(p));
   if (gk__is_engine(tile.plan))
     return gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, scratch, stream, sms);
   /* What has one chain for each sum, and the rest, as products of their own. */
@@ -8837,13 +8861,13 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
     gk_matmul_order one = order;
     one.whole_rows = one.whole_cols = 0;
     whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
-    tile = gk__plan_matmul<Acc>(one, whole.m, whole.n, p.k, p.batch, sms, false, plan);
+    tile = gk__plan_matmul_again<Acc>(one, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
     GK_TRY(gk__matmul_run(whole, tile.plan, scratch, smem_limit, stream));
     p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
   }
   gk_matmul_order rest = order;
   rest.whole_rows = rest.whole_cols = 0;
-  tile = gk__plan_matmul<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan);
+  tile = gk__plan_matmul_again<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
   return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
 }
 template <class T, class O, class Acc>

@@ -558,7 +558,7 @@ TEST(order_of_the_sums) {
     int thin;
     unsigned slices;
   } cases[] = {{4096, 4096, 4096, 0, 1}, {5, 5, 0, 0, 1},       {1, 8192, 8192, 1, 1},    {3, 5, 127, 0, 2},
-               {128, 128, 128, 0, 2},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8},
+               {128, 128, 128, 0, 4},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8},
                {768, 768, 768, 0, 6},    {640, 640, 640, 0, 2}};
   for (const auto &e : cases) {
     const gk_matmul_order order = gk__matmul_order<float>(e.m, e.n, e.k);
@@ -581,6 +581,12 @@ TEST(order_of_the_sums_asked_for_again) {
         EXPECT(same(gk__matmul_order_again<float>(m, n, k), order));
         EXPECT(same(gk__matmul_order_again<double>(m, n, k), twice));
         EXPECT(same(gk__matmul_order_again<float>(m, n, k + 64), gk__matmul_order<float>(m, n, k + 64)));
+        for (int way = 0; way < 4; way++) { /* and what tile */
+          const bool engine = way & 1, fed = engine && way & 2;
+          const gk__tile_facts tile = gk__plan_matmul_again<float>(order, m, n, k, 1, 132, engine, GK_PLAN_AUTO, fed),
+                               is = gk__plan_matmul<float>(order, m, n, k, 1, 132, engine, GK_PLAN_AUTO, fed);
+          EXPECT(tile.plan == is.plan && tile.room == is.room && tile.fed == is.fed);
+        }
       }
     }
 }
