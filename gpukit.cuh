@@ -6778,7 +6778,7 @@ template <int Resident, int Groups = 1> struct gk__aligned_block : gk__fed_block
   typedef gk__engine_params params;
   static const bool by_rows = false;
   static bool turned(bool) { return false; }
-  static const int gathered = 8; /* with more, registers do not do */
+  static const int gathered = 8; /* slots at a time: more would not find registers */
 };
 
 struct gk__fed_params {
@@ -6999,7 +6999,7 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   }
   fragment[1].multiply(sums);
 }
-/* Fed blocks: the places where operands are multiplied, in turn. */
+/* Where threads feed: the places at which operands are multiplied, in turn. */
 template <class P> struct gk__fed_turn {
   unsigned smem, bars, place, parity;
   GK__D unsigned data() const { return smem + place * P::place_bytes; }
