@@ -7825,7 +7825,7 @@ inline size_t gk__clusters(unsigned ranks, size_t sms, unsigned each) {
 /* How many blocks bring the sums of a tile's slices from memory into C: rather more in all than multiprocessors. 0: the
  * one that has the last slice does it, which is faster where slices are few. */
 inline unsigned gk__gathering(size_t tiles, size_t slices) {
-  return slices < 8 ? 0 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
+  return slices < 5 || (slices < 8 && tiles > 56) ? 0 : slices < 8 ? 4 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
 }
 
 /* How long the blocks of Hopper's kernels take, in clocks: fitted to the times of 7,000 products, of which most are met
