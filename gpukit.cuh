@@ -6744,8 +6744,7 @@ template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct
    * and place. */
   static const int landings = Depth < 32 ? 2 : 1, landing = Stages * (a_bytes + b_bytes);
   static const int ring_bytes = landing + landings * a_bytes, bars = Stages + landings;
-  /* To begin at a multiple of 1024, behind more than 48 bytes that the kernel has besides: two blocks of 128 rows have
-   * all of a multiprocessor's memory. */
+  /* To begin at a multiple of 1024, behind more than 48 bytes that the kernel has besides. */
   static const int smem = Groups * ring_bytes + 1024 - 64;
   static_assert(Stages >= 3, "a stage is filled anew while the next but one is multiplied");
   static_assert(ring_bytes >= sums::threads * sums::runs * sums::run * 4, "the sums come where the operands were");
@@ -7339,8 +7338,8 @@ __device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__t
 }
 
 /* Rows first ... end - 1 of a thread's sums, of all parts in their order, from the slots to where one part's would be
- * laid. Of a row's slots the first may begin, and the last end, with sums of other rows. Some parts at a
- * time, to have as many loads on their way. */
+ * laid. Of a row's slots the first may begin, and the last end, with sums of other rows. Some parts at a time, to have
+ * as many loads on their way. */
 template <class P>
 GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag, int first,
                            int end) {
@@ -7470,58 +7469,63 @@ template <class P, int Kind = P::fed + P::by_rows> struct gk__engine_role {
     gk__engine_slice<P>(sums, q, ring, depth);
   }
 };
-template <class P> struct gk__engine_role<P, 1> {
-  static GK__D void begin(const gk__engine_params &q, unsigned, unsigned bars) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(&q.b) : "memory");
+/* Where threads feed. `arrivals` fill a place; of the registers they have few, and those that multiply most. */
+template <class P> struct gk__feeding_role {
+  static GK__D void begin_places(unsigned bars, unsigned arrivals) {
     for (unsigned i = 0; i < P::places; i++) {
-      gk__barrier_init(bars + i * 8, q.p.trans_a ? 1 : P::feeding);
+      gk__barrier_init(bars + i * 8, arrivals);
       gk__barrier_init(bars + (P::places + i) * 8, P::sums::threads);
     }
+  }
+  static GK__D bool feeds() { return threadIdx.x >= P::sums::threads * P::groups; }
+  static GK__D gk__fed_turn<P> begin_feeding(unsigned smem, unsigned bars) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(P::feeding_registers));
+    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
+    return turn;
+  }
+  static GK__D gk__fed_turn<P> begin_multiplying(unsigned smem, unsigned bars) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(P::multiplying_registers));
+    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
+    return turn;
+  }
+};
+template <class P> struct gk__engine_role<P, 1> : gk__feeding_role<P> {
+  typedef gk__feeding_role<P> feeding;
+  static GK__D void begin(const gk__engine_params &q, unsigned, unsigned bars) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&q.b) : "memory");
+    feeding::begin_places(bars, q.p.trans_a ? 1 : P::feeding);
   }
   static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
                            const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
     gk__gather_sums<typename P::sums, P::gathered>(who, p, c, row0, col0, place, parts, tag,
                                                    shared + gk__engine_thread<P>());
   }
-  static GK__D bool feeds() { return threadIdx.x >= P::sums::threads * P::groups; }
   static GK__D void feed(const gk__engine_params &q, const gk__engine_job &at, unsigned smem, unsigned bars, size_t k0,
                          int depth) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(P::feeding_registers));
-    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
-    gk__feed_aligned<P>(q, at, turn, k0, depth);
+    gk__feed_aligned<P>(q, at, feeding::begin_feeding(smem, bars), k0, depth);
   }
   static GK__D void multiply(typename P::sums &sums, const gk__engine_params &q, const gk__engine_job &, unsigned smem,
                              unsigned bars, size_t, int depth) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(P::multiplying_registers));
-    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
+    const gk__fed_turn<P> turn = feeding::begin_multiplying(smem, bars);
     gk__aligned_slice<P>(sums, turn, depth, q.p.trans_a ? 0 : 64);
   }
 };
-template <class P> struct gk__engine_role<P, 2> {
-  static GK__D void begin(const gk__fed_params &, unsigned, unsigned bars) {
-    for (unsigned i = 0; i < P::places; i++) {
-      gk__barrier_init(bars + i * 8, P::feeding);
-      gk__barrier_init(bars + (P::places + i) * 8, P::sums::threads);
-    }
-  }
+template <class P> struct gk__engine_role<P, 2> : gk__feeding_role<P> {
+  typedef gk__feeding_role<P> feeding;
+  static GK__D void begin(const gk__fed_params &, unsigned, unsigned bars) { feeding::begin_places(bars, P::feeding); }
   static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
                            const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
     gk__gather_laid<typename P::sums>(shared + gk__engine_thread<P>(), place, parts, tag);
     gk__engine_meet<P>();
     gk__store_rows<P>(who, p, c, row0, col0, gk__shared_address(shared), 0, P::sums::rows);
   }
-  static GK__D bool feeds() { return threadIdx.x >= P::sums::threads * P::groups; }
   static GK__D void feed(const gk__fed_params &q, const gk__engine_job &at, unsigned smem, unsigned bars, size_t k0,
                          int depth) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(P::feeding_registers));
-    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
-    gk__feed<P>(q, at, turn, k0, depth);
+    gk__feed<P>(q, at, feeding::begin_feeding(smem, bars), k0, depth);
   }
   static GK__D void multiply(typename P::sums &sums, const gk__fed_params &, const gk__engine_job &, unsigned smem,
                              unsigned bars, size_t, int depth) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(P::multiplying_registers));
-    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
-    gk__fed_slice<P>(sums, turn, depth);
+    gk__fed_slice<P>(sums, feeding::begin_multiplying(smem, bars), depth);
   }
 };
 /* One of so many shares of a tile's sums, rows of each thread, from the slots into C. Out of line with all that it
@@ -8045,6 +8049,11 @@ struct gk_matmul_order {
   size_t whole_rows, whole_cols;
 };
 
+inline bool gk__same_order(const gk_matmul_order &x, const gk_matmul_order &y) {
+  return x.thin == y.thin && x.slices == y.slices && x.depth == y.depth && x.whole_rows == y.whole_rows &&
+         x.whole_cols == y.whole_cols;
+}
+
 #define GK__MATMUL_SLICES 32 /* at most */
 
 /* The same of a product as its order has it. What is cut begins where the last of the whole tiles leave room. */
@@ -8153,13 +8162,14 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
 
 /* Both from memory, if this thread asked for them lately: to find them out may take longer than a small product. */
 #define GK__ANSWERS 64
+inline size_t gk__answer_of(size_t m, size_t n, size_t k) { return (m * 31 + n * 7 + k) % GK__ANSWERS; }
 template <class Acc> gk_matmul_order gk__matmul_order_again(size_t m, size_t n, size_t k) {
   struct answer {
     size_t m, n, k;
     gk_matmul_order order; /* of no slices, before there is an answer */
   };
   static thread_local answer answers[GK__ANSWERS];
-  answer &is = answers[(m * 31 + n * 7 + k) % GK__ANSWERS];
+  answer &is = answers[gk__answer_of(m, n, k)];
   if (is.order.slices == 0 || is.m != m || is.n != n || is.k != k)
     is.m = m, is.n = n, is.k = k, is.order = gk__matmul_order<Acc>(m, n, k);
   return is.order;
@@ -8176,11 +8186,9 @@ gk__tile_facts gk__plan_matmul_again(const gk_matmul_order &order, size_t m, siz
     gk__tile_facts tile;
   };
   static thread_local answer answers[GK__ANSWERS];
-  answer &is = answers[(m * 31 + n * 7 + k) % GK__ANSWERS];
+  answer &is = answers[gk__answer_of(m, n, k)];
   const bool same = is.sms == sms && is.m == m && is.n == n && is.k == k && is.batch == batch && is.wanted == wanted &&
-                    is.engine == engine && is.fed == fed && is.order.slices == order.slices &&
-                    is.order.depth == order.depth && is.order.whole_rows == order.whole_rows &&
-                    is.order.whole_cols == order.whole_cols;
+                    is.engine == engine && is.fed == fed && gk__same_order(is.order, order);
   if (!same) {
     is.order = order, is.m = m, is.n = n, is.k = k, is.batch = batch;
     is.wanted = wanted, is.sms = sms, is.engine = engine, is.fed = fed;

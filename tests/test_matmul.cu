@@ -569,18 +569,14 @@ TEST(order_of_the_sums) {
   }
 }
 TEST(order_of_the_sums_asked_for_again) {
-  const auto same = [](const gk_matmul_order &x, const gk_matmul_order &y) {
-    return x.thin == y.thin && x.slices == y.slices && x.depth == y.depth && x.whole_rows == y.whole_rows &&
-           x.whole_cols == y.whole_cols;
-  };
   for (int turn = 0; turn < 2; turn++) /* more than it keeps, and each twice at once */
     for (size_t i = 0; i < 400; i++) {
       const size_t m = uniform(51, i, 0, 3000), n = uniform(52, i, 0, 3000), k = uniform(53, i, 0, 3000);
       const gk_matmul_order order = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
       for (int again = 0; again < 2; again++) {
-        EXPECT(same(gk__matmul_order_again<float>(m, n, k), order));
-        EXPECT(same(gk__matmul_order_again<double>(m, n, k), twice));
-        EXPECT(same(gk__matmul_order_again<float>(m, n, k + 64), gk__matmul_order<float>(m, n, k + 64)));
+        EXPECT(gk__same_order(gk__matmul_order_again<float>(m, n, k), order));
+        EXPECT(gk__same_order(gk__matmul_order_again<double>(m, n, k), twice));
+        EXPECT(gk__same_order(gk__matmul_order_again<float>(m, n, k + 64), gk__matmul_order<float>(m, n, k + 64)));
         for (int way = 0; way < 4; way++) { /* and what tile */
           const bool engine = way & 1, fed = engine && way & 2;
           const gk__tile_facts tile = gk__plan_matmul_again<float>(order, m, n, k, 1, 132, engine, GK_PLAN_AUTO, fed),
