@@ -662,8 +662,9 @@ GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
 /* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
  * reduce, too. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
-/* For one product, whatever its plan, and 0 where none needs any; of a batch as many are made at once as there is room
- * for. It serves reduce, too. */
+/* For products of up to m x n x k, of any type and on any GPU: at most 64 MiB and 33 KiB. 0 where none of them needs any.
+ * gk_matmul_plan tells what a certain call needs. Of a batch as many products are made at once as there is room for. It
+ * serves reduce, too. */
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k);
 
 /* --- Reduce, scan, matmul: what both languages share -------------------------------------------------------------*/
@@ -727,7 +728,8 @@ typedef struct gk_matmul_path {
   gk_plan plan;           /* GK_PLAN_MMA or GK_PLAN_WGMMA; else a strict one, as asked for */
   gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor cores */
   int copies_a, copies_b; /* whether the operand is copied first: rounded, split, or just to where rows are aligned */
-  size_t work_bytes;      /* of the scratch's work area, for one product of a batch; more makes more of them at once */
+  size_t scratch_bytes;   /* that a scratch for the call must have, for one product of a batch; 0: it needs none */
+  size_t work_bytes;      /* of the scratch's work area, likewise. With more, more products are made at once */
 } gk_matmul_path;
 
 /* Where two arrays differ: filled by gk_allclose. */
@@ -2048,21 +2050,32 @@ cudaError_t gk__check_arrays(const char *call, const T *in, const O *out, size_t
   return n_out ? gk__check_memory(call, "out", out) : cudaSuccess;
 }
 
-/* The scratch to use: the caller's if it is large enough, or a temporary one, which `temporary` then holds. */
-inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
-                                      const gk_scratch **chosen, cudaStream_t stream) {
-  *chosen = given ? given : temporary;
-  if (!given) return gk__temporary_scratch(temporary, bytes, call, stream);
-  if (!given->ptr || given->bytes < bytes)
-    return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed: create it with so many",
-                    call, given->ptr ? given->bytes : 0, bytes);
+/* Whether a caller's scratch can be used on the current device and has `bytes` of state and slots. Every call checks the
+ * scratch that it is given, even if it needs none of it. */
+inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, size_t bytes) {
+  const size_t available = given && given->ptr ? given->bytes : 0;
   int device = 0;
+  if (!given) return cudaSuccess;
+  if (available < bytes)
+    return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed: create it with so many",
+                    call, available, bytes);
+  if (!given->ptr) return cudaSuccess;
+  if (reinterpret_cast<uintptr_t>(given->ptr) % sizeof(gk__chunk))
+    return gk__fail(cudaErrorInvalidValue, "%s: the scratch's memory is not aligned to %zu bytes, as cudaMalloc's is",
+                    call, sizeof(gk__chunk));
   GK_TRY(gk__failed(cudaGetDevice(&device), call));
   if (device != given->device)
     return gk__fail(cudaErrorInvalidValue,
                     "%s: the scratch is of device %d, but device %d is current: each device has its own", call,
                     given->device, device);
   return cudaSuccess;
+}
+
+/* The scratch to use: the caller's if it is large enough, or a temporary one, which `temporary` then holds. */
+inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
+                                      const gk_scratch **chosen, cudaStream_t stream) {
+  *chosen = given ? given : temporary;
+  return given ? gk__check_scratch(call, given, bytes) : gk__temporary_scratch(temporary, bytes, call, stream);
 }
 
 /* After the launch: a temporary scratch goes back, whatever became of it. */
@@ -2088,6 +2101,8 @@ cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, c
   if (plan.needs_scratch) {
     GK_TRY(gk__choose_scratch(call, gk_reduce_scratch_bytes(), scratch, &temporary, &use, stream));
     memory = static_cast<unsigned char *>(use->ptr);
+  } else {
+    GK_TRY(gk__check_scratch(call, scratch, 0));
   }
   const cudaError_t status = gk__launch_as(
       waits[shifted], call, kernels[shifted], plan.blocks < plan.pieces ? plan.blocks : plan.pieces,
@@ -2573,7 +2588,12 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
       __syncwarp();
       shared_tile::template copy<32>(out + first + begin, shared_out + begin, done, own, gk_lane());
     }
-    if (several) __syncthreads();
+    if (several) {
+#if GK__BULK
+      gk__bulk_fence(); /* the next tile's bulk load overwrites what threads have written here */
+#endif
+      __syncthreads();
+    }
   }
   if (plan.tiles > 1) gk__end_round(turn, state, slots, plan.capacity, gridDim.x);
 }
@@ -2591,6 +2611,8 @@ cudaError_t gk__scan(const char *call, const T *in, O *out, size_t n, Op op, Ini
     GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
     slots = static_cast<unsigned char *>(use->ptr) + GK__STATE_BYTES + GK__REDUCE_BYTES;
     plan.capacity = (use->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES) / sizeof(gk__chunk);
+  } else {
+    GK_TRY(gk__check_scratch(call, scratch, 0));
   }
   const unsigned many = gk__scan_many(gk__scan_item_bytes<T, O>()), few = gk__scan_few(gk__scan_item_bytes<T, O>());
   void (*const kernels[])(const T *, O *, size_t, Op, Init, bool, gk_scan_plan, gk__state *, gk__slot<A> *) = {
@@ -3201,15 +3223,26 @@ template <class Sums, int BM, int BN, int BK, int Stages, int Groups, int Reside
   static const int bm = BM, bn = BN, bk = BK, stages = Stages, groups = Groups, resident = Resident;
 };
 
-/* The job of a block, by number. Eight rows of tiles at a time, down and then across: blocks that run together share
- * their operands in L2. */
+/* Raster order of the tiles of C: groups of eight rows of tiles; inside a group down, then across. Blocks that run
+ * together then share their operands in L2. There are less than 2^31 tiles. */
+struct gk__raster_tile {
+  unsigned row, col;
+  GK__HD gk__raster_tile(unsigned index, unsigned tiles_m, unsigned tiles_n) {
+    const unsigned height = tiles_m < 8 ? tiles_m : 8; /* so that a group has no more tiles than there are */
+    const unsigned first_row = index / (height * tiles_n) * height, in_group = index % (height * tiles_n);
+    const unsigned rows = tiles_m - first_row < height ? tiles_m - first_row : height;
+    row = first_row + in_group % rows, col = in_group / rows;
+  }
+};
+
+/* The work tile of a block, by number. */
 struct gk__job {
   unsigned batch, part, row, col;
   GK__D gk__job(unsigned job, unsigned tiles_m, unsigned tiles_n, unsigned parts) {
-    const unsigned tiles = tiles_m * tiles_n, order = job % tiles, band = order / (8 * tiles_n) * 8;
-    const unsigned rows = tiles_m - band < 8 ? tiles_m - band : 8, in_band = order % (8 * tiles_n);
+    const unsigned tiles = tiles_m * tiles_n;
+    const gk__raster_tile tile(job % tiles, tiles_m, tiles_n);
     part = job / tiles % parts, batch = job / tiles / parts;
-    row = band + in_band % rows, col = in_band / rows;
+    row = tile.row, col = tile.col;
   }
 };
 
@@ -5308,12 +5341,9 @@ __global__ void __launch_bounds__(P::threads) gk__mma_kernel(gk__mma_args<O> p) 
   GK_DYNAMIC_SHARED(unsigned char, ring);
   gk__wait_for_earlier_work();
   if (p.strict && *p.strict) return;
-  /* Blocks that run at the same time share eight rows of tiles, and so what they read. */
-  const unsigned tiles = p.tiles_m * p.tiles_n, job = p.first + blockIdx.x, batch = job / tiles, tile = job % tiles;
-  const unsigned tall = 8, group = tile / (tall * p.tiles_n), in_group = tile % (tall * p.tiles_n);
-  const unsigned rows = p.tiles_m - group * tall < tall ? p.tiles_m - group * tall : tall;
-  const size_t row0 = static_cast<size_t>(group * tall + in_group % rows) * P::bm;
-  const size_t col0 = static_cast<size_t>(in_group / rows) * P::bn;
+  const unsigned tiles = p.tiles_m * p.tiles_n, job = p.first + blockIdx.x, batch = job / tiles;
+  const gk__raster_tile tile(job % tiles, p.tiles_m, p.tiles_n);
+  const size_t row0 = static_cast<size_t>(tile.row) * P::bm, col0 = static_cast<size_t>(tile.col) * P::bn;
   const unsigned warp = threadIdx.x / 32, lane = gk_lane();
   const unsigned row = warp / P::warps_n * P::wm, col = warp % P::warps_n * P::wn; /* of the warp, in the tile */
   gk__mma_sums<P> sums;
@@ -6226,6 +6256,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
   const size_t down = gk__split_tiles(x.m, split, static_cast<size_t>(S::rows));
   const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
   const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
+  const size_t most_apart =
+      ((size_t(1) << 40) - 16) / bytes; /* elements; a tensor map's strides are below 2^40 bytes */
   typename S::params p;
   /* Rows outside of A are not asked for: their zeros would take the engine longer than what there is. What lies in
    * their place goes into sums that nobody keeps. */
@@ -6234,7 +6266,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
                       : S::rows;
   p.stage_bytes = static_cast<unsigned>(S::stage_bytes - S::parts * (S::rows - box) * 128);
   p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
-                x.n * bytes % 16 == 0 && x.m % split == 0; /* it writes whole units of 16 bytes */
+                x.n * bytes % 16 == 0 && x.m % split == 0 && /* it writes whole units of 16 bytes */
+                x.ldc * split <= most_apart && stride_c <= most_apart;
   p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   const bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
                     x.batch <= 0x7fffffff / 8 / (down * across) &&
@@ -8056,6 +8089,36 @@ inline bool gk__same_order(const gk_matmul_order &x, const gk_matmul_order &y) {
 
 #define GK__MATMUL_SLICES 32 /* at most */
 
+/* Bytes of slots for one partition of k, with the most wasteful of the tiles: the one that puts the fewest sums into a
+ * slot and the most of them outside of C. m x n is what is cut; the shape of a tile depends on the device, this bound
+ * does not. It does not wrap: more than memory can address is SIZE_MAX. */
+inline size_t gk__slots_of(size_t rows, size_t cols, size_t bytes) {
+  const size_t most = static_cast<size_t>(-1);
+  return rows && cols > most / rows ? most : rows * cols > most / bytes ? most : rows * cols * bytes;
+}
+template <class Acc> size_t gk__thin_slot_bytes(size_t m, size_t n) {
+  const size_t few = m < n ? m : n, many = m < n ? n : m;
+  return gk__slots_of(gk_ceil_div(many, static_cast<size_t>(GK__THIN_MOST_COLS)), few > 1 ? GK__THIN_ROWS : 1,
+                      GK__THIN_MOST_COLS * sizeof(gk__slot<gk__three<Acc>>));
+}
+template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
+  size_t most = 0;
+  for (int i = 0; i < gk__tiles<Acc>::count; i++) {
+    const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
+    const size_t threads = tile.warps * 32, each = tile.rows * tile.cols / threads;
+    const size_t bytes = gk__slots_of(gk_ceil_div(m, tile.rows), gk_ceil_div(n, tile.cols),
+                                      threads * gk_ceil_div(each, size_t(3)) * sizeof(gk__slot<gk__three<Acc>>));
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+/* The most that a call takes for partials. No product of up to 2^30 k is cut into more. Longer ones, whose k is cut
+ * because a partition's length is an int, are made some tiles at a time. */
+#define GK__PARTIALS_BYTES (size_t(64) << 20)
+template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) {
+  return slices < 2 || gk__tile_slot_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / slices;
+}
+
 /* The same of a product as its order has it. What is cut begins where the last of the whole tiles leave room. */
 template <class Acc>
 unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
@@ -8099,6 +8162,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
         tile = gk__fed_tile(tiles::facts(i, s), fed);
         const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
         if (gk_ceil_div(k, depth) < s) continue; /* whole steps make fewer of them */
+        if (!gk__partials_fit<Acc>(m, n, s)) break;
         const unsigned long long clocks = tiles::clocks(tile, m, n, k, 1, s, depth, 132, fed);
         if (clocks < least[s]) least[s] = clocks;
       }
@@ -8122,6 +8186,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
       for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
         const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
         if (gk_ceil_div(k, depth) < s) continue;
+        if (!gk__partials_fit<Acc>(m - part.whole_rows, n - part.whole_cols, s)) break;
         part.slices = s, part.depth = static_cast<int>(depth);
         const unsigned long long clocks = gk__order_clocks<Acc>(tile, part, m, n, k, 1, 132, fed);
         if (clocks < best)
@@ -8197,24 +8262,6 @@ gk__tile_facts gk__plan_matmul_again(const gk_matmul_order &order, size_t m, siz
   return is.tile;
 }
 
-/* Bytes of slots, for the most wasteful of the tiles: it makes the fewest sums to a slot, and the most besides C. */
-template <class Acc> size_t gk__matmul_most_slots(const gk_matmul_order &order, size_t m, size_t n) {
-  if (order.slices < 2) return 0;
-  size_t most = 0;
-  if (order.thin) {
-    const size_t few = m < n ? m : n, many = m < n ? n : m;
-    most = gk_round_up(many, static_cast<size_t>(GK__THIN_MOST_COLS)) * (few > 1 ? GK__THIN_ROWS : 1);
-  }
-  for (int i = 0; i < gk__tiles<Acc>::count && !order.thin; i++) {
-    const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
-    const size_t threads = tile.warps * 32, each = tile.rows * tile.cols / threads;
-    const size_t all = gk_ceil_div(m - order.whole_rows, tile.rows) * gk_ceil_div(n - order.whole_cols, tile.cols) *
-                       threads * gk_ceil_div(each, size_t(3));
-    if (all > most) most = all;
-  }
-  return most * order.slices * sizeof(gk__slot<gk__three<Acc>>);
-}
-
 /* The slots that `products` of them need, if their slices do not fit into a block. */
 template <class P, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t n, size_t slices, size_t products) {
   const size_t tiles = gk_ceil_div(m, static_cast<size_t>(P::bm)) * gk_ceil_div(n, static_cast<size_t>(P::bn));
@@ -8222,25 +8269,46 @@ template <class P, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t n, s
          sizeof(gk__slot<gk__three<Acc>>);
 }
 
+/* The memory for the partials of all launches of a call. A first pass over the launches, with `measuring` set, notes
+ * what they need and launches nothing. So a call whose scratch is too small is refused before it has written to C. */
+struct gk__partials {
+  bool measuring;
+  size_t least, most;        /* bytes of slots: without which a launch cannot be, and of which it can make use */
+  const gk_scratch *scratch; /* the caller's, or &temporary; NULL where no launch needs one */
+  gk_scratch temporary;
+  size_t bytes() const { return scratch ? scratch->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES : 0; }
+};
+/* After the first pass: takes the caller's scratch, or a temporary one, if any launch needs it. */
+inline cudaError_t gk__begin_partials(gk__partials *partials, const gk_scratch *given, cudaStream_t stream) {
+  const size_t bytes = given ? partials->least : partials->most;
+  partials->measuring = false;
+  if (partials->least == 0) return cudaSuccess;
+  return gk__choose_scratch("gk_matmul", GK__STATE_BYTES + GK__REDUCE_BYTES + bytes, given, &partials->temporary,
+                            &partials->scratch, stream);
+}
+
 /* Launches for as many products at a time as there are slots for. `blocks` of them make one product. */
 template <class Args, class Acc, class Launch>
-cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, const gk_scratch *scratch, cudaStream_t stream,
-                               Launch launch) {
-  const char *const call = "gk_matmul";
+cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, gk__partials *partials, Launch launch) {
   const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, grid = 0x7fffffffu;
   const size_t most = (p.max_blocks && p.max_blocks < grid ? p.max_blocks : grid) / blocks;
   size_t at_once = batch < most ? batch : most > 0 ? most : 1;
-  if (blocks > grid)
-    return gk__fail(cudaErrorInvalidValue, "%s: %zu tiles are more than a grid has blocks", call, blocks);
-  gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
   unsigned char *memory = NULL;
+  if (blocks > grid)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
   if (slot_bytes) {
-    const size_t room = scratch && scratch->bytes > front ? scratch->bytes - front : size_t(64) << 20;
-    if (at_once > room / slot_bytes) at_once = room / slot_bytes > 0 ? room / slot_bytes : 1;
-    GK_TRY(gk__choose_scratch(call, front + at_once * slot_bytes, scratch, &temporary, &use, stream));
-    memory = static_cast<unsigned char *>(use->ptr);
-    p.capacity = (use->bytes - front) / sizeof(gk__chunk);
+    const size_t room = partials->measuring ? GK__PARTIALS_BYTES : partials->bytes(), products = room / slot_bytes;
+    if (at_once > products) at_once = products > 0 ? products : 1;
+  }
+  if (partials->measuring) {
+    if (partials->least < slot_bytes) partials->least = slot_bytes;
+    if (partials->most < slot_bytes * at_once) partials->most = slot_bytes * at_once;
+    return cudaSuccess;
+  }
+  if (slot_bytes) {
+    GK_TRY(gk__check_scratch("gk_matmul", partials->scratch, front + at_once * slot_bytes));
+    memory = static_cast<unsigned char *>(partials->scratch->ptr);
+    p.capacity = partials->bytes() / sizeof(gk__chunk);
   }
   cudaError_t status = cudaSuccess;
   for (size_t done = 0; done < batch && status == cudaSuccess; done += at_once) {
@@ -8249,7 +8317,7 @@ cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, const g
                     reinterpret_cast<gk__slot<gk__three<Acc>> *>(memory ? memory + front : NULL));
     p.skip(at_once);
   }
-  return gk__release_scratch(status, &temporary, call, stream);
+  return status;
 }
 
 /* nvcc's C++11 has no generic lambdas; these are what they would be. */
@@ -8264,8 +8332,16 @@ template <class P, class T, class O, class Acc> struct gk__tile_launch {
                          slots);
   }
 };
+/* How many of so many tiles one launch makes: as many as max_blocks allows, if it is not 0, of which each tile has
+ * `parts`, and as there are slots for. */
+inline size_t gk__tiles_at_once(size_t tiles, size_t max_blocks, size_t parts, size_t slot_bytes) {
+  size_t most = tiles;
+  if (max_blocks && most > max_blocks / parts) most = max_blocks / parts;
+  if (slot_bytes && most > GK__PARTIALS_BYTES / slot_bytes) most = GK__PARTIALS_BYTES / slot_bytes;
+  return most > 0 ? most : 1;
+}
 template <class P, class T, class O, class Acc>
-cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, const gk_scratch *scratch, int smem_limit,
+cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
   const size_t tile_bytes = P::bm * P::bn * sizeof(Acc);
   const size_t ring_bytes = static_cast<size_t>(gk__operands<P, T, Acc>::items) * P::stages * sizeof(Acc);
@@ -8279,8 +8355,10 @@ cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, const gk_scrat
                tiles_n = gk_ceil_div(p.n, static_cast<size_t>(P::bn));
   const gk__tile_launch<P, T, O, Acc> launch = {static_cast<unsigned>(groups) * P::sums::threads, smem, stream};
   size_t high = tiles_m, wide = tiles_n;
-  if (p.max_blocks) { /* of eight rows if the columns are many, so that tiles share what they read */
-    const size_t most = p.max_blocks / parts > 0 ? p.max_blocks / parts : 1, few = most < 8 ? most : 8;
+  const size_t tile_slots = parts > 1 ? gk__matmul_slot_bytes<P, Acc>(1, 1, parts, 1) : 0;
+  const size_t most = gk__tiles_at_once(tiles_m * tiles_n, p.max_blocks, parts, tile_slots);
+  if (most < tiles_m * tiles_n) { /* of eight rows if the columns are many, so that tiles share what they read */
+    const size_t few = most < 8 ? most : 8;
     if (high > few) high = few;
     if (wide > most / high) wide = most / high;
     if (wide == tiles_n) high = most / wide < tiles_m ? most / wide : tiles_m;
@@ -8291,9 +8369,8 @@ cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, const gk_scrat
       const gk__matmul_args<T, O, Acc> part = p.panel(row * P::bm, col * P::bn, high * P::bm, wide * P::bn);
       const size_t tiles =
           gk_ceil_div(part.m, static_cast<size_t>(P::bm)) * gk_ceil_div(part.n, static_cast<size_t>(P::bn));
-      status = gk__matmul_in_turn<gk__matmul_args<T, O, Acc>, Acc>(
-          part, tiles * parts, parts > 1 ? gk__matmul_slot_bytes<P, Acc>(part.m, part.n, parts, 1) : 0, scratch, stream,
-          launch);
+      status = gk__matmul_in_turn<gk__matmul_args<T, O, Acc>, Acc>(part, tiles * parts, tiles * tile_slots, partials,
+                                                                   launch);
     }
   return status;
 }
@@ -8309,7 +8386,7 @@ template <int Rows, class T, class O, class Acc> struct gk__thin_launch {
   }
 };
 template <int Rows, class T, class O, class Acc>
-cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratch *scratch, int smem_limit,
+cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, gk__partials *partials, int smem_limit,
                             cudaStream_t stream) {
   gk__thin_args<T, O, Acc> p;
   const size_t block_cols = gk__thin_shape<T, Rows>::cols;
@@ -8327,15 +8404,16 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, const gk_scratc
   const size_t ring = gk__thin_shape<T, Rows>::ring_bytes, sums = GK__THIN_CHAINS * Rows * block_cols * sizeof(Acc);
   p.in_ring = ring && ring + 64 <= static_cast<size_t>(smem_limit);
   const gk__thin_launch<Rows, T, O, Acc> launch = {p.in_ring && ring > sums ? ring : sums, stream};
-  const size_t all = p.cols, most = p.max_blocks / p.slices > 0 ? p.max_blocks / p.slices : 1;
-  const size_t wide = p.max_blocks && most < gk_ceil_div(all, block_cols) ? most * block_cols : all;
+  const size_t all = p.cols, blocks_across = gk_ceil_div(all, block_cols);
+  const size_t tile_slots = p.slices > 1 ? p.slices * Rows * block_cols * sizeof(gk__slot<gk__three<Acc>>) : 0;
+  const size_t most = gk__tiles_at_once(blocks_across, p.max_blocks, p.slices, tile_slots);
+  const size_t wide = most < blocks_across ? most * block_cols : all;
   cudaError_t status = cudaSuccess;
   for (size_t col = 0; col < all && status == cudaSuccess; col += wide) {
     p.cols = all - col < wide ? all - col : wide;
-    const size_t blocks = gk_ceil_div(p.cols, block_cols) * p.slices;
-    status = gk__matmul_in_turn<gk__thin_args<T, O, Acc>, Acc>(
-        p, blocks, p.slices > 1 ? blocks * Rows * block_cols * sizeof(gk__slot<gk__three<Acc>>) : 0, scratch, stream,
-        launch);
+    const size_t tiles = gk_ceil_div(p.cols, block_cols);
+    status =
+        gk__matmul_in_turn<gk__thin_args<T, O, Acc>, Acc>(p, tiles * p.slices, tiles * tile_slots, partials, launch);
     p.y += p.cols * p.y_col, p.c += p.cols * p.c_col;
   }
   return status;
@@ -8360,45 +8438,46 @@ template <class P, class T> struct gk__small_launch {
 };
 /* By small tiles P, if the product is such a one, else by tiles Q. */
 template <class P, class Q, class T, class O, class Acc>
-cudaError_t gk__matmul_small(const gk__matmul_args<T, O, Acc> &p, const gk_scratch *scratch, int smem_limit,
+cudaError_t gk__matmul_small(const gk__matmul_args<T, O, Acc> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
-  return gk__matmul_tiles<Q>(p, scratch, smem_limit, stream);
+  return gk__matmul_tiles<Q>(p, partials, smem_limit, stream);
 }
 template <class P, class Q, class T>
-cudaError_t gk__matmul_small(const gk__matmul_args<T, T, T> &p, const gk_scratch *scratch, int smem_limit,
+cudaError_t gk__matmul_small(const gk__matmul_args<T, T, T> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
   const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(P::bm)) * gk_ceil_div(p.n, static_cast<size_t>(P::bn));
   if (p.trans_a || p.trans_b || p.slices != 1 || (p.max_blocks && p.max_blocks < tiles))
-    return gk__matmul_tiles<Q>(p, scratch, smem_limit, stream);
+    return gk__matmul_tiles<Q>(p, partials, smem_limit, stream);
   const gk__small_launch<P, T> launch = {stream};
-  return gk__matmul_in_turn<gk__matmul_args<T, T, T>, T>(p, tiles, 0, scratch, stream, launch);
+  return gk__matmul_in_turn<gk__matmul_args<T, T, T>, T>(p, tiles, 0, partials, launch);
 }
 template <int BM, int BN, int BK, int TM, int TN, int Stages, int Resident>
 struct gk__block_of_rows : gk__block<gk__sums_of_rows<BM, BN, BK, TM, TN>, BM, BN, BK, Stages, 1, Resident> {};
 
 template <class T, class O>
-cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, const gk_scratch *scratch,
-                           int smem_limit, cudaStream_t stream) {
+cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, gk__partials *partials, int smem_limit,
+                           cudaStream_t stream) {
   switch (plan) {
   case GK_PLAN_TILE_32:
     return gk__matmul_small<gk__block_of_rows<32, 32, 16, 4, 4, 3, 16>,
-                            gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, scratch, smem_limit, stream);
+                            gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, partials, smem_limit, stream);
   case GK_PLAN_TILE_32_64:
-    return gk__matmul_tiles<gk__block_of_threads<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, scratch, smem_limit, stream);
+    return gk__matmul_tiles<gk__block_of_threads<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, partials, smem_limit, stream);
   case GK_PLAN_TILE_64:
     return gk__matmul_small<gk__block_of_rows<64, 64, 16, 8, 8, 4, 6>,
-                            gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
+                            gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
   case GK_PLAN_TILE_64_128:
-    return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, scratch, smem_limit, stream);
+    return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, partials, smem_limit, stream);
   default:
-    return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, scratch, smem_limit, stream);
+    return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, partials, smem_limit, stream);
   }
 }
 #ifdef GK__WGMMA
 /* By the kernel of Hopper, if the device and the program have it, and a cluster has room for all slices: blocks that
  * stay, or one for each slice. Else *made is as it was. */
 template <class T>
-cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool *made, cudaStream_t stream) {
+cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool *made, const gk__partials *partials,
+                                        cudaStream_t stream) {
   typedef gk__f64_shape S;
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(S::rows)),
@@ -8423,6 +8502,7 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool 
   }
   if (jobs < grid) grid = jobs;
   *made = true;
+  if (partials->measuring) return cudaSuccess; /* its partials are reduced in clusters */
   if (p.slices > 1)
     return gk__launch_clusters(waits, "gk_matmul", gk__f64_kernel<S, T>, p.slices, static_cast<unsigned>(grid),
                                static_cast<unsigned>(S::copying + S::multiplying), smem * sizeof(T), stream, p,
@@ -8432,26 +8512,28 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool 
                        static_cast<unsigned>(jobs));
 }
 #else
-template <class T> cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &, bool *, cudaStream_t) {
+template <class T>
+cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &, bool *, const gk__partials *, cudaStream_t) {
   return cudaSuccess;
 }
 #endif
 
 template <class T, class O>
-cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan, const gk_scratch *scratch,
-                           int smem_limit, cudaStream_t stream) {
+cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan, gk__partials *partials, int smem_limit,
+                           cudaStream_t stream) {
   bool made = false;
   switch (plan) {
   case GK_PLAN_TILE_32_64:
-    return gk__matmul_tiles<gk__block_of_warps<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, scratch, smem_limit, stream);
+    return gk__matmul_tiles<gk__block_of_warps<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
   case GK_PLAN_TILE_64_128:
-    GK_TRY(gk__f64_by_blocks_that_stay(p, &made, stream));
-    return made ? cudaSuccess
-                : gk__matmul_tiles<gk__block_of_warps<64, 128, 16, 32, 32, 8, 3, 1, 1>>(p, scratch, smem_limit, stream);
+    GK_TRY(gk__f64_by_blocks_that_stay(p, &made, partials, stream));
+    return made
+               ? cudaSuccess
+               : gk__matmul_tiles<gk__block_of_warps<64, 128, 16, 32, 32, 8, 3, 1, 1>>(p, partials, smem_limit, stream);
   case GK_PLAN_TILE_64:
-    return gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, scratch, smem_limit, stream);
+    return gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
   default:
-    return gk__matmul_tiles<gk__block_of_warps<128, 128, 16, 64, 32, 4, 3, 1, 1>>(p, scratch, smem_limit, stream);
+    return gk__matmul_tiles<gk__block_of_warps<128, 128, 16, 64, 32, 4, 3, 1, 1>>(p, partials, smem_limit, stream);
   }
 }
 
@@ -8690,7 +8772,7 @@ template <class P> struct gk__engine_launch {
 template <class T, class O, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
   static bool is_fed(const gk__matmul_args<T, O, Acc> &) { return false; }
-  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk__tile_facts &, size_t, size_t, const gk_scratch *,
+  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk__tile_facts &, size_t, size_t, gk__partials *,
                          cudaStream_t, int) {
     return cudaErrorNotSupported;
   }
@@ -8723,7 +8805,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
            !gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<aligned>), &has_body) && has_body;
   }
   template <class P>
-  static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, const gk_scratch *scratch,
+  static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, gk__partials *partials,
                             cudaStream_t stream, int sms) {
     const size_t rows = P::bm, cols = P::bn, parts = p.slices, down = gk_ceil_div(p.m, rows),
                  across = gk_ceil_div(p.n, cols);
@@ -8733,31 +8815,31 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
     const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1 + shares);
     const size_t slots = gk__matmul_slot_bytes<P, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
-    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, scratch, stream, launch);
+    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, partials, launch);
   }
   /* By groups of a block, or blocks of a cluster, that join their slices, if there is room for them. */
   template <class P, class Grouped>
   static cudaError_t choose(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
-                            const gk_scratch *scratch, cudaStream_t stream, int sms) {
+                            gk__partials *partials, cudaStream_t stream, int sms) {
     const size_t tiles = gk_ceil_div(p.m, tile.rows) * gk_ceil_div(p.n, tile.cols) * p.batch;
     const size_t depth = static_cast<size_t>(p.depth), last = p.k - (p.slices - 1) * depth;
     unsigned long long clocks;
     const unsigned joins = whole_rows || whole_cols
                                ? 0
                                : gk__joined_by(tile, tiles, p.slices, depth, last, static_cast<size_t>(sms), &clocks);
-    if (joins > 1) return launch<Grouped>(p, true, 0, 0, scratch, stream, sms);
-    return launch<P>(p, joins == 1, whole_rows, whole_cols, scratch, stream, sms);
+    if (joins > 1) return launch<Grouped>(p, true, 0, 0, partials, stream, sms);
+    return launch<P>(p, joins == 1, whole_rows, whole_cols, partials, stream, sms);
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
-                         const gk_scratch *scratch, cudaStream_t stream, int sms) {
+                         gk__partials *partials, cudaStream_t stream, int sms) {
     if (tile.plan == GK_PLAN_TILE_64_128_TMA && tile.room == 3)
-      return choose<fed_flat_of_three, fed_flat_of_three>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
+      return choose<fed_flat_of_three, fed_flat_of_three>(p, tile, whole_rows, whole_cols, partials, stream, sms);
     if (tile.plan == GK_PLAN_TILE_64_128_TMA)
-      return choose<fed_flat, flat_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
+      return choose<fed_flat, flat_groups>(p, tile, whole_rows, whole_cols, partials, stream, sms);
     if (tile.plan == GK_PLAN_TILE_128_64_TMA)
-      return choose<fed_tall, fed_tall>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
-    return tile.fed ? choose<fed, fed_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms)
-                    : choose<aligned, aligned_groups>(p, tile, whole_rows, whole_cols, scratch, stream, sms);
+      return choose<fed_tall, fed_tall>(p, tile, whole_rows, whole_cols, partials, stream, sms);
+    return tile.fed ? choose<fed, fed_groups>(p, tile, whole_rows, whole_cols, partials, stream, sms)
+                    : choose<aligned, aligned_groups>(p, tile, whole_rows, whole_cols, partials, stream, sms);
   }
 };
 #endif
@@ -8844,24 +8926,35 @@ struct gk__by_panels<float, float, Acc> { /* a template, so that files without p
 
 /* --- The ways of each type ---------------------------------------------------------------------------------------*/
 
+/* What the strict kernels' plans know of the current device: multiprocessors, and bytes of shared memory for a block. */
+struct gk__strict_gpu {
+  int sms, smem_limit;
+};
+inline cudaError_t gk__find_strict_gpu(gk__strict_gpu *gpu) {
+  const char *const call = "gk_matmul";
+  int device = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&gpu->sms, cudaDevAttrMultiProcessorCount, device), call));
+  return gk__failed(cudaDeviceGetAttribute(&gpu->smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call);
+}
+
 template <class T, class O, class Acc>
 cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_order &order, gk_plan plan,
-                                const gk_scratch *scratch, cudaStream_t stream) {
+                                const gk__strict_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
+  const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
-  int device = 0, sms = 1, smem_limit = 0;
-  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
   if (order.thin)
-    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, scratch, smem_limit, stream)
-                                : gk__matmul_thin<GK__THIN_ROWS>(p, scratch, smem_limit, stream);
-  if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit)) return gk__by_warps<T, O, Acc>::run(p, stream, sms);
-  if (gk__by_panels<T, O, Acc>::takes(p, plan, sms)) return gk__by_panels<T, O, Acc>::run(p, stream, sms);
+    return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, smem_limit, stream)
+                                : gk__matmul_thin<GK__THIN_ROWS>(p, partials, smem_limit, stream);
+  if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit))
+    return partials->measuring ? cudaSuccess : gk__by_warps<T, O, Acc>::run(p, stream, sms);
+  if (gk__by_panels<T, O, Acc>::takes(p, plan, sms))
+    return partials->measuring ? cudaSuccess : gk__by_panels<T, O, Acc>::run(p, stream, sms);
   const bool engine = gk__engine<T, O, Acc>::takes(p);
   gk__tile_facts tile = gk__plan_matmul_again<Acc>(order, p.m, p.n, p.k, p.batch, sms, engine, plan,
                                                    engine && gk__engine<T, O, Acc>::is_fed(p));
   if (gk__is_engine(tile.plan))
-    return gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, scratch, stream, sms);
+    return gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, partials, stream, sms);
   /* What has one chain for each sum, and the rest, as products of their own. */
   if (order.whole_rows || order.whole_cols) {
     const bool rows = order.whole_rows > 0;
@@ -8870,18 +8963,44 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_or
     one.whole_rows = one.whole_cols = 0;
     whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
     tile = gk__plan_matmul_again<Acc>(one, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
-    GK_TRY(gk__matmul_run(whole, tile.plan, scratch, smem_limit, stream));
+    GK_TRY(gk__matmul_run(whole, tile.plan, partials, smem_limit, stream));
     p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
   }
   gk_matmul_order rest = order;
   rest.whole_rows = rest.whole_cols = 0;
   tile = gk__plan_matmul_again<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
-  return gk__matmul_run(p, tile.plan, scratch, smem_limit, stream);
+  return gk__matmul_run(p, tile.plan, partials, smem_limit, stream);
+}
+/* Adds to *partials what those of a product need. */
+template <class T, class O, class Acc>
+cudaError_t gk__measure_partials(const gk__matmul_args<T, O, Acc> &p, const gk_matmul_order &order, gk_plan plan,
+                                 gk__partials *partials) {
+  gk__strict_gpu gpu;
+  if (order.slices < 2) return cudaSuccess;
+  GK_TRY(gk__find_strict_gpu(&gpu));
+  partials->measuring = true;
+  return gk__matmul_by_order(p, order, plan, gpu, partials, 0);
+}
+template <class T, class O, class Acc>
+cudaError_t gk__launch_by_order(const gk__matmul_args<T, O, Acc> &p, const gk_matmul_order &order, gk_plan plan,
+                                gk__partials *partials, cudaStream_t stream) {
+  gk__strict_gpu gpu;
+  GK_TRY(gk__find_strict_gpu(&gpu));
+  return gk__matmul_by_order(p, order, plan, gpu, partials, stream);
+}
+template <class T, class O, class Acc>
+cudaError_t gk__matmul_in_order(const gk__matmul_args<T, O, Acc> &p, const gk_matmul_order &order, gk_plan plan,
+                                const gk_scratch *scratch, cudaStream_t stream) {
+  gk__partials partials = gk__partials();
+  GK_TRY(gk__measure_partials(p, order, plan, &partials));
+  GK_TRY(gk__begin_partials(&partials, scratch, stream));
+  const cudaError_t status = gk__launch_by_order(p, order, plan, &partials, stream);
+  return gk__release_scratch(status, &partials.temporary, "gk_matmul", stream);
 }
 template <class T, class O, class Acc>
 cudaError_t gk__matmul_strictly(const gk__matmul_args<T, O, Acc> &p, gk_plan plan, const gk_scratch *scratch,
                                 cudaStream_t stream) {
-  return gk__matmul_by_order(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), plan, scratch, stream);
+  return gk__matmul_in_order(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
 /* Views of an operand: as it lies, or of its copy; and what makes the copy. */
@@ -8910,35 +9029,60 @@ inline unsigned gk__most_to_split(size_t k) {
   return (127u + (126u - bits) / 2) << 23;
 }
 
-template <int Making, int Products, class E, class T, class O>
-cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk__product_plan &plan, int sms,
-                                       const gk_scratch *scratch, cudaStream_t stream) {
-  const char *const call = "gk_matmul";
-  const size_t needed = plan.work_bytes(1), more = plan.work_bytes(2) - needed, batch = p.batch;
-  size_t room = scratch && scratch->ptr ? scratch->work_bytes : 0, at_once = batch;
-  unsigned char *work = room ? static_cast<unsigned char *>(scratch->ptr) + gk__work_offset(scratch->bytes) : NULL;
-  void *temporary = NULL;
-  if (needed) {
-    if (room && room < needed)
-      return gk__fail(cudaErrorInvalidValue,
-                      "%s: the scratch has a work area of %zu bytes, but %zu are needed: gk_matmul_work_bytes", call,
-                      room, needed);
-    if (!room) {
-      const size_t enough = size_t(256) << 20;
-      const size_t products = !more || needed >= enough ? 1 : 1 + (enough - needed) / more;
-      room = plan.work_bytes(products < batch ? products : batch);
-      GK_TRY(gk__temporary_memory(&temporary, room, call, stream));
-      work = static_cast<unsigned char *>(temporary);
-    }
-    if (more && (room - needed) / more < batch - 1) at_once = 1 + (room - needed) / more;
+/* The work area of a call on the tensor cores, and how many products of a batch it has room for. */
+struct gk__work_area {
+  unsigned char *memory;
+  size_t bytes, at_once;
+  void *temporary; /* allocated for the call; else NULL */
+};
+/* A scratch without a work area is no error: the call allocates one. */
+inline cudaError_t gk__check_work_area(const gk_scratch *scratch, size_t needed) {
+  if (!scratch || !scratch->ptr || !scratch->work_bytes || scratch->work_bytes >= needed) return cudaSuccess;
+  return gk__fail(cudaErrorInvalidValue,
+                  "gk_matmul: the scratch has a work area of %zu bytes, but %zu are needed: gk_matmul_work_bytes",
+                  scratch->work_bytes, needed);
+}
+/* The part of the caller's scratch, if it has one, or as much as a temporary one is to have. */
+inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch, const gk_scratch *scratch,
+                                      gk__work_area *area) {
+  const size_t needed = plan.work_bytes(1), more = plan.work_bytes(2) - needed, enough = size_t(256) << 20;
+  *area = gk__work_area();
+  area->at_once = batch;
+  if (needed == 0) return cudaSuccess;
+  GK_TRY(gk__check_work_area(scratch, needed));
+  if (scratch && scratch->ptr && scratch->work_bytes) {
+    area->bytes = scratch->work_bytes;
+    area->memory = static_cast<unsigned char *>(scratch->ptr) + gk__work_offset(scratch->bytes);
+  } else {
+    const size_t products = !more || needed >= enough ? 1 : 1 + (enough - needed) / more;
+    area->bytes = plan.work_bytes(products < batch ? products : batch);
   }
-  unsigned *const strict = Making == GK__SPLITTING ? reinterpret_cast<unsigned *>(work) : NULL;
+  if (more && (area->bytes - needed) / more < batch - 1) area->at_once = 1 + (area->bytes - needed) / more;
+  return cudaSuccess;
+}
+/* What the strict kernels behind an emulated product need for the partials of `at_once` products, and of those that are
+ * left in the end. */
+template <class T, class O>
+cudaError_t gk__measure_fallback(gk__matmul_args<T, O, float> p, size_t at_once, gk__partials *partials) {
+  const gk_matmul_order order = gk__matmul_order_again<float>(p.m, p.n, p.k);
+  const size_t rest = p.batch % at_once;
+  p.batch = at_once;
+  GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, partials));
+  p.batch = rest;
+  return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, partials) : cudaSuccess;
+}
+
+template <int Making, int Products, class E, class T, class O>
+cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk__product_plan &plan, int sms,
+                                       const gk__work_area &area, gk__partials *partials, cudaStream_t stream) {
+  const size_t batch = p.batch;
+  unsigned *const strict = Making == GK__SPLITTING ? reinterpret_cast<unsigned *>(area.memory) : NULL;
   cudaError_t status = cudaSuccess;
-  for (size_t done = 0; done < batch && status == cudaSuccess; done += at_once) {
-    p.batch = batch - done < at_once ? batch - done : at_once;
+  for (size_t done = 0; done < batch && status == cudaSuccess; done += area.at_once) {
+    p.batch = batch - done < area.at_once ? batch - done : area.at_once;
     gk__tensor_args<E, O> q;
     gk__raw_operand<T> raw_a, raw_b;
-    unsigned char *const work_a = work + GK__WORK_FRONT;
+    unsigned char *const work_a = area.memory + GK__WORK_FRONT;
     unsigned char *const work_b = work_a + (plan.a.wanted ? plan.a.matrix * (plan.a.one ? 1 : p.batch) : 0);
     gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, batch, work_a, &raw_a, &q.a);
     gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, batch, work_b, &raw_b, &q.b);
@@ -8947,7 +9091,7 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
     q.c = p.c, q.ldc = p.ldc, q.stride_c = p.stride_c;
     q.m = p.m, q.n = p.n, q.k = p.k, q.batch = p.batch;
     q.alpha = p.alpha, q.beta = p.beta, q.strict = strict, q.max_blocks = p.max_blocks;
-    if (strict) status = gk__failed(cudaMemsetAsync(strict, 0, sizeof(*strict), stream), call);
+    if (strict) status = gk__failed(cudaMemsetAsync(strict, 0, sizeof(*strict), stream), "gk_matmul");
     if (status == cudaSuccess && (plan.a.wanted || plan.b.wanted))
       status =
           gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), strict, sms, stream);
@@ -8956,13 +9100,31 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
           plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream) : gk__mma_run<Products>(q, sms, stream);
     if (status == cudaSuccess && strict) {
       p.only_if = strict;
-      status = gk__matmul_strictly(p, GK_PLAN_AUTO, scratch, stream);
+      status = gk__launch_by_order(p, gk__matmul_order_again<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
     }
     p.skip(p.batch);
   }
-  if (!temporary) return status;
-  const cudaError_t freed = cudaFreeAsync(temporary, stream);
-  return status == cudaSuccess ? gk__failed(freed, call) : status;
+  return status;
+}
+template <int Making, int Products, class E, class T, class O>
+cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk__product_plan &plan, int sms,
+                                       const gk_scratch *scratch, cudaStream_t stream) {
+  const char *const call = "gk_matmul";
+  gk__work_area area;
+  gk__partials partials = gk__partials();
+  GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
+  if (Making == GK__SPLITTING) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
+  GK_TRY(gk__begin_partials(&partials, scratch, stream));
+  cudaError_t status = cudaSuccess;
+  if (area.bytes && !area.memory) {
+    status = gk__temporary_memory(&area.temporary, area.bytes, call, stream);
+    area.memory = static_cast<unsigned char *>(area.temporary);
+  }
+  if (status == cudaSuccess)
+    status = gk__launch_on_tensor_cores<Making, Products, E>(p, plan, sms, area, &partials, stream);
+  const cudaError_t freed = area.temporary ? cudaFreeAsync(area.temporary, stream) : cudaSuccess;
+  status = status == cudaSuccess ? gk__failed(freed, call) : status;
+  return gk__release_scratch(status, &partials.temporary, call, stream);
 }
 
 enum gk__ways { GK__WAYS_STRICT, GK__WAYS_HALF, GK__WAYS_FLOAT };
@@ -9039,6 +9201,10 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
   p.max_blocks = o.max_blocks;
   if (path) *path = gk_matmul_path();
   if (m == 0 || n == 0) return cudaSuccess;
+  /* As in BLAS, alpha = 0 reads neither A nor B, and k = 0 multiplies nothing by alpha: either gives beta C. The kernels
+   * add alpha x 0 to that, which leaves it as it is if alpha is -0. */
+  if (p.alpha == Acc(0)) k = p.k = 0;
+  if (k == 0) p.alpha = p.beta == Acc(0) ? Acc(0) : Acc(-0.0);
   GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(T)));
   GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(T)));
   GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(O)));
@@ -9078,8 +9244,14 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
     path->plan = plan.plan, path->precision = plan.precision;
     path->copies_a = plan.tensor() && plan.a.wanted, path->copies_b = plan.tensor() && plan.b.wanted;
     path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
+    gk__partials partials = gk__partials();
+    if (!plan.tensor() || plan.precision >= GK_PRECISION_EMULATED)
+      GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(m, n, k), plan.tensor() ? GK_PLAN_AUTO : o.plan,
+                                  &partials));
+    if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
     return cudaSuccess;
   }
+  GK_TRY(gk__check_scratch("gk_matmul", o.scratch, 0));
   typedef gk__matmul_ways<half                                      ? GK__WAYS_HALF
                           : Tensor && std::is_same<T, float>::value ? GK__WAYS_FLOAT
                                                                     : GK__WAYS_STRICT>
@@ -9519,7 +9691,8 @@ inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned t
     /* cudaStreamQuery, too, leaves its cudaErrorNotReady behind. */
     const cudaError_t earlier = cudaPeekAtLastError(), done = cudaStreamQuery(stream);
     if (done == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
-    if (done != cudaSuccess && done != cudaErrorNotReady) return gk__failed(done, call);
+    if (done != cudaSuccess && done != cudaErrorNotReady)
+      return gk__dist_lost(done, cudaGetErrorString(done), ms, comm, abort_comm);
     ncclResult_t found = ncclSuccess;
     GK_TRY(gk__nccl(ncclCommGetAsyncError(comm, &found), call, "ncclCommGetAsyncError", comm));
     if (found != ncclSuccess && found != ncclInProgress)
@@ -9762,6 +9935,20 @@ inline cudaError_t gk__share_rows(const gk__dist &d, const gk_dist_matmul_opts &
   return status == cudaSuccess ? gk__nccl(ended, d.call, "ncclGroupEnd", d.comm) : status;
 }
 
+/* Whether the product of any part would be refused, before anything is launched. */
+template <class T, class O>
+cudaError_t gk__check_dist_parts(const T *a, const T *buffer, O *c, size_t m, size_t n, size_t k, size_t wide,
+                                 gk_matmul_opts each) {
+  const gk_scratch *const scratch = each.scratch;
+  for (size_t col = 0, part = 0; col < n; col += each.ldb, part++) {
+    gk_matmul_path path;
+    each.ldb = n - col < wide ? n - col : wide;
+    GK_TRY(gk_matmul_plan(a, buffer + part % 2 * k * wide, m ? c + col : c, m, each.ldb, k, &each, &path));
+    GK_TRY(gk__check_scratch("gk_matmul", scratch, path.scratch_bytes));
+    GK_TRY(gk__check_work_area(scratch, path.work_bytes));
+  }
+  return cudaSuccess;
+}
 template <class T, class O>
 cudaError_t gk__dist_matmul(const gk__dist &d, gk__lane &lane, const T *a, const T *b, O *c, size_t m, size_t n,
                             size_t k, const gk_dist_matmul_opts &o, T *buffer) {
@@ -9769,6 +9956,7 @@ cudaError_t gk__dist_matmul(const gk__dist &d, gk__lane &lane, const T *a, const
   const size_t wide = gk__dist_columns(n, o.columns), ldb = o.matmul.ldb ? o.matmul.ldb : n;
   gk_matmul_opts each = o.matmul;
   each.ldc = o.matmul.ldc ? o.matmul.ldc : n;
+  GK_TRY(gk__check_dist_parts(a, buffer, c, m, n, k, wide, each));
   GK_TRY(gk__follow(d.call, lane.stream, d.stream, lane.free[0]));
   for (size_t col = 0, part = 0; col < n; col += each.ldb, part++) {
     const size_t half = part % 2;
@@ -10678,10 +10866,14 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   return all > few ? all : few;
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
-  const gk_matmul_order single = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
-  const size_t of_f32 = gk__matmul_most_slots<float>(single, m, n), of_f64 = gk__matmul_most_slots<double>(twice, m, n);
-  const size_t slots = of_f32 > of_f64 ? of_f32 : of_f64;
-  return slots ? GK__STATE_BYTES + GK__REDUCE_BYTES + slots : 0;
+  const size_t longest = size_t(1) << 30, tile_cuts = k / gk__tiles<double>::least_part, thin_cuts = k / 512 + 1;
+  if (m == 0 || n == 0 || k < gk__tiles<double>::least_k) return 0;
+  /* Doubles take more than floats, and may be cut into shorter partitions. */
+  const size_t tiles = gk__slots_of(gk__tile_slot_bytes<double>(m, n), 1,
+                                    tile_cuts < GK__MATMUL_SLICES ? tile_cuts : size_t(GK__MATMUL_SLICES));
+  const size_t thin = gk__slots_of(gk__thin_slot_bytes<double>(m, n), 1, thin_cuts);
+  const size_t most = tiles > thin ? tiles : thin;
+  return GK__STATE_BYTES + GK__REDUCE_BYTES + (k > longest || most > GK__PARTIALS_BYTES ? GK__PARTIALS_BYTES : most);
 }
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool parts = precision == GK_PRECISION_EMULATED || precision == GK_PRECISION_EMULATED_9;

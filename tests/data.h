@@ -207,6 +207,12 @@ struct test_scratch : gk_scratch {
     now.reduce_turn = now.scan_turn = static_cast<unsigned long long>(used) << 32;
     EXPECT_OK(cudaMemcpy(ptr, &now, sizeof(now), cudaMemcpyHostToDevice));
   }
+  /* As if calls with small tags had used all slots from a byte on: none of them is zero. */
+  void fill_slots(size_t from, size_t count) const {
+    EXPECT_OK(cudaDeviceSynchronize());
+    EXPECT_OK(cudaMemset(static_cast<unsigned char *>(ptr) + from, 1, count));
+    EXPECT_OK(cudaDeviceSynchronize());
+  }
   unsigned reduce_tags() const { return static_cast<unsigned>(state().reduce_turn >> 32); }
   unsigned scan_tags() const { return static_cast<unsigned>(state().scan_turn >> 32); }
   size_t bytes_not_zero(size_t from, size_t count) const {

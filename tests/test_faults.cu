@@ -249,6 +249,22 @@ TEST(provoke_a_scratch_of_another_device) {
                gk_reduce_sum(x, x, n, 0, &scratch));
   EXPECT_FAILS(cudaErrorInvalidValue, "gk_scan_exclusive: the scratch is of device 0, but device 1 is current",
                gk_scan_exclusive(x, x, n, gk_op_sum(), 0, &scratch));
+  /* Calls that have no use for it refuse it, too. */
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_reduce: the scratch is of device 0", gk_reduce_sum(x, x, 1, 0, &scratch));
+  EXPECT_FAILS(cudaErrorInvalidValue, "gk_scan_inclusive: the scratch is of device 0",
+               gk_scan_inclusive(x, x, 1, gk_op_sum(), 0, &scratch));
+  gk_scratch work = gk_scratch();
+  EXPECT_OK(cudaSetDevice(0));
+  EXPECT_OK(gk_scratch_create_work(&work, 0, size_t(1) << 20, 0));
+  EXPECT_OK(cudaSetDevice(1));
+  for (gk_precision precision : {GK_PRECISION_STRICT, GK_PRECISION_TF32, GK_PRECISION_EMULATED}) {
+    gk_matmul_opts opts = gk_matmul_opts();
+    opts.precision = precision, opts.scratch = &work;
+    EXPECT_FAILS(cudaErrorInvalidValue, "gk_matmul: the scratch is of device 0",
+                 gk_matmul_ex(x, x + 10000, x + 20000, 100, 100, 100, &opts));
+  }
+  EXPECT_EQ(first_of(x + 20000), 1.0f);
+  EXPECT_OK(gk_scratch_destroy(&work));
   EXPECT_EQ(first_of(x), 1.0f);
   EXPECT_OK(cudaFree(x));
   EXPECT_OK(gk_scratch_destroy(&scratch)); /* whichever is current */

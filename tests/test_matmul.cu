@@ -94,9 +94,13 @@ static void multiply_plainly(const problem &p, const std::vector<T> &a, const st
         const Acc *const column = y.data() + j * p.k;
         O &to = c[q * p.stride_c() + i * p.ldc() + j];
         const bool whole = i < order.whole_rows || j < order.whole_cols;
-        Acc result = alpha * sum_by_order<Acc>(order, whole, p.k,
-                                               [&](size_t l, Acc sum) { return std::fma(x[l], column[l], sum); });
-        if (p.beta != 0) result = std::fma(beta, static_cast<Acc>(plain(to)), result);
+        const Acc old = p.beta != 0 ? static_cast<Acc>(plain(to)) : 0;
+        Acc result = beta * old; /* which it is, to the sign of a zero, where k or alpha is 0 */
+        if (p.k > 0 && p.alpha != 0) {
+          result = alpha * sum_by_order<Acc>(order, whole, p.k,
+                                             [&](size_t l, Acc sum) { return std::fma(x[l], column[l], sum); });
+          if (p.beta != 0) result = std::fma(beta, old, result);
+        }
         to = make<O>(static_cast<double>(result));
       }
     }
@@ -379,7 +383,42 @@ TEST(slices_meet_in_any_scratch) {
   for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA,
                        GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA})
     tiles.run(&just_one, plan);
-  EXPECT_EQ(gk_matmul_scratch_bytes(4096, 4096, 4096), size_t(0));
+}
+/* A scratch made for the largest product serves all smaller ones, on any GPU. */
+TEST(a_scratch_for_the_largest_product) {
+  const size_t limit = GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES;
+  EXPECT_EQ(gk_matmul_scratch_bytes(0, 100, 100), size_t(0));
+  EXPECT_EQ(gk_matmul_scratch_bytes(100, 100, 63), size_t(0));
+  EXPECT_EQ(gk_matmul_scratch_bytes(SIZE_MAX, SIZE_MAX, SIZE_MAX), limit);
+  EXPECT_EQ(gk_matmul_scratch_bytes(8192, 8192, 8192), limit);
+  EXPECT(gk_matmul_scratch_bytes(64, 64, 512) < size_t(8) << 20);
+  for (uint64_t i = 0; i < 3000; i++) {
+    const auto size = [&](uint64_t of) {
+      return static_cast<size_t>(std::exp2(uniform(55, 10 * i + of, 0, i % 2 ? 1300 : 2200) / 100.0));
+    };
+    const size_t m = size(0), n = size(1), k = size(2), room = gk_matmul_scratch_bytes(m, n, k);
+    const gk_matmul_order single = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
+    EXPECT(room <= limit);
+    EXPECT(gk_matmul_scratch_bytes(m + size(3), n + size(4), k + size(5)) >= room);
+    const auto fits = [&](const gk_matmul_order &order, size_t of_thin, size_t of_tiles) {
+      return order.slices < 2 ||
+             order.slices * (order.thin ? of_thin : of_tiles) <= room - (limit - GK__PARTIALS_BYTES);
+    };
+    const size_t rows = m - single.whole_rows, cols = n - single.whole_cols;
+    EXPECT(fits(single, gk__thin_slot_bytes<float>(m, n), gk__tile_slot_bytes<float>(rows, cols)));
+    EXPECT(fits(twice, gk__thin_slot_bytes<double>(m, n), gk__tile_slot_bytes<double>(m, n)));
+  }
+}
+/* k past 2^30 is cut into so many partitions that the tiles are made some at a time. */
+TEST(partials_of_very_long_k) {
+  gk_matmul_opts opts = gk_matmul_opts();
+  gk_matmul_path path;
+  float *const a = reinterpret_cast<float *>(256), *const c = reinterpret_cast<float *>(512);
+  for (size_t edge : {size_t(4), size_t(100), size_t(5000)}) {
+    EXPECT_OK(gk_matmul_plan(a, a, c, edge, edge + 1, size_t(1) << 34, &opts, &path));
+    EXPECT(path.scratch_bytes > gk_reduce_scratch_bytes());
+    EXPECT(path.scratch_bytes <= gk_matmul_scratch_bytes(edge, edge + 1, size_t(1) << 34));
+  }
 }
 /* Some rows or columns with one chain for each sum, the others with slices; and slices of all, as they join. */
 TEST(part_of_a_product_is_cut) {
@@ -403,8 +442,21 @@ TEST(part_of_a_product_is_cut) {
       q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = batch;
       q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = p.trans_a != 0, q.trans_b = p.trans_b != 0;
       q.stride_a = p.stride_a(), q.stride_b = p.stride_b(), q.stride_c = p.stride_c(), q.alpha = 1;
-      EXPECT_OK(gk__matmul_by_order(q, orders[i], plan, NULL, 0));
+      EXPECT_OK(gk__matmul_in_order(q, orders[i], plan, NULL, 0));
       EXPECT_SAME(c.get(), expected, "order %d, plan %d", i, static_cast<int>(plan));
+      /* A scratch that lacks a byte is refused before the part that needs none has been written. */
+      gk__partials partials = gk__partials();
+      EXPECT_OK(gk__measure_partials(q, orders[i], plan, &partials));
+      if (partials.least == 0) continue; /* reduced inside blocks or clusters */
+      test_scratch scratch(gk_reduce_scratch_bytes() + partials.least);
+      c.clear();
+      scratch.bytes--;
+      EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: the scratch has",
+                   gk__matmul_in_order(q, orders[i], plan, &scratch, 0));
+      EXPECT(c.untouched());
+      scratch.bytes++;
+      EXPECT_OK(gk__matmul_in_order(q, orders[i], plan, &scratch, 0));
+      EXPECT_SAME(c.get(), expected, "order %d, plan %d, the least scratch", i, static_cast<int>(plan));
     }
   }
 }
@@ -424,7 +476,7 @@ static void join_slices(size_t m, size_t n, size_t k, const gk_matmul_order &ord
     gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
     q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = 1;
     q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = trans_a, q.trans_b = trans_b, q.alpha = -0.5f;
-    EXPECT_OK(gk__matmul_by_order(q, order, plan, NULL, 0));
+    EXPECT_OK(gk__matmul_in_order(q, order, plan, NULL, 0));
     EXPECT_SAME(c.get(), expected, "%zu x %zu x %zu, %u slices, plan %d", m, n, k, order.slices,
                 static_cast<int>(plan));
   }
@@ -464,6 +516,41 @@ TEST(a_small_scratch_is_an_error_that_changes_nothing) {
                gk_matmul_ex(a.ptr, b.ptr, c.ptr, 40, 50, 900, &opts));
   EXPECT(c.untouched());
 }
+/* Most of this product's tiles need no scratch, and others do. */
+TEST(a_small_scratch_is_refused_before_the_first_launch) {
+  const size_t m = 1536, n = 3200, k = 256;
+  const std::vector<float> before(m * n, 3.0f);
+  device_array<float> a(std::vector<float>(m * k, 1.0f)), b(std::vector<float>(k * n, 1.0f)), c(before);
+  test_scratch scratch;
+  const double one = 1;
+  gk_matmul_opts opts = gk_matmul_opts();
+  gk_matmul_path path;
+  opts.scratch = &scratch, opts.plan = GK_PLAN_TILE_128, opts.beta = &one;
+  const gk_matmul_order order = gk__matmul_order<float>(m, n, k);
+  EXPECT(order.whole_rows + order.whole_cols > 0);
+  EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, m, n, k, &opts, &path));
+  EXPECT_ERROR(cudaErrorInvalidValue,
+               ("the scratch has " + std::to_string(scratch.bytes) + " bytes, but " +
+                std::to_string(path.scratch_bytes) + " are needed")
+                   .c_str(),
+               gk_matmul_ex(a.ptr, b.ptr, c.ptr, m, n, k, &opts));
+  EXPECT_SAME(c.get(), before, "C");
+}
+TEST(a_scratch_off_its_alignment) {
+  device_array<float> x(std::vector<float>(64, 1.0f)), c(64);
+  test_scratch whole(gk_reduce_scratch_bytes() + 64);
+  gk_scratch askew = whole;
+  askew.ptr = static_cast<char *>(askew.ptr) + 4, askew.bytes -= 64;
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.scratch = &askew;
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: the scratch's memory is not aligned to 16 bytes",
+               gk_matmul_ex(x.ptr, x.ptr, c.ptr, 8, 8, 8, &opts));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce: the scratch's memory is not aligned to 16 bytes",
+               gk_reduce_sum(x.ptr, c.ptr, 64, 0, &askew));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_scan_inclusive: the scratch's memory is not aligned to 16 bytes",
+               gk_scan_inclusive(x.ptr, c.ptr, 64, gk_op_sum(), 0, &askew));
+  EXPECT(c.untouched());
+}
 TEST(a_scratch_shared_with_scans) {
   const sliced tiles;
   const size_t n = 50000;
@@ -482,13 +569,14 @@ TEST(a_scratch_shared_with_scans) {
 TEST(tags_of_products_run_out) {
   const sliced tiles;
   test_scratch scratch(3 * gk_matmul_scratch_bytes(40, 50, 900));
+  const size_t slots = GK__STATE_BYTES + GK__REDUCE_BYTES;
   tiles.run(&scratch);
+  scratch.fill_slots(slots, scratch.bytes - slots);
   scratch.set_tags(0xfffffffdu);
   const unsigned tags[] = {0xfffffffeu, 0, 1, 2};
   for (int i = 0; i < 4; i++) {
     tiles.run(&scratch);
     EXPECT_EQ(scratch.scan_tags(), tags[i]);
-    const size_t slots = GK__STATE_BYTES + GK__REDUCE_BYTES;
     if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(slots, (scratch.bytes - slots) / 16 * 16), size_t(0));
   }
 }
@@ -531,8 +619,31 @@ TEST(alpha_0_and_halves_that_overflow) {
   problem p = problem_of(40, 40, 40);
   p.alpha = 0, p.beta = 2;
   check_all_plans<float, float>(p);
-  p.alpha = 30000, p.beta = 0; /* past what a half holds: infinity, as the conversion has it */
+  p.k = 0, p.alpha = NAN;
+  check_all_plans<float, float>(p);
+  check<double, double>(p, {GK_PLAN_AUTO});
+  p.alpha = HUGE_VAL, p.beta = 0;
+  check_all_plans<float, float>(p);
+  p.k = 40, p.alpha = 30000; /* past what a half holds: infinity, as the conversion has it */
   check_all_plans<__half, __half>(p);
+}
+
+/* As in BLAS, alpha = 0 does not read A and B. */
+TEST(alpha_0_reads_neither_a_nor_b) {
+  const size_t n = 70;
+  const std::vector<float> old = random_elements<float>(13, n * n);
+  device_array<float> nan(std::vector<float>(n * n, NAN)), c(old);
+  const double zero = 0, minus = -0.0, one = 1;
+  gk_matmul_opts opts = gk_matmul_opts();
+  for (const double *alpha : {&zero, &minus})
+    for (gk_precision precision : {GK_PRECISION_STRICT, GK_PRECISION_TF32, GK_PRECISION_EMULATED}) {
+      opts.alpha = alpha, opts.beta = &one, opts.precision = precision;
+      EXPECT_OK(gk_matmul_ex(nan.ptr, nan.ptr, c.ptr, n, n, n, &opts));
+      EXPECT_SAME(c.get(), old, "beta 1, precision %d", static_cast<int>(precision));
+    }
+  opts.beta = &zero;
+  EXPECT_OK(gk_matmul_ex(nan.ptr, nan.ptr, c.ptr, n, n, n, &opts));
+  EXPECT_SAME(c.get(), std::vector<float>(n * n, 0.0f), "beta 0");
 }
 
 /* The easy call, every element of whose result is exact. */
@@ -551,6 +662,25 @@ TEST(easy_call) {
 
 /* --- the plan -------------------------------------------------------------------------------------------------------*/
 
+/* Raster order reaches each tile once. */
+TEST(raster_order) {
+  for (unsigned rows = 1; rows < 20; rows++)
+    for (unsigned cols = 1; cols < 12; cols++) {
+      std::vector<int> times(rows * cols, 0);
+      for (unsigned i = 0; i < rows * cols; i++) {
+        const gk__raster_tile tile(i, rows, cols);
+        EXPECT(tile.row < rows && tile.col < cols);
+        if (tile.row < rows && tile.col < cols) times[tile.row * cols + tile.col]++;
+      }
+      EXPECT(times == std::vector<int>(rows * cols, 1));
+    }
+  const unsigned most = 0x7fffffff;
+  for (unsigned rows : {1u, 2u, 3u, 7u, 8u, 9u, 1000u, most}) {
+    const unsigned cols = most / rows;
+    const gk__raster_tile last(rows * cols - 1, rows, cols), first(0, rows, cols);
+    EXPECT(first.row == 0 && first.col == 0 && last.row == rows - 1 && last.col == cols - 1);
+  }
+}
 /* The cut of k decides the bits: so it must not change by accident. */
 TEST(order_of_the_sums) {
   const struct {
@@ -699,7 +829,9 @@ TEST(errors_are_told_and_change_nothing) {
   const int none_of_them = 77; /* as C would pass it */
   memcpy(&plan.plan, &none_of_them, sizeof(int));
   memcpy(&precision.precision, &none_of_them, sizeof(int));
-  batch.batch = 3, batch.stride_a = SIZE_MAX / 8;
+  batch.batch = 3, batch.stride_a = (SIZE_MAX / 4 / 2 - m * k) / 2 + 1; /* one more than can be */
+  gk_matmul_opts largest_stride = batch;
+  largest_stride.stride_a--;
   stride_c.batch = 2, stride_c.stride_c = m * n - 1;
   const struct {
     const float *a, *b;
@@ -732,6 +864,8 @@ TEST(errors_are_told_and_change_nothing) {
     EXPECT_ERROR(cudaErrorInvalidValue, e.detail, gk_matmul_ex(e.a, e.b, e.c, e.m, e.n, e.k, e.opts));
     EXPECT(c.untouched());
   }
+  gk_matmul_path path;
+  EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, m, n, k, &largest_stride, &path));
   /* nothing to do, nothing needed */
   EXPECT_OK(gk_matmul(none, none, none, 0, n, k));
   EXPECT_OK(gk_matmul(none, none, none, m, 0, k));
@@ -853,4 +987,34 @@ TEST(more_than_2_to_the_32_elements) {
   EXPECT_OK(gk_matmul(device_a.ptr, device_b.ptr, c.ptr, edge, edge, 2));
   GK_LAUNCH(count_wrong, gk_grid_1d(edge * edge, 256), 256, 0, 0, c.ptr, edge, edge, wrong.ptr);
   EXPECT_EQ(wrong.first(), 0ull);
+}
+
+__global__ static void fill_columns(__half *x, size_t n) {
+  GK_FOR_1D (i, n) x[i] = __float2half_rn(static_cast<float>((i ^ i >> 20) % 1000));
+}
+__global__ static void count_wrong_columns(const __half *c, size_t n, unsigned long long *wrong) {
+  GK_FOR_1D (i, n) {
+    if (__half2float(c[i]) != 2 * static_cast<float>((i ^ i >> 20) % 1000)) atomicAdd(wrong, 1ull);
+  }
+}
+/* 2^29 tiles beside each other, whose number times eight does not fit into 32 bits. */
+TEST(more_than_2_to_the_29_columns_of_tiles) {
+  for (int strict = 1; strict >= 0; strict--) {
+    const size_t n = size_t(1) << (strict ? 34 : 35);
+    need_device_bytes(2 * n * sizeof(__half) + (size_t(1) << 28));
+    device_array<__half> a(std::vector<__half>(1, make<__half>(2)));
+    __half *b = NULL, *c = NULL;
+    EXPECT_OK(cudaMalloc(&b, n * sizeof(__half)));
+    EXPECT_OK(cudaMalloc(&c, n * sizeof(__half)));
+    device_array<unsigned long long> wrong(std::vector<unsigned long long>(1, 0));
+    gk_matmul_opts opts = gk_matmul_opts();
+    opts.precision = strict ? GK_PRECISION_STRICT : GK_PRECISION_DEFAULT;
+    opts.plan = strict ? GK_PLAN_TILE_32 : GK_PLAN_AUTO;
+    GK_LAUNCH(fill_columns, gk_grid_1d(n, 256), 256, 0, 0, b, n);
+    EXPECT_OK(gk_matmul_ex(a.ptr, b, c, 1, n, 1, &opts));
+    GK_LAUNCH(count_wrong_columns, gk_grid_1d(n, 256), 256, 0, 0, c, n, wrong.ptr);
+    EXPECT_EQ(wrong.first(), 0ull);
+    EXPECT_OK(cudaFree(b));
+    EXPECT_OK(cudaFree(c));
+  }
 }

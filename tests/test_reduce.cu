@@ -453,7 +453,8 @@ TEST(tags_run_out) {
   const std::vector<float> host = random_numbers<float>(300000);
   device_array<float> in(host), sum(1), before(1);
   test_scratch scratch;
-  EXPECT_OK(gk_reduce_sum(in.ptr, before.ptr, host.size(), 0, &scratch)); /* leaves slots with the tag 1 */
+  EXPECT_OK(gk_reduce_sum(in.ptr, before.ptr, host.size(), 0, &scratch));
+  scratch.fill_slots(GK__STATE_BYTES, GK__REDUCE_BYTES);
   scratch.set_tags(0xfffffffdu);
   const unsigned tags[] = {0xfffffffeu, 0, 1, 2};
   for (int i = 0; i < 4; i++) {

@@ -523,13 +523,14 @@ TEST(one_scratch_serves_all) {
 TEST(tags_run_out) {
   const mixed_scans scans(70);
   test_scratch scratch(scans.scratch_bytes());
-  for (size_t i = 0; i < 3; i++) scans.run(i, 70, &scratch); /* leaves slots with the tags 1, 2, 3 */
+  const size_t slots = GK__STATE_BYTES + GK__REDUCE_BYTES;
+  for (size_t i = 0; i < 3; i++) scans.run(i, 70, &scratch);
+  scratch.fill_slots(slots, scratch.bytes - slots);
   scratch.set_tags(0xfffffffdu);
   const unsigned tags[] = {0xfffffffeu, 0, 1, 2, 3, 4};
   for (size_t i = 0; i < 6; i++) {
     scans.run(i, i < 2 ? 3 : 70 - i, &scratch);
     EXPECT_EQ(scratch.scan_tags(), tags[i]);
-    const size_t slots = GK__STATE_BYTES + GK__REDUCE_BYTES;
     if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(slots, (scratch.bytes - slots) / 16 * 16), size_t(0));
   }
 }

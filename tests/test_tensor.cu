@@ -673,6 +673,27 @@ TEST(a_small_work_area_is_an_error_that_changes_nothing) {
   EXPECT(c.untouched());
   EXPECT_OK(gk_scratch_destroy(&scratch));
 }
+/* The strict kernel behind an emulated product is refused with it. */
+TEST(a_fallback_without_slots_is_an_error_that_changes_nothing) {
+  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const problem p = problem_of(64, 64, 5000, GK_PRECISION_EMULATED);
+  device_array<float> a(data_of<float>(NORMAL, 91, p.m, p.k)), b(data_of<float>(NORMAL, 92, p.k, p.n)), c(p.size_c());
+  gk_matmul_opts o = p.opts(plans[0]);
+  gk_matmul_path path;
+  gk_scratch scratch = gk_scratch();
+  EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o, &path));
+  EXPECT(path.scratch_bytes > gk_reduce_scratch_bytes());
+  EXPECT_OK(gk_scratch_create_work(&scratch, path.scratch_bytes - 1, path.work_bytes, 0));
+  o.scratch = &scratch;
+  EXPECT_ERROR(cudaErrorInvalidValue, (" bytes, but " + std::to_string(path.scratch_bytes) + " are needed").c_str(),
+               gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+  EXPECT(c.untouched());
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+  EXPECT_OK(gk_scratch_create_work(&scratch, path.scratch_bytes, path.work_bytes, 0));
+  EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+}
 TEST(work_areas_that_cannot_be) {
   gk_scratch scratch = gk_scratch();
   EXPECT_ERROR(cudaErrorInvalidValue, "more than memory can address",
@@ -737,6 +758,34 @@ TEST(planner) {
   EXPECT_EQ(thin_plan(GK__ITEM_F32, 1, 8192, 8192), automatic);
   thin.k = 0;
   EXPECT(!gk__plan_product(thin, hopper).tensor());
+}
+/* Bytes from row to row and from matrix to matrix must stay below 2^40 for TMA. */
+TEST(planner_keeps_to_what_tma_can_address) {
+  const gk__tensor_gpu hopper = {132, 90, true};
+  const size_t apart = size_t(1) << 37;
+  for (int which = 0; which < 4; which++)
+    for (size_t more : {size_t(0), size_t(8)}) {
+      gk__product p = product_of(GK__ITEM_F16, 256, 256, 256, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+      p.batch = 2, p.a.stride = p.b.stride = 1 << 16;
+      (which == 0 ? p.a.ld : which == 1 ? p.b.ld : which == 2 ? p.a.stride : p.b.stride) = apart - 8 + more;
+      EXPECT_EQ(static_cast<int>(gk__plan_product(p, hopper).plan),
+                static_cast<int>(more ? GK_PLAN_MMA : GK_PLAN_WGMMA));
+    }
+}
+/* A C of one row may say that its rows are any number of elements apart. */
+TEST(a_leading_dimension_past_what_tma_can_address) {
+  const size_t n = 32768, k = 64;
+  const std::vector<gk_plan> plans = plans_of<__half, __half>(GK_PRECISION_DEFAULT);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  device_array<__half> a(std::vector<__half>(k, make<__half>(1))), b(std::vector<__half>(k * n, make<__half>(1))), c(n);
+  gk_matmul_opts o = gk_matmul_opts();
+  for (gk_plan plan : plans)
+    for (size_t ldc : {(size_t(1) << 39) - 8, size_t(1) << 39, size_t(1) << 42}) {
+      o.plan = plan, o.ldc = ldc;
+      c.clear();
+      EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, 1, n, k, &o));
+      EXPECT_SAME(c.get(), std::vector<__half>(n, make<__half>(64)), "ldc %zu, plan %d", ldc, static_cast<int>(plan));
+    }
 }
 TEST(planner_copies_what_is_not_aligned) {
   const gk__tensor_gpu gpu = {132, 80, false};
