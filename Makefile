@@ -14,7 +14,7 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-dist bench-compile plots examples lessons charts gpu-binaries fuzz \
+.PHONY: help run cpu test test-all checks bench bench-binaries bench-gate bench-dist bench-compile plots examples lessons charts gpu-binaries fuzz \
         coverage mutate format check-format clean FORCE
 FORCE:
 
@@ -23,7 +23,10 @@ help:
 	@echo 'cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]'
 	@echo 'test          the tests and compile checks (TESTS=tests/test_scan.cu: only that)'
 	@echo 'test-all      all of them: with every type, target, C++ standard, schedule and sanitizer, too'
-	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how'
+	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how;'
+	@echo '              BUILD_FOR=sm_90a, sm_90, compute_80 (PTX for the driver to compile), ...: which code is measured'
+	@echo 'bench-binaries builds it for each of BUILDS="$(BUILDS)"'
+	@echo 'bench-gate    compares files of the bench, without a GPU: GATEFLAGS=--help: how'
 	@echo 'bench-dist    measures what working together costs several GPUs (needs NCCL; flags: see tests/bench/dist.cu)'
 	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
 	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
@@ -102,6 +105,9 @@ CPU_LESSON = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(coun
 caps      := $(if $(has_gpu),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null))
 native    := $(if $(filter-out 9.0,$(caps)),native,$(if $(caps),sm_90a,native))
 ARCH      ?= $(if $(has_gpu),$(native),sm_75)
+# The bench: machine code of one target, or with compute_80 PTX alone, which the driver compiles.
+BUILD_FOR ?= $(if $(filter -%,$(ARCH)),flags,$(ARCH))
+bench_at  := build/bench-$(BUILD_FOR)
 NVCC_BASE  = $(NVCC) -O3 -Werror all-warnings -Xcompiler=$(subst $(space),$(comma),$(WARNINGS)) -I . $(NVCCFLAGS)
 GPU        = $(NVCC_BASE) -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
 
@@ -117,6 +123,10 @@ tools_traced  = $(CPU_TRACED)
 tools_lesson  = $(CPU_LESSON)
 tools_gpu     = $(GPU)
 tools_bench   = $(GPU)
+BENCH         = $(NVCC_BASE) -std=c++17 -DBENCH_BUILD='"$(BUILD_FOR)"' $(if $(filter sm_%,$(BUILD_FOR)),-gencode \
+                  arch=$(BUILD_FOR:sm_%=compute_%)$(comma)code=$(BUILD_FOR),$(if $(filter compute_%,$(BUILD_FOR)),-gencode \
+                  arch=$(BUILD_FOR)$(comma)code=$(BUILD_FOR),$(arch)))
+tools_bench-$(BUILD_FOR) = $(BENCH)
 tools_compile = $(CC) $(CPU) $(GPU) $(alone) $(foreach way,$(ways),$(way) $($(way)))
 ways          = $(sort $(filter-out way.sm_% way.compute_%,$(filter way.%,$(.VARIABLES))))
 build/%/flags: FORCE
@@ -187,9 +197,9 @@ build/built/%.o: $$(firstword $$(wildcard tests/$$*.cu examples/$$*.cu tests/pro
 	  $(call no_effort,$(call target,$(rdc))) $(call target,$(rdc)) $(rdc) \
 	  $(if $(findstring test_dist,$<)$(findstring test_ranks,$<)$(findstring past_one,$<),$(filter -D%,$(nccl))) $(DEPS) -c $< -o $@
 	@touch $@
-build/bench/%.o: tests/bench/%.cu build/bench/flags
+$(bench_at)/%.o: tests/bench/%.cu $(bench_at)/flags
 	$(call say,NVCC)
-	$(Q)$(GPU) $(DEPS) -c $< -o $@
+	$(Q)$(BENCH) $(DEPS) -c $< -o $@
 
 # ---- plain CUDA, by way of C++ ---------------------------------------------------------------------------------------
 
@@ -276,15 +286,30 @@ $(lessons:%=lesson/%): lesson/%: $(lessons_at)/%
 # To build here and run elsewhere.
 gpu-binaries: $(tests:%=build/gpu/%) $(examples:%=build/gpu/%) $(lessons:%=build/gpu/%) $(plain:%=build/gpu/%)
 
-bench_parts := $(patsubst tests/bench/%.cu,build/bench/%.o,$(filter-out %/dist.cu,$(wildcard tests/bench/*.cu)))
-build/bench/bench: $(bench_parts)
+bench_parts := $(patsubst tests/bench/%.cu,$(bench_at)/%.o,$(filter-out %/dist.cu,$(wildcard tests/bench/*.cu)))
+$(bench_at)/bench: $(bench_parts)
 	$(call say,LINK)
-	$(Q)$(GPU) $^ -o $@ -lcublas -lcublasLt
+	$(Q)$(BENCH) $^ -o $@ -lcublas -lcublasLt
 
 # To compare another copy of the header: NVCCFLAGS='-DGPUKIT_HEADER=\"other.cuh\"'.
-bench: $(if $(why_not),,build/bench/bench)
+COMMIT ?= $(or $(shell git describe --always --dirty --exclude='*' 2>/dev/null),unknown)
+bench: $(if $(why_not),,$(bench_at)/bench)
 	$(if $(why_not),@echo 'make bench needs nvcc and a GPU: $(why_not)' >&2; exit 1)
-	@$< $(BENCHFLAGS)
+	@$< --commit='$(COMMIT)' $(BENCHFLAGS)
+
+# The builds that are measured, each of them by a make of its own.
+BUILDS ?= sm_90a sm_90 compute_80 compute_75
+bench-binaries: $(BUILDS:%=bench-binary/%)
+bench-binary/%: FORCE
+	@$(MAKE) BUILD_FOR=$* build/bench-$*/bench
+
+# What the bench does at its end, of two files; and what else there is to do with files of rows.
+build/host/gate: tests/bench/gate.cpp
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++17 -O1 $(WARNINGS) -Werror $(CXXFLAGS) $(DEPS) $< -o $@
+bench-gate: build/host/gate
+	@$< $(GATEFLAGS)
 
 # Several GPUs, and NCCL: past one GPU against one.
 build/bench/dist: tests/bench/dist.cu build/bench/flags

@@ -3,23 +3,38 @@
 #define GPUKIT_IMPLEMENTATION
 #include "bench.h"
 
+#include "gate.h"
 #include "goals.h"
+#include "random.h"
 
 #include <cub/version.cuh>
 #include <chrono>
+#include <fstream>
+#include <map>
 #include <math.h>
+#include <set>
 #include <stdlib.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
 
+/* Which of the builds this is: the Makefile says so. */
+#ifndef BENCH_BUILD
+#define BENCH_BUILD "unnamed"
+#endif
+
 bench_state bench;
 
 static std::vector<const char *> filters;
-static std::vector<bench_row> rows;
-static FILE *csv;
-static int wrong_results;
+static bench_file results;             /* of this run, and with --append those of the file */
+static std::set<std::string> appended; /* names of rows that the file has already */
+static std::ofstream csv;
+static size_t measured; /* rows */
 static std::chrono::steady_clock::time_point start;
+
+/* Rows that are measured again, by name, while that is what the parts of the bench run for; and what came out. */
+static std::set<std::string> again;
+static std::map<std::string, std::vector<bench_row>> measured_again;
 
 static double seconds_since(std::chrono::steady_clock::time_point when) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - when).count();
@@ -36,7 +51,7 @@ static std::string row_name(const bench_contest &c, const char *mode) {
   return std::string(c.group) + " " + c.what + " " + c.type + " " + c.size + " " + mode;
 }
 /* All words of one of the filters, each at the beginning of a word of the name; but not those after a '-'. */
-static bool passes(const std::string &name) {
+static bool is_named(const std::string &name) {
   if (filters.empty()) return true;
   for (const char *filter : filters) {
     bool all = true;
@@ -51,6 +66,10 @@ static bool passes(const std::string &name) {
     if (all) return true;
   }
   return false;
+}
+static bool passes(const std::string &name) {
+  if (!again.empty()) return again.count(name) > 0;
+  return is_named(name) && !appended.count(name);
 }
 bool bench_wanted(const bench_contest *contest) {
   for (const auto &mode : modes)
@@ -86,6 +105,21 @@ const bench_size *bench_sizes(bool few) {
   return bench.quick ? few ? quick_some : quick_all : few ? some : all;
 }
 
+std::vector<bench_random_size> bench_random_sizes(size_t item_bytes) {
+  std::vector<bench_random_size> sizes;
+  for (const uint64_t seed : bench.seeds) {
+    random_numbers draw = random_from(seed);
+    for (size_t i = 0; i < bench.random_count * 4 / 5; i++) {
+      const size_t places = 128 / item_bytes, words = 16 / item_bytes;
+      bench_random_size size = {draw.log_uniform(1 << 10, 1 << 28), draw.below(places), 0};
+      const size_t difference = words > 1 ? 1 + draw.below(words - 1) : 0;
+      size.other_offset = (size.offset + difference + words * draw.below(places / words)) % places;
+      sizes.push_back(size);
+    }
+  }
+  return sizes;
+}
+
 void *bench_temp(size_t bytes) {
   if (bytes > bench.temp_bytes) {
     GK_CHECK(cudaStreamSynchronize(bench.stream));
@@ -94,83 +128,6 @@ void *bench_temp(size_t bytes) {
     bench.temp_bytes = bytes;
   }
   return bench.temp;
-}
-
-/* --- The ceilings -------------------------------------------------------------------------------------------------*/
-
-/* Blocks for each multiprocessor: those that did best on this device. */
-static unsigned read_blocks = 8, copy_blocks = 8;
-
-static __global__ void __launch_bounds__(256) read_kernel(const uint4 *from, size_t count, unsigned *never) {
-  const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
-  size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  unsigned sum = 0;
-  for (; i + 3 * step < count; i += 4 * step) {
-    const uint4 a = __ldg(from + i), b = __ldg(from + i + step), c = __ldg(from + i + 2 * step),
-                d = __ldg(from + i + 3 * step);
-    sum += (a.x ^ a.y ^ a.z ^ a.w) + (b.x ^ b.y ^ b.z ^ b.w) + (c.x ^ c.y ^ c.z ^ c.w) + (d.x ^ d.y ^ d.z ^ d.w);
-  }
-  for (; i < count; i += step) {
-    const uint4 a = __ldg(from + i);
-    sum += a.x ^ a.y ^ a.z ^ a.w;
-  }
-  if (sum == 0x9e3779b9u) *never = sum; /* hardly ever; but the compiler cannot drop the loads */
-}
-static __global__ void __launch_bounds__(256) copy_kernel(const uint4 *from, uint4 *to, size_t count) {
-  const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
-  size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; i + 3 * step < count; i += 4 * step) {
-    const uint4 a = __ldg(from + i), b = __ldg(from + i + step), c = __ldg(from + i + 2 * step),
-                d = __ldg(from + i + 3 * step);
-    to[i] = a, to[i + step] = b, to[i + 2 * step] = c, to[i + 3 * step] = d;
-  }
-  for (; i < count; i += step) to[i] = __ldg(from + i);
-}
-static unsigned traffic_grid(size_t count, unsigned per_sm) {
-  const size_t most = static_cast<size_t>(bench.device.sms) * per_sm, full = gk_ceil_div(count, size_t{256} * 4);
-  return static_cast<unsigned>(full < most ? full : most);
-}
-cudaError_t bench_read_all(void *user, cudaStream_t stream, size_t i) {
-  const bench_traffic *t = static_cast<bench_traffic *>(user);
-  const size_t count = gk_ceil_div(t->bytes, sizeof(uint4));
-  return gk_launch(read_kernel, traffic_grid(count, read_blocks), 256, 0, stream,
-                   reinterpret_cast<const uint4 *>(t->in + i * t->stride), count, reinterpret_cast<unsigned *>(t->out));
-}
-cudaError_t bench_copy_by_kernel(void *user, cudaStream_t stream, size_t i) {
-  const bench_traffic *t = static_cast<bench_traffic *>(user);
-  const size_t count = gk_ceil_div(t->bytes, sizeof(uint4));
-  return gk_launch(copy_kernel, traffic_grid(count, copy_blocks), 256, 0, stream,
-                   reinterpret_cast<const uint4 *>(t->in + i * t->stride),
-                   reinterpret_cast<uint4 *>(t->out + i * t->stride), count);
-}
-cudaError_t bench_copy_by_memcpy(void *user, cudaStream_t stream, size_t i) {
-  const bench_traffic *t = static_cast<bench_traffic *>(user);
-  return cudaMemcpyAsync(t->out + i * t->stride, t->in + i * t->stride, t->bytes, cudaMemcpyDeviceToDevice, stream);
-}
-
-static double best_rate(gk_bench_fn fn, bench_traffic *traffic, double bytes, unsigned *per_sm) {
-  static const unsigned choices[] = {2, 4, 8, 16, 32};
-  gk_bench_opts opts = gk_bench_opts();
-  gk_bench_result result = gk_bench_result();
-  double best = 0;
-  unsigned chosen = 0;
-  opts.stream = bench.stream, opts.samples = 5, opts.bytes = bytes;
-  for (const unsigned choice : choices) {
-    if (per_sm) *per_sm = choice;
-    GK_CHECK(gk_bench(fn, traffic, &opts, &result));
-    if (result.gbs > best) best = result.gbs, chosen = choice;
-  }
-  if (per_sm) *per_sm = chosen;
-  return best;
-}
-static void find_ceilings(FILE *to) {
-  bench_traffic traffic = {bench.in, bench.out, gk_round_up(bench.capacity / 4, size_t{256}), 0};
-  const double bytes = static_cast<double>(traffic.bytes);
-  const double read = best_rate(bench_read_all, &traffic, bytes, &read_blocks);
-  const double copy = best_rate(bench_copy_by_kernel, &traffic, 2 * bytes, &copy_blocks);
-  const double memcpy_rate = best_rate(bench_copy_by_memcpy, &traffic, 2 * bytes, NULL);
-  fprintf(to, "ceilings at %.0f MiB: read %.0f GB/s, copy by kernel %.0f GB/s, by cudaMemcpyAsync %.0f GB/s\n",
-          bytes / (1 << 20), read, copy, memcpy_rate);
 }
 
 /* --- The ordinary kernel of the stream mode -----------------------------------------------------------------------*/
@@ -190,54 +147,43 @@ static cudaError_t after_ordinary(void *user, cudaStream_t stream, size_t i) {
 
 /* --- A contest ----------------------------------------------------------------------------------------------------*/
 
-static double median_of(std::vector<double> values) {
-  std::vector<double>::iterator middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  const double upper = *middle;
-  return values.size() % 2 ? upper : (upper + *std::max_element(values.begin(), middle)) / 2;
-}
-
+/* A line that stays in place on a terminal; else one every 20 seconds, so that a log shows where it is. */
 static void progress(const std::string &name) {
-  if (isatty(2)) fprintf(stderr, "\r%4.0f s, row %zu: %-60.60s", seconds_since(start), rows.size() + 1, name.c_str());
+  static double last;
+  const double now = seconds_since(start);
+  if (isatty(2)) {
+    fprintf(stderr, "\r%4.0f s, row %zu: %-60.60s", now, measured + 1, name.c_str());
+  } else if (now - last >= 20) {
+    last = now;
+    fprintf(stderr, "%4.0f s, row %zu: %s\n", now, measured + 1, name.c_str());
+  }
 }
 static void end_progress() {
   if (isatty(2)) fprintf(stderr, "\r%80s\r", "");
 }
 
-static void print_row(const bench_row &r) {
+static void print_row(const bench_row &r, size_t wrong_ours, size_t wrong_peer) {
   static std::string heading;
-  const bool flops = r.flops > 0;
   if (heading != r.group) {
     heading = r.group;
     printf("\n%-36s %-20s %-6s %11s %-7s %11s %9s %8s %6s %7s\n", r.group.c_str(), "n", "mode", "gpukit us", "peer",
-           "us", flops ? "TFLOP/s" : "GB/s", "ceil. %", "ratio", "noise %");
+           "us", r.unit.c_str(), "ceil. %", "ratio", "noise %");
   }
   printf("%-36s %-20s %-6s %11.2f %-7s ", (r.what + " " + r.type).c_str(), r.size.c_str(), r.mode.c_str(), r.ours_us,
          r.peer.c_str());
   r.peer.empty() ? printf("%11s ", "") : printf("%11.2f ", r.peer_us);
-  r.rate() > 0 ? printf("%9.1f ", r.rate()) : printf("%9s ", "");
+  r.rate > 0 ? printf("%9.1f ", r.rate) : printf("%9s ", "");
   r.ceiling_us > 0.05 ? printf("%8.1f ", 100 * r.ceiling_us / r.ours_us) : printf("%8s ", "");
-  if (r.wrong_ours)
-    printf("%6s  %zu results of gpukit are wrong\n", "WRONG", r.wrong_ours);
-  else if (r.ratio > 0 && r.wrong_peer)
-    printf("%6.2f %7.1f  %zu results of %s are wrong\n", r.ratio, 100 * r.noise, r.wrong_peer, r.peer.c_str());
+  if (wrong_ours)
+    printf("%6s  %zu results of gpukit are wrong\n", "WRONG", wrong_ours);
+  else if (r.ratio > 0 && wrong_peer)
+    printf("%6.2f %7.1f  %zu results of %s are wrong\n", r.ratio, 100 * r.noise, wrong_peer, r.peer.c_str());
   else if (r.ratio > 0)
     printf("%6.2f %7.1f\n", r.ratio, 100 * r.noise);
   else
     printf("%6s\n", "");
   fflush(stdout);
 }
-static void save_row(const bench_row &r) {
-  if (!csv) return;
-  fprintf(csv, "%s,%s,%s,%s,%.0f,%s,%.4f,%s,%.4f,%.4f,%.4f,%s,%.6g,%s,%.4f,%s\n", r.group.c_str(), r.what.c_str(),
-          r.type.c_str(), r.size.c_str(), r.n, r.mode.c_str(), r.ours_us, r.peer.c_str(), r.peer_us, r.ratio, r.noise,
-          r.flops > 0 ? "TFLOP/s" : "GB/s", r.rate(), r.ceiling.c_str(), r.ceiling_us,
-          r.wrong_ours   ? "wrong"
-          : r.wrong_peer ? "peer off"
-                         : "ok");
-  fflush(csv);
-}
-
 /* One who takes part, and the microseconds of a call in each turn. */
 struct taking_part {
   bench_contestant who;
@@ -253,17 +199,25 @@ static const taking_part *fastest(const std::vector<taking_part> &all, size_t fi
   return best;
 }
 
-static void warm(const bench_contestant &who, double seconds) {
+void bench_keep_busy(const std::vector<bench_contestant> &contestants, double seconds) {
   const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-  while (seconds_since(began) < seconds) {
-    for (int i = 0; i < 4; i++) GK_CHECK(who.fn(who.user, bench.stream, 0));
-    GK_CHECK(cudaStreamSynchronize(bench.stream));
-  }
+  while (seconds_since(began) < seconds)
+    for (const bench_contestant &who : contestants) {
+      for (int i = 0; i < 4; i++) GK_CHECK(who.fn(who.user, bench.stream, 0));
+      GK_CHECK(cudaStreamSynchronize(bench.stream));
+    }
+}
+
+/* Samples of about a millisecond, or of one call: as many as take 11 ms of a contestant, at most 11 and at least 5; in
+ * a quick run less than half of that. An odd number, of which one is the median. */
+static size_t samples_for(double longest_ms) {
+  const double each = longest_ms > 1 ? longest_ms : 1, all = bench.quick ? 5 : 11;
+  const size_t least = bench.quick ? 3 : 5, samples = static_cast<size_t>(all / each);
+  return (samples < least ? least : samples) | 1;
 }
 
 /* Lets all of them take turns, and fills in their times. */
-static void take_turns(std::vector<taking_part> *all, bool stream, bool warmed, size_t buffers) {
-  const size_t samples = bench.quick ? 11 : 31;
+static void take_turns(std::vector<taking_part> *all, bool stream, size_t buffers) {
   bench_contestant alone = {"", NULL, NULL};
   std::vector<gk_bench_fn> fns;
   std::vector<void *> users;
@@ -272,15 +226,19 @@ static void take_turns(std::vector<taking_part> *all, bool stream, bool warmed, 
     users.push_back(stream ? &one.who : one.who.user);
   }
   if (stream) fns.push_back(after_ordinary), users.push_back(&alone);
-  std::vector<double> ms(fns.size() * samples);
-  std::vector<gk_bench_result> results(fns.size());
+  std::vector<gk_bench_result> found(fns.size());
   gk_bench_opts opts = gk_bench_opts();
-  opts.stream = bench.stream;
-  opts.buffers = buffers;
-  opts.warmup = warmed ? 1 : 3;
-  opts.samples = static_cast<int>(samples);
-  opts.sample_ms = ms.data();
-  GK_CHECK(gk_bench_compare(fns.data(), users.data(), static_cast<int>(fns.size()), &opts, results.data()));
+  opts.stream = bench.stream, opts.buffers = buffers, opts.warmup = 1;
+  opts.samples = opts.calls = 1;
+  double longest_ms = 0;
+  for (size_t i = 0; i < fns.size(); i++) {
+    GK_CHECK(gk_bench(fns[i], users[i], &opts, &found[i]));
+    longest_ms = std::max(longest_ms, found[i].median_ms);
+  }
+  const size_t samples = samples_for(longest_ms);
+  std::vector<double> ms(fns.size() * samples);
+  opts.samples = static_cast<int>(samples), opts.calls = 0, opts.sample_ms = ms.data();
+  GK_CHECK(gk_bench_compare(fns.data(), users.data(), static_cast<int>(fns.size()), &opts, found.data()));
   for (size_t i = 0; i < all->size(); i++) {
     taking_part &one = (*all)[i];
     for (size_t turn = 0; turn < samples; turn++)
@@ -302,34 +260,45 @@ static void run_mode(const bench_contest &c, int mode, const char *mode_name) {
   const size_t contestants = all.size();
   for (const bench_contestant &ceiling : c.ceilings)
     if (ceiling.fn) all.push_back({ceiling, {}, 0});
-  for (size_t i = 0; i < contestants && c.warm_seconds > 0; i++) warm(all[i].who, c.warm_seconds);
-  take_turns(&all, mode == BENCH_STREAM, c.warm_seconds > 0, buffers);
+  std::vector<bench_contestant> everyone;
+  for (const taking_part &one : all) everyone.push_back(one.who);
+  bench_keep_busy(everyone, c.warm_seconds);
+  take_turns(&all, mode == BENCH_STREAM, buffers);
   const taking_part &ours = all[0];
   const taking_part *const peer = fastest(all, 1, contestants);
   const taking_part *const ceiling = fastest(all, contestants, all.size());
 
-  bench_row r = {};
+  bench_row r = bench_row();
+  r.sm_mhz = bench_sm_mhz();
   r.group = c.group, r.what = c.what, r.type = c.type, r.size = c.size, r.mode = mode_name;
-  r.n = c.n, r.bytes = c.bytes, r.flops = c.flops;
+  r.n = c.n;
   r.ours_us = ours.median_us;
+  r.unit = c.flops > 0 ? "TFLOP/s" : "GB/s";
+  if (r.ours_us > 0) r.rate = c.flops > 0 ? c.flops / r.ours_us * 1e-6 : c.bytes / r.ours_us * 1e-3;
   if (ceiling) r.ceiling = ceiling->who.name, r.ceiling_us = ceiling->median_us;
   if (c.ceiling_us > 0) r.ceiling = "arithmetic", r.ceiling_us = c.ceiling_us;
-  if (c.wrong) r.wrong_ours = c.wrong(&ours.who, buffers - 1);
+  size_t wrong_ours = 0, wrong_peer = 0;
+  if (c.wrong) wrong_ours = c.wrong(&ours.who, buffers - 1);
   if (peer) {
     r.peer = peer->who.name, r.peer_us = peer->median_us;
-    if (c.wrong) r.wrong_peer = c.wrong(&peer->who, buffers - 1);
+    if (c.wrong) wrong_peer = c.wrong(&peer->who, buffers - 1);
     std::vector<double> turns;
     for (size_t turn = 0; turn < ours.us.size(); turn++) turns.push_back(peer->us[turn] / ours.us[turn]);
     const double ratio = median_of(turns);
     for (double &turn : turns) turn = fabs(turn - ratio);
     /* What is left after a subtraction may be too little to divide by. */
-    if (r.ours_us > 0.05 && r.peer_us > 0.05 && !r.wrong_ours) r.ratio = ratio, r.noise = median_of(turns) / ratio;
+    if (r.ours_us > 0.05 && r.peer_us > 0.05 && !wrong_ours) r.ratio = ratio, r.noise = median_of(turns) / ratio;
   }
-  wrong_results += r.wrong_ours > 0;
-  rows.push_back(r);
+  r.check = wrong_ours ? "wrong" : wrong_peer ? "peer off" : "ok";
+  measured++;
   end_progress();
-  print_row(r);
-  save_row(r);
+  print_row(r, wrong_ours, wrong_peer);
+  if (!again.empty()) {
+    measured_again[r.name()].push_back(r);
+    return;
+  }
+  results.rows.push_back(r);
+  if (csv.is_open()) csv << row_line(r) << std::endl; /* at once, in case that the run is ended early */
 }
 
 void bench_run(const bench_contest *contest) {
@@ -368,13 +337,23 @@ static void launches() {
 /* --- All of it ----------------------------------------------------------------------------------------------------*/
 
 static const char usage[] =
-    "bench [--quick] [--filter=WORDS]... [--csv=FILE]\n"
-    "  --quick          fewer sizes and turns: less than a minute\n"
+    "bench [--quick | --one-of-each] [--filter=WORDS]... [--csv=FILE [--append]] [--against=FILE]\n"
+    "  --quick          fewer sizes, shapes and samples: less than a minute\n"
+    "  --one-of-each    one row of each operation and type\n"
     "  --filter=WORDS   only rows whose name has all of these words, or beginnings of words, as in\n"
     "                   --filter='reduce sum f32 2^20 cold' or --filter=matmul, and none of the words after a '-',\n"
     "                   as in --filter='matmul f32 -f32emulated'; several filters: rows of any of them\n"
+    "  --seed=N         where random shapes and sizes begin, 1 unless given; several seeds: the shapes of all of them\n"
+    "  --random=N       random shapes of each type from each seed, 50 unless given; 4/5 as many sizes\n"
     "  --csv=FILE       writes the rows there, too\n"
-    "The exit status is 1 if a result of gpukit was wrong.\n";
+    "  --append         keeps the rows that FILE has, and measures only what it lacks\n"
+    "  --against=FILE   compares the rows with those of a committed file. A row that is slower is measured twice "
+    "again;\n"
+    "                   what stays slower is listed\n"
+    "  --best=FILE      the best mean of each type, unless given tests/bench/best.csv\n"
+    "  --accepted=FILE  the losses against that which are accepted, unless given tests/bench/accepted.csv\n"
+    "  --commit=NAME    of what is measured, for the CSV file\n"
+    "The exit status is 1 if a result of gpukit was wrong, a ceiling was, or the gate is not passed.\n";
 
 static void create() {
   GK_CHECK(gk_device_query(-1, &bench.device));
@@ -401,62 +380,192 @@ static void create() {
 }
 static void destroy() {
   GK_CHECK(gk_scratch_destroy(&bench.scratch));
+  bench_free_ceilings();
   void *const blocks[] = {bench.in, bench.out, bench.spare, bench.temp, ordinary_x, ordinary_y};
   for (void *block : blocks) GK_CHECK(cudaFree(block));
   GK_CHECK(cudaStreamDestroy(bench.stream));
 }
 
-static void print_head(FILE *to, const char *prefix) {
+static std::vector<std::string> describe(const char *commit) {
   int driver = 0, runtime = 0;
+  char line[300];
+  std::vector<std::string> remarks;
   GK_CHECK(cudaDriverGetVersion(&driver));
   GK_CHECK(cudaRuntimeGetVersion(&runtime));
-  fprintf(to, "%s%s, sm_%d%d, %d SMs at up to %d MHz, memory at %d MHz, L2 %zu MiB\n", prefix, bench.device.name,
-          bench.device.major, bench.device.minor, bench.device.sms, bench.device.clock_khz / 1000,
-          bench.device.memory_khz / 1000, bench.device.l2_bytes >> 20);
-  fprintf(to, "%sdriver %d, runtime %d, CUB %d, cuBLAS %d, gpukit %d.%d.%d, %d turns\n", prefix, driver, runtime,
-          CUB_VERSION, bench_cublas_version(), GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH,
-          bench.quick ? 11 : 31);
+  remarks.push_back(std::string("gpu: ") + bench.device.name);
+  remarks.push_back("build: " BENCH_BUILD);
+  remarks.push_back(std::string("commit: ") + commit);
+  snprintf(line, sizeof(line), "device: sm_%d%d, %d SMs at up to %d MHz, memory at %d MHz, L2 %zu MiB",
+           bench.device.major, bench.device.minor, bench.device.sms, bench.device.clock_khz / 1000,
+           bench.device.memory_khz / 1000, bench.device.l2_bytes >> 20);
+  remarks.push_back(line);
+  snprintf(line, sizeof(line), "software: driver %d, runtime %d, CUB %d, cuBLAS %d, gpukit %d.%d.%d", driver, runtime,
+           CUB_VERSION, bench_cublas_version(), GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH);
+  remarks.push_back(line);
+  std::string seeds = "random: " + std::to_string(bench.random_count) + " shapes from each of the seeds";
+  for (const uint64_t seed : bench.seeds) seeds += " " + std::to_string(seed);
+  remarks.push_back(seeds);
+  return remarks;
 }
 
-int main(int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    if (!strcmp(argv[i], "--quick")) {
-      bench.quick = 1;
-    } else if (!strncmp(argv[i], "--filter=", 9)) {
-      filters.push_back(argv[i] + 9);
-    } else if (!strncmp(argv[i], "--csv=", 6)) {
-      csv = fopen(argv[i] + 6, "w");
-      if (!csv) return perror(argv[i] + 6), 1;
-    } else {
-      const bool help = !strcmp(argv[i], "--help");
-      fputs(usage, help ? stdout : stderr);
-      return !help;
-    }
+/* False, and a message: it is not there, or cannot be read as what it should be. */
+static bool read_file(const std::string &path, bench_file *file) {
+  std::string bad;
+  std::ifstream from(path);
+  if (!from) return perror(path.c_str()), false;
+  if (read_rows(from, file, &bad)) return true;
+  fprintf(stderr, "%s: not a row of the bench: %s\n", path.c_str(), bad.c_str());
+  return false;
+}
+/* A file that is not there has no means. */
+static bool read_means(const std::string &path, std::vector<gate_known_mean> *means) {
+  std::string bad;
+  std::ifstream from(path);
+  if (!from || gate_read_means(from, means, &bad)) return true;
+  fprintf(stderr, "%s: not a mean: %s\n", path.c_str(), bad.c_str());
+  return false;
+}
+/* Ratios of another GPU or of another build are other ratios. */
+static bool same_kind(const std::string &path, const bench_file &file) {
+  if (file.get("gpu") == results.get("gpu") && file.get("build") == results.get("build")) return true;
+  fprintf(stderr, "%s is of build %s on %s; this is build %s on %s\n", path.c_str(), file.get("build").c_str(),
+          file.get("gpu").c_str(), results.get("build").c_str(), results.get("gpu").c_str());
+  return false;
+}
+
+/* Opens the CSV file, and takes over the rows that it has. */
+static bool open_csv(const std::string &path, bool append) {
+  bench_file old;
+  const bool exists = append && access(path.c_str(), F_OK) == 0;
+  if (exists && (!read_file(path, &old) || !same_kind(path, old))) return false;
+  if (exists && !old.rows.empty()) {
+    for (const bench_row &row : old.rows) appended.insert(row.name());
+    results.rows = old.rows;
+    printf("%zu rows are in %s already\n", old.rows.size(), path.c_str());
+    const std::vector<std::string> remarks = results.remarks;
+    results.remarks = old.remarks;
+    if (old.get("commit") != bench_file{remarks, {}}.get("commit"))
+      results.remarks.push_back("later rows: " + remarks[2]);
   }
-  /* Nobody's environment turns products of floats into something else. */
-  for (const char *name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
-                           "CUBLAS_EMULATION_STRATEGY"})
-    unsetenv(name);
-  start = std::chrono::steady_clock::now();
-  create();
-  print_head(stdout, "");
-  find_ceilings(stdout);
-  if (csv) {
-    print_head(csv, "# ");
-    fprintf(csv, "group,what,type,size,n,mode,gpukit_us,peer,peer_us,ratio,noise,unit,gpukit_rate,ceiling,ceiling_us,"
-                 "check\n");
-  }
+  csv.open(path);
+  if (!csv) return perror(path.c_str()), false;
+  write_rows(csv, results);
+  csv.flush();
+  return true;
+}
+
+static void run_parts() {
   launches();
   bench_reduce_floats();
   bench_reduce_integers();
   bench_scan_floats();
   bench_scan_integers();
   bench_matmul();
+}
+
+/* Of the committed rows those that this run was to measure. */
+static std::vector<bench_row> named_rows(const std::vector<bench_row> &rows) {
+  std::vector<bench_row> named;
+  for (const bench_row &row : rows)
+    if (is_named(row.name())) named.push_back(row);
+  return named;
+}
+
+/* Rows that are slower are measured twice again, in this process; the medians of three count. */
+static bool passes_gate(const bench_file &committed, const std::vector<gate_known_mean> &best,
+                        const std::vector<gate_known_mean> &accepted) {
+  const std::vector<bench_row> then = named_rows(committed.rows);
+  std::vector<bench_row> now = results.rows;
+  for (const gate_lost_row &row : gate_compare_rows(then, now).slower) again.insert(row.now.name());
+  if (!again.empty()) {
+    printf("\n%zu rows look slower than the committed ones, and are measured twice again\n", again.size());
+    run_parts();
+    run_parts();
+    again.clear();
+    for (bench_row &row : now) {
+      std::vector<bench_row> measurements = measured_again[row.name()];
+      measurements.push_back(row);
+      row = gate_middle(measurements);
+    }
+  }
+  /* Means of the rows that both have. */
+  const gate_index before = gate_by_name(then);
+  std::vector<bench_row> common;
+  for (const bench_row &row : now)
+    if (before.count(row.name())) common.push_back(row);
+  printf("\n");
+  return gate_report(stdout, gate_compare_rows(then, now),
+                     gate_compare_means(gate_means(common), results.get("build"), results.get("gpu"), best, accepted));
+}
+
+/* The value of an argument "--name=value"; NULL: it is another one. */
+static const char *value_of(const char *argument, const char *name) {
+  const size_t length = strlen(name);
+  return strncmp(argument, name, length) ? NULL : argument + length;
+}
+
+int main(int argc, char **argv) {
+  std::string csv_path, against_path, best_path = "tests/bench/best.csv", accepted_path = "tests/bench/accepted.csv";
+  const char *commit = "unknown", *value;
+  bool append = false;
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--quick")) {
+      bench.quick = 1;
+    } else if (!strcmp(argv[i], "--one-of-each")) {
+      for (const char *filter :
+           {"reduce sum 2^24 cold -misaligned", "scan exclusive sum 2^24 cold", "matmul A B 1024x1024x1024"})
+        filters.push_back(filter);
+    } else if (!strcmp(argv[i], "--append")) {
+      append = true;
+    } else if ((value = value_of(argv[i], "--filter="))) {
+      filters.push_back(value);
+    } else if ((value = value_of(argv[i], "--seed="))) {
+      bench.seeds.push_back(strtoull(value, NULL, 10));
+    } else if ((value = value_of(argv[i], "--random="))) {
+      bench.random_count = static_cast<size_t>(strtoull(value, NULL, 10));
+    } else if ((value = value_of(argv[i], "--csv="))) {
+      csv_path = value;
+    } else if ((value = value_of(argv[i], "--against="))) {
+      against_path = value;
+    } else if ((value = value_of(argv[i], "--best="))) {
+      best_path = value;
+    } else if ((value = value_of(argv[i], "--accepted="))) {
+      accepted_path = value;
+    } else if ((value = value_of(argv[i], "--commit="))) {
+      commit = value;
+    } else {
+      const bool help = !strcmp(argv[i], "--help");
+      fputs(usage, help ? stdout : stderr);
+      return help ? 0 : 2;
+    }
+  }
+  if (bench.seeds.empty()) bench.seeds.push_back(1);
+  if (!bench.random_count) bench.random_count = bench.quick ? 8 : 50;
+  /* Nobody's environment turns products of floats into something else. */
+  for (const char *name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
+                           "CUBLAS_EMULATION_STRATEGY"})
+    unsetenv(name);
+  start = std::chrono::steady_clock::now();
+  create();
+  results.remarks = describe(commit);
+  bench_file committed;
+  std::vector<gate_known_mean> best, accepted;
+  if (!against_path.empty() && (!read_file(against_path, &committed) || !same_kind(against_path, committed) ||
+                                !read_means(best_path, &best) || !read_means(accepted_path, &accepted)))
+    return 2;
+  bool wrong_ceiling = false;
+  for (const std::string &line : bench_find_ceilings(&wrong_ceiling)) results.remarks.push_back(line);
+  for (const std::string &remark : results.remarks) printf("%s\n", remark.c_str());
+  if (!csv_path.empty() && !open_csv(csv_path, append)) return 2;
+  run_parts();
+  if (results.rows.empty()) return fputs("bench: no row is named like that\n", stderr), 2;
+  print_summary(results.rows);
+  const bool passed = against_path.empty() || passes_gate(committed, best, accepted);
   destroy();
-  if (rows.empty()) return fputs("bench: no row is named like that\n", stderr), 1;
-  print_summary(rows);
-  printf("\n%zu rows in %.0f s%s\n", rows.size(), seconds_since(start),
-         wrong_results ? "; SOME RESULTS ARE WRONG" : "");
-  if (csv && fclose(csv)) return perror("the CSV file"), 1;
-  return wrong_results != 0;
+  size_t wrong_results = 0;
+  for (const bench_row &row : results.rows) wrong_results += row.check == "wrong";
+  printf("\n%zu rows in %.0f s%s%s\n", results.rows.size(), seconds_since(start),
+         wrong_results ? "; SOME RESULTS ARE WRONG" : "", wrong_ceiling ? "; A CEILING IS WRONG" : "");
+  if (csv.is_open() && (csv.close(), csv.fail())) return perror(csv_path.c_str()), 2;
+  return wrong_results || wrong_ceiling || !passed;
 }

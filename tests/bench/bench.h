@@ -9,11 +9,12 @@
  *            makes the program longer
  *   hot      calls back to back on the same input and output
  *
- * Contestants take turns in bursts of about a millisecond (gk_bench_compare), since events resolve half a microsecond
- * and many calls are shorter than ten. A figure is the median of a contestant's bursts; the ratio is the median, over
- * the turns, of the peer's time over gpukit's in the same turn, so that above 1 gpukit is the faster; the noise is the
- * median distance of the turns' ratios from that, in percent. Where a contest has several peers, or several ceilings,
- * the fastest counts.
+ * Contestants take turns in samples of about a millisecond (gk_bench_compare), since events resolve half a microsecond
+ * and many calls are shorter than ten. Each has 11 of them, fewer where one call is longer, but at least 5. A figure is
+ * the median of a contestant's samples; the ratio is the median, over the turns, of the peer's time over gpukit's in
+ * the same turn, so that above 1 gpukit is the faster; the noise is the median distance of the turns' ratios from that,
+ * in percent. Where a contest has several peers, or several ceilings, the fastest counts. The clock of the
+ * multiprocessors is measured right after the last turn.
  *
  * After the timing each contestant runs once more into an output full of 0xff bytes, and that result is checked. Where
  * gpukit's is wrong there is no ratio; where only the peer's is, the ratio stands, and the row says so. (cuBLAS may round
@@ -29,7 +30,10 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string>
+#include <vector>
 
 /* CUB gets n as gpukit does. With int it takes 32-bit offsets: -DBENCH_CUB_SIZE=int. */
 #ifndef BENCH_CUB_SIZE
@@ -54,19 +58,21 @@ struct bench_contest {
   double bytes, flops;
   size_t rotate_bytes; /* what one call reads of the arrays that rotate, at distances as they lie in memory */
   size_t most_buffers; /* the memory's room for these */
-  double warm_seconds; /* each contestant runs that long before its first turn */
+  double warm_seconds; /* the contestants run in turns for that long before the first sample */
   /* Runs one contestant with buffer i, and says how many of its results are wrong. */
   size_t (*wrong)(const bench_contestant *who, size_t i);
 };
 
 struct bench_size {
-  char label[24];
+  char label[40];
   size_t n;
 };
 
 /* What every part of the bench uses. */
 struct bench_state {
   int quick;
+  std::vector<uint64_t> seeds; /* of the random shapes and sizes */
+  size_t random_count;         /* shapes from each seed; of sizes four fifths of that */
   cudaStream_t stream;
   gk_device_info device;
   char *in, *out;  /* arrays: `capacity` bytes each */
@@ -86,10 +92,21 @@ void bench_skip(const bench_contest *contest, const char *reason);
 
 /* The sizes of reduce and scan, 0-terminated: powers of two, then odd ones; few is a selection for variants. */
 const bench_size *bench_sizes(bool few);
+/* The random sizes of reduce and scan, and where their arrays begin: so many elements after a multiple of 128 bytes. An
+ * output is aligned like the input if it begins at the same place, differently if it begins at the other one, which is
+ * another modulo 16 bytes. */
+struct bench_random_size {
+  size_t n, offset, other_offset;
+};
+std::vector<bench_random_size> bench_random_sizes(size_t item_bytes);
+/* Runs them in turns for so long. */
+void bench_keep_busy(const std::vector<bench_contestant> &contestants, double seconds);
 /* At least so many bytes of temporaries for the peers. */
 void *bench_temp(size_t bytes);
 
-/* The ceilings: read, or copy, `bytes` bytes from in + i * stride (to out + i * stride). */
+/* --- Ceilings: ceilings.cu ---------------------------------------------------------------------------------------*/
+
+/* Read, or copy, `bytes` bytes from in + i * stride (to out + i * stride). */
 struct bench_traffic {
   const char *in;
   char *out;
@@ -98,6 +115,24 @@ struct bench_traffic {
 cudaError_t bench_read_all(void *traffic, cudaStream_t stream, size_t i);
 cudaError_t bench_copy_by_kernel(void *traffic, cudaStream_t stream, size_t i);
 cudaError_t bench_copy_by_memcpy(void *traffic, cudaStream_t stream, size_t i);
+
+/* mma.sync alone on operands in registers, by the fastest of several numbers of warps and accumulators: as many
+ * multiply-adds as make up `flops`. user points to a bench_mma_loop. */
+enum bench_mma_kind { BENCH_MMA_BF16, BENCH_MMA_TF32, BENCH_MMA_KINDS };
+struct bench_mma_loop {
+  bench_mma_kind kind;
+  double flops;
+};
+cudaError_t bench_run_mma_loop(void *loop, cudaStream_t stream, size_t i);
+/* Whether this build and this GPU have the instructions. */
+bool bench_has_mma(bench_mma_kind kind);
+
+/* Finds the fastest variant of each, and returns a line about each: "key: value". Sets *wrong if a loop is so slow that
+ * it cannot be a ceiling. */
+std::vector<std::string> bench_find_ceilings(bool *wrong);
+/* The clock of the multiprocessors, averaged over the 50 microseconds after what the stream does now. */
+double bench_sm_mhz();
+void bench_free_ceilings();
 
 /* The parts, each in a file of its own so that they compile side by side. */
 void bench_reduce_floats();

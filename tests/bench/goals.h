@@ -2,21 +2,7 @@
 #ifndef BENCH_GOALS_H
 #define BENCH_GOALS_H
 
-#include <algorithm>
-#include <math.h>
-#include <stdio.h>
-#include <string>
-#include <vector>
-
-struct bench_row {
-  std::string group, what, type, size, mode, peer, ceiling;
-  double n, bytes, flops;
-  double ours_us, peer_us, ceiling_us;
-  double ratio, noise; /* ratio 0: none */
-  size_t wrong_ours, wrong_peer;
-  double rate() const { return ours_us > 0 ? flops > 0 ? flops / ours_us * 1e-6 : bytes / ours_us * 1e-3 : 0; }
-  bool power() const { return size.compare(0, 2, "2^") == 0; }
-};
+#include "rows.h"
 
 /* What a goal looks at in the rows that it names. */
 enum {
@@ -112,9 +98,9 @@ static inline bool goal_fits(const bench_goal &g, const bench_row &r) {
   return g.figure & GOAL_CUBES ? m == n && n == k : (n | k) % 8 == 0 && (m % 8 == 0 || m == 1);
 }
 static inline bool goal_names(const bench_goal &g, const bench_row &r) {
-  const bool itself = r.what.find('/') != std::string::npos; /* gpukit against itself counts where it is named */
-  return r.group == g.group && (*g.op ? r.what == g.op : !itself) && r.mode == g.mode && r.n >= g.from && r.n <= g.to &&
-         goal_fits(g, r) &&
+  /* gpukit against itself counts where it is named */
+  return r.group == g.group && (*g.op ? r.what == g.op : !r.beside_itself()) && r.mode == g.mode && r.n >= g.from &&
+         r.n <= g.to && goal_fits(g, r) &&
          (!*g.types || (" " + std::string(g.types) + " ").find(" " + r.type + " ") != std::string::npos);
 }
 /* The figure, and the row that it comes from. A wrong result of ours counts as 0; false: no row has it. */
@@ -127,8 +113,8 @@ static inline bool goal_value(const bench_goal &g, const std::vector<bench_row> 
     if (!goal_names(g, r)) continue;
     double figure = r.ratio;
     if (g.figure & GOAL_CEILING) figure = r.ceiling_us / r.ours_us;
-    if (g.figure & GOAL_MEAN && !r.power() && r.group != "matmul") continue;
-    if (r.wrong_ours || figure < 0) figure = 0;
+    if (g.figure & GOAL_MEAN && !r.power_of_two() && r.group != "matmul") continue;
+    if (r.check == "wrong" || figure < 0) figure = 0;
     logs += log(figure), count++;
     if (!*at || figure < *value) *value = figure, *at = &r;
   }
@@ -144,14 +130,78 @@ static inline void print_group(const std::vector<bench_row> &rows, const char *t
   const bench_row *worst = NULL;
   for (const bench_row &r : rows) {
     if (r.group != group || r.mode != mode || !(r.ratio > 0) || (*type && r.type != type)) continue;
-    if (*what && (r.what != what || !r.power())) continue;
-    if (r.what.find('/') != std::string::npos) continue;
+    if (*what && (r.what != what || !r.power_of_two())) continue;
+    if (r.beside_itself()) continue;
     logs += log(r.ratio), count++;
     if (!worst || r.ratio < worst->ratio) worst = &r;
   }
   if (count)
     printf("%-44s %4d %9.3f %8.3f  %s %s %s\n", title, count, exp(logs / count), worst->ratio, worst->what.c_str(),
            worst->type.c_str(), worst->size.c_str());
+}
+
+/* --- Random shapes ------------------------------------------------------------------------------------------------*/
+
+/* What the rows of one kind of random shapes amount to. */
+struct random_figures {
+  size_t count;
+  double mean, error;   /* the geometric mean and its standard error */
+  double share;         /* of the rows, at 0.98 and above */
+  double fifth, lowest; /* the 5th percentile; the worst, of 100 rows and more the 1st percentile */
+  std::string at;       /* the worst row */
+};
+/* Of the ratios of the rows from the first to before the last in order, the one that so many of 100 are below. */
+inline double percentile(const std::vector<const bench_row *> &in_order, double percent) {
+  return in_order[static_cast<size_t>(percent / 100 * static_cast<double>(in_order.size()))]->ratio;
+}
+inline random_figures random_figures_of(std::vector<const bench_row *> rows) {
+  random_figures f = random_figures();
+  double logs = 0, squares = 0;
+  const double count = static_cast<double>(rows.size());
+  if (rows.empty()) return f;
+  std::sort(rows.begin(), rows.end(), [](const bench_row *x, const bench_row *y) { return x->ratio < y->ratio; });
+  for (const bench_row *row : rows) logs += log(row->ratio), f.share += row->ratio >= 0.98 ? 1 / count : 0;
+  for (const bench_row *row : rows) squares += (log(row->ratio) - logs / count) * (log(row->ratio) - logs / count);
+  f.count = rows.size(), f.mean = exp(logs / count);
+  f.error = rows.size() > 1 ? f.mean * sqrt(squares / (count - 1) / count) : 0;
+  f.fifth = percentile(rows, 5), f.lowest = rows.size() < 100 ? rows[0]->ratio : percentile(rows, 1);
+  f.at = rows[0]->size;
+  return f;
+}
+
+/* The kinds of random shapes, each by itself and for each type; of products also both log-uniform kinds together. */
+struct random_kind {
+  const char *title, *group;
+  const char *what[2]; /* rows of either; NULL: none */
+};
+static const random_kind random_kinds[] = {
+    {"reduce, any n and alignment", "reduce", {"sum random", NULL}},
+    {"scan, in and out aligned alike", "scan", {"exclusive sum random alike", NULL}},
+    {"scan, in and out aligned differently", "scan", {"exclusive sum random differently", NULL}},
+    {"matmul, up to 5000", "matmul", {"A B random", NULL}},
+    {"matmul, multiples of 32", "matmul", {"A B log-uniform by 32", NULL}},
+    {"matmul, any", "matmul", {"A B log-uniform", NULL}},
+    {"matmul, both", "matmul", {"A B log-uniform by 32", "A B log-uniform"}},
+};
+inline void print_random(const std::vector<bench_row> &rows) {
+  bool headed = false;
+  for (const random_kind &kind : random_kinds)
+    for (const char *type : {"f32", "f64", "f16", "bf16", "tf32", "f32emulated"}) {
+      std::vector<const bench_row *> found;
+      for (const bench_row &row : rows)
+        if (row.group == kind.group && row.type == type && row.ratio > 0 &&
+            (row.what == kind.what[0] || (kind.what[1] && row.what == kind.what[1])))
+          found.push_back(&row);
+      if (found.empty()) continue;
+      if (!headed)
+        printf("\n%-38s %-12s %4s %9s %7s %7s %7s %7s  %s\n", "random shapes", "type", "rows", "geo. mean", "error",
+               ">= 0.98", "5 %", "worst", "at");
+      headed = true;
+      const random_figures f = random_figures_of(found);
+      printf("%-38s %-12s %4zu %9.3f %7.3f %6.0f%% %7.3f %7.3f%s %s\n", kind.title, type, f.count, f.mean, f.error,
+             100 * f.share, f.fifth, f.lowest, f.count < 100 ? " " : "*", f.at.c_str());
+    }
+  if (headed) printf("worst: of 100 rows and more (*) the 1st percentile\n");
 }
 
 static inline void print_summary(const std::vector<bench_row> &rows) {
@@ -164,6 +214,7 @@ static inline void print_summary(const std::vector<bench_row> &rows) {
       print_group(rows, (std::string(group) + ", all, " + mode).c_str(), group, mode, "", "");
   print_group(rows, "matmul f32", "matmul", "hot", "", "f32");
   print_group(rows, "matmul f64", "matmul", "hot", "", "f64");
+  print_random(rows);
 
   printf("\n%-40s %-8s %8s %8s %6s  %s\n", "goal", "", "is", "floor", "aim", "at");
   for (const bench_goal &g : goals) {

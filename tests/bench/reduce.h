@@ -151,18 +151,20 @@ template <class P> size_t reduce_wrong_misaligned(const bench_contestant *who, s
 
 /* --- The contests -------------------------------------------------------------------------------------------------*/
 
-enum reduce_variant { REDUCE_PLAIN, REDUCE_NO_SCRATCH, REDUCE_MISALIGNED, REDUCE_MISALIGNED_SELF };
+enum reduce_variant { REDUCE_PLAIN, REDUCE_NO_SCRATCH, REDUCE_MISALIGNED, REDUCE_MISALIGNED_SELF, REDUCE_RANDOM };
 
-template <class P> void reduce_contest(const bench_size &size, int modes, reduce_variant variant = REDUCE_PLAIN) {
+/* offset: where a random input begins, in elements. */
+template <class P>
+void reduce_contest(const bench_size &size, int modes, reduce_variant variant = REDUCE_PLAIN, size_t offset = 0) {
   typedef typename P::T T;
-  const bool misaligned = variant == REDUCE_MISALIGNED || variant == REDUCE_MISALIGNED_SELF;
-  static const char *const suffix[] = {"", " no scratch", " misaligned", " misaligned/aligned"};
+  if (variant == REDUCE_MISALIGNED || variant == REDUCE_MISALIGNED_SELF) offset = 1;
+  static const char *const suffix[] = {"", " no scratch", " misaligned", " misaligned/aligned", " random"};
   char what[40];
   snprintf(what, sizeof(what), "%s%s", P::name, suffix[variant]);
 
   reduce_call<T> call = {};
   call.n = size.n;
-  call.stride = gk_round_up(size.n + (misaligned ? 1 : 0), 256 / sizeof(T));
+  call.stride = gk_round_up(size.n + offset, 256 / sizeof(T));
   bench_contest c = {};
   c.group = "reduce", c.what = what, c.type = type_name<T>::value;
   snprintf(c.size, sizeof(c.size), "%s", size.label);
@@ -178,7 +180,7 @@ template <class P> void reduce_contest(const bench_size &size, int modes, reduce
   GK_CHECK(P::peer(NULL, call.temp_bytes, call.in, reduce_result<P>(&call, 0), call.n, bench.stream));
   call.temp = bench_temp(call.temp_bytes);
   reduce_call<T> aligned = call;
-  if (misaligned) call.in += 1;
+  call.in += offset;
   if (variant == REDUCE_MISALIGNED_SELF) /* behind the results */
     call.aligned = reinterpret_cast<T *>(bench.out + (16 << 20));
 
@@ -191,7 +193,7 @@ template <class P> void reduce_contest(const bench_size &size, int modes, reduce
   } else {
     c.peers[0] = {"CUB", variant == REDUCE_NO_SCRATCH ? reduce_peer_allocating<P> : reduce_peer<P>, &call};
   }
-  c.ceilings[0] = {"read", bench_read_all, &traffic};
+  if (variant != REDUCE_RANDOM) c.ceilings[0] = {"read", bench_read_all, &traffic};
   bench_run(&c);
 }
 
@@ -206,6 +208,14 @@ template <class T> void reduce_type() {
     reduce_contest<reduce_arg<T, true>>(*s, BENCH_COLD);
     reduce_contest<reduce_extreme<T, false>>(*s, BENCH_COLD);
     reduce_contest<reduce_extreme<T, true>>(*s, BENCH_COLD);
+  }
+}
+
+template <class T> void reduce_random() {
+  for (const bench_random_size &random : bench_random_sizes(sizeof(T))) {
+    bench_size size = {"", random.n};
+    snprintf(size.label, sizeof(size.label), "%zu at %zu", random.n, random.offset);
+    reduce_contest<reduce_sum<T>>(size, BENCH_COLD, REDUCE_RANDOM, random.offset);
   }
 }
 

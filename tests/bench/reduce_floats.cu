@@ -5,6 +5,7 @@ void bench_reduce_floats() {
   reduce_type<__half>();
   for (const bench_size *s = bench_sizes(false); s->n; s++)
     reduce_contest<reduce_sum<__half>>(*s, BENCH_COLD, REDUCE_MISALIGNED_SELF);
+  reduce_random<__half>();
   reduce_type<__nv_bfloat16>();
   reduce_type<float>();
   for (const bench_size *s = bench_sizes(true); s->n; s++) {
@@ -14,4 +15,5 @@ void bench_reduce_floats() {
   }
   for (const bench_size *s = bench_sizes(false); s->n; s++)
     reduce_contest<reduce_sum<float>>(*s, BENCH_COLD, REDUCE_MISALIGNED_SELF);
+  reduce_random<float>();
 }

@@ -96,7 +96,7 @@ template <class P> size_t scan_wrong(const bench_contestant *who, size_t i) {
 
 /* --- The contests -------------------------------------------------------------------------------------------------*/
 
-enum scan_variant { SCAN_PLAIN, SCAN_NO_SCRATCH, SCAN_IN_PLACE };
+enum scan_variant { SCAN_PLAIN, SCAN_NO_SCRATCH, SCAN_IN_PLACE, SCAN_RANDOM_ALIKE, SCAN_RANDOM_DIFFERENTLY };
 
 /* Our own sum out of place, as the peer of what should cost no more. */
 template <class P> size_t scan_wrong_beside_sum(const bench_contestant *who, size_t i) {
@@ -104,16 +104,18 @@ template <class P> size_t scan_wrong_beside_sum(const bench_contestant *who, siz
   return strcmp(who->name, "sum") ? scan_wrong<P>(who, i) : scan_wrong<sum>(who, i);
 }
 
+/* Offsets: where random arrays begin, in elements. */
 template <class P>
-void scan_contest(const bench_size &size, int modes, scan_variant variant = SCAN_PLAIN, bool beside_sum = false) {
+void scan_contest(const bench_size &size, int modes, scan_variant variant = SCAN_PLAIN, bool beside_sum = false,
+                  size_t in_offset = 0, size_t out_offset = 0) {
   typedef typename P::T T;
-  static const char *const suffix[] = {"", " no scratch", " in place"};
+  static const char *const suffix[] = {"", " no scratch", " in place", " random alike", " random differently"};
   char what[40];
   snprintf(what, sizeof(what), "%s%s%s", P::name, suffix[variant], beside_sum ? "/sum" : "");
 
   scan_call<T> call = {};
   call.n = size.n;
-  call.stride = gk_round_up(size.n, 256 / sizeof(T));
+  call.stride = gk_round_up(size.n + (in_offset > out_offset ? in_offset : out_offset), 256 / sizeof(T));
   bench_contest c = {};
   c.group = "scan", c.what = what, c.type = type_name<T>::value;
   snprintf(c.size, sizeof(c.size), "%s", size.label);
@@ -124,7 +126,7 @@ void scan_contest(const bench_size &size, int modes, scan_variant variant = SCAN
   if (!bench_wanted(&c)) return;
   if (!c.most_buffers) return bench_skip(&c, "the memory does not suffice");
 
-  call.in = reinterpret_cast<T *>(bench.in), call.out = reinterpret_cast<T *>(bench.out);
+  call.in = reinterpret_cast<T *>(bench.in) + in_offset, call.out = reinterpret_cast<T *>(bench.out) + out_offset;
   call.scratch = variant == SCAN_NO_SCRATCH ? NULL : &bench.scratch;
   GK_CHECK(P::peer(NULL, call.temp_bytes, call.in, call.out, call.n, bench.stream));
   call.temp = bench_temp(call.temp_bytes);
@@ -137,8 +139,10 @@ void scan_contest(const bench_size &size, int modes, scan_variant variant = SCAN
   bench_traffic traffic = {bench.in, bench.out, size.n * sizeof(T), c.rotate_bytes};
   c.ours = {"gpukit", scan_ours<P>, &call};
   c.peers[0] = {"CUB", variant == SCAN_NO_SCRATCH ? scan_peer_allocating<P> : scan_peer<P>, &call};
-  c.ceilings[0] = {"copy", bench_copy_by_kernel, &traffic};
-  c.ceilings[1] = {"memcpy", bench_copy_by_memcpy, &traffic};
+  if (variant != SCAN_RANDOM_ALIKE && variant != SCAN_RANDOM_DIFFERENTLY) {
+    c.ceilings[0] = {"copy", bench_copy_by_kernel, &traffic};
+    c.ceilings[1] = {"memcpy", bench_copy_by_memcpy, &traffic};
+  }
   c.wrong = scan_wrong<P>;
   if (beside_sum) {
     c.peers[0] = {"sum", scan_ours<scan_sum<T, P::inclusive>>, &sum};
@@ -152,6 +156,17 @@ template <class T> void scan_type() {
   for (const bench_size *s = bench_sizes(false); s->n; s++) scan_contest<scan_sum<T, false>>(*s, BENCH_ALL_MODES);
   for (const bench_size *s = bench_sizes(!std::is_same<T, float>::value); s->n; s++)
     scan_contest<scan_sum<T, true>>(*s, std::is_same<T, float>::value ? BENCH_ALL_MODES : BENCH_COLD);
+}
+
+template <class T> void scan_random() {
+  typedef scan_sum<T, false> sum;
+  for (const bench_random_size &random : bench_random_sizes(sizeof(T))) {
+    bench_size size = {"", random.n};
+    snprintf(size.label, sizeof(size.label), "%zu at %zu", random.n, random.offset);
+    scan_contest<sum>(size, BENCH_COLD, SCAN_RANDOM_ALIKE, false, random.offset, random.offset);
+    snprintf(size.label, sizeof(size.label), "%zu at %zu and %zu", random.n, random.offset, random.other_offset);
+    scan_contest<sum>(size, BENCH_COLD, SCAN_RANDOM_DIFFERENTLY, false, random.offset, random.other_offset);
+  }
 }
 
 #endif
