@@ -1,6 +1,8 @@
-/* examples/image.h: what it reads, what it refuses and how it says so, and what it writes. Needs no GPU. */
+/* examples/image.h: what it reads, what it refuses and how it says so, and what it writes; and that the checks in
+ * examples/tour_reference.h notice a NaN. Needs no GPU. */
 #include "test.h"
 #include "../examples/image.h"
+#include "../examples/tour_reference.h"
 
 #include <unistd.h>
 #include <vector>
@@ -402,4 +404,21 @@ TEST(files_that_cannot_be_written) {
   EXPECT_EQ(read_bytes(taken + ".part"), "missing");
   EXPECT(!image_make_directory(std::string(5000, 'x').c_str(), &why));
   image_free(&im);
+}
+
+TEST(the_checks_of_the_tour_notice_a_nan) {
+  const unsigned char bytes[4] = {1, 2, 3, 4};
+  const float in[4] = {1, 2, 3, 4}, upto[4] = {0, 4, 13, 29};
+  for (size_t bad = 0; bad < 4; bad++) {
+    float out[4] = {1, 2, 3, 4}, sums[4] = {0, 4, 13, 29};
+    out[bad] = sums[bad] = NAN;
+    EXPECT(isnan(check_planes(bytes, NULL, out, 4, 1)));
+    EXPECT(isnan(check_blurred(in, out, 2, 2, 1)));
+    EXPECT(isnan(check_dct_columns(in, out, 2, 2, 2, 2, false)));
+    EXPECT(isnan(energy_error(in, sums, 29, 29, 2, 2, 2, 2)));
+  }
+  EXPECT(isnan(energy_error(in, upto, NAN, 29, 2, 2, 2, 2)));
+  EXPECT(isnan(energy_error(in, upto, 29, NAN, 2, 2, 2, 2)));
+  EXPECT_EQ(energy_error(in, upto, 29, 29, 2, 2, 2, 2), 0.0);
+  EXPECT_EQ(check_planes(bytes, NULL, in, 4, 1), 0.0);
 }
