@@ -379,7 +379,7 @@ checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
-checks_plain := $(if $(TESTS),,$(plain) cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
+checks_plain := $(if $(TESTS),,$(plain) tour_pictures cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
                   $(plain_reversed) $(plain_asan))
 # What takes longest begins first, so that nothing is left at the end for one core alone.
 longest     := $(if $(TESTS),,$(filter all@sm_90a+17,$(checks_drop_in))) $(traced_too)
@@ -425,6 +425,8 @@ check/mutations:
 	@tests/run.sh one mutations tests/mutate.sh fits
 check/mistakes: $(mistakes)
 	@tests/run.sh one mistakes tests/mistakes.sh $^
+check/tour_pictures: build/$(backend)/tour
+	@$(alone) tests/run.sh one tour_pictures tests/tour.sh $<
 $(lessons:%=check/%): check/%: $(lessons_at)/%
 	@$(alone) tests/run.sh one $* tests/lesson.sh $<
 check/cuda_to_cpp: build/host/cuda_to_cpp

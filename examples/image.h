@@ -19,10 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #ifdef _WIN32
 #include <direct.h>
 #else
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <unistd.h>
 #endif
 
 #define IMAGE_MAX_PIXELS ((size_t)1 << 28)
@@ -42,9 +44,14 @@ typedef struct image_error {
 
 static inline size_t image_bytes(const image *im) { return im->width * im->height * im->channels; }
 
+static inline int image_check_channels(size_t channels, image_error *why) {
+  return channels == 1 || channels == 3 || image_fail(why, "a picture has 1 or 3 channels, not %zu", channels);
+}
+
 /* All samples zero. */
 static inline int image_new(image *im, size_t width, size_t height, size_t channels, image_error *why) {
   image made = {width, height, channels, NULL};
+  if (!image_check_channels(channels, why)) return 0;
   if (width == 0 || height == 0) return image_fail(why, "a picture of %zu x %zu has no pixels", width, height);
   if (width > IMAGE_MAX_PIXELS / height)
     return image_fail(why, "%zu x %zu pixels are more than the limit of %zu", width, height, IMAGE_MAX_PIXELS);
@@ -391,44 +398,93 @@ static inline void image_encode_png(image_buffer *b, const image *im) {
   free(packed.data);
 }
 
-/* By the name's ending: .pgm (gray), .ppm (colour) or .png. Written beside its place and then moved there, so that the
- * name never stands for half a file. */
+/* Creates a file of these bytes. 0, with the reason in errno: there is none, or it exists already (EEXIST). */
+static inline int image_create(const char *path, const image_buffer *b) {
+#ifdef _WIN32
+  FILE *f = fopen(path, "wb");
+  int ok = f && fwrite(b->data, 1, b->size, f) == b->size;
+  if (f) ok = !fclose(f) && ok;
+  if (f && !ok) remove(path);
+  return ok;
+#else
+  /* With O_EXCL a symbolic link is an existing file. So a link with this name cannot send the bytes elsewhere. */
+  const int f = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+  size_t done = 0;
+  int reason = 0;
+  if (f < 0) return 0;
+  while (done < b->size && !reason) {
+    const ssize_t n = write(f, b->data + done, b->size - done);
+    if (n > 0)
+      done += (size_t)n;
+    else if (n == 0 || errno != EINTR)
+      reason = n == 0 ? EIO : errno;
+  }
+  if (close(f) && !reason) reason = errno;
+  if (reason) remove(path);
+  errno = reason;
+  return !reason;
+#endif
+}
+
+/* Writes to a new file first, and then renames it, so that the name never stands for half a file. The new file is
+ * PATH.part. If that exists, because another program writes the same picture or was stopped while it did, it is
+ * PATH.part1 ... PATH.part99. */
+static inline int image_write_bytes(const char *path, const image_buffer *b, image_error *why) {
+  const size_t size = strlen(path) + sizeof ".part99";
+  char *part = (char *)malloc(size);
+  int ok = 0, created;
+  if (!part) return image_fail(why, "%s: no memory to write it", path);
+  errno = EEXIST;
+  for (int i = 0; i < 100 && !ok && errno == EEXIST; i++) {
+    snprintf(part, size, i ? "%s.part%d" : "%s.part", path, i);
+    ok = image_create(part, b);
+  }
+  created = ok;
+#ifdef _WIN32
+  if (created) remove(path); /* rename replaces nothing there */
+#endif
+  ok = created && rename(part, path) == 0;
+  if (!ok) {
+    ok = image_fail(why, "%s: %s", path, strerror(errno));
+    if (created) remove(part);
+  }
+  free(part);
+  return ok;
+}
+
+/* By the name's ending: .pgm (gray), .ppm (colour) or .png. */
 static inline int image_write(const char *path, const image *im, image_error *why) {
   const char *dot = strrchr(path, '.'), *wanted = im->channels == 3 ? ".ppm" : ".pgm";
-  image_buffer b = {NULL, 0, 0, 0}, name = {NULL, 0, 0, 0};
+  image_buffer b = {NULL, 0, 0, 0};
+  image_error inner;
   int ok, png = dot && strcmp(dot, ".png") == 0;
+  if (!image_check_channels(im->channels, &inner)) return image_fail(why, "%.600s: %.400s", path, inner.text);
   if (!png && (!dot || strcmp(dot, wanted) != 0))
     return image_fail(why, "%s: the name must end in %s or .png", path, wanted);
   if (png)
     image_encode_png(&b, im);
   else
     image_encode_pnm(&b, im);
-  image_put(&name, path, strlen(path));
-  image_put(&name, ".part", 6);
-  ok = (!b.failed && !name.failed) || image_fail(why, "%s: no memory to write it", path);
-  if (ok) {
-    const char *part = (const char *)name.data;
-    FILE *f = fopen(part, "wb");
-    ok = f && fwrite(b.data, 1, b.size, f) == b.size;
-    if (f) ok = !fclose(f) && ok;
-#ifdef _WIN32
-    if (ok) remove(path); /* rename replaces nothing there */
-#endif
-    ok = ok && rename(part, path) == 0;
-    if (!ok) {
-      ok = image_fail(why, "%s: %s", path, strerror(errno));
-      if (f) remove(part);
-    }
-  }
+  ok = b.failed ? image_fail(why, "%s: no memory to write it", path) : image_write_bytes(path, &b, why);
   free(b.data);
-  free(name.data);
   return ok;
+}
+
+static inline int image_is_directory(const char *path) {
+#ifdef _WIN32
+  struct _stat found;
+  return _stat(path, &found) == 0 && (found.st_mode & _S_IFDIR);
+#else
+  struct stat found;
+  return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+#endif
 }
 
 /* Makes a directory and those above it; one that is there already is fine. */
 static inline int image_make_directory(const char *path, image_error *why) {
   char part[1024];
   size_t length = strlen(path);
+  if (length == 0) return image_fail(why, "the name of the directory is empty");
   if (length >= sizeof part) return image_fail(why, "%.100s...: the name is too long", path);
   for (size_t i = 1; i <= length; i++) {
     if (i < length && path[i] != '/' && path[i] != '\\') continue;
@@ -439,7 +495,10 @@ static inline int image_make_directory(const char *path, image_error *why) {
 #else
     int failed = mkdir(part, 0777);
 #endif
-    if (failed && errno != EEXIST && i == length) return image_fail(why, "%s: %s", path, strerror(errno));
+    if (failed && i == length) {
+      const int reason = errno; /* EEXIST for anything of this name, so a file is told from a directory */
+      if (!image_is_directory(path)) return image_fail(why, "%s: %s", path, strerror(reason));
+    }
   }
   return 1;
 }

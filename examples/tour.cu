@@ -215,8 +215,19 @@ static cudaError_t run_statistics(void *user, cudaStream_t stream, size_t) {
   return gk_reduce(t->ycc, &r->spread, t->n, join_moments(), stream);
 }
 
-/* Relative. A sum of n floats is a tree of short chains. */
-static double sum_tolerance(const tour *t) { return (16 + 1e-6 * (double)t->n) * FLT_EPSILON; }
+/* The error bounds below are worst-case bounds. They hold for a flat picture, too, whose rounding errors all have the
+ * same sign; a bound for random signs does not. A value that is rounded k times is off by at most this share of itself
+ * (Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1). A sum of such values is off by at most this
+ * share of the sum of their magnitudes. */
+static double share_lost(double roundings) {
+  const double unit = FLT_EPSILON / 2;
+  return roundings * unit / (1 - roundings * unit);
+}
+
+/* Of a sum of n values >= 0, relative. gk_scan_inclusive() adds to a value at most 110 times, and once more for each
+ * group of tiles before it. A group has 360448 values; up to 2^21 values it has fewer, but then a value takes part in
+ * at most 70 additions. gk_reduce_sum() has shorter paths. */
+static double sum_tolerance(const tour *t) { return share_lost(112 + 3e-6 * (double)t->n); }
 
 static int check_statistics(tour *t) {
   const std::vector<float> y = fetch(t->ycc, t->n);
@@ -226,7 +237,7 @@ static int check_statistics(tour *t) {
                    r.brightest.index == s.most && r.spread.n == (double)t->n;
   const double sum = relative_error(r.sum, s.sum), squares = relative_error(r.spread.squares, s.squares);
   const double mean = relative_error(r.spread.mean, s.sum / (double)t->n);
-  return within(t, same ? fmax(sum, fmax(mean, squares)) : INFINITY, sum_tolerance(t));
+  return within(t, same ? larger_error(sum, larger_error(mean, squares)) : INFINITY, sum_tolerance(t));
 }
 
 /* ---- histogram and equalisation --------------------------------------------------------------------------------- */
@@ -333,7 +344,8 @@ static cudaError_t run_blur(void *user, cudaStream_t stream, size_t) {
 static int check_blur(tour *t) {
   const std::vector<float> in = fetch(t->ycc, t->n * t->planes), out = fetch(t->result, t->n * t->planes);
   double worst = 0;
-  for (size_t p = 0; p < in.size(); p += t->n) worst = fmax(worst, check_blurred(&in[p], &out[p], t->w, t->h, RADIUS));
+  for (size_t p = 0; p < in.size(); p += t->n)
+    worst = larger_error(worst, check_blurred(&in[p], &out[p], t->w, t->h, RADIUS));
   return within(t, worst, 255 * TAPS * FLT_EPSILON); /* two times, a rounding at each tap */
 }
 
@@ -422,15 +434,35 @@ static cudaError_t run_lowpass(void *user, cudaStream_t stream, size_t) {
   return gk_matmul_ex(t->work, t->cosines_w, t->result, t->h, t->w, t->kw, &rows, stream);
 }
 
-/* How far a coefficient may be off: the rounding errors of a sum of k terms grow with the root of k. */
+/* A sample is at most 255, but for the rounding of Y. */
+static const double LARGEST_SAMPLE = 256;
+
+/* How far a coefficient may be off. It is the sum of w h terms cosines_h[i][y] sample[y][x] cosines_w[j][x]. Each term
+ * is rounded twice in the matrices, at most h times in the first product, and at most w times in the second. A row of a
+ * matrix has the length 1, so its magnitudes add up to at most the root of their number (Cauchy-Schwarz), and the
+ * magnitudes of all terms to at most LARGEST_SAMPLE sqrt(w h). */
 static double dct_tolerance(const tour *t) {
-  return FLT_EPSILON / 2 * sqrt((double)(t->w + t->h)) * 255 * sqrt((double)t->n);
+  return share_lost((double)(t->w + t->h + 2)) * LARGEST_SAMPLE * sqrt((double)t->n);
+}
+
+/* How far a sample may be off that comes back from some coefficients. Its terms are rounded like those of a coefficient.
+ * No entry of a matrix is larger than sqrt(2 / w) or sqrt(2 / h), so the magnitudes of the terms add up to at most
+ * 2 / sqrt(w h) times those of the coefficients. */
+static double lowpass_tolerance(const tour *t, const std::vector<float> &dct) {
+  double most = 0;
+  for (size_t p = 0; p < t->planes; p++) {
+    double sum = 0;
+    for (size_t y = 0; y < t->kh; y++)
+      for (size_t x = 0; x < t->kw; x++) sum += fabs(dct[p * t->n + y * t->w + x]);
+    most = fmax(most, sum);
+  }
+  return share_lost((double)(t->kw + t->kh + 2)) * most * 2 / sqrt((double)t->n);
 }
 
 static double worst_in_columns(tour *t, const std::vector<float> &in, const std::vector<float> &out, bool back) {
   double worst = 0;
   for (size_t p = 0; p < in.size(); p += t->n)
-    worst = fmax(worst, check_dct_columns(&in[p], &out[p], t->w, t->h, t->kw, t->kh, back));
+    worst = larger_error(worst, check_dct_columns(&in[p], &out[p], t->w, t->h, t->kw, t->kh, back));
   return worst;
 }
 
@@ -441,11 +473,11 @@ static int check_dct(tour *t) {
 
 static int check_lowpass(tour *t) {
   const std::vector<float> y = fetch(t->ycc, t->n), out = fetch(t->result, t->n * t->planes);
+  const std::vector<float> dct = fetch(t->dct, t->n * t->planes);
   double squares = 0;
   for (size_t i = 0; i < t->n; i++) squares += pow((double)out[i] - y[i], 2);
   t->psnr = 10 * log10(255.0 * 255.0 * (double)t->n / squares);
-  return within(t, worst_in_columns(t, fetch(t->dct, t->n * t->planes), out, true),
-                2 / sqrt((double)t->n) * dct_tolerance(t)); /* no wave is higher than 2 / sqrt(n) */
+  return within(t, worst_in_columns(t, dct, out, true), lowpass_tolerance(t, dct));
 }
 
 /* ---- energy: the squares of the luma's coefficients, all but the mean's ----------------------------------------- */
@@ -473,9 +505,11 @@ static int check_energy(tour *t) {
   const std::vector<float> upto = fetch(t->work, t->n);
   const results r = t->got = fetch(t->reduced, 1)[0];
   double worst = energy_error(fetch(t->dct, t->n).data(), upto.data(), r.energy, r.kept, t->w, t->h, t->kw, t->kh);
-  /* Parseval: the coefficients vary as much as the pixels, but for the errors of all of them, a vector of length e. */
-  const double e = dct_tolerance(t) * sqrt((double)t->n);
-  if (fabs(r.energy - r.spread.squares) > e * e + 2 * e * sqrt(r.spread.squares)) worst = INFINITY;
+  /* Parseval: the coefficients vary as much as the pixels, but for the errors of all of them, a vector of length e, and
+   * for those of both sums. */
+  const double e = dct_tolerance(t) * sqrt((double)t->n), squares = r.spread.squares;
+  const double allowed = e * e + 2 * e * sqrt(squares) + 2 * sum_tolerance(t) * fmax(squares, 1);
+  if (!(fabs(r.energy - squares) <= allowed)) worst = INFINITY;
   t->scanned = upto.back();
   for (t->most_rows = 1; upto[t->most_rows * t->w - 1] < 0.9f * t->scanned;) t->most_rows++;
   return within(t, worst, sum_tolerance(t));

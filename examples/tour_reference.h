@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <vector>
 
+/* The larger of two errors. A NaN counts as larger than any number; fmax() would drop it. */
+static inline double larger_error(double a, double b) { return a >= b || a != a ? a : b; }
+
 /* What separates a value from its reference, against the larger of the reference and 1. */
 static inline double relative_error(double value, double reference) {
   return fabs(value - reference) / fmax(fabs(reference), 1);
@@ -21,7 +24,7 @@ static inline double check_planes(const unsigned char *in, const float *matrix, 
     for (size_t p = 0; p < planes; p++) {
       double sum = planes == 1 ? in[i] : 0;
       for (size_t c = 0; c < planes && planes > 1; c++) sum += (double)matrix[p * 3 + c] * in[i * 3 + c];
-      worst = fmax(worst, fabs(out[p * n + i] - sum));
+      worst = larger_error(worst, fabs(out[p * n + i] - sum));
     }
   return worst;
 }
@@ -87,7 +90,7 @@ static inline double check_blurred(const float *in, const float *out, size_t w, 
   double worst = 0;
   for (size_t y = 0; y < h; y++) blur_line(in + y * w, &rows[y * w], w, 1, radius);
   for (size_t x = 0; x < w; x++) blur_line(&rows[x], &both[x], h, w, radius);
-  for (size_t i = 0; i < w * h; i++) worst = fmax(worst, fabs(out[i] - both[i]));
+  for (size_t i = 0; i < w * h; i++) worst = larger_error(worst, fabs(out[i] - both[i]));
   return worst;
 }
 
@@ -125,7 +128,7 @@ static inline double check_dct_columns(const float *in, const float *out, size_t
     for (size_t y = 0; y < h; y++) {
       double sum = 0;
       for (size_t i = 0; i < in_h; i++) sum += row[i] * (back ? wave_h.at(i, y) : wave_h.at(y, i));
-      worst = fmax(worst, fabs(out[y * w + column] - sum));
+      worst = larger_error(worst, fabs(out[y * w + column] - sum));
     }
   }
   return worst;
@@ -139,9 +142,9 @@ static inline double energy_error(const float *in, const float *upto, float all,
     const double energy = i ? (double)in[i] * in[i] : 0;
     sum += energy;
     if (i % w < kw && i / w < kh) part += energy;
-    worst = fmax(worst, fabs(upto[i] - sum));
+    worst = larger_error(worst, fabs(upto[i] - sum));
   }
-  return fmax(worst, fmax(fabs(all - sum), fabs(kept - part))) / fmax(sum, 1);
+  return larger_error(worst, larger_error(fabs(all - sum), fabs(kept - part))) / fmax(sum, 1);
 }
 
 #endif

@@ -1,6 +1,8 @@
-/* examples/image.h: what it reads, what it refuses and how it says so, and what it writes. Needs no GPU. */
+/* examples/image.h: what it reads, what it refuses and how it says so, and what it writes; and that the checks in
+ * examples/tour_reference.h notice a NaN. Needs no GPU. */
 #include "test.h"
 #include "../examples/image.h"
+#include "../examples/tour_reference.h"
 
 #include <unistd.h>
 #include <vector>
@@ -137,6 +139,10 @@ TEST(new_pictures) {
   EXPECT(!image_new(&im, (size_t)1 << 20, (size_t)1 << 20, 1, &why));
   EXPECT_HAS(why.text, "more than the limit");
   EXPECT(!image_new(&im, SIZE_MAX, SIZE_MAX, 3, &why));
+  for (size_t channels : {(size_t)0, (size_t)2, (size_t)4, SIZE_MAX}) {
+    EXPECT(!image_new(&im, 3, 5, channels, &why));
+    EXPECT_EQ(std::string(why.text), "a picture has 1 or 3 channels, not " + std::to_string(channels));
+  }
 }
 
 TEST(placing) {
@@ -402,4 +408,88 @@ TEST(files_that_cannot_be_written) {
   EXPECT_EQ(read_bytes(taken + ".part"), "missing");
   EXPECT(!image_make_directory(std::string(5000, 'x').c_str(), &why));
   image_free(&im);
+}
+
+/* The file that a picture is written to first must not be a link that somebody else has made. */
+TEST(links_are_not_followed) {
+  image im = noise(20, 10, 3, 4), back = {0, 0, 0, NULL};
+  image_error why;
+  EXPECT(image_make_directory(folder, &why));
+  std::string path = std::string(folder) + "/linked.ppm", victim = std::string(folder) + "/victim";
+  write_bytes(victim, "kept");
+  EXPECT(symlink("victim", (path + ".part").c_str()) == 0);
+  EXPECT(symlink("missing", (path + ".part1").c_str()) == 0);
+  EXPECT(image_write(path.c_str(), &im, &why));
+  EXPECT_EQ(read_bytes(victim), "kept");
+  EXPECT_EQ(read_bytes(std::string(folder) + "/missing"), "missing");
+  EXPECT_EQ(read_bytes(path + ".part"), "kept"); /* the link is still there */
+  EXPECT_EQ(read_bytes(path + ".part2"), "missing");
+  EXPECT(image_read(path.c_str(), &back, &why));
+  EXPECT(samples_of(im) == samples_of(back));
+  image_free(&im);
+  image_free(&back);
+}
+
+TEST(files_of_others_are_kept) {
+  image im = noise(2, 2, 1, 1);
+  image_error why;
+  EXPECT(image_make_directory(folder, &why));
+  const std::string path = std::string(folder) + "/busy.pgm";
+  for (int i = 0; i < 100; i++) write_bytes(path + ".part" + (i ? std::to_string(i) : ""), "kept");
+  EXPECT(!image_write(path.c_str(), &im, &why));
+  EXPECT_EQ(std::string(why.text), path + ": File exists");
+  for (int i = 0; i < 100; i++) EXPECT_EQ(read_bytes(path + ".part" + (i ? std::to_string(i) : "")), "kept");
+  EXPECT_EQ(read_bytes(path), "missing");
+  image_free(&im);
+}
+
+TEST(pictures_of_other_channels_are_not_written) {
+  unsigned char samples[8] = {0};
+  image_error why;
+  EXPECT(image_make_directory(folder, &why));
+  for (size_t channels : {(size_t)0, (size_t)2, (size_t)4}) {
+    const image im = {2, 1, channels, samples};
+    for (const char *name : {"/two.pgm", "/two.ppm", "/two.png"}) {
+      const std::string path = folder + std::string(name);
+      EXPECT(!image_write(path.c_str(), &im, &why));
+      EXPECT_EQ(std::string(why.text), path + ": a picture has 1 or 3 channels, not " + std::to_string(channels));
+      EXPECT_EQ(read_bytes(path), "missing");
+    }
+  }
+}
+
+TEST(directories) {
+  image_error why;
+  EXPECT(image_make_directory(folder, &why));
+  const std::string file = std::string(folder) + "/plain", below = std::string(folder) + "/new//c/",
+                    link = std::string(folder) + "/link", nowhere = std::string(folder) + "/nowhere";
+  write_bytes(file, "kept");
+  EXPECT(!image_make_directory(file.c_str(), &why));
+  EXPECT_EQ(std::string(why.text), file + ": File exists");
+  EXPECT(!image_make_directory((file + "/").c_str(), &why));
+  EXPECT_EQ(read_bytes(file), "kept");
+  EXPECT(image_make_directory(below.c_str(), &why));
+  EXPECT(image_make_directory(below.c_str(), &why));
+  EXPECT(symlink("new", link.c_str()) == 0 && symlink("none", nowhere.c_str()) == 0);
+  EXPECT(image_make_directory(link.c_str(), &why)); /* a link to a directory is one */
+  EXPECT(!image_make_directory(nowhere.c_str(), &why));
+  EXPECT(image_make_directory("/", &why) && image_make_directory(".", &why));
+  EXPECT(!image_make_directory("", &why));
+}
+
+TEST(the_checks_of_the_tour_notice_a_nan) {
+  const unsigned char bytes[4] = {1, 2, 3, 4};
+  const float in[4] = {1, 2, 3, 4}, upto[4] = {0, 4, 13, 29};
+  for (size_t bad = 0; bad < 4; bad++) {
+    float out[4] = {1, 2, 3, 4}, sums[4] = {0, 4, 13, 29};
+    out[bad] = sums[bad] = NAN;
+    EXPECT(isnan(check_planes(bytes, NULL, out, 4, 1)));
+    EXPECT(isnan(check_blurred(in, out, 2, 2, 1)));
+    EXPECT(isnan(check_dct_columns(in, out, 2, 2, 2, 2, false)));
+    EXPECT(isnan(energy_error(in, sums, 29, 29, 2, 2, 2, 2)));
+  }
+  EXPECT(isnan(energy_error(in, upto, NAN, 29, 2, 2, 2, 2)));
+  EXPECT(isnan(energy_error(in, upto, 29, NAN, 2, 2, 2, 2)));
+  EXPECT_EQ(energy_error(in, upto, 29, 29, 2, 2, 2, 2), 0.0);
+  EXPECT_EQ(check_planes(bytes, NULL, in, 4, 1), 0.0);
 }

@@ -12,13 +12,21 @@
  *
  * The text is taken apart into tokens as a compiler does it, so that strings, comments, numbers and shifts stay what
  * they are. The body of a macro is read by itself. A file that makes no sense (a launch without its end) is an error, and
- * leaves no output. The C++ side of it is in cuda_cpu/triple.h. With CUDA_TO_CPP_NO_MAIN there is only the function that
- * translates a text, for tests. */
+ * then nothing is written. The C++ side of it is in cuda_cpu/triple.h. With CUDA_TO_CPP_NO_MAIN there is only the
+ * function that translates a text, for tests. C99 and POSIX. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef CUDA_TO_CPP_NO_MAIN
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 
 #define NONE ((size_t)-1)
 
@@ -949,7 +957,9 @@ char *cuda_to_cpp(const char *text, size_t length, const char *name, const struc
 }
 
 #ifndef CUDA_TO_CPP_NO_MAIN
-static char *read_file(const char *name, size_t *length) {
+/* --- files --- */
+
+static char *read_file(const char *name, size_t *length, struct stat *status) {
   FILE *f = fopen(name, "rb");
   char *text = NULL;
   size_t capacity = 0, n;
@@ -962,7 +972,7 @@ static char *read_file(const char *name, size_t *length) {
     n = fread(text + *length, 1, capacity - *length, f);
     *length += n;
   } while (n);
-  if (ferror(f) || !feof(f)) {
+  if (ferror(f) || !feof(f) || fstat(fileno(f), status)) {
     free(text);
     text = NULL;
   }
@@ -970,11 +980,15 @@ static char *read_file(const char *name, size_t *length) {
   return text;
 }
 
-/* The program's files: the source, and those next to it that it includes and that have to be translated too. */
+/* The program's files: the source, and those next to it that it includes. */
 struct file {
-  char *name;    /* as it is read */
-  char *written; /* its translation; NULL: it needs none */
-  int busy;      /* it is being translated, and somebody whom it includes ... */
+  char *name;         /* as it is read */
+  struct stat status; /* of what is read */
+  char *written;      /* the name of its translation; NULL: it needs none */
+  char *result;       /* its translation */
+  size_t result_length;
+  char *created; /* the name of the regular file that has been created for it; NULL: none */
+  int busy;      /* it is being translated, and a file that it includes ... */
   int promised;  /* ... includes it, behind some guard, by the name of the translation */
 };
 struct program {
@@ -984,14 +998,6 @@ struct program {
   size_t current, depth;
   int failed;
 };
-
-static int write_file(const char *name, const char *bytes, size_t length) {
-  FILE *f = fopen(name, "wb");
-  int written = f && fwrite(bytes, 1, length, f) == length;
-  if (f && fclose(f)) written = 0;
-  if (!written) fprintf(stderr, "%s: cannot be written: %s\n", name, strerror(errno));
-  return written;
-}
 
 /* Two texts and a number, if it is not 0, one after the other. */
 static char *join(const char *a, size_t a_length, const char *b, size_t b_length, size_t number) {
@@ -1005,6 +1011,15 @@ static char *join(const char *a, size_t a_length, const char *b, size_t b_length
   return s;
 }
 
+/* The number of a file that the program has read already, or p->count. Device and inode tell, since several paths may
+ * lead to one file. Two translations of it would be two files, and a #pragma once in each would not see the other. */
+static size_t find_file(const struct program *p, const struct stat *status) {
+  size_t i = 0;
+  while (i < p->count && (p->files[i].status.st_dev != status->st_dev || p->files[i].status.st_ino != status->st_ino))
+    i++;
+  return i;
+}
+
 static void translate_file(struct program *p, const char *text, size_t length);
 
 /* A file that is included with quotes, looked for next to the one that includes it. A translated header lies elsewhere,
@@ -1015,12 +1030,13 @@ static char *find_include(void *context, const char *quoted, size_t quoted_lengt
   size_t folder = slash && *quoted != '/' ? (size_t)(slash + 1 - from) : 0, length, i, outer = p->current;
   char *name, *text;
   struct file *files;
+  struct stat status;
   if (p->failed || p->depth > 100 || memchr(quoted, '\0', quoted_length)) return NULL;
   name = join(from, folder, quoted, quoted_length, 0);
   if (!name) return NULL;
-  for (i = 0; i < p->count && strcmp(p->files[i].name, name) != 0;) i++;
+  i = stat(name, &status) == 0 ? find_file(p, &status) : p->count;
   if (i == p->count) {
-    text = read_file(name, &length);
+    text = read_file(name, &length, &status);
     files = text ? (struct file *)grow(p->files, p->count, &p->capacity, sizeof *files) : NULL;
     if (!files) {
       free(text);
@@ -1030,6 +1046,7 @@ static char *find_include(void *context, const char *quoted, size_t quoted_lengt
     p->files = files;
     memset(&p->files[i], 0, sizeof p->files[i]);
     p->files[i].name = name;
+    p->files[i].status = status;
     p->count++;
     p->current = i;
     p->depth++;
@@ -1039,14 +1056,16 @@ static char *find_include(void *context, const char *quoted, size_t quoted_lengt
     free(text);
   } else
     free(name);
-  if (p->files[i].busy && i) p->files[i].promised = 1;
-  *changed = i && (p->files[i].written || p->files[i].promised);
+  if (p->files[i].busy) p->files[i].promised = 1;
+  *changed = p->files[i].written || p->files[i].promised;
   if (!*changed) return outer ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
   slash = strrchr(p->result, '/');
   from = slash ? slash + 1 : p->result;
-  return join(from, strlen(from), ".", 1, i); /* it lies next to the C++ that includes it */
+  return join(from, strlen(from), ".", i ? 1 : 0, i); /* it lies next to the C++ that includes it */
 }
 
+/* Translates the current file, and before it those that it includes. Nothing is written yet: only at the end it is known
+ * which files the program has, and that all of them make sense. */
 static void translate_file(struct program *p, const char *text, size_t length) {
   size_t number = p->current, result_length;
   struct includes includes;
@@ -1062,13 +1081,85 @@ static void translate_file(struct program *p, const char *text, size_t length) {
     p->failed = 1;
   } else if (!p->failed && (changed || number == 0 || p->files[number].promised)) {
     p->files[number].written = join(p->result, strlen(p->result), ".", number ? 1 : 0, number);
-    if (!p->files[number].written || !write_file(p->files[number].written, result, result_length)) p->failed = 1;
+    p->files[number].result = result;
+    p->files[number].result_length = result_length;
+    if (!p->files[number].written) p->failed = 1;
+    return;
   }
   free(result);
 }
 
+/* --- writing --- */
+
+static void fail_to_write(struct program *p, const char *name, const char *why) {
+  if (!p->failed) fprintf(stderr, "%s: cannot be written: %s\n", name, why);
+  p->failed = 1;
+}
+
+/* Sees that the translation of file i may be written where it belongs. */
+static void check_place(struct program *p, size_t i) {
+  const char *name = p->files[i].written;
+  struct stat status;
+  if (stat(name, &status) == 0 && S_ISREG(status.st_mode) && find_file(p, &status) < p->count)
+    fail_to_write(p, name, "the program is made of this file, so the C++ needs another name");
+  if ((i || p->files[i].promised) && stat(p->result, &status) == 0 && !S_ISREG(status.st_mode))
+    fail_to_write(p, p->result, "included files are translated, and only a regular file can have those next to it");
+}
+
+/* A regular file, or none yet, is replaced by a new file. Anything else (a device, a pipe, a link) stays what it is, and
+ * is written to. */
+static int is_replaced(const char *name) {
+  struct stat status;
+  return lstat(name, &status) ? errno == ENOENT : S_ISREG(status.st_mode);
+}
+
+/* Creates and opens NAME.new, or NAME.new1 ... NAME.new99 if that exists already. */
+static FILE *create_beside(struct file *file) {
+  size_t number;
+  for (number = 0; number < 100; number++) {
+    char *name = join(file->written, strlen(file->written), ".new", 4, number);
+    int f = name ? open(name, O_WRONLY | O_CREAT | O_EXCL, 0666) : -1, reason = errno;
+    if (f >= 0) {
+      file->created = name;
+      return fdopen(f, "wb");
+    }
+    free(name);
+    errno = reason;
+    if (!name || reason != EEXIST) break;
+  }
+  return NULL;
+}
+
+static void write_file(struct program *p, struct file *file) {
+  FILE *f = is_replaced(file->written) ? create_beside(file) : fopen(file->written, "wb");
+  int written = f && fwrite(file->result, 1, file->result_length, f) == file->result_length;
+  if (f && fclose(f)) written = 0;
+  if (!written) fail_to_write(p, file->written, strerror(errno));
+}
+
+static void move_into_place(struct program *p, struct file *file) {
+  if (!file->created) return;
+  if (rename(file->created, file->written)) {
+    fail_to_write(p, file->written, strerror(errno));
+    return;
+  }
+  free(file->created);
+  file->created = NULL;
+}
+
+/* All that is new is complete before the first file takes its place; the C++ of the source comes last. */
+static void write_program(struct program *p) {
+  size_t i;
+  for (i = 0; i < p->count; i++)
+    if (p->files[i].written) check_place(p, i);
+  for (i = p->count; i-- && !p->failed;)
+    if (p->files[i].written) write_file(p, &p->files[i]);
+  for (i = p->count; i-- && !p->failed;) move_into_place(p, &p->files[i]);
+}
+
 int main(int argc, char **argv) {
   struct program p;
+  struct stat status;
   size_t length, i;
   char *text;
   memset(&p, 0, sizeof p);
@@ -1076,7 +1167,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: %s FILE.cu RESULT.cpp\n", argv[0]);
     return 2;
   }
-  text = read_file(argv[1], &length);
+  text = read_file(argv[1], &length, &status);
   if (!text) {
     fprintf(stderr, "%s: cannot be read: %s\n", argv[1], strerror(errno));
     return 1;
@@ -1085,13 +1176,16 @@ int main(int argc, char **argv) {
   p.files = (struct file *)grow(NULL, 0, &p.capacity, sizeof *p.files);
   if (!p.files) return 1;
   memset(p.files, 0, sizeof *p.files);
+  p.files[0].status = status;
   p.files[p.count++].name = join(argv[1], strlen(argv[1]), "", 0, 0);
   if (!p.files[0].name) return 1;
   translate_file(&p, text, length);
-  if (p.failed) remove(argv[2]);
+  if (!p.failed) write_program(&p);
   for (i = 0; i < p.count; i++) {
-    if (p.failed && p.files[i].written) remove(p.files[i].written);
+    if (p.files[i].created) remove(p.files[i].created);
+    free(p.files[i].created);
     free(p.files[i].written);
+    free(p.files[i].result);
     free(p.files[i].name);
   }
   free(p.files);
