@@ -5,6 +5,7 @@
 #   BACKEND=auto   the first if nvcc and a GPU are there, otherwise the second (default)
 #   ARCH=sm_90a    what nvcc builds for; or flags, as in ARCH='-gencode arch=compute_90a,code=sm_90a'
 #   CXX= CC= NVCC= CLANG_FORMAT=   other tools      CXXFLAGS= NVCCFLAGS=   further flags      V=1   shows the commands
+#   FILE= PHOTO= TABLES= CSV=      one name each, of any characters      ARGS= BENCHFLAGS=   words, as a shell reads them
 
 BACKEND      ?= auto
 NVCC         ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v nvcc)
@@ -243,25 +244,31 @@ build/mistakes/races: build/mistakes/mistakes.cpp build/traced/flags build/trace
 	$(Q)$(PLAIN) -Og -g $(traced) -DCUDA_CPU_ELSEWHERE $(DEPS) -c $< -o $@.o
 	$(Q)$(CXX) $(CPU_LINK) $@.o build/traced/runtime.o -o $@ $(linked)
 
-# Of a program named on the command line.
-user       = build/user/$(basename $(notdir $(FILE)))
+# Names of files that a user gives reach the shell through the environment. They may contain spaces, quotes and dollar
+# signs, so that neither make nor the shell may parse them. ARGS and BENCHFLAGS are parsed by the shell, as its words.
 user_flags = $(if $(ASAN),-O1 -fsanitize=address$(comma)undefined,-O2) \
              $(if $(RACES)$(STATS),-g $(traced) $(if $(STATS),$(counted)))
+cpu: export GIVEN_FILE = $(value FILE)
+cpu: export GIVEN_STATS = $(value STATS)
 cpu: build/host/cuda_to_cpp
-	@[ '$(FILE)' ] || { echo 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu' >&2; exit 1; }
-	@[ -f '$(FILE)' ] && [ -r '$(FILE)' ] || { echo 'make cpu: $(FILE) is not there, or cannot be read' >&2; exit 1; }
-	@mkdir -p build/user
-	$(Q)build/host/cuda_to_cpp '$(FILE)' '$(user).cpp'
+	@[ "$$GIVEN_FILE" ] || { echo 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu' >&2; exit 1; }
+	@[ -f "$$GIVEN_FILE" ] && [ -r "$$GIVEN_FILE" ] || \
+	  { printf 'make cpu: %s is not there, or cannot be read\n' "$$GIVEN_FILE" >&2; exit 1; }
 	$(if $(ASAN),$(if $(RACES)$(STATS),@echo 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1' >&2; exit 1))
-	$(Q)$(PLAIN) $(user_flags) -iquote '$(dir $(FILE))' -c '$(user).cpp' -o '$(user).o'
-	$(Q)$(CXX) $(if $(ASAN),-fsanitize=address$(comma)undefined) $(CPU_LINK) '$(user).o' -o '$(user)' \
-	  $(if $(RACES)$(STATS),$(linked),-ldl)
-	@$(if $(STATS),GPUKIT_CPU_STATS='$(STATS)') GPUKIT_CPU_LEAKS=$${GPUKIT_CPU_LEAKS-1} '$(user)' $(ARGS)
+	@mkdir -p build/user
+	@name=$${GIVEN_FILE##*/}; folder=$${GIVEN_FILE%"$$name"}; user=build/user/$${name%.*}; \
+	  set -e$(if $(V),x); \
+	  build/host/cuda_to_cpp "$$GIVEN_FILE" "$$user.cpp"; \
+	  $(PLAIN) $(user_flags) -iquote "$${folder:-./}" -c "$$user.cpp" -o "$$user.o"; \
+	  $(CXX) $(if $(ASAN),-fsanitize=address$(comma)undefined) $(CPU_LINK) "$$user.o" -o "$$user" \
+	    $(if $(RACES)$(STATS),$(linked),-ldl); \
+	  $(if $(STATS),GPUKIT_CPU_STATS="$$GIVEN_STATS") GPUKIT_CPU_LEAKS=$${GPUKIT_CPU_LEAKS-1} "$$user" $(ARGS)
 
 # ---- run, examples, bench --------------------------------------------------------------------------------------------
 
+run: export GIVEN_PHOTO = $(value PHOTO)
 run: build/$(backend)/tour
-	$< $(PHOTO)
+	@$< $${GIVEN_PHOTO:+"$$GIVEN_PHOTO"}
 
 lessons  := $(patsubst examples/%.cu,%,$(wildcard examples/[0-9]*.cu))
 examples := $(filter-out $(lessons),$(patsubst examples/%.cu,%,$(wildcard examples/*.cu)))
@@ -276,8 +283,9 @@ examples: $(examples:%=build/$(backend)/%) $(lessons:%=$(lessons_at)/%)
 TABLES ?= build/lessons
 lessons: $(lessons:%=lesson/%)
 	@examples/charts/charts.sh build/lessons
+charts: export GIVEN_TABLES = $(value TABLES)
 charts:
-	@examples/charts/charts.sh '$(TABLES)'
+	@examples/charts/charts.sh "$$GIVEN_TABLES"
 $(lessons:%=lesson/%): lesson/%: $(lessons_at)/%
 	@mkdir -p build/lessons
 	@$(alone) $< --csv=build/lessons/$*.csv >build/lessons/$*.txt || { cat build/lessons/$*.txt; exit 1; }
@@ -324,8 +332,9 @@ bench-compile:
 	@NVCC='$(NVCC)' NVCCFLAGS='$(NVCCFLAGS)' tests/bench/compile.sh
 
 CSV ?= tests/bench/h200.csv
+plots: export GIVEN_CSV = $(value CSV)
 plots:
-	@tests/bench/plots.sh '$(CSV)' build/plots
+	@tests/bench/plots.sh "$$GIVEN_CSV" build/plots
 
 # ---- test ------------------------------------------------------------------------------------------------------------
 
@@ -379,8 +388,8 @@ checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
-checks_plain := $(if $(TESTS),,$(plain) tour_pictures cuda_to_cpp mistakes mutations readme_cmake readme_notebook \
-                  $(plain_reversed) $(plain_asan))
+checks_plain := $(if $(TESTS),,$(plain) tour_pictures given_names cuda_to_cpp mistakes mutations readme_cmake \
+                  readme_notebook $(plain_reversed) $(plain_asan))
 # What takes longest begins first, so that nothing is left at the end for one core alone.
 longest     := $(if $(TESTS),,$(filter all@sm_90a+17,$(checks_drop_in))) $(traced_too)
 checks      := $(longest) $(programs) $(if $(TESTS),,$(examples) $(lessons) $(filter-out $(longest),$(checks_drop_in))) \
@@ -427,6 +436,8 @@ check/mistakes: $(mistakes)
 	@tests/run.sh one mistakes tests/mistakes.sh $^
 check/tour_pictures: build/$(backend)/tour
 	@$(alone) tests/run.sh one tour_pictures tests/tour.sh $<
+check/given_names: build/host/cuda_to_cpp build/$(backend)/tour
+	@$(alone) tests/run.sh one given_names tests/given_names.sh $(backend)
 $(lessons:%=check/%): check/%: $(lessons_at)/%
 	@$(alone) tests/run.sh one $* tests/lesson.sh $<
 check/cuda_to_cpp: build/host/cuda_to_cpp

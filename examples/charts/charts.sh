@@ -2,6 +2,7 @@
 # Draws the tables of lessons:  charts.sh FOLDER  makes FOLDER/NAME.png of each FOLDER/NAME.csv, as charts.txt has it.
 set -eu
 folder=$1
+case $folder in /*) ;; *) folder=./$folder ;; esac # awk takes a=b/1.csv for an assignment, and -a for an option
 here=$(dirname "$0")
 style=$here/../../tests/bench/plots/style.gp
 export LC_ALL=C # points in numbers
@@ -17,6 +18,8 @@ trap 'rm -rf "$work"' EXIT
 column() { awk -F, -v name="$2" '/^#/ { next } { for (i = 1; i <= NF; i++) if ($i == name) print i; exit }' "$1"; }
 # rows FILE COLUMN: variant and value, tab between them, of those that have one
 rows() { awk -F, -v c="$2" '/^#/ { next } title++ && $c > 0 { printf "%s\t%s\n", $3, $c }' "$1"; }
+# Text on its way into gnuplot's quotes, without what gnuplot takes for a quote, a command or markup.
+plain() { tr "'\"\`\\\\_^{}@&~" ' '; }
 
 for csv in "$folder"/[0-9]*.csv; do
   [ -r "$csv" ] || continue
@@ -28,8 +31,8 @@ for csv in "$folder"/[0-9]*.csv; do
   rm -f "$work"/*
   if [ -n "$(column "$csv" time_us)" ]; then
     wanted=${3:-rate}
-    where=$(sed -n '2s/^# \(.*\), sm_.*/\1/p' "$csv")
-    unit=$(awk -F, '/^#/ { next } title++ { print $4; exit }' "$csv")
+    where=$(sed -n '2s/^# \(.*\), sm_.*/\1/p' "$csv" | plain)
+    unit=$(awk -F, '/^#/ { next } title++ { print $4; exit }' "$csv" | tr "'" ' ')
     [ -n "$(rows "$csv" "$(column "$csv" "$wanted")")" ] || wanted=time_us
   else
     wanted=${4:--}
@@ -41,9 +44,9 @@ for csv in "$folder"/[0-9]*.csv; do
   rows "$csv" "$(column "$csv" "$wanted")" >"$work/rows"
   [ -s "$work/rows" ] || continue
 
-  heading=$(echo "$name" | tr _ ' ')
-  idea=$(sed -n "1s/^# [^:]*: \(.*\)/\1/p" "$csv" | tr "'\"_^{}@&~" ' ')
-  arguments="out = '$folder/$name.png'; heading = \"$heading\n{/*0.75 $idea}\n{/*0.75 $where}\"; axis = '$axis'"
+  heading=$(printf '%s\n' "$name" | plain)
+  idea=$(sed -n "1s/^# [^:]*: \(.*\)/\1/p" "$csv" | plain)
+  arguments="out = '$work/chart.png'; heading = \"$heading\n{/*0.75 $idea}\n{/*0.75 $where}\"; axis = '$axis'"
   if [ "$kind" != lines ]; then
     awk -F '\t' '{ printf "\"%s\"\t%s\t%d\n", $1, $2, $1 ~ /^(gk|library)/ }' \
       "$work/rows" >"$work/table"
@@ -68,5 +71,6 @@ for csv in "$folder"/[0-9]*.csv; do
     arguments="$arguments; lines = '$lines'; points = '$points'; what = '$along'"
   fi
   LC_ALL=C.UTF-8 gnuplot -e "$arguments" "$style" "$here/$kind.gp"
-  echo "$folder/$name.png"
+  mv -f "$work/chart.png" "$folder/$name.png"
+  printf '%s\n' "$folder/$name.png"
 done
