@@ -8305,8 +8305,10 @@ cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, gk__par
     if (partials->most < slot_bytes * at_once) partials->most = slot_bytes * at_once;
     return cudaSuccess;
   }
+  if (slot_bytes > partials->bytes()) /* what the first pass did not see must not write past the slots */
+    return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured", slot_bytes,
+                    partials->bytes());
   if (slot_bytes) {
-    GK_TRY(gk__check_scratch("gk_matmul", partials->scratch, front + at_once * slot_bytes));
     memory = static_cast<unsigned char *>(partials->scratch->ptr);
     p.capacity = partials->bytes() / sizeof(gk__chunk);
   }
@@ -9061,11 +9063,13 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
   return cudaSuccess;
 }
 /* What the strict kernels behind an emulated product need for the partials of `at_once` products, and of those that are
- * left in the end. */
-template <class T, class O>
-cudaError_t gk__measure_fallback(gk__matmul_args<T, O, float> p, size_t at_once, gk__partials *partials) {
-  const gk_matmul_order order = gk__matmul_order_again<float>(p.m, p.n, p.k);
+ * left in the end. Which kernels these are depends on only_if, but only on whether it is set. */
+template <class T, class O, class Acc>
+cudaError_t gk__measure_fallback(gk__matmul_args<T, O, Acc> p, size_t at_once, gk__partials *partials) {
+  static const unsigned any = 0;
+  const gk_matmul_order order = gk__matmul_order_again<Acc>(p.m, p.n, p.k);
   const size_t rest = p.batch % at_once;
+  p.only_if = &any;
   p.batch = at_once;
   GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, partials));
   p.batch = rest;
@@ -9245,9 +9249,10 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
     path->copies_a = plan.tensor() && plan.a.wanted, path->copies_b = plan.tensor() && plan.b.wanted;
     path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
     gk__partials partials = gk__partials();
-    if (!plan.tensor() || plan.precision >= GK_PRECISION_EMULATED)
-      GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(m, n, k), plan.tensor() ? GK_PLAN_AUTO : o.plan,
-                                  &partials));
+    if (!plan.tensor())
+      GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(m, n, k), o.plan, &partials));
+    else if (plan.precision >= GK_PRECISION_EMULATED)
+      GK_TRY(gk__measure_fallback(p, p.batch, &partials));
     if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
     return cudaSuccess;
   }

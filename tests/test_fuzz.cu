@@ -526,9 +526,10 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
           sum += static_cast<Acc>(plain(a[q * stride_a + (trans_a ? l * lda + i : i * lda + l)]) *
                                   plain(b[q * stride_b + (trans_b ? j * ldb + l : l * ldb + j)]));
         O &to = expected[q * stride_c + i * ldc + j];
+        const bool product = k > 0 && (alpha < 0 || alpha > 0), adds = beta < 0 || beta > 0; /* else beta C, or 0 */
+        const Acc old = adds ? static_cast<Acc>(beta) * static_cast<Acc>(plain(to)) : 0;
         sum *= static_cast<Acc>(alpha);
-        if (beta < 0 || beta > 0) sum += static_cast<Acc>(beta) * static_cast<Acc>(plain(to));
-        to = result_of<O>(sum);
+        to = result_of<O>(!product ? old : adds ? sum + old : sum);
       }
   const fuzz_array<T> on_a(batch, a, shift, false), on_b(batch, b, c.below(3), false);
   const fuzz_array<O> on_c(batch, before, c.below(5), true);

@@ -694,6 +694,26 @@ TEST(a_fallback_without_slots_is_an_error_that_changes_nothing) {
   EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
   EXPECT_OK(gk_scratch_destroy(&scratch));
 }
+/* Behind a flag a strict product is made by other kernels than without one, which may need slots where those need none.
+ * An infinity makes the fallback run: it has the strict product's bits. */
+TEST(a_fallback_where_strict_products_need_no_slots) {
+  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const size_t shapes[][3] = {{132, 260, 352}, {64, 64, 640}, {250, 130, 1000}, {100, 100, 100}};
+  for (const auto &s : shapes) {
+    const problem p = problem_of(s[0], s[1], s[2], GK_PRECISION_EMULATED);
+    std::vector<float> host = data_of<float>(NORMAL, 91, p.m, p.k);
+    host[p.k] = HUGE_VALF;
+    device_array<float> a(host), b(data_of<float>(NORMAL, 92, p.k, p.n)), c(p.size_c()), strict(p.size_c());
+    EXPECT_OK(gk_matmul(a.ptr, b.ptr, strict.ptr, p.m, p.n, p.k));
+    for (gk_plan plan : plans) {
+      const gk_matmul_opts o = p.opts(plan);
+      c.clear();
+      EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+      EXPECT_SAME(c.get(), strict.get(), "%s, plan %d", p.text().c_str(), static_cast<int>(plan));
+    }
+  }
+}
 TEST(work_areas_that_cannot_be) {
   gk_scratch scratch = gk_scratch();
   EXPECT_ERROR(cudaErrorInvalidValue, "more than memory can address",
