@@ -337,9 +337,11 @@ static void launches() {
 /* --- All of it ----------------------------------------------------------------------------------------------------*/
 
 static const char usage[] =
-    "bench [--quick | --one-of-each] [--filter=WORDS]... [--csv=FILE [--append]] [--against=FILE]\n"
+    "bench [--quick | --one-of-each | --plans] [--filter=WORDS]... [--csv=FILE [--append]] [--against=FILE]\n"
     "  --quick          fewer sizes, shapes and samples: less than a minute\n"
     "  --one-of-each    one row of each operation and type\n"
+    "  --plans          products of random shapes by each plan that can be asked for, beside the one that is chosen;\n"
+    "                   and what the choice loses against the best of them\n"
     "  --filter=WORDS   only rows whose name has all of these words, or beginnings of words, as in\n"
     "                   --filter='reduce sum f32 2^20 cold' or --filter=matmul, and none of the words after a '-',\n"
     "                   as in --filter='matmul f32 -f32emulated'; several filters: rows of any of them\n"
@@ -455,6 +457,7 @@ static bool open_csv(const std::string &path, bool append) {
 }
 
 static void run_parts() {
+  if (bench.plans) return bench_matmul();
   launches();
   bench_reduce_floats();
   bench_reduce_integers();
@@ -515,6 +518,8 @@ int main(int argc, char **argv) {
       for (const char *filter :
            {"reduce sum 2^24 cold -misaligned", "scan exclusive sum 2^24 cold", "matmul A B 1024x1024x1024"})
         filters.push_back(filter);
+    } else if (!strcmp(argv[i], "--plans")) {
+      bench.plans = true;
     } else if (!strcmp(argv[i], "--append")) {
       append = true;
     } else if ((value = value_of(argv[i], "--filter="))) {
