@@ -29,8 +29,9 @@ help:
 	@echo 'bench-binaries builds it for each of BUILDS="$(BUILDS)"'
 	@echo 'bench-gate    compares files of the bench, without a GPU: GATEFLAGS=--help: how'
 	@echo 'bench-dist    measures what working together costs several GPUs (needs NCCL; flags: see tests/bench/dist.cu)'
-	@echo 'bench-compile measures compile times: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU)'
-	@echo 'plots         draws the results in tests/bench/h200.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
+	@echo 'bench-compile measures compile times and objects: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU;'
+	@echo '              RUNS=5 ONLY="scan matmul" CSV=FILE)'
+	@echo 'plots         draws the results in tests/bench/h200-sm_90a.csv, or in CSV=FILE, into build/plots/ (needs gnuplot)'
 	@echo 'examples      builds all of examples/'
 	@echo 'lessons       runs the numbered ones, with tables as text, CSV and charts (by gnuplot) into build/lessons/'
 	@echo 'charts        draws the tables of lessons again, those in build/lessons/ or in TABLES=FOLDER'
@@ -329,9 +330,10 @@ bench-dist: $(if $(why_not),,build/bench/dist)
 
 bench-compile:
 	$(if $(has_nvcc),,@echo 'make bench-compile needs nvcc' >&2; exit 1)
-	@NVCC='$(NVCC)' NVCCFLAGS='$(NVCCFLAGS)' tests/bench/compile.sh
+	@NVCC='$(NVCC)' NVCCFLAGS='$(NVCCFLAGS)' COMMIT='$(COMMIT)' RUNS='$(RUNS)' ONLY='$(ONLY)' \
+	  tests/bench/compile.sh $(if $(filter command line,$(origin CSV)),'$(CSV)')
 
-CSV ?= tests/bench/h200.csv
+CSV ?= tests/bench/h200-sm_90a.csv
 plots: export GIVEN_CSV = $(value CSV)
 plots:
 	@tests/bench/plots.sh "$$GIVEN_CSV" build/plots

@@ -8523,19 +8523,24 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &, bool *
 template <class T, class O>
 cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan, gk__partials *partials, int smem_limit,
                            cudaStream_t stream) {
+  typedef gk__block_of_warps<128, 128, 16, 64, 32, 4, 3, 1, 1> large;
+  typedef gk__block_of_warps<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
+  /* 120 KB and 90 KB of shared memory, which sm_75, 86, 89 and 120 do not have. Smaller tiles give the same bits. */
+  const int large_bytes = gk__operands<large, T, double>::items * large::stages * static_cast<int>(sizeof(double)),
+            wide_bytes = gk__operands<wide, T, double>::items * wide::stages * static_cast<int>(sizeof(double));
+  const bool takes_small = plan == GK_PLAN_TILE_32_64 || plan == GK_PLAN_TILE_64;
+  if (!takes_small && plan != GK_PLAN_TILE_64_128 && large_bytes + 64 > smem_limit) plan = GK_PLAN_TILE_64_128;
+  if (plan == GK_PLAN_TILE_64_128 && wide_bytes + 64 > smem_limit) plan = GK_PLAN_TILE_64;
   bool made = false;
   switch (plan) {
   case GK_PLAN_TILE_32_64:
     return gk__matmul_tiles<gk__block_of_warps<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
   case GK_PLAN_TILE_64_128:
     GK_TRY(gk__f64_by_blocks_that_stay(p, &made, partials, stream));
-    return made
-               ? cudaSuccess
-               : gk__matmul_tiles<gk__block_of_warps<64, 128, 16, 32, 32, 8, 3, 1, 1>>(p, partials, smem_limit, stream);
+    return made ? cudaSuccess : gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
   case GK_PLAN_TILE_64:
     return gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
-  default:
-    return gk__matmul_tiles<gk__block_of_warps<128, 128, 16, 64, 32, 4, 3, 1, 1>>(p, partials, smem_limit, stream);
+  default: return gk__matmul_tiles<large>(p, partials, smem_limit, stream);
   }
 }
 

@@ -71,6 +71,7 @@ struct bench_size {
 /* What every part of the bench uses. */
 struct bench_state {
   int quick;
+  bool plans; /* products by every plan that can be asked for, beside the chosen one, and nothing else */
   std::vector<uint64_t> seeds; /* of the random shapes and sizes */
   size_t random_count;         /* shapes from each seed; of sizes four fifths of that */
   cudaStream_t stream;

@@ -4,6 +4,8 @@
 
 #include "rows.h"
 
+#include <map>
+
 /* What a goal looks at in the rows that it names. */
 enum {
   GOAL_WORST = 0,   /* the smallest ratio */
@@ -204,6 +206,36 @@ inline void print_random(const std::vector<bench_row> &rows) {
   if (headed) printf("worst: of 100 rows and more (*) the 1st percentile\n");
 }
 
+/* Of rows of --plans: what the chosen plan loses against the best one measured, in percent of the time. */
+inline void print_plans(const std::vector<bench_row> &rows) {
+  struct best_plan {
+    double ratio;
+    std::string name;
+  };
+  std::map<std::string, std::map<std::string, best_plan>> types; /* of each shape */
+  for (const bench_row &row : rows) {
+    if (row.group != "plan" || !(row.ratio > 0)) continue;
+    best_plan &best = types[row.type].insert({row.size, {1, "the chosen one"}}).first->second;
+    if (row.ratio > best.ratio) best = {row.ratio, row.what};
+  }
+  if (types.empty()) return;
+  printf("\n%-12s %6s %10s %12s %8s %8s  %s\n", "the choice", "shapes", "loses", "within 2 %", "95 %", "worst", "at");
+  for (const auto &type : types) {
+    std::vector<std::pair<double, std::string>> losses;
+    double sum = 0, near = 0;
+    for (const auto &shape : type.second) {
+      const double loss = 1 - 1 / shape.second.ratio;
+      sum += loss, near += loss <= 0.02;
+      losses.push_back({loss, shape.first + " by " + shape.second.name});
+    }
+    std::sort(losses.begin(), losses.end());
+    const size_t count = losses.size();
+    printf("%-12s %6zu %9.1f%% %11.0f%% %7.1f%% %7.1f%%  %s\n", type.first.c_str(), count,
+           100 * sum / static_cast<double>(count), 100 * near / static_cast<double>(count),
+           100 * losses[count * 95 / 100].first, 100 * losses.back().first, losses.back().second.c_str());
+  }
+}
+
 static inline void print_summary(const std::vector<bench_row> &rows) {
   printf("\n%-44s %4s %9s %8s  %s\n", "the peer's time / gpukit's", "rows", "geo. mean", "worst", "at");
   print_group(rows, "reduce f32 sum, cold, 2^10 ... 2^30", "reduce", "cold", "sum", "f32");
@@ -215,6 +247,7 @@ static inline void print_summary(const std::vector<bench_row> &rows) {
   print_group(rows, "matmul f32", "matmul", "hot", "", "f32");
   print_group(rows, "matmul f64", "matmul", "hot", "", "f64");
   print_random(rows);
+  print_plans(rows);
 
   printf("\n%-40s %-8s %8s %8s %6s  %s\n", "goal", "", "is", "floor", "aim", "at");
   for (const bench_goal &g : goals) {

@@ -222,18 +222,23 @@ static const matmul_shape shapes[] = {
 /* For the chart of odd sizes, beside the squares above. */
 static const size_t odd_squares[] = {127, 255, 511, 1023, 2047, 8191};
 
+template <class T> static void matmul_label(const matmul_call<T> &call, bench_contest *c) {
+  if (call.batch > 1)
+    snprintf(c->size, sizeof(c->size), "%zu of %zux%zux%zu", call.batch, call.m, call.n, call.k);
+  else
+    snprintf(c->size, sizeof(c->size), "%zux%zux%zu%s%s", call.m, call.n, call.k, call.trans_a ? " A'" : "",
+             call.trans_b ? " B'" : "");
+  c->n = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) *
+         static_cast<double>(call.batch);
+  c->flops = 2 * c->n;
+}
+template <class T> static void matmul_plans(const matmul_call<T> &chosen);
+
 template <class T> static void matmul_contest(matmul_call<T> call, const char *what) {
   bench_contest c = {};
   c.group = "matmul", c.what = what, c.type = call.way.name, c.modes = BENCH_HOT;
-  if (call.batch > 1)
-    snprintf(c.size, sizeof(c.size), "%zu of %zux%zux%zu", call.batch, call.m, call.n, call.k);
-  else
-    snprintf(c.size, sizeof(c.size), "%zux%zux%zu%s%s", call.m, call.n, call.k, call.trans_a ? " A'" : "",
-             call.trans_b ? " B'" : "");
-  c.n = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) *
-        static_cast<double>(call.batch);
-  c.flops = 2 * c.n;
-  if (!bench_wanted(&c)) return;
+  matmul_label(call, &c);
+  if (!bench.plans && !bench_wanted(&c)) return;
   const size_t a_items = gk_round_up(call.batch * call.m * call.k, size_t{64});
   if (a_items + call.batch * call.k * call.n > bench.capacity / sizeof(T) ||
       call.batch * call.m * call.n > bench.capacity / sizeof(T))
@@ -263,7 +268,10 @@ template <class T> static void matmul_contest(matmul_call<T> call, const char *w
     call.scratch = &scratch;
   }
   c.wrong = matmul_wrong<T>;
-  bench_run(&c);
+  if (bench.plans)
+    matmul_plans(call);
+  else
+    bench_run(&c);
   GK_CHECK(gk_scratch_destroy(&scratch));
   if (of_lt) forget_algorithm(&call);
 }
@@ -294,6 +302,39 @@ template <class T> static void matmul_random(matmul_call<T> call) {
       call.trans_a = shape.trans_a, call.trans_b = shape.trans_b;
       matmul_contest(call, i % 2 ? "A B log-uniform by 32" : "A B log-uniform");
     }
+  }
+}
+
+/* What the planner chooses beside every other plan that can be asked for, at random shapes: a ratio above 1 says that
+ * the other plan is the faster one. */
+template <class T> static void matmul_plans(const matmul_call<T> &chosen) {
+  static const struct {
+    gk_plan plan;
+    const char *name;
+  } plans[] = {{GK_PLAN_TILE_32, "TILE_32"},
+               {GK_PLAN_TILE_32_64, "TILE_32_64"},
+               {GK_PLAN_TILE_64, "TILE_64"},
+               {GK_PLAN_TILE_64_128, "TILE_64_128"},
+               {GK_PLAN_TILE_128, "TILE_128"},
+               {GK_PLAN_TILE_64_128_TMA, "TILE_64_128_TMA"},
+               {GK_PLAN_TILE_128_64_TMA, "TILE_128_64_TMA"},
+               {GK_PLAN_TILE_128_TMA, "TILE_128_TMA"},
+               {GK_PLAN_MMA, "MMA"},
+               {GK_PLAN_WGMMA, "WGMMA"}};
+  const bool on_tensor_cores = sizeof(T) == 2 || chosen.way.precision > GK_PRECISION_STRICT;
+  matmul_call<T> call = chosen;
+  for (const auto &plan : plans) {
+    if (on_tensor_cores != (plan.plan == GK_PLAN_MMA || plan.plan == GK_PLAN_WGMMA)) continue;
+    call.way.plan = plan.plan;
+    bench_contest c = {};
+    c.group = "plan", c.what = plan.name, c.type = call.way.name, c.modes = BENCH_HOT;
+    matmul_label(call, &c);
+    /* Not every GPU and build has each plan. */
+    if (!bench_wanted(&c) || matmul_ours<T>(&call, bench.stream, 0) != cudaSuccess) continue;
+    c.ours = {plan.name, matmul_ours<T>, &call};
+    c.peers[0] = {"chosen", matmul_ours<T>, const_cast<matmul_call<T> *>(&chosen)};
+    c.wrong = matmul_wrong<T>;
+    bench_run(&c);
   }
 }
 
@@ -349,6 +390,10 @@ template <class T> static void matmul_type(const matmul_peers &peers, std::initi
   };
   for (const matmul_way &way : ways) {
     call.way = way;
+    if (bench.plans) {
+      if (way.plan == GK_PLAN_AUTO) matmul_random(call);
+      continue;
+    }
     if (way.plan != GK_PLAN_AUTO) {
       contest(8192, 8192, 8192, "A B mma");
       continue;
@@ -360,7 +405,7 @@ template <class T> static void matmul_type(const matmul_peers &peers, std::initi
     for (size_t edge : odd_squares) contest(edge, edge, edge, "A B odd");
     if (way.precision == GK_PRECISION_DEFAULT) matmul_variety(call);
   }
-  if (ways.size() > 1) matmul_accuracy(call, ways.begin(), ways.size());
+  if (ways.size() > 1 && !bench.plans) matmul_accuracy(call, ways.begin(), ways.size());
 }
 
 #endif

@@ -16,7 +16,7 @@ command -v gnuplot >/dev/null || {
 }
 # The columns by number, as the awk programs below have them.
 columns=group,what,type,size,n,mode,gpukit_us,peer,peer_us,ratio,noise,unit,gpukit_rate,ceiling,ceiling_us,check
-grep -qx "$columns" "$csv" || {
+grep -q "^$columns" "$csv" || {
   echo "make plots: $csv is not of this version of the bench: make bench BENCHFLAGS=--csv=FILE writes one, on a GPU" >&2
   exit 1
 }
@@ -24,7 +24,7 @@ grep -qx "$columns" "$csv" || {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$to"
-device=$(sed -n 's/^# \(.*\), sm_.*/\1/p' "$csv" | head -n 1)
+device=$(sed -n 's/^# gpu: //p' "$csv" | head -n 1)
 
 # rates GROUP WHAT TYPE: n, and the rates of gpukit, the peer and the ceiling, cold, at powers of two
 rates() {

@@ -1,0 +1,9 @@
+#define GPUKIT_IMPLEMENTATION
+#define GPUKIT_C_API
+#include "gpukit.cuh"
+
+__global__ void nothing() {}
+int main() {
+  nothing<<<1, 1>>>();
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
