@@ -418,20 +418,32 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #define GPUKIT_DEF extern
 #endif
 
-/* gk_v0_1_0_what, or gk_v0_1_0n2_TAG_what. */
-#define GK__VERSIONED3(major, minor, patch, what) gk_v##major##_##minor##_##patch##_##what
-#define GK__VERSIONED2(major, minor, patch, what) GK__VERSIONED3(major, minor, patch, what)
-#define GK__VERSIONED1(what) GK__VERSIONED2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH, what)
+/* gk_v0_1_0, or gk_v0_1_0_TAG; and gk_v0_1_0_what, or gk_v0_1_0_TAG_what. */
+#define GK__VERSION3(major, minor, patch) gk_v##major##_##minor##_##patch
+#define GK__VERSION2(major, minor, patch) GK__VERSION3(major, minor, patch)
+#define GK__VERSION1 GK__VERSION2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH)
+#define GK__VERSIONED2(version, what) version##_##what
+#define GK__VERSIONED1(version, what) GK__VERSIONED2(version, what)
 #ifdef GPUKIT_TAG
-#define GK__TAGGED2(tag, what) tag##_##what
-#define GK__TAGGED(tag, what) GK__TAGGED2(tag, what)
-#define GK__VERSIONED(what) GK__VERSIONED1(GK__TAGGED(GPUKIT_TAG, what))
+#define GK__VERSION GK__VERSIONED1(GK__VERSION1, GPUKIT_TAG)
 #else
-#define GK__VERSIONED(what) GK__VERSIONED1(what)
+#define GK__VERSION GK__VERSION1
 #endif
+#define GK__VERSIONED(what) GK__VERSIONED1(GK__VERSION, what)
 
-/* The linker shows these names when an implementation is missing, or there is one too many: so they say what to do. */
-#define GK__HOST GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file)
+/* The linker shows this name when an implementation is missing, or there is one too many: so it says what to do. Only
+ * the symbols of host functions have it (GK__LABEL), since compilers show the name of a namespace in every message about
+ * what lies in it. A compiler without labels gets it as the namespace all the same. */
+#define GK__NEEDED GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file)
+#if defined(__GNUC__) || defined(__clang__)
+#define GK__TEXT2(x) #x
+#define GK__TEXT(x) GK__TEXT2(x)
+#define GK__LABEL(name) extern decltype(name) name __asm__(GK__TEXT(GK__NEEDED) "_for_" #name);
+#define GK__HOST GK__VERSION
+#else
+#define GK__LABEL(name)
+#define GK__HOST GK__NEEDED
+#endif
 #define GK__NAMESPACE_HOST inline namespace GK__HOST
 #define GK__NAMESPACE(which) GK__NAMESPACE_##which
 #define GK__C_API GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file)
@@ -826,6 +838,59 @@ inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
 GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
+/* The symbols of all the above, before anything refers to them; with GPUKIT_STATIC the linker sees none. */
+#ifndef GPUKIT_STATIC
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
+#endif
+GK__LABEL(gk_set_error_handler)
+GK__LABEL(gk_error_detail)
+GK__LABEL(gk_error_hint)
+GK__LABEL(gk_check_cuda)
+GK__LABEL(gk_check_status)
+GK__LABEL(gk_check_launch)
+GK__LABEL(gk_device_query)
+GK__LABEL(gk_device_print)
+GK__LABEL(gk_device_best)
+GK__LABEL(gk_occupancy)
+GK__LABEL(gk_occupancy_print)
+GK__LABEL(gk_block_for)
+GK__LABEL(gk_grid_shape)
+GK__LABEL(gk_timer_create)
+GK__LABEL(gk_timer_start)
+GK__LABEL(gk_timer_stop)
+GK__LABEL(gk_timer_ready)
+GK__LABEL(gk_timer_ms)
+GK__LABEL(gk_timer_destroy)
+GK__LABEL(gk_time_begin)
+GK__LABEL(gk_time_next)
+GK__LABEL(gk_bench)
+GK__LABEL(gk_bench_compare)
+GK__LABEL(gk_bench_buffers)
+GK__LABEL(gk_scratch_create)
+GK__LABEL(gk_scratch_create_work)
+GK__LABEL(gk_scratch_destroy)
+GK__LABEL(gk_reduce_scratch_bytes)
+GK__LABEL(gk_scan_scratch_bytes)
+GK__LABEL(gk_matmul_scratch_bytes)
+GK__LABEL(gk_matmul_work_bytes)
+GK__LABEL(gk__clear_detail)
+GK__LABEL(gk__fail)
+GK__LABEL(gk__failed)
+GK__LABEL(gk__no_memory)
+GK__LABEL(gk__allow_smem)
+GK__LABEL(gk__after_launch)
+GK__LABEL(gk__overlaps)
+GK__LABEL(gk__temporary_memory)
+GK__LABEL(gk__temporary_scratch)
+GK__LABEL(gk__check_memory)
+GK__LABEL(gk__close)
+GK__LABEL(gk__close_report)
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#endif
 } // GK__NAMESPACE(HOST)
 #endif
 

@@ -2,7 +2,8 @@
 # and the ways in which it is compiled; .so makes a shared library of it. What stands under
 #
 #   linked    is linked (flags in front) and run; the parts of parts.cpp check that each meets its own gpukit
-#   refused   must not link, or not compile if it is a single object, and the reason must be what `says` has
+#   refused   must not link, or not compile if it is a single object, and the reason must be what `says` has, in no more
+#             lines than `lines` has, if anything
 #   symbols   goes to symbols.sh
 #   modes     is a way, or several, in which the whole API has to compile
 #
@@ -24,6 +25,7 @@ way.too_old.cpu  := -D__CUDA_ARCH__=700
 way.too_old.nvcc := -std=c++98
 way.inside       := -DINSIDE_A_NAMESPACE
 way.nccl         := -DGPUKIT_NCCL
+way.no_size      := -DMISTAKE_NO_SIZE
 way.hidden.cpu   := -fPIC -fvisibility=hidden
 way.hidden.nvcc  := -Xcompiler=-fPIC,-fvisibility=hidden
 way.thread.cpu   := -DCUDA_API_PER_THREAD_DEFAULT_STREAM=1
@@ -100,6 +102,8 @@ refused.cpp      := refused_in_cpp@
 says.cpp         := GPUKIT_IMPLEMENTATION belongs in a .cu file
 refused.nccl     := refused@nccl
 says.nccl        := include <nccl.h> before gpukit.cuh
+refused.mistake  := refused@no_size
+says.mistake     := gk_device_query
 
 symbols.named    := named c99_implementation@
 symbols.hidden   := hidden part@hidden+impl.so
@@ -112,8 +116,8 @@ symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp two five static archs settings \
                 versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
 linked_nvcc  := hostile twice two rdc merged_versions
-refused_cpu  := missing too_many version c_api inside arch nccl
-refused_nvcc := missing cpp standard
+refused_cpu  := missing too_many version c_api inside arch nccl mistake
+refused_nvcc := missing cpp standard mistake
 symbols_nvcc := versions
 modes        := compute_90a+11
 ifneq ($(in_all),)

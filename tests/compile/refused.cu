@@ -6,3 +6,12 @@ namespace mine {
 #else
 #include "gpukit.cuh"
 #endif
+
+#ifdef MISTAKE_NO_SIZE
+cudaError_t mistake(const float *x, float *sum);
+cudaError_t mistake(const float *x, float *sum) {
+  gk_device_info info;
+  gk_arg<float> nothing = gk_device_query(info);
+  return gk_reduce(x, sum, nothing);
+}
+#endif
