@@ -108,8 +108,9 @@
  *
  * GUARANTEES
  *
- *   Errors       Every call returns cudaError_t; gk_error_detail() then says what was wrong. No call exits or prints
- *                but through the handler of the checking macros. A call fails for what it did itself: an error left
+ *   Errors       Every call returns cudaError_t; gk_error_detail() then says what was wrong. C++17 and C23 warn where
+ *                a status is not read, unless (void) says that this is meant. No call exits or prints but through the
+ *                handler of the checking macros. A call fails for what it did itself: an error left
  *                behind by other work is neither reported nor cleared, unless it is one after which the device's
  *                context is lost; the detail then says that it is from before. (Built with CUDA 12, the first launch
  *                of a kernel with more than 48 KiB of dynamic shared memory clears it, as cudaFuncSetAttribute does.)
@@ -454,6 +455,21 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #define GK__PRINTF(text, first)
 #endif
 
+/* A status that nobody reads is a warning, where the language has the word for that; (void) silences it. */
+#if defined(__cplusplus) && defined(__has_cpp_attribute)
+#if __cplusplus >= 201703L && __has_cpp_attribute(nodiscard)
+#define GK__NODISCARD [[nodiscard]]
+#endif
+#elif defined(__STDC_VERSION__) && defined(__has_c_attribute)
+#if __STDC_VERSION__ > 201710L && __has_c_attribute(nodiscard)
+#define GK__NODISCARD [[nodiscard]]
+#endif
+#endif
+#ifndef GK__NODISCARD
+#define GK__NODISCARD
+#endif
+#define GK__CHECKED GK__NODISCARD GPUKIT_DEF
+
 #define GK__PRAGMA(x) _Pragma(#x)
 #ifdef __CUDACC__
 #define GK__UNROLL GK__PRAGMA(unroll)
@@ -553,10 +569,10 @@ typedef struct gk_device_info {
 } gk_device_info;
 
 /* device -1 is the current one. Makes no device current that was not. */
-GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info);
-GPUKIT_DEF cudaError_t gk_device_print(int device); /* a table on stdout */
+GK__CHECKED cudaError_t gk_device_query(int device, gk_device_info *info);
+GK__CHECKED cudaError_t gk_device_print(int device); /* a table on stdout */
 /* The device with the most SMs x clock; of equals the one with the most free memory, then the first. */
-GPUKIT_DEF cudaError_t gk_device_best(int *device);
+GK__CHECKED cudaError_t gk_device_best(int *device);
 
 typedef struct gk_occupancy_info {
   int block;           /* threads in a block, as asked */
@@ -572,12 +588,12 @@ typedef struct gk_occupancy_info {
 /* For the current device. kernel is the address of a __global__ function; from C++ the function itself will do.
  * gk_block_for finds the block (a multiple of the warp) with the highest occupancy at smem bytes of dynamic shared
  * memory for each; of equals, the nearest to 256 threads. */
-GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, gk_occupancy_info *info);
-GPUKIT_DEF cudaError_t gk_occupancy_print(const void *kernel, int block, size_t smem);
-GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block);
+GK__CHECKED cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, gk_occupancy_info *info);
+GK__CHECKED cudaError_t gk_occupancy_print(const void *kernel, int block, size_t smem);
+GK__CHECKED cudaError_t gk_block_for(const void *kernel, size_t smem, int *block);
 
 /* The grid that covers w x h x d elements with such blocks; cudaErrorInvalidConfiguration if no grid is that large. */
-GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid);
+GK__CHECKED cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid);
 
 /* --- Timing ------------------------------------------------------------------------------------------------------*/
 
@@ -588,12 +604,12 @@ typedef struct gk_timer {
   int state; /* 0: empty */
 } gk_timer;
 
-GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer);
-GPUKIT_DEF cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream); /* may be started again and again */
-GPUKIT_DEF cudaError_t gk_timer_stop(gk_timer *timer);                       /* on the stream it was started on */
-GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready); /* never blocks; ready = 0 is not an error */
-GPUKIT_DEF cudaError_t gk_timer_ms(gk_timer *timer, float *ms);     /* waits for the stop; milliseconds */
-GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer);           /* leaves it empty; an empty one is fine */
+GK__CHECKED cudaError_t gk_timer_create(gk_timer *timer);
+GK__CHECKED cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream); /* may be started again and again */
+GK__CHECKED cudaError_t gk_timer_stop(gk_timer *timer);                       /* on the stream it was started on */
+GK__CHECKED cudaError_t gk_timer_ready(gk_timer *timer, int *ready); /* never blocks; ready = 0 is not an error */
+GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *ms);     /* waits for the stop; milliseconds */
+GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);           /* leaves it empty; an empty one is fine */
 
 /* GK_TIME("label", stream) { ... } prints `label: 1.234 ms`, the time on the stream, when the braces end (it waits for
  * the stream there; leave them by no break, return or goto). With GPUKIT_NVTX it is an NVTX range as well. */
@@ -631,14 +647,14 @@ typedef struct gk_bench_result {
   double ratio; /* the median of its time / the first function's in the same turn; 1 for the first */
   int samples, calls;
 } gk_bench_result;
-GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result);
+GK__CHECKED cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result);
 /* The same for `count` functions that take turns, sample by sample and forwards and backwards, so that whatever changes
  * meanwhile (clocks, heat, other work) meets all of them alike. fns[0] is called with users[0], and so on (users NULL:
  * all with NULL); i runs on from one function to the next; results has `count` entries. */
-GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int count,
-                                        const gk_bench_opts *opts, gk_bench_result *results);
+GK__CHECKED cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int count,
+                                         const gk_bench_opts *opts, gk_bench_result *results);
 /* How many buffers of so many bytes cover three times the L2 (at least 1). */
-GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
+GK__CHECKED cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
 
 /* --- Scratch -----------------------------------------------------------------------------------------------------*/
 
@@ -665,11 +681,11 @@ typedef struct gk_scratch {
 
 /* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty; where it
  * fails, as during a capture, it leaves all as it was. */
-GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
-GPUKIT_DEF cudaError_t
+GK__CHECKED cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
+GK__CHECKED cudaError_t
 gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
                        cudaStream_t stream); /* the same with a work area, which is not cleared */
-GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch);
+GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
 /* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
  * reduce, too. */
@@ -763,43 +779,43 @@ typedef struct gk_mismatch {
     T value;                                                                                                           \
     size_t index;                                                                                                      \
   } gk_arg_##S;                                                                                                        \
-  GPUKIT_DEF cudaError_t gk_reduce_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,                   \
-                                       gk_scratch *scratch);                                                           \
-  GPUKIT_DEF cudaError_t gk_argreduce_##S(const T *in, gk_arg_##S *out, size_t n, gk_op op, cudaStream_t stream,       \
-                                          gk_scratch *scratch);                                                        \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
-                                               gk_scratch *scratch);                                                   \
-  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
-                                               gk_scratch *scratch);                                                   \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_init_##S(const T *in, T *out, size_t n, gk_op op, T init,                   \
-                                                    cudaStream_t stream, gk_scratch *scratch);                         \
-  GPUKIT_DEF cudaError_t gk_host_reduce_##S(const T *in, T *out, size_t n, gk_op op);                                  \
-  GPUKIT_DEF cudaError_t gk_host_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op);                          \
-  GPUKIT_DEF cudaError_t gk_host_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op);
+  GK__CHECKED cudaError_t gk_reduce_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,                  \
+                                        gk_scratch *scratch);                                                          \
+  GK__CHECKED cudaError_t gk_argreduce_##S(const T *in, gk_arg_##S *out, size_t n, gk_op op, cudaStream_t stream,      \
+                                           gk_scratch *scratch);                                                       \
+  GK__CHECKED cudaError_t gk_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,          \
+                                                gk_scratch *scratch);                                                  \
+  GK__CHECKED cudaError_t gk_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,          \
+                                                gk_scratch *scratch);                                                  \
+  GK__CHECKED cudaError_t gk_scan_exclusive_init_##S(const T *in, T *out, size_t n, gk_op op, T init,                  \
+                                                     cudaStream_t stream, gk_scratch *scratch);                        \
+  GK__CHECKED cudaError_t gk_host_reduce_##S(const T *in, T *out, size_t n, gk_op op);                                 \
+  GK__CHECKED cudaError_t gk_host_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op);                         \
+  GK__CHECKED cudaError_t gk_host_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op);
 #define GK__DECLARE_REAL(S, T)                                                                                         \
-  GPUKIT_DEF cudaError_t gk_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                     \
-                                       cudaStream_t stream);                                                           \
-  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                  \
-                                          const gk_matmul_opts *opts, cudaStream_t stream);                            \
-  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                \
-                                            const gk_matmul_opts *opts, gk_matmul_path *path);                         \
-  GPUKIT_DEF cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k);               \
+  GK__CHECKED cudaError_t gk_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                    \
+                                        cudaStream_t stream);                                                          \
+  GK__CHECKED cudaError_t gk_matmul_ex_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                 \
+                                           const gk_matmul_opts *opts, cudaStream_t stream);                           \
+  GK__CHECKED cudaError_t gk_matmul_plan_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,               \
+                                             const gk_matmul_opts *opts, gk_matmul_path *path);                        \
+  GK__CHECKED cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k);              \
   GPUKIT_DEF int gk_allclose_##S(const T *a, const T *b, size_t n, double rtol, double atol, gk_mismatch *where);
 #define GK__DECLARE_HALF(S, T)                                                                                         \
-  GPUKIT_DEF cudaError_t gk_reduce_##S(const void *in, float *out, size_t n, gk_op op, cudaStream_t stream,            \
-                                       gk_scratch *scratch);                                                           \
-  GPUKIT_DEF cudaError_t gk_argreduce_##S(const void *in, gk_arg_f32 *out, size_t n, gk_op op, cudaStream_t stream,    \
-                                          gk_scratch *scratch);                                                        \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
-                                               gk_scratch *scratch);                                                   \
-  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
-                                               gk_scratch *scratch);                                                   \
-  GPUKIT_DEF cudaError_t gk_matmul_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,           \
-                                       cudaStream_t stream);                                                           \
-  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,        \
-                                          const gk_matmul_opts *opts, cudaStream_t stream);                            \
-  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,      \
-                                            const gk_matmul_opts *opts, gk_matmul_path *path);
+  GK__CHECKED cudaError_t gk_reduce_##S(const void *in, float *out, size_t n, gk_op op, cudaStream_t stream,           \
+                                        gk_scratch *scratch);                                                          \
+  GK__CHECKED cudaError_t gk_argreduce_##S(const void *in, gk_arg_f32 *out, size_t n, gk_op op, cudaStream_t stream,   \
+                                           gk_scratch *scratch);                                                       \
+  GK__CHECKED cudaError_t gk_scan_exclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,    \
+                                                gk_scratch *scratch);                                                  \
+  GK__CHECKED cudaError_t gk_scan_inclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,    \
+                                                gk_scratch *scratch);                                                  \
+  GK__CHECKED cudaError_t gk_matmul_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,          \
+                                        cudaStream_t stream);                                                          \
+  GK__CHECKED cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,       \
+                                           const gk_matmul_opts *opts, cudaStream_t stream);                           \
+  GK__CHECKED cudaError_t gk_matmul_plan_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,     \
+                                             const gk_matmul_opts *opts, gk_matmul_path *path);
 
 #if !defined(GPUKIT_STATIC) || defined(GPUKIT_C_API)
 #ifdef __cplusplus
@@ -1050,8 +1066,8 @@ cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid, d
  * success that launches nothing; more than 48 KiB of dynamic shared memory is asked for as CUDA wants it. The error is
  * that of this launch: one left behind by earlier work is neither reported nor cleared. */
 template <class... Params, class... Args>
-cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem, cudaStream_t stream,
-                      Args &&...args) {
+GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem, cudaStream_t stream,
+                                    Args &&...args) {
   return gk__launch("", kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
 }
 
@@ -1061,13 +1077,14 @@ cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t s
   gk_check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__)
 
 template <class... Params>
-cudaError_t gk_occupancy(void (*kernel)(Params...), int block, size_t smem, gk_occupancy_info *info) {
+GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block, size_t smem, gk_occupancy_info *info) {
   return ::gk_occupancy(reinterpret_cast<const void *>(kernel), block, smem, info);
 }
-template <class... Params> cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block, size_t smem) {
+template <class... Params>
+GK__NODISCARD cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block, size_t smem) {
   return ::gk_occupancy_print(reinterpret_cast<const void *>(kernel), block, smem);
 }
-template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block) {
+template <class... Params> GK__NODISCARD cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block) {
   return ::gk_block_for(reinterpret_cast<const void *>(kernel), smem, block);
 }
 
@@ -2174,7 +2191,8 @@ cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, c
  *   a functor    any             its A              any
  */
 template <class T, class O, class Op>
-cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+GK__NODISCARD cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
+                                    const gk_scratch *scratch = NULL) {
   typedef typename gk__functor<Op, T>::reduce F;
   gk__clear_detail();
   GK_TRY(gk__check_arrays("gk_reduce", in, out, n, 1));
@@ -2185,8 +2203,8 @@ cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream 
 
 #define GK__REDUCE_BY(name)                                                                                            \
   template <class T, class O>                                                                                          \
-  cudaError_t gk_reduce_##name(const T *in, O *out, size_t n, cudaStream_t stream = 0,                                 \
-                               const gk_scratch *scratch = NULL) {                                                     \
+  GK__NODISCARD cudaError_t gk_reduce_##name(const T *in, O *out, size_t n, cudaStream_t stream = 0,                   \
+                                             const gk_scratch *scratch = NULL) {                                       \
     return gk_reduce(in, out, n, gk_op_##name(), stream, scratch);                                                     \
   }
 GK__REDUCE_BY(sum)
@@ -2683,20 +2701,20 @@ cudaError_t gk__scan_call(const char *call, const T *in, O *out, size_t n, const
  * order of the operands is kept, so it need not commute. It works in the type of the output, for f16 and bf16 in float:
  * give a wider out where sums outgrow the input. n = 0 does nothing. argmin and argmax want an out of gk_arg<value>. */
 template <class T, class O, class Op>
-cudaError_t gk_scan_inclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
-                              const gk_scratch *scratch = NULL) {
+GK__NODISCARD cudaError_t gk_scan_inclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
+                                            const gk_scratch *scratch = NULL) {
   const typename gk__functor<Op, O>::scan f(op);
   return gk__scan_call("gk_scan_inclusive", in, out, n, f, f.identity(), true, stream, scratch);
 }
 template <class T, class O, class Op>
-cudaError_t gk_scan_exclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
-                              const gk_scratch *scratch = NULL) {
+GK__NODISCARD cudaError_t gk_scan_exclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
+                                            const gk_scratch *scratch = NULL) {
   const typename gk__functor<Op, O>::scan f(op);
   return gk__scan_call("gk_scan_exclusive", in, out, n, f, f.identity(), false, stream, scratch);
 }
 template <class T, class O, class Op, class Init>
-cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init init, cudaStream_t stream = 0,
-                                   const gk_scratch *scratch = NULL) {
+GK__NODISCARD cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init init,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
   typedef typename gk__functor<Op, O>::scan F;
   typedef typename gk__working<F>::type A;
   return gk__scan_call("gk_scan_exclusive_init", in, out, n, F(op), gk__convert<A, Init>::from(init), false, stream,
@@ -9148,15 +9166,15 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
  * op(B) is k x n, C is m x n and must not overlap them. Elements are float, double, __half or __nv_bfloat16; half types
  * are summed in float, and C may be float then. k = 0 gives beta C. */
 template <class T, class O>
-cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                         cudaStream_t stream = 0) {
+GK__NODISCARD cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
+                                       const gk_matmul_opts *opts, cudaStream_t stream = 0) {
   return gk__matmul<true>(a, b, c, m, n, k, opts, NULL, stream);
 }
 
 /* Which way that call would go on the current device; the pointers count for their alignment. Nothing is launched. */
 template <class T, class O>
-cudaError_t gk_matmul_plan(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                           gk_matmul_path *path) {
+GK__NODISCARD cudaError_t gk_matmul_plan(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
+                                         const gk_matmul_opts *opts, gk_matmul_path *path) {
   gk__clear_detail();
   if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
   return gk__matmul<false>(a, b, c, m, n, k, opts, path, 0);
@@ -9164,7 +9182,8 @@ cudaError_t gk_matmul_plan(const T *a, const T *b, O *c, size_t m, size_t n, siz
 
 /* C = A B: dense row-major device memory, A m x k, B k x n, C m x n; floats and doubles strictly. */
 template <class T, class O>
-cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, cudaStream_t stream = 0) {
+GK__NODISCARD cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
+                                    cudaStream_t stream = 0) {
   return gk__matmul<false>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
@@ -9201,7 +9220,7 @@ struct gk__device_copy { /* of host memory, freed with the scope */
   }
 };
 
-template <class T, class O, class Op> cudaError_t gk_host_reduce(const T *in, O *out, size_t n, Op op) {
+template <class T, class O, class Op> GK__NODISCARD cudaError_t gk_host_reduce(const T *in, O *out, size_t n, Op op) {
   const char *const call = "gk_host_reduce";
   gk__clear_detail();
   gk__device_copy from, to;
@@ -9225,13 +9244,16 @@ cudaError_t gk__host_scan(const char *call, bool inclusive, const T *in, O *out,
   GK_TRY(from.destroy(call));
   return to.destroy(call);
 }
-template <class T, class O, class Op> cudaError_t gk_host_scan_inclusive(const T *in, O *out, size_t n, Op op) {
+template <class T, class O, class Op>
+GK__NODISCARD cudaError_t gk_host_scan_inclusive(const T *in, O *out, size_t n, Op op) {
   return gk__host_scan("gk_host_scan_inclusive", true, in, out, n, op);
 }
-template <class T, class O, class Op> cudaError_t gk_host_scan_exclusive(const T *in, O *out, size_t n, Op op) {
+template <class T, class O, class Op>
+GK__NODISCARD cudaError_t gk_host_scan_exclusive(const T *in, O *out, size_t n, Op op) {
   return gk__host_scan("gk_host_scan_exclusive", false, in, out, n, op);
 }
-template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k) {
+template <class T, class O>
+GK__NODISCARD cudaError_t gk_host_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k) {
   const char *const call = "gk_host_matmul";
   gk__clear_detail();
   const size_t most = static_cast<size_t>(-1);
@@ -9527,8 +9549,8 @@ cudaError_t gk__dist_reduce(const gk__dist &d, const T *in, O *out, size_t n, co
  * Any scratch will do for the operators of section 5 and up to 682 ranks; where one is too small, the error names the
  * bytes needed. */
 template <class T, class O, class Op>
-cudaError_t gk_dist_reduce(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
-                           const gk_scratch *scratch = NULL) {
+GK__NODISCARD cudaError_t gk_dist_reduce(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
+                                         const gk_scratch *scratch = NULL) {
   typedef typename gk__functor<Op, T>::reduce F;
   const char *const call = "gk_dist_reduce";
   gk__dist d;
@@ -9565,7 +9587,8 @@ inline cudaError_t gk__dist_lost(cudaError_t code, const char *why, unsigned lon
  * for it for ever; so this call ends with an error: cudaErrorTimeout when timeout_ms milliseconds have passed, or
  * cudaErrorUnknown as soon as NCCL itself has found out. With abort_comm it then aborts the communicator, which frees
  * the stream and everything that waits in it, and after which the communicator may not even be destroyed. */
-inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms, bool abort_comm = false) {
+GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms,
+                                              bool abort_comm = false) {
   const char *const call = "gk_dist_wait";
   gk__clear_detail();
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
@@ -9688,14 +9711,14 @@ cudaError_t gk__dist_scan_call(const char *call, const T *in, O *out, size_t n, 
  * written once. The bits of floating-point results depend on how many ranks there are and how the elements are dealt to
  * them, and on nothing else. */
 template <class T, class O, class Op>
-cudaError_t gk_dist_scan_inclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
-                                   const gk_scratch *scratch = NULL) {
+GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
   const typename gk__functor<Op, O>::scan f(op);
   return gk__dist_scan_call("gk_dist_scan_inclusive", in, out, n, f, true, comm, stream, scratch);
 }
 template <class T, class O, class Op>
-cudaError_t gk_dist_scan_exclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
-                                   const gk_scratch *scratch = NULL) {
+GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
   const typename gk__functor<Op, O>::scan f(op);
   return gk__dist_scan_call("gk_dist_scan_exclusive", in, out, n, f, false, comm, stream, scratch);
 }
@@ -9877,8 +9900,8 @@ inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const
  * C is computed as gk_matmul_ex does for the same rank's m, a part's columns and k: where its bits do not depend on m
  * and n, those of C depend neither on the number of ranks nor on who has which rows. */
 template <class T, class O>
-cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, ncclComm_t comm,
-                           cudaStream_t stream = 0, const gk_dist_matmul_opts *opts = NULL) {
+GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, ncclComm_t comm,
+                                         cudaStream_t stream = 0, const gk_dist_matmul_opts *opts = NULL) {
   const char *const call = "gk_dist_matmul";
   const gk_dist_matmul_opts o = opts ? *opts : gk_dist_matmul_opts();
   gk__dist d;

@@ -26,6 +26,9 @@ way.too_old.nvcc := -std=c++98
 way.inside       := -DINSIDE_A_NAMESPACE
 way.nccl         := -DGPUKIT_NCCL
 way.no_size      := -DMISTAKE_NO_SIZE
+way.unread       := -DMISTAKE_UNREAD
+way.c23          := -std=c2x
+way.20.cpu       := -std=c++20
 way.hidden.cpu   := -fPIC -fvisibility=hidden
 way.hidden.nvcc  := -Xcompiler=-fPIC,-fvisibility=hidden
 way.thread.cpu   := -DCUDA_API_PER_THREAD_DEFAULT_STREAM=1
@@ -61,6 +64,8 @@ linked.twice     := twice@
 linked.c99       := c99@ c99_implementation@
 linked.c99_cpp   := c99_as_cpp@ c99_implementation@
 linked.c99_clang := c99_as_cpp@clang c99_implementation@
+linked.c23       := c99@c23 c99_implementation@
+linked.c99_cpp20 := c99_as_cpp@20 c99_implementation@
 linked.two       := parts@ part@impl part@
 linked.five      := parts@ part@impl part@ part@2 part@3 part@4
 linked.static    := parts@ part@static part@static+2 part@impl part@
@@ -104,6 +109,10 @@ refused.nccl     := refused@nccl
 says.nccl        := include <nccl.h> before gpukit.cuh
 refused.mistake  := refused@no_size
 says.mistake     := gk_device_query
+refused.unread   := refused@unread
+says.unread      := gk_reduce_sum.*nodiscard\|declared with "nodiscard"
+refused.unread_c := refused_in_c@c23
+says.unread_c    := gk_device_print.*nodiscard
 
 symbols.named    := named c99_implementation@
 symbols.hidden   := hidden part@hidden+impl.so
@@ -113,11 +122,11 @@ symbols.streams  := apart part@merged+impl part@merged+thread
 symbols.static   := apart part@static part@static+2
 symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 
-linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp two five static archs settings \
+linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp c23 c99_cpp20 two five static archs settings \
                 versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
 linked_nvcc  := hostile twice two rdc merged_versions
-refused_cpu  := missing too_many version c_api inside arch nccl mistake
-refused_nvcc := missing cpp standard mistake
+refused_cpu  := missing too_many version c_api inside arch nccl mistake unread unread_c
+refused_nvcc := missing cpp standard mistake unread
 symbols_nvcc := versions
 modes        := compute_90a+11
 ifneq ($(in_all),)

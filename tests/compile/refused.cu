@@ -15,3 +15,11 @@ cudaError_t mistake(const float *x, float *sum) {
   return gk_reduce(x, sum, nothing);
 }
 #endif
+
+#ifdef MISTAKE_UNREAD
+void mistake(const float *x, float *sum);
+void mistake(const float *x, float *sum) {
+  gk_device_print(-1);
+  gk_reduce_sum(x, sum, 1);
+}
+#endif
