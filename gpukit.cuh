@@ -520,11 +520,14 @@ GPUKIT_DEF const char *gk_error_detail(void);
 GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
 
 /* GK_CHECK(expr)     evaluates expr once; a failure goes to the handler. In C expr is a cudaError_t; in C++ it may be
- *                    any status whose zero is success (cuBLAS and NCCL by name, others by number).
+ *                    any status whose zero is success (cuBLAS and NCCL by name, others by number). The detail is that of
+ *                    a gk_ call that expr makes; or where expr makes no call at all, as in GK_CHECK(status), that of the
+ *                    last one that failed, if it failed with the same code.
  * GK_CHECK_STATUS    the same for any int-like status in C: to_string(status) gives its message.
  * GK_TRY(expr)       returns a failed cudaError_t from the enclosing function.
  * GK_CHECK_LAUNCH()  after a kernel<<<...>>>(...) of your own: reads and clears CUDA's last error. C++: may be given
  *                    the stream, which GPUKIT_DEBUG=1 then synchronises. */
+GPUKIT_DEF void gk_check_begin(void);
 GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const char *file, int line);
 GPUKIT_DEF int gk_check_status(int code, const char *name, const char *message, const char *expr, const char *file,
                                int line);
@@ -545,7 +548,7 @@ GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, in
     if (gk__try != cudaSuccess) return gk__try;                                                                        \
   } while (0)
 #ifndef __cplusplus
-#define GK_CHECK(...) gk_check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define GK_CHECK(...) ((void)gk_check_begin(), gk_check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
 #define GK_CHECK_LAUNCH() gk_check_launch(0, __FILE__, __LINE__)
 #endif
 
@@ -863,6 +866,7 @@ GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
 GK__LABEL(gk_set_error_handler)
 GK__LABEL(gk_error_detail)
 GK__LABEL(gk_error_hint)
+GK__LABEL(gk_check_begin)
 GK__LABEL(gk_check_cuda)
 GK__LABEL(gk_check_status)
 GK__LABEL(gk_check_launch)
@@ -972,7 +976,7 @@ struct gk__launch_site {
   cudaError_t operator()(cudaStream_t stream = 0) const { return gk_check_launch(stream, file, line); }
 };
 
-#define GK_CHECK(...) gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define GK_CHECK(...) ((void)gk_check_begin(), gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
 #define GK_CHECK_LAUNCH(...) (gk__launch_site{__FILE__, __LINE__}(__VA_ARGS__))
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
@@ -1074,7 +1078,8 @@ GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid, dim3 b
 /* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one, and the message names the
  * kernel. A template argument's comma needs parentheses: GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n). */
 #define GK_LAUNCH(...)                                                                                                 \
-  gk_check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__)
+  ((void)gk_check_begin(),                                                                                             \
+   gk_check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
 
 template <class... Params>
 GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block, size_t smem, gk_occupancy_info *info) {
@@ -10012,6 +10017,10 @@ GK__NAMESPACE(HOST) {
 
 static thread_local char gk__detail[512];
 static thread_local int gk__detail_code; /* the status that the detail explains */
+/* Details are counted: how many there have been, how many there were when the check that is going on began, and how many
+ * at the beginning of the check around it, which that one needs again. (Of three checks inside of each other the outer
+ * one may then miss a detail, but none tells one that is older than itself.) */
+static thread_local size_t gk__details, gk__details_before, gk__details_before_outer;
 static gk_error_handler gk__handler;
 static void *gk__handler_user;
 
@@ -10049,6 +10058,7 @@ GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) {
   vsnprintf(gk__detail, sizeof(gk__detail), format, list);
   va_end(list);
   gk__detail_code = code;
+  gk__details++;
   return code;
 }
 
@@ -10082,10 +10092,18 @@ static void gk__report(const gk_error *error) {
 #endif
 }
 
+GPUKIT_DEF void gk_check_begin(void) {
+  gk__details_before_outer = gk__details_before;
+  gk__details_before = gk__details;
+}
+
 GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const char *file, int line) {
+  const bool is_new = gk__details != gk__details_before, may_be_old = !strchr(expr, '('); /* a stored status */
+  gk__details_before = gk__details_before_outer;
   if (code == cudaSuccess) return code;
+  const bool told = gk__detail_code == static_cast<int>(code) && (is_new || may_be_old);
   char detail[sizeof(gk__detail)];
-  snprintf(detail, sizeof(detail), "%s", gk__detail_code == static_cast<int>(code) ? gk__detail : "");
+  snprintf(detail, sizeof(detail), "%s", told ? gk__detail : "");
   const gk_error error = {file,
                           line,
                           expr,
@@ -10094,7 +10112,7 @@ GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const c
                           cudaGetErrorString(code),
                           detail,
                           gk_error_hint(code)};
-  gk__detail_code = cudaSuccess; /* told once; it is not for the next error of the same kind */
+  if (told) gk__detail_code = cudaSuccess; /* told once; it is not for the next error of the same kind */
   gk__report(&error);
   return code;
 }
@@ -10138,6 +10156,7 @@ GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, cons
 }
 
 GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, int line) {
+  gk_check_begin();
   cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess) {
     if (gk__is_sticky(code))
@@ -10524,6 +10543,7 @@ GPUKIT_DEF gk_time_scope gk_time_begin(const char *label, cudaStream_t stream, c
   gk_time_scope scope;
   memset(&scope, 0, sizeof(scope));
   scope.label = label, scope.file = file, scope.line = line;
+  gk_check_begin();
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
   gk_check_cuda(code, "GK_TIME", file, line);
@@ -10539,10 +10559,12 @@ GPUKIT_DEF int gk_time_next(gk_time_scope *scope) {
   nvtxRangePop();
 #endif
   float ms = 0;
+  gk_check_begin();
   cudaError_t code = gk_timer_stop(&scope->timer);
   if (code == cudaSuccess) code = gk_timer_ms(&scope->timer, &ms);
   if (code == cudaSuccess) printf("%s: %.3f ms\n", scope->label, static_cast<double>(ms));
   gk_check_cuda(code, "GK_TIME", scope->file, scope->line);
+  gk_check_begin();
   gk_check_cuda(gk_timer_destroy(&scope->timer), "GK_TIME", scope->file, scope->line);
   return 0;
 }
@@ -10556,17 +10578,25 @@ static double gk__median(double *values, int count) {
   return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+/* What the function heard from an earlier call, or went on after, is not why it failed. */
+static cudaError_t gk__bench_call(gk_bench_fn fn, void *user, cudaStream_t stream, size_t i) {
+  const size_t details = gk__details;
+  const cudaError_t code = fn(user, stream, i);
+  if (code == cudaSuccess) return code;
+  const bool told = gk__details != details && gk__detail_code == static_cast<int>(code);
+  char said[sizeof(gk__detail)];
+  snprintf(said, sizeof(said), "%s", told ? gk__detail : "");
+  return gk__fail(code, "gk_bench: the function to measure failed: %s%s%s", cudaGetErrorString(code),
+                  told ? "; its last gk_ call said: " : "", said);
+}
+
 /* `calls` calls back to back; *next_call numbers all calls of a bench. */
 static cudaError_t gk__bench_sample(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_timer *timer, int calls,
                                     size_t *next_call, double *ms) {
   const size_t buffers = opts->buffers ? opts->buffers : 1;
   float elapsed = 0;
   GK_TRY(gk_timer_start(timer, opts->stream));
-  for (int i = 0; i < calls; i++) {
-    const cudaError_t code = fn(user, opts->stream, (*next_call)++ % buffers);
-    if (code != cudaSuccess && !gk__detail[0]) return gk__fail(code, "gk_bench: the function to measure failed");
-    GK_TRY(code);
-  }
+  for (int i = 0; i < calls; i++) GK_TRY(gk__bench_call(fn, user, opts->stream, (*next_call)++ % buffers));
   GK_TRY(gk_timer_stop(timer));
   GK_TRY(gk_timer_ms(timer, &elapsed));
   *ms = static_cast<double>(elapsed) / calls;
@@ -10650,7 +10680,7 @@ static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *con
   for (int f = 0; f < count; f++)
     if (code == cudaSuccess && device.peak_gbs > 0) found[f].peak_percent = 100 * found[f].gbs / device.peak_gbs;
   if (timer.state) {
-    /* An error of fn keeps its own detail. */
+    /* An error of fn keeps its detail. */
     const cudaError_t begin = cudaEventDestroy(timer.begin), end = cudaEventDestroy(timer.end);
     if (code == cudaSuccess) code = gk__failed(begin != cudaSuccess ? begin : end, call);
   }
@@ -10961,6 +10991,7 @@ extern "C" {
 GK__FOR_C(void, gk_set_error_handler, (gk_error_handler handler, void *user), (handler, user))
 GK__FOR_C(const char *, gk_error_detail, (void), ())
 GK__FOR_C(const char *, gk_error_hint, (cudaError_t code), (code))
+GK__FOR_C(void, gk_check_begin, (void), ())
 GK__FOR_C(cudaError_t, gk_check_cuda, (cudaError_t code, const char *expr, const char *file, int line),
           (code, expr, file, line))
 GK__FOR_C(int, gk_check_status,
