@@ -1038,6 +1038,19 @@ GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count
 #endif
 }
 
+/* Whether the arguments As become the parameters Ps of a kernel: as many, and each by a conversion. Where they do not, one
+ * assertion says so, and nothing is compiled that would say it again, in the words of CUDA's headers. */
+template <class... Ts> struct gk__types {};
+template <class P, class A, class = void> struct gk__casts { static const bool known = false; };
+template <class P, class A> struct gk__casts<P, A, decltype(static_cast<void>(static_cast<P>(std::declval<A &>())))> {
+  static const bool known = true;
+};
+template <class Ps, class As> struct gk__arguments { static const bool counted = false, converted = true; };
+template <> struct gk__arguments<gk__types<>, gk__types<>> { static const bool counted = true, converted = true; };
+template <class P, class... Ps, class A, class... As> struct gk__arguments<gk__types<P, Ps...>, gk__types<A, As...>> {
+  typedef gk__arguments<gk__types<Ps...>, gk__types<As...>> others;
+  static const bool counted = others::counted, converted = gk__casts<P, A>::known && others::converted;
+};
 /* waits: NULL for a kernel that does not call it; else one value for each device, zero at first, for what gk__overlaps
  * finds out about the kernel. */
 template <class... Params, class... Args>
@@ -1060,10 +1073,26 @@ cudaError_t gk__launch_as(signed char *waits, const char *name, void (*kernel)(P
   if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
   return gk__after_launch(code, address, name, &grid, &block, smem, stream);
 }
+template <bool Fit> struct gk__checked_launch {
+  template <class... Args> static cudaError_t with(Args &&...args) {
+    return gk__launch_as(NULL, static_cast<Args &&>(args)...);
+  }
+};
+template <> struct gk__checked_launch<false> {
+  template <class... Args> static cudaError_t with(Args &&...) { return cudaErrorInvalidValue; }
+};
 template <class... Params, class... Args>
 cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem,
                        cudaStream_t stream, Args &&...args) {
-  return gk__launch_as(NULL, name, kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
+  typedef gk__arguments<gk__types<Params...>, gk__types<Args...>> arguments;
+  static_assert(arguments::counted,
+                "GK_LAUNCH, gk_launch: the kernel has more parameters, or fewer, than arguments are "
+                "given behind kernel, grid, block, bytes of shared memory and stream");
+  static_assert(!arguments::counted || arguments::converted,
+                "GK_LAUNCH, gk_launch: an argument does not convert to the type of the kernel's parameter in its place "
+                "(a null pointer is written nullptr)");
+  typedef gk__checked_launch<arguments::counted && arguments::converted> launch;
+  return launch::with(name, kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
 }
 
 /* Launches kernel on the stream, each argument converted to the type of the kernel's own parameter. An empty grid is a
@@ -1210,6 +1239,36 @@ struct gk__f32 {
 struct __half; /* of cuda_fp16.h and cuda_bf16.h, which only a file that uses them needs to include */
 struct __nv_bfloat16;
 GK__NAMESPACE(KERNELS) {
+
+/* The type of an array's elements; and their address, by that type. Where the header of a half type is missing, one
+ * assertion says so, and float takes its place, so that nothing more is said. (The assertion stands in a function: clang
+ * takes a class with a failed one for broken, and says so, too.) */
+template <class T> struct gk__is_declared_half { static const bool value = false; };
+template <> struct gk__is_declared_half<__half> { static const bool value = true; };
+template <> struct gk__is_declared_half<__nv_bfloat16> { static const bool value = true; };
+template <class T, bool Half = gk__is_declared_half<T>::value, class = void> struct gk__known {
+  static const bool missing = Half;
+  typedef typename std::conditional<Half, float, T>::type type;
+};
+template <class T> struct gk__known<T, true, decltype(static_cast<void>(sizeof(T)))> {
+  static const bool missing = false;
+  typedef T type;
+};
+template <class T> struct gk__known<const T, false, void> : gk__known<T> {};
+template <class T> void gk__require_header() {
+  static_assert(!gk__known<T>::missing,
+                "gk_ calls on __half and __nv_bfloat16 need these types: #include <cuda_fp16.h> "
+                "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
+}
+template <class T> const typename gk__known<T>::type *gk__known_array(const T *array) {
+  gk__require_header<T>();
+  return reinterpret_cast<const typename gk__known<T>::type *>(array);
+}
+template <class T> typename gk__known<T>::type *gk__known_output(T *array) {
+  gk__require_header<T>();
+  static_assert(!std::is_const<T>::value, "the output is const: inputs come first, then outputs, then sizes");
+  return reinterpret_cast<typename gk__known<T>::type *>(const_cast<typename std::remove_const<T>::type *>(array));
+}
 
 /* Conversions between input, working type and output. Those of the half types go by the functions of their headers,
  * since a build may have switched the operators off; these are found when a half type is used, through an argument of a
@@ -1407,8 +1466,24 @@ template <class V> struct gk_argmax : gk__argbest<V, true> {
   GK__HD gk_argmax(gk_op_argmax) {}
 };
 
+/* Whether F is an operator. Where it is none, one assertion says so, and the sum takes its place. */
+template <class F, class = void> struct gk__is_operator { static const bool value = false; };
+template <class F>
+struct gk__is_operator<F, decltype(static_cast<void>(std::declval<const F &>()(
+                              std::declval<const F &>().identity(), std::declval<const F &>().identity())))> {
+  static const bool value = true;
+};
+template <class A> struct gk__no_operator : gk_sum<A> {
+  template <class Op> GK__HD gk__no_operator(const Op &) {}
+};
+
 /* The functor for an operator over elements of type T: in a reduction T is the input, in a scan the output. */
-template <class Op, class T> struct gk__functor { typedef Op reduce, scan; };
+template <class Op, class T> struct gk__functor {
+  typedef
+      typename std::conditional<gk__is_operator<Op>::value, Op, gk__no_operator<typename gk__carried<T>::type>>::type
+          reduce,
+      scan;
+};
 template <class T> struct gk__functor<gk_op_sum, T> {
   typedef gk_sum<typename gk__widened<T>::type> reduce;
   typedef gk_sum<typename gk__carried<T>::type> scan;
@@ -1425,6 +1500,14 @@ template <class T> struct gk__functor<gk_op_argmin, T> {
 template <class T> struct gk__functor<gk_op_argmax, T> {
   typedef gk_argmax<typename gk__carried<T>::type> reduce, scan;
 };
+template <class F> struct gk__is_known { static const bool value = true; };
+template <class A> struct gk__is_known<gk__no_operator<A>> { static const bool value = false; };
+template <class F, class Op> GK__HD F gk__functor_of(const Op &op) {
+  static_assert(gk__is_known<F>::value,
+                "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
+                "A identity() const, both __host__ __device__ (section 5 of gpukit.cuh)");
+  return F(op);
+}
 template <class F> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const F &>().identity())>::type type;
 };
@@ -2198,12 +2281,14 @@ cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, c
 template <class T, class O, class Op>
 GK__NODISCARD cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
                                     const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, T>::reduce F;
+  typedef typename gk__known<T>::type E;
+  typedef typename gk__functor<Op, E>::reduce F;
   gk__clear_detail();
-  GK_TRY(gk__check_arrays("gk_reduce", in, out, n, 1));
+  GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(in), gk__known_output(out), n, 1));
   const gk_reduce_plan plan =
-      gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(gk__slot<typename gk__working<F>::type>));
-  return gk__reduce("gk_reduce", in, out, n, F(op), plan, stream, scratch);
+      gk__plan_reduce(n, gk__reduce_tile<E>::items, sizeof(gk__slot<typename gk__working<F>::type>));
+  return gk__reduce("gk_reduce", gk__known_array(in), gk__known_output(out), n, gk__functor_of<F>(op), plan, stream,
+                    scratch);
 }
 
 #define GK__REDUCE_BY(name)                                                                                            \
@@ -2708,22 +2793,26 @@ cudaError_t gk__scan_call(const char *call, const T *in, O *out, size_t n, const
 template <class T, class O, class Op>
 GK__NODISCARD cudaError_t gk_scan_inclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
                                             const gk_scratch *scratch = NULL) {
-  const typename gk__functor<Op, O>::scan f(op);
-  return gk__scan_call("gk_scan_inclusive", in, out, n, f, f.identity(), true, stream, scratch);
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
+  const F f = gk__functor_of<F>(op);
+  return gk__scan_call("gk_scan_inclusive", gk__known_array(in), gk__known_output(out), n, f, f.identity(), true,
+                       stream, scratch);
 }
 template <class T, class O, class Op>
 GK__NODISCARD cudaError_t gk_scan_exclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
                                             const gk_scratch *scratch = NULL) {
-  const typename gk__functor<Op, O>::scan f(op);
-  return gk__scan_call("gk_scan_exclusive", in, out, n, f, f.identity(), false, stream, scratch);
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
+  const F f = gk__functor_of<F>(op);
+  return gk__scan_call("gk_scan_exclusive", gk__known_array(in), gk__known_output(out), n, f, f.identity(), false,
+                       stream, scratch);
 }
 template <class T, class O, class Op, class Init>
 GK__NODISCARD cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init init,
                                                  cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, O>::scan F;
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
   typedef typename gk__working<F>::type A;
-  return gk__scan_call("gk_scan_exclusive_init", in, out, n, F(op), gk__convert<A, Init>::from(init), false, stream,
-                       scratch);
+  return gk__scan_call("gk_scan_exclusive_init", gk__known_array(in), gk__known_output(out), n, gk__functor_of<F>(op),
+                       gk__convert<A, Init>::from(init), false, stream, scratch);
 }
 
 /* ====================================================================================================================
@@ -9100,10 +9189,6 @@ template <bool Tensor, class T, class O>
 cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
                        gk_matmul_path *path, cudaStream_t stream) {
   typedef typename gk__carried<T>::type Acc;
-  static_assert(std::is_same<Acc, float>::value || std::is_same<Acc, double>::value,
-                "gk_matmul: float, double, __half and __nv_bfloat16");
-  static_assert(std::is_same<O, T>::value || std::is_same<O, Acc>::value,
-                "gk_matmul: C has the type of A and B, or float where these are half types");
   gk__clear_detail();
   const gk_matmul_opts o = opts ? *opts : gk_matmul_opts();
   gk__matmul_args<T, O, Acc> p = gk__matmul_args<T, O, Acc>();
@@ -9167,13 +9252,31 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
   return ways::run(p, plan, gpu.sms, o.plan, o.scratch, stream);
 }
 
+/* The same for whatever types a call has: where there is no such product, one assertion says so. */
+template <bool Tensor, class T, class O>
+cudaError_t gk__matmul_of(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                          gk_matmul_path *path, cudaStream_t stream) {
+  typedef typename gk__known<T>::type A;
+  typedef typename gk__carried<A>::type Acc;
+  typedef typename gk__known<O>::type C;
+  const bool inputs = std::is_same<Acc, float>::value || std::is_same<Acc, double>::value;
+  const bool output = std::is_same<C, A>::value || std::is_same<C, Acc>::value;
+  static_assert(inputs, "gk_matmul: A and B are of float, double, __half or __nv_bfloat16");
+  static_assert(!inputs || output, "gk_matmul: C has the type of A and B, or float where these are half types");
+  typedef typename std::conditional<inputs, A, float>::type from;
+  typedef typename std::conditional<inputs && output, C, from>::type to;
+  return gk__matmul<Tensor>(reinterpret_cast<const from *>(gk__known_array(a)),
+                            reinterpret_cast<const from *>(gk__known_array(b)),
+                            reinterpret_cast<to *>(gk__known_output(c)), m, n, k, opts, path, stream);
+}
+
 /* C = alpha op(A) op(B) + beta C with everything that gk_matmul_opts says; device memory, row-major. op(A) is m x k,
  * op(B) is k x n, C is m x n and must not overlap them. Elements are float, double, __half or __nv_bfloat16; half types
  * are summed in float, and C may be float then. k = 0 gives beta C. */
 template <class T, class O>
 GK__NODISCARD cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0) {
-  return gk__matmul<true>(a, b, c, m, n, k, opts, NULL, stream);
+  return gk__matmul_of<true>(a, b, c, m, n, k, opts, NULL, stream);
 }
 
 /* Which way that call would go on the current device; the pointers count for their alignment. Nothing is launched. */
@@ -9182,14 +9285,14 @@ GK__NODISCARD cudaError_t gk_matmul_plan(const T *a, const T *b, O *c, size_t m,
                                          const gk_matmul_opts *opts, gk_matmul_path *path) {
   gk__clear_detail();
   if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
-  return gk__matmul<false>(a, b, c, m, n, k, opts, path, 0);
+  return gk__matmul_of<false>(a, b, c, m, n, k, opts, path, 0);
 }
 
 /* C = A B: dense row-major device memory, A m x k, B k x n, C m x n; floats and doubles strictly. */
 template <class T, class O>
 GK__NODISCARD cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
                                     cudaStream_t stream = 0) {
-  return gk__matmul<false>(a, b, c, m, n, k, NULL, NULL, stream);
+  return gk__matmul_of<false>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
 /* --- Host arrays in, host arrays out: for a first try, a test, an assignment -------------------------------------
@@ -9226,26 +9329,30 @@ struct gk__device_copy { /* of host memory, freed with the scope */
 };
 
 template <class T, class O, class Op> GK__NODISCARD cudaError_t gk_host_reduce(const T *in, O *out, size_t n, Op op) {
+  typedef typename gk__known<T>::type E;
+  typedef typename gk__known<O>::type R;
   const char *const call = "gk_host_reduce";
   gk__clear_detail();
   gk__device_copy from, to;
-  GK_TRY(from.create_from(call, in, n, sizeof(T)));
-  GK_TRY(to.create(call, out, 1, sizeof(O)));
-  GK_TRY(gk_reduce(static_cast<const T *>(from.ptr), static_cast<O *>(to.ptr), n, op));
-  GK_TRY(to.copy_to(call, out, sizeof(O)));
+  GK_TRY(from.create_from(call, gk__known_array(in), n, sizeof(E)));
+  GK_TRY(to.create(call, gk__known_output(out), 1, sizeof(R)));
+  GK_TRY(gk_reduce(static_cast<const E *>(from.ptr), static_cast<R *>(to.ptr), n, op));
+  GK_TRY(to.copy_to(call, gk__known_output(out), sizeof(R)));
   GK_TRY(from.destroy(call));
   return to.destroy(call);
 }
 template <class T, class O, class Op>
 cudaError_t gk__host_scan(const char *call, bool inclusive, const T *in, O *out, size_t n, Op op) {
+  typedef typename gk__known<T>::type E;
+  typedef typename gk__known<O>::type R;
   gk__clear_detail();
   gk__device_copy from, to;
-  GK_TRY(from.create_from(call, in, n, sizeof(T)));
-  GK_TRY(to.create(call, out, n, sizeof(O)));
-  const T *const device_in = static_cast<const T *>(from.ptr);
-  O *const device_out = static_cast<O *>(to.ptr);
+  GK_TRY(from.create_from(call, gk__known_array(in), n, sizeof(E)));
+  GK_TRY(to.create(call, gk__known_output(out), n, sizeof(R)));
+  const E *const device_in = static_cast<const E *>(from.ptr);
+  R *const device_out = static_cast<R *>(to.ptr);
   GK_TRY(inclusive ? gk_scan_inclusive(device_in, device_out, n, op) : gk_scan_exclusive(device_in, device_out, n, op));
-  GK_TRY(to.copy_to(call, out, n * sizeof(O)));
+  GK_TRY(to.copy_to(call, gk__known_output(out), n * sizeof(R)));
   GK_TRY(from.destroy(call));
   return to.destroy(call);
 }
@@ -9259,18 +9366,20 @@ GK__NODISCARD cudaError_t gk_host_scan_exclusive(const T *in, O *out, size_t n, 
 }
 template <class T, class O>
 GK__NODISCARD cudaError_t gk_host_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k) {
+  typedef typename gk__known<T>::type E;
+  typedef typename gk__known<O>::type R;
   const char *const call = "gk_host_matmul";
   gk__clear_detail();
   const size_t most = static_cast<size_t>(-1);
   if ((k && m > most / k) || (n && k > most / n) || (n && m > most / n))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", call, m, n, k);
   gk__device_copy from_a, from_b, to;
-  GK_TRY(from_a.create_from(call, a, m * k, sizeof(T)));
-  GK_TRY(from_b.create_from(call, b, k * n, sizeof(T)));
-  GK_TRY(to.create(call, c, m * n, sizeof(O)));
-  GK_TRY(gk_matmul(static_cast<const T *>(from_a.ptr), static_cast<const T *>(from_b.ptr), static_cast<O *>(to.ptr), m,
+  GK_TRY(from_a.create_from(call, gk__known_array(a), m * k, sizeof(E)));
+  GK_TRY(from_b.create_from(call, gk__known_array(b), k * n, sizeof(E)));
+  GK_TRY(to.create(call, gk__known_output(c), m * n, sizeof(R)));
+  GK_TRY(gk_matmul(static_cast<const E *>(from_a.ptr), static_cast<const E *>(from_b.ptr), static_cast<R *>(to.ptr), m,
                    n, k));
-  GK_TRY(to.copy_to(call, c, m * n * sizeof(O)));
+  GK_TRY(to.copy_to(call, gk__known_output(c), m * n * sizeof(R)));
   GK_TRY(from_a.destroy(call));
   GK_TRY(from_b.destroy(call));
   return to.destroy(call);
@@ -9556,17 +9665,19 @@ cudaError_t gk__dist_reduce(const gk__dist &d, const T *in, O *out, size_t n, co
 template <class T, class O, class Op>
 GK__NODISCARD cudaError_t gk_dist_reduce(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
                                          const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, T>::reduce F;
+  typedef typename gk__functor<Op, typename gk__known<T>::type>::reduce F;
   const char *const call = "gk_dist_reduce";
   gk__dist d;
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, in, out, n, 1));
+  GK_TRY(gk__check_arrays(call, gk__known_array(in), gk__known_output(out), n, 1));
   GK_TRY(gk__dist_join(&d, call, comm, stream));
   const size_t bytes = gk__records_bytes(d.ranks, sizeof(gk__record<typename gk__working<F>::type>));
   GK_TRY(gk__dist_scratch(d, bytes, scratch, &temporary, &use));
-  return gk__release_scratch(gk__dist_reduce(d, in, out, n, F(op), use), &temporary, call, stream);
+  return gk__release_scratch(
+      gk__dist_reduce(d, gk__known_array(in), gk__known_output(out), n, gk__functor_of<F>(op), use), &temporary, call,
+      stream);
 }
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/
@@ -9718,14 +9829,18 @@ cudaError_t gk__dist_scan_call(const char *call, const T *in, O *out, size_t n, 
 template <class T, class O, class Op>
 GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm,
                                                  cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
-  const typename gk__functor<Op, O>::scan f(op);
-  return gk__dist_scan_call("gk_dist_scan_inclusive", in, out, n, f, true, comm, stream, scratch);
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
+  const F f = gk__functor_of<F>(op);
+  return gk__dist_scan_call("gk_dist_scan_inclusive", gk__known_array(in), gk__known_output(out), n, f, true, comm,
+                            stream, scratch);
 }
 template <class T, class O, class Op>
 GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm,
                                                  cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
-  const typename gk__functor<Op, O>::scan f(op);
-  return gk__dist_scan_call("gk_dist_scan_exclusive", in, out, n, f, false, comm, stream, scratch);
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
+  const F f = gk__functor_of<F>(op);
+  return gk__dist_scan_call("gk_dist_scan_exclusive", gk__known_array(in), gk__known_output(out), n, f, false, comm,
+                            stream, scratch);
 }
 
 /* --- Matmul -------------------------------------------------------------------------------------------------------
@@ -9907,15 +10022,16 @@ inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const
 template <class T, class O>
 GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, ncclComm_t comm,
                                          cudaStream_t stream = 0, const gk_dist_matmul_opts *opts = NULL) {
+  typedef typename gk__known<T>::type E;
   const char *const call = "gk_dist_matmul";
   const gk_dist_matmul_opts o = opts ? *opts : gk_dist_matmul_opts();
   gk__dist d;
   gk__clear_detail();
   GK_TRY(gk__dist_join(&d, call, comm, stream));
-  GK_TRY(gk__check_dist_matmul(d, b, c, n, k, sizeof(T), o));
+  GK_TRY(gk__check_dist_matmul(d, b, c, n, k, sizeof(E), o));
   if (d.ranks == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &o.matmul, stream);
 
-  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(T), o.columns);
+  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(E), o.columns);
   if (bytes == 0)
     return gk__fail(cudaErrorInvalidValue, "%s: B, %zu x %zu, is more than memory can address", call, k, n);
   if (o.buffer && o.buffer_bytes < bytes)
@@ -9928,7 +10044,9 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m,
   if (!buffer) GK_TRY(gk__dist_allocate(d, &buffer, bytes));
   gk__lane lane;
   cudaError_t status = lane.create(d, o, !o.matmul.scratch && !o.matmul.max_blocks);
-  if (status == cudaSuccess) status = gk__dist_matmul(d, lane, a, b, c, m, n, k, o, static_cast<T *>(buffer));
+  if (status == cudaSuccess)
+    status = gk__dist_matmul(d, lane, gk__known_array(a), gk__known_array(b), gk__known_output(c), m, n, k, o,
+                             static_cast<E *>(buffer));
   const bool failed = status != cudaSuccess;
   if (lane.turned) {
     const cudaError_t joined = gk__join(stream, lane.turn, lane.free[1]);
