@@ -469,9 +469,9 @@ $(checks_all:%=check/%): check/%: build/compile/%.nvcc.o
 	@tests/run.sh one $* $(if $(filter all@sm_90a+17,$*),tests/compile/wgmma.sh $<.log build/compile/wgmma.o \
 	  $(NVCC_BASE) -std=c++17 $(way.sm_90a.nvcc) -c tests/compile/wgmma.cu)
 $(refused_cpu:%=check/refused_%.cpu): check/refused_%.cpu: $$(call to_link,$$*,cpu)
-	@tests/run.sh one refused_$*.cpu tests/compile/refuse.sh '$(says.$*)' $(call refused_by,$*,cpu)
+	@tests/run.sh one refused_$*.cpu tests/compile/refuse.sh '$(says.$*)' '$(lines.$*)' $(call refused_by,$*,cpu)
 $(refused_nvcc:%=check/refused_%.nvcc): check/refused_%.nvcc: $$(call to_link,$$*,nvcc)
-	@tests/run.sh one refused_$*.nvcc tests/compile/refuse.sh '$(says.$*)' $(call refused_by,$*,nvcc)
+	@tests/run.sh one refused_$*.nvcc tests/compile/refuse.sh '$(says.$*)' '$(lines.$*)' $(call refused_by,$*,nvcc)
 $(symbols_nvcc:%=check/symbols_%.nvcc): check/symbols_%.nvcc: $$(call objects,$$(wordlist 2,3,$$(symbols.$$*)),nvcc)
 	@tests/run.sh one symbols_$*.nvcc tests/compile/symbols.sh $(firstword $(symbols.$*)) $^
 check/macros.cpu:

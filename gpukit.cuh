@@ -108,8 +108,9 @@
  *
  * GUARANTEES
  *
- *   Errors       Every call returns cudaError_t; gk_error_detail() then says what was wrong. No call exits or prints
- *                but through the handler of the checking macros. A call fails for what it did itself: an error left
+ *   Errors       Every call returns cudaError_t; gk_error_detail() then says what was wrong. C++17 and C23 warn where
+ *                a status is not read, unless (void) says that this is meant. No call exits or prints but through the
+ *                handler of the checking macros. A call fails for what it did itself: an error left
  *                behind by other work is neither reported nor cleared, unless it is one after which the device's
  *                context is lost; the detail then says that it is from before. (Built with CUDA 12, the first launch
  *                of a kernel with more than 48 KiB of dynamic shared memory clears it, as cudaFuncSetAttribute does.)
@@ -418,20 +419,32 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #define GPUKIT_DEF extern
 #endif
 
-/* gk_v0_1_0_what, or gk_v0_1_0n2_TAG_what. */
-#define GK__VERSIONED3(major, minor, patch, what) gk_v##major##_##minor##_##patch##_##what
-#define GK__VERSIONED2(major, minor, patch, what) GK__VERSIONED3(major, minor, patch, what)
-#define GK__VERSIONED1(what) GK__VERSIONED2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH, what)
+/* gk_v0_1_0, or gk_v0_1_0_TAG; and gk_v0_1_0_what, or gk_v0_1_0_TAG_what. */
+#define GK__VERSION3(major, minor, patch) gk_v##major##_##minor##_##patch
+#define GK__VERSION2(major, minor, patch) GK__VERSION3(major, minor, patch)
+#define GK__VERSION1 GK__VERSION2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH)
+#define GK__VERSIONED2(version, what) version##_##what
+#define GK__VERSIONED1(version, what) GK__VERSIONED2(version, what)
 #ifdef GPUKIT_TAG
-#define GK__TAGGED2(tag, what) tag##_##what
-#define GK__TAGGED(tag, what) GK__TAGGED2(tag, what)
-#define GK__VERSIONED(what) GK__VERSIONED1(GK__TAGGED(GPUKIT_TAG, what))
+#define GK__VERSION GK__VERSIONED1(GK__VERSION1, GPUKIT_TAG)
 #else
-#define GK__VERSIONED(what) GK__VERSIONED1(what)
+#define GK__VERSION GK__VERSION1
 #endif
+#define GK__VERSIONED(what) GK__VERSIONED1(GK__VERSION, what)
 
-/* The linker shows these names when an implementation is missing, or there is one too many: so they say what to do. */
-#define GK__HOST GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file)
+/* The linker shows this name when an implementation is missing, or there is one too many: so it says what to do. Only
+ * the symbols of host functions have it (GK__LABEL), since compilers show the name of a namespace in every message about
+ * what lies in it. A compiler without labels gets it as the namespace all the same. */
+#define GK__NEEDED GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file)
+#if defined(__GNUC__) || defined(__clang__)
+#define GK__TEXT2(x) #x
+#define GK__TEXT(x) GK__TEXT2(x)
+#define GK__LABEL(name) extern decltype(name) name __asm__(GK__TEXT(GK__NEEDED) "_for_" #name);
+#define GK__HOST GK__VERSION
+#else
+#define GK__LABEL(name)
+#define GK__HOST GK__NEEDED
+#endif
 #define GK__NAMESPACE_HOST inline namespace GK__HOST
 #define GK__NAMESPACE(which) GK__NAMESPACE_##which
 #define GK__C_API GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file)
@@ -441,6 +454,21 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #else
 #define GK__PRINTF(text, first)
 #endif
+
+/* A status that nobody reads is a warning, where the language has the word for that; (void) silences it. */
+#if defined(__cplusplus) && defined(__has_cpp_attribute)
+#if __cplusplus >= 201703L && __has_cpp_attribute(nodiscard)
+#define GK__NODISCARD [[nodiscard]]
+#endif
+#elif defined(__STDC_VERSION__) && defined(__has_c_attribute)
+#if __STDC_VERSION__ > 201710L && __has_c_attribute(nodiscard)
+#define GK__NODISCARD [[nodiscard]]
+#endif
+#endif
+#ifndef GK__NODISCARD
+#define GK__NODISCARD
+#endif
+#define GK__CHECKED GK__NODISCARD GPUKIT_DEF
 
 #define GK__PRAGMA(x) _Pragma(#x)
 #ifdef __CUDACC__
@@ -492,11 +520,14 @@ GPUKIT_DEF const char *gk_error_detail(void);
 GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
 
 /* GK_CHECK(expr)     evaluates expr once; a failure goes to the handler. In C expr is a cudaError_t; in C++ it may be
- *                    any status whose zero is success (cuBLAS and NCCL by name, others by number).
+ *                    any status whose zero is success (cuBLAS and NCCL by name, others by number). The detail is that of
+ *                    a gk_ call that expr makes; or where expr makes no call at all, as in GK_CHECK(status), that of the
+ *                    last one that failed, if it failed with the same code.
  * GK_CHECK_STATUS    the same for any int-like status in C: to_string(status) gives its message.
  * GK_TRY(expr)       returns a failed cudaError_t from the enclosing function.
  * GK_CHECK_LAUNCH()  after a kernel<<<...>>>(...) of your own: reads and clears CUDA's last error. C++: may be given
  *                    the stream, which GPUKIT_DEBUG=1 then synchronises. */
+GPUKIT_DEF void gk_check_begin(void);
 GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const char *file, int line);
 GPUKIT_DEF int gk_check_status(int code, const char *name, const char *message, const char *expr, const char *file,
                                int line);
@@ -517,7 +548,7 @@ GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, in
     if (gk__try != cudaSuccess) return gk__try;                                                                        \
   } while (0)
 #ifndef __cplusplus
-#define GK_CHECK(...) gk_check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define GK_CHECK(...) ((void)gk_check_begin(), gk_check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
 #define GK_CHECK_LAUNCH() gk_check_launch(0, __FILE__, __LINE__)
 #endif
 
@@ -541,10 +572,10 @@ typedef struct gk_device_info {
 } gk_device_info;
 
 /* device -1 is the current one. Makes no device current that was not. */
-GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info);
-GPUKIT_DEF cudaError_t gk_device_print(int device); /* a table on stdout */
+GK__CHECKED cudaError_t gk_device_query(int device, gk_device_info *info);
+GK__CHECKED cudaError_t gk_device_print(int device); /* a table on stdout */
 /* The device with the most SMs x clock; of equals the one with the most free memory, then the first. */
-GPUKIT_DEF cudaError_t gk_device_best(int *device);
+GK__CHECKED cudaError_t gk_device_best(int *device);
 
 typedef struct gk_occupancy_info {
   int block;           /* threads in a block, as asked */
@@ -560,12 +591,12 @@ typedef struct gk_occupancy_info {
 /* For the current device. kernel is the address of a __global__ function; from C++ the function itself will do.
  * gk_block_for finds the block (a multiple of the warp) with the highest occupancy at smem bytes of dynamic shared
  * memory for each; of equals, the nearest to 256 threads. */
-GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, gk_occupancy_info *info);
-GPUKIT_DEF cudaError_t gk_occupancy_print(const void *kernel, int block, size_t smem);
-GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block);
+GK__CHECKED cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, gk_occupancy_info *info);
+GK__CHECKED cudaError_t gk_occupancy_print(const void *kernel, int block, size_t smem);
+GK__CHECKED cudaError_t gk_block_for(const void *kernel, size_t smem, int *block);
 
 /* The grid that covers w x h x d elements with such blocks; cudaErrorInvalidConfiguration if no grid is that large. */
-GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid);
+GK__CHECKED cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid);
 
 /* --- Timing ------------------------------------------------------------------------------------------------------*/
 
@@ -576,12 +607,12 @@ typedef struct gk_timer {
   int state; /* 0: empty */
 } gk_timer;
 
-GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer);
-GPUKIT_DEF cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream); /* may be started again and again */
-GPUKIT_DEF cudaError_t gk_timer_stop(gk_timer *timer);                       /* on the stream it was started on */
-GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready); /* never blocks; ready = 0 is not an error */
-GPUKIT_DEF cudaError_t gk_timer_ms(gk_timer *timer, float *ms);     /* waits for the stop; milliseconds */
-GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer);           /* leaves it empty; an empty one is fine */
+GK__CHECKED cudaError_t gk_timer_create(gk_timer *timer);
+GK__CHECKED cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream); /* may be started again and again */
+GK__CHECKED cudaError_t gk_timer_stop(gk_timer *timer);                       /* on the stream it was started on */
+GK__CHECKED cudaError_t gk_timer_ready(gk_timer *timer, int *ready); /* never blocks; ready = 0 is not an error */
+GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *ms);     /* waits for the stop; milliseconds */
+GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);           /* leaves it empty; an empty one is fine */
 
 /* GK_TIME("label", stream) { ... } prints `label: 1.234 ms`, the time on the stream, when the braces end (it waits for
  * the stream there; leave them by no break, return or goto). With GPUKIT_NVTX it is an NVTX range as well. */
@@ -619,14 +650,14 @@ typedef struct gk_bench_result {
   double ratio; /* the median of its time / the first function's in the same turn; 1 for the first */
   int samples, calls;
 } gk_bench_result;
-GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result);
+GK__CHECKED cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result);
 /* The same for `count` functions that take turns, sample by sample and forwards and backwards, so that whatever changes
  * meanwhile (clocks, heat, other work) meets all of them alike. fns[0] is called with users[0], and so on (users NULL:
  * all with NULL); i runs on from one function to the next; results has `count` entries. */
-GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int count,
-                                        const gk_bench_opts *opts, gk_bench_result *results);
+GK__CHECKED cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int count,
+                                         const gk_bench_opts *opts, gk_bench_result *results);
 /* How many buffers of so many bytes cover three times the L2 (at least 1). */
-GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
+GK__CHECKED cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
 
 /* --- Scratch -----------------------------------------------------------------------------------------------------*/
 
@@ -653,11 +684,11 @@ typedef struct gk_scratch {
 
 /* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty; where it
  * fails, as during a capture, it leaves all as it was. */
-GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
-GPUKIT_DEF cudaError_t
+GK__CHECKED cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
+GK__CHECKED cudaError_t
 gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
                        cudaStream_t stream); /* the same with a work area, which is not cleared */
-GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch);
+GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
 /* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
  * reduce, too. */
@@ -753,43 +784,43 @@ typedef struct gk_mismatch {
     T value;                                                                                                           \
     size_t index;                                                                                                      \
   } gk_arg_##S;                                                                                                        \
-  GPUKIT_DEF cudaError_t gk_reduce_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,                   \
-                                       gk_scratch *scratch);                                                           \
-  GPUKIT_DEF cudaError_t gk_argreduce_##S(const T *in, gk_arg_##S *out, size_t n, gk_op op, cudaStream_t stream,       \
-                                          gk_scratch *scratch);                                                        \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
-                                               gk_scratch *scratch);                                                   \
-  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
-                                               gk_scratch *scratch);                                                   \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_init_##S(const T *in, T *out, size_t n, gk_op op, T init,                   \
-                                                    cudaStream_t stream, gk_scratch *scratch);                         \
-  GPUKIT_DEF cudaError_t gk_host_reduce_##S(const T *in, T *out, size_t n, gk_op op);                                  \
-  GPUKIT_DEF cudaError_t gk_host_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op);                          \
-  GPUKIT_DEF cudaError_t gk_host_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op);
+  GK__CHECKED cudaError_t gk_reduce_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,                  \
+                                        gk_scratch *scratch);                                                          \
+  GK__CHECKED cudaError_t gk_argreduce_##S(const T *in, gk_arg_##S *out, size_t n, gk_op op, cudaStream_t stream,      \
+                                           gk_scratch *scratch);                                                       \
+  GK__CHECKED cudaError_t gk_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,          \
+                                                gk_scratch *scratch);                                                  \
+  GK__CHECKED cudaError_t gk_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,          \
+                                                gk_scratch *scratch);                                                  \
+  GK__CHECKED cudaError_t gk_scan_exclusive_init_##S(const T *in, T *out, size_t n, gk_op op, T init,                  \
+                                                     cudaStream_t stream, gk_scratch *scratch);                        \
+  GK__CHECKED cudaError_t gk_host_reduce_##S(const T *in, T *out, size_t n, gk_op op);                                 \
+  GK__CHECKED cudaError_t gk_host_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op);                         \
+  GK__CHECKED cudaError_t gk_host_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op);
 #define GK__DECLARE_REAL(S, T)                                                                                         \
-  GPUKIT_DEF cudaError_t gk_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                     \
-                                       cudaStream_t stream);                                                           \
-  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                  \
-                                          const gk_matmul_opts *opts, cudaStream_t stream);                            \
-  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                \
-                                            const gk_matmul_opts *opts, gk_matmul_path *path);                         \
-  GPUKIT_DEF cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k);               \
+  GK__CHECKED cudaError_t gk_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                    \
+                                        cudaStream_t stream);                                                          \
+  GK__CHECKED cudaError_t gk_matmul_ex_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                 \
+                                           const gk_matmul_opts *opts, cudaStream_t stream);                           \
+  GK__CHECKED cudaError_t gk_matmul_plan_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,               \
+                                             const gk_matmul_opts *opts, gk_matmul_path *path);                        \
+  GK__CHECKED cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k);              \
   GPUKIT_DEF int gk_allclose_##S(const T *a, const T *b, size_t n, double rtol, double atol, gk_mismatch *where);
 #define GK__DECLARE_HALF(S, T)                                                                                         \
-  GPUKIT_DEF cudaError_t gk_reduce_##S(const void *in, float *out, size_t n, gk_op op, cudaStream_t stream,            \
-                                       gk_scratch *scratch);                                                           \
-  GPUKIT_DEF cudaError_t gk_argreduce_##S(const void *in, gk_arg_f32 *out, size_t n, gk_op op, cudaStream_t stream,    \
-                                          gk_scratch *scratch);                                                        \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
-                                               gk_scratch *scratch);                                                   \
-  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
-                                               gk_scratch *scratch);                                                   \
-  GPUKIT_DEF cudaError_t gk_matmul_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,           \
-                                       cudaStream_t stream);                                                           \
-  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,        \
-                                          const gk_matmul_opts *opts, cudaStream_t stream);                            \
-  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,      \
-                                            const gk_matmul_opts *opts, gk_matmul_path *path);
+  GK__CHECKED cudaError_t gk_reduce_##S(const void *in, float *out, size_t n, gk_op op, cudaStream_t stream,           \
+                                        gk_scratch *scratch);                                                          \
+  GK__CHECKED cudaError_t gk_argreduce_##S(const void *in, gk_arg_f32 *out, size_t n, gk_op op, cudaStream_t stream,   \
+                                           gk_scratch *scratch);                                                       \
+  GK__CHECKED cudaError_t gk_scan_exclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,    \
+                                                gk_scratch *scratch);                                                  \
+  GK__CHECKED cudaError_t gk_scan_inclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,    \
+                                                gk_scratch *scratch);                                                  \
+  GK__CHECKED cudaError_t gk_matmul_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,          \
+                                        cudaStream_t stream);                                                          \
+  GK__CHECKED cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,       \
+                                           const gk_matmul_opts *opts, cudaStream_t stream);                           \
+  GK__CHECKED cudaError_t gk_matmul_plan_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,     \
+                                             const gk_matmul_opts *opts, gk_matmul_path *path);
 
 #if !defined(GPUKIT_STATIC) || defined(GPUKIT_C_API)
 #ifdef __cplusplus
@@ -828,6 +859,60 @@ inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
 GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
+/* The symbols of all the above, before anything refers to them; with GPUKIT_STATIC the linker sees none. */
+#ifndef GPUKIT_STATIC
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
+#endif
+GK__LABEL(gk_set_error_handler)
+GK__LABEL(gk_error_detail)
+GK__LABEL(gk_error_hint)
+GK__LABEL(gk_check_begin)
+GK__LABEL(gk_check_cuda)
+GK__LABEL(gk_check_status)
+GK__LABEL(gk_check_launch)
+GK__LABEL(gk_device_query)
+GK__LABEL(gk_device_print)
+GK__LABEL(gk_device_best)
+GK__LABEL(gk_occupancy)
+GK__LABEL(gk_occupancy_print)
+GK__LABEL(gk_block_for)
+GK__LABEL(gk_grid_shape)
+GK__LABEL(gk_timer_create)
+GK__LABEL(gk_timer_start)
+GK__LABEL(gk_timer_stop)
+GK__LABEL(gk_timer_ready)
+GK__LABEL(gk_timer_ms)
+GK__LABEL(gk_timer_destroy)
+GK__LABEL(gk_time_begin)
+GK__LABEL(gk_time_next)
+GK__LABEL(gk_bench)
+GK__LABEL(gk_bench_compare)
+GK__LABEL(gk_bench_buffers)
+GK__LABEL(gk_scratch_create)
+GK__LABEL(gk_scratch_create_work)
+GK__LABEL(gk_scratch_destroy)
+GK__LABEL(gk_reduce_scratch_bytes)
+GK__LABEL(gk_scan_scratch_bytes)
+GK__LABEL(gk_matmul_scratch_bytes)
+GK__LABEL(gk_matmul_work_bytes)
+GK__LABEL(gk__clear_detail)
+GK__LABEL(gk__fail)
+GK__LABEL(gk__failed)
+GK__LABEL(gk__no_memory)
+GK__LABEL(gk__allow_smem)
+GK__LABEL(gk__after_launch)
+GK__LABEL(gk__overlaps)
+GK__LABEL(gk__temporary_memory)
+GK__LABEL(gk__temporary_scratch)
+GK__LABEL(gk__check_memory)
+GK__LABEL(gk__close)
+GK__LABEL(gk__close_report)
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#endif
 } // GK__NAMESPACE(HOST)
 #endif
 
@@ -893,7 +978,7 @@ struct gk__launch_site {
   cudaError_t operator()(cudaStream_t stream = 0) const { return gk_check_launch(stream, file, line); }
 };
 
-#define GK_CHECK(...) gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define GK_CHECK(...) ((void)gk_check_begin(), gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
 #define GK_CHECK_LAUNCH(...) (gk__launch_site{__FILE__, __LINE__}(__VA_ARGS__))
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
@@ -955,6 +1040,19 @@ GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count
 #endif
 }
 
+/* Whether the arguments As become the parameters Ps of a kernel: as many, and each by a conversion. Where they do not, one
+ * assertion says so, and nothing is compiled that would say it again, in the words of CUDA's headers. */
+template <class... Ts> struct gk__types {};
+template <class P, class A, class = void> struct gk__casts { static const bool known = false; };
+template <class P, class A> struct gk__casts<P, A, decltype(static_cast<void>(static_cast<P>(std::declval<A &>())))> {
+  static const bool known = true;
+};
+template <class Ps, class As> struct gk__arguments { static const bool counted = false, converted = true; };
+template <> struct gk__arguments<gk__types<>, gk__types<>> { static const bool counted = true, converted = true; };
+template <class P, class... Ps, class A, class... As> struct gk__arguments<gk__types<P, Ps...>, gk__types<A, As...>> {
+  typedef gk__arguments<gk__types<Ps...>, gk__types<As...>> others;
+  static const bool counted = others::counted, converted = gk__casts<P, A>::known && others::converted;
+};
 /* waits: NULL for a kernel that does not call it; else one value for each device, zero at first, for what gk__overlaps
  * finds out about the kernel. */
 template <class... Params, class... Args>
@@ -977,34 +1075,52 @@ cudaError_t gk__launch_as(signed char *waits, const char *name, void (*kernel)(P
   if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
   return gk__after_launch(code, address, name, &grid, &block, smem, stream);
 }
+template <bool Fit> struct gk__checked_launch {
+  template <class... Args> static cudaError_t with(Args &&...args) {
+    return gk__launch_as(NULL, static_cast<Args &&>(args)...);
+  }
+};
+template <> struct gk__checked_launch<false> {
+  template <class... Args> static cudaError_t with(Args &&...) { return cudaErrorInvalidValue; }
+};
 template <class... Params, class... Args>
 cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem,
                        cudaStream_t stream, Args &&...args) {
-  return gk__launch_as(NULL, name, kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
+  typedef gk__arguments<gk__types<Params...>, gk__types<Args...>> arguments;
+  static_assert(arguments::counted,
+                "GK_LAUNCH, gk_launch: the kernel has more parameters, or fewer, than arguments are "
+                "given behind kernel, grid, block, bytes of shared memory and stream");
+  static_assert(!arguments::counted || arguments::converted,
+                "GK_LAUNCH, gk_launch: an argument does not convert to the type of the kernel's parameter in its place "
+                "(a null pointer is written nullptr)");
+  typedef gk__checked_launch<arguments::counted && arguments::converted> launch;
+  return launch::with(name, kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
 }
 
 /* Launches kernel on the stream, each argument converted to the type of the kernel's own parameter. An empty grid is a
  * success that launches nothing; more than 48 KiB of dynamic shared memory is asked for as CUDA wants it. The error is
  * that of this launch: one left behind by earlier work is neither reported nor cleared. */
 template <class... Params, class... Args>
-cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem, cudaStream_t stream,
-                      Args &&...args) {
+GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem, cudaStream_t stream,
+                                    Args &&...args) {
   return gk__launch("", kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
 }
 
 /* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one, and the message names the
  * kernel. A template argument's comma needs parentheses: GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n). */
 #define GK_LAUNCH(...)                                                                                                 \
-  gk_check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__)
+  ((void)gk_check_begin(),                                                                                             \
+   gk_check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
 
 template <class... Params>
-cudaError_t gk_occupancy(void (*kernel)(Params...), int block, size_t smem, gk_occupancy_info *info) {
+GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block, size_t smem, gk_occupancy_info *info) {
   return ::gk_occupancy(reinterpret_cast<const void *>(kernel), block, smem, info);
 }
-template <class... Params> cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block, size_t smem) {
+template <class... Params>
+GK__NODISCARD cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block, size_t smem) {
   return ::gk_occupancy_print(reinterpret_cast<const void *>(kernel), block, smem);
 }
-template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block) {
+template <class... Params> GK__NODISCARD cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block) {
   return ::gk_block_for(reinterpret_cast<const void *>(kernel), smem, block);
 }
 
@@ -1125,6 +1241,36 @@ struct gk__f32 {
 struct __half; /* of cuda_fp16.h and cuda_bf16.h, which only a file that uses them needs to include */
 struct __nv_bfloat16;
 GK__NAMESPACE(KERNELS) {
+
+/* The type of an array's elements; and their address, by that type. Where the header of a half type is missing, one
+ * assertion says so, and float takes its place, so that nothing more is said. (The assertion stands in a function: clang
+ * takes a class with a failed one for broken, and says so, too.) */
+template <class T> struct gk__is_declared_half { static const bool value = false; };
+template <> struct gk__is_declared_half<__half> { static const bool value = true; };
+template <> struct gk__is_declared_half<__nv_bfloat16> { static const bool value = true; };
+template <class T, bool Half = gk__is_declared_half<T>::value, class = void> struct gk__known {
+  static const bool missing = Half;
+  typedef typename std::conditional<Half, float, T>::type type;
+};
+template <class T> struct gk__known<T, true, decltype(static_cast<void>(sizeof(T)))> {
+  static const bool missing = false;
+  typedef T type;
+};
+template <class T> struct gk__known<const T, false, void> : gk__known<T> {};
+template <class T> void gk__require_header() {
+  static_assert(!gk__known<T>::missing,
+                "gk_ calls on __half and __nv_bfloat16 need these types: #include <cuda_fp16.h> "
+                "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
+}
+template <class T> const typename gk__known<T>::type *gk__known_array(const T *array) {
+  gk__require_header<T>();
+  return reinterpret_cast<const typename gk__known<T>::type *>(array);
+}
+template <class T> typename gk__known<T>::type *gk__known_output(T *array) {
+  gk__require_header<T>();
+  static_assert(!std::is_const<T>::value, "the output is const: inputs come first, then outputs, then sizes");
+  return reinterpret_cast<typename gk__known<T>::type *>(const_cast<typename std::remove_const<T>::type *>(array));
+}
 
 /* Conversions between input, working type and output. Those of the half types go by the functions of their headers,
  * since a build may have switched the operators off; these are found when a half type is used, through an argument of a
@@ -1322,8 +1468,24 @@ template <class V> struct gk_argmax : gk__argbest<V, true> {
   GK__HD gk_argmax(gk_op_argmax) {}
 };
 
+/* Whether F is an operator. Where it is none, one assertion says so, and the sum takes its place. */
+template <class F, class = void> struct gk__is_operator { static const bool value = false; };
+template <class F>
+struct gk__is_operator<F, decltype(static_cast<void>(std::declval<const F &>()(
+                              std::declval<const F &>().identity(), std::declval<const F &>().identity())))> {
+  static const bool value = true;
+};
+template <class A> struct gk__no_operator : gk_sum<A> {
+  template <class Op> GK__HD gk__no_operator(const Op &) {}
+};
+
 /* The functor for an operator over elements of type T: in a reduction T is the input, in a scan the output. */
-template <class Op, class T> struct gk__functor { typedef Op reduce, scan; };
+template <class Op, class T> struct gk__functor {
+  typedef
+      typename std::conditional<gk__is_operator<Op>::value, Op, gk__no_operator<typename gk__carried<T>::type>>::type
+          reduce,
+      scan;
+};
 template <class T> struct gk__functor<gk_op_sum, T> {
   typedef gk_sum<typename gk__widened<T>::type> reduce;
   typedef gk_sum<typename gk__carried<T>::type> scan;
@@ -1340,6 +1502,14 @@ template <class T> struct gk__functor<gk_op_argmin, T> {
 template <class T> struct gk__functor<gk_op_argmax, T> {
   typedef gk_argmax<typename gk__carried<T>::type> reduce, scan;
 };
+template <class F> struct gk__is_known { static const bool value = true; };
+template <class A> struct gk__is_known<gk__no_operator<A>> { static const bool value = false; };
+template <class F, class Op> GK__HD F gk__functor_of(const Op &op) {
+  static_assert(gk__is_known<F>::value,
+                "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
+                "A identity() const, both __host__ __device__ (section 5 of gpukit.cuh)");
+  return F(op);
+}
 template <class F> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const F &>().identity())>::type type;
 };
@@ -2124,19 +2294,22 @@ cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, c
  *   a functor    any             its A              any
  */
 template <class T, class O, class Op>
-cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, T>::reduce F;
+GK__NODISCARD cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
+                                    const gk_scratch *scratch = NULL) {
+  typedef typename gk__known<T>::type E;
+  typedef typename gk__functor<Op, E>::reduce F;
   gk__clear_detail();
-  GK_TRY(gk__check_arrays("gk_reduce", in, out, n, 1));
+  GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(in), gk__known_output(out), n, 1));
   const gk_reduce_plan plan =
-      gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(gk__slot<typename gk__working<F>::type>));
-  return gk__reduce("gk_reduce", in, out, n, F(op), plan, stream, scratch);
+      gk__plan_reduce(n, gk__reduce_tile<E>::items, sizeof(gk__slot<typename gk__working<F>::type>));
+  return gk__reduce("gk_reduce", gk__known_array(in), gk__known_output(out), n, gk__functor_of<F>(op), plan, stream,
+                    scratch);
 }
 
 #define GK__REDUCE_BY(name)                                                                                            \
   template <class T, class O>                                                                                          \
-  cudaError_t gk_reduce_##name(const T *in, O *out, size_t n, cudaStream_t stream = 0,                                 \
-                               const gk_scratch *scratch = NULL) {                                                     \
+  GK__NODISCARD cudaError_t gk_reduce_##name(const T *in, O *out, size_t n, cudaStream_t stream = 0,                   \
+                                             const gk_scratch *scratch = NULL) {                                       \
     return gk_reduce(in, out, n, gk_op_##name(), stream, scratch);                                                     \
   }
 GK__REDUCE_BY(sum)
@@ -2640,24 +2813,28 @@ cudaError_t gk__scan_call(const char *call, const T *in, O *out, size_t n, const
  * order of the operands is kept, so it need not commute. It works in the type of the output, for f16 and bf16 in float:
  * give a wider out where sums outgrow the input. n = 0 does nothing. argmin and argmax want an out of gk_arg<value>. */
 template <class T, class O, class Op>
-cudaError_t gk_scan_inclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
-                              const gk_scratch *scratch = NULL) {
-  const typename gk__functor<Op, O>::scan f(op);
-  return gk__scan_call("gk_scan_inclusive", in, out, n, f, f.identity(), true, stream, scratch);
+GK__NODISCARD cudaError_t gk_scan_inclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
+                                            const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
+  const F f = gk__functor_of<F>(op);
+  return gk__scan_call("gk_scan_inclusive", gk__known_array(in), gk__known_output(out), n, f, f.identity(), true,
+                       stream, scratch);
 }
 template <class T, class O, class Op>
-cudaError_t gk_scan_exclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
-                              const gk_scratch *scratch = NULL) {
-  const typename gk__functor<Op, O>::scan f(op);
-  return gk__scan_call("gk_scan_exclusive", in, out, n, f, f.identity(), false, stream, scratch);
+GK__NODISCARD cudaError_t gk_scan_exclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
+                                            const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
+  const F f = gk__functor_of<F>(op);
+  return gk__scan_call("gk_scan_exclusive", gk__known_array(in), gk__known_output(out), n, f, f.identity(), false,
+                       stream, scratch);
 }
 template <class T, class O, class Op, class Init>
-cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init init, cudaStream_t stream = 0,
-                                   const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, O>::scan F;
+GK__NODISCARD cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init init,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
   typedef typename gk__working<F>::type A;
-  return gk__scan_call("gk_scan_exclusive_init", in, out, n, F(op), gk__convert<A, Init>::from(init), false, stream,
-                       scratch);
+  return gk__scan_call("gk_scan_exclusive_init", gk__known_array(in), gk__known_output(out), n, gk__functor_of<F>(op),
+                       gk__convert<A, Init>::from(init), false, stream, scratch);
 }
 
 /* ====================================================================================================================
@@ -9191,10 +9368,6 @@ template <bool Tensor, class T, class O>
 cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
                        gk_matmul_path *path, cudaStream_t stream) {
   typedef typename gk__carried<T>::type Acc;
-  static_assert(std::is_same<Acc, float>::value || std::is_same<Acc, double>::value,
-                "gk_matmul: float, double, __half and __nv_bfloat16");
-  static_assert(std::is_same<O, T>::value || std::is_same<O, Acc>::value,
-                "gk_matmul: C has the type of A and B, or float where these are half types");
   gk__clear_detail();
   const gk_matmul_opts o = opts ? *opts : gk_matmul_opts();
   gk__matmul_args<T, O, Acc> p = gk__matmul_args<T, O, Acc>();
@@ -9269,28 +9442,47 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
   return ways::run(p, plan, gpu.sms, o.plan, o.scratch, stream);
 }
 
+/* The same for whatever types a call has: where there is no such product, one assertion says so. */
+template <bool Tensor, class T, class O>
+cudaError_t gk__matmul_of(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                          gk_matmul_path *path, cudaStream_t stream) {
+  typedef typename gk__known<T>::type A;
+  typedef typename gk__carried<A>::type Acc;
+  typedef typename gk__known<O>::type C;
+  const bool inputs = std::is_same<Acc, float>::value || std::is_same<Acc, double>::value;
+  const bool output = std::is_same<C, A>::value || std::is_same<C, Acc>::value;
+  static_assert(inputs, "gk_matmul: A and B are of float, double, __half or __nv_bfloat16");
+  static_assert(!inputs || output, "gk_matmul: C has the type of A and B, or float where these are half types");
+  typedef typename std::conditional<inputs, A, float>::type from;
+  typedef typename std::conditional<inputs && output, C, from>::type to;
+  return gk__matmul<Tensor>(reinterpret_cast<const from *>(gk__known_array(a)),
+                            reinterpret_cast<const from *>(gk__known_array(b)),
+                            reinterpret_cast<to *>(gk__known_output(c)), m, n, k, opts, path, stream);
+}
+
 /* C = alpha op(A) op(B) + beta C with everything that gk_matmul_opts says; device memory, row-major. op(A) is m x k,
  * op(B) is k x n, C is m x n and must not overlap them. Elements are float, double, __half or __nv_bfloat16; half types
  * are summed in float, and C may be float then. k = 0 gives beta C. */
 template <class T, class O>
-cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                         cudaStream_t stream = 0) {
-  return gk__matmul<true>(a, b, c, m, n, k, opts, NULL, stream);
+GK__NODISCARD cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
+                                       const gk_matmul_opts *opts, cudaStream_t stream = 0) {
+  return gk__matmul_of<true>(a, b, c, m, n, k, opts, NULL, stream);
 }
 
 /* Which way that call would go on the current device; the pointers count for their alignment. Nothing is launched. */
 template <class T, class O>
-cudaError_t gk_matmul_plan(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                           gk_matmul_path *path) {
+GK__NODISCARD cudaError_t gk_matmul_plan(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
+                                         const gk_matmul_opts *opts, gk_matmul_path *path) {
   gk__clear_detail();
   if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
-  return gk__matmul<false>(a, b, c, m, n, k, opts, path, 0);
+  return gk__matmul_of<false>(a, b, c, m, n, k, opts, path, 0);
 }
 
 /* C = A B: dense row-major device memory, A m x k, B k x n, C m x n; floats and doubles strictly. */
 template <class T, class O>
-cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, cudaStream_t stream = 0) {
-  return gk__matmul<false>(a, b, c, m, n, k, NULL, NULL, stream);
+GK__NODISCARD cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
+                                    cudaStream_t stream = 0) {
+  return gk__matmul_of<false>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
 /* --- Host arrays in, host arrays out: for a first try, a test, an assignment -------------------------------------
@@ -9326,49 +9518,58 @@ struct gk__device_copy { /* of host memory, freed with the scope */
   }
 };
 
-template <class T, class O, class Op> cudaError_t gk_host_reduce(const T *in, O *out, size_t n, Op op) {
+template <class T, class O, class Op> GK__NODISCARD cudaError_t gk_host_reduce(const T *in, O *out, size_t n, Op op) {
+  typedef typename gk__known<T>::type E;
+  typedef typename gk__known<O>::type R;
   const char *const call = "gk_host_reduce";
   gk__clear_detail();
   gk__device_copy from, to;
-  GK_TRY(from.create_from(call, in, n, sizeof(T)));
-  GK_TRY(to.create(call, out, 1, sizeof(O)));
-  GK_TRY(gk_reduce(static_cast<const T *>(from.ptr), static_cast<O *>(to.ptr), n, op));
-  GK_TRY(to.copy_to(call, out, sizeof(O)));
+  GK_TRY(from.create_from(call, gk__known_array(in), n, sizeof(E)));
+  GK_TRY(to.create(call, gk__known_output(out), 1, sizeof(R)));
+  GK_TRY(gk_reduce(static_cast<const E *>(from.ptr), static_cast<R *>(to.ptr), n, op));
+  GK_TRY(to.copy_to(call, gk__known_output(out), sizeof(R)));
   GK_TRY(from.destroy(call));
   return to.destroy(call);
 }
 template <class T, class O, class Op>
 cudaError_t gk__host_scan(const char *call, bool inclusive, const T *in, O *out, size_t n, Op op) {
+  typedef typename gk__known<T>::type E;
+  typedef typename gk__known<O>::type R;
   gk__clear_detail();
   gk__device_copy from, to;
-  GK_TRY(from.create_from(call, in, n, sizeof(T)));
-  GK_TRY(to.create(call, out, n, sizeof(O)));
-  const T *const device_in = static_cast<const T *>(from.ptr);
-  O *const device_out = static_cast<O *>(to.ptr);
+  GK_TRY(from.create_from(call, gk__known_array(in), n, sizeof(E)));
+  GK_TRY(to.create(call, gk__known_output(out), n, sizeof(R)));
+  const E *const device_in = static_cast<const E *>(from.ptr);
+  R *const device_out = static_cast<R *>(to.ptr);
   GK_TRY(inclusive ? gk_scan_inclusive(device_in, device_out, n, op) : gk_scan_exclusive(device_in, device_out, n, op));
-  GK_TRY(to.copy_to(call, out, n * sizeof(O)));
+  GK_TRY(to.copy_to(call, gk__known_output(out), n * sizeof(R)));
   GK_TRY(from.destroy(call));
   return to.destroy(call);
 }
-template <class T, class O, class Op> cudaError_t gk_host_scan_inclusive(const T *in, O *out, size_t n, Op op) {
+template <class T, class O, class Op>
+GK__NODISCARD cudaError_t gk_host_scan_inclusive(const T *in, O *out, size_t n, Op op) {
   return gk__host_scan("gk_host_scan_inclusive", true, in, out, n, op);
 }
-template <class T, class O, class Op> cudaError_t gk_host_scan_exclusive(const T *in, O *out, size_t n, Op op) {
+template <class T, class O, class Op>
+GK__NODISCARD cudaError_t gk_host_scan_exclusive(const T *in, O *out, size_t n, Op op) {
   return gk__host_scan("gk_host_scan_exclusive", false, in, out, n, op);
 }
-template <class T, class O> cudaError_t gk_host_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k) {
+template <class T, class O>
+GK__NODISCARD cudaError_t gk_host_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k) {
+  typedef typename gk__known<T>::type E;
+  typedef typename gk__known<O>::type R;
   const char *const call = "gk_host_matmul";
   gk__clear_detail();
   const size_t most = static_cast<size_t>(-1);
   if ((k && m > most / k) || (n && k > most / n) || (n && m > most / n))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", call, m, n, k);
   gk__device_copy from_a, from_b, to;
-  GK_TRY(from_a.create_from(call, a, m * k, sizeof(T)));
-  GK_TRY(from_b.create_from(call, b, k * n, sizeof(T)));
-  GK_TRY(to.create(call, c, m * n, sizeof(O)));
-  GK_TRY(gk_matmul(static_cast<const T *>(from_a.ptr), static_cast<const T *>(from_b.ptr), static_cast<O *>(to.ptr), m,
+  GK_TRY(from_a.create_from(call, gk__known_array(a), m * k, sizeof(E)));
+  GK_TRY(from_b.create_from(call, gk__known_array(b), k * n, sizeof(E)));
+  GK_TRY(to.create(call, gk__known_output(c), m * n, sizeof(R)));
+  GK_TRY(gk_matmul(static_cast<const E *>(from_a.ptr), static_cast<const E *>(from_b.ptr), static_cast<R *>(to.ptr), m,
                    n, k));
-  GK_TRY(to.copy_to(call, c, m * n * sizeof(O)));
+  GK_TRY(to.copy_to(call, gk__known_output(c), m * n * sizeof(R)));
   GK_TRY(from_a.destroy(call));
   GK_TRY(from_b.destroy(call));
   return to.destroy(call);
@@ -9652,19 +9853,21 @@ cudaError_t gk__dist_reduce(const gk__dist &d, const T *in, O *out, size_t n, co
  * Any scratch will do for the operators of section 5 and up to 682 ranks; where one is too small, the error names the
  * bytes needed. */
 template <class T, class O, class Op>
-cudaError_t gk_dist_reduce(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
-                           const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, T>::reduce F;
+GK__NODISCARD cudaError_t gk_dist_reduce(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
+                                         const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, typename gk__known<T>::type>::reduce F;
   const char *const call = "gk_dist_reduce";
   gk__dist d;
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, in, out, n, 1));
+  GK_TRY(gk__check_arrays(call, gk__known_array(in), gk__known_output(out), n, 1));
   GK_TRY(gk__dist_join(&d, call, comm, stream));
   const size_t bytes = gk__records_bytes(d.ranks, sizeof(gk__record<typename gk__working<F>::type>));
   GK_TRY(gk__dist_scratch(d, bytes, scratch, &temporary, &use));
-  return gk__release_scratch(gk__dist_reduce(d, in, out, n, F(op), use), &temporary, call, stream);
+  return gk__release_scratch(
+      gk__dist_reduce(d, gk__known_array(in), gk__known_output(out), n, gk__functor_of<F>(op), use), &temporary, call,
+      stream);
 }
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/
@@ -9690,7 +9893,8 @@ inline cudaError_t gk__dist_lost(cudaError_t code, const char *why, unsigned lon
  * for it for ever; so this call ends with an error: cudaErrorTimeout when timeout_ms milliseconds have passed, or
  * cudaErrorUnknown as soon as NCCL itself has found out. With abort_comm it then aborts the communicator, which frees
  * the stream and everything that waits in it, and after which the communicator may not even be destroyed. */
-inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms, bool abort_comm = false) {
+GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms,
+                                              bool abort_comm = false) {
   const char *const call = "gk_dist_wait";
   gk__clear_detail();
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
@@ -9814,16 +10018,20 @@ cudaError_t gk__dist_scan_call(const char *call, const T *in, O *out, size_t n, 
  * written once. The bits of floating-point results depend on how many ranks there are and how the elements are dealt to
  * them, and on nothing else. */
 template <class T, class O, class Op>
-cudaError_t gk_dist_scan_inclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
-                                   const gk_scratch *scratch = NULL) {
-  const typename gk__functor<Op, O>::scan f(op);
-  return gk__dist_scan_call("gk_dist_scan_inclusive", in, out, n, f, true, comm, stream, scratch);
+GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
+  const F f = gk__functor_of<F>(op);
+  return gk__dist_scan_call("gk_dist_scan_inclusive", gk__known_array(in), gk__known_output(out), n, f, true, comm,
+                            stream, scratch);
 }
 template <class T, class O, class Op>
-cudaError_t gk_dist_scan_exclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
-                                   const gk_scratch *scratch = NULL) {
-  const typename gk__functor<Op, O>::scan f(op);
-  return gk__dist_scan_call("gk_dist_scan_exclusive", in, out, n, f, false, comm, stream, scratch);
+GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
+  const F f = gk__functor_of<F>(op);
+  return gk__dist_scan_call("gk_dist_scan_exclusive", gk__known_array(in), gk__known_output(out), n, f, false, comm,
+                            stream, scratch);
 }
 
 /* --- Matmul -------------------------------------------------------------------------------------------------------
@@ -10018,17 +10226,18 @@ inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const
  * C is computed as gk_matmul_ex does for the same rank's m, a part's columns and k: where its bits do not depend on m
  * and n, those of C depend neither on the number of ranks nor on who has which rows. */
 template <class T, class O>
-cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, ncclComm_t comm,
-                           cudaStream_t stream = 0, const gk_dist_matmul_opts *opts = NULL) {
+GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, ncclComm_t comm,
+                                         cudaStream_t stream = 0, const gk_dist_matmul_opts *opts = NULL) {
+  typedef typename gk__known<T>::type E;
   const char *const call = "gk_dist_matmul";
   const gk_dist_matmul_opts o = opts ? *opts : gk_dist_matmul_opts();
   gk__dist d;
   gk__clear_detail();
   GK_TRY(gk__dist_join(&d, call, comm, stream));
-  GK_TRY(gk__check_dist_matmul(d, b, c, n, k, sizeof(T), o));
+  GK_TRY(gk__check_dist_matmul(d, b, c, n, k, sizeof(E), o));
   if (d.ranks == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &o.matmul, stream);
 
-  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(T), o.columns);
+  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(E), o.columns);
   if (bytes == 0)
     return gk__fail(cudaErrorInvalidValue, "%s: B, %zu x %zu, is more than memory can address", call, k, n);
   if (o.buffer && o.buffer_bytes < bytes)
@@ -10041,7 +10250,9 @@ cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, siz
   if (!buffer) GK_TRY(gk__dist_allocate(d, &buffer, bytes));
   gk__lane lane;
   cudaError_t status = lane.create(d, o, !o.matmul.scratch && !o.matmul.max_blocks);
-  if (status == cudaSuccess) status = gk__dist_matmul(d, lane, a, b, c, m, n, k, o, static_cast<T *>(buffer));
+  if (status == cudaSuccess)
+    status = gk__dist_matmul(d, lane, gk__known_array(a), gk__known_array(b), gk__known_output(c), m, n, k, o,
+                             static_cast<E *>(buffer));
   const bool failed = status != cudaSuccess;
   if (lane.turned) {
     const cudaError_t joined = gk__join(stream, lane.turn, lane.free[1]);
@@ -10130,6 +10341,10 @@ GK__NAMESPACE(HOST) {
 
 static thread_local char gk__detail[512];
 static thread_local int gk__detail_code; /* the status that the detail explains */
+/* Details are counted: how many there have been, how many there were when the check that is going on began, and how many
+ * at the beginning of the check around it, which that one needs again. (Of three checks inside of each other the outer
+ * one may then miss a detail, but none tells one that is older than itself.) */
+static thread_local size_t gk__details, gk__details_before, gk__details_before_outer;
 static gk_error_handler gk__handler;
 static void *gk__handler_user;
 
@@ -10167,6 +10382,7 @@ GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) {
   vsnprintf(gk__detail, sizeof(gk__detail), format, list);
   va_end(list);
   gk__detail_code = code;
+  gk__details++;
   return code;
 }
 
@@ -10200,10 +10416,18 @@ static void gk__report(const gk_error *error) {
 #endif
 }
 
+GPUKIT_DEF void gk_check_begin(void) {
+  gk__details_before_outer = gk__details_before;
+  gk__details_before = gk__details;
+}
+
 GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const char *file, int line) {
+  const bool is_new = gk__details != gk__details_before, may_be_old = !strchr(expr, '('); /* a stored status */
+  gk__details_before = gk__details_before_outer;
   if (code == cudaSuccess) return code;
+  const bool told = gk__detail_code == static_cast<int>(code) && (is_new || may_be_old);
   char detail[sizeof(gk__detail)];
-  snprintf(detail, sizeof(detail), "%s", gk__detail_code == static_cast<int>(code) ? gk__detail : "");
+  snprintf(detail, sizeof(detail), "%s", told ? gk__detail : "");
   const gk_error error = {file,
                           line,
                           expr,
@@ -10212,7 +10436,7 @@ GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const c
                           cudaGetErrorString(code),
                           detail,
                           gk_error_hint(code)};
-  gk__detail_code = cudaSuccess; /* told once; it is not for the next error of the same kind */
+  if (told) gk__detail_code = cudaSuccess; /* told once; it is not for the next error of the same kind */
   gk__report(&error);
   return code;
 }
@@ -10256,6 +10480,7 @@ GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, cons
 }
 
 GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, int line) {
+  gk_check_begin();
   cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess) {
     if (gk__is_sticky(code))
@@ -10642,6 +10867,7 @@ GPUKIT_DEF gk_time_scope gk_time_begin(const char *label, cudaStream_t stream, c
   gk_time_scope scope;
   memset(&scope, 0, sizeof(scope));
   scope.label = label, scope.file = file, scope.line = line;
+  gk_check_begin();
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
   gk_check_cuda(code, "GK_TIME", file, line);
@@ -10657,10 +10883,12 @@ GPUKIT_DEF int gk_time_next(gk_time_scope *scope) {
   nvtxRangePop();
 #endif
   float ms = 0;
+  gk_check_begin();
   cudaError_t code = gk_timer_stop(&scope->timer);
   if (code == cudaSuccess) code = gk_timer_ms(&scope->timer, &ms);
   if (code == cudaSuccess) printf("%s: %.3f ms\n", scope->label, static_cast<double>(ms));
   gk_check_cuda(code, "GK_TIME", scope->file, scope->line);
+  gk_check_begin();
   gk_check_cuda(gk_timer_destroy(&scope->timer), "GK_TIME", scope->file, scope->line);
   return 0;
 }
@@ -10674,17 +10902,25 @@ static double gk__median(double *values, int count) {
   return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+/* What the function heard from an earlier call, or went on after, is not why it failed. */
+static cudaError_t gk__bench_call(gk_bench_fn fn, void *user, cudaStream_t stream, size_t i) {
+  const size_t details = gk__details;
+  const cudaError_t code = fn(user, stream, i);
+  if (code == cudaSuccess) return code;
+  const bool told = gk__details != details && gk__detail_code == static_cast<int>(code);
+  char said[sizeof(gk__detail)];
+  snprintf(said, sizeof(said), "%s", told ? gk__detail : "");
+  return gk__fail(code, "gk_bench: the function to measure failed: %s%s%s", cudaGetErrorString(code),
+                  told ? "; its last gk_ call said: " : "", said);
+}
+
 /* `calls` calls back to back; *next_call numbers all calls of a bench. */
 static cudaError_t gk__bench_sample(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_timer *timer, int calls,
                                     size_t *next_call, double *ms) {
   const size_t buffers = opts->buffers ? opts->buffers : 1;
   float elapsed = 0;
   GK_TRY(gk_timer_start(timer, opts->stream));
-  for (int i = 0; i < calls; i++) {
-    const cudaError_t code = fn(user, opts->stream, (*next_call)++ % buffers);
-    if (code != cudaSuccess && !gk__detail[0]) return gk__fail(code, "gk_bench: the function to measure failed");
-    GK_TRY(code);
-  }
+  for (int i = 0; i < calls; i++) GK_TRY(gk__bench_call(fn, user, opts->stream, (*next_call)++ % buffers));
   GK_TRY(gk_timer_stop(timer));
   GK_TRY(gk_timer_ms(timer, &elapsed));
   *ms = static_cast<double>(elapsed) / calls;
@@ -10768,7 +11004,7 @@ static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *con
   for (int f = 0; f < count; f++)
     if (code == cudaSuccess && device.peak_gbs > 0) found[f].peak_percent = 100 * found[f].gbs / device.peak_gbs;
   if (timer.state) {
-    /* An error of fn keeps its own detail. */
+    /* An error of fn keeps its detail. */
     const cudaError_t begin = cudaEventDestroy(timer.begin), end = cudaEventDestroy(timer.end);
     if (code == cudaSuccess) code = gk__failed(begin != cudaSuccess ? begin : end, call);
   }
@@ -11083,6 +11319,7 @@ extern "C" {
 GK__FOR_C(void, gk_set_error_handler, (gk_error_handler handler, void *user), (handler, user))
 GK__FOR_C(const char *, gk_error_detail, (void), ())
 GK__FOR_C(const char *, gk_error_hint, (cudaError_t code), (code))
+GK__FOR_C(void, gk_check_begin, (void), ())
 GK__FOR_C(cudaError_t, gk_check_cuda, (cudaError_t code, const char *expr, const char *file, int line),
           (code, expr, file, line))
 GK__FOR_C(int, gk_check_status,

@@ -134,7 +134,7 @@ TEST(devices_that_do_not_exist) {
   EXPECT_EQ(d.sms, 0x55555555);
   EXPECT_FAILS(gk_device_query(0, NULL), cudaErrorInvalidValue, "info is NULL");
   EXPECT_FAILS(gk_device_best(NULL), cudaErrorInvalidValue, "device is NULL");
-  EXPECT_EQ(printed_by([] { gk_device_print(1000); }), std::string());
+  EXPECT_EQ(printed_by([] { (void)gk_device_print(1000); }), std::string());
   EXPECT_FAILS(gk_device_print(1000), cudaErrorInvalidDevice, "device 1000 of ");
 }
 
@@ -333,7 +333,7 @@ TEST(occupancy_print) {
   EXPECT_OK(code);
   EXPECT_HAS(text.c_str(), "blocks of 1024 threads");
   EXPECT_HAS(text.c_str(), "limited by threads");
-  EXPECT_EQ(printed_by([] { gk_occupancy_print(nothing, 0, 0); }), std::string());
+  EXPECT_EQ(printed_by([] { (void)gk_occupancy_print(nothing, 0, 0); }), std::string());
 }
 
 TEST(block_for_gives_the_best_block_nearest_to_256) {
@@ -583,6 +583,32 @@ TEST(bench_returns_the_error_of_the_function) {
   EXPECT_EQ(std::string(gk_error_detail()), std::string());
   EXPECT_FAILS(gk_bench(NULL, &f, &o, &r), cudaErrorInvalidValue, "gk_bench: fn is NULL");
   EXPECT_FAILS(gk_bench(run_fake, &f, &o, NULL), cudaErrorInvalidValue, "gk_bench: result is NULL");
+}
+
+/* What the function was told of errors that it went on after is not why it failed. */
+TEST(bench_tells_an_error_of_the_function_from_those_before) {
+  gk_bench_opts o = gk_bench_opts();
+  gk_bench_result r;
+  static cudaError_t last;
+  static int failing_call;
+  o.warmup = 2, o.samples = 1, o.calls = 1; /* both calls are in one sample */
+  const gk_bench_fn ignore_one = [](void *user, cudaStream_t, size_t) {
+    int *const calls = static_cast<int *>(user);
+    gk_device_info info;
+    if (++*calls == failing_call) (void)gk_device_query(1000, &info);
+    return *calls == 2 ? last : cudaSuccess;
+  };
+  for (cudaError_t code : {cudaErrorInvalidDevice, cudaErrorNotSupported})
+    for (int failing : {1, 2}) {
+      int calls = 0;
+      failing_call = failing;
+      last = code;
+      EXPECT_FAILS(gk_bench(ignore_one, &calls, &o, &r), code, "gk_bench: the function to measure failed: ");
+      EXPECT_HAS(gk_error_detail(), cudaGetErrorString(code));
+      /* Of the same call and code it may be the reason: so it is said to be the last that the function heard. */
+      const bool told = strstr(gk_error_detail(), "; its last gk_ call said: gk_device_query: device 1000") != NULL;
+      EXPECT_EQ(told, failing == 2 && code == cudaErrorInvalidDevice);
+    }
 }
 
 TEST(bench_compare_takes_turns) {

@@ -90,6 +90,8 @@ TEST(handler_gets_the_whole_story) {
   EXPECT_HAS(r.detail.c_str(), "gk_device_query: device 1000 of ");
 }
 
+__global__ void nothing_to_do() {}
+
 TEST(details_are_not_told_twice_nor_of_other_errors) {
   remembering r;
   dim3 grid;
@@ -100,6 +102,73 @@ TEST(details_are_not_told_twice_nor_of_other_errors) {
   EXPECT_EQ(gk_grid_shape(1, 1, 1, NULL, &grid), cudaErrorInvalidValue);
   GK_CHECK(give(cudaErrorMemoryAllocation));
   EXPECT_EQ(r.detail, std::string());
+}
+
+/* The sentence is of the error that is reported: by the expression itself, or by the call that gave a stored status. */
+static const char *const no_block = "gk_grid_shape: block is NULL";
+static cudaError_t fail_with_a_sentence() {
+  dim3 grid;
+  return gk_grid_shape(1, 1, 1, NULL, &grid);
+}
+TEST(provoke_details_of_ignored_failures_are_not_told_of_others) {
+  remembering r;
+  const float *const nothing = NULL;
+  float sum;
+  (void)gk_reduce_sum(nothing, &sum, 1);
+  GK_CHECK(give(cudaErrorInvalidValue));
+  EXPECT_EQ(r.calls, 1);
+  EXPECT_EQ(r.detail, std::string());
+  (void)fail_with_a_sentence();
+  GK_CHECK(cudaMemcpy(NULL, &sum, sizeof(sum), cudaMemcpyHostToDevice));
+  cudaGetLastError();
+  EXPECT_EQ(r.calls, 2);
+  EXPECT_EQ(r.detail, std::string());
+}
+TEST(details_of_stored_statuses_are_told) {
+  remembering r;
+  const cudaError_t stored = fail_with_a_sentence();
+  GK_CHECK(give(cudaSuccess));
+  EXPECT_EQ(r.calls, 0);
+  GK_CHECK(stored);
+  EXPECT_EQ(r.detail, std::string(no_block));
+  GK_CHECK(stored); /* once */
+  EXPECT_EQ(r.detail, std::string());
+}
+static cudaError_t check_and_fail(bool sentence_first, cudaError_t inner) {
+  const cudaError_t status = sentence_first ? fail_with_a_sentence() : cudaErrorInvalidValue;
+  GK_CHECK(give(inner));
+  return status;
+}
+TEST(details_of_checks_inside_of_checks) {
+  remembering r;
+  GK_CHECK(check_and_fail(true, cudaSuccess));
+  EXPECT_EQ(r.calls, 1);
+  EXPECT_EQ(r.detail, std::string(no_block));
+  (void)fail_with_a_sentence();
+  GK_CHECK(check_and_fail(false, cudaSuccess));
+  EXPECT_EQ(r.calls, 2);
+  EXPECT_EQ(r.detail, std::string());
+  GK_CHECK(check_and_fail(true, cudaErrorInvalidValue)); /* the inner one fails, of which nothing was said */
+  EXPECT_EQ(r.calls, 4);
+  EXPECT_EQ(r.detail, std::string(no_block)); /* of the outer one */
+  (void)fail_with_a_sentence();
+  GK_LAUNCH(nothing_to_do, 0, 1, 0, 0);
+  GK_CHECK_LAUNCH();
+  GK_CHECK(check_and_fail(false, cudaErrorInvalidValue));
+  EXPECT_EQ(r.calls, 6);
+  EXPECT_EQ(r.detail, std::string());
+}
+TEST(details_after_a_check_that_was_left) {
+  (void)fail_with_a_sentence();
+  const auto leave = []() -> cudaError_t { throw 1; };
+  try {
+    GK_CHECK(leave());
+  } catch (int) {}
+  remembering r;
+  GK_CHECK(check_and_fail(false, cudaSuccess));
+  EXPECT_EQ(r.detail, std::string());
+  GK_CHECK(check_and_fail(true, cudaSuccess));
+  EXPECT_EQ(r.detail, std::string(no_block));
 }
 
 static void throw_it(const gk_error *e, void *) { throw std::runtime_error(e->name); }
@@ -133,7 +202,7 @@ TEST(handler_may_throw_or_jump) {
 
 static void check_inside_handler(const gk_error *e, void *user) {
   gk_device_info info;
-  gk_device_query(1000, &info); /* another detail, while the first one is being told */
+  (void)gk_device_query(1000, &info); /* another detail, while the first one is being told */
   static_cast<record *>(user)->detail = e->detail;
 }
 TEST(handler_may_call_gpukit) {
@@ -261,7 +330,7 @@ TEST(detail_is_of_the_last_call_of_this_thread) {
   std::thread other([&] {
     gk_device_info info;
     before = gk_error_detail();
-    gk_device_query(1000, &info);
+    (void)gk_device_query(1000, &info);
     others = gk_error_detail();
   });
   other.join();

@@ -2,7 +2,8 @@
 # and the ways in which it is compiled; .so makes a shared library of it. What stands under
 #
 #   linked    is linked (flags in front) and run; the parts of parts.cpp check that each meets its own gpukit
-#   refused   must not link, or not compile if it is a single object, and the reason must be what `says` has
+#   refused   must not link, or not compile if it is a single object, and the reason must be what `says` has, in no more
+#             lines than `lines` has, if anything
 #   symbols   goes to symbols.sh
 #   modes     is a way, or several, in which the whole API has to compile
 #
@@ -24,6 +25,23 @@ way.too_old.cpu  := -D__CUDA_ARCH__=700
 way.too_old.nvcc := -std=c++98
 way.inside       := -DINSIDE_A_NAMESPACE
 way.nccl         := -DGPUKIT_NCCL
+way.no_size      := -DMISTAKE_NO_SIZE
+way.unread       := -DMISTAKE_UNREAD
+way.no_half      := -DMISTAKE_NO_HALF=1
+way.no_half_2    := -DMISTAKE_NO_HALF=2
+way.no_half_3    := -DMISTAKE_NO_HALF=3
+way.no_half_4    := -DMISTAKE_NO_HALF=4
+way.operator_1   := -DMISTAKE_OPERATOR=1
+way.operator_2   := -DMISTAKE_OPERATOR=2
+way.one_less     := -DMISTAKE_ARGUMENTS=1
+way.one_more     := -DMISTAKE_ARGUMENTS=2
+way.wrong_type   := -DMISTAKE_ARGUMENTS=3
+way.integers     := -DMISTAKE_TYPES=1
+way.wider_c      := -DMISTAKE_TYPES=2
+way.const_output := -DMISTAKE_TYPES=3
+way.shape_only   := -DMISTAKE_ARGUMENTS=4
+way.c23          := -std=c2x
+way.20.cpu       := -std=c++20
 way.hidden.cpu   := -fPIC -fvisibility=hidden
 way.hidden.nvcc  := -Xcompiler=-fPIC,-fvisibility=hidden
 way.thread.cpu   := -DCUDA_API_PER_THREAD_DEFAULT_STREAM=1
@@ -59,6 +77,8 @@ linked.twice     := twice@
 linked.c99       := c99@ c99_implementation@
 linked.c99_cpp   := c99_as_cpp@ c99_implementation@
 linked.c99_clang := c99_as_cpp@clang c99_implementation@
+linked.c23       := c99@c23 c99_implementation@
+linked.c99_cpp20 := c99_as_cpp@20 c99_implementation@
 linked.two       := parts@ part@impl part@
 linked.five      := parts@ part@impl part@ part@2 part@3 part@4
 linked.static    := parts@ part@static part@static+2 part@impl part@
@@ -100,6 +120,29 @@ refused.cpp      := refused_in_cpp@
 says.cpp         := GPUKIT_IMPLEMENTATION belongs in a .cu file
 refused.nccl     := refused@nccl
 says.nccl        := include <nccl.h> before gpukit.cuh
+refused.mistake  := refused@no_size
+says.mistake     := gk_device_query
+refused.unread   := refused@unread
+says.unread      := gk_reduce_sum.*nodiscard\|declared with "nodiscard"
+refused.unread_c := refused_in_c@c23
+says.unread_c    := gk_device_print.*nodiscard
+# Misuses of templates, which are one sentence.
+of_half          := no_half no_half_2 no_half_3 no_half_4
+of_operator      := operator_1 operator_2
+of_arguments     := one_less one_more wrong_type
+one_sentence     := $(of_half) $(of_operator) $(of_arguments) integers wider_c const_output
+$(foreach case,$(one_sentence),$(eval refused.$(case) := refused@$(case)) $(eval lines.$(case) := 25))
+$(foreach case,$(of_half),$(eval says.$(case) := need these types: .include <cuda_fp16.h> or <cuda_bf16.h>))
+$(foreach case,$(of_operator),$(eval says.$(case) := a functor with A operator()(A, A) const and A identity() const))
+says.one_less    := the kernel has more parameters, or fewer, than arguments are given
+says.one_more    := the kernel has more parameters, or fewer, than arguments are given
+says.wrong_type  := an argument does not convert to the type of the kernel.s parameter
+says.integers    := gk_matmul: A and B are of float, double, __half or __nv_bfloat16
+says.wider_c     := gk_matmul: C has the type of A and B, or float where these are half types
+says.const_output := the output is const: inputs come first
+refused.shape_only := refused@shape_only
+says.shape_only  := gk__launch
+lines.shape_only := 25
 
 symbols.named    := named c99_implementation@
 symbols.hidden   := hidden part@hidden+impl.so
@@ -109,11 +152,11 @@ symbols.streams  := apart part@merged+impl part@merged+thread
 symbols.static   := apart part@static part@static+2
 symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 
-linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp two five static archs settings \
+linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp c23 c99_cpp20 two five static archs settings \
                 versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
 linked_nvcc  := hostile twice two rdc merged_versions
-refused_cpu  := missing too_many version c_api inside arch nccl
-refused_nvcc := missing cpp standard
+refused_cpu  := missing too_many version c_api inside arch nccl mistake unread unread_c $(one_sentence) shape_only
+refused_nvcc := missing cpp standard mistake unread no_half operator_1 one_less
 symbols_nvcc := versions
 modes        := compute_90a+11
 ifneq ($(in_all),)

@@ -6,3 +6,88 @@ namespace mine {
 #else
 #include "gpukit.cuh"
 #endif
+
+#ifdef MISTAKE_NO_SIZE
+cudaError_t mistake(const float *x, float *sum);
+cudaError_t mistake(const float *x, float *sum) {
+  gk_device_info info;
+  gk_arg<float> nothing = gk_device_query(info);
+  return gk_reduce(x, sum, nothing);
+}
+#endif
+
+#ifdef MISTAKE_UNREAD
+void mistake(const float *x, float *sum);
+void mistake(const float *x, float *sum) {
+  gk_device_print(-1);
+  gk_reduce_sum(x, sum, 1);
+}
+#endif
+
+#ifdef MISTAKE_NO_HALF
+cudaError_t mistake(const __nv_bfloat16 *x, __nv_bfloat16 *y, float *z);
+cudaError_t mistake(const __nv_bfloat16 *x, __nv_bfloat16 *y, float *z) {
+#if MISTAKE_NO_HALF == 1
+  (void)z;
+  return gk_matmul(x, x, y, 64, 64, 64);
+#elif MISTAKE_NO_HALF == 2
+  (void)y;
+  return gk_reduce_sum(x, z, 64);
+#elif MISTAKE_NO_HALF == 3
+  (void)z;
+  return gk_scan_inclusive(x, y, 64, gk_op_sum());
+#elif MISTAKE_NO_HALF == 4
+  (void)z;
+  return gk_host_matmul(x, x, y, 64, 64, 64);
+#endif
+}
+#endif
+
+#ifdef MISTAKE_OPERATOR
+struct add {
+  __host__ __device__ float operator()(float x, float y) const { return x + y; }
+};
+cudaError_t mistake(const float *x, float *y);
+cudaError_t mistake(const float *x, float *y) {
+#if MISTAKE_OPERATOR == 1
+  return gk_reduce(x, y, 64, add());
+#else
+  return gk_scan_exclusive(x, y, 64, add());
+#endif
+}
+#endif
+
+#ifdef MISTAKE_ARGUMENTS
+__global__ void kernel(float *x, size_t n, float by) {
+  GK_FOR_1D (i, n) x[i] *= by;
+}
+void mistake(float *x, const double *y);
+void mistake(float *x, const double *y) {
+#if MISTAKE_ARGUMENTS == 1 /* too few */
+  (void)y;
+  GK_LAUNCH(kernel, 1, 1, 0, 0, x, 64);
+#elif MISTAKE_ARGUMENTS == 2 /* too many */
+  (void)y;
+  GK_LAUNCH(kernel, 1, 1, 0, 0, x, 64, 1.0f, 2);
+#elif MISTAKE_ARGUMENTS == 3 /* of another type */
+  (void)x;
+  GK_LAUNCH(kernel, 1, 1, 0, 0, y, 64, 1.0f);
+#elif MISTAKE_ARGUMENTS == 4 /* without shared memory and stream */
+  (void)y;
+  GK_LAUNCH(kernel, 1, 1, x, 64, 1.0f);
+#endif
+}
+#endif
+
+#ifdef MISTAKE_TYPES
+#if MISTAKE_TYPES == 1
+cudaError_t mistake(const int *a, int *c);
+cudaError_t mistake(const int *a, int *c) { return gk_matmul(a, a, c, 64, 64, 64); }
+#elif MISTAKE_TYPES == 2
+cudaError_t mistake(const float *a, double *c);
+cudaError_t mistake(const float *a, double *c) { return gk_matmul(a, a, c, 64, 64, 64); }
+#elif MISTAKE_TYPES == 3
+cudaError_t mistake(float *sum, const float *x);
+cudaError_t mistake(float *sum, const float *x) { return gk_reduce_sum(sum, x, 64); }
+#endif
+#endif

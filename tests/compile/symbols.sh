@@ -1,7 +1,8 @@
 #!/bin/sh
 # What an object file must not show to those that it is linked with. nvcc's and the toolkit's own symbols are not ours.
 #
-#   symbols.sh named OBJECT         all that it defines for others has a name of gpukit's, or lies in its namespace
+#   symbols.sh named OBJECT         all that it defines for others has a name of gpukit's, or lies in its namespace; and
+#                                   each host function has the name that says what is missing where it is missing
 #   symbols.sh apart OBJECT OBJECT  no two of gpukit's definitions that the linker would merge
 #   symbols.sh hidden LIBRARY       a shared library exports none of gpukit's
 set -eu
@@ -18,6 +19,10 @@ named)
   toolkit="$toolkit|^__cudaRegisterLinkedBinary|^__fatbinwrap|^_ZN9__gnu_cxx"
   if defined "$1" | grep -Ev "$ours|$toolkit"; then
     echo "$1 defines the names above"
+    exit 1
+  fi
+  if nm --defined-only "$1" | grep -E ' T _ZN[0-9]+gk_v[0-9]+_[0-9]+_[0-9]+gk_'; then
+    echo "$1 defines the host functions above without GK__LABEL"
     exit 1
   fi
   ;;
