@@ -546,6 +546,20 @@ TEST(a_split_leaves_nothing_out) {
 /* --- calls that fail --- */
 
 #ifdef CUDA_ON_CPU
+/* An error of the device ends the wait, and aborts as asked. */
+TEST(waiting_for_a_device_that_fails) {
+  const std::vector<ncclComm_t> comms = new_comms(2);
+  for (const bool abort_comm : {false, true})
+    for (const ncclComm_t comm : comms) {
+      cuda_cpu_fail("cudaStreamQuery:1:cudaErrorUnknown");
+      EXPECT_ERROR(cudaErrorUnknown,
+                   abort_comm ? "the communicator has been aborted" : "the communicator has not been aborted",
+                   gk_dist_wait(comm, 0, 1000, abort_comm));
+      cuda_cpu_fail(NULL);
+    }
+  EXPECT(ncclCommAbort(comms[0]) != ncclSuccess); /* there is nothing left to abort */
+}
+
 /* The calls of one rank. A reduction of more than one piece, a scan of several tiles, a matmul of three parts. */
 static cudaError_t call_one(int which, const rank_of &me, float *in, float *out, bool uneven) {
   const size_t n = 30000, rows[] = {20, 12};
