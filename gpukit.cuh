@@ -98,7 +98,7 @@
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
- *   matmul     gk_matmul gk_matmul_ex gk_matmul_plan
+ *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan
  *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
@@ -734,11 +734,34 @@ typedef enum gk_plan {
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
+/* Where a product's alpha or beta is: the address of a double on the host; from C++ that of a float will do, too. NULL,
+ * and all zeros, is none. To C it is a plain pointer; to C++ as large as one, and * reads the number. */
+#ifdef __cplusplus
+struct gk_factor {
+  gk_factor() = default;
+  gk_factor(const double *number) : address(reinterpret_cast<uintptr_t>(number)) {}
+  template <class F,
+            class = typename std::enable_if<std::is_same<typename std::remove_cv<F>::type, float>::value>::type>
+  gk_factor(F *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {}
+  explicit operator bool() const { return address != 0; }
+  double operator*() const {
+    if (address % 2) return static_cast<double>(*reinterpret_cast<const float *>(address - 1));
+    return *reinterpret_cast<const double *>(address);
+  }
+
+private:
+  uintptr_t address; /* one more than that of a float: odd, which no number's own is */
+};
+static_assert(sizeof(gk_factor) == sizeof(const double *), "C sees a pointer");
+#else
+typedef const double *gk_factor;
+#endif
+
 typedef struct gk_matmul_opts { /* right when zero */
   int trans_a, trans_b;         /* A is stored k x m, B is stored n x k */
   size_t lda, ldb, ldc;         /* elements from row to row as stored; 0: the rows are dense */
-  const double *alpha, *beta;   /* host; C = alpha A B + beta C; NULL: 1 and 0. With beta 0, C is never read */
-  size_t batch;                 /* that many products; 0: 1 */
+  gk_factor alpha, beta; /* C = alpha A B + beta C: addresses of numbers; NULL: 1 and 0. With beta 0, C is never read */
+  size_t batch;          /* that many products; 0: 1 */
   size_t stride_a, stride_b,
       stride_c; /* elements from product to product; 0 for a or b: one operand for all; c: dense */
   gk_precision precision;
@@ -1512,10 +1535,37 @@ template <class F> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const F &>().identity())>::type type;
 };
 
+/* A tag within a warp or a block: its functor for values of type A, which half types are widened for. */
+template <class Tag, class A> struct gk__suits { static const bool value = true; };
+template <class A> struct gk__suits<gk_op_argmin, A> { static const bool value = false; };
+template <class A> struct gk__suits<gk_op_argmax, A> { static const bool value = false; };
+template <class V> struct gk__suits<gk_op_argmin, gk_arg<V>> { static const bool value = true; };
+template <class V> struct gk__suits<gk_op_argmax, gk_arg<V>> { static const bool value = true; };
+template <class Tag, class A> struct gk__by_tag {
+  static const bool suits = gk__suits<Tag, A>::value;
+  typedef typename gk__functor<typename std::conditional<suits, Tag, gk_op_sum>::type, A>::scan functor;
+  typedef typename gk__working<functor>::type working;
+  static GK__D working widen(const A &value) {
+    static_assert(suits, "gk_op_argmin and gk_op_argmax in a warp or a block combine values that know their indices, "
+                         "such as gk_arg<float>{value, index}");
+    return gk__convert<working, A>::from(value);
+  }
+  static GK__D A narrow(const working &value) { return gk__convert<A, working>::from(value); }
+};
+/* The functor where the values themselves are kept. */
+template <class Tag, class A> struct gk__kept {
+  typedef gk__by_tag<Tag, A> by;
+  GK__D A identity() const { return by::narrow(typename by::functor().identity()); }
+  GK__D A operator()(const A &x, const A &y) const {
+    return by::narrow(typename by::functor()(by::widen(x), by::widen(y)));
+  }
+};
+
 /* ====================================================================================================================
  * 6. WARP: values pass from lane to lane in registers. Every function combines in the order of the lanes and in a fixed
  *    shape, so the operator needs to be associative only, and the bits are the same each time. `count` of the first
- * lanes take part (all 32 by default), and exactly these must make the call.
+ *    lanes take part (all 32 by default), and exactly these must make the call. Op is a functor, or gk_op_sum() and its
+ *    kin, which work in the values' own type, for half types in float; argmin and argmax combine gk_arg<value>.
  * ==================================================================================================================*/
 
 GK__D unsigned gk__lanes(unsigned count) { return 0xffffffffu >> (32 - count); }
@@ -1641,6 +1691,27 @@ template <class A, class Op> GK__D A gk_warp_scan_exclusive(A value, Op op, unsi
   return lane ? before : op.identity();
 }
 
+#define GK__WARP_BY(tag)                                                                                               \
+  template <class A> GK__D A gk_warp_reduce(A value, tag, unsigned count = 32) {                                       \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    return by::narrow(gk_warp_reduce(by::widen(value), typename by::functor(), count));                                \
+  }                                                                                                                    \
+  template <class A> GK__D A gk_warp_scan_inclusive(A value, tag, unsigned count = 32) {                               \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    return by::narrow(gk_warp_scan_inclusive(by::widen(value), typename by::functor(), count));                        \
+  }                                                                                                                    \
+  template <class A> GK__D A gk_warp_scan_exclusive(A value, tag, unsigned count = 32) {                               \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    return by::narrow(gk_warp_scan_exclusive(by::widen(value), typename by::functor(), count));                        \
+  }
+GK__WARP_BY(gk_op_sum)
+GK__WARP_BY(gk_op_prod)
+GK__WARP_BY(gk_op_min)
+GK__WARP_BY(gk_op_max)
+GK__WARP_BY(gk_op_argmin)
+GK__WARP_BY(gk_op_argmax)
+#undef GK__WARP_BY
+
 /* ====================================================================================================================
  * 7. BLOCK: the same for the threads of a block of any shape and size, in the order of gk_thread_rank(). All threads of
  *    the block must make the call, and the next call may follow at once.
@@ -1740,6 +1811,36 @@ template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n,
   __syncthreads();
   return total;
 }
+
+#define GK__BLOCK_BY(tag)                                                                                              \
+  template <unsigned Threads = 0, class A> GK__D A gk_block_reduce(A value, tag) {                                     \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    return by::narrow(gk_block_reduce<Threads>(by::widen(value), typename by::functor()));                             \
+  }                                                                                                                    \
+  template <unsigned Threads = 0, class A> GK__D A gk_block_scan_inclusive(A value, tag, A *total = NULL) {            \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    typename by::working all = by::widen(value);                                                                       \
+    const A upto = by::narrow(gk_block_scan_inclusive<Threads>(all, typename by::functor(), &all));                    \
+    if (total) *total = by::narrow(all);                                                                               \
+    return upto;                                                                                                       \
+  }                                                                                                                    \
+  template <unsigned Threads = 0, class A> GK__D A gk_block_scan_exclusive(A value, tag, A *total = NULL) {            \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    typename by::working all = by::widen(value);                                                                       \
+    const A before = by::narrow(gk_block_scan_exclusive<Threads>(all, typename by::functor(), &all));                  \
+    if (total) *total = by::narrow(all);                                                                               \
+    return before;                                                                                                     \
+  }                                                                                                                    \
+  template <class A> GK__D A gk_block_scan_blelloch(A *data, unsigned n, tag) {                                        \
+    return gk_block_scan_blelloch(data, n, gk__kept<tag, A>());                                                        \
+  }
+GK__BLOCK_BY(gk_op_sum)
+GK__BLOCK_BY(gk_op_prod)
+GK__BLOCK_BY(gk_op_min)
+GK__BLOCK_BY(gk_op_max)
+GK__BLOCK_BY(gk_op_argmin)
+GK__BLOCK_BY(gk_op_argmax)
+#undef GK__BLOCK_BY
 
 /* ====================================================================================================================
  * 8. REDUCE
@@ -9293,6 +9394,16 @@ template <class T, class O>
 GK__NODISCARD cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
                                     cudaStream_t stream = 0) {
   return gk__matmul_of<false>(a, b, c, m, n, k, NULL, NULL, stream);
+}
+
+/* C = alpha A B + beta C, likewise: for numbers that are at hand. With beta 0, C is never read. Everything else is said
+ * by gk_matmul_ex, with the addresses of alpha and beta. */
+template <class T, class O>
+GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const T *a, const T *b, double beta, O *c, size_t m, size_t n,
+                                           size_t k, cudaStream_t stream = 0) {
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.alpha = &alpha, opts.beta = &beta;
+  return gk__matmul_of<false>(a, b, c, m, n, k, &opts, NULL, stream);
 }
 
 /* --- Host arrays in, host arrays out: for a first try, a test, an assignment -------------------------------------
