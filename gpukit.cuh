@@ -788,7 +788,7 @@ typedef struct gk_matmul_path {
 typedef struct gk_mismatch {
   size_t count;        /* of mismatches; the rest is valid if there are any */
   size_t first, worst; /* indices: the first one, and that of the largest error over its allowance (a NaN is worst) */
-  double first_a, first_b, worst_a, worst_b;
+  double first_a, first_b, worst_a, worst_b; /* integers past 2^53 rounded; gk_error_detail() has all their digits */
 } gk_mismatch;
 
 /* --- Typed entry points, for C ------------------------------------------------------------------------------------
@@ -878,8 +878,21 @@ GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
 inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1) / GK__WORK_FRONT * GK__WORK_FRONT; }
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
-GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
-GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
+/* An element that gk_allclose compares. */
+struct gk__number {
+  double value;
+  unsigned long long magnitude; /* of an integer, exactly */
+  bool negative;
+  int digits; /* that tell a number from its neighbours; 0: an integer */
+};
+struct gk__mismatch {
+  gk_mismatch found;
+  gk__number first[2], worst[2];
+  double worst_excess;
+};
+GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
+                            gk__mismatch *all);
+GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all);
 /* The symbols of all the above, before anything refers to them; with GPUKIT_STATIC the linker sees none. */
 #ifndef GPUKIT_STATIC
 #if defined(__GNUC__) || defined(__clang__)
@@ -928,8 +941,8 @@ GK__LABEL(gk__overlaps)
 GK__LABEL(gk__temporary_memory)
 GK__LABEL(gk__temporary_scratch)
 GK__LABEL(gk__check_memory)
-GK__LABEL(gk__close)
-GK__LABEL(gk__close_report)
+GK__LABEL(gk__compare)
+GK__LABEL(gk__compare_report)
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -1004,18 +1017,36 @@ struct gk__launch_site {
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
+template <class T, bool Integer = std::is_integral<T>::value && sizeof(T) <= 8> struct gk__number_of {
+  static gk__number from(const T &x) {
+    const gk__number number = {static_cast<double>(x), 0, false, sizeof(T) > 4 ? 17 : 9};
+    return number;
+  }
+};
+template <class T> struct gk__number_of<T, true> {
+  static gk__number from(T x) {
+    const unsigned long long bits = static_cast<unsigned long long>(x);
+    const bool negative = std::is_signed<T>::value && static_cast<long long>(x) < 0;
+    const gk__number number = {static_cast<double>(x), negative ? 0 - bits : bits, negative, 0};
+    return number;
+  }
+};
+
 /* Whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. Host arrays. Infinities are close to themselves, a NaN
- * to nothing. If not, `where` (may be NULL) tells the first and the worst mismatch, and so does gk_error_detail(). */
+ * to nothing. Two integers have an exact difference, whatever their types, and with rtol and atol 0 have to be equal; all
+ * else is done in double. If not, `where` (may be NULL) tells the first and the worst mismatch, and so does
+ * gk_error_detail(). */
 template <class T, class U>
 bool gk_allclose(const T *a, const U *b, size_t n, double rtol, double atol, gk_mismatch *where = NULL) {
-  gk_mismatch found = gk_mismatch();
-  double worst = -1;
+  gk__mismatch all = gk__mismatch();
+  all.worst_excess = -1;
   for (size_t i = 0; i < n; i++) {
-    const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
-    if (!(x == y)) gk__close(i, x, y, rtol, atol, &worst, &found);
+    const gk__number x = gk__number_of<T>::from(a[i]), y = gk__number_of<U>::from(b[i]);
+    const bool same = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
+    if (!same) gk__compare(i, &x, &y, rtol, atol, &all);
   }
-  if (where) *where = found;
-  return gk__close_report(n, &found) != 0;
+  if (where) *where = all.found;
+  return gk__compare_report(n, &all) != 0;
 }
 
 } // GK__NAMESPACE(KERNELS)
@@ -11036,25 +11067,54 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
-GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where) {
-  const double error = fabs(a - b), allowed = atol + rtol * fabs(b);
-  if (error <= allowed && error < static_cast<double>(INFINITY)) return 1;
+GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
+                            gk__mismatch *all) {
+  const double infinity = static_cast<double>(INFINITY), allowed = atol + rtol * fabs(b->value);
+  double error = fabs(a->value - b->value);
+  bool close = error <= allowed && error < infinity;
+  if (!a->digits && !b->digits) {
+    const unsigned long long x = a->magnitude, y = b->magnitude, sum = x + y;
+    const bool opposite = a->negative != b->negative;
+    const unsigned long long difference = opposite ? sum : x > y ? x - y : y - x;
+    if (!opposite || sum >= x) { /* of 64 bits; a double tells all else well enough */
+      error = static_cast<double>(difference);
+      /* A whole number is no greater than the allowance if it is no greater than what is whole of it. */
+      close =
+          allowed >= 18446744073709551616.0 || (allowed >= 0 && difference <= static_cast<unsigned long long>(allowed));
+    }
+  }
+  if (close) return;
+  gk_mismatch *const found = &all->found;
+  if (!found->count++) {
+    found->first = i, found->first_a = a->value, found->first_b = b->value;
+    all->first[0] = *a, all->first[1] = *b;
+  }
   /* Not a number, or infinitely wrong, is worse than all else. */
-  const double excess =
-      error < static_cast<double>(INFINITY) ? (allowed > 0 ? error / allowed : error) : static_cast<double>(INFINITY);
-  if (!where->count++) where->first = i, where->first_a = a, where->first_b = b;
-  if (excess > *worst) *worst = excess, where->worst = i, where->worst_a = a, where->worst_b = b;
-  return 0;
+  const double excess = error < infinity ? (allowed > 0 ? error / allowed : error) : infinity;
+  if (excess > all->worst_excess) {
+    all->worst_excess = excess;
+    found->worst = i, found->worst_a = a->value, found->worst_b = b->value;
+    all->worst[0] = *a, all->worst[1] = *b;
+  }
 }
 
-GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where) {
+struct gk__number_text {
+  char text[40];
+  explicit gk__number_text(const gk__number &x) {
+    if (x.digits)
+      snprintf(text, sizeof(text), "%.*g", x.digits, x.value);
+    else
+      snprintf(text, sizeof(text), "%s%llu", x.negative ? "-" : "", x.magnitude);
+  }
+};
+GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all) {
+  const gk_mismatch *const found = &all->found;
   gk__clear_detail();
-  if (where->count)
-    gk__fail(cudaErrorUnknown,
-             "gk_allclose: %zu of %zu differ: first [%zu]: %.9g against %.9g, worst [%zu]: %.9g against %.9g",
-             where->count, n, where->first, where->first_a, where->first_b, where->worst, where->worst_a,
-             where->worst_b);
-  return where->count == 0;
+  if (found->count)
+    gk__fail(cudaErrorUnknown, "gk_allclose: %zu of %zu differ: first [%zu]: %s against %s, worst [%zu]: %s against %s",
+             found->count, n, found->first, gk__number_text(all->first[0]).text, gk__number_text(all->first[1]).text,
+             found->worst, gk__number_text(all->worst[0]).text, gk__number_text(all->worst[1]).text);
+  return found->count == 0;
 }
 
 } // GK__NAMESPACE(HOST)
