@@ -691,7 +691,7 @@ gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
 GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
 /* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
- * reduce, too. */
+ * reduce, too. SIZE_MAX where it is more than memory can address. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
 /* For one product, whatever its plan, and 0 where none needs any; of a batch as many are made at once as there is room
  * for. It serves reduce, too. */
@@ -2493,8 +2493,18 @@ inline gk_scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
   plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
   return plan;
 }
+/* A product, or a sum, of sizes; the greatest size where that is too large, which no memory has. */
+inline size_t gk__saturated_product(size_t x, size_t y) {
+  const size_t most = static_cast<size_t>(-1);
+  return y && x > most / y ? most : x * y;
+}
+inline size_t gk__saturated_sum(size_t x, size_t y) {
+  const size_t most = static_cast<size_t>(-1);
+  return x > most - y ? most : x + y;
+}
 inline size_t gk__scan_bytes(const gk_scan_plan &plan, size_t slot_bytes) {
-  return GK__STATE_BYTES + GK__REDUCE_BYTES + (plan.tiles + plan.groups) * slot_bytes;
+  return gk__saturated_sum(GK__STATE_BYTES + GK__REDUCE_BYTES,
+                           gk__saturated_product(plan.tiles + plan.groups, slot_bytes));
 }
 
 /* By one thread of a block: its turn in a scan or a product. Who has the last one ends the call's turns, unless the
@@ -11042,7 +11052,9 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
 
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
-  const size_t slot = (item_bytes + 11) / 12 * sizeof(gk__chunk), both = 2 * item_bytes; /* input and output */
+  if (item_bytes == 0) item_bytes = 1;
+  const size_t slot = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__chunk));
+  const size_t both = gk__saturated_product(2, item_bytes); /* input and output */
   const size_t all = gk__scan_bytes(gk__plan_scan(n, both), slot);
   const size_t few = gk__scan_bytes(gk__plan_scan(n < GK__SCAN_FEW ? n : GK__SCAN_FEW, both), slot);
   return all > few ? all : few;
