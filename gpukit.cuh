@@ -98,7 +98,7 @@
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
- *   matmul     gk_matmul gk_matmul_ex gk_matmul_plan
+ *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan
  *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
@@ -691,7 +691,7 @@ gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
 GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
 /* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
- * reduce, too. */
+ * reduce, too. SIZE_MAX where it is more than memory can address. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
 /* For products of up to m x n x k, of any type and on any GPU: at most 64 MiB and 33 KiB. 0 where none of them needs any.
  * gk_matmul_plan tells what a certain call needs. Of a batch as many products are made at once as there is room for. It
@@ -735,11 +735,34 @@ typedef enum gk_plan {
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
+/* Where a product's alpha or beta is: the address of a double on the host; from C++ that of a float will do, too. NULL,
+ * and all zeros, is none. To C it is a plain pointer; to C++ as large as one, and * reads the number. */
+#ifdef __cplusplus
+struct gk_factor {
+  gk_factor() = default;
+  gk_factor(const double *number) : address(reinterpret_cast<uintptr_t>(number)) {}
+  template <class F,
+            class = typename std::enable_if<std::is_same<typename std::remove_cv<F>::type, float>::value>::type>
+  gk_factor(F *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {}
+  explicit operator bool() const { return address != 0; }
+  double operator*() const {
+    if (address % 2) return static_cast<double>(*reinterpret_cast<const float *>(address - 1));
+    return *reinterpret_cast<const double *>(address);
+  }
+
+private:
+  uintptr_t address; /* one more than that of a float: odd, which no number's own is */
+};
+static_assert(sizeof(gk_factor) == sizeof(const double *), "C sees a pointer");
+#else
+typedef const double *gk_factor;
+#endif
+
 typedef struct gk_matmul_opts { /* right when zero */
   int trans_a, trans_b;         /* A is stored k x m, B is stored n x k */
   size_t lda, ldb, ldc;         /* elements from row to row as stored; 0: the rows are dense */
-  const double *alpha, *beta;   /* host; C = alpha A B + beta C; NULL: 1 and 0. With beta 0, C is never read */
-  size_t batch;                 /* that many products; 0: 1 */
+  gk_factor alpha, beta; /* C = alpha A B + beta C: addresses of numbers; NULL: 1 and 0. With beta 0, C is never read */
+  size_t batch;          /* that many products; 0: 1 */
   size_t stride_a, stride_b,
       stride_c; /* elements from product to product; 0 for a or b: one operand for all; c: dense */
   gk_precision precision;
@@ -767,7 +790,7 @@ typedef struct gk_matmul_path {
 typedef struct gk_mismatch {
   size_t count;        /* of mismatches; the rest is valid if there are any */
   size_t first, worst; /* indices: the first one, and that of the largest error over its allowance (a NaN is worst) */
-  double first_a, first_b, worst_a, worst_b;
+  double first_a, first_b, worst_a, worst_b; /* integers past 2^53 rounded; gk_error_detail() has all their digits */
 } gk_mismatch;
 
 /* --- Typed entry points, for C ------------------------------------------------------------------------------------
@@ -857,8 +880,21 @@ GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
 inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1) / GK__WORK_FRONT * GK__WORK_FRONT; }
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
-GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where);
-GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where);
+/* An element that gk_allclose compares. */
+struct gk__number {
+  double value;
+  unsigned long long magnitude; /* of an integer, exactly */
+  bool negative;
+  int digits; /* that tell a number from its neighbours; 0: an integer */
+};
+struct gk__mismatch {
+  gk_mismatch found;
+  gk__number first[2], worst[2];
+  double worst_excess;
+};
+GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
+                            gk__mismatch *all);
+GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all);
 /* The symbols of all the above, before anything refers to them; with GPUKIT_STATIC the linker sees none. */
 #ifndef GPUKIT_STATIC
 #if defined(__GNUC__) || defined(__clang__)
@@ -907,8 +943,8 @@ GK__LABEL(gk__overlaps)
 GK__LABEL(gk__temporary_memory)
 GK__LABEL(gk__temporary_scratch)
 GK__LABEL(gk__check_memory)
-GK__LABEL(gk__close)
-GK__LABEL(gk__close_report)
+GK__LABEL(gk__compare)
+GK__LABEL(gk__compare_report)
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -983,18 +1019,36 @@ struct gk__launch_site {
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
+template <class T, bool Integer = std::is_integral<T>::value && sizeof(T) <= 8> struct gk__number_of {
+  static gk__number from(const T &x) {
+    const gk__number number = {static_cast<double>(x), 0, false, sizeof(T) > 4 ? 17 : 9};
+    return number;
+  }
+};
+template <class T> struct gk__number_of<T, true> {
+  static gk__number from(T x) {
+    const unsigned long long bits = static_cast<unsigned long long>(x);
+    const bool negative = std::is_signed<T>::value && static_cast<long long>(x) < 0;
+    const gk__number number = {static_cast<double>(x), negative ? 0 - bits : bits, negative, 0};
+    return number;
+  }
+};
+
 /* Whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. Host arrays. Infinities are close to themselves, a NaN
- * to nothing. If not, `where` (may be NULL) tells the first and the worst mismatch, and so does gk_error_detail(). */
+ * to nothing. Two integers have an exact difference, whatever their types, and with rtol and atol 0 have to be equal; all
+ * else is done in double. If not, `where` (may be NULL) tells the first and the worst mismatch, and so does
+ * gk_error_detail(). */
 template <class T, class U>
 bool gk_allclose(const T *a, const U *b, size_t n, double rtol, double atol, gk_mismatch *where = NULL) {
-  gk_mismatch found = gk_mismatch();
-  double worst = -1;
+  gk__mismatch all = gk__mismatch();
+  all.worst_excess = -1;
   for (size_t i = 0; i < n; i++) {
-    const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
-    if (!(x == y)) gk__close(i, x, y, rtol, atol, &worst, &found);
+    const gk__number x = gk__number_of<T>::from(a[i]), y = gk__number_of<U>::from(b[i]);
+    const bool same = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
+    if (!same) gk__compare(i, &x, &y, rtol, atol, &all);
   }
-  if (where) *where = found;
-  return gk__close_report(n, &found) != 0;
+  if (where) *where = all.found;
+  return gk__compare_report(n, &all) != 0;
 }
 
 } // GK__NAMESPACE(KERNELS)
@@ -1514,10 +1568,37 @@ template <class F> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const F &>().identity())>::type type;
 };
 
+/* A tag within a warp or a block: its functor for values of type A, which half types are widened for. */
+template <class Tag, class A> struct gk__suits { static const bool value = true; };
+template <class A> struct gk__suits<gk_op_argmin, A> { static const bool value = false; };
+template <class A> struct gk__suits<gk_op_argmax, A> { static const bool value = false; };
+template <class V> struct gk__suits<gk_op_argmin, gk_arg<V>> { static const bool value = true; };
+template <class V> struct gk__suits<gk_op_argmax, gk_arg<V>> { static const bool value = true; };
+template <class Tag, class A> struct gk__by_tag {
+  static const bool suits = gk__suits<Tag, A>::value;
+  typedef typename gk__functor<typename std::conditional<suits, Tag, gk_op_sum>::type, A>::scan functor;
+  typedef typename gk__working<functor>::type working;
+  static GK__D working widen(const A &value) {
+    static_assert(suits, "gk_op_argmin and gk_op_argmax in a warp or a block combine values that know their indices, "
+                         "such as gk_arg<float>{value, index}");
+    return gk__convert<working, A>::from(value);
+  }
+  static GK__D A narrow(const working &value) { return gk__convert<A, working>::from(value); }
+};
+/* The functor where the values themselves are kept. */
+template <class Tag, class A> struct gk__kept {
+  typedef gk__by_tag<Tag, A> by;
+  GK__D A identity() const { return by::narrow(typename by::functor().identity()); }
+  GK__D A operator()(const A &x, const A &y) const {
+    return by::narrow(typename by::functor()(by::widen(x), by::widen(y)));
+  }
+};
+
 /* ====================================================================================================================
  * 6. WARP: values pass from lane to lane in registers. Every function combines in the order of the lanes and in a fixed
  *    shape, so the operator needs to be associative only, and the bits are the same each time. `count` of the first
- * lanes take part (all 32 by default), and exactly these must make the call.
+ *    lanes take part (all 32 by default), and exactly these must make the call. Op is a functor, or gk_op_sum() and its
+ *    kin, which work in the values' own type, for half types in float; argmin and argmax combine gk_arg<value>.
  * ==================================================================================================================*/
 
 GK__D unsigned gk__lanes(unsigned count) { return 0xffffffffu >> (32 - count); }
@@ -1643,6 +1724,27 @@ template <class A, class Op> GK__D A gk_warp_scan_exclusive(A value, Op op, unsi
   return lane ? before : op.identity();
 }
 
+#define GK__WARP_BY(tag)                                                                                               \
+  template <class A> GK__D A gk_warp_reduce(A value, tag, unsigned count = 32) {                                       \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    return by::narrow(gk_warp_reduce(by::widen(value), typename by::functor(), count));                                \
+  }                                                                                                                    \
+  template <class A> GK__D A gk_warp_scan_inclusive(A value, tag, unsigned count = 32) {                               \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    return by::narrow(gk_warp_scan_inclusive(by::widen(value), typename by::functor(), count));                        \
+  }                                                                                                                    \
+  template <class A> GK__D A gk_warp_scan_exclusive(A value, tag, unsigned count = 32) {                               \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    return by::narrow(gk_warp_scan_exclusive(by::widen(value), typename by::functor(), count));                        \
+  }
+GK__WARP_BY(gk_op_sum)
+GK__WARP_BY(gk_op_prod)
+GK__WARP_BY(gk_op_min)
+GK__WARP_BY(gk_op_max)
+GK__WARP_BY(gk_op_argmin)
+GK__WARP_BY(gk_op_argmax)
+#undef GK__WARP_BY
+
 /* ====================================================================================================================
  * 7. BLOCK: the same for the threads of a block of any shape and size, in the order of gk_thread_rank(). All threads of
  *    the block must make the call, and the next call may follow at once.
@@ -1742,6 +1844,36 @@ template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n,
   __syncthreads();
   return total;
 }
+
+#define GK__BLOCK_BY(tag)                                                                                              \
+  template <unsigned Threads = 0, class A> GK__D A gk_block_reduce(A value, tag) {                                     \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    return by::narrow(gk_block_reduce<Threads>(by::widen(value), typename by::functor()));                             \
+  }                                                                                                                    \
+  template <unsigned Threads = 0, class A> GK__D A gk_block_scan_inclusive(A value, tag, A *total = NULL) {            \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    typename by::working all = by::widen(value);                                                                       \
+    const A upto = by::narrow(gk_block_scan_inclusive<Threads>(all, typename by::functor(), &all));                    \
+    if (total) *total = by::narrow(all);                                                                               \
+    return upto;                                                                                                       \
+  }                                                                                                                    \
+  template <unsigned Threads = 0, class A> GK__D A gk_block_scan_exclusive(A value, tag, A *total = NULL) {            \
+    typedef gk__by_tag<tag, A> by;                                                                                     \
+    typename by::working all = by::widen(value);                                                                       \
+    const A before = by::narrow(gk_block_scan_exclusive<Threads>(all, typename by::functor(), &all));                  \
+    if (total) *total = by::narrow(all);                                                                               \
+    return before;                                                                                                     \
+  }                                                                                                                    \
+  template <class A> GK__D A gk_block_scan_blelloch(A *data, unsigned n, tag) {                                        \
+    return gk_block_scan_blelloch(data, n, gk__kept<tag, A>());                                                        \
+  }
+GK__BLOCK_BY(gk_op_sum)
+GK__BLOCK_BY(gk_op_prod)
+GK__BLOCK_BY(gk_op_min)
+GK__BLOCK_BY(gk_op_max)
+GK__BLOCK_BY(gk_op_argmin)
+GK__BLOCK_BY(gk_op_argmax)
+#undef GK__BLOCK_BY
 
 /* ====================================================================================================================
  * 8. REDUCE
@@ -2376,8 +2508,18 @@ inline gk_scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
   plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
   return plan;
 }
+/* A product, or a sum, of sizes; the greatest size where that is too large, which no memory has. */
+inline size_t gk__saturated_product(size_t x, size_t y) {
+  const size_t most = static_cast<size_t>(-1);
+  return y && x > most / y ? most : x * y;
+}
+inline size_t gk__saturated_sum(size_t x, size_t y) {
+  const size_t most = static_cast<size_t>(-1);
+  return x > most - y ? most : x + y;
+}
 inline size_t gk__scan_bytes(const gk_scan_plan &plan, size_t slot_bytes) {
-  return GK__STATE_BYTES + GK__REDUCE_BYTES + (plan.tiles + plan.groups) * slot_bytes;
+  return gk__saturated_sum(GK__STATE_BYTES + GK__REDUCE_BYTES,
+                           gk__saturated_product(plan.tiles + plan.groups, slot_bytes));
 }
 
 /* By one thread of a block: its turn in a scan or a product. Who has the last one ends the call's turns, unless the
@@ -9485,6 +9627,16 @@ GK__NODISCARD cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size
   return gk__matmul_of<false>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
+/* C = alpha A B + beta C, likewise: for numbers that are at hand. With beta 0, C is never read. Everything else is said
+ * by gk_matmul_ex, with the addresses of alpha and beta. */
+template <class T, class O>
+GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const T *a, const T *b, double beta, O *c, size_t m, size_t n,
+                                           size_t k, cudaStream_t stream = 0) {
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.alpha = &alpha, opts.beta = &beta;
+  return gk__matmul_of<false>(a, b, c, m, n, k, &opts, NULL, stream);
+}
+
 /* --- Host arrays in, host arrays out: for a first try, a test, an assignment -------------------------------------
  * Allocates, copies, computes on the legacy default stream, copies back, frees, and waits for all of it. The outputs
  * are valid only after success. */
@@ -11106,7 +11258,9 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
 
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
-  const size_t slot = (item_bytes + 11) / 12 * sizeof(gk__chunk), both = 2 * item_bytes; /* input and output */
+  if (item_bytes == 0) item_bytes = 1;
+  const size_t slot = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__chunk));
+  const size_t both = gk__saturated_product(2, item_bytes); /* input and output */
   const size_t all = gk__scan_bytes(gk__plan_scan(n, both), slot);
   const size_t few = gk__scan_bytes(gk__plan_scan(n < GK__SCAN_FEW ? n : GK__SCAN_FEW, both), slot);
   return all > few ? all : few;
@@ -11135,25 +11289,54 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
-GPUKIT_DEF int gk__close(size_t i, double a, double b, double rtol, double atol, double *worst, gk_mismatch *where) {
-  const double error = fabs(a - b), allowed = atol + rtol * fabs(b);
-  if (error <= allowed && error < static_cast<double>(INFINITY)) return 1;
+GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
+                            gk__mismatch *all) {
+  const double infinity = static_cast<double>(INFINITY), allowed = atol + rtol * fabs(b->value);
+  double error = fabs(a->value - b->value);
+  bool close = error <= allowed && error < infinity;
+  if (!a->digits && !b->digits) {
+    const unsigned long long x = a->magnitude, y = b->magnitude, sum = x + y;
+    const bool opposite = a->negative != b->negative;
+    const unsigned long long difference = opposite ? sum : x > y ? x - y : y - x;
+    if (!opposite || sum >= x) { /* of 64 bits; a double tells all else well enough */
+      error = static_cast<double>(difference);
+      /* A whole number is no greater than the allowance if it is no greater than what is whole of it. */
+      close =
+          allowed >= 18446744073709551616.0 || (allowed >= 0 && difference <= static_cast<unsigned long long>(allowed));
+    }
+  }
+  if (close) return;
+  gk_mismatch *const found = &all->found;
+  if (!found->count++) {
+    found->first = i, found->first_a = a->value, found->first_b = b->value;
+    all->first[0] = *a, all->first[1] = *b;
+  }
   /* Not a number, or infinitely wrong, is worse than all else. */
-  const double excess =
-      error < static_cast<double>(INFINITY) ? (allowed > 0 ? error / allowed : error) : static_cast<double>(INFINITY);
-  if (!where->count++) where->first = i, where->first_a = a, where->first_b = b;
-  if (excess > *worst) *worst = excess, where->worst = i, where->worst_a = a, where->worst_b = b;
-  return 0;
+  const double excess = error < infinity ? (allowed > 0 ? error / allowed : error) : infinity;
+  if (excess > all->worst_excess) {
+    all->worst_excess = excess;
+    found->worst = i, found->worst_a = a->value, found->worst_b = b->value;
+    all->worst[0] = *a, all->worst[1] = *b;
+  }
 }
 
-GPUKIT_DEF int gk__close_report(size_t n, const gk_mismatch *where) {
+struct gk__number_text {
+  char text[40];
+  explicit gk__number_text(const gk__number &x) {
+    if (x.digits)
+      snprintf(text, sizeof(text), "%.*g", x.digits, x.value);
+    else
+      snprintf(text, sizeof(text), "%s%llu", x.negative ? "-" : "", x.magnitude);
+  }
+};
+GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all) {
+  const gk_mismatch *const found = &all->found;
   gk__clear_detail();
-  if (where->count)
-    gk__fail(cudaErrorUnknown,
-             "gk_allclose: %zu of %zu differ: first [%zu]: %.9g against %.9g, worst [%zu]: %.9g against %.9g",
-             where->count, n, where->first, where->first_a, where->first_b, where->worst, where->worst_a,
-             where->worst_b);
-  return where->count == 0;
+  if (found->count)
+    gk__fail(cudaErrorUnknown, "gk_allclose: %zu of %zu differ: first [%zu]: %s against %s, worst [%zu]: %s against %s",
+             found->count, n, found->first, gk__number_text(all->first[0]).text, gk__number_text(all->first[1]).text,
+             found->worst, gk__number_text(all->worst[0]).text, gk__number_text(all->worst[1]).text);
+  return found->count == 0;
 }
 
 } // GK__NAMESPACE(HOST)

@@ -157,3 +157,46 @@ TEST(allclose_finds_nan_the_worst) {
   EXPECT(!gk_allclose(i, j, 3, 0, 0, &where));
   EXPECT_EQ(where.worst, size_t(2));
 }
+
+template <class T, class U> static bool close(T a, U b, double rtol, double atol) {
+  return gk_allclose(&a, &b, 1, rtol, atol);
+}
+TEST(allclose_of_integers_is_exact) {
+  const int64_t big = int64_t(1) << 53, least = INT64_MIN, most = INT64_MAX;
+  const uint64_t unsigned_most = UINT64_MAX;
+  EXPECT(!close(big + 1, big, 0, 0));
+  EXPECT(!close(big, big + 1, 0, 0));
+  EXPECT(!close(most, most - 1, 0, 0));
+  EXPECT(!close(unsigned_most, unsigned_most - 1, 0, 0));
+  EXPECT(!close(least, least + 1, 0, 0));
+  EXPECT(close(least, least, 0, 0) && close(most, most, 0, 0) && close(unsigned_most, unsigned_most, 0, 0));
+  EXPECT(!close(unsigned_most, int64_t(-1), 0, 0)); /* of one bit pattern */
+  EXPECT(!close(int64_t(-1), unsigned_most, 0, 0));
+  EXPECT(close(5, uint64_t(5), 0, 0) && !close(-5, uint64_t(5), 0, 0) && close(short(-3), int64_t(-3), 0, 0));
+  /* The allowance is one of whole numbers. */
+  EXPECT(close(big + 3, big, 0, 3) && !close(big + 4, big, 0, 3) && !close(big + 4, big, 0, 3.75));
+  EXPECT(close(most, most - 3, 0, 3) && !close(most, most - 4, 0, 3));
+  EXPECT(close(big << 7, 0, 0, 0x1p60) && !close((big << 7) + 1, 0, 0, 0x1p60));
+  EXPECT(close(110, 100, 0.1, 0) && !close(111, 100, 0.1, 0) && close(-111, -100, 0.1, 1));
+  /* Differences of 64 bits and more. */
+  EXPECT(!close(least, most, 0, 1e19) && close(least, most, 0, 2e19));
+  EXPECT(!close(least, most, 0, 18446744073709549568.0)); /* the double below 2^64 - 1 */
+  EXPECT(close(least, most, 0, 18446744073709551616.0));
+  EXPECT(!close(least, unsigned_most, 0, 2.7e19) && close(least, unsigned_most, 0, 2.8e19));
+  EXPECT(close(unsigned_most, least, 3.01, 0) && !close(unsigned_most, least, 2.99, 0));
+  EXPECT(!close(3, 4, 0, -1) && !close(3, 4, NAN, 0) && close(3, 3, NAN, 0) && close(3, 4, 0, HUGE_VAL));
+  /* With a float on one side both are doubles. */
+  EXPECT(close(static_cast<double>(big), big + 1, 0, 0) && close(3, 3.0, 0, 0) && !close(3, 3.5f, 0, 0.25));
+  const int64_t a[] = {1, big + 1, least}, b[] = {1, big, most};
+  gk_mismatch where;
+  EXPECT(!gk_allclose(a, b, 3, 0, 0, &where));
+  EXPECT_EQ(where.count, size_t(2));
+  EXPECT_EQ(where.first, size_t(1));
+  EXPECT_EQ(where.worst, size_t(2));
+  EXPECT_EQ(gk_error_detail(),
+            std::string("gk_allclose: 2 of 3 differ: first [1]: 9007199254740993 against 9007199254740992, worst [2]: "
+                        "-9223372036854775808 against 9223372036854775807"));
+  const double x = 1, y = 1 + 0x1p-52;
+  EXPECT(!gk_allclose(&x, &y, 1, 0, 0));
+  EXPECT_HAS(gk_error_detail(), "1 against 1.0000000000000002"); /* so many digits that they differ */
+}

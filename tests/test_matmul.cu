@@ -660,6 +660,46 @@ TEST(easy_call) {
   EXPECT_SAME(device_c.get(), c, "f64");
 }
 
+/* Factors by value, of any arithmetic type, where 0 means 0; and by the address of a double or a float. */
+template <class T> static void check_factors(T alpha, T beta) {
+  const size_t m = 5, n = 7, k = 3;
+  const std::vector<T> a = random_elements<T>(21, m * k), b = random_elements<T>(22, k * n),
+                       before = random_elements<T>(23, m * n);
+  problem p = problem_of(m, n, k);
+  p.alpha = alpha, p.beta = beta;
+  std::vector<T> expected(before);
+  multiply_plainly(p, a, b, expected);
+  device_array<T> device_a(a), device_b(b), device_c(before);
+  EXPECT_OK(gk_matmul_scaled(alpha, device_a.ptr, device_b.ptr, beta, device_c.ptr, m, n, k));
+  EXPECT_SAME(device_c.get(), expected, "by value, alpha %g, beta %g", p.alpha, p.beta);
+  T place_of_alpha = 99, place_of_beta = 99;
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.alpha = &place_of_alpha, opts.beta = &place_of_beta;
+  place_of_alpha = alpha, place_of_beta = beta; /* read by the call, not before */
+  EXPECT_EQ(static_cast<T>(*opts.alpha), alpha);
+  device_c.set(before);
+  EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, device_c.ptr, m, n, k, &opts));
+  EXPECT_SAME(device_c.get(), expected, "by address, alpha %g, beta %g", p.alpha, p.beta);
+}
+TEST(factors_by_value_and_by_address) {
+  check_factors<float>(2, -0.5f);
+  check_factors<float>(0, 2);
+  check_factors<float>(0.1f, 0);
+  check_factors<double>(0.1, 1.0 / 3);
+  check_factors<double>(0, 0);
+  const float *const no_float = NULL;
+  gk_matmul_opts opts = gk_matmul_opts();
+  EXPECT(!opts.alpha && !opts.beta);
+  opts.alpha = no_float, opts.beta = NULL;
+  EXPECT(!opts.alpha && !opts.beta);
+  opts.beta = nullptr;
+  EXPECT(!opts.beta);
+  float *const writable = reinterpret_cast<float *>(16);
+  opts.beta = writable;
+  EXPECT(!!opts.beta);
+  EXPECT_EQ(gk_matmul_scaled(1, no_float, no_float, 0, writable, 1, 1, 1), cudaErrorInvalidValue);
+}
+
 /* --- the plan -------------------------------------------------------------------------------------------------------*/
 
 /* Raster order reaches each tile once. */

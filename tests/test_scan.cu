@@ -686,3 +686,26 @@ TEST(more_than_2_to_the_32_elements) {
   GK_LAUNCH(count_wrong, gk_grid_1d(n, 256), 256, 0, 0, data.ptr, n, wrong.ptr);
   EXPECT_EQ(wrong.first(), 0ull);
 }
+
+/* Sizes that nobody has are answered, by ones that no memory has. */
+TEST(scratch_bytes_of_any_sizes) {
+  const size_t most = SIZE_MAX, middle = most / 2 + 1;
+  const size_t few = gk_scan_scratch_bytes(1000, 4);
+  EXPECT(few > gk_reduce_scratch_bytes());
+  for (size_t n : {size_t(0), size_t(1), size_t(1) << 32, middle, most}) {
+    size_t before = 0;
+    for (size_t item :
+         {size_t(0), size_t(1), size_t(4), size_t(1) << 32, middle - 1, middle, most / 4 * 3, most - 10, most}) {
+      const size_t bytes = gk_scan_scratch_bytes(n, item);
+      EXPECT(bytes >= gk_reduce_scratch_bytes());
+      EXPECT(n > 256 ? bytes >= before : true); /* of a single tile nothing is kept */
+      if (n > 1 && item >= middle) EXPECT_EQ(bytes, most);
+      before = item >= 256 ? bytes : 0; /* up to there larger items may have tiles of fewer */
+    }
+  }
+  EXPECT_EQ(gk_scan_scratch_bytes(1000, 0), gk_scan_scratch_bytes(1000, 1));
+  gk_scratch scratch = gk_scratch();
+  EXPECT_EQ(gk_scratch_create(&scratch, gk_scan_scratch_bytes(most, most), 0), cudaErrorMemoryAllocation);
+  EXPECT(!scratch.ptr);
+  cudaGetLastError();
+}

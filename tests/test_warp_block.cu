@@ -274,6 +274,77 @@ TEST(users_own_operators_on_types_of_every_size) {
   check<join>("12 bytes", one);
   check<multiply>("24 bytes", triangle);
 }
+/* --- tags: gk_op_sum() and its kin stand for the functor of the values' own type, of float for half types --- */
+
+template <class A, class B> __device__ void differ(const A &x, const B &y, unsigned *differences) {
+  const A expected = gk__convert<A, B>::from(y);
+  unsigned char bytes[2][sizeof(A)];
+  memcpy(bytes[0], &x, sizeof(A));
+  memcpy(bytes[1], &expected, sizeof(A));
+  for (size_t i = 0; i < sizeof(A); i++)
+    if (bytes[0][i] != bytes[1][i]) atomicAdd(differences, 1u);
+}
+template <class T, class V> __device__ void differ(const gk_arg<T> &x, const gk_arg<V> &y, unsigned *differences) {
+  differ(x.value, y.value, differences);
+  differ(x.index, y.index, differences);
+}
+/* F works in W, which for half types is wider than A. Blelloch's scan combines in another order and keeps the half types'
+ * values as such: so it is compared where all values are exact. */
+template <bool Exact, class Tag, class F, class W, class A>
+__global__ void by_tag_kernel(const A *in, unsigned *differences) {
+  __shared__ unsigned char bytes[sizeof(A) * GK_BLELLOCH_SIZE(128)];
+  A *const data = reinterpret_cast<A *>(bytes);
+  const A value = in[gk_thread_rank()];
+  const W wide = gk__convert<W, A>::from(value);
+  differ(gk_warp_reduce(value, Tag()), gk_warp_reduce(wide, F()), differences);
+  differ(gk_warp_scan_inclusive(value, Tag()), gk_warp_scan_inclusive(wide, F()), differences);
+  differ(gk_warp_scan_exclusive(value, Tag()), gk_warp_scan_exclusive(wide, F()), differences);
+  if (gk_lane() < 7) differ(gk_warp_reduce(value, Tag(), 7), gk_warp_reduce(wide, F(), 7), differences);
+  A total = value;
+  W wide_total = wide;
+  differ(gk_block_reduce(value, Tag()), gk_block_reduce(wide, F()), differences);
+  differ(gk_block_reduce<128>(value, Tag()), gk_block_reduce<128>(wide, F()), differences);
+  differ(gk_block_scan_inclusive(value, Tag(), &total), gk_block_scan_inclusive(wide, F(), &wide_total), differences);
+  differ(total, wide_total, differences);
+  total = value;
+  differ(gk_block_scan_exclusive<128>(value, Tag(), &total), gk_block_scan_exclusive<128>(wide, F()), differences);
+  differ(total, wide_total, differences);
+  if (!Exact) return;
+  data[gk_bank(gk_thread_rank())] = value;
+  total = gk_block_scan_blelloch(data, 128, Tag());
+  differ(data[gk_bank(gk_thread_rank())], gk_block_scan_exclusive(wide, F()), differences);
+  differ(total, wide_total, differences);
+}
+template <class Tag, class F, bool Exact = true, class A> static void check_tag(A (*make)(unsigned)) {
+  const device_array<A> in(make_input(make, 128));
+  const device_array<unsigned> differences(std::vector<unsigned>(1, 0));
+  EXPECT_OK(
+      gk_launch(by_tag_kernel<Exact, Tag, F, typename gk__working<F>::type, A>, 1, 128, 0, 0, in.p, differences.p));
+  EXPECT_EQ(differences.get(1)[0], 0u);
+}
+static gk_arg<__half> numbered_half(unsigned i) {
+  return gk_arg<__half>{__float2half_rn(static_cast<float>(hash(i) % 50)), i};
+}
+/* Of both signs: the sums within are coarser than the sum of all. */
+static __half uneven_half(unsigned i) {
+  const float size = 1 + static_cast<float>(hash(i) % 1000) / 1024;
+  return __float2half_rn(i / 32 % 2 ? size : -size);
+}
+TEST(tags_stand_for_functors) {
+  check_tag<gk_op_sum, gk_sum<float>>(small<float>);
+  check_tag<gk_op_sum, gk_sum<signed char>>(any<signed char>);
+  check_tag<gk_op_sum, gk_sum<unsigned long long>>(any<unsigned long long>);
+  check_tag<gk_op_sum, gk_sum<float>>(tiny_half);
+  check_tag<gk_op_sum, gk_sum<float>, false>(uneven_half); /* summed in float, and rounded once */
+  check_tag<gk_op_prod, gk_prod<double>>(power<double>);
+  check_tag<gk_op_min, gk_min<float>>(small<float>);
+  check_tag<gk_op_max, gk_max<int>>(any<int>);
+  check_tag<gk_op_max, gk_max<float>>(tiny_half);
+  check_tag<gk_op_argmin, gk_argmin<float>>(numbered<float>);
+  check_tag<gk_op_argmax, gk_argmax<int>>(numbered<int>);
+  check_tag<gk_op_argmin, gk_argmin<float>>(numbered_half);
+}
+
 TEST(block_sizes_known_when_compiling) {
   const std::vector<run> in = make_input(one, 1024 + 7 * ROUNDS + 13 * BLOCKS);
   const device_array<run> device_in(in);

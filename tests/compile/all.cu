@@ -53,6 +53,22 @@ template <class A, class Op> __global__ void warp_and_block(const A *in, A *out,
   out[10] = op(total, data[gk_bank(rank)]);
 }
 
+/* The same by a tag. */
+template <class A, class Tag> __global__ void warp_and_block_by_tag(const A *in, A *out, Tag tag) {
+  GK_DYNAMIC_SHARED(A, data);
+  const A value = in[gk_thread_rank()];
+  A total = value;
+  out[0] = gk_warp_reduce(value, tag, 8);
+  out[1] = gk_warp_scan_inclusive(value, tag);
+  out[2] = gk_warp_scan_exclusive(value, tag, 7);
+  out[3] = gk_block_reduce<64>(value, tag);
+  out[4] = gk_block_scan_inclusive(value, tag);
+  out[5] = gk_block_scan_exclusive(value, tag, &total);
+  data[gk_bank(gk_thread_rank())] = value;
+  out[6] = gk_block_scan_blelloch(data, gk_block_size(), tag);
+  out[7] = total;
+}
+
 template <class T, int BM, int BN, int BK, int TM, int TN>
 __global__ void tiles(const T *a, const T *b, T *c, size_t m, size_t n, size_t k) {
   __shared__ __align__(16) T as[BK][BM + 4], bs[BK][BN + 4];
@@ -93,6 +109,9 @@ void launches(float *x, double *y, int *z, cudaStream_t stream) {
   launch_blocks(z, z, gk_min<int>(), stream);
   launch_blocks(static_cast<gk_arg<float> *>(NULL), static_cast<gk_arg<float> *>(NULL), gk_argmin<float>(), stream);
   launch_blocks(static_cast<affine *>(NULL), static_cast<affine *>(NULL), compose(), stream);
+  GK_LAUNCH((warp_and_block_by_tag<float, gk_op_sum>), 1, 64, 512, stream, x, x, gk_op_sum());
+  GK_LAUNCH((warp_and_block_by_tag<__half, gk_op_prod>), 1, 64, 512, stream, nullptr, nullptr, gk_op_prod());
+  GK_LAUNCH((warp_and_block_by_tag<gk_arg<int>, gk_op_argmax>), 1, 64, 2048, stream, nullptr, nullptr, gk_op_argmax());
   GK_LAUNCH((tiles<float, 32, 32, 8, 4, 4>), dim3(2, 2), 64, 0, stream, x, x, x, 64, 64, 64);
   GK_LAUNCH((tiles<double, 32, 64, 8, 2, 2>), dim3(2, 2), 512, 0, stream, y, y, y, 64, 64, 64);
   GK_CHECK(gk_occupancy(index_1d, 256, 0, &occupancy));
@@ -156,10 +175,13 @@ template <class T, class O> void matmuls_of(cudaStream_t stream) {
   const T *a = NULL;
   O *c = NULL;
   const double beta = 2;
+  const float alpha = 3;
   gk_matmul_opts opts = gk_matmul_opts();
   opts.trans_a = 1;
+  opts.alpha = &alpha;
   opts.beta = &beta;
   GK_CHECK(gk_matmul(a, a, c, 30, 20, 10));
+  GK_CHECK(gk_matmul_scaled(alpha, a, a, 0, c, 30, 20, 10, stream));
   GK_CHECK(gk_matmul_ex(a, a, c, 30, 20, 10, &opts, stream));
 }
 
