@@ -8588,22 +8588,37 @@ template <class P, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t n, s
          sizeof(gk__slot<gk__three<Acc>>);
 }
 
-/* The memory for the partials of all launches of a call. A first pass over the launches, with `measuring` set, notes
- * what they need and launches nothing. So a call whose scratch is too small is refused before it has written to C. */
+/* The memory for the partials of a call's launches. A call of one launch takes it with that launch. Where several
+ * launches write C, a first pass over them, with `measuring` set, notes what they need and launches nothing. So a call
+ * whose scratch is too small is refused before it has written to C. */
 struct gk__partials {
+  const gk_scratch *given; /* the caller's, or NULL */
+  cudaStream_t stream;
   bool measuring;
   size_t least, most;        /* bytes of slots: without which a launch cannot be, and of which it can make use */
-  const gk_scratch *scratch; /* the caller's, or &temporary; NULL where no launch needs one */
+  const gk_scratch *scratch; /* given, or &temporary; NULL before there is one */
   gk_scratch temporary;
   size_t bytes() const { return scratch ? scratch->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES : 0; }
+  /* For a launch that makes `products` at once, if there is room. */
+  void measure(size_t product_bytes, size_t products) {
+    const size_t fit = GK__PARTIALS_BYTES / product_bytes, all = product_bytes * (products < fit ? products : fit);
+    if (least < product_bytes) least = product_bytes;
+    if (most < all) most = all;
+    if (most < least) most = least;
+  }
 };
-/* After the first pass: takes the caller's scratch, or a temporary one, if any launch needs it. */
-inline cudaError_t gk__begin_partials(gk__partials *partials, const gk_scratch *given, cudaStream_t stream) {
-  const size_t bytes = given ? partials->least : partials->most;
+inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream) {
+  gk__partials partials = gk__partials();
+  partials.given = given, partials.stream = stream;
+  return partials;
+}
+/* Takes the caller's scratch, or a temporary one, if what was measured needs any. */
+inline cudaError_t gk__begin_partials(gk__partials *partials) {
+  const size_t bytes = partials->given ? partials->least : partials->most;
   partials->measuring = false;
   if (partials->least == 0) return cudaSuccess;
-  return gk__choose_scratch("gk_matmul", GK__STATE_BYTES + GK__REDUCE_BYTES + bytes, given, &partials->temporary,
-                            &partials->scratch, stream);
+  return gk__choose_scratch("gk_matmul", GK__STATE_BYTES + GK__REDUCE_BYTES + bytes, partials->given,
+                            &partials->temporary, &partials->scratch, partials->stream);
 }
 
 /* Launches for as many products at a time as there are slots for. `blocks` of them make one product. */
@@ -8615,21 +8630,17 @@ cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, gk__par
   unsigned char *memory = NULL;
   if (blocks > grid)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
+  if (slot_bytes && !partials->scratch) partials->measure(slot_bytes, at_once);
+  if (partials->measuring) return cudaSuccess;
   if (slot_bytes) {
-    const size_t room = partials->measuring ? GK__PARTIALS_BYTES : partials->bytes(), products = room / slot_bytes;
-    if (at_once > products) at_once = products > 0 ? products : 1;
-  }
-  if (partials->measuring) {
-    if (partials->least < slot_bytes) partials->least = slot_bytes;
-    if (partials->most < slot_bytes * at_once) partials->most = slot_bytes * at_once;
-    return cudaSuccess;
-  }
-  if (slot_bytes > partials->bytes()) /* what the first pass did not see must not write past the slots */
-    return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured", slot_bytes,
-                    partials->bytes());
-  if (slot_bytes) {
+    if (!partials->scratch) GK_TRY(gk__begin_partials(partials));
+    const size_t room = partials->bytes(), products = room / slot_bytes;
+    if (products == 0) /* a launch that the first pass did not see must not write past the slots */
+      return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured", slot_bytes,
+                      room);
+    if (at_once > products) at_once = products;
     memory = static_cast<unsigned char *>(partials->scratch->ptr);
-    p.capacity = partials->bytes() / sizeof(gk__chunk);
+    p.capacity = room / sizeof(gk__chunk);
   }
   cudaError_t status = cudaSuccess;
   for (size_t done = 0; done < batch && status == cudaSuccess; done += at_once) {
@@ -9317,9 +9328,12 @@ cudaError_t gk__launch_by_order(const gk__matmul_args<T, O, Acc> &p, const gk_ma
 template <class T, class O, class Acc>
 cudaError_t gk__matmul_in_order(const gk__matmul_args<T, O, Acc> &p, const gk_matmul_order &order, gk_plan plan,
                                 const gk_scratch *scratch, cudaStream_t stream) {
-  gk__partials partials = gk__partials();
-  GK_TRY(gk__measure_partials(p, order, plan, &partials));
-  GK_TRY(gk__begin_partials(&partials, scratch, stream));
+  const bool several = order.whole_rows || order.whole_cols || p.max_blocks || p.k > size_t(1) << 30; /* launches */
+  gk__partials partials = gk__partials_of(scratch, stream);
+  if (several) {
+    GK_TRY(gk__measure_partials(p, order, plan, &partials));
+    GK_TRY(gk__begin_partials(&partials));
+  }
   const cudaError_t status = gk__launch_by_order(p, order, plan, &partials, stream);
   return gk__release_scratch(status, &partials.temporary, "gk_matmul", stream);
 }
@@ -9439,10 +9453,12 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
                                        const gk_scratch *scratch, cudaStream_t stream) {
   const char *const call = "gk_matmul";
   gk__work_area area;
-  gk__partials partials = gk__partials();
+  gk__partials partials = gk__partials_of(scratch, stream);
   GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
-  if (Making == GK__SPLITTING) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
-  GK_TRY(gk__begin_partials(&partials, scratch, stream));
+  if (Making == GK__SPLITTING) {
+    GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
+    GK_TRY(gk__begin_partials(&partials));
+  }
   cudaError_t status = cudaSuccess;
   if (area.bytes && !area.memory) {
     status = gk__temporary_memory(&area.temporary, area.bytes, call, stream);
