@@ -10324,12 +10324,16 @@ GPUKIT_DEF const char *gk_error_hint(cudaError_t code) {
   return "";
 }
 
-/* Errors after which the context is lost: every later call returns them, whoever made it. */
+/* Errors after which the context is lost: every later call returns them, whoever made it. Those at the end go by their
+ * numbers, since not every CUDA from 12.0 on has the names. */
 static bool gk__is_sticky(cudaError_t code) {
+  enum { contained = 226, tensor_memory_leak = 721, mps_client_terminated = 810, external_device = 911 };
+  const int number = static_cast<int>(code);
   return code == cudaErrorIllegalAddress || code == cudaErrorLaunchFailure || code == cudaErrorAssert ||
          code == cudaErrorIllegalInstruction || code == cudaErrorMisalignedAddress ||
          code == cudaErrorHardwareStackError || code == cudaErrorInvalidAddressSpace || code == cudaErrorInvalidPc ||
-         code == cudaErrorLaunchTimeout || code == cudaErrorECCUncorrectable;
+         code == cudaErrorLaunchTimeout || code == cudaErrorECCUncorrectable || number == contained ||
+         number == tensor_memory_leak || number == mps_client_terminated || number == external_device;
 }
 
 GPUKIT_DEF void gk__clear_detail(void) {

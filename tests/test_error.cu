@@ -649,6 +649,32 @@ TEST(provoke_debug_mode_names_the_kernel_at_fault) {
   EXPECT(!strstr(out, "rerun with GPUKIT_DEBUG=1"));
 }
 
+/* Of these CUDA's reference says that all work from then on returns the same error; and of what ECC cannot correct it is
+ * known. */
+TEST(errors_that_lose_the_context_are_told_from_others) {
+  const int lose_it[] = {cudaErrorECCUncorrectable,
+                         226, /* cudaErrorContained */
+                         cudaErrorIllegalAddress,
+                         cudaErrorLaunchTimeout,
+                         cudaErrorAssert,
+                         cudaErrorHardwareStackError,
+                         cudaErrorIllegalInstruction,
+                         cudaErrorMisalignedAddress,
+                         cudaErrorInvalidAddressSpace,
+                         cudaErrorInvalidPc,
+                         cudaErrorLaunchFailure,
+                         721 /* cudaErrorTensorMemoryLeak */,
+                         810 /* cudaErrorMpsClientTerminated */,
+                         911 /* cudaErrorExternalDevice */};
+  for (int code = 1; code < 1000; code++) {
+    bool expected = false;
+    for (int one : lose_it) expected = expected || one == code;
+    EXPECT_EQ(static_cast<int>(gk__failed(static_cast<cudaError_t>(code), "gk_test")), code);
+    if ((strstr(gk_error_detail(), "gk_test: this error is from work before this call") != NULL) == expected) continue;
+    test_fail(__FILE__, __LINE__, std::to_string(code));
+  }
+}
+
 /* The launch itself goes well; who comes later is not to blame. */
 TEST(provoke_sticky_errors_are_said_to_be_older) {
   if (in_child("provoke_sticky_errors_are_said_to_be_older")) {
