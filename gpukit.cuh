@@ -10473,9 +10473,10 @@ GK__NAMESPACE(HOST) {
 /* --- Errors ------------------------------------------------------------------------------------------------------*/
 
 #define GK__HINTS(X)                                                                                                   \
-  X(cudaErrorNoDevice, "no GPU is visible: see what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES leaves of it")     \
-  X(cudaErrorInsufficientDriver,                                                                                       \
-    "the driver is older than this program's CUDA: update it, or build with an older CUDA")                            \
+  X(cudaErrorNoDevice, "no GPU is visible: see what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES leaves of it; "    \
+                       "without a GPU: make cpu FILE=program.cu, where gpukit's Makefile is")                          \
+  X(cudaErrorInsufficientDriver, "no NVIDIA driver here, or older than this CUDA; without a GPU: make cpu "            \
+                                 "FILE=program.cu, where gpukit's Makefile is")                                        \
   X(cudaErrorInitializationError, "CUDA could not start: a fork() after the first CUDA call is a usual cause")         \
   X(cudaErrorInvalidDevice, "device numbers go from 0 to cudaGetDeviceCount - 1")                                      \
   X(cudaErrorMemoryAllocation, "the device is out of memory: gk_device_print(-1) shows how much it has")               \
@@ -10490,12 +10491,6 @@ GK__NAMESPACE(HOST) {
     "the binary has no code for this GPU: build with -arch=native, or -gencode arch=compute_XY,code=sm_XY for X.Y")    \
   X(cudaErrorInvalidDeviceFunction, "not a kernel of this binary, or one without code for this GPU: see nvcc's -arch") \
   X(cudaErrorUnsupportedPtxVersion, "the PTX is newer than the driver: update it, or build for this GPU's own sm_XY")  \
-  X(cudaErrorIllegalAddress, "a kernel went out of bounds: rerun with GPUKIT_DEBUG=1 to learn which, then under "      \
-                             "compute-sanitizer for the line")                                                         \
-  X(cudaErrorMisalignedAddress, "a kernel used a pointer as a type whose alignment it has not: rerun with "            \
-                                "GPUKIT_DEBUG=1, then under compute-sanitizer")                                        \
-  X(cudaErrorLaunchFailure, "a kernel died: rerun with GPUKIT_DEBUG=1 to learn which, then under compute-sanitizer")   \
-  X(cudaErrorIllegalInstruction, "a kernel died: rerun with GPUKIT_DEBUG=1 to learn which")                            \
   X(cudaErrorHardwareStackError, "a kernel overran its stack: deep recursion? see cudaDeviceSetLimit")                 \
   X(cudaErrorAssert, "an assert() in a kernel failed; it printed where")                                               \
   X(cudaErrorLaunchTimeout, "a kernel ran longer than the display's watchdog allows: split its work")                  \
@@ -10506,6 +10501,13 @@ GK__NAMESPACE(HOST) {
                                     "create streams with cudaStreamNonBlocking")                                       \
   X(cudaErrorInvalidMemcpyDirection, "the direction of the copy does not fit the pointers: cudaMemcpyDefault decides " \
                                      "by itself")
+/* Faults of kernels. A GPU does not tell which kernel it was. The stand-in for CUDA has named kernel and thread already.
+ */
+#define GK__FAULTS(X)                                                                                                  \
+  X(cudaErrorIllegalAddress, "a kernel went out of bounds")                                                            \
+  X(cudaErrorMisalignedAddress, "a kernel used a pointer as a type whose alignment it has not")                        \
+  X(cudaErrorLaunchFailure, "a kernel died")                                                                           \
+  X(cudaErrorIllegalInstruction, "a kernel died")
 
 static thread_local char gk__detail[512];
 static thread_local int gk__detail_code; /* the status that the detail explains */
@@ -10523,20 +10525,37 @@ GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
 
 GPUKIT_DEF const char *gk_error_detail(void) { return gk__detail; }
 
+static bool gk__debug(void) {
+  static const bool on = getenv("GPUKIT_DEBUG") && strcmp(getenv("GPUKIT_DEBUG"), "0") != 0;
+  return on;
+}
+
 GPUKIT_DEF const char *gk_error_hint(cudaError_t code) {
 #define GK__HINT(error, text)                                                                                          \
   if (code == error) return text;
+#define GK__FAULT(error, text)                                                                                         \
+  if (code == error && gk__debug()) return text ": compute-sanitizer tells the line";                                  \
+  if (code == error)                                                                                                   \
+    return text ": rerun with GPUKIT_DEBUG=1 to learn which, then under compute-sanitizer for the line";
   GK__HINTS(GK__HINT)
+#ifndef CUDA_ON_CPU
+  GK__FAULTS(GK__FAULT)
+#endif
 #undef GK__HINT
+#undef GK__FAULT
   return "";
 }
 
-/* Errors after which the context is lost: every later call returns them, whoever made it. */
+/* Errors after which the context is lost: every later call returns them, whoever made it. Those at the end go by their
+ * numbers, since not every CUDA from 12.0 on has the names. */
 static bool gk__is_sticky(cudaError_t code) {
+  enum { contained = 226, tensor_memory_leak = 721, mps_client_terminated = 810, external_device = 911 };
+  const int number = static_cast<int>(code);
   return code == cudaErrorIllegalAddress || code == cudaErrorLaunchFailure || code == cudaErrorAssert ||
          code == cudaErrorIllegalInstruction || code == cudaErrorMisalignedAddress ||
          code == cudaErrorHardwareStackError || code == cudaErrorInvalidAddressSpace || code == cudaErrorInvalidPc ||
-         code == cudaErrorLaunchTimeout || code == cudaErrorECCUncorrectable;
+         code == cudaErrorLaunchTimeout || code == cudaErrorECCUncorrectable || number == contained ||
+         number == tensor_memory_leak || number == mps_client_terminated || number == external_device;
 }
 
 GPUKIT_DEF void gk__clear_detail(void) {
@@ -10617,11 +10636,6 @@ GPUKIT_DEF int gk_check_status(int code, const char *name, const char *message, 
   const gk_error error = {file, line, expr, code, name && name[0] ? name : number, message ? message : "", "", ""};
   gk__report(&error);
   return code;
-}
-
-static bool gk__debug(void) {
-  static const bool on = getenv("GPUKIT_DEBUG") && strcmp(getenv("GPUKIT_DEBUG"), "0") != 0;
-  return on;
 }
 
 /* Waits for the stream in debug mode, but never for one that is being captured. */

@@ -345,15 +345,43 @@ TEST(hints_for_the_usual_mistakes) {
   const struct {
     cudaError_t code;
     const char *part;
-  } expected[] = {{cudaErrorNoDevice, "CUDA_VISIBLE_DEVICES"},    {cudaErrorInsufficientDriver, "driver"},
-                  {cudaErrorInvalidDevice, "cudaGetDeviceCount"}, {cudaErrorMemoryAllocation, "memory"},
-                  {cudaErrorInvalidConfiguration, "1024"},        {cudaErrorLaunchOutOfResources, "registers"},
-                  {cudaErrorNoKernelImageForDevice, "-arch"},     {cudaErrorUnsupportedPtxVersion, "driver"},
-                  {cudaErrorIllegalAddress, "GPUKIT_DEBUG=1"},    {cudaErrorLaunchFailure, "GPUKIT_DEBUG=1"},
-                  {cudaErrorMisalignedAddress, "GPUKIT_DEBUG=1"}};
+  } expected[] = {
+      {cudaErrorNoDevice, "CUDA_VISIBLE_DEVICES"},
+      {cudaErrorNoDevice, "without a GPU: make cpu FILE="},
+      {cudaErrorInsufficientDriver, "no NVIDIA driver here, or older than this CUDA; without a GPU: make cpu"},
+      {cudaErrorInvalidDevice, "cudaGetDeviceCount"},
+      {cudaErrorMemoryAllocation, "memory"},
+      {cudaErrorInvalidConfiguration, "1024"},
+      {cudaErrorLaunchOutOfResources, "registers"},
+      {cudaErrorNoKernelImageForDevice, "-arch"},
+      {cudaErrorUnsupportedPtxVersion, "driver"}};
   for (auto &e : expected) EXPECT_HAS(gk_error_hint(e.code), e.part);
   EXPECT_EQ(std::string(gk_error_hint(cudaSuccess)), std::string());
   EXPECT_EQ(std::string(gk_error_hint(cudaErrorInvalidPitchValue)), std::string());
+}
+
+#ifdef CUDA_ON_CPU
+static const bool on_cpu = true;
+#else
+static const bool on_cpu = false;
+#endif
+/* A GPU does not say which kernel it was; the stand-in has said so already, with the line. */
+static const cudaError_t of_kernels[] = {cudaErrorIllegalAddress, cudaErrorMisalignedAddress, cudaErrorLaunchFailure,
+                                         cudaErrorIllegalInstruction};
+TEST(hints_for_faults_of_kernels) {
+  if (in_child("hints_for_faults_of_kernels")) { /* which runs in debug mode, and then needs no advice to do so */
+    for (cudaError_t code : of_kernels) {
+      EXPECT(!strstr(gk_error_hint(code), "GPUKIT_DEBUG"));
+      EXPECT_EQ(strstr(gk_error_hint(code), "compute-sanitizer") != NULL, !on_cpu);
+    }
+    return;
+  }
+  EXPECT_PASSED(run_child("hints_for_faults_of_kernels", "GPUKIT_DEBUG=1"));
+  if (getenv("GPUKIT_DEBUG")) SKIP("this is debug mode");
+  for (cudaError_t code : of_kernels) {
+    EXPECT_EQ(strstr(gk_error_hint(code), "GPUKIT_DEBUG=1") != NULL, !on_cpu);
+    EXPECT_EQ(strstr(gk_error_hint(code), "compute-sanitizer") != NULL, !on_cpu);
+  }
 }
 
 /* --- launches --- */
@@ -617,7 +645,34 @@ TEST(provoke_debug_mode_names_the_kernel_at_fault) {
   EXPECT_HAS(out, ": GK_LAUNCH(fault_here, 1, 1, 0, 0, nowhere()): cudaError");
   EXPECT_HAS(out, "  detail: fault_here: grid 1 x 1 x 1, block 1 x 1 x 1");
   EXPECT_HAS(out, "GPUKIT_DEBUG=1 waited for this kernel, and it failed");
-  EXPECT_HAS(out, "compute-sanitizer");
+  EXPECT_EQ(strstr(out, "compute-sanitizer") != NULL, !on_cpu);
+  EXPECT(!strstr(out, "rerun with GPUKIT_DEBUG=1"));
+}
+
+/* Of these CUDA's reference says that all work from then on returns the same error; and of what ECC cannot correct it is
+ * known. */
+TEST(errors_that_lose_the_context_are_told_from_others) {
+  const int lose_it[] = {cudaErrorECCUncorrectable,
+                         226, /* cudaErrorContained */
+                         cudaErrorIllegalAddress,
+                         cudaErrorLaunchTimeout,
+                         cudaErrorAssert,
+                         cudaErrorHardwareStackError,
+                         cudaErrorIllegalInstruction,
+                         cudaErrorMisalignedAddress,
+                         cudaErrorInvalidAddressSpace,
+                         cudaErrorInvalidPc,
+                         cudaErrorLaunchFailure,
+                         721 /* cudaErrorTensorMemoryLeak */,
+                         810 /* cudaErrorMpsClientTerminated */,
+                         911 /* cudaErrorExternalDevice */};
+  for (int code = 1; code < 1000; code++) {
+    bool expected = false;
+    for (int one : lose_it) expected = expected || one == code;
+    EXPECT_EQ(static_cast<int>(gk__failed(static_cast<cudaError_t>(code), "gk_test")), code);
+    if ((strstr(gk_error_detail(), "gk_test: this error is from work before this call") != NULL) == expected) continue;
+    test_fail(__FILE__, __LINE__, std::to_string(code));
+  }
 }
 
 /* The launch itself goes well; who comes later is not to blame. */
@@ -626,7 +681,7 @@ TEST(provoke_sticky_errors_are_said_to_be_older) {
     EXPECT_OK(gk_launch(fault_here, 1, 1, 0, 0, nowhere()));
     const cudaError_t lost = cudaDeviceSynchronize();
     EXPECT(lost != cudaSuccess);
-    EXPECT_HAS(gk_error_hint(lost), "GPUKIT_DEBUG=1");
+    EXPECT_EQ(strstr(gk_error_hint(lost), "GPUKIT_DEBUG=1") != NULL, !on_cpu);
     gk_device_info info;
     gk_timer timer = gk_timer();
     gk_scratch scratch = gk_scratch();

@@ -89,7 +89,9 @@ CUDA_CPU_RARE cudaError_t fitting_error(const char *name) {
 /* After these a GPU's context is of no use any more. */
 CUDA_CPU_RARE bool is_sticky(cudaError_t e) {
   return e == cudaErrorIllegalAddress || e == cudaErrorLaunchTimeout || e == cudaErrorAssert ||
-         (e >= cudaErrorHardwareStackError && e <= cudaErrorLaunchFailure) || e == cudaErrorECCUncorrectable;
+         (e >= cudaErrorHardwareStackError && e <= cudaErrorLaunchFailure) || e == cudaErrorECCUncorrectable ||
+         e == cudaErrorContained || e == cudaErrorTensorMemoryLeak || e == cudaErrorMpsClientTerminated ||
+         e == cudaErrorExternalDevice;
 }
 
 CUDA_CPU_RARE bool parse_error(const char *text, cudaError_t *out) {

@@ -150,8 +150,9 @@ inline device_state &device(int number) {
 inline device_state &here() { return device(device_now); }
 inline bool is_device(int number) { return number >= 0 && number < device_count(); }
 
+/* Work that has not ended is the last error only where there is no other. */
 inline cudaError_t error(cudaError_t code) {
-  if (code != cudaSuccess) last_error = code;
+  if (code != cudaSuccess && (code != cudaErrorNotReady || last_error == cudaSuccess)) last_error = code;
   return code;
 }
 inline cudaError_t unsupported(const char *what) {
