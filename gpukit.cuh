@@ -510,8 +510,9 @@ typedef struct gk_error {
 } gk_error;
 typedef void (*gk_error_handler)(const gk_error *error, void *user);
 
-/* Called by every failed check of this process, in the thread of the check. It may throw, longjmp, exit or return;
- * after a return the program goes on behind the check. NULL brings back the default: print to stderr and abort. */
+/* Called by every failed check of this process, in the thread of the check, and with the user that it was set with,
+ * whatever other threads set meanwhile. It may throw, longjmp, exit or return; after a return the program goes on behind
+ * the check. NULL brings back the default: print to stderr and abort. */
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user);
 
 /* Why the last gk_ call of this thread failed; "" after one that did not. Valid until this thread's next gk_ call. */
@@ -10235,6 +10236,7 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m,
 #error                                                                                                                 \
     "GPUKIT_IMPLEMENTATION belongs in a .cu file: compile it with nvcc (or with the CPU stand-in on the include path)"
 #endif
+#include <atomic>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10293,10 +10295,19 @@ static thread_local int gk__detail_code; /* the status that the detail explains 
  * at the beginning of the check around it, which that one needs again. (Of three checks inside of each other the outer
  * one may then miss a detail, but none tells one that is older than itself.) */
 static thread_local size_t gk__details, gk__details_before, gk__details_before_outer;
+/* The handler and its user pointer belong together: a flag is held while they are read or written. */
+static std::atomic_flag gk__handler_held = ATOMIC_FLAG_INIT;
 static gk_error_handler gk__handler;
 static void *gk__handler_user;
+struct gk__handler_hold {
+  gk__handler_hold() {
+    while (gk__handler_held.test_and_set(std::memory_order_acquire)) {}
+  }
+  ~gk__handler_hold() { gk__handler_held.clear(std::memory_order_release); }
+};
 
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
+  const gk__handler_hold hold;
   gk__handler = handler;
   gk__handler_user = user;
 }
@@ -10364,8 +10375,15 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
 }
 
 static void gk__report(const gk_error *error) {
-  if (gk__handler) {
-    gk__handler(error, gk__handler_user);
+  gk_error_handler handler;
+  void *user;
+  { /* the flag is not held by the call, which may set another handler, or not come back */
+    const gk__handler_hold hold;
+    handler = gk__handler;
+    user = gk__handler_user;
+  }
+  if (handler) {
+    handler(error, user);
     return;
   }
 #ifdef GPUKIT_ON_ERROR
