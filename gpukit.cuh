@@ -347,6 +347,11 @@
 #undef in
 #undef out
 
+/* Inside of extern "C" this line is an error, which shows this name. (Behind the headers that this file includes, it is
+ * in extern "C++": so it adds no error to this one.) */
+#ifdef __cplusplus
+template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
+#endif
 #endif
 
 #ifndef GPUKIT_CUH
@@ -417,6 +422,10 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 
 #ifndef GPUKIT_DEF
 #define GPUKIT_DEF extern
+#endif
+
+#ifdef __cplusplus
+extern "C++" {
 #endif
 
 /* gk_v0_1_0, or gk_v0_1_0_TAG; and gk_v0_1_0_what, or gk_v0_1_0_TAG_what. */
@@ -10216,6 +10225,10 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m,
 } // GK__NAMESPACE(KERNELS)
 #endif /* GK__KERNELS */
 
+#ifdef __cplusplus
+} /* extern "C++" */
+#endif
+
 /* ====================================================================================================================
  * 12. IMPLEMENTATION: in the one file that defines GPUKIT_IMPLEMENTATION (compiled as CUDA C++), and for editors to
  * see.
@@ -10236,7 +10249,6 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m,
 #error                                                                                                                 \
     "GPUKIT_IMPLEMENTATION belongs in a .cu file: compile it with nvcc (or with the CPU stand-in on the include path)"
 #endif
-#include <atomic>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10247,6 +10259,9 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m,
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #endif
+
+extern "C++" {
+#include <atomic>
 
 GK__NAMESPACE(HOST) {
 
@@ -11369,6 +11384,7 @@ GPUKIT_DEF void GK__C_API(void) {}
 } // namespace gk__c
 #endif
 #endif /* GPUKIT_C_API */
+} /* extern "C++" */
 #endif /* implementation */
 
 #ifdef GK__OPEN
