@@ -471,7 +471,8 @@ $(checks_all:%=check/%): check/%: build/compile/%.nvcc.o
 $(refused_cpu:%=check/refused_%.cpu): check/refused_%.cpu: $$(call to_link,$$*,cpu)
 	@tests/run.sh one refused_$*.cpu tests/compile/refuse.sh '$(says.$*)' '$(lines.$*)' $(call refused_by,$*,cpu)
 $(refused_nvcc:%=check/refused_%.nvcc): check/refused_%.nvcc: $$(call to_link,$$*,nvcc)
-	@tests/run.sh one refused_$*.nvcc tests/compile/refuse.sh '$(says.$*)' '$(lines.$*)' $(call refused_by,$*,nvcc)
+	@tests/run.sh one refused_$*.nvcc tests/compile/refuse.sh '$(says.$*)' \
+	  '$(or $(lines.$*.nvcc),$(lines.$*))' $(call refused_by,$*,nvcc)
 $(symbols_nvcc:%=check/symbols_%.nvcc): check/symbols_%.nvcc: $$(call objects,$$(wordlist 2,3,$$(symbols.$$*)),nvcc)
 	@tests/run.sh one symbols_$*.nvcc tests/compile/symbols.sh $(firstword $(symbols.$*)) $^
 check/macros.cpu:

@@ -347,6 +347,11 @@
 #undef in
 #undef out
 
+/* Inside of extern "C" this line is an error, which shows this name. (Behind the headers that this file includes, it is
+ * in extern "C++": so it adds no error to this one.) */
+#ifdef __cplusplus
+template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
+#endif
 #endif
 
 #ifndef GPUKIT_CUH
@@ -417,6 +422,10 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 
 #ifndef GPUKIT_DEF
 #define GPUKIT_DEF extern
+#endif
+
+#ifdef __cplusplus
+extern "C++" {
 #endif
 
 /* gk_v0_1_0, or gk_v0_1_0_TAG; and gk_v0_1_0_what, or gk_v0_1_0_TAG_what. */
@@ -510,8 +519,9 @@ typedef struct gk_error {
 } gk_error;
 typedef void (*gk_error_handler)(const gk_error *error, void *user);
 
-/* Called by every failed check of this process, in the thread of the check. It may throw, longjmp, exit or return;
- * after a return the program goes on behind the check. NULL brings back the default: print to stderr and abort. */
+/* Called by every failed check of this process, in the thread of the check, and with the user that it was set with,
+ * whatever other threads set meanwhile. It may throw, longjmp, exit or return; after a return the program goes on behind
+ * the check. NULL brings back the default: print to stderr and abort. */
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user);
 
 /* Why the last gk_ call of this thread failed; "" after one that did not. Valid until this thread's next gk_ call. */
@@ -10441,6 +10451,10 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m,
 } // GK__NAMESPACE(KERNELS)
 #endif /* GK__KERNELS */
 
+#ifdef __cplusplus
+} /* extern "C++" */
+#endif
+
 /* ====================================================================================================================
  * 12. IMPLEMENTATION: in the one file that defines GPUKIT_IMPLEMENTATION (compiled as CUDA C++), and for editors to
  * see.
@@ -10471,6 +10485,9 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m,
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #endif
+
+extern "C++" {
+#include <atomic>
 
 GK__NAMESPACE(HOST) {
 
@@ -10519,10 +10536,19 @@ static thread_local int gk__detail_code; /* the status that the detail explains 
  * at the beginning of the check around it, which that one needs again. (Of three checks inside of each other the outer
  * one may then miss a detail, but none tells one that is older than itself.) */
 static thread_local size_t gk__details, gk__details_before, gk__details_before_outer;
+/* The handler and its user pointer belong together: a flag is held while they are read or written. */
+static std::atomic_flag gk__handler_held = ATOMIC_FLAG_INIT;
 static gk_error_handler gk__handler;
 static void *gk__handler_user;
+struct gk__handler_hold {
+  gk__handler_hold() {
+    while (gk__handler_held.test_and_set(std::memory_order_acquire)) {}
+  }
+  ~gk__handler_hold() { gk__handler_held.clear(std::memory_order_release); }
+};
 
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
+  const gk__handler_hold hold;
   gk__handler = handler;
   gk__handler_user = user;
 }
@@ -10590,8 +10616,15 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
 }
 
 static void gk__report(const gk_error *error) {
-  if (gk__handler) {
-    gk__handler(error, gk__handler_user);
+  gk_error_handler handler;
+  void *user;
+  { /* the flag is not held by the call, which may set another handler, or not come back */
+    const gk__handler_hold hold;
+    handler = gk__handler;
+    user = gk__handler_user;
+  }
+  if (handler) {
+    handler(error, user);
     return;
   }
 #ifdef GPUKIT_ON_ERROR
@@ -11581,6 +11614,7 @@ GPUKIT_DEF void GK__C_API(void) {}
 } // namespace gk__c
 #endif
 #endif /* GPUKIT_C_API */
+} /* extern "C++" */
 #endif /* implementation */
 
 #ifdef GK__OPEN

@@ -7,6 +7,7 @@
 #include "gpukit.cuh"
 #include "device_array.h"
 
+#include <atomic>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdexcept>
@@ -198,6 +199,31 @@ TEST(handler_may_throw_or_jump) {
   remembering r; /* and the next one is served as before */
   GK_CHECK(cudaErrorInvalidValue);
   EXPECT_EQ(r.calls, 1);
+}
+
+/* Handler and user are set as a pair, and a check of another thread never meets one of an old and one of a new pair. */
+static std::atomic<int> wrong_pairs;
+template <int Own> static void expect_own(const gk_error *, void *user) {
+  if (*static_cast<const int *>(user) != Own) wrong_pairs++;
+}
+TEST(handler_and_user_are_a_pair) {
+  static int one = 1, two = 2;
+  std::atomic<bool> ended(false);
+  std::atomic<int> turns(0);
+  wrong_pairs = 0;
+  gk_set_error_handler(expect_own<1>, &one);
+  std::thread setter([&] {
+    while (!ended) {
+      gk_set_error_handler(expect_own<2>, &two);
+      gk_set_error_handler(expect_own<1>, &one);
+      turns++;
+    }
+  });
+  for (int i = 0; i < 1000000 || turns < 1000; i++) GK_CHECK(cudaErrorInvalidValue);
+  ended = true;
+  setter.join();
+  gk_set_error_handler(NULL, NULL);
+  EXPECT_EQ(wrong_pairs.load(), 0);
 }
 
 static void check_inside_handler(const gk_error *e, void *user) {

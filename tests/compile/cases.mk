@@ -3,7 +3,7 @@
 #
 #   linked    is linked (flags in front) and run; the parts of parts.cpp check that each meets its own gpukit
 #   refused   must not link, or not compile if it is a single object, and the reason must be what `says` has, in no more
-#             lines than `lines` has, if anything
+#             lines than `lines` has, if anything (lines.CASE.nvcc: by nvcc alone)
 #   symbols   goes to symbols.sh
 #   modes     is a way, or several, in which the whole API has to compile
 #
@@ -24,6 +24,7 @@ way.first        := -DGPUKIT_FIRST
 way.too_old.cpu  := -D__CUDA_ARCH__=700
 way.too_old.nvcc := -std=c++98
 way.inside       := -DINSIDE_A_NAMESPACE
+way.extern_c     := -DINSIDE_EXTERN_C
 way.nccl         := -DGPUKIT_NCCL
 way.no_size      := -DMISTAKE_NO_SIZE
 way.unread       := -DMISTAKE_UNREAD
@@ -112,6 +113,9 @@ refused.c_version := c99@ c99_implementation@other
 says.c_version   := gk_v0_1_0_needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file
 refused.inside   := refused@inside
 says.inside      := gk_ERROR_gpukit_cuh_is_included_inside_a_namespace
+refused.extern_c := refused@extern_c
+says.extern_c    := gk_ERROR_gpukit_cuh_is_included_inside_extern_C
+lines.extern_c.nvcc := 5
 refused.arch     := refused@too_old
 says.arch        := gpukit.cuh needs sm_75 or newer
 refused.standard := refused_in_cpp@too_old
@@ -155,8 +159,8 @@ symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp c23 c99_cpp20 two five static archs settings \
                 versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
 linked_nvcc  := hostile twice two rdc merged_versions
-refused_cpu  := missing too_many version c_api inside arch nccl mistake unread unread_c $(one_sentence) shape_only
-refused_nvcc := missing cpp standard mistake unread no_half operator_1 one_less
+refused_cpu  := missing too_many version c_api inside extern_c arch nccl mistake unread unread_c $(one_sentence) shape_only
+refused_nvcc := missing extern_c cpp standard mistake unread no_half operator_1 one_less
 symbols_nvcc := versions
 modes        := compute_90a+11
 ifneq ($(in_all),)

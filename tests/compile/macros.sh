@@ -5,7 +5,7 @@ set -eu
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 for name in math stdarg stddef stdint stdio stdlib string; do echo "#include <$name.h>"; done >"$temp/plain.cu"
-printf '#include <%s>\n' type_traits cuda_runtime.h >>"$temp/plain.cu"
+printf '#include <%s>\n' atomic type_traits cuda_runtime.h >>"$temp/plain.cu"
 { cat "$temp/plain.cu"; printf '#define GPUKIT_IMPLEMENTATION\n#include "gpukit.cuh"\n'; } >"$temp/gpukit.cu"
 for file in plain gpukit; do "$@" "$temp/$file.cu" | grep '^#define' | sort >"$temp/$file"; done
 grep -q '^#define GK_CHECK(' "$temp/gpukit" || { echo 'the header defines nothing'; exit 1; }

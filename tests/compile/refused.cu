@@ -3,6 +3,10 @@
 namespace mine {
 #include "gpukit.cuh"
 }
+#elif defined(INSIDE_EXTERN_C)
+extern "C" {
+#include "gpukit.cuh"
+}
 #else
 #include "gpukit.cuh"
 #endif
