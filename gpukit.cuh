@@ -721,7 +721,6 @@ typedef enum gk_precision {
   GK_PRECISION_STRICT,      /* IEEE fused multiply-adds, in an order that m, n, k and the type alone decide */
   GK_PRECISION_TF32,        /* float: A and B are rounded to 11 bits, to nearest, ties to even */
   GK_PRECISION_EMULATED,    /* float: as good as strict, from six products of bfloat16 parts on tensor cores */
-  GK_PRECISION_EMULATED_9,  /* float: the same from all nine */
   GK__PRECISION_INT = 0x7fffffff
 } gk_precision;
 
@@ -5536,10 +5535,10 @@ template <class P> struct gk__mma_sums {
   }
 };
 
-/* Floats in parts, six products of them or all nine: these come in bands of like size, from the smallest on, and after
+/* Floats in parts, six products of them: these come in bands of like size, from the smallest on, and after
  * each stage the tensor cores' sums, which they cut off rather than round, go into others that are rounded. */
 template <int Products, class E, class P> struct gk__mma_loop {
-  static const int parts = GK__PARTS, bands = Products == 9 ? 5 : 3;
+  static const int parts = GK__PARTS, bands = 3;
   template <class A, class B, class ReadA, class ReadB>
   static GK__D void run(gk__mma_sums<P> &sums, A &a, B &b, const ReadA &read_a, const ReadB &read_b,
                         unsigned char *ring, size_t stages) {
@@ -6112,11 +6111,11 @@ GK__D void gk__wgmma_release(unsigned empty) {
   if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
 }
 
-/* Which part of A (of_b: of B) the i-th product of a k block takes, the least significant first. Six products leave out
- * those whose parts are 2 and 2, 1 and 2, 2 and 1. */
+/* Which part of A (of_b: of B) the i-th of the products of a k block takes, the least significant first. The three
+ * products that are left out (parts 2 and 2, 1 and 2, 2 and 1) are below the rounding of fp32. */
 template <int Products> GK__D unsigned gk__part_of_product(int i, bool of_b) {
-  const unsigned a[] = {2, 1, 2, 0, 1, 2, 0, 1, 0}, b[] = {2, 2, 1, 2, 1, 0, 1, 0, 0};
-  return of_b ? b[i + 9 - Products] : a[i + 9 - Products];
+  const unsigned a[] = {0, 1, 2, 0, 1, 0}, b[] = {2, 1, 0, 1, 0, 0};
+  return of_b ? b[i + 6 - Products] : a[i + 6 - Products];
 }
 
 /* The sums of 64 rows over k blocks. The tensor cores cut what they add; so the sums of parts leave them for proper
@@ -9509,8 +9508,6 @@ template <> struct gk__matmul_ways<GK__WAYS_FLOAT> {
     case GK_PRECISION_TF32: return gk__matmul_on_tensor_cores<GK__ROUNDING, 1, float>(p, plan, sms, scratch, stream);
     case GK_PRECISION_EMULATED:
       return gk__matmul_on_tensor_cores<GK__SPLITTING, 6, __nv_bfloat16>(p, plan, sms, scratch, stream);
-    case GK_PRECISION_EMULATED_9:
-      return gk__matmul_on_tensor_cores<GK__SPLITTING, 9, __nv_bfloat16>(p, plan, sms, scratch, stream);
     default: return gk__matmul_strictly(p, wanted, scratch, stream);
     }
   }
@@ -9571,7 +9568,7 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
   if (k && (static_cast<const void *>(c) == a || static_cast<const void *>(c) == b))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: C is the same memory as %s; it needs its own",
                     static_cast<const void *>(c) == a ? "A" : "B");
-  if (o.precision < GK_PRECISION_DEFAULT || o.precision > GK_PRECISION_EMULATED_9)
+  if (o.precision < GK_PRECISION_DEFAULT || o.precision > GK_PRECISION_EMULATED)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
                     static_cast<int>(o.precision));
   if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_TILE_128_64_TMA)
@@ -11343,7 +11340,7 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
   return GK__STATE_BYTES + GK__REDUCE_BYTES + (k > longest || most > GK__PARTIALS_BYTES ? GK__PARTIALS_BYTES : most);
 }
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
-  const bool parts = precision == GK_PRECISION_EMULATED || precision == GK_PRECISION_EMULATED_9;
+  const bool parts = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
   size_t bytes = GK__WORK_FRONT, ld = 0;
   const size_t item = parts ? 2 : 4, times = parts ? GK__PARTS : 1, outer[] = {m, n};

@@ -500,7 +500,7 @@ template <class T, class O> static void fuzz_matmul(const char *name, fuzz_case 
   /* Small integers: exact whatever the precision. Tiles are those of strict products, and so is double. */
   const bool is_float = std::is_same<T, float>::value, strict = sizeof(T) == 8 || c.one_in(2);
   const gk_precision precision = strict     ? GK_PRECISION_STRICT
-                                 : is_float ? static_cast<gk_precision>(GK_PRECISION_STRICT + c.below(4))
+                                 : is_float ? static_cast<gk_precision>(GK_PRECISION_STRICT + c.below(3))
                                             : GK_PRECISION_DEFAULT;
   const gk_plan plan = precision == GK_PRECISION_STRICT ? static_cast<gk_plan>(c.below(GK_PLAN_MMA))
                        : c.one_in(2)                    ? GK_PLAN_AUTO

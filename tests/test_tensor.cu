@@ -135,7 +135,6 @@ TEST(bf16_to_bf16) { check_randomly<__nv_bfloat16, __nv_bfloat16>(200, 20, GK_PR
 TEST(bf16_to_f32) { check_randomly<__nv_bfloat16, float>(300, 20, GK_PRECISION_DEFAULT, 100); }
 TEST(tf32) { check_randomly<float, float>(400, 20, GK_PRECISION_TF32, 100); }
 TEST(emulated) { check_randomly<float, float>(500, 6, GK_PRECISION_EMULATED, 60); }
-TEST(emulated_9) { check_randomly<float, float>(600, 4, GK_PRECISION_EMULATED_9, 50); }
 
 /* Many steps of k, and more than one tile of every size. */
 TEST(a_large_c_with_odd_rows) {
@@ -391,13 +390,12 @@ template <class T> static std::vector<T> data_of(data which, uint64_t seed, size
 }
 /* The head of section 10 has them. */
 static double bound_of(gk_precision precision, size_t k) {
-  const bool emulated = precision == GK_PRECISION_EMULATED || precision == GK_PRECISION_EMULATED_9;
-  return emulated ? static_cast<double>(k) / 32 + 16 : static_cast<double>(k) + 8;
+  return precision == GK_PRECISION_EMULATED ? static_cast<double>(k) / 32 + 16 : static_cast<double>(k) + 8;
 }
 TEST(errors_stay_below_the_bounds) {
   const size_t m = 20, n = 24, k = 100;
   for (data which : {NORMAL, UNIFORM, SCALED, CANCELLING})
-    for (gk_precision precision : {GK_PRECISION_TF32, GK_PRECISION_EMULATED, GK_PRECISION_EMULATED_9})
+    for (gk_precision precision : {GK_PRECISION_TF32, GK_PRECISION_EMULATED})
       for (gk_plan plan : plans_of<float, float>(precision)) {
         problem p = problem_of(m, n, k, precision);
         p.trans_a = which & 1, p.trans_b = which >> 1;
@@ -415,13 +413,12 @@ TEST(errors_stay_below_the_bounds) {
 /* Magnitudes at the small end of what is split: if hardware flushed sums below 2^-126 to zero, no bound would hold. */
 TEST(small_magnitudes_are_kept) {
   const size_t m = 40, n = 40, k = 64;
-  for (gk_precision precision : {GK_PRECISION_EMULATED, GK_PRECISION_EMULATED_9})
-    for (gk_plan plan : plans_of<float, float>(precision)) {
-      std::vector<float> a = data_of<float>(NORMAL, 73, m, k), b = data_of<float>(NORMAL, 74, k, n);
-      for (float &x : a) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
-      for (float &x : b) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
-      EXPECT(worst_error(problem_of(m, n, k, precision), a, b, plan) <= bound_of(precision, k));
-    }
+  for (gk_plan plan : plans_of<float, float>(GK_PRECISION_EMULATED)) {
+    std::vector<float> a = data_of<float>(NORMAL, 73, m, k), b = data_of<float>(NORMAL, 74, k, n);
+    for (float &x : a) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
+    for (float &x : b) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
+    EXPECT(worst_error(problem_of(m, n, k, GK_PRECISION_EMULATED), a, b, plan) <= bound_of(GK_PRECISION_EMULATED, k));
+  }
 }
 
 /* --- what is made of operands ------------------------------------------------------------------------------------*/
@@ -564,16 +561,15 @@ struct beside_strict {
 };
 TEST(special_values_as_in_strict_products) {
   if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
-  for (gk_precision precision : {GK_PRECISION_EMULATED, GK_PRECISION_EMULATED_9})
-    for (float odd : {NAN, INFINITY, -INFINITY, 1e-40f, 3e38f})
-      for (int where = 0; where < 2; where++) {
-        beside_strict both(precision, where ? 0 : -0.5);
-        (where ? both.on_b : both.on_a).set(123, odd);
-        both.emulated.set(both.c);
-        both.run(0);
-        both.run_strictly();
-        EXPECT_SAME(both.emulated.get(), both.strict.get(), "%g in %s", static_cast<double>(odd), where ? "B" : "A");
-      }
+  for (float odd : {NAN, INFINITY, -INFINITY, 1e-40f, 3e38f})
+    for (int where = 0; where < 2; where++) {
+      beside_strict both(GK_PRECISION_EMULATED, where ? 0 : -0.5);
+      (where ? both.on_b : both.on_a).set(123, odd);
+      both.emulated.set(both.c);
+      both.run(0);
+      both.run_strictly();
+      EXPECT_SAME(both.emulated.get(), both.strict.get(), "%g in %s", static_cast<double>(odd), where ? "B" : "A");
+    }
 }
 /* A graph knows nothing of the data: each replay decides anew, on the device. */
 TEST(a_graph_meets_special_values) {

@@ -400,7 +400,7 @@ template <class T> static void matmul_type(const matmul_peers &peers, std::initi
     }
     for (const matmul_shape &shape : shapes)
       if (shape.quick || !bench.quick) contest(shape.m, shape.n, shape.k, "A B");
-    if (way.precision != GK_PRECISION_EMULATED_9) matmul_random(call);
+    matmul_random(call);
     if (bench.quick) continue;
     for (size_t edge : odd_squares) contest(edge, edge, edge, "A B odd");
     if (way.precision == GK_PRECISION_DEFAULT) matmul_variety(call);

@@ -4,6 +4,5 @@ void matmul_f32(const matmul_peers &peers) {
   const cublasComputeType_t single = CUBLAS_COMPUTE_32F;
   matmul_type<float>(peers, {{"f32", GK_PRECISION_DEFAULT, single, GK_PLAN_AUTO, 16, 0},
                              {"tf32", GK_PRECISION_TF32, CUBLAS_COMPUTE_32F_FAST_TF32, GK_PLAN_AUTO, 64, 65536},
-                             {"f32emulated", GK_PRECISION_EMULATED, single, GK_PLAN_AUTO, 16, 0},
-                             {"f32emulated9", GK_PRECISION_EMULATED_9, single, GK_PLAN_AUTO, 16, 0}});
+                             {"f32emulated", GK_PRECISION_EMULATED, single, GK_PLAN_AUTO, 16, 0}});
 }
