@@ -898,7 +898,7 @@ struct gk__number {
 };
 struct gk__mismatch {
   gk_mismatch found;
-  gk__number first[2], worst[2];
+  gk__number first_pair[2], worst_pair[2];
   double worst_excess;
 };
 GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
@@ -11373,14 +11373,14 @@ GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, 
   gk_mismatch *const found = &all->found;
   if (!found->count++) {
     found->first = i, found->first_a = a->value, found->first_b = b->value;
-    all->first[0] = *a, all->first[1] = *b;
+    all->first_pair[0] = *a, all->first_pair[1] = *b;
   }
   /* Not a number, or infinitely wrong, is worse than all else. */
   const double excess = error < infinity ? (allowed > 0 ? error / allowed : error) : infinity;
   if (excess > all->worst_excess) {
     all->worst_excess = excess;
     found->worst = i, found->worst_a = a->value, found->worst_b = b->value;
-    all->worst[0] = *a, all->worst[1] = *b;
+    all->worst_pair[0] = *a, all->worst_pair[1] = *b;
   }
 }
 
@@ -11398,8 +11398,9 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all) {
   gk__clear_detail();
   if (found->count)
     gk__fail(cudaErrorUnknown, "gk_allclose: %zu of %zu differ: first [%zu]: %s against %s, worst [%zu]: %s against %s",
-             found->count, n, found->first, gk__number_text(all->first[0]).text, gk__number_text(all->first[1]).text,
-             found->worst, gk__number_text(all->worst[0]).text, gk__number_text(all->worst[1]).text);
+             found->count, n, found->first, gk__number_text(all->first_pair[0]).text,
+             gk__number_text(all->first_pair[1]).text, found->worst, gk__number_text(all->worst_pair[0]).text,
+             gk__number_text(all->worst_pair[1]).text);
   return found->count == 0;
 }
 
