@@ -535,7 +535,13 @@ refused_by = $(if $(to_link),$(link.$2) $(to_link) -ldl,$(call compile,$(refused
 # Another version of the header: another number, and sums that are products.
 build/compile/other/gpukit.cuh: gpukit.cuh
 	@mkdir -p $(@D)
-	$(Q)sed 's/\(define GPUKIT_VERSION_MINOR\) .*/\1 2/; s/gk__arithmetic<A>::add/gk__arithmetic<A>::mul/' $< >$@
+	$(Q)sed 's/\(define GPUKIT_VERSION_MINOR\) .*/\1 2/; s/gk__arithmetic<Acc>::add/gk__arithmetic<Acc>::mul/' $< >$@
+
+# The macros around the header in macro_names.cu.
+build/compile/macro_names@.cpu.o build/compile/macro_names@.nvcc.o: build/compile/macro_names_before.h
+build/compile/macro_names_before.h: tests/compile/macro_names.sh
+	@mkdir -p $(@D)
+	$(Q)$< $(@D)
 
 build/compile/%.cpu.o: $$(call source,$$*) build/compile/flags | build/compile/other/gpukit.cuh
 	$(call say,CXX)

@@ -93,7 +93,7 @@
  *   index      gk_x gk_y gk_z gk_thread_rank gk_block_rank gk_global_rank gk_block_size gk_grid_size gk_global_size
  *              gk_lane gk_warp GK_FOR_1D GK_FOR_2D gk_ceil_div gk_round_up gk_grid_1d/2d/3d gk_grid_shape
  *              GK_DYNAMIC_SHARED
- *   operators  gk_op_sum/prod/min/max/argmin/argmax, gk_sum<A> and its kin, gk_arg<T>; in C: GK_OP_SUM, ...
+ *   operators  gk_op_sum/prod/min/max/argmin/argmax, gk_sum<Acc> and its kin, gk_arg<Item>; in C: GK_OP_SUM, ...
  *   warp       gk_shuffle gk_warp_reduce gk_warp_scan_inclusive/exclusive
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax
@@ -133,7 +133,11 @@
  *                10 has the bounds of products.
  *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
  *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand), symbols of object files
- *                included. Macros of yours named T, N, min and so on neither disturb this file nor are lost.
+ *                included. Macros of yours that stand before the #include neither disturb this file nor are lost,
+ *                if they are named in upper case (N, SIZE, TILE, but no GK_...), by one letter, min, max or swap, or as
+ *                rows, cols, row, col, width, height, size, count, block, grid, tile, threads, warp, lane, step, half,
+ *                first, zero, copy, mask, near, far, small, in, out, to, at, on, op, fn, ld, ms, ns (tests/compile
+ *                has them all). Include CUDA's headers before macros that these do not bear (in .cu files they are).
  *
  * PAST ONE GPU
  *
@@ -141,7 +145,7 @@
  *   each with its own piece of the data, 0 elements included:
  *
  *     gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
- *     GK_CHECK(gk_dist_scan_inclusive(x, y, mine.count, gk_op_sum(), comm, stream, &scratch));
+ *     GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
  *     GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
  *
  *   A rank is a process, or a thread: one thread cannot be several, since each call puts work of its own behind NCCL's.
@@ -196,156 +200,69 @@
 #if !defined(GPUKIT_CUH) || (defined(GPUKIT_IMPLEMENTATION) && !defined(GPUKIT_IMPLEMENTED))
 #define GK__OPEN
 
-/* What users call their macros, and this file its template parameters and locals: hidden here, given back at the end.
- */
-#pragma push_macro("A")
-#pragma push_macro("B")
-#pragma push_macro("C")
-#pragma push_macro("D")
-#pragma push_macro("I")
-#pragma push_macro("K")
-#pragma push_macro("M")
-#pragma push_macro("N")
-#pragma push_macro("O")
-#pragma push_macro("P")
-#pragma push_macro("R")
-#pragma push_macro("S")
-#pragma push_macro("T")
-#pragma push_macro("U")
-#pragma push_macro("V")
-#pragma push_macro("W")
-#pragma push_macro("X")
+/* Names of one letter, min, max and swap may be macros of the user: hidden here, given back at the end. Template
+ * parameters and other names of this file are CamelCase or longer words, so that no more need hiding. (T and U are in
+ * CUDA's headers, swap in the standard library's.) */
 #pragma push_macro("a")
 #pragma push_macro("b")
 #pragma push_macro("c")
 #pragma push_macro("d")
+#pragma push_macro("e")
+#pragma push_macro("f")
+#pragma push_macro("g")
 #pragma push_macro("h")
 #pragma push_macro("i")
 #pragma push_macro("j")
 #pragma push_macro("k")
+#pragma push_macro("l")
 #pragma push_macro("m")
 #pragma push_macro("n")
+#pragma push_macro("o")
+#pragma push_macro("p")
+#pragma push_macro("q")
+#pragma push_macro("r")
 #pragma push_macro("s")
-#pragma push_macro("u")
+#pragma push_macro("t")
 #pragma push_macro("v")
 #pragma push_macro("w")
 #pragma push_macro("x")
 #pragma push_macro("y")
 #pragma push_macro("z")
-#pragma push_macro("Op")
-#pragma push_macro("TILE")
-#pragma push_macro("min")
+#pragma push_macro("T")
+#pragma push_macro("U")
 #pragma push_macro("max")
-#pragma push_macro("mask")
+#pragma push_macro("min")
 #pragma push_macro("swap")
-#pragma push_macro("tile")
-#pragma push_macro("block")
-#pragma push_macro("grid")
-#pragma push_macro("small")
-#pragma push_macro("near")
-#pragma push_macro("far")
-#pragma push_macro("BK")
-#pragma push_macro("BM")
-#pragma push_macro("BN")
-#pragma push_macro("E")
-#pragma push_macro("F")
-#pragma push_macro("H")
-#pragma push_macro("TM")
-#pragma push_macro("TN")
-#pragma push_macro("To")
-#pragma push_macro("as")
-#pragma push_macro("bs")
-#pragma push_macro("e")
-#pragma push_macro("f")
-#pragma push_macro("fn")
-#pragma push_macro("g")
-#pragma push_macro("l2")
-#pragma push_macro("ld")
-#pragma push_macro("o")
-#pragma push_macro("on")
-#pragma push_macro("p")
-#pragma push_macro("r")
-#pragma push_macro("op")
-#pragma push_macro("at")
-#pragma push_macro("to")
-#pragma push_macro("ms")
-#pragma push_macro("ns")
-#pragma push_macro("in")
-#pragma push_macro("out")
-#undef A
-#undef B
-#undef C
-#undef D
-#undef I
-#undef K
-#undef M
-#undef N
-#undef O
-#undef P
-#undef R
-#undef S
-#undef T
-#undef U
-#undef V
-#undef W
-#undef X
 #undef a
 #undef b
 #undef c
 #undef d
+#undef e
+#undef f
+#undef g
 #undef h
 #undef i
 #undef j
 #undef k
+#undef l
 #undef m
 #undef n
+#undef o
+#undef p
+#undef q
+#undef r
 #undef s
-#undef u
+#undef t
 #undef v
 #undef w
 #undef x
 #undef y
 #undef z
-#undef Op
-#undef TILE
-#undef min
+#undef T
+#undef U
 #undef max
-#undef mask
+#undef min
 #undef swap
-#undef tile
-#undef block
-#undef grid
-#undef small
-#undef near
-#undef far
-#undef BK
-#undef BM
-#undef BN
-#undef E
-#undef F
-#undef H
-#undef TM
-#undef TN
-#undef To
-#undef as
-#undef bs
-#undef e
-#undef f
-#undef fn
-#undef g
-#undef l2
-#undef ld
-#undef o
-#undef on
-#undef p
-#undef r
-#undef op
-#undef at
-#undef to
-#undef ms
-#undef ns
-#undef in
-#undef out
 
 /* Inside of extern "C" this line is an error, which shows this name. (Behind the headers that this file includes, it is
  * in extern "C++": so it adds no error to this one.) */
@@ -459,9 +376,9 @@ extern "C++" {
 #define GK__C_API GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file)
 
 #if defined(__GNUC__) || defined(__clang__)
-#define GK__PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
+#define GK__PRINTF(text, first_idx) __attribute__((__format__(__printf__, text, first_idx)))
 #else
-#define GK__PRINTF(text, first)
+#define GK__PRINTF(text, first_idx)
 #endif
 
 /* A status that nobody reads is a warning, where the language has the word for that; (void) silences it. */
@@ -482,10 +399,10 @@ extern "C++" {
 #define GK__PRAGMA(x) _Pragma(#x)
 #ifdef __CUDACC__
 #define GK__UNROLL GK__PRAGMA(unroll)
-#define GK__UNROLL_BY(count) GK__PRAGMA(unroll(count))
+#define GK__UNROLL_BY(item_count) GK__PRAGMA(unroll(item_count))
 #else
 #define GK__UNROLL
-#define GK__UNROLL_BY(count)
+#define GK__UNROLL_BY(item_count)
 #endif
 
 /* ====================================================================================================================
@@ -569,7 +486,7 @@ typedef struct gk_device_info {
   char name[256];
   int major, minor; /* compute capability */
   int sms;          /* streaming multiprocessors */
-  int warp_size;
+  int threads_per_warp;
   int max_threads_per_block, max_threads_per_sm, max_blocks_per_sm;
   int max_block_x, max_block_y, max_block_z;                                                 /* threads */
   int max_grid_x, max_grid_y, max_grid_z;                                                    /* blocks */
@@ -588,7 +505,7 @@ GK__CHECKED cudaError_t gk_device_print(int device); /* a table on stdout */
 GK__CHECKED cudaError_t gk_device_best(int *device);
 
 typedef struct gk_occupancy_info {
-  int block;           /* threads in a block, as asked */
+  int block_threads;   /* threads in a block, as asked */
   size_t dynamic_smem; /* bytes, as asked */
   int registers;       /* per thread */
   size_t static_smem;  /* bytes per block */
@@ -601,12 +518,12 @@ typedef struct gk_occupancy_info {
 /* For the current device. kernel is the address of a __global__ function; from C++ the function itself will do.
  * gk_block_for finds the block (a multiple of the warp) with the highest occupancy at smem bytes of dynamic shared
  * memory for each; of equals, the nearest to 256 threads. */
-GK__CHECKED cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, gk_occupancy_info *info);
-GK__CHECKED cudaError_t gk_occupancy_print(const void *kernel, int block, size_t smem);
-GK__CHECKED cudaError_t gk_block_for(const void *kernel, size_t smem, int *block);
+GK__CHECKED cudaError_t gk_occupancy(const void *kernel, int block_threads, size_t smem, gk_occupancy_info *info);
+GK__CHECKED cudaError_t gk_occupancy_print(const void *kernel, int block_threads, size_t smem);
+GK__CHECKED cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_threads);
 
 /* The grid that covers w x h x d elements with such blocks; cudaErrorInvalidConfiguration if no grid is that large. */
-GK__CHECKED cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid);
+GK__CHECKED cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block_dim, dim3 *grid_dim);
 
 /* --- Timing ------------------------------------------------------------------------------------------------------*/
 
@@ -620,9 +537,9 @@ typedef struct gk_timer {
 GK__CHECKED cudaError_t gk_timer_create(gk_timer *timer);
 GK__CHECKED cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream); /* may be started again and again */
 GK__CHECKED cudaError_t gk_timer_stop(gk_timer *timer);                       /* on the stream it was started on */
-GK__CHECKED cudaError_t gk_timer_ready(gk_timer *timer, int *ready); /* never blocks; ready = 0 is not an error */
-GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *ms);     /* waits for the stop; milliseconds */
-GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);           /* leaves it empty; an empty one is fine */
+GK__CHECKED cudaError_t gk_timer_ready(gk_timer *timer, int *ready);       /* never blocks; ready = 0 is not an error */
+GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds); /* waits for the stop; milliseconds */
+GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);                 /* leaves it empty; an empty one is fine */
 
 /* GK_TIME("label", stream) { ... } prints `label: 1.234 ms`, the time on the stream, when the braces end (it waits for
  * the stream there; leave them by no break, return or goto). With GPUKIT_NVTX it is an NVTX range as well. */
@@ -639,9 +556,9 @@ GPUKIT_DEF int gk_time_next(gk_time_scope *scope);
   for (gk_time_scope GK__PASTE(gk__time_, __LINE__) = gk_time_begin(label, stream, __FILE__, __LINE__);                \
        gk_time_next(&GK__PASTE(gk__time_, __LINE__));)
 
-/* gk_bench calls fn(user, stream, i) again and again and says how long one call takes on the stream. i runs through
- * 0 ... buffers-1 in turn: let it pick the buffers, as many as gk_bench_buffers says, and every call finds a cold L2;
- * buffers 0 or 1 measures a hot one. An error of fn ends the bench and is returned. Synchronises. */
+/* gk_bench calls function(user, stream, i) again and again and says how long one call takes on the stream. i runs
+ * through 0 ... buffers-1 in turn: let it pick the buffers, as many as gk_bench_buffers says, and every call finds a
+ * cold L2; buffers 0 or 1 measures a hot one. An error of the function ends the bench and is returned. Synchronises. */
 typedef cudaError_t (*gk_bench_fn)(void *user, cudaStream_t stream, size_t i);
 typedef struct gk_bench_opts { /* right when zero */
   cudaStream_t stream;
@@ -660,11 +577,11 @@ typedef struct gk_bench_result {
   double ratio; /* the median of its time / the first function's in the same turn; 1 for the first */
   int samples, calls;
 } gk_bench_result;
-GK__CHECKED cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result);
-/* The same for `count` functions that take turns, sample by sample and forwards and backwards, so that whatever changes
- * meanwhile (clocks, heat, other work) meets all of them alike. fns[0] is called with users[0], and so on (users NULL:
- * all with NULL); i runs on from one function to the next; results has `count` entries. */
-GK__CHECKED cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int count,
+GK__CHECKED cudaError_t gk_bench(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result);
+/* The same for `function_count` functions that take turns, sample by sample and forwards and backwards, so that
+ * whatever changes meanwhile (clocks, heat, other work) meets all of them alike. fns[0] is called with users[0], and so
+ * on (users NULL: all with NULL); i runs on from one function to the next; results has `function_count` entries. */
+GK__CHECKED cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int function_count,
                                          const gk_bench_opts *opts, gk_bench_result *results);
 /* How many buffers of so many bytes cover three times the L2 (at least 1). */
 GK__CHECKED cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
@@ -750,9 +667,9 @@ typedef enum gk_plan {
 struct gk_factor {
   gk_factor() = default;
   gk_factor(const double *number) : address(reinterpret_cast<uintptr_t>(number)) {}
-  template <class F,
-            class = typename std::enable_if<std::is_same<typename std::remove_cv<F>::type, float>::value>::type>
-  gk_factor(F *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {}
+  template <class Functor,
+            class = typename std::enable_if<std::is_same<typename std::remove_cv<Functor>::type, float>::value>::type>
+  gk_factor(Functor *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {}
   explicit operator bool() const { return address != 0; }
   double operator*() const {
     if (address % 2) return static_cast<double>(*reinterpret_cast<const float *>(address - 1));
@@ -797,8 +714,8 @@ typedef struct gk_matmul_path {
 
 /* Where two arrays differ: filled by gk_allclose. */
 typedef struct gk_mismatch {
-  size_t count;        /* of mismatches; the rest is valid if there are any */
-  size_t first, worst; /* indices: the first one, and that of the largest error over its allowance (a NaN is worst) */
+  size_t mismatches;               /* how many; the rest is valid if there are any */
+  size_t first_index, worst_index; /* of the first, and of the largest error over its allowance (a NaN is worst) */
   double first_a, first_b, worst_a, worst_b; /* integers past 2^53 rounded; gk_error_detail() has all their digits */
 } gk_mismatch;
 
@@ -811,48 +728,50 @@ typedef struct gk_mismatch {
 #define GK__TYPES(X) GK__REAL_TYPES(X) X(i32, int32_t) X(u32, uint32_t) X(i64, int64_t) X(u64, uint64_t)
 #define GK__HALF_TYPES(X) X(f16, __half) X(bf16, __nv_bfloat16)
 
-#define GK__DECLARE(S, T)                                                                                              \
-  typedef struct gk_arg_##S {                                                                                          \
-    T value;                                                                                                           \
+#define GK__DECLARE(suffix, type)                                                                                      \
+  typedef struct gk_arg_##suffix {                                                                                     \
+    type value;                                                                                                        \
     size_t index;                                                                                                      \
-  } gk_arg_##S;                                                                                                        \
-  GK__CHECKED cudaError_t gk_reduce_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,                  \
-                                        gk_scratch *scratch);                                                          \
-  GK__CHECKED cudaError_t gk_argreduce_##S(const T *in, gk_arg_##S *out, size_t n, gk_op op, cudaStream_t stream,      \
-                                           gk_scratch *scratch);                                                       \
-  GK__CHECKED cudaError_t gk_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,          \
-                                                gk_scratch *scratch);                                                  \
-  GK__CHECKED cudaError_t gk_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,          \
-                                                gk_scratch *scratch);                                                  \
-  GK__CHECKED cudaError_t gk_scan_exclusive_init_##S(const T *in, T *out, size_t n, gk_op op, T init,                  \
+  } gk_arg_##suffix;                                                                                                   \
+  GK__CHECKED cudaError_t gk_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation,               \
+                                             cudaStream_t stream, gk_scratch *scratch);                                \
+  GK__CHECKED cudaError_t gk_argreduce_##suffix(const type *input, gk_arg_##suffix *output, size_t n, gk_op operation, \
+                                                cudaStream_t stream, gk_scratch *scratch);                             \
+  GK__CHECKED cudaError_t gk_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,       \
                                                      cudaStream_t stream, gk_scratch *scratch);                        \
-  GK__CHECKED cudaError_t gk_host_reduce_##S(const T *in, T *out, size_t n, gk_op op);                                 \
-  GK__CHECKED cudaError_t gk_host_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op);                         \
-  GK__CHECKED cudaError_t gk_host_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op);
-#define GK__DECLARE_REAL(S, T)                                                                                         \
-  GK__CHECKED cudaError_t gk_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                    \
-                                        cudaStream_t stream);                                                          \
-  GK__CHECKED cudaError_t gk_matmul_ex_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                 \
-                                           const gk_matmul_opts *opts, cudaStream_t stream);                           \
-  GK__CHECKED cudaError_t gk_matmul_plan_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,               \
-                                             const gk_matmul_opts *opts, gk_matmul_path *path);                        \
-  GK__CHECKED cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k);              \
-  GPUKIT_DEF int gk_allclose_##S(const T *a, const T *b, size_t n, double rtol, double atol, gk_mismatch *where);
-#define GK__DECLARE_HALF(S, T)                                                                                         \
-  GK__CHECKED cudaError_t gk_reduce_##S(const void *in, float *out, size_t n, gk_op op, cudaStream_t stream,           \
-                                        gk_scratch *scratch);                                                          \
-  GK__CHECKED cudaError_t gk_argreduce_##S(const void *in, gk_arg_f32 *out, size_t n, gk_op op, cudaStream_t stream,   \
-                                           gk_scratch *scratch);                                                       \
-  GK__CHECKED cudaError_t gk_scan_exclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,    \
-                                                gk_scratch *scratch);                                                  \
-  GK__CHECKED cudaError_t gk_scan_inclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,    \
-                                                gk_scratch *scratch);                                                  \
-  GK__CHECKED cudaError_t gk_matmul_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,          \
-                                        cudaStream_t stream);                                                          \
-  GK__CHECKED cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,       \
-                                           const gk_matmul_opts *opts, cudaStream_t stream);                           \
-  GK__CHECKED cudaError_t gk_matmul_plan_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,     \
-                                             const gk_matmul_opts *opts, gk_matmul_path *path);
+  GK__CHECKED cudaError_t gk_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,       \
+                                                     cudaStream_t stream, gk_scratch *scratch);                        \
+  GK__CHECKED cudaError_t gk_scan_exclusive_init_##suffix(const type *input, type *output, size_t n, gk_op operation,  \
+                                                          type init, cudaStream_t stream, gk_scratch *scratch);        \
+  GK__CHECKED cudaError_t gk_host_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation);         \
+  GK__CHECKED cudaError_t gk_host_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation); \
+  GK__CHECKED cudaError_t gk_host_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation);
+#define GK__DECLARE_REAL(suffix, type)                                                                                 \
+  GK__CHECKED cudaError_t gk_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,      \
+                                             cudaStream_t stream);                                                     \
+  GK__CHECKED cudaError_t gk_matmul_ex_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,   \
+                                                const gk_matmul_opts *opts, cudaStream_t stream);                      \
+  GK__CHECKED cudaError_t gk_matmul_plan_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k, \
+                                                  const gk_matmul_opts *opts, gk_matmul_path *path);                   \
+  GK__CHECKED cudaError_t gk_host_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n,           \
+                                                  size_t k);                                                           \
+  GPUKIT_DEF int gk_allclose_##suffix(const type *a, const type *b, size_t n, double rtol, double atol,                \
+                                      gk_mismatch *where);
+#define GK__DECLARE_HALF(suffix, type)                                                                                 \
+  GK__CHECKED cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,              \
+                                             cudaStream_t stream, gk_scratch *scratch);                                \
+  GK__CHECKED cudaError_t gk_argreduce_##suffix(const void *input, gk_arg_f32 *output, size_t n, gk_op operation,      \
+                                                cudaStream_t stream, gk_scratch *scratch);                             \
+  GK__CHECKED cudaError_t gk_scan_exclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,       \
+                                                     cudaStream_t stream, gk_scratch *scratch);                        \
+  GK__CHECKED cudaError_t gk_scan_inclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,       \
+                                                     cudaStream_t stream, gk_scratch *scratch);                        \
+  GK__CHECKED cudaError_t gk_matmul_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,     \
+                                             cudaStream_t stream);                                                     \
+  GK__CHECKED cudaError_t gk_matmul_ex_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,  \
+                                                const gk_matmul_opts *opts, cudaStream_t stream);                      \
+  GK__CHECKED cudaError_t gk_matmul_plan_##suffix(const void *a, const void *b, float *c, size_t m, size_t n,          \
+                                                  size_t k, const gk_matmul_opts *opts, gk_matmul_path *path);
 
 #if !defined(GPUKIT_STATIC) || defined(GPUKIT_C_API)
 #ifdef __cplusplus
@@ -879,8 +798,8 @@ GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what);
 GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes); /* the same of an allocation */
 /* Lets the kernel have that much dynamic shared memory, or says why it cannot. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
-GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid,
-                                        const dim3 *block, size_t smem, cudaStream_t stream);
+GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
+                                        const dim3 *block_dim, size_t smem, cudaStream_t stream);
 /* *attributes becomes 1 if the kernel may be launched while earlier work runs. waits[device] remembers it; 0 is not
  * known. */
 #define GK__DEVICES 64
@@ -1028,16 +947,16 @@ struct gk__launch_site {
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
-template <class T, bool Integer = std::is_integral<T>::value && sizeof(T) <= 8> struct gk__number_of {
-  static gk__number from(const T &x) {
-    const gk__number number = {static_cast<double>(x), 0, false, sizeof(T) > 4 ? 17 : 9};
+template <class Item, bool Integer = std::is_integral<Item>::value && sizeof(Item) <= 8> struct gk__number_of {
+  static gk__number from(const Item &x) {
+    const gk__number number = {static_cast<double>(x), 0, false, sizeof(Item) > 4 ? 17 : 9};
     return number;
   }
 };
-template <class T> struct gk__number_of<T, true> {
-  static gk__number from(T x) {
+template <class Item> struct gk__number_of<Item, true> {
+  static gk__number from(Item x) {
     const unsigned long long bits = static_cast<unsigned long long>(x);
-    const bool negative = std::is_signed<T>::value && static_cast<long long>(x) < 0;
+    const bool negative = std::is_signed<Item>::value && static_cast<long long>(x) < 0;
     const gk__number number = {static_cast<double>(x), negative ? 0 - bits : bits, negative, 0};
     return number;
   }
@@ -1047,12 +966,12 @@ template <class T> struct gk__number_of<T, true> {
  * to nothing. Two integers have an exact difference, whatever their types, and with rtol and atol 0 have to be equal; all
  * else is done in double. If not, `where` (may be NULL) tells the first and the worst mismatch, and so does
  * gk_error_detail(). */
-template <class T, class U>
-bool gk_allclose(const T *a, const U *b, size_t n, double rtol, double atol, gk_mismatch *where = NULL) {
+template <class Item, class Other>
+bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *where = NULL) {
   gk__mismatch all = gk__mismatch();
   all.worst_excess = -1;
   for (size_t i = 0; i < n; i++) {
-    const gk__number x = gk__number_of<T>::from(a[i]), y = gk__number_of<U>::from(b[i]);
+    const gk__number x = gk__number_of<Item>::from(a[i]), y = gk__number_of<Other>::from(b[i]);
     const bool same = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
     if (!same) gk__compare(i, &x, &y, rtol, atol, &all);
   }
@@ -1090,44 +1009,48 @@ GK__D void gk__let_later_work_start() {
 /* What a block will read first may be on its way to the L2 while the block still waits: no value is read so early, and
  * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads, a
  * line for each at most; the last of them lies in a line of its own if the array begins in the middle of one. */
-template <unsigned Threads, class T>
-GK__D void gk__prefetch_tile(const T *in, size_t n, size_t first, unsigned count, bool whole_lines = true) {
+template <unsigned Threads, class Item>
+GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
+                             bool whole_lines = true) {
 #ifdef __CUDA_ARCH__
   const unsigned byte = threadIdx.x * 128;
-  if (byte < count * sizeof(T) && first + byte / sizeof(T) < n)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char *>(in + first) + byte));
-  if (!whole_lines && threadIdx.x == Threads - 1 && first < n)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(in + (first + count < n ? first + count : n) - 1));
+  if (byte < item_count * sizeof(Item) && first_idx + byte / sizeof(Item) < n)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char *>(input + first_idx) + byte));
+  if (!whole_lines && threadIdx.x == Threads - 1 && first_idx < n)
+    asm volatile(
+        "prefetch.global.L2 [%0];" ::"l"(input + (first_idx + item_count < n ? first_idx + item_count : n) - 1));
 #else
-  (void)in, (void)n, (void)first, (void)count, (void)whole_lines;
+  (void)input, (void)n, (void)first_idx, (void)item_count, (void)whole_lines;
 #endif
 }
 
 /* Whether the arguments As become the parameters Ps of a kernel: as many, and each by a conversion. Where they do not, one
  * assertion says so, and nothing is compiled that would say it again, in the words of CUDA's headers. */
 template <class... Ts> struct gk__types {};
-template <class P, class A, class = void> struct gk__casts { static const bool known = false; };
-template <class P, class A> struct gk__casts<P, A, decltype(static_cast<void>(static_cast<P>(std::declval<A &>())))> {
+template <class Param, class Arg, class = void> struct gk__casts { static const bool known = false; };
+template <class Param, class Arg>
+struct gk__casts<Param, Arg, decltype(static_cast<void>(static_cast<Param>(std::declval<Arg &>())))> {
   static const bool known = true;
 };
 template <class Ps, class As> struct gk__arguments { static const bool counted = false, converted = true; };
 template <> struct gk__arguments<gk__types<>, gk__types<>> { static const bool counted = true, converted = true; };
-template <class P, class... Ps, class A, class... As> struct gk__arguments<gk__types<P, Ps...>, gk__types<A, As...>> {
+template <class Param, class... Ps, class Arg, class... As>
+struct gk__arguments<gk__types<Param, Ps...>, gk__types<Arg, As...>> {
   typedef gk__arguments<gk__types<Ps...>, gk__types<As...>> others;
-  static const bool counted = others::counted, converted = gk__casts<P, A>::known && others::converted;
+  static const bool counted = others::counted, converted = gk__casts<Param, Arg>::known && others::converted;
 };
 /* waits: NULL for a kernel that does not call it; else one value for each device, zero at first, for what gk__overlaps
  * finds out about the kernel. */
 template <class... Params, class... Args>
-cudaError_t gk__launch_as(signed char *waits, const char *name, void (*kernel)(Params...), dim3 grid, dim3 block,
-                          size_t smem, cudaStream_t stream, Args &&...args) {
+cudaError_t gk__launch_as(signed char *waits, const char *name, void (*kernel)(Params...), dim3 grid_dim,
+                          dim3 block_dim, size_t smem, cudaStream_t stream, Args &&...args) {
   const void *address = reinterpret_cast<const void *>(kernel);
   gk__clear_detail();
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return cudaSuccess;
+  if (grid_dim.x == 0 || grid_dim.y == 0 || grid_dim.z == 0) return cudaSuccess;
   GK_TRY(gk__allow_smem(address, name, smem));
   cudaLaunchConfig_t config = cudaLaunchConfig_t();
-  config.gridDim = grid;
-  config.blockDim = block;
+  config.gridDim = grid_dim;
+  config.blockDim = block_dim;
   config.dynamicSmemBytes = smem;
   config.stream = stream;
   cudaLaunchAttribute early = cudaLaunchAttribute();
@@ -1136,7 +1059,7 @@ cudaError_t gk__launch_as(signed char *waits, const char *name, void (*kernel)(P
   config.attrs = &early;
   cudaError_t code = waits ? gk__overlaps(waits, address, &config.numAttrs) : cudaSuccess;
   if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
-  return gk__after_launch(code, address, name, &grid, &block, smem, stream);
+  return gk__after_launch(code, address, name, &grid_dim, &block_dim, smem, stream);
 }
 template <bool Fit> struct gk__checked_launch {
   template <class... Args> static cudaError_t with(Args &&...args) {
@@ -1147,7 +1070,7 @@ template <> struct gk__checked_launch<false> {
   template <class... Args> static cudaError_t with(Args &&...) { return cudaErrorInvalidValue; }
 };
 template <class... Params, class... Args>
-cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem,
+cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
                        cudaStream_t stream, Args &&...args) {
   typedef gk__arguments<gk__types<Params...>, gk__types<Args...>> arguments;
   static_assert(arguments::counted,
@@ -1157,16 +1080,16 @@ cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid, d
                 "GK_LAUNCH, gk_launch: an argument does not convert to the type of the kernel's parameter in its place "
                 "(a null pointer is written nullptr)");
   typedef gk__checked_launch<arguments::counted && arguments::converted> launch;
-  return launch::with(name, kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
+  return launch::with(name, kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
 }
 
 /* Launches kernel on the stream, each argument converted to the type of the kernel's own parameter. An empty grid is a
  * success that launches nothing; more than 48 KiB of dynamic shared memory is asked for as CUDA wants it. The error is
  * that of this launch: one left behind by earlier work is neither reported nor cleared. */
 template <class... Params, class... Args>
-GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t smem, cudaStream_t stream,
-                                    Args &&...args) {
-  return gk__launch("", kernel, grid, block, smem, stream, static_cast<Args &&>(args)...);
+GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
+                                    cudaStream_t stream, Args &&...args) {
+  return gk__launch("", kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
 }
 
 /* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one, and the message names the
@@ -1176,15 +1099,17 @@ GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid, dim3 b
    gk_check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
 
 template <class... Params>
-GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block, size_t smem, gk_occupancy_info *info) {
-  return ::gk_occupancy(reinterpret_cast<const void *>(kernel), block, smem, info);
+GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block_threads, size_t smem,
+                                       gk_occupancy_info *info) {
+  return ::gk_occupancy(reinterpret_cast<const void *>(kernel), block_threads, smem, info);
 }
 template <class... Params>
-GK__NODISCARD cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block, size_t smem) {
-  return ::gk_occupancy_print(reinterpret_cast<const void *>(kernel), block, smem);
+GK__NODISCARD cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block_threads, size_t smem) {
+  return ::gk_occupancy_print(reinterpret_cast<const void *>(kernel), block_threads, smem);
 }
-template <class... Params> GK__NODISCARD cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block) {
-  return ::gk_block_for(reinterpret_cast<const void *>(kernel), smem, block);
+template <class... Params>
+GK__NODISCARD cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block_threads) {
+  return ::gk_block_for(reinterpret_cast<const void *>(kernel), smem, block_threads);
 }
 
 /* ====================================================================================================================
@@ -1192,25 +1117,27 @@ template <class... Params> GK__NODISCARD cudaError_t gk_block_for(void (*kernel)
  * ==================================================================================================================*/
 
 /* a / b rounded up, and a rounded up to a multiple of b; for a >= 0 and b > 0, without overflow in between. */
-template <class A, class B> constexpr __host__ __device__ auto gk_ceil_div(A a, B b) -> decltype(a / b) {
+template <class Dividend, class Divisor>
+constexpr __host__ __device__ auto gk_ceil_div(Dividend a, Divisor b) -> decltype(a / b) {
   return a / b + (a % b != 0);
 }
-template <class A, class B> constexpr __host__ __device__ auto gk_round_up(A a, B b) -> decltype(a / b * b) {
+template <class Dividend, class Divisor>
+constexpr __host__ __device__ auto gk_round_up(Dividend a, Divisor b) -> decltype(a / b * b) {
   return gk_ceil_div(a, b) * b;
 }
 
 /* Grids that cover n, w x h or w x h x d elements with one thread each. Where CUDA has no grid that large, the largest:
  * GK_FOR_1D and GK_FOR_2D still reach every element. No elements, no blocks, and GK_LAUNCH launches nothing. */
-inline unsigned gk__grid_dim(size_t n, unsigned block, unsigned limit) {
-  const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block ? block : 1));
+inline unsigned gk__grid_dim(size_t n, unsigned block_threads, unsigned limit) {
+  const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads ? block_threads : 1));
   return blocks < limit ? static_cast<unsigned>(blocks) : limit;
 }
-inline dim3 gk_grid_3d(size_t w, size_t h, size_t d, dim3 block) {
-  return dim3(gk__grid_dim(w, block.x, 0x7fffffffu), gk__grid_dim(h, block.y, 65535u),
-              gk__grid_dim(d, block.z, 65535u));
+inline dim3 gk_grid_3d(size_t w, size_t h, size_t d, dim3 block_dim) {
+  return dim3(gk__grid_dim(w, block_dim.x, 0x7fffffffu), gk__grid_dim(h, block_dim.y, 65535u),
+              gk__grid_dim(d, block_dim.z, 65535u));
 }
-inline dim3 gk_grid_2d(size_t w, size_t h, dim3 block) { return gk_grid_3d(w, h, 1, block); }
-inline dim3 gk_grid_1d(size_t n, unsigned block) { return gk_grid_3d(n, 1, 1, dim3(block)); }
+inline dim3 gk_grid_2d(size_t w, size_t h, dim3 block_dim) { return gk_grid_3d(w, h, 1, block_dim); }
+inline dim3 gk_grid_1d(size_t n, unsigned block_threads) { return gk_grid_3d(n, 1, 1, dim3(block_threads)); }
 
 /* Coordinates in the whole grid. */
 GK__D size_t gk_x() { return static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
@@ -1233,31 +1160,31 @@ GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
 
 /* The indices start, start + step, ... below n, in n's own type. They are counted unsigned and stop before they would
  * pass n, so that no n overflows, its type's maximum included. */
-template <class N> struct gk__stride {
-  typedef typename std::conditional<(sizeof(N) > 4), unsigned long long, unsigned>::type U;
+template <class Index> struct gk__stride {
+  typedef typename std::conditional<(sizeof(Index) > 4), unsigned long long, unsigned>::type Unsigned;
   struct iterator {
-    U at, end, step;
-    __device__ N operator*() const { return static_cast<N>(at); }
-    __device__ bool operator!=(const iterator &) const { return at != end; }
-    __device__ void operator++() { at = end - at > step ? at + step : end; }
+    Unsigned index, end, stride;
+    __device__ Index operator*() const { return static_cast<Index>(index); }
+    __device__ bool operator!=(const iterator &) const { return index != end; }
+    __device__ void operator++() { index = end - index > stride ? index + stride : end; }
   };
-  iterator first;
-  __device__ gk__stride(N n, size_t start, size_t step) {
-    first.end = n > N(0) ? static_cast<U>(n) : 0;
-    first.at = start < first.end ? static_cast<U>(start) : first.end;
-    first.step = step < static_cast<U>(-1) ? static_cast<U>(step) : static_cast<U>(-1);
+  iterator begin_at;
+  __device__ gk__stride(Index n, size_t start, size_t stride) {
+    begin_at.end = n > Index(0) ? static_cast<Unsigned>(n) : 0;
+    begin_at.index = start < begin_at.end ? static_cast<Unsigned>(start) : begin_at.end;
+    begin_at.stride = stride < static_cast<Unsigned>(-1) ? static_cast<Unsigned>(stride) : static_cast<Unsigned>(-1);
   }
-  __device__ iterator begin() const { return first; }
-  __device__ iterator end() const { return first; } /* an iterator knows its own end */
+  __device__ iterator begin() const { return begin_at; }
+  __device__ iterator end() const { return begin_at; } /* an iterator knows its own end */
 };
-template <class N> GK__D gk__stride<N> gk_stride_1d(N n) {
-  return gk__stride<N>(n, gk_global_rank(), gk_global_size());
+template <class Index> GK__D gk__stride<Index> gk_stride_1d(Index n) {
+  return gk__stride<Index>(n, gk_global_rank(), gk_global_size());
 }
-template <class N> GK__D gk__stride<N> gk_stride_x(N n) {
-  return gk__stride<N>(n, gk_x(), static_cast<size_t>(gridDim.x) * blockDim.x);
+template <class Index> GK__D gk__stride<Index> gk_stride_x(Index n) {
+  return gk__stride<Index>(n, gk_x(), static_cast<size_t>(gridDim.x) * blockDim.x);
 }
-template <class N> GK__D gk__stride<N> gk_stride_y(N n) {
-  return gk__stride<N>(n, gk_y(), static_cast<size_t>(gridDim.y) * blockDim.y);
+template <class Index> GK__D gk__stride<Index> gk_stride_y(Index n) {
+  return gk__stride<Index>(n, gk_y(), static_cast<size_t>(gridDim.y) * blockDim.y);
 }
 
 /* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid. The 1D loop counts the threads of
@@ -1268,8 +1195,8 @@ template <class N> GK__D gk__stride<N> gk_stride_y(N n) {
   for (auto y : gk_stride_y(h))                                                                                        \
     for (auto x : gk_stride_x(w))
 
-/* GK_DYNAMIC_SHARED(T, name) declares T *name over the block's dynamic shared memory: in templates too, and beside
- * other types elsewhere, which `extern __shared__ T name[]` does not allow. Aligned to 16 bytes. */
+/* GK_DYNAMIC_SHARED(Item, name) declares Item *name over the block's dynamic shared memory: in templates too, and
+ * beside other types elsewhere, which `extern __shared__ Item name[]` does not allow. Aligned to 16 bytes. */
 GK__D void *gk__dynamic_shared() {
 #ifdef CUDA_ON_CPU
   return cuda_cpu_dynamic_shared();
@@ -1278,11 +1205,12 @@ GK__D void *gk__dynamic_shared() {
   return gk__dynamic_shared_bytes;
 #endif
 }
-#define GK_DYNAMIC_SHARED(T, name) T *name = static_cast<T *>(gk__dynamic_shared())
+#define GK_DYNAMIC_SHARED(Item, name) Item *name = static_cast<Item *>(gk__dynamic_shared())
 
 /* ====================================================================================================================
- * 5. OPERATORS: any functor will do that has A operator()(A, A) and A identity(), callable on the device (and on the
- *    host, where gk_ calls ask for the identity of nothing). A is the working type. gk_sum<A> and its kin are such
+ * 5. OPERATORS: any functor will do that has Acc operator()(Acc, Acc) and Acc identity(), callable on the device (and
+ * on the
+ *    host, where gk_ calls ask for the identity of nothing). Acc is the working type. gk_sum<Acc> and its kin are such
  *    functors; gk_op_sum and its kin stand for "the one whose working type suits these arrays".
  * ==================================================================================================================*/
 
@@ -1291,8 +1219,8 @@ GK__D void *gk__dynamic_shared() {
 } // GK__NAMESPACE(KERNELS)
 /* A value with the index it came from: the working type and the result of argmin and argmax. One type for all files. */
 GK__NAMESPACE(HOST) {
-template <class T> struct gk_arg {
-  T value;
+template <class Item> struct gk_arg {
+  Item value;
   size_t index;
 };
 /* A float as a class type, for the sake of the global functions that argument-dependent lookup then finds. */
@@ -1308,106 +1236,118 @@ GK__NAMESPACE(KERNELS) {
 /* The type of an array's elements; and their address, by that type. Where the header of a half type is missing, one
  * assertion says so, and float takes its place, so that nothing more is said. (The assertion stands in a function: clang
  * takes a class with a failed one for broken, and says so, too.) */
-template <class T> struct gk__is_declared_half { static const bool value = false; };
+template <class Item> struct gk__is_declared_half { static const bool value = false; };
 template <> struct gk__is_declared_half<__half> { static const bool value = true; };
 template <> struct gk__is_declared_half<__nv_bfloat16> { static const bool value = true; };
-template <class T, bool Half = gk__is_declared_half<T>::value, class = void> struct gk__known {
+template <class Item, bool Half = gk__is_declared_half<Item>::value, class = void> struct gk__known {
   static const bool missing = Half;
-  typedef typename std::conditional<Half, float, T>::type type;
+  typedef typename std::conditional<Half, float, Item>::type type;
 };
-template <class T> struct gk__known<T, true, decltype(static_cast<void>(sizeof(T)))> {
+template <class Item> struct gk__known<Item, true, decltype(static_cast<void>(sizeof(Item)))> {
   static const bool missing = false;
-  typedef T type;
+  typedef Item type;
 };
-template <class T> struct gk__known<const T, false, void> : gk__known<T> {};
-template <class T> void gk__require_header() {
-  static_assert(!gk__known<T>::missing,
+template <class Item> struct gk__known<const Item, false, void> : gk__known<Item> {};
+template <class Item> void gk__require_header() {
+  static_assert(!gk__known<Item>::missing,
                 "gk_ calls on __half and __nv_bfloat16 need these types: #include <cuda_fp16.h> "
                 "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
 }
-template <class T> const typename gk__known<T>::type *gk__known_array(const T *array) {
-  gk__require_header<T>();
-  return reinterpret_cast<const typename gk__known<T>::type *>(array);
+template <class Item> const typename gk__known<Item>::type *gk__known_array(const Item *array) {
+  gk__require_header<Item>();
+  return reinterpret_cast<const typename gk__known<Item>::type *>(array);
 }
-template <class T> typename gk__known<T>::type *gk__known_output(T *array) {
-  gk__require_header<T>();
-  static_assert(!std::is_const<T>::value, "the output is const: inputs come first, then outputs, then sizes");
-  return reinterpret_cast<typename gk__known<T>::type *>(const_cast<typename std::remove_const<T>::type *>(array));
+template <class Item> typename gk__known<Item>::type *gk__known_output(Item *array) {
+  gk__require_header<Item>();
+  static_assert(!std::is_const<Item>::value, "the output is const: inputs come first, then outputs, then sizes");
+  return reinterpret_cast<typename gk__known<Item>::type *>(
+      const_cast<typename std::remove_const<Item>::type *>(array));
 }
 
 /* Conversions between input, working type and output. Those of the half types go by the functions of their headers,
  * since a build may have switched the operators off; these are found when a half type is used, through an argument of a
  * class type where the function itself takes a float. */
-template <class T> struct gk__half_traits { static const bool is_half = false; };
+template <class Item> struct gk__half_traits { static const bool is_half = false; };
 template <> struct gk__half_traits<__half> {
   static const bool is_half = true;
-  template <class H> static GK__HD float widen(const H &x) { return __half2float(x); }
-  template <class F> static GK__HD auto narrow(F x) -> decltype(__float2half_rn(x)) { return __float2half_rn(x); }
+  template <class HalfType> static GK__HD float widen(const HalfType &x) { return __half2float(x); }
+  template <class Float> static GK__HD auto narrow(Float x) -> decltype(__float2half_rn(x)) {
+    return __float2half_rn(x);
+  }
 };
 template <> struct gk__half_traits<__nv_bfloat16> {
   static const bool is_half = true;
-  template <class H> static GK__HD float widen(const H &x) { return __bfloat162float(x); }
-  template <class F> static GK__HD auto narrow(F x) -> decltype(__float2bfloat16_rn(x)) {
+  template <class HalfType> static GK__HD float widen(const HalfType &x) { return __bfloat162float(x); }
+  template <class Float> static GK__HD auto narrow(Float x) -> decltype(__float2bfloat16_rn(x)) {
     return __float2bfloat16_rn(x);
   }
 };
 
-template <class To, class From, bool Narrow = gk__half_traits<To>::is_half, bool Widen = gk__half_traits<From>::is_half>
+template <class Target, class From, bool Narrow = gk__half_traits<Target>::is_half,
+          bool Widen = gk__half_traits<From>::is_half>
 struct gk__convert {
-  static GK__HD To from(const From &x) { return static_cast<To>(x); }
+  static GK__HD Target from(const From &x) { return static_cast<Target>(x); }
 };
-template <class To, class From> struct gk__convert<To, From, false, true> {
-  static GK__HD To from(const From &x) { return static_cast<To>(gk__half_traits<From>::widen(x)); }
+template <class Target, class From> struct gk__convert<Target, From, false, true> {
+  static GK__HD Target from(const From &x) { return static_cast<Target>(gk__half_traits<From>::widen(x)); }
 };
-template <class To, class From> struct gk__convert<To, From, true, false> {
-  static GK__HD To from(const From &x) { return gk__half_traits<To>::narrow(gk__f32{static_cast<float>(x)}); }
+template <class Target, class From> struct gk__convert<Target, From, true, false> {
+  static GK__HD Target from(const From &x) { return gk__half_traits<Target>::narrow(gk__f32{static_cast<float>(x)}); }
 };
-template <class To, class From> struct gk__convert<To, From, true, true> {
-  static GK__HD To from(const From &x) { return gk__half_traits<To>::narrow(gk__f32{gk__half_traits<From>::widen(x)}); }
+template <class Target, class From> struct gk__convert<Target, From, true, true> {
+  static GK__HD Target from(const From &x) {
+    return gk__half_traits<Target>::narrow(gk__f32{gk__half_traits<From>::widen(x)});
+  }
 };
-template <class H> struct gk__convert<H, H, true, true> {
-  static GK__HD H from(const H &x) { return x; }
+template <class HalfType> struct gk__convert<HalfType, HalfType, true, true> {
+  static GK__HD HalfType from(const HalfType &x) { return x; }
 };
-template <class To, class From> struct gk__convert<gk_arg<To>, gk_arg<From>, false, false> {
-  static GK__HD gk_arg<To> from(const gk_arg<From> &x) {
-    return gk_arg<To>{gk__convert<To, From>::from(x.value), x.index};
+template <class Target, class From> struct gk__convert<gk_arg<Target>, gk_arg<From>, false, false> {
+  static GK__HD gk_arg<Target> from(const gk_arg<From> &x) {
+    return gk_arg<Target>{gk__convert<Target, From>::from(x.value), x.index};
   }
 };
 
 /* An element becomes a working value; for argmin and argmax, one that knows its index. */
-template <class A, class T> struct gk__lift {
-  static GK__HD A from(const T &x, size_t) { return gk__convert<A, T>::from(x); }
+template <class Acc, class Item> struct gk__lift {
+  static GK__HD Acc from(const Item &x, size_t) { return gk__convert<Acc, Item>::from(x); }
 };
-template <class V, class T> struct gk__lift<gk_arg<V>, T> {
-  static GK__HD gk_arg<V> from(const T &x, size_t i) { return gk_arg<V>{gk__convert<V, T>::from(x), i}; }
+template <class Value, class Item> struct gk__lift<gk_arg<Value>, Item> {
+  static GK__HD gk_arg<Value> from(const Item &x, size_t i) {
+    return gk_arg<Value>{gk__convert<Value, Item>::from(x), i};
+  }
 };
-template <class V, class T> struct gk__lift<gk_arg<V>, gk_arg<T>> {
-  static GK__HD gk_arg<V> from(const gk_arg<T> &x, size_t) { return gk__convert<gk_arg<V>, gk_arg<T>>::from(x); }
+template <class Value, class Item> struct gk__lift<gk_arg<Value>, gk_arg<Item>> {
+  static GK__HD gk_arg<Value> from(const gk_arg<Item> &x, size_t) {
+    return gk__convert<gk_arg<Value>, gk_arg<Item>>::from(x);
+  }
 };
 
 /* Half types are carried in float; sums and products of integers narrower than 32 bits are widened to 64. */
-template <class T> struct gk__carried {
-  typedef typename std::conditional<gk__half_traits<T>::is_half, float, T>::type type;
+template <class Item> struct gk__carried {
+  typedef typename std::conditional<gk__half_traits<Item>::is_half, float, Item>::type type;
 };
-template <class V> struct gk__carried<gk_arg<V>> { typedef typename gk__carried<V>::type type; /* of the value */ };
-template <class T> struct gk__widened {
-  typedef typename std::conditional<std::is_signed<T>::value, long long, unsigned long long>::type wide;
-  typedef typename std::conditional<std::is_integral<T>::value && (sizeof(T) < 4), wide,
-                                    typename gk__carried<T>::type>::type type;
+template <class Value> struct gk__carried<gk_arg<Value>> {
+  typedef typename gk__carried<Value>::type type; /* of the value */
+};
+template <class Item> struct gk__widened {
+  typedef typename std::conditional<std::is_signed<Item>::value, long long, unsigned long long>::type wide;
+  typedef typename std::conditional<std::is_integral<Item>::value && (sizeof(Item) < 4), wide,
+                                    typename gk__carried<Item>::type>::type type;
 };
 
 /* --- Arithmetic ---------------------------------------------------------------------------------------------------
  * Floats by the intrinsics that no compiler contracts into a fused multiply-add; integers wrap, which signed ones may
  * do only by way of unsigned ones. */
 
-template <class A, bool Integral = std::is_integral<A>::value> struct gk__arithmetic {
-  static GK__HD A add(const A &x, const A &y) { return x + y; }
-  static GK__HD A mul(const A &x, const A &y) { return x * y; }
+template <class Acc, bool Integral = std::is_integral<Acc>::value> struct gk__arithmetic {
+  static GK__HD Acc add(const Acc &x, const Acc &y) { return x + y; }
+  static GK__HD Acc mul(const Acc &x, const Acc &y) { return x * y; }
 };
-template <class A> struct gk__arithmetic<A, true> {
-  typedef unsigned long long U;
-  static GK__HD A add(A x, A y) { return static_cast<A>(static_cast<U>(x) + static_cast<U>(y)); }
-  static GK__HD A mul(A x, A y) { return static_cast<A>(static_cast<U>(x) * static_cast<U>(y)); }
+template <class Acc> struct gk__arithmetic<Acc, true> {
+  typedef unsigned long long Unsigned;
+  static GK__HD Acc add(Acc x, Acc y) { return static_cast<Acc>(static_cast<Unsigned>(x) + static_cast<Unsigned>(y)); }
+  static GK__HD Acc mul(Acc x, Acc y) { return static_cast<Acc>(static_cast<Unsigned>(x) * static_cast<Unsigned>(y)); }
 };
 #ifdef __CUDA_ARCH__
 template <> struct gk__arithmetic<float, false> {
@@ -1422,34 +1362,34 @@ template <> struct gk__arithmetic<double, false> {
 GK__HD float gk__fma(float x, float y, float z) { return fmaf(x, y, z); }
 GK__HD double gk__fma(double x, double y, double z) { return fma(x, y, z); }
 
-template <class A> GK__HD bool gk__is_nan(const A &) { return false; }
+template <class Acc> GK__HD bool gk__is_nan(const Acc &) { return false; }
 GK__HD bool gk__is_nan(float x) { return x != x; }
 GK__HD bool gk__is_nan(double x) { return x != x; }
 
 /* The least and the greatest value: infinities where the type has them. */
-template <class A> GK__HD A gk__greatest() {
-  static_assert(std::is_integral<A>::value,
-                "gk_min<A>, gk_max<A>: A is an integer, float or double; half types work in float");
-  return static_cast<A>(~0ull >> (64 - 8 * sizeof(A) + (std::is_signed<A>::value ? 1 : 0)));
+template <class Acc> GK__HD Acc gk__greatest() {
+  static_assert(std::is_integral<Acc>::value,
+                "gk_min<Acc>, gk_max<Acc>: Acc is an integer, float or double; half types work in float");
+  return static_cast<Acc>(~0ull >> (64 - 8 * sizeof(Acc) + (std::is_signed<Acc>::value ? 1 : 0)));
 }
 template <> GK__HD float gk__greatest<float>() { return static_cast<float>(INFINITY); }
 template <> GK__HD double gk__greatest<double>() { return static_cast<double>(INFINITY); }
-template <class A> GK__HD A gk__least() {
-  return std::is_signed<A>::value ? static_cast<A>(-gk__greatest<A>() - 1) : A(0);
+template <class Acc> GK__HD Acc gk__least() {
+  return std::is_signed<Acc>::value ? static_cast<Acc>(-gk__greatest<Acc>() - 1) : Acc(0);
 }
 template <> GK__HD float gk__least<float>() { return -gk__greatest<float>(); }
 template <> GK__HD double gk__least<double>() { return -gk__greatest<double>(); }
 
 /* Whether x goes before y in the order of argmin (Greatest = false) or argmax: a NaN before all else, then by value. */
-template <bool Greatest, class V> GK__HD bool gk__goes_before(const V &x, const V &y) {
+template <bool Greatest, class Value> GK__HD bool gk__goes_before(const Value &x, const Value &y) {
   return gk__is_nan(x) ? !gk__is_nan(y) : !gk__is_nan(y) && (Greatest ? y < x : x < y);
 }
 
 /* The lesser (or greater) of two; a NaN if there is one; and of zeros, -0 is less than +0, so that no order shows. */
-template <bool Greatest, class A> GK__HD A gk__extreme(const A &x, const A &y) {
+template <bool Greatest, class Acc> GK__HD Acc gk__extreme(const Acc &x, const Acc &y) {
   return (Greatest ? x < y : y < x) ? y : x;
 }
-template <bool Greatest, class Bits, class F> GK__HD F gk__extreme_float(F x, F y) {
+template <bool Greatest, class Bits, class Float> GK__HD Float gk__extreme_float(Float x, Float y) {
   Bits a, b;
   memcpy(&a, &x, sizeof(a));
   memcpy(&b, &y, sizeof(b));
@@ -1485,163 +1425,167 @@ struct gk_op_max {};
 struct gk_op_argmin {};
 struct gk_op_argmax {};
 
-template <class A> struct gk_sum {
+template <class Acc> struct gk_sum {
   GK__HD gk_sum() {}
   GK__HD gk_sum(gk_op_sum) {}
-  GK__HD A identity() const { return A(0); }
-  GK__HD A operator()(const A &x, const A &y) const { return gk__arithmetic<A>::add(x, y); }
+  GK__HD Acc identity() const { return Acc(0); }
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__arithmetic<Acc>::add(x, y); }
 };
-template <class A> struct gk_prod {
+template <class Acc> struct gk_prod {
   GK__HD gk_prod() {}
   GK__HD gk_prod(gk_op_prod) {}
-  GK__HD A identity() const { return A(1); }
-  GK__HD A operator()(const A &x, const A &y) const { return gk__arithmetic<A>::mul(x, y); }
+  GK__HD Acc identity() const { return Acc(1); }
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__arithmetic<Acc>::mul(x, y); }
 };
 /* A NaN anywhere makes the result NaN; -0 is less than +0. */
-template <class A> struct gk_min {
+template <class Acc> struct gk_min {
   GK__HD gk_min() {}
   GK__HD gk_min(gk_op_min) {}
-  GK__HD A identity() const { return gk__greatest<A>(); }
-  GK__HD A operator()(const A &x, const A &y) const { return gk__extreme<false>(x, y); }
+  GK__HD Acc identity() const { return gk__greatest<Acc>(); }
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__extreme<false>(x, y); }
 };
-template <class A> struct gk_max {
+template <class Acc> struct gk_max {
   GK__HD gk_max() {}
   GK__HD gk_max(gk_op_max) {}
-  GK__HD A identity() const { return gk__least<A>(); }
-  GK__HD A operator()(const A &x, const A &y) const { return gk__extreme<true>(x, y); }
+  GK__HD Acc identity() const { return gk__least<Acc>(); }
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__extreme<true>(x, y); }
 };
 /* Of equal values the first index; the first NaN before all values. Of nothing: the identity, whose index is SIZE_MAX.
  */
-template <class V, bool Greatest> struct gk__argbest {
-  GK__HD gk_arg<V> identity() const {
-    return gk_arg<V>{Greatest ? gk__least<V>() : gk__greatest<V>(), static_cast<size_t>(-1)};
+template <class Value, bool Greatest> struct gk__argbest {
+  GK__HD gk_arg<Value> identity() const {
+    return gk_arg<Value>{Greatest ? gk__least<Value>() : gk__greatest<Value>(), static_cast<size_t>(-1)};
   }
-  GK__HD gk_arg<V> operator()(const gk_arg<V> &x, const gk_arg<V> &y) const {
+  GK__HD gk_arg<Value> operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
     if (gk__goes_before<Greatest>(x.value, y.value)) return x;
     if (gk__goes_before<Greatest>(y.value, x.value)) return y;
     return x.index < y.index ? x : y;
   }
 };
-template <class V> struct gk_argmin : gk__argbest<V, false> {
+template <class Value> struct gk_argmin : gk__argbest<Value, false> {
   GK__HD gk_argmin() {}
   GK__HD gk_argmin(gk_op_argmin) {}
 };
-template <class V> struct gk_argmax : gk__argbest<V, true> {
+template <class Value> struct gk_argmax : gk__argbest<Value, true> {
   GK__HD gk_argmax() {}
   GK__HD gk_argmax(gk_op_argmax) {}
 };
 
-/* Whether F is an operator. Where it is none, one assertion says so, and the sum takes its place. */
-template <class F, class = void> struct gk__is_operator { static const bool value = false; };
-template <class F>
-struct gk__is_operator<F, decltype(static_cast<void>(std::declval<const F &>()(
-                              std::declval<const F &>().identity(), std::declval<const F &>().identity())))> {
+/* Whether Functor is an operator. Where it is none, one assertion says so, and the sum takes its place. */
+template <class Functor, class = void> struct gk__is_operator { static const bool value = false; };
+template <class Functor>
+struct gk__is_operator<Functor,
+                       decltype(static_cast<void>(std::declval<const Functor &>()(
+                           std::declval<const Functor &>().identity(), std::declval<const Functor &>().identity())))> {
   static const bool value = true;
 };
-template <class A> struct gk__no_operator : gk_sum<A> {
-  template <class Op> GK__HD gk__no_operator(const Op &) {}
+template <class Acc> struct gk__no_operator : gk_sum<Acc> {
+  template <class Operator> GK__HD gk__no_operator(const Operator &) {}
 };
 
-/* The functor for an operator over elements of type T: in a reduction T is the input, in a scan the output. */
-template <class Op, class T> struct gk__functor {
-  typedef
-      typename std::conditional<gk__is_operator<Op>::value, Op, gk__no_operator<typename gk__carried<T>::type>>::type
-          reduce,
+/* The functor for an operator over elements of type Item: in a reduction Item is the input, in a scan the output. */
+template <class Operator, class Item> struct gk__functor {
+  typedef typename std::conditional<gk__is_operator<Operator>::value, Operator,
+                                    gk__no_operator<typename gk__carried<Item>::type>>::type reduce,
       scan;
 };
-template <class T> struct gk__functor<gk_op_sum, T> {
-  typedef gk_sum<typename gk__widened<T>::type> reduce;
-  typedef gk_sum<typename gk__carried<T>::type> scan;
+template <class Item> struct gk__functor<gk_op_sum, Item> {
+  typedef gk_sum<typename gk__widened<Item>::type> reduce;
+  typedef gk_sum<typename gk__carried<Item>::type> scan;
 };
-template <class T> struct gk__functor<gk_op_prod, T> {
-  typedef gk_prod<typename gk__widened<T>::type> reduce;
-  typedef gk_prod<typename gk__carried<T>::type> scan;
+template <class Item> struct gk__functor<gk_op_prod, Item> {
+  typedef gk_prod<typename gk__widened<Item>::type> reduce;
+  typedef gk_prod<typename gk__carried<Item>::type> scan;
 };
-template <class T> struct gk__functor<gk_op_min, T> { typedef gk_min<typename gk__carried<T>::type> reduce, scan; };
-template <class T> struct gk__functor<gk_op_max, T> { typedef gk_max<typename gk__carried<T>::type> reduce, scan; };
-template <class T> struct gk__functor<gk_op_argmin, T> {
-  typedef gk_argmin<typename gk__carried<T>::type> reduce, scan;
+template <class Item> struct gk__functor<gk_op_min, Item> {
+  typedef gk_min<typename gk__carried<Item>::type> reduce, scan;
 };
-template <class T> struct gk__functor<gk_op_argmax, T> {
-  typedef gk_argmax<typename gk__carried<T>::type> reduce, scan;
+template <class Item> struct gk__functor<gk_op_max, Item> {
+  typedef gk_max<typename gk__carried<Item>::type> reduce, scan;
 };
-template <class F> struct gk__is_known { static const bool value = true; };
-template <class A> struct gk__is_known<gk__no_operator<A>> { static const bool value = false; };
-template <class F, class Op> GK__HD F gk__functor_of(const Op &op) {
-  static_assert(gk__is_known<F>::value,
+template <class Item> struct gk__functor<gk_op_argmin, Item> {
+  typedef gk_argmin<typename gk__carried<Item>::type> reduce, scan;
+};
+template <class Item> struct gk__functor<gk_op_argmax, Item> {
+  typedef gk_argmax<typename gk__carried<Item>::type> reduce, scan;
+};
+template <class Functor> struct gk__is_known { static const bool value = true; };
+template <class Acc> struct gk__is_known<gk__no_operator<Acc>> { static const bool value = false; };
+template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Operator &operation) {
+  static_assert(gk__is_known<Functor>::value,
                 "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
                 "A identity() const, both __host__ __device__ (section 5 of gpukit.cuh)");
-  return F(op);
+  return Functor(operation);
 }
-template <class F> struct gk__working {
-  typedef typename std::decay<decltype(std::declval<const F &>().identity())>::type type;
+template <class Functor> struct gk__working {
+  typedef typename std::decay<decltype(std::declval<const Functor &>().identity())>::type type;
 };
 
 /* A tag within a warp or a block: its functor for values of type A, which half types are widened for. */
-template <class Tag, class A> struct gk__suits { static const bool value = true; };
-template <class A> struct gk__suits<gk_op_argmin, A> { static const bool value = false; };
-template <class A> struct gk__suits<gk_op_argmax, A> { static const bool value = false; };
-template <class V> struct gk__suits<gk_op_argmin, gk_arg<V>> { static const bool value = true; };
-template <class V> struct gk__suits<gk_op_argmax, gk_arg<V>> { static const bool value = true; };
-template <class Tag, class A> struct gk__by_tag {
-  static const bool suits = gk__suits<Tag, A>::value;
-  typedef typename gk__functor<typename std::conditional<suits, Tag, gk_op_sum>::type, A>::scan functor;
+template <class Tag, class Acc> struct gk__suits { static const bool value = true; };
+template <class Acc> struct gk__suits<gk_op_argmin, Acc> { static const bool value = false; };
+template <class Acc> struct gk__suits<gk_op_argmax, Acc> { static const bool value = false; };
+template <class Value> struct gk__suits<gk_op_argmin, gk_arg<Value>> { static const bool value = true; };
+template <class Value> struct gk__suits<gk_op_argmax, gk_arg<Value>> { static const bool value = true; };
+template <class Tag, class Acc> struct gk__by_tag {
+  static const bool suits = gk__suits<Tag, Acc>::value;
+  typedef typename gk__functor<typename std::conditional<suits, Tag, gk_op_sum>::type, Acc>::scan functor;
   typedef typename gk__working<functor>::type working;
-  static GK__D working widen(const A &value) {
+  static GK__D working widen(const Acc &value) {
     static_assert(suits, "gk_op_argmin and gk_op_argmax in a warp or a block combine values that know their indices, "
                          "such as gk_arg<float>{value, index}");
-    return gk__convert<working, A>::from(value);
+    return gk__convert<working, Acc>::from(value);
   }
-  static GK__D A narrow(const working &value) { return gk__convert<A, working>::from(value); }
+  static GK__D Acc narrow(const working &value) { return gk__convert<Acc, working>::from(value); }
 };
 /* The functor where the values themselves are kept. */
-template <class Tag, class A> struct gk__kept {
-  typedef gk__by_tag<Tag, A> by;
-  GK__D A identity() const { return by::narrow(typename by::functor().identity()); }
-  GK__D A operator()(const A &x, const A &y) const {
+template <class Tag, class Acc> struct gk__kept {
+  typedef gk__by_tag<Tag, Acc> by;
+  GK__D Acc identity() const { return by::narrow(typename by::functor().identity()); }
+  GK__D Acc operator()(const Acc &x, const Acc &y) const {
     return by::narrow(typename by::functor()(by::widen(x), by::widen(y)));
   }
 };
 
 /* ====================================================================================================================
  * 6. WARP: values pass from lane to lane in registers. Every function combines in the order of the lanes and in a fixed
- *    shape, so the operator needs to be associative only, and the bits are the same each time. `count` of the first
+ *    shape, so the operator needs to be associative only, and the bits are the same each time. `item_count` of the first
  *    lanes take part (all 32 by default), and exactly these must make the call. Op is a functor, or gk_op_sum() and its
  *    kin, which work in the values' own type, for half types in float; argmin and argmax combine gk_arg<value>.
  * ==================================================================================================================*/
 
-GK__D unsigned gk__lanes(unsigned count) { return 0xffffffffu >> (32 - count); }
+GK__D unsigned gk__lanes(unsigned lane_count) { return 0xffffffffu >> (32 - lane_count); }
 
-/* The value of another lane: of lane `from`; or (Up) of the one that is so many lanes up, where `count`, a power of
- * two, has one, and else its own. */
-template <bool Up, class A> GK__D A gk__shuffle(const A &value, unsigned from, unsigned count) {
-  const unsigned words = (sizeof(A) + 3) / 4, lanes = gk__lanes(count);
+/* The value of another lane: of lane `from`; or (Up) of the one that is so many lanes up, where `lane_count`, a power
+ * of two, has one, and else its own. */
+template <bool Up, class Acc> GK__D Acc gk__shuffle(const Acc &value, unsigned from, unsigned lane_count) {
+  const unsigned words = (sizeof(Acc) + 3) / 4, lanes = gk__lanes(lane_count);
   unsigned word[words];
   word[words - 1] = 0;
-  memcpy(word, &value, sizeof(A));
+  memcpy(word, &value, sizeof(Acc));
   GK__UNROLL
   for (unsigned i = 0; i < words; i++)
-    word[i] = Up ? __shfl_down_sync(lanes, word[i], from, static_cast<int>(count))
+    word[i] = Up ? __shfl_down_sync(lanes, word[i], from, static_cast<int>(lane_count))
                  : __shfl_sync(lanes, word[i], static_cast<int>(from));
-  A result(value);
-  memcpy(static_cast<void *>(&result), word, sizeof(A));
+  Acc result(value);
+  memcpy(static_cast<void *>(&result), word, sizeof(Acc));
   return result;
 }
 /* The value that lane `from` holds; any trivially copyable type, word by word. */
-template <class A> GK__D A gk_shuffle(const A &value, unsigned from, unsigned count = 32) {
-  return gk__shuffle<false>(value, from, count);
+template <class Acc> GK__D Acc gk_shuffle(const Acc &value, unsigned from, unsigned lane_count = 32) {
+  return gk__shuffle<false>(value, from, lane_count);
 }
 
 /* Keeps the compiler from holding in registers, through a loop, what can be found again from x; or from writing a loop
  * once for each value of x. */
-template <class T> GK__D void gk__forget(T *x) {
+template <class Item> GK__D void gk__forget(Item *x) {
 #ifdef __CUDA_ARCH__
   asm volatile("" : "+r"(*x));
 #else
   (void)x;
 #endif
 }
-template <class T> GK__D void gk__forget(T **x) {
+template <class Item> GK__D void gk__forget(Item **x) {
 #ifdef __CUDA_ARCH__
   asm volatile("" : "+l"(*x));
 #else
@@ -1651,17 +1595,18 @@ template <class T> GK__D void gk__forget(T **x) {
 
 /* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. Of a power of two lanes all do
  * so, which is simpler; what those at the end make of it does not reach lane 0. */
-template <class A, class Op> GK__D A gk__warp_reduce_tree(A value, const Op &op, unsigned count) {
-  const unsigned lane = gk_lane();
-  const bool whole = (count & (count - 1)) == 0;
+template <class Acc, class Operator>
+GK__D Acc gk__warp_reduce_tree(Acc value, const Operator &operation, unsigned lane_count) {
+  const unsigned lane_id = gk_lane();
+  const bool whole = (lane_count & (lane_count - 1)) == 0;
   GK__UNROLL
-  for (unsigned step = 1; step < 32; step *= 2) {
-    const bool has = whole ? step < count : lane + step < count;
-    const A other =
-        whole ? gk__shuffle<true>(value, step, count) : gk__shuffle<false>(value, has ? lane + step : lane, count);
-    if (has) value = op(value, other);
+  for (unsigned distance = 1; distance < 32; distance *= 2) {
+    const bool has = whole ? distance < lane_count : lane_id + distance < lane_count;
+    const Acc other = whole ? gk__shuffle<true>(value, distance, lane_count)
+                            : gk__shuffle<false>(value, has ? lane_id + distance : lane_id, lane_count);
+    if (has) value = operation(value, other);
   }
-  return gk_shuffle(value, 0, count);
+  return gk_shuffle(value, 0, lane_count);
 }
 
 /* For argmin and argmax of values of 32 bits at most, of which the hardware finds the least at once: an integer in the
@@ -1674,13 +1619,16 @@ template <bool Greatest> GK__D int gk__rank(float x) {
 template <bool Greatest> GK__D int gk__rank(int x) { return x; }
 template <bool Greatest> GK__D int gk__rank(unsigned x) { return static_cast<int>(x ^ 0x80000000u); }
 
-template <class V> struct gk__ranked { static const bool known = std::is_integral<V>::value && sizeof(V) <= 4; };
+template <class Value> struct gk__ranked {
+  static const bool known = std::is_integral<Value>::value && sizeof(Value) <= 4;
+};
 template <> struct gk__ranked<float> { static const bool known = true; };
-template <bool Greatest, class V> GK__D gk_arg<V> gk__warp_reduce_arg(const gk_arg<V> &x, unsigned count) {
+template <bool Greatest, class Value>
+GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_count) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-  typedef typename std::conditional<std::is_signed<V>::value, int, unsigned>::type integer;
-  typedef typename std::conditional<std::is_integral<V>::value, integer, V>::type wide;
-  const unsigned lanes = gk__lanes(count);
+  typedef typename std::conditional<std::is_signed<Value>::value, int, unsigned>::type integer;
+  typedef typename std::conditional<std::is_integral<Value>::value, integer, Value>::type wide;
+  const unsigned lanes = gk__lanes(lane_count);
   const int rank = gk__rank<Greatest>(static_cast<wide>(x.value));
   const int best = Greatest ? __reduce_max_sync(lanes, rank) : __reduce_min_sync(lanes, rank);
   /* Of those that have it, the least index, by its upper half and then its lower one. */
@@ -1691,60 +1639,64 @@ template <bool Greatest, class V> GK__D gk_arg<V> gk__warp_reduce_arg(const gk_a
   const unsigned lower = may ? static_cast<unsigned>(index) : 0xffffffffu;
   const unsigned least_lower = __reduce_min_sync(lanes, lower);
   const unsigned winners = __ballot_sync(lanes, may && lower == least_lower);
-  return gk_arg<V>{gk_shuffle(x.value, static_cast<unsigned>(__ffs(static_cast<int>(winners))) - 1, count),
-                   static_cast<size_t>(static_cast<unsigned long long>(least_upper) << 32 | least_lower)};
+  return gk_arg<Value>{gk_shuffle(x.value, static_cast<unsigned>(__ffs(static_cast<int>(winners))) - 1, lane_count),
+                       static_cast<size_t>(static_cast<unsigned long long>(least_upper) << 32 | least_lower)};
 #else
-  return gk__warp_reduce_tree(x, gk__argbest<V, Greatest>(), count);
+  return gk__warp_reduce_tree(x, gk__argbest<Value, Greatest>(), lane_count);
 #endif
 }
 
-template <class A, class Op> GK__D A gk__warp_reduce(const A &value, const Op &op, unsigned count) {
-  return gk__warp_reduce_tree(value, op, count);
+template <class Acc, class Operator>
+GK__D Acc gk__warp_reduce(const Acc &value, const Operator &operation, unsigned lane_count) {
+  return gk__warp_reduce_tree(value, operation, lane_count);
 }
-template <class V>
-GK__D typename std::enable_if<gk__ranked<V>::known, gk_arg<V>>::type
-gk__warp_reduce(const gk_arg<V> &value, const gk_argmin<V> &, unsigned count) {
-  return gk__warp_reduce_arg<false>(value, count);
+template <class Value>
+GK__D typename std::enable_if<gk__ranked<Value>::known, gk_arg<Value>>::type
+gk__warp_reduce(const gk_arg<Value> &value, const gk_argmin<Value> &, unsigned lane_count) {
+  return gk__warp_reduce_arg<false>(value, lane_count);
 }
-template <class V>
-GK__D typename std::enable_if<gk__ranked<V>::known, gk_arg<V>>::type
-gk__warp_reduce(const gk_arg<V> &value, const gk_argmax<V> &, unsigned count) {
-  return gk__warp_reduce_arg<true>(value, count);
+template <class Value>
+GK__D typename std::enable_if<gk__ranked<Value>::known, gk_arg<Value>>::type
+gk__warp_reduce(const gk_arg<Value> &value, const gk_argmax<Value> &, unsigned lane_count) {
+  return gk__warp_reduce_arg<true>(value, lane_count);
 }
 /* Every lane gets the value of all. */
-template <class A, class Op> GK__D A gk_warp_reduce(A value, Op op, unsigned count = 32) {
-  return gk__warp_reduce(value, op, count);
+template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count = 32) {
+  return gk__warp_reduce(value, operation, lane_count);
 }
 
 /* Lane i gets the lanes 0 ... i (Hillis and Steele, "Data parallel algorithms", 1986). */
-template <class A, class Op> GK__D A gk_warp_scan_inclusive(A value, Op op, unsigned count = 32) {
-  const unsigned lane = gk_lane();
+template <class Acc, class Operator>
+GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count = 32) {
+  const unsigned lane_id = gk_lane();
   GK__UNROLL
-  for (unsigned step = 1; step < 32; step *= 2) {
-    const A other = gk_shuffle(value, lane < step ? lane : lane - step, count);
-    if (lane >= step) value = op(other, value);
+  for (unsigned distance = 1; distance < 32; distance *= 2) {
+    const Acc other = gk_shuffle(value, lane_id < distance ? lane_id : lane_id - distance, lane_count);
+    if (lane_id >= distance) value = operation(other, value);
   }
   return value;
 }
 /* Lane i gets the lanes 0 ... i-1, lane 0 the identity. */
-template <class A, class Op> GK__D A gk_warp_scan_exclusive(A value, Op op, unsigned count = 32) {
-  const unsigned lane = gk_lane();
-  const A before = gk_shuffle(gk_warp_scan_inclusive(value, op, count), lane ? lane - 1 : 0, count);
-  return lane ? before : op.identity();
+template <class Acc, class Operator>
+GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_count = 32) {
+  const unsigned lane_id = gk_lane();
+  const Acc before =
+      gk_shuffle(gk_warp_scan_inclusive(value, operation, lane_count), lane_id ? lane_id - 1 : 0, lane_count);
+  return lane_id ? before : operation.identity();
 }
 
 #define GK__WARP_BY(tag)                                                                                               \
-  template <class A> GK__D A gk_warp_reduce(A value, tag, unsigned count = 32) {                                       \
-    typedef gk__by_tag<tag, A> by;                                                                                     \
-    return by::narrow(gk_warp_reduce(by::widen(value), typename by::functor(), count));                                \
+  template <class Acc> GK__D Acc gk_warp_reduce(Acc value, tag, unsigned lane_count = 32) {                            \
+    typedef gk__by_tag<tag, Acc> by;                                                                                   \
+    return by::narrow(gk_warp_reduce(by::widen(value), typename by::functor(), lane_count));                           \
   }                                                                                                                    \
-  template <class A> GK__D A gk_warp_scan_inclusive(A value, tag, unsigned count = 32) {                               \
-    typedef gk__by_tag<tag, A> by;                                                                                     \
-    return by::narrow(gk_warp_scan_inclusive(by::widen(value), typename by::functor(), count));                        \
+  template <class Acc> GK__D Acc gk_warp_scan_inclusive(Acc value, tag, unsigned lane_count = 32) {                    \
+    typedef gk__by_tag<tag, Acc> by;                                                                                   \
+    return by::narrow(gk_warp_scan_inclusive(by::widen(value), typename by::functor(), lane_count));                   \
   }                                                                                                                    \
-  template <class A> GK__D A gk_warp_scan_exclusive(A value, tag, unsigned count = 32) {                               \
-    typedef gk__by_tag<tag, A> by;                                                                                     \
-    return by::narrow(gk_warp_scan_exclusive(by::widen(value), typename by::functor(), count));                        \
+  template <class Acc> GK__D Acc gk_warp_scan_exclusive(Acc value, tag, unsigned lane_count = 32) {                    \
+    typedef gk__by_tag<tag, Acc> by;                                                                                   \
+    return by::narrow(gk_warp_scan_exclusive(by::widen(value), typename by::functor(), lane_count));                   \
   }
 GK__WARP_BY(gk_op_sum)
 GK__WARP_BY(gk_op_prod)
@@ -1760,9 +1712,9 @@ GK__WARP_BY(gk_op_argmax)
  * ==================================================================================================================*/
 
 /* Raw shared memory for values whose type may have constructors. */
-#define GK__SHARED(T, name, count)                                                                                     \
-  __shared__ __align__(16) unsigned char name##_bytes[(count) * sizeof(T)];                                            \
-  T *const name = reinterpret_cast<T *>(name##_bytes)
+#define GK__SHARED(Item, name, item_count)                                                                             \
+  __shared__ __align__(16) unsigned char name##_bytes[(item_count) * sizeof(Item)];                                    \
+  Item *const name = reinterpret_cast<Item *>(name##_bytes)
 
 /* Threads: the block's size where it is known when compiling, 0 where not. */
 template <unsigned Threads> GK__D unsigned gk__block_size() { return Threads ? Threads : gk_block_size(); }
@@ -1772,19 +1724,20 @@ template <unsigned Threads> GK__D unsigned gk__lanes_here() {
 }
 
 /* The first warp gets the value of all, one value of each warp having gone through warp_value; behind one barrier. */
-template <unsigned Threads, class A, class Op> GK__D A gk__first_warp_reduce(A value, Op op, A *warp_value) {
+template <unsigned Threads, class Acc, class Operator>
+GK__D Acc gk__first_warp_reduce(Acc value, Operator operation, Acc *warp_value) {
   const unsigned warps = gk_ceil_div(gk__block_size<Threads>(), 32u);
-  value = gk_warp_reduce(value, op, gk__lanes_here<Threads>());
+  value = gk_warp_reduce(value, operation, gk__lanes_here<Threads>());
   if (warps == 1) return value;
   if (gk_lane() == 0) warp_value[gk_warp()] = value;
   __syncthreads();
-  return gk_thread_rank() < warps ? gk_warp_reduce(warp_value[gk_lane()], op, warps) : value;
+  return gk_thread_rank() < warps ? gk_warp_reduce(warp_value[gk_lane()], operation, warps) : value;
 }
 /* Every thread gets the value of all. */
-template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_reduce(A value, Op op) {
-  GK__SHARED(A, warp_value, 32);
-  GK__SHARED(A, all, 1);
-  value = gk__first_warp_reduce<Threads>(value, op, warp_value);
+template <unsigned Threads = 0, class Acc, class Operator> GK__D Acc gk_block_reduce(Acc value, Operator operation) {
+  GK__SHARED(Acc, warp_value, 32);
+  GK__SHARED(Acc, all, 1);
+  value = gk__first_warp_reduce<Threads>(value, operation, warp_value);
   if (gk__block_size<Threads>() <= 32) return value;
   if (gk_thread_rank() == 0) *all = value;
   __syncthreads();
@@ -1792,27 +1745,29 @@ template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_reduce(A val
 }
 
 /* Thread i gets the threads 0 ... i-1, thread 0 the identity, and every thread the total. */
-template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_scan_exclusive(A value, Op op, A *total = NULL) {
-  GK__SHARED(A, warp_prefix, 33);
+template <unsigned Threads = 0, class Acc, class Operator>
+GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total = NULL) {
+  GK__SHARED(Acc, warp_prefix, 33);
   const unsigned warps = gk_ceil_div(gk__block_size<Threads>(), 32u), lanes = gk__lanes_here<Threads>();
-  const A inclusive = gk_warp_scan_inclusive(value, op, lanes);
+  const Acc inclusive = gk_warp_scan_inclusive(value, operation, lanes);
   if (gk_lane() == lanes - 1) warp_prefix[gk_warp() + 1] = inclusive;
-  const A before = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0, lanes);
+  const Acc before = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0, lanes);
   __syncthreads();
   if (gk_thread_rank() < warps) {
-    const A upto = gk_warp_scan_inclusive(warp_prefix[gk_lane() + 1], op, warps);
+    const Acc upto = gk_warp_scan_inclusive(warp_prefix[gk_lane() + 1], operation, warps);
     warp_prefix[gk_lane() + 1] = upto;
-    if (gk_lane() == 0) warp_prefix[0] = op.identity();
+    if (gk_lane() == 0) warp_prefix[0] = operation.identity();
   }
   __syncthreads();
-  const A prefix = warp_prefix[gk_warp()];
+  const Acc prefix = warp_prefix[gk_warp()];
   if (total) *total = warp_prefix[warps];
   __syncthreads();
-  return gk_lane() ? op(prefix, before) : prefix;
+  return gk_lane() ? operation(prefix, before) : prefix;
 }
 /* Thread i gets the threads 0 ... i. */
-template <unsigned Threads = 0, class A, class Op> GK__D A gk_block_scan_inclusive(A value, Op op, A *total = NULL) {
-  return op(gk_block_scan_exclusive<Threads>(value, op, total), value);
+template <unsigned Threads = 0, class Acc, class Operator>
+GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total = NULL) {
+  return operation(gk_block_scan_exclusive<Threads>(value, operation, total), value);
 }
 
 /* The work-efficient scan of Blelloch ("Prefix sums and their applications", 1990) over n elements in shared memory, in
@@ -1827,27 +1782,29 @@ constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n) {
   return gk__smear(gk__smear(gk__smear(gk__smear(gk__smear(n - 1, 1), 2), 4), 8), 16) + 1;
 }
 #define GK_BLELLOCH_SIZE(n) (gk_bank(gk__power_of_two(n) - 1) + 1)
-template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n, Op op) {
-  const unsigned rank = gk_thread_rank(), threads = gk_block_size(), size = gk__power_of_two(n);
-  for (unsigned i = n + rank; i < size; i += threads) data[gk_bank(i)] = op.identity();
-  for (unsigned half = 1; half < size; half *= 2) { /* pairs of neighbours, each `half` wide, become one */
+template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator operation) {
+  const unsigned rank = gk_thread_rank(), thread_count = gk_block_size(), padded_size = gk__power_of_two(n);
+  for (unsigned i = n + rank; i < padded_size; i += thread_count) data[gk_bank(i)] = operation.identity();
+  for (unsigned half_width = 1; half_width < padded_size;
+       half_width *= 2) { /* pairs of neighbours, each `half_width` wide, become one */
     __syncthreads();
-    for (unsigned i = rank; i < size / 2 / half; i += threads) {
-      const unsigned left = gk_bank((2 * i + 1) * half - 1), right = gk_bank((2 * i + 2) * half - 1);
-      data[right] = op(data[left], data[right]);
+    for (unsigned i = rank; i < padded_size / 2 / half_width; i += thread_count) {
+      const unsigned left = gk_bank((2 * i + 1) * half_width - 1), right = gk_bank((2 * i + 2) * half_width - 1);
+      data[right] = operation(data[left], data[right]);
     }
   }
   __syncthreads();
-  const A total = data[gk_bank(size - 1)];
+  const Acc total = data[gk_bank(padded_size - 1)];
   __syncthreads();
-  if (rank == 0) data[gk_bank(size - 1)] = op.identity();
-  for (unsigned half = size / 2; half > 0; half /= 2) { /* a prefix goes to the left child, and past it to the right */
+  if (rank == 0) data[gk_bank(padded_size - 1)] = operation.identity();
+  for (unsigned half_width = padded_size / 2; half_width > 0;
+       half_width /= 2) { /* a prefix goes to the left child, and past it to the right */
     __syncthreads();
-    for (unsigned i = rank; i < size / 2 / half; i += threads) {
-      const unsigned left = gk_bank((2 * i + 1) * half - 1), right = gk_bank((2 * i + 2) * half - 1);
-      const A prefix = data[right], below = data[left];
+    for (unsigned i = rank; i < padded_size / 2 / half_width; i += thread_count) {
+      const unsigned left = gk_bank((2 * i + 1) * half_width - 1), right = gk_bank((2 * i + 2) * half_width - 1);
+      const Acc prefix = data[right], below = data[left];
       data[left] = prefix;
-      data[right] = op(prefix, below);
+      data[right] = operation(prefix, below);
     }
   }
   __syncthreads();
@@ -1855,26 +1812,26 @@ template <class A, class Op> GK__D A gk_block_scan_blelloch(A *data, unsigned n,
 }
 
 #define GK__BLOCK_BY(tag)                                                                                              \
-  template <unsigned Threads = 0, class A> GK__D A gk_block_reduce(A value, tag) {                                     \
-    typedef gk__by_tag<tag, A> by;                                                                                     \
+  template <unsigned Threads = 0, class Acc> GK__D Acc gk_block_reduce(Acc value, tag) {                               \
+    typedef gk__by_tag<tag, Acc> by;                                                                                   \
     return by::narrow(gk_block_reduce<Threads>(by::widen(value), typename by::functor()));                             \
   }                                                                                                                    \
-  template <unsigned Threads = 0, class A> GK__D A gk_block_scan_inclusive(A value, tag, A *total = NULL) {            \
-    typedef gk__by_tag<tag, A> by;                                                                                     \
+  template <unsigned Threads = 0, class Acc> GK__D Acc gk_block_scan_inclusive(Acc value, tag, Acc *total = NULL) {    \
+    typedef gk__by_tag<tag, Acc> by;                                                                                   \
     typename by::working all = by::widen(value);                                                                       \
-    const A upto = by::narrow(gk_block_scan_inclusive<Threads>(all, typename by::functor(), &all));                    \
+    const Acc upto = by::narrow(gk_block_scan_inclusive<Threads>(all, typename by::functor(), &all));                  \
     if (total) *total = by::narrow(all);                                                                               \
     return upto;                                                                                                       \
   }                                                                                                                    \
-  template <unsigned Threads = 0, class A> GK__D A gk_block_scan_exclusive(A value, tag, A *total = NULL) {            \
-    typedef gk__by_tag<tag, A> by;                                                                                     \
+  template <unsigned Threads = 0, class Acc> GK__D Acc gk_block_scan_exclusive(Acc value, tag, Acc *total = NULL) {    \
+    typedef gk__by_tag<tag, Acc> by;                                                                                   \
     typename by::working all = by::widen(value);                                                                       \
-    const A before = by::narrow(gk_block_scan_exclusive<Threads>(all, typename by::functor(), &all));                  \
+    const Acc before = by::narrow(gk_block_scan_exclusive<Threads>(all, typename by::functor(), &all));                \
     if (total) *total = by::narrow(all);                                                                               \
     return before;                                                                                                     \
   }                                                                                                                    \
-  template <class A> GK__D A gk_block_scan_blelloch(A *data, unsigned n, tag) {                                        \
-    return gk_block_scan_blelloch(data, n, gk__kept<tag, A>());                                                        \
+  template <class Acc> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, tag) {                                  \
+    return gk_block_scan_blelloch(data, n, gk__kept<tag, Acc>());                                                      \
   }
 GK__BLOCK_BY(gk_op_sum)
 GK__BLOCK_BY(gk_op_prod)
@@ -1952,20 +1909,20 @@ struct GK__MAY_ALIAS __align__(16) gk__chunk {
   unsigned word[4];
 };
 
-template <class A> struct gk__slot {
-  static const unsigned granules = (sizeof(A) + 11) / 12;
+template <class Acc> struct gk__slot {
+  static const unsigned granules = (sizeof(Acc) + 11) / 12;
   gk__chunk granule[granules];
 };
 /* One granule is stored and loaded as a whole: as one 128-bit word where PTX has these, else the tag goes last. */
-GK__D void gk__store_granule(gk__chunk *to, const gk__chunk &x) {
+GK__D void gk__store_granule(gk__chunk *dest, const gk__chunk &x) {
 #if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
   asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
                "mov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\tmov.b128 all, {lo, hi};\n\t"
-               "st.relaxed.gpu.b128 [%0], all;\n\t}" ::"l"(to),
+               "st.relaxed.gpu.b128 [%0], all;\n\t}" ::"l"(dest),
                "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]), "r"(x.word[3])
                : "memory");
 #else
-  volatile unsigned *word = to->word;
+  volatile unsigned *word = dest->word;
   for (int i = 0; i < 3; i++) word[i] = x.word[i];
   __threadfence();
   word[3] = x.word[3];
@@ -1990,37 +1947,37 @@ GK__D bool gk__load_granule(const gk__chunk *from, unsigned tag, unsigned *word)
   return true;
 #endif
 }
-template <class A> GK__D void gk__publish(gk__slot<A> *slot, const A &value, unsigned tag) {
-  unsigned word[3 * gk__slot<A>::granules];
-  for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<A>::granules - 1 - i] = 0;
-  memcpy(word, &value, sizeof(A));
+template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &value, unsigned tag) {
+  unsigned word[3 * gk__slot<Acc>::granules];
+  for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<Acc>::granules - 1 - i] = 0;
+  memcpy(word, &value, sizeof(Acc));
   GK__UNROLL
-  for (unsigned g = 0; g < gk__slot<A>::granules; g++) {
+  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++) {
     const gk__chunk x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], tag}};
     gk__store_granule(&slot->granule[g], x);
   }
 }
 /* Whether the slot holds a value of this call; if so *value is it. */
-template <class A> GK__D bool gk__peek(const gk__slot<A> *slot, A *value, unsigned tag) {
-  unsigned word[3 * gk__slot<A>::granules] = {};
+template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, unsigned tag) {
+  unsigned word[3 * gk__slot<Acc>::granules] = {};
   bool ready = true;
   GK__UNROLL
-  for (unsigned g = 0; g < gk__slot<A>::granules; g++)
+  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++)
     if (!gk__load_granule(&slot->granule[g], tag, word + 3 * g)) ready = false;
-  if (ready) memcpy(static_cast<void *>(value), word, sizeof(A));
+  if (ready) memcpy(static_cast<void *>(value), word, sizeof(Acc));
   return ready;
 }
 /* By all threads of a block, when no tag of this round can be in use any more. What was waited for by its tag alone is
  * overwritten in the same way. */
-GK__D void gk__clear_slots(void *slots, size_t chunks, unsigned threads) {
+GK__D void gk__clear_slots(void *slots, size_t chunks, unsigned thread_count) {
   volatile unsigned *const word = static_cast<unsigned *>(slots);
   GK__UNROLL_BY(1)
-  for (size_t i = threadIdx.x; i < 4 * chunks; i += threads) word[i] = 0;
+  for (size_t i = threadIdx.x; i < 4 * chunks; i += thread_count) word[i] = 0;
 }
 /* A pause that grows from wait to wait; it leaves the issue slots to the blocks waited for. */
-GK__D void gk__back_off(unsigned *ns) {
-  __nanosleep(*ns);
-  if (*ns < 64) *ns *= 2;
+GK__D void gk__back_off(unsigned *nanoseconds) {
+  __nanosleep(*nanoseconds);
+  if (*nanoseconds < 64) *nanoseconds *= 2;
 }
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
@@ -2034,9 +1991,9 @@ enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512, 
 #define GK__REDUCE_STREAMED_BYTES (size_t(64) << 20)
 /* Blocks that a multiprocessor is to hold at once: all that it has threads for, or fewer of large values. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
-#define GK__REDUCE_RESIDENT(A) 4
+#define GK__REDUCE_RESIDENT(Acc) 4
 #else
-#define GK__REDUCE_RESIDENT(A) (sizeof(A) > 8 ? 5 : 8)
+#define GK__REDUCE_RESIDENT(Acc) (sizeof(Acc) > 8 ? 5 : 8)
 #endif
 
 /* How a reduction is laid out: what the bits depend on (tiles, pieces), and what they do not (blocks). */
@@ -2046,21 +2003,25 @@ struct gk_reduce_plan {
   unsigned blocks;
   int needs_scratch; /* more than one piece */
 };
-template <class T> struct gk__reduce_tile {
-  static const unsigned vector = 16 % sizeof(T) ? 1 : 16 / sizeof(T); /* elements that a thread loads at once */
-  static const unsigned stride = GK__REDUCE_THREADS * vector;         /* from one of its vectors to the next */
+template <class Item> struct gk__reduce_tile {
+  static const unsigned vector = 16 % sizeof(Item) ? 1 : 16 / sizeof(Item); /* elements that a thread loads at once */
+  static const unsigned stride = GK__REDUCE_THREADS * vector;               /* from one of its vectors to the next */
   static const unsigned items = GK__REDUCE_LOADS * stride;
-  static const unsigned chunks = items * sizeof(T) / 16;
+  static const unsigned chunks = items * sizeof(Item) / 16;
 };
 /* Partial values of a thread, so that one operation need not wait for the other; but one of large values, and of bytes,
  * sixteen of which are summed before they meet it. */
-template <class Op, class T> struct gk__reduce_sums {
-  static const unsigned count = gk__reduce_tile<T>::vector < 4 ? gk__reduce_tile<T>::vector : 4;
+template <class Operator, class Item> struct gk__reduce_sums {
+  static const unsigned item_count = gk__reduce_tile<Item>::vector < 4 ? gk__reduce_tile<Item>::vector : 4;
 };
-template <class V, class T> struct gk__reduce_sums<gk_argmin<V>, T> { static const unsigned count = 1; };
-template <class V, class T> struct gk__reduce_sums<gk_argmax<V>, T> { static const unsigned count = 1; };
-template <class A> struct gk__reduce_sums<gk_sum<A>, signed char> { static const unsigned count = 1; };
-template <class A> struct gk__reduce_sums<gk_sum<A>, unsigned char> { static const unsigned count = 1; };
+template <class Value, class Item> struct gk__reduce_sums<gk_argmin<Value>, Item> {
+  static const unsigned item_count = 1;
+};
+template <class Value, class Item> struct gk__reduce_sums<gk_argmax<Value>, Item> {
+  static const unsigned item_count = 1;
+};
+template <class Acc> struct gk__reduce_sums<gk_sum<Acc>, signed char> { static const unsigned item_count = 1; };
+template <class Acc> struct gk__reduce_sums<gk_sum<Acc>, unsigned char> { static const unsigned item_count = 1; };
 inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
   const size_t room = GK__REDUCE_BYTES / slot_bytes;
   gk_reduce_plan plan;
@@ -2100,7 +2061,7 @@ GK__D unsigned gk__shift_right(unsigned low, unsigned high, unsigned bits) {
  * by branches that all threads take alike; picking bytes one by one would cost as much as the sum of what is in them.
  * Two choices between two become selects where nothing but words moves, and a small array of floats takes 5 % less time
  * than with a switch, which becomes jumps. */
-template <unsigned Words, class T>
+template <unsigned Words, class Item>
 GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned bits) {
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -2109,77 +2070,80 @@ GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned b
     memcpy(word + 4, &second[v], sizeof(gk__chunk));
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++)
-      chunk[v].word[k] = sizeof(T) < 4 ? gk__shift_right(word[Words + k], word[Words + k + 1], bits) : word[Words + k];
+      chunk[v].word[k] =
+          sizeof(Item) < 4 ? gk__shift_right(word[Words + k], word[Words + k + 1], bits) : word[Words + k];
   }
 }
-template <class T> GK__D void gk__shift_chunks(gk__chunk *chunk, const gk__chunk *second, unsigned low) {
+template <class Item> GK__D void gk__shift_chunks(gk__chunk *chunk, const gk__chunk *second, unsigned low) {
   const unsigned bits = low % 4 * 8;
   if (low < 8)
-    low < 4 ? gk__shift_words<0, T>(chunk, second, bits) : gk__shift_words<1, T>(chunk, second, bits);
+    low < 4 ? gk__shift_words<0, Item>(chunk, second, bits) : gk__shift_words<1, Item>(chunk, second, bits);
   else
-    low < 12 ? gk__shift_words<2, T>(chunk, second, bits) : gk__shift_words<3, T>(chunk, second, bits);
+    low < 12 ? gk__shift_words<2, Item>(chunk, second, bits) : gk__shift_words<3, Item>(chunk, second, bits);
 }
 
-/* Takes `count` elements of a vector into the thread's sums: element j always into sum j % their number. */
-template <class A, class T, class Op>
-GK__D void gk__reduce_each(A *sum, const T *item, size_t i, size_t count, const Op &op) {
+/* Takes `item_count` elements of a vector into the thread's sums: element j always into sum j % their number. */
+template <class Acc, class Item, class Operator>
+GK__D void gk__reduce_each(Acc *sum, const Item *item, size_t i, size_t item_count, const Operator &operation) {
   GK__UNROLL
-  for (unsigned j = 0; j < gk__reduce_tile<T>::vector; j++) {
-    A &s = sum[j % gk__reduce_sums<Op, T>::count];
-    if (j < count) s = op(s, gk__lift<A, T>::from(item[j], i + j));
+  for (unsigned j = 0; j < gk__reduce_tile<Item>::vector; j++) {
+    Acc &s = sum[j % gk__reduce_sums<Operator, Item>::item_count];
+    if (j < item_count) s = operation(s, gk__lift<Acc, Item>::from(item[j], i + j));
   }
 }
-/* Takes the first `count` elements of a vector that stands in a chunk: all, or else what follows them is zero. */
-template <class Op, class T> struct gk__reduce_any_vector {
-  typedef typename gk__working<Op>::type A;
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t i, unsigned count, const Op &op) {
-    T item[gk__reduce_tile<T>::vector];
+/* Takes the first `item_count` elements of a vector that stands in a chunk: all, or else what follows them is zero. */
+template <class Operator, class Item> struct gk__reduce_any_vector {
+  typedef typename gk__working<Operator>::type Acc;
+  static GK__D void take(Acc *sum, const gk__chunk &chunk, size_t i, unsigned item_count, const Operator &operation) {
+    Item item[gk__reduce_tile<Item>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
-    gk__reduce_each(sum, item, i, count, op);
+    gk__reduce_each(sum, item, i, item_count, operation);
   }
 };
-template <class Op, class T> struct gk__reduce_vector : gk__reduce_any_vector<Op, T> {};
+template <class Operator, class Item> struct gk__reduce_vector : gk__reduce_any_vector<Operator, Item> {};
 /* The best of a vector first, and only that against what the thread has, whose index is lower. So elements are compared
  * by value alone: an equal one stays behind, but for one that is no better than nothing. */
-template <class V, bool Greatest, class T> struct gk__reduce_arg_vector {
-  static GK__D void take(gk_arg<V> *sum, const gk__chunk &chunk, size_t i, unsigned count,
-                         const gk__argbest<V, Greatest> &) {
-    T item[gk__reduce_tile<T>::vector];
+template <class Value, bool Greatest, class Item> struct gk__reduce_arg_vector {
+  static GK__D void take(gk_arg<Value> *sum, const gk__chunk &chunk, size_t i, unsigned item_count,
+                         const gk__argbest<Value, Greatest> &) {
+    Item item[gk__reduce_tile<Item>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
-    V best = gk__convert<V, T>::from(item[0]);
+    Value best = gk__convert<Value, Item>::from(item[0]);
     unsigned place = 0;
     GK__UNROLL
-    for (unsigned j = 1; j < gk__reduce_tile<T>::vector; j++) {
-      const V x = gk__convert<V, T>::from(item[j]);
-      const bool better = j < count && gk__goes_before<Greatest>(x, best);
+    for (unsigned j = 1; j < gk__reduce_tile<Item>::vector; j++) {
+      const Value x = gk__convert<Value, Item>::from(item[j]);
+      const bool better = j < item_count && gk__goes_before<Greatest>(x, best);
       best = better ? x : best;
       place = better ? j : place;
     }
     if (gk__goes_before<Greatest>(best, sum->value) || sum->index == static_cast<size_t>(-1))
-      *sum = gk_arg<V>{best, i + place};
+      *sum = gk_arg<Value>{best, i + place};
   }
 };
-template <class V, class T> struct gk__reduce_vector<gk_argmin<V>, T> : gk__reduce_arg_vector<V, false, T> {};
-template <class V, class T> struct gk__reduce_vector<gk_argmax<V>, T> : gk__reduce_arg_vector<V, true, T> {};
-template <class V, class W>
-struct gk__reduce_vector<gk_argmin<V>, gk_arg<W>> : gk__reduce_any_vector<gk_argmin<V>, gk_arg<W>> {};
-template <class V, class W>
-struct gk__reduce_vector<gk_argmax<V>, gk_arg<W>> : gk__reduce_any_vector<gk_argmax<V>, gk_arg<W>> {};
+template <class Value, class Item>
+struct gk__reduce_vector<gk_argmin<Value>, Item> : gk__reduce_arg_vector<Value, false, Item> {};
+template <class Value, class Item>
+struct gk__reduce_vector<gk_argmax<Value>, Item> : gk__reduce_arg_vector<Value, true, Item> {};
+template <class Value, class Other>
+struct gk__reduce_vector<gk_argmin<Value>, gk_arg<Other>> : gk__reduce_any_vector<gk_argmin<Value>, gk_arg<Other>> {};
+template <class Value, class Other>
+struct gk__reduce_vector<gk_argmax<Value>, gk_arg<Other>> : gk__reduce_any_vector<gk_argmax<Value>, gk_arg<Other>> {};
 /* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
-template <class A> struct gk__reduce_vector<gk_sum<A>, signed char> {
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<A> &op) {
+template <class Acc> struct gk__reduce_vector<gk_sum<Acc>, signed char> {
+  static GK__D void take(Acc *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<Acc> &operation) {
     int part = 0;
     GK__UNROLL
     for (int k = 0; k < 4; k++) part = __dp4a(static_cast<int>(chunk.word[k]), 0x01010101, part);
-    sum[0] = op(sum[0], static_cast<A>(part));
+    sum[0] = operation(sum[0], static_cast<Acc>(part));
   }
 };
-template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
-  static GK__D void take(A *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<A> &op) {
+template <class Acc> struct gk__reduce_vector<gk_sum<Acc>, unsigned char> {
+  static GK__D void take(Acc *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<Acc> &operation) {
     unsigned part = 0;
     GK__UNROLL
     for (int k = 0; k < 4; k++) part = __dp4a(chunk.word[k], 0x01010101u, part);
-    sum[0] = op(sum[0], static_cast<A>(part));
+    sum[0] = operation(sum[0], static_cast<Acc>(part));
   }
 };
 
@@ -2188,64 +2152,67 @@ template <class A> struct gk__reduce_vector<gk_sum<A>, unsigned char> {
  * is the array's. Such a chunk must not be read as one; these vectors go to shared memory element by element, each by a
  * thread of its own: the first of the tile, and two from number `end` on. All other loads are on their way meanwhile.
  */
-template <class Op, class T, class A>
-GK__D void gk__reduce_end(A *sum, const T *tile, size_t first, unsigned here, unsigned low, const Op &op,
-                          gk__chunk *ends) {
-  const unsigned vector = gk__reduce_tile<T>::vector, stride = gk__reduce_tile<T>::stride;
+template <class Operator, class Item, class Acc>
+GK__D void gk__reduce_end(Acc *sum, const Item *tile_items, size_t first_idx, unsigned here, unsigned low,
+                          const Operator &operation, gk__chunk *ends) {
+  const unsigned vector = gk__reduce_tile<Item>::vector, stride = gk__reduce_tile<Item>::stride;
   const unsigned thread = threadIdx.x;
-  const int begin = first == 0, end = static_cast<int>(here / vector - (here % vector + low / sizeof(T) < vector));
+  const int begin = first_idx == 0,
+            end = static_cast<int>(here / vector - (here % vector + low / sizeof(Item) < vector));
   const gk__chunk *const from =
-      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(tile) - low) + thread;
+      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(tile_items) - low) + thread;
   const unsigned apart = thread < vector ? thread : thread + static_cast<unsigned>(end - 1) * vector;
-  T item;
-  memset(static_cast<void *>(&item), 0, sizeof(T));
-  if (thread < 3 * vector && apart < here) item = tile[apart];
+  Item item;
+  memset(static_cast<void *>(&item), 0, sizeof(Item));
+  if (thread < 3 * vector && apart < here) item = tile_items[apart];
   gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-    const int at = static_cast<int>(thread + v * GK__REDUCE_THREADS);
+    const int pos = static_cast<int>(thread + v * GK__REDUCE_THREADS);
     chunk[v] = second[v] = gk__chunk();
-    if (at < end && (v || at >= begin)) {
+    if (pos < end && (v || pos >= begin)) {
       chunk[v] = from[v * GK__REDUCE_THREADS];
       second[v] = from[v * GK__REDUCE_THREADS + 1];
     }
   }
-  if (thread < 3 * vector) reinterpret_cast<T *>(ends)[thread] = item;
+  if (thread < 3 * vector) reinterpret_cast<Item *>(ends)[thread] = item;
   __syncthreads(); /* while the chunks are still on their way */
-  gk__shift_chunks<T>(chunk, second, low);
+  gk__shift_chunks<Item>(chunk, second, low);
   if (static_cast<int>(thread) < begin) chunk[0] = ends[0];
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
     if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < end)
-      gk__reduce_vector<Op, T>::take(sum, chunk[v], first + thread * vector + v * stride, vector, op);
+      gk__reduce_vector<Operator, Item>::take(sum, chunk[v], first_idx + thread * vector + v * stride, vector,
+                                              operation);
   const unsigned after = (thread - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
-  const unsigned at = (static_cast<unsigned>(end) + after) * vector;
-  if (after < 2 && at < here && at < gk__reduce_tile<T>::items)
-    gk__reduce_vector<Op, T>::take(sum, ends[1 + after], first + at, here - at < vector ? here - at : vector, op);
+  const unsigned pos = (static_cast<unsigned>(end) + after) * vector;
+  if (after < 2 && pos < here && pos < gk__reduce_tile<Item>::items)
+    gk__reduce_vector<Operator, Item>::take(sum, ends[1 + after], first_idx + pos,
+                                            here - pos < vector ? here - pos : vector, operation);
 }
 
 /* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
  * lie across two chunks; the second of these is the next thread's first one. */
-template <bool Shifted, class Op, class T, class A = typename gk__working<Op>::type>
-GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_plan &plan, unsigned piece,
-                         gk__chunk *ends) {
-  typedef gk__reduce_tile<T> tile_of;
-  const bool vectors = 16 % sizeof(T) == 0 && !(Shifted && sizeof(T) == 16),
-             streamed = n >= GK__REDUCE_STREAMED_BYTES / sizeof(T);
-  const unsigned skipped = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(in) % 16 / sizeof(T)) : 0;
-  const unsigned low = skipped * sizeof(T), mine = threadIdx.x * tile_of::vector;
+template <bool Shifted, class Operator, class Item, class Acc = typename gk__working<Operator>::type>
+GK__D Acc gk__reduce_piece(const Item *input, size_t n, const Operator &operation, const gk_reduce_plan &plan,
+                           unsigned piece, gk__chunk *ends) {
+  typedef gk__reduce_tile<Item> tile_of;
+  const bool vectors = 16 % sizeof(Item) == 0 && !(Shifted && sizeof(Item) == 16),
+             streamed = n >= GK__REDUCE_STREAMED_BYTES / sizeof(Item);
+  const unsigned skipped = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
+  const unsigned low = skipped * sizeof(Item), mine = threadIdx.x * tile_of::vector;
   const gk__chunk *const chunks =
-      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(in) - low) + threadIdx.x;
-  const unsigned sums = gk__reduce_sums<Op, T>::count;
-  A sum[sums];
+      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(input) - low) + threadIdx.x;
+  const unsigned sums = gk__reduce_sums<Operator, Item>::item_count;
+  Acc sum[sums];
   GK__UNROLL
-  for (unsigned j = 0; j < sums; j++) sum[j] = op.identity();
-  for (size_t tile = piece; tile < plan.tiles; tile += plan.pieces) {
-    const size_t i = tile * tile_of::items + mine, left = n - tile * tile_of::items;
-    const gk__chunk *const from = chunks + tile * tile_of::chunks;
+  for (unsigned j = 0; j < sums; j++) sum[j] = operation.identity();
+  for (size_t tile_idx = piece; tile_idx < plan.tiles; tile_idx += plan.pieces) {
+    const size_t i = tile_idx * tile_of::items + mine, left = n - tile_idx * tile_of::items;
+    const gk__chunk *const from = chunks + tile_idx * tile_of::chunks;
     gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
     if (vectors &&
-        (Shifted ? tile > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items)) {
+        (Shifted ? tile_idx > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items)) {
       if (streamed) {
         GK__UNROLL
         for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
@@ -2259,53 +2226,54 @@ GK__D A gk__reduce_piece(const T *in, size_t n, const Op &op, const gk_reduce_pl
           if (Shifted) second[v] = from[v * GK__REDUCE_THREADS + 1];
         }
       }
-      if (Shifted) gk__shift_chunks<T>(chunk, second, low);
+      if (Shifted) gk__shift_chunks<Item>(chunk, second, low);
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-        gk__reduce_vector<Op, T>::take(sum, chunk[v], i + v * tile_of::stride, tile_of::vector, op);
+        gk__reduce_vector<Operator, Item>::take(sum, chunk[v], i + v * tile_of::stride, tile_of::vector, operation);
     } else if (!Shifted || !vectors) {
       /* The last tile; one vector after the other, since the common case needs the registers. */
       GK__UNROLL_BY(1)
       for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        const unsigned at = mine + v * tile_of::stride;
-        if (vectors && left >= at + tile_of::vector) {
+        const unsigned address = mine + v * tile_of::stride;
+        if (vectors && left >= address + tile_of::vector) {
           chunk[0] = from[v * GK__REDUCE_THREADS];
-          gk__reduce_vector<Op, T>::take(sum, chunk[0], i + v * tile_of::stride, tile_of::vector, op);
-        } else if (at < left)
-          gk__reduce_each(sum, in + i + v * tile_of::stride, i + v * tile_of::stride, left - at, op);
+          gk__reduce_vector<Operator, Item>::take(sum, chunk[0], i + v * tile_of::stride, tile_of::vector, operation);
+        } else if (address < left)
+          gk__reduce_each(sum, input + i + v * tile_of::stride, i + v * tile_of::stride, left - address, operation);
       }
     } else {
-      if (tile != piece) __syncthreads(); /* `ends` may still be read */
+      if (tile_idx != piece) __syncthreads(); /* `ends` may still be read */
       const unsigned most = tile_of::items + tile_of::vector;
-      gk__reduce_end<Op>(sum, in + (i - mine), i - mine, left < most ? static_cast<unsigned>(left) : most, low, op,
-                         ends);
+      gk__reduce_end<Operator>(sum, input + (i - mine), i - mine, left < most ? static_cast<unsigned>(left) : most, low,
+                               operation, ends);
     }
   }
-  A value = sum[0];
+  Acc value = sum[0];
   GK__UNROLL
-  for (unsigned j = 1; j < sums; j++) value = op(value, sum[j]);
+  for (unsigned j = 1; j < sums; j++) value = operation(value, sum[j]);
   return value;
 }
 
-template <bool Shifted, class T, class O, class Op, class A>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_RESIDENT(A))
-    gk__reduce_kernel(const T *in, O *out, size_t n, Op op, gk_reduce_plan plan, gk__state *state, gk__slot<A> *slots) {
-  GK__SHARED(A, warp_value, 32);
+template <bool Shifted, class Item, class Out, class Operator, class Acc>
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_RESIDENT(Acc))
+    gk__reduce_kernel(const Item *input, Out *output, size_t n, Operator operation, gk_reduce_plan plan,
+                      gk__state *state, gk__slot<Acc> *slots) {
+  GK__SHARED(Acc, warp_value, 32);
   __shared__ gk__turn turn;
   __shared__ gk__chunk ends[3];
-  gk__prefetch_tile<GK__REDUCE_THREADS>(in, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<T>::items),
-                                        gk__reduce_tile<T>::items, !Shifted);
+  gk__prefetch_tile<GK__REDUCE_THREADS>(input, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<Item>::items),
+                                        gk__reduce_tile<Item>::items, !Shifted);
   gk__wait_for_earlier_work();
   if (plan.pieces < GK__REDUCE_PIECES) gk__let_later_work_start();
   unsigned long long taken = 0; /* the turn is on its way while the data is */
   if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_turn(&state->reduce_turn);
   for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
-    A value = gk__reduce_piece<Shifted>(in, n, op, plan, piece, ends);
+    Acc value = gk__reduce_piece<Shifted>(input, n, operation, plan, piece, ends);
     if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) turn = gk__read_turn(taken);
-    value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
+    value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
     if (threadIdx.x == 0) {
       if (plan.pieces == 1)
-        *out = gk__convert<O, A>::from(value);
+        *output = gk__convert<Out, Acc>::from(value);
       else
         gk__publish(slots + piece, value, turn.tag);
     }
@@ -2314,51 +2282,51 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   if (plan.pieces == 1 || turn.number != gridDim.x - 1) return;
 
   /* The last to start combines: all others run already. Here, too, loads go out together. */
-  A value = op.identity();
-  unsigned ns = 16;
-  for (unsigned first = threadIdx.x; first < plan.pieces; first += 2 * GK__REDUCE_THREADS) {
-    const bool two = first + GK__REDUCE_THREADS < plan.pieces;
-    const gk__slot<A> *const slot = slots + first;
-    A part[2];
+  Acc value = operation.identity();
+  unsigned nanoseconds = 16;
+  for (unsigned first_idx = threadIdx.x; first_idx < plan.pieces; first_idx += 2 * GK__REDUCE_THREADS) {
+    const bool two = first_idx + GK__REDUCE_THREADS < plan.pieces;
+    const gk__slot<Acc> *const slot = slots + first_idx;
+    Acc part[2];
     bool missing[2] = {true, two};
     while (missing[0] || missing[1]) {
       GK__UNROLL
       for (unsigned k = 0; k < 2; k++)
         if (missing[k]) missing[k] = !gk__peek(slot + k * GK__REDUCE_THREADS, &part[k], turn.tag);
-      if (missing[0] || missing[1]) gk__back_off(&ns);
+      if (missing[0] || missing[1]) gk__back_off(&nanoseconds);
     }
-    value = op(value, part[0]);
-    if (two) value = op(value, part[1]);
+    value = operation(value, part[0]);
+    if (two) value = operation(value, part[1]);
   }
   __syncthreads();
-  value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, op, warp_value);
+  value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
   if (turn.tag == GK__LAST_TAG) { /* before the result, which section 11 has where the slots are */
     gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
     __syncthreads();
   }
   if (threadIdx.x == 0) {
-    *out = gk__convert<O, A>::from(value);
+    *output = gk__convert<Out, Acc>::from(value);
     gk__end_turns(&state->reduce_turn, turn);
   }
 }
 
 /* What reduce and scan ask of their arrays. */
-template <class T, class O>
-cudaError_t gk__check_arrays(const char *call, const T *in, const O *out, size_t n, size_t n_out) {
-  if (n > static_cast<size_t>(-1) / (sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O)))
+template <class Item, class Out>
+cudaError_t gk__check_arrays(const char *call, const Item *input, const Out *output, size_t n, size_t n_out) {
+  if (n > static_cast<size_t>(-1) / (sizeof(Item) > sizeof(Out) ? sizeof(Item) : sizeof(Out)))
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
-                    n, sizeof(T));
-  if (!in && n) return gk__fail(cudaErrorInvalidValue, "%s: in is NULL but n = %zu", call, n);
-  if (!out && n_out) return gk__fail(cudaErrorInvalidValue, "%s: out is NULL but n = %zu", call, n);
-  if (reinterpret_cast<uintptr_t>(in) % std::alignment_of<T>::value)
-    return gk__fail(cudaErrorInvalidValue, "%s: in is not aligned to its elements' %zu bytes", call,
-                    static_cast<size_t>(std::alignment_of<T>::value));
-  if (reinterpret_cast<uintptr_t>(out) % std::alignment_of<O>::value)
-    return gk__fail(cudaErrorInvalidValue, "%s: out is not aligned to its elements' %zu bytes", call,
-                    static_cast<size_t>(std::alignment_of<O>::value));
+                    n, sizeof(Item));
+  if (!input && n) return gk__fail(cudaErrorInvalidValue, "%s: input is NULL but n = %zu", call, n);
+  if (!output && n_out) return gk__fail(cudaErrorInvalidValue, "%s: output is NULL but n = %zu", call, n);
+  if (reinterpret_cast<uintptr_t>(input) % std::alignment_of<Item>::value)
+    return gk__fail(cudaErrorInvalidValue, "%s: input is not aligned to its elements' %zu bytes", call,
+                    static_cast<size_t>(std::alignment_of<Item>::value));
+  if (reinterpret_cast<uintptr_t>(output) % std::alignment_of<Out>::value)
+    return gk__fail(cudaErrorInvalidValue, "%s: output is not aligned to its elements' %zu bytes", call,
+                    static_cast<size_t>(std::alignment_of<Out>::value));
   /* Where there is no element the address may be that of the end of an allocation. */
-  if (n) GK_TRY(gk__check_memory(call, "in", in));
-  return n_out ? gk__check_memory(call, "out", out) : cudaSuccess;
+  if (n) GK_TRY(gk__check_memory(call, "input", input));
+  return n_out ? gk__check_memory(call, "output", output) : cudaSuccess;
 }
 
 /* Whether a caller's scratch can be used on the current device and has `bytes` of state and slots. Every call checks the
@@ -2397,15 +2365,16 @@ inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *tem
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
 
-template <class T, class O, class Op>
-cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, const gk_reduce_plan &plan,
-                       cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__working<Op>::type A;
+template <class Item, class Out, class Operator>
+cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t n, Operator operation,
+                       const gk_reduce_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__working<Operator>::type Acc;
   static signed char waits[2][GK__DEVICES];
-  const bool may_shift = 16 % sizeof(T) == 0 && std::alignment_of<T>::value < 16; /* else both kernels are the same */
-  const int shifted = may_shift && reinterpret_cast<uintptr_t>(in) % 16;
-  void (*const kernels[])(const T *, O *, size_t, Op, gk_reduce_plan, gk__state *, gk__slot<A> *) = {
-      gk__reduce_kernel<false, T, O, Op, A>, gk__reduce_kernel<may_shift, T, O, Op, A>};
+  const bool may_shift =
+      16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16; /* else both kernels are the same */
+  const int shifted = may_shift && reinterpret_cast<uintptr_t>(input) % 16;
+  void (*const kernel_table[])(const Item *, Out *, size_t, Operator, gk_reduce_plan, gk__state *, gk__slot<Acc> *) = {
+      gk__reduce_kernel<false, Item, Out, Operator, Acc>, gk__reduce_kernel<may_shift, Item, Out, Operator, Acc>};
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   unsigned char *memory = NULL;
@@ -2415,43 +2384,45 @@ cudaError_t gk__reduce(const char *call, const T *in, O *out, size_t n, Op op, c
   } else {
     GK_TRY(gk__check_scratch(call, scratch, 0));
   }
-  const cudaError_t status = gk__launch_as(
-      waits[shifted], call, kernels[shifted], plan.blocks < plan.pieces ? plan.blocks : plan.pieces,
-      static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, in, out, n, op, plan, reinterpret_cast<gk__state *>(memory),
-      reinterpret_cast<gk__slot<A> *>(memory ? memory + GK__STATE_BYTES : NULL));
+  const cudaError_t status =
+      gk__launch_as(waits[shifted], call, kernel_table[shifted], plan.blocks < plan.pieces ? plan.blocks : plan.pieces,
+                    static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
+                    reinterpret_cast<gk__state *>(memory),
+                    reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__STATE_BYTES : NULL));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
-/* *out = in[0] op in[1] op ... op in[n-1]; in and out are device memory, out one element. The operator must be
- * associative and commutative: the order is fixed, but it is not that of the indices. n = 0 gives the identity.
+/* *output = input[0] op input[1] op ... op input[n-1]; input and output are device memory, output one element. The
+ * operator must be associative and commutative: the order is fixed, but it is not that of the indices. n = 0 gives the
+ * identity.
  *
- *   op           in              works in           out (any type that the working type converts to)
+ *   operator     input           works in           output (any type that the working type converts to)
  *   sum, prod    i8, i16, u8...  64 bits            a 64-bit integer
  *                f16, bf16       float              float
  *                others          their type         their type; integers wrap
  *   min, max     f16, bf16       float              the type, exactly
  *                others          their type         the type; a NaN anywhere gives NaN
  *   argmin/max   any             value and index    gk_arg<value>; the first of equals; the first NaN before all
- *   a functor    any             its A              any
+ *   a functor    any             its Acc            any
  */
-template <class T, class O, class Op>
-GK__NODISCARD cudaError_t gk_reduce(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
-                                    const gk_scratch *scratch = NULL) {
-  typedef typename gk__known<T>::type E;
-  typedef typename gk__functor<Op, E>::reduce F;
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operation,
+                                    cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__functor<Operator, Element>::reduce Functor;
   gk__clear_detail();
-  GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(in), gk__known_output(out), n, 1));
+  GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(input), gk__known_output(output), n, 1));
   const gk_reduce_plan plan =
-      gk__plan_reduce(n, gk__reduce_tile<E>::items, sizeof(gk__slot<typename gk__working<F>::type>));
-  return gk__reduce("gk_reduce", gk__known_array(in), gk__known_output(out), n, gk__functor_of<F>(op), plan, stream,
-                    scratch);
+      gk__plan_reduce(n, gk__reduce_tile<Element>::items, sizeof(gk__slot<typename gk__working<Functor>::type>));
+  return gk__reduce("gk_reduce", gk__known_array(input), gk__known_output(output), n,
+                    gk__functor_of<Functor>(operation), plan, stream, scratch);
 }
 
 #define GK__REDUCE_BY(name)                                                                                            \
-  template <class T, class O>                                                                                          \
-  GK__NODISCARD cudaError_t gk_reduce_##name(const T *in, O *out, size_t n, cudaStream_t stream = 0,                   \
+  template <class Item, class Out>                                                                                     \
+  GK__NODISCARD cudaError_t gk_reduce_##name(const Item *input, Out *output, size_t n, cudaStream_t stream = 0,        \
                                              const gk_scratch *scratch = NULL) {                                       \
-    return gk_reduce(in, out, n, gk_op_##name(), stream, scratch);                                                     \
+    return gk_reduce(input, output, n, gk_op_##name(), stream, scratch);                                               \
   }
 GK__REDUCE_BY(sum)
 GK__REDUCE_BY(prod)
@@ -2485,8 +2456,8 @@ enum { GK__SCAN_THREADS = 256, GK__SCAN_WARPS = GK__SCAN_THREADS / 32, GK__SCAN_
  * where these differ. Mostly an odd number of 16-byte chunks, which a warp reads from shared memory without bank
  * conflicts, each thread its own in a row. Many of them keep memory busy; few are soon done, which counts where the GPU
  * is not full. */
-template <class T, class O> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
-  return sizeof(T) == sizeof(O) ? sizeof(T) : sizeof(T) + sizeof(O);
+template <class Item, class Out> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
+  return sizeof(Item) == sizeof(Out) ? sizeof(Item) : sizeof(Item) + sizeof(Out);
 }
 constexpr __host__ __device__ unsigned gk__scan_many(size_t bytes) {
   return bytes < 176 ? static_cast<unsigned>(176 / bytes) : 1;
@@ -2557,75 +2528,76 @@ GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, si
 }
 
 /* What one scan's blocks share. */
-template <class A> struct gk__scan_slots {
-  gk__slot<A> *tile_total, *group_prefix;
+template <class Acc> struct gk__scan_slots {
+  gk__slot<Acc> *tile_total, *group_prefix;
   unsigned tag;
 };
 
 /* What stands before each thread of a tile, which has `value`, and the total of all. Every thread folds the totals of
  * the warps by itself, which is sooner done than one warp's scan and a second barrier. */
-template <class A, class Op> GK__D A gk__scan_in_tile(A value, const Op &op, A *warp_total, A *total) {
-  const A inclusive = gk_warp_scan_inclusive(value, op);
+template <class Acc, class Operator>
+GK__D Acc gk__scan_in_tile(Acc value, const Operator &operation, Acc *warp_total, Acc *total) {
+  const Acc inclusive = gk_warp_scan_inclusive(value, operation);
   if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
-  const A in_warp = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0);
+  const Acc in_warp = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0);
   __syncthreads();
-  A all = warp_total[0], before = op.identity();
+  Acc all = warp_total[0], before = operation.identity();
   GK__UNROLL
   for (unsigned w = 1; w < GK__SCAN_WARPS; w++) {
     if (w == gk_warp()) before = all;
-    all = op(all, warp_total[w]);
+    all = operation(all, warp_total[w]);
   }
   *total = all;
-  return gk_lane() ? op(before, in_warp) : before;
+  return gk_lane() ? operation(before, in_warp) : before;
 }
 
 /* Where a scan starts: at a value that comes with the launch; or at one that lies on the device, of which section 11
  * makes use. index is what the first element is counted from. */
-template <class A, class Init> struct gk__scan_start {
-  static GK__D A value(const Init &init) { return init.value(); }
+template <class Acc, class Init> struct gk__scan_start {
+  static GK__D Acc value(const Init &init) { return init.value(); }
   static GK__D size_t index(const Init &init) { return init.index(); }
 };
-template <class A> struct gk__scan_start<A, A> {
-  static GK__D const A &value(const A &init) { return init; }
-  static GK__D size_t index(const A &) { return 0; }
+template <class Acc> struct gk__scan_start<Acc, Acc> {
+  static GK__D const Acc &value(const Acc &init) { return init; }
+  static GK__D size_t index(const Acc &) { return 0; }
 };
 
 /* What stands before this tile, to all threads. Warp w sums the tiles of the group that is w < Window groups back, of
  * the tile's own group those before it; the last warp waits for the prefix of the oldest of these groups. */
-template <unsigned Window, class A, class Init, class Op>
-GK__D A gk__tile_prefix(size_t tile, const A &tile_total, const Init &init, const Op &op, const gk_scan_plan &plan,
-                        const gk__scan_slots<A> &slots, A *part) {
-  const size_t group = tile / GK__SCAN_GROUP;
-  const unsigned warp = gk_warp(), lane = gk_lane(), last = GK__SCAN_WARPS - 1;
+template <unsigned Window, class Acc, class Init, class Operator>
+GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &init, const Operator &operation,
+                          const gk_scan_plan &plan, const gk__scan_slots<Acc> &slots, Acc *part) {
+  const size_t group = tile_idx / GK__SCAN_GROUP;
+  const unsigned warp_id = gk_warp(), lane_id = gk_lane(), last = GK__SCAN_WARPS - 1;
   static_assert(Window < GK__SCAN_WARPS, "each group has a warp, and the prefix has one");
   const unsigned back = group < Window ? static_cast<unsigned>(group) : Window - 1; /* from the oldest to this one */
-  const bool ends_group = tile % GK__SCAN_GROUP == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
-  if (threadIdx.x == 0) gk__publish(slots.tile_total + tile, tile_total, slots.tag);
-  unsigned ns = 16;
-  if (warp <= back) {
-    const size_t other = (group - warp) * GK__SCAN_GROUP + lane;
-    A total = op.identity();
-    if (other < tile)
-      while (!gk__peek(slots.tile_total + other, &total, slots.tag)) gk__back_off(&ns);
+  const bool ends_group = tile_idx % GK__SCAN_GROUP == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
+  if (threadIdx.x == 0) gk__publish(slots.tile_total + tile_idx, tile_total, slots.tag);
+  unsigned nanoseconds = 16;
+  if (warp_id <= back) {
+    const size_t other = (group - warp_id) * GK__SCAN_GROUP + lane_id;
+    Acc total = operation.identity();
+    if (other < tile_idx)
+      while (!gk__peek(slots.tile_total + other, &total, slots.tag)) gk__back_off(&nanoseconds);
     __syncwarp();
-    const A before = gk_warp_reduce(total, op);
-    if (lane == 0) part[warp] = before;
-    if (ends_group && warp == 0) {
-      const A all = gk_warp_reduce(lane < GK__SCAN_GROUP - 1 ? total : tile_total, op);
-      if (lane == 0) part[last + 1] = all;
+    const Acc before = gk_warp_reduce(total, operation);
+    if (lane_id == 0) part[warp_id] = before;
+    if (ends_group && warp_id == 0) {
+      const Acc all = gk_warp_reduce(lane_id < GK__SCAN_GROUP - 1 ? total : tile_total, operation);
+      if (lane_id == 0) part[last + 1] = all;
     }
-  } else if (warp == last && lane == 0) {
-    A prefix(gk__scan_start<A, Init>::value(init));
+  } else if (warp_id == last && lane_id == 0) {
+    Acc prefix(gk__scan_start<Acc, Init>::value(init));
     if (group > back)
-      while (!gk__peek(slots.group_prefix + (group - back), &prefix, slots.tag)) gk__back_off(&ns);
+      while (!gk__peek(slots.group_prefix + (group - back), &prefix, slots.tag)) gk__back_off(&nanoseconds);
     part[last] = prefix;
   }
   __syncthreads();
-  A prefix = part[last];
-  for (unsigned w = back; w > 0; w--) prefix = op(prefix, part[w]);
+  Acc prefix = part[last];
+  for (unsigned w = back; w > 0; w--) prefix = operation(prefix, part[w]);
   if (ends_group && threadIdx.x == 0)
-    gk__publish(slots.group_prefix + (group + 1), op(prefix, part[last + 1]), slots.tag);
-  return op(prefix, part[0]);
+    gk__publish(slots.group_prefix + (group + 1), operation(prefix, part[last + 1]), slots.tag);
+  return operation(prefix, part[0]);
 }
 
 /* Bulk copies: from sm_90 on the memory system moves a whole tile by itself, and no thread holds registers for it or
@@ -2646,11 +2618,11 @@ GK__D void gk__bulk_init(unsigned long long *barrier) {
                : "memory");
 }
 /* By one thread; the barrier's phase is over when the bytes are there. */
-GK__D void gk__bulk_load(void *to, const void *from, unsigned bytes, unsigned long long *barrier) {
+GK__D void gk__bulk_load(void *dest, const void *from, unsigned bytes, unsigned long long *barrier) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n\t"
                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%2], [%3], %1, [%0];" ::"r"(
                    gk__shared_address(barrier)),
-               "r"(bytes), "r"(gk__shared_address(to)), "l"(from)
+               "r"(bytes), "r"(gk__shared_address(dest)), "l"(from)
                : "memory");
 }
 /* Whether the phase of the parity is over; it may wait a little for it. The barrier: its address in shared memory. */
@@ -2671,83 +2643,86 @@ GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
  * it. */
 GK__D void gk__bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 /* By one thread, which comes back when the shared memory has been read. */
-GK__D void gk__bulk_store(void *to, const void *from, unsigned bytes) {
+GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\tcp.async.bulk.commit_group;\n\t"
-               "cp.async.bulk.wait_group.read 0;" ::"l"(to),
+               "cp.async.bulk.wait_group.read 0;" ::"l"(dest),
                "r"(gk__shared_address(from)), "r"(bytes)
                : "memory");
 }
 #endif
 
 /* A tile in shared memory. Global memory is read and written along the tile, each thread then has a run of Items in a
- * row, of which it takes `width` at a time. Results stand in the place of the inputs where both have the same size,
- * else behind them. */
-template <class T, class O, unsigned Items> struct gk__shared_tile {
+ * row, of which it takes `vector_width` at a time. Results stand in the place of the inputs where both have the same
+ * size, else behind them. */
+template <class Item, class Out, unsigned Items> struct gk__shared_tile {
   static const unsigned items = Items * GK__SCAN_THREADS;
-  static const bool in_place = sizeof(T) == sizeof(O);
-  static const unsigned out_offset = in_place ? 0 : (items * sizeof(T) + 15) / 16; /* chunks */
-  static const unsigned chunks = out_offset + (items * sizeof(O) + 15) / 16;
-  static const unsigned width = in_place && 16 % sizeof(T) == 0 && Items * sizeof(T) % 16 == 0 ? 16 / sizeof(T) : 1;
+  static const bool in_place = sizeof(Item) == sizeof(Out);
+  static const unsigned out_offset = in_place ? 0 : (items * sizeof(Item) + 15) / 16; /* chunks */
+  static const unsigned chunks = out_offset + (items * sizeof(Out) + 15) / 16;
+  static const unsigned vector_width =
+      in_place && 16 % sizeof(Item) == 0 && Items * sizeof(Item) % 16 == 0 ? 16 / sizeof(Item) : 1;
 
   /* Between global memory and shared memory: elements done ... count - 1, by threads 0 ... Threads - 1. */
-  template <unsigned Threads, class E>
-  static GK__D void copy(E *to, const E *from, unsigned done, unsigned count, unsigned thread) {
+  template <unsigned Threads, class Element>
+  static GK__D void copy_items(Element *dest, const Element *from, unsigned done, unsigned item_count,
+                               unsigned thread) {
 #if !GK__BULK
-    const bool aligned = (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-    const unsigned wide = aligned ? count * static_cast<unsigned>(sizeof(E)) / 16 : 0;
-    const unsigned each = (items * sizeof(E) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
+    const bool aligned = (reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
+    const unsigned wide = aligned ? item_count * static_cast<unsigned>(sizeof(Element)) / 16 : 0;
+    const unsigned each = (items * sizeof(Element) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
     GK__UNROLL
     for (unsigned c = 0; c < each; c++) {
       const unsigned i = c * Threads + thread;
-      if (i < wide) reinterpret_cast<gk__chunk *>(to)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
+      if (i < wide) reinterpret_cast<gk__chunk *>(dest)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
     }
-    done = wide * 16 / static_cast<unsigned>(sizeof(E));
+    done = wide * 16 / static_cast<unsigned>(sizeof(Element));
 #endif
     GK__UNROLL_BY(1)
-    for (unsigned i = done + thread; i < count; i += 4 * Threads) {
-      E *const item_to = to + i;
-      const E *const item_from = from + i;
+    for (unsigned i = done + thread; i < item_count; i += 4 * Threads) {
+      Element *const item_to = dest + i;
+      const Element *const item_from = from + i;
       GK__UNROLL
       for (unsigned k = 0; k < 4; k++)
-        if (i + k * Threads < count) item_to[k * Threads] = item_from[k * Threads];
+        if (i + k * Threads < item_count) item_to[k * Threads] = item_from[k * Threads];
     }
   }
   /* Items first ... first + width - 1 of this thread's own. */
-  template <class E> static GK__D void get(E *item, const E *tile, unsigned first) {
-    const E *const from = tile + threadIdx.x * Items + first;
-    if (width * sizeof(E) == 16) {
+  template <class Element> static GK__D void get(Element *item, const Element *tile_items, unsigned first_idx) {
+    const Element *const from = tile_items + threadIdx.x * Items + first_idx;
+    if (vector_width * sizeof(Element) == 16) {
       const gk__chunk x = *reinterpret_cast<const gk__chunk *>(from);
-      memcpy(static_cast<void *>(item), &x, width * sizeof(E));
+      memcpy(static_cast<void *>(item), &x, vector_width * sizeof(Element));
     } else {
       item[0] = from[0];
     }
   }
-  template <class E> static GK__D void put(const E *item, E *tile, unsigned first) {
-    E *const to = tile + threadIdx.x * Items + first;
-    if (width * sizeof(E) == 16) {
+  template <class Element> static GK__D void put(const Element *item, Element *tile_items, unsigned first_idx) {
+    Element *const dest = tile_items + threadIdx.x * Items + first_idx;
+    if (vector_width * sizeof(Element) == 16) {
       gk__chunk x;
-      memcpy(&x, item, width * sizeof(E));
-      *reinterpret_cast<gk__chunk *>(to) = x;
+      memcpy(&x, item, vector_width * sizeof(Element));
+      *reinterpret_cast<gk__chunk *>(dest) = x;
     } else {
-      to[0] = item[0];
+      dest[0] = item[0];
     }
   }
 };
 
-/* What a scan does with neighbouring elements of one thread, of which `count` exist, Width at most: takes them into a
- * total; and makes their results, beginning with what stands before them and returning what stands behind. */
-template <class Op, class T, class O, class A, unsigned Width> struct gk__scan_any_run {
-  static GK__D A total(A sum, const T *x, unsigned count, size_t i, const Op &op) {
+/* What a scan does with neighbouring elements of one thread, of which `item_count` exist, Width at most: takes them
+ * into a total; and makes their results, beginning with what stands before them and returning what stands behind. */
+template <class Operator, class Item, class Out, class Acc, unsigned Width> struct gk__scan_any_run {
+  static GK__D Acc total(Acc sum, const Item *x, unsigned item_count, size_t i, const Operator &operation) {
     GK__UNROLL
     for (unsigned j = 0; j < Width; j++)
-      if (j < count) sum = op(sum, gk__lift<A, T>::from(x[j], i + j));
+      if (j < item_count) sum = operation(sum, gk__lift<Acc, Item>::from(x[j], i + j));
     return sum;
   }
-  static GK__D A results(A running, O *result, const T *x, unsigned count, size_t i, bool inclusive, const Op &op) {
+  static GK__D Acc results(Acc running, Out *result, const Item *x, unsigned item_count, size_t i, bool inclusive,
+                           const Operator &operation) {
     GK__UNROLL
     for (unsigned j = 0; j < Width; j++) {
-      const A next = j < count ? op(running, gk__lift<A, T>::from(x[j], i + j)) : running;
-      result[j] = gk__convert<O, A>::from(inclusive ? next : running);
+      const Acc next = j < item_count ? operation(running, gk__lift<Acc, Item>::from(x[j], i + j)) : running;
+      result[j] = gk__convert<Out, Acc>::from(inclusive ? next : running);
       running = next;
     }
     return running;
@@ -2755,31 +2730,33 @@ template <class Op, class T, class O, class A, unsigned Width> struct gk__scan_a
 };
 /* Sums of bytes, which wrap: a word of four at a time. Bytes past the array's end come last, so that no sum that is
  * kept has them in it. */
-template <class B> struct gk__scan_byte_run {
-  static GK__D B total(B sum, const B *x, unsigned, size_t, const gk_sum<B> &) {
+template <class Byte> struct gk__scan_byte_run {
+  static GK__D Byte total(Byte sum, const Byte *x, unsigned, size_t, const gk_sum<Byte> &) {
     unsigned word[4], all = static_cast<unsigned>(sum);
     memcpy(word, x, 16);
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++) all = __dp4a(word[k], 0x01010101u, all);
-    return static_cast<B>(all);
+    return static_cast<Byte>(all);
   }
-  static GK__D B results(B running, B *result, const B *x, unsigned, size_t, bool inclusive, const gk_sum<B> &) {
+  static GK__D Byte results(Byte running, Byte *result, const Byte *x, unsigned, size_t, bool inclusive,
+                            const gk_sum<Byte> &) {
     unsigned word[4], before = static_cast<unsigned>(running);
     memcpy(word, x, 16);
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++) {
-      const unsigned first = __dp4a(word[k], 0x00000001u, before), second = __dp4a(word[k], 0x00000101u, before);
+      const unsigned first_four = __dp4a(word[k], 0x00000001u, before), second = __dp4a(word[k], 0x00000101u, before);
       const unsigned third = __dp4a(word[k], 0x00010101u, before), fourth = __dp4a(word[k], 0x01010101u, before);
-      const unsigned upto = __byte_perm(__byte_perm(first, second, 0x0040), __byte_perm(third, fourth, 0x0040), 0x5410);
+      const unsigned upto =
+          __byte_perm(__byte_perm(first_four, second, 0x0040), __byte_perm(third, fourth, 0x0040), 0x5410);
       word[k] = inclusive ? upto : __byte_perm(upto, before, 0x2104);
       before = fourth;
     }
     memcpy(result, word, 16);
-    return static_cast<B>(before);
+    return static_cast<Byte>(before);
   }
 };
-template <class Op, class T, class O, class A, unsigned Width>
-struct gk__scan_run : gk__scan_any_run<Op, T, O, A, Width> {};
+template <class Operator, class Item, class Out, class Acc, unsigned Width>
+struct gk__scan_run : gk__scan_any_run<Operator, Item, Out, Acc, Width> {};
 template <>
 struct gk__scan_run<gk_sum<unsigned char>, unsigned char, unsigned char, unsigned char, 16>
     : gk__scan_byte_run<unsigned char> {};
@@ -2787,58 +2764,61 @@ template <>
 struct gk__scan_run<gk_sum<signed char>, signed char, signed char, signed char, 16> : gk__scan_byte_run<signed char> {};
 
 /* All elements of one thread, of which `exist` do. Unrolled where they all do, or else shortly written. */
-template <class Op, class T, class O, class A, unsigned Items> struct gk__scan_items {
-  typedef gk__shared_tile<T, O, Items> tile;
-  typedef gk__scan_run<Op, T, O, A, tile::width> run;
-  template <unsigned Unrolled> static GK__D A total(const T *in, unsigned exist, size_t i, const Op &op) {
-    A sum = op.identity();
-    GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Unrolled)
-    for (unsigned k = 0; k < Items; k += tile::width) {
-      T x[tile::width];
-      tile::get(x, in, k);
-      sum = run::total(sum, x, exist > k ? exist - k : 0, i + k, op);
+template <class Operator, class Item, class Out, class Acc, unsigned Items> struct gk__scan_items {
+  typedef gk__shared_tile<Item, Out, Items> tile_type;
+  typedef gk__scan_run<Operator, Item, Out, Acc, tile_type::vector_width> run;
+  template <unsigned Unrolled>
+  static GK__D Acc total(const Item *input, unsigned exist, size_t i, const Operator &operation) {
+    Acc sum = operation.identity();
+    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Unrolled)
+    for (unsigned k = 0; k < Items; k += tile_type::vector_width) {
+      Item x[tile_type::vector_width];
+      tile_type::get(x, input, k);
+      sum = run::total(sum, x, exist > k ? exist - k : 0, i + k, operation);
     }
     return sum;
   }
   template <unsigned Unrolled>
-  static GK__D void results(A running, O *out, const T *in, unsigned exist, size_t i, int inclusive, const Op &op) {
-    GK__UNROLL_BY(sizeof(T) < 4 ? 1 : Unrolled)
-    for (unsigned k = 0; k < Items; k += tile::width) {
+  static GK__D void results(Acc running, Out *output, const Item *input, unsigned exist, size_t i, int inclusive,
+                            const Operator &operation) {
+    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Unrolled)
+    for (unsigned k = 0; k < Items; k += tile_type::vector_width) {
       gk__forget(&inclusive);
-      T x[tile::width];
-      O result[tile::width];
-      tile::get(x, in, k);
-      running = run::results(running, result, x, exist > k ? exist - k : 0, i + k, inclusive, op);
-      tile::put(result, out, k);
+      Item x[tile_type::vector_width];
+      Out result[tile_type::vector_width];
+      tile_type::get(x, input, k);
+      running = run::results(running, result, x, exist > k ? exist - k : 0, i + k, inclusive, operation);
+      tile_type::put(result, output, k);
     }
   }
 };
 
-template <unsigned Items, class T, class O, class Op, class A, class Init>
-__global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk__scan_item_bytes<T, O>())))
-    gk__scan_kernel(const T *in, O *out, size_t n, Op op, Init init, bool inclusive, gk_scan_plan plan,
-                    gk__state *state, gk__slot<A> *slots) {
-  typedef gk__shared_tile<T, O, Items> shared_tile;
-  typedef gk__scan_items<Op, T, O, A, Items> items;
-  typedef gk__scan_start<A, Init> start;
+template <unsigned Items, class Item, class Out, class Operator, class Acc, class Init>
+__global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk__scan_item_bytes<Item, Out>())))
+    gk__scan_kernel(const Item *input, Out *output, size_t n, Operator operation, Init init, bool inclusive,
+                    gk_scan_plan plan, gk__state *state, gk__slot<Acc> *slots) {
+  typedef gk__shared_tile<Item, Out, Items> shared_tile;
+  typedef gk__scan_items<Operator, Item, Out, Acc, Items> items;
+  typedef gk__scan_start<Acc, Init> start;
   __shared__ gk__chunk shared[shared_tile::chunks];
   __shared__ gk__turn turn;
-  GK__SHARED(A, warp_total, GK__SCAN_WARPS);
-  GK__SHARED(A, part, GK__SCAN_WARPS + 1);
+  GK__SHARED(Acc, warp_total, GK__SCAN_WARPS);
+  GK__SHARED(Acc, part, GK__SCAN_WARPS + 1);
   static_assert(sizeof(shared) + sizeof(warp_total_bytes) + sizeof(part_bytes) < 48 * 1024 - 64,
                 "gk_scan: elements of up to 176 bytes, input and output together where their sizes differ");
-  T *const shared_in = reinterpret_cast<T *>(shared);
-  O *const shared_out = reinterpret_cast<O *>(shared + shared_tile::out_offset);
-  const bool few = Items == gk__scan_few(gk__scan_item_bytes<T, O>());
+  Item *const shared_in = reinterpret_cast<Item *>(shared);
+  Out *const shared_out = reinterpret_cast<Out *>(shared + shared_tile::out_offset);
+  const bool few = Items == gk__scan_few(gk__scan_item_bytes<Item, Out>());
   const unsigned window = few ? GK__SCAN_WARPS - 1 : 4; /* the totals that are read cost as much as some of the data */
 #if GK__BULK
   __shared__ unsigned long long loaded;
   unsigned parity = 0;
-  const bool in_bulk = reinterpret_cast<uintptr_t>(in) % 16 == 0, out_bulk = reinterpret_cast<uintptr_t>(out) % 16 == 0;
+  const bool in_bulk = reinterpret_cast<uintptr_t>(input) % 16 == 0,
+             out_bulk = reinterpret_cast<uintptr_t>(output) % 16 == 0;
   if (threadIdx.x == 0) gk__bulk_init(&loaded);
 #endif
   if (few)
-    gk__prefetch_tile<GK__SCAN_THREADS>(in, n, blockIdx.x * static_cast<size_t>(shared_tile::items),
+    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(shared_tile::items),
                                         shared_tile::items);
 #if GK__BULK
   __syncthreads();
@@ -2859,58 +2839,62 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
       if (in_bulk && turn.number < plan.tiles) {
         const size_t before = turn.number * static_cast<size_t>(shared_tile::items);
         const size_t left = n - before < shared_tile::items ? n - before : shared_tile::items;
-        const unsigned bytes = static_cast<unsigned>(left * sizeof(T) / 16 * 16);
-        if (bytes) gk__bulk_load(shared_in, in + before, bytes, &loaded);
+        const unsigned bytes = static_cast<unsigned>(left * sizeof(Item) / 16 * 16);
+        if (bytes) gk__bulk_load(shared_in, input + before, bytes, &loaded);
       }
 #endif
     }
     __syncthreads();
-    const size_t tile = turn.number, first = tile * shared_tile::items;
-    if (tile >= plan.tiles) break;
-    const unsigned count = n - first < shared_tile::items ? static_cast<unsigned>(n - first) : shared_tile::items;
-    const unsigned mine = threadIdx.x * Items, exist = count > mine ? count - mine : 0; /* of the thread's elements */
-    const size_t number = start::index(init) + first + mine;
+    const size_t tile_idx = turn.number, first_idx = tile_idx * shared_tile::items;
+    if (tile_idx >= plan.tiles) break;
+    const unsigned item_count =
+        n - first_idx < shared_tile::items ? static_cast<unsigned>(n - first_idx) : shared_tile::items;
+    const unsigned mine = threadIdx.x * Items,
+                   exist = item_count > mine ? item_count - mine : 0; /* of the thread's elements */
+    const size_t number = start::index(init) + first_idx + mine;
     unsigned done = 0; /* by bulk copies */
 #if GK__BULK
-    if (in_bulk && count * sizeof(T) >= 16) {
+    if (in_bulk && item_count * sizeof(Item) >= 16) {
       gk__bulk_wait(&loaded, parity);
-      parity ^= 1, done = count * static_cast<unsigned>(sizeof(T)) / 16 * 16 / static_cast<unsigned>(sizeof(T));
+      parity ^= 1,
+          done = item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
     }
 #endif
-    if (done < count) {
-      shared_tile::template copy<GK__SCAN_THREADS>(shared_in, in + first, done, count, threadIdx.x);
+    if (done < item_count) {
+      shared_tile::template copy_items<GK__SCAN_THREADS>(shared_in, input + first_idx, done, item_count, threadIdx.x);
       __syncthreads();
     }
 
-    const A total = exist >= Items ? items::template total<Items>(shared_in, Items, number, op)
-                                   : items::template total<1>(shared_in, exist, number, op);
-    A tile_total = op.identity(), running = gk__scan_in_tile(total, op, warp_total, &tile_total);
+    const Acc total = exist >= Items ? items::template total<Items>(shared_in, Items, number, operation)
+                                     : items::template total<1>(shared_in, exist, number, operation);
+    Acc tile_total = operation.identity(), running = gk__scan_in_tile(total, operation, warp_total, &tile_total);
     if (plan.tiles > 1) {
-      const gk__scan_slots<A> at = {slots, slots + plan.tiles, turn.tag};
-      running = op(gk__tile_prefix<window>(tile, tile_total, init, op, plan, at, part), running);
+      const gk__scan_slots<Acc> tile_slots = {slots, slots + plan.tiles, turn.tag};
+      running =
+          operation(gk__tile_prefix<window>(tile_idx, tile_total, init, operation, plan, tile_slots, part), running);
     } else {
-      running = op(start::value(init), running);
+      running = operation(start::value(init), running);
     }
     if (exist >= Items)
-      items::template results<Items>(running, shared_out, shared_in, Items, number, inclusive, op);
+      items::template results<Items>(running, shared_out, shared_in, Items, number, inclusive, operation);
     else
-      items::template results<1>(running, shared_out, shared_in, exist, number, inclusive, op);
+      items::template results<1>(running, shared_out, shared_in, exist, number, inclusive, operation);
     /* Each warp its own part, as soon as it is done. */
-    const unsigned begin = gk_warp() * 32 * Items, left = count > begin ? count - begin : 0;
+    const unsigned begin = gk_warp() * 32 * Items, left = item_count > begin ? item_count - begin : 0;
     const unsigned own = left < 32 * Items ? left : 32 * Items;
     done = 0;
 #if GK__BULK
-    if (out_bulk && own * sizeof(O) >= 16) {
+    if (out_bulk && own * sizeof(Out) >= 16) {
       gk__bulk_fence();
       __syncwarp();
-      const unsigned bytes = own * static_cast<unsigned>(sizeof(O)) / 16 * 16;
-      if (gk_lane() == 0) gk__bulk_store(out + first + begin, shared_out + begin, bytes);
-      done = bytes / static_cast<unsigned>(sizeof(O));
+      const unsigned bytes = own * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
+      if (gk_lane() == 0) gk__bulk_store(output + first_idx + begin, shared_out + begin, bytes);
+      done = bytes / static_cast<unsigned>(sizeof(Out));
     }
 #endif
     if (done < own) {
       __syncwarp();
-      shared_tile::template copy<32>(out + first + begin, shared_out + begin, done, own, gk_lane());
+      shared_tile::template copy_items<32>(output + first_idx + begin, shared_out + begin, done, own, gk_lane());
     }
     if (several) {
 #if GK__BULK
@@ -2922,70 +2906,75 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
   if (plan.tiles > 1) gk__end_round(turn, state, slots, plan.capacity, gridDim.x);
 }
 
-template <class T, class O, class Op, class Init>
-cudaError_t gk__scan(const char *call, const T *in, O *out, size_t n, Op op, Init init, bool inclusive,
-                     gk_scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__working<Op>::type A;
+template <class Item, class Out, class Operator, class Init>
+cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n, Operator operation, Init init,
+                     bool inclusive, gk_scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__working<Operator>::type Acc;
   static signed char waits[2][GK__DEVICES];
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   unsigned char *slots = NULL;
   if (plan.tiles > 1) {
-    const size_t bytes = gk__scan_bytes(plan, sizeof(gk__slot<A>));
+    const size_t bytes = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
     GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
     slots = static_cast<unsigned char *>(use->ptr) + GK__STATE_BYTES + GK__REDUCE_BYTES;
     plan.capacity = (use->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES) / sizeof(gk__chunk);
   } else {
     GK_TRY(gk__check_scratch(call, scratch, 0));
   }
-  const unsigned many = gk__scan_many(gk__scan_item_bytes<T, O>()), few = gk__scan_few(gk__scan_item_bytes<T, O>());
-  void (*const kernels[])(const T *, O *, size_t, Op, Init, bool, gk_scan_plan, gk__state *, gk__slot<A> *) = {
-      gk__scan_kernel<many, T, O, Op, A, Init>, gk__scan_kernel<few, T, O, Op, A, Init>};
+  const unsigned many = gk__scan_many(gk__scan_item_bytes<Item, Out>()),
+                 few = gk__scan_few(gk__scan_item_bytes<Item, Out>());
+  void (*const kernel_table[])(const Item *, Out *, size_t, Operator, Init, bool, gk_scan_plan, gk__state *,
+                               gk__slot<Acc> *) = {gk__scan_kernel<many, Item, Out, Operator, Acc, Init>,
+                                                   gk__scan_kernel<few, Item, Out, Operator, Acc, Init>};
   const int which = plan.items != many;
-  const cudaError_t status = gk__launch_as(
-      waits[which], call, kernels[which], plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, in, out, n,
-      op, init, inclusive, plan, static_cast<gk__state *>(use->ptr), reinterpret_cast<gk__slot<A> *>(slots));
+  const cudaError_t status =
+      gk__launch_as(waits[which], call, kernel_table[which], plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0,
+                    stream, input, output, n, operation, init, inclusive, plan, static_cast<gk__state *>(use->ptr),
+                    reinterpret_cast<gk__slot<Acc> *>(slots));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
-template <class T, class O, class Op, class A>
-cudaError_t gk__scan_call(const char *call, const T *in, O *out, size_t n, const Op &op, const A &init, bool inclusive,
-                          cudaStream_t stream, const gk_scratch *scratch) {
+template <class Item, class Out, class Operator, class Acc>
+cudaError_t gk__scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
+                          const Acc &init, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
   gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, in, out, n, n));
-  return gk__scan(call, in, out, n, op, init, inclusive, gk__plan_scan(n, gk__scan_item_bytes<T, O>()), stream,
-                  scratch);
+  GK_TRY(gk__check_arrays(call, input, output, n, n));
+  return gk__scan(call, input, output, n, operation, init, inclusive,
+                  gk__plan_scan(n, gk__scan_item_bytes<Item, Out>()), stream, scratch);
 }
 
-/* inclusive: out[i] = in[0] op ... op in[i].
- * exclusive: out[i] = in[0] op ... op in[i-1], and out[0] the identity; or with init, out[i] = init op in[0] op ... .
+/* inclusive: output[i] = input[0] op ... op input[i].
+ * exclusive: output[i] = input[0] op ... op input[i-1], and output[0] the identity; or with init, output[i] = init op
+ * input[0] op ... .
  *
- * in and out are device memory of n elements; out may be in (not: overlap it). The operator must be associative; the
- * order of the operands is kept, so it need not commute. It works in the type of the output, for f16 and bf16 in float:
- * give a wider out where sums outgrow the input. n = 0 does nothing. argmin and argmax want an out of gk_arg<value>. */
-template <class T, class O, class Op>
-GK__NODISCARD cudaError_t gk_scan_inclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
-                                            const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
-  const F f = gk__functor_of<F>(op);
-  return gk__scan_call("gk_scan_inclusive", gk__known_array(in), gk__known_output(out), n, f, f.identity(), true,
+ * input and output are device memory of n elements; output may be input (not: overlap it). The operator must be
+ * associative; the order of the operands is kept, so it need not commute. It works in the type of the output, for f16
+ * and bf16 in float: give a wider output where sums outgrow the input. n = 0 does nothing. argmin and argmax want an
+ * output of gk_arg<value>. */
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
+                                            cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  const Functor f = gk__functor_of<Functor>(operation);
+  return gk__scan_call("gk_scan_inclusive", gk__known_array(input), gk__known_output(output), n, f, f.identity(), true,
                        stream, scratch);
 }
-template <class T, class O, class Op>
-GK__NODISCARD cudaError_t gk_scan_exclusive(const T *in, O *out, size_t n, Op op, cudaStream_t stream = 0,
-                                            const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
-  const F f = gk__functor_of<F>(op);
-  return gk__scan_call("gk_scan_exclusive", gk__known_array(in), gk__known_output(out), n, f, f.identity(), false,
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
+                                            cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  const Functor f = gk__functor_of<Functor>(operation);
+  return gk__scan_call("gk_scan_exclusive", gk__known_array(input), gk__known_output(output), n, f, f.identity(), false,
                        stream, scratch);
 }
-template <class T, class O, class Op, class Init>
-GK__NODISCARD cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, Op op, Init init,
-                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
-  typedef typename gk__working<F>::type A;
-  return gk__scan_call("gk_scan_exclusive_init", gk__known_array(in), gk__known_output(out), n, gk__functor_of<F>(op),
-                       gk__convert<A, Init>::from(init), false, stream, scratch);
+template <class Item, class Out, class Operator, class Init>
+GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation,
+                                                 Init init, cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  typedef typename gk__working<Functor>::type Acc;
+  return gk__scan_call("gk_scan_exclusive_init", gk__known_array(input), gk__known_output(output), n,
+                       gk__functor_of<Functor>(operation), gk__convert<Acc, Init>::from(init), false, stream, scratch);
 }
 
 /* ====================================================================================================================
@@ -3026,89 +3015,101 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_init(const T *in, O *out, size_t n, 
  *     gk_tile_store(acc, c, n, row, col, m, n, 1.0f, 0.0f);
  *   }
  *
- * launched with gk_tile<...>::threads threads in a block of any shape. */
+ * launched with gk_tile<...>::thread_count threads in a block of any shape. */
 
-/* Loads element (row, col) of a rows x cols matrix, or zero outside of it. */
-template <class S, class T>
-GK__D S gk__element(const T *from, size_t ld, size_t row, size_t col, size_t rows, size_t cols) {
-  return row < rows && col < cols ? gk__convert<S, T>::from(from[row * ld + col]) : S(0);
+/* Loads element (row_idx, col_idx) of a row_count x col_count matrix, or zero outside of it. */
+template <class Stored, class Item>
+GK__D Stored gk__element(const Item *from, size_t leading_dim, size_t row_idx, size_t col_idx, size_t row_count,
+                         size_t col_count) {
+  return row_idx < row_count && col_idx < col_count
+             ? gk__convert<Stored, Item>::from(from[row_idx * leading_dim + col_idx])
+             : Stored(0);
 }
 
-/* tile[r][c] = from[row0 + r][col0 + c] for r < R, c < C. from is rows x cols with ld elements from row to row. All
- * threads of the block share the work; a barrier must follow before the tile is read. */
-template <int R, int C, class S, int Rows, int Pitch, class T>
-GK__D void gk_tile_load(S (&tile)[Rows][Pitch], const T *from, size_t ld, size_t row0, size_t col0, size_t rows,
-                        size_t cols) {
-  static_assert(R <= Rows && C <= Pitch, "gk_tile_load: the tile is smaller than what is to be loaded");
-  for (unsigned i = gk_thread_rank(); i < R * C; i += gk_block_size())
-    tile[i / C][i % C] = gk__element<S>(from, ld, row0 + i / C, col0 + i % C, rows, cols);
+/* shared_tile[r][c] = from[row0 + r][col0 + c] for r < LoadRows, c < LoadCols. from is row_count x col_count with
+ * leading_dim elements from row to row. All threads of the block share the work; a barrier must follow before the tile
+ * is read. */
+template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
+GK__D void gk_tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
+                        size_t col0, size_t row_count, size_t col_count) {
+  static_assert(LoadRows <= Rows && LoadCols <= Pitch, "gk_tile_load: the tile is smaller than what is to be loaded");
+  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
+    shared_tile[i / LoadCols][i % LoadCols] =
+        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
 }
-/* tile[c][r] = from[row0 + r][col0 + c]. */
-template <int R, int C, class S, int Rows, int Pitch, class T>
-GK__D void gk_tile_load_transposed(S (&tile)[Rows][Pitch], const T *from, size_t ld, size_t row0, size_t col0,
-                                   size_t rows, size_t cols) {
-  static_assert(C <= Rows && R <= Pitch, "gk_tile_load_transposed: the tile is smaller than what is to be loaded");
-  for (unsigned i = gk_thread_rank(); i < R * C; i += gk_block_size())
-    tile[i % C][i / C] = gk__element<S>(from, ld, row0 + i / C, col0 + i % C, rows, cols);
+/* shared_tile[c][r] = from[row0 + r][col0 + c]. */
+template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
+GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim,
+                                   size_t row0, size_t col0, size_t row_count, size_t col_count) {
+  static_assert(LoadCols <= Rows && LoadRows <= Pitch,
+                "gk_tile_load_transposed: the tile is smaller than what is to be loaded");
+  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
+    shared_tile[i % LoadCols][i / LoadCols] =
+        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
 }
 
-/* A BM x BN tile of sums, spread over the block: each thread has TM x TN of them. A warp is 4 x 8 threads; a thread's
- * rows (and columns) come in runs of up to 16 bytes, so that it reads its operands from shared memory as vectors, and
- * its neighbours' runs lie between, so that these reads meet no bank twice. */
-template <class Acc, int BM, int BN, int TM, int TN> struct gk_tile {
-  static const int threads = BM / TM * (BN / TN);
+/* A TileRows x TileCols tile of sums, spread over the block: each thread has ThreadRows x ThreadCols of them. A warp is
+ * 4 x 8 threads; a thread's rows (and columns) come in runs of up to 16 bytes, so that it reads its operands from
+ * shared memory as vectors, and its neighbours' runs lie between, so that these reads meet no bank twice. */
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_tile {
+  static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols);
   static const int run_limit = 16 / static_cast<int>(sizeof(Acc));
-  static const int run_m = TM < run_limit ? TM : run_limit, run_n = TN < run_limit ? TN : run_limit;
-  static_assert(BM % (4 * TM) == 0 && BN % (8 * TN) == 0, "gk_tile: a warp covers 4 TM rows and 8 TN columns");
-  static_assert(TM % run_m == 0 && TN % run_n == 0,
-                "gk_tile: TM and TN must be whole runs of 16 bytes, or less than one");
+  static const int run_m = ThreadRows < run_limit ? ThreadRows : run_limit,
+                   run_n = ThreadCols < run_limit ? ThreadCols : run_limit;
+  static_assert(TileRows % (4 * ThreadRows) == 0 && TileCols % (8 * ThreadCols) == 0,
+                "gk_tile: a warp covers 4 ThreadRows rows and 8 ThreadCols columns");
+  static_assert(ThreadRows % run_m == 0 && ThreadCols % run_n == 0,
+                "gk_tile: ThreadRows and ThreadCols must be whole runs of 16 bytes, or less than one");
 
-  Acc value[TM][TN];
-  int first_row, first_col; /* of this thread; see row and col */
+  Acc value[ThreadRows][ThreadCols];
+  int first_row, first_col; /* of this thread; see row_idx and col_idx */
 
   GK__D gk_tile() {
-    const int warp = static_cast<int>(gk_warp()), lane = static_cast<int>(gk_lane()), across = BN / (8 * TN);
-    first_row = warp / across * (4 * TM) + lane / 8 * run_m;
-    first_col = warp % across * (8 * TN) + lane % 8 * run_n;
-    zero();
+    const int warp_id = static_cast<int>(gk_warp()), lane_id = static_cast<int>(gk_lane()),
+              across = TileCols / (8 * ThreadCols);
+    first_row = warp_id / across * (4 * ThreadRows) + lane_id / 8 * run_m;
+    first_col = warp_id % across * (8 * ThreadCols) + lane_id % 8 * run_n;
+    clear();
   }
-  GK__D void zero() {
+  GK__D void clear() {
     GK__UNROLL
-    for (int i = 0; i < TM; i++) {
+    for (int i = 0; i < ThreadRows; i++) {
       GK__UNROLL
-      for (int j = 0; j < TN; j++) value[i][j] = Acc(0);
+      for (int j = 0; j < ThreadCols; j++) value[i][j] = Acc(0);
     }
   }
-  /* value[i][j] is the sum at (row(i), col(j)) of the tile. */
-  GK__D int row(int i) const { return first_row + i / run_m * (4 * run_m) + i % run_m; }
-  GK__D int col(int j) const { return first_col + j / run_n * (8 * run_n) + j % run_n; }
+  /* value[i][j] is the sum at (row_idx(i), col_idx(j)) of the tile. */
+  GK__D int row_idx(int i) const { return first_row + i / run_m * (4 * run_m) + i % run_m; }
+  GK__D int col_idx(int j) const { return first_col + j / run_n * (8 * run_n) + j % run_n; }
 };
 
 template <class Acc, int Run> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Run) gk__run { Acc value[Run]; };
 
-/* acc += the product of the first `depth` rows of as (as[k][row]) and bs (bs[k][col]), in the order of k. */
-template <class Acc, int BM, int BN, int TM, int TN, int BK, int PitchA, int PitchB>
-GK__D void gk_tile_multiply(gk_tile<Acc, BM, BN, TM, TN> &acc, const Acc (&as)[BK][PitchA], const Acc (&bs)[BK][PitchB],
-                            int depth) {
-  typedef gk_tile<Acc, BM, BN, TM, TN> tile_of;
+/* acc += the product of the first `depth` rows of a_tile (a_tile[k][row]) and b_tile (b_tile[k][col]), in the order of
+ * k. */
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
+GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
+                            const Acc (&a_tile)[TileDepth][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth) {
+  typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
   typedef gk__run<Acc, tile_of::run_m> run_a;
   typedef gk__run<Acc, tile_of::run_n> run_b;
-  static_assert(BM <= PitchA && BN <= PitchB && PitchA % tile_of::run_m == 0 && PitchB % tile_of::run_n == 0,
+  static_assert(TileRows <= PitchA && TileCols <= PitchB && PitchA % tile_of::run_m == 0 &&
+                    PitchB % tile_of::run_n == 0,
                 "gk_tile_multiply: the rows of a shared tile must hold the tile and keep runs of 16 bytes aligned");
-  GK__UNROLL_BY(TM * TN < 64 ? 8 : 2) /* more would leave too few registers */
+  GK__UNROLL_BY(ThreadRows * ThreadCols < 64 ? 8 : 2) /* more would leave too few registers */
   for (int k = 0; k < depth; k++) {
-    run_a a[TM / tile_of::run_m];
-    run_b b[TN / tile_of::run_n];
+    run_a a[ThreadRows / tile_of::run_m];
+    run_b b[ThreadCols / tile_of::run_n];
     GK__UNROLL
-    for (int i = 0; i < TM; i += tile_of::run_m)
-      a[i / tile_of::run_m] = *reinterpret_cast<const run_a *>(&as[k][acc.row(i)]);
+    for (int i = 0; i < ThreadRows; i += tile_of::run_m)
+      a[i / tile_of::run_m] = *reinterpret_cast<const run_a *>(&a_tile[k][acc.row_idx(i)]);
     GK__UNROLL
-    for (int j = 0; j < TN; j += tile_of::run_n)
-      b[j / tile_of::run_n] = *reinterpret_cast<const run_b *>(&bs[k][acc.col(j)]);
+    for (int j = 0; j < ThreadCols; j += tile_of::run_n)
+      b[j / tile_of::run_n] = *reinterpret_cast<const run_b *>(&b_tile[k][acc.col_idx(j)]);
     GK__UNROLL
-    for (int i = 0; i < TM; i++) {
+    for (int i = 0; i < ThreadRows; i++) {
       GK__UNROLL
-      for (int j = 0; j < TN; j++)
+      for (int j = 0; j < ThreadCols; j++)
         acc.value[i][j] = gk__fma(a[i / tile_of::run_m].value[i % tile_of::run_m],
                                   b[j / tile_of::run_n].value[j % tile_of::run_n], acc.value[i][j]);
     }
@@ -3119,36 +3120,36 @@ GK__HD float gk__mul(float x, float y) { return gk__arithmetic<float>::mul(x, y)
 GK__HD double gk__mul(double x, double y) { return gk__arithmetic<double>::mul(x, y); }
 
 /* c[row0 + r][col0 + c] = alpha acc + beta c, within m x n; with beta 0, c is not read. */
-template <class Acc, int BM, int BN, int TM, int TN, class O>
-GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t ldc, size_t row0, size_t col0, size_t m,
-                         size_t n, Acc alpha, Acc beta) {
-  typedef gk_tile<Acc, BM, BN, TM, TN> tile_of;
-  typedef gk__run<O, tile_of::run_n> run_c;
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
+GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
+                         size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta) {
+  typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
+  typedef gk__run<Out, tile_of::run_n> run_c;
   const bool runs = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && ldc % tile_of::run_n == 0;
   GK__UNROLL
-  for (int i = 0; i < TM; i++) {
-    const size_t row = row0 + static_cast<size_t>(acc.row(i));
-    if (row >= m) continue;
+  for (int i = 0; i < ThreadRows; i++) {
+    const size_t row_idx = row0 + static_cast<size_t>(acc.row_idx(i));
+    if (row_idx >= m) continue;
     GK__UNROLL
-    for (int j = 0; j < TN; j += tile_of::run_n) {
-      const size_t col = col0 + static_cast<size_t>(acc.col(j));
-      O *const to = c + row * ldc + col;
+    for (int j = 0; j < ThreadCols; j += tile_of::run_n) {
+      const size_t col_idx = col0 + static_cast<size_t>(acc.col_idx(j));
+      Out *const dest = c + row_idx * ldc + col_idx;
       Acc result[tile_of::run_n];
       GK__UNROLL
       for (int r = 0; r < tile_of::run_n; r++) {
         result[r] = gk__mul(alpha, acc.value[i][j + r]);
-        if (beta != Acc(0) && col + static_cast<size_t>(r) < n)
-          result[r] = gk__fma(beta, gk__convert<Acc, O>::from(to[r]), result[r]);
+        if (beta != Acc(0) && col_idx + static_cast<size_t>(r) < n)
+          result[r] = gk__fma(beta, gk__convert<Acc, Out>::from(dest[r]), result[r]);
       }
-      if (runs && col + tile_of::run_n <= n) {
+      if (runs && col_idx + tile_of::run_n <= n) {
         run_c whole;
         GK__UNROLL
-        for (int r = 0; r < tile_of::run_n; r++) whole.value[r] = gk__convert<O, Acc>::from(result[r]);
-        *reinterpret_cast<run_c *>(to) = whole;
+        for (int r = 0; r < tile_of::run_n; r++) whole.value[r] = gk__convert<Out, Acc>::from(result[r]);
+        *reinterpret_cast<run_c *>(dest) = whole;
       } else {
         GK__UNROLL
         for (int r = 0; r < tile_of::run_n; r++)
-          if (col + static_cast<size_t>(r) < n) to[r] = gk__convert<O, Acc>::from(result[r]);
+          if (col_idx + static_cast<size_t>(r) < n) dest[r] = gk__convert<Out, Acc>::from(result[r]);
       }
     }
   }
@@ -3165,9 +3166,9 @@ GK__D void gk_tile_store(const gk_tile<Acc, BM, BN, TM, TN> &acc, O *c, size_t l
  * then add up through shared memory. Slices that are more than the groups go to blocks of their own: each publishes its
  * sums in slots of the scratch, as reduce and scan do, and the block of the last slice adds up. */
 
-template <class T, class O, class Acc> struct gk__matmul_args {
-  const T *a, *b;
-  O *c;
+template <class Item, class Out, class Acc> struct gk__matmul_args {
+  const Item *a, *b;
+  Out *c;
   size_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c;
   Acc alpha, beta;
   bool trans_a, trans_b;
@@ -3178,10 +3179,11 @@ template <class T, class O, class Acc> struct gk__matmul_args {
   const unsigned *only_if; /* device; where it is 0, the kernel returns at once. NULL: it never does */
   void skip(size_t products) { a += products * stride_a, b += products * stride_b, c += products * stride_c; }
   /* Some rows and columns of C, as a product of its own whose k is cut alike. */
-  gk__matmul_args panel(size_t row, size_t col, size_t rows, size_t cols) const {
+  gk__matmul_args panel(size_t row_idx, size_t col_idx, size_t row_count, size_t col_count) const {
     gk__matmul_args part = *this;
-    part.a += row * (trans_a ? 1 : lda), part.b += col * (trans_b ? ldb : 1), part.c += row * ldc + col;
-    part.m = m - row < rows ? m - row : rows, part.n = n - col < cols ? n - col : cols;
+    part.a += row_idx * (trans_a ? 1 : lda), part.b += col_idx * (trans_b ? ldb : 1), part.c += row_idx * ldc + col_idx;
+    part.m = m - row_idx < row_count ? m - row_idx : row_count,
+    part.n = n - col_idx < col_count ? n - col_idx : col_count;
     return part;
   }
 };
@@ -3203,16 +3205,16 @@ GK__D unsigned gk__take_job(gk__turn *turn, gk__state *state, unsigned jobs) {
 #define GK__COPIES_ASYNC 0
 #endif
 
-template <int Bytes> GK__D void gk__copy_async(void *to, const void *from, unsigned valid) {
+template <int Bytes> GK__D void gk__copy_async(void *dest, const void *from, unsigned valid) {
 #if GK__COPIES_ASYNC
-  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(dest));
   if (Bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(valid) : "memory");
   else /* nobody copies less than 4 bytes, but without optimisation the code for it reaches ptxas all the same */
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(Bytes < 4 ? 4 : Bytes)
                  : "memory");
 #else
-  (void)to, (void)from, (void)valid;
+  (void)dest, (void)from, (void)valid;
 #endif
 }
 GK__D void gk__copy_commit() {
@@ -3226,26 +3228,30 @@ template <int Pending> GK__D void gk__copy_wait() {
 #endif
 }
 
-/* Brings one operand to shared memory, step by step: BK of k, and Outer rows of A or columns of B. It lies there as it
- * is stored (Natural), or else as tile[k][outer]. The matrix is stored along k or across it; its rows come as runs of
- * 16 bytes where their alignment allows, else element by element, and along k are turned on the way: four rows of eight
- * elements for each warp, which with the padding are 32 banks. What lies outside of the matrix is not touched, since
- * nobody uses what would come of it. Copies are asynchronous (fetch), or go by way of registers (fetch, then put). */
-template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> struct gk__operand {
-  static const int share = Outer * BK / Threads, limit = 16 / static_cast<int>(sizeof(T));
+/* Brings one operand to shared memory, step by step: TileDepth of k, and Outer rows of A or columns of B. It lies there
+ * as it is stored (Natural), or else as shared_tile[k][outer]. The matrix is stored along k or across it; its rows come
+ * as runs of 16 bytes where their alignment allows, else element by element, and along k are turned on the way: four
+ * rows of eight elements for each warp, which with the padding are 32 banks. What lies outside of the matrix is not
+ * touched, since nobody uses what would come of it. Copies are asynchronous (fetch), or go by way of registers (fetch,
+ * then put). */
+template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Natural> struct gk__operand {
+  static const int share = Outer * TileDepth / Threads, limit = 16 / static_cast<int>(sizeof(Item));
   static const int vector = share < limit ? share : limit;
   static const int pad = 16 / static_cast<int>(sizeof(Acc)) * (Natural ? 2 : 1);
-  static const int pitch_across = Outer + pad, pitch_along = BK + pad;
-  static const int items = Natural && Outer * pitch_along > BK *pitch_across ? Outer *pitch_along : BK *pitch_across;
-  static const bool async = GK__COPIES_ASYNC && std::is_same<T, Acc>::value;
+  static const int pitch_across = Outer + pad, pitch_along = TileDepth + pad;
+  static const int items =
+      Natural && Outer * pitch_along > TileDepth *pitch_across ? Outer *pitch_along : TileDepth *pitch_across;
+  static const bool async = GK__COPIES_ASYNC && std::is_same<Item, Acc>::value;
   enum { in_runs, by_element, turning };
-  template <int How, bool Along> struct at {
-    static const int width = How == in_runs ? vector : 1, count = share / width;
-    static const int per_row = (Along ? BK : Outer) / width;
-    static const int warps = Threads / 32, blocks = BK / 8;
+  template <int How, bool Along> struct map_of {
+    static const int vector_width = How == in_runs ? vector : 1, item_count = share / vector_width;
+    static const int per_row = (Along ? TileDepth : Outer) / vector_width;
+    static const int warps = Threads / 32, blocks = TileDepth / 8;
     static const int by_warps = warps < blocks ? warps : blocks; /* warps side by side along k */
-    static __device__ int row(int t) { return How == turning ? t % 32 / 8 + t / 32 / by_warps * 4 : t / per_row; }
-    static __device__ int col(int t) { return How == turning ? t % 8 + t / 32 % by_warps * 8 : t % per_row * width; }
+    static __device__ int row_idx(int t) { return How == turning ? t % 32 / 8 + t / 32 / by_warps * 4 : t / per_row; }
+    static __device__ int col_idx(int t) {
+      return How == turning ? t % 8 + t / 32 % by_warps * 8 : t % per_row * vector_width;
+    }
     static __device__ constexpr int more_rows(int v) {
       return How == turning       ? (warps >= blocks ? warps / blocks * 4 * v : v / (blocks / by_warps) * 4)
              : Threads >= per_row ? v * (Threads / per_row)
@@ -3254,204 +3260,214 @@ template <class T, class Acc, int Outer, int BK, int Threads, bool Natural> stru
     static __device__ constexpr int more_cols(int v) {
       return How == turning       ? (warps >= blocks ? 0 : v % (blocks / by_warps) * 8 * warps)
              : Threads >= per_row ? 0
-                                  : v % (per_row / Threads > 0 ? per_row / Threads : 1) * Threads * width;
+                                  : v % (per_row / Threads > 0 ? per_row / Threads : 1) * Threads * vector_width;
     }
   };
-  const T *at_first;            /* where this thread's share of the next step begins */
+  const Item *at_first;         /* where this thread's share of the next step begins */
   int place, outer_room, inner; /* its place in shared memory; how much of the outer dimension is left from there; k */
   int how;
   bool along, whole, whole_runs; /* no row or column is missing; no run of them is cut, where they are stored in runs */
-  __align__(16) T held[async ? 1 : share];
+  __align__(16) Item held[async ? 1 : share];
 
-  GK__D gk__operand(const T *from, size_t ld, bool along_, size_t outer0, size_t outers, size_t k0, int t)
+  GK__D gk__operand(const Item *from, size_t leading_dim, bool along_, size_t outer0, size_t outers, size_t k0, int t)
       : along(along_) {
-    const T *const origin = from + (along ? outer0 * ld + k0 : k0 * ld + outer0);
+    const Item *const origin = from + (along ? outer0 * leading_dim + k0 : k0 * leading_dim + outer0);
     const bool aligned =
-        vector > 1 && reinterpret_cast<uintptr_t>(origin) % (sizeof(T) * vector) == 0 && ld % vector == 0;
+        vector > 1 && reinterpret_cast<uintptr_t>(origin) % (sizeof(Item) * vector) == 0 && leading_dim % vector == 0;
     const int outer_left = outers - outer0 < Outer ? static_cast<int>(outers - outer0) : Outer;
-    int row, col;
+    int row_idx, col_idx;
     whole = outer_left == Outer, whole_runs = outer_left % vector == 0;
     if (along) {
       if (!Natural)
-        how = turning, row = at<turning, true>::row(t), col = at<turning, true>::col(t);
+        how = turning, row_idx = map_of<turning, true>::row_idx(t), col_idx = map_of<turning, true>::col_idx(t);
       else if (aligned)
-        how = in_runs, row = at<in_runs, true>::row(t), col = at<in_runs, true>::col(t);
+        how = in_runs, row_idx = map_of<in_runs, true>::row_idx(t), col_idx = map_of<in_runs, true>::col_idx(t);
       else
-        how = by_element, row = at<by_element, true>::row(t), col = at<by_element, true>::col(t);
-      place = Natural ? row * pitch_along + col : col * pitch_across + row;
-      outer_room = outer_left - row, inner = col;
+        how = by_element, row_idx = map_of<by_element, true>::row_idx(t),
+        col_idx = map_of<by_element, true>::col_idx(t);
+      place = Natural ? row_idx * pitch_along + col_idx : col_idx * pitch_across + row_idx;
+      outer_room = outer_left - row_idx, inner = col_idx;
     } else {
       if (aligned)
-        how = in_runs, row = at<in_runs, false>::row(t), col = at<in_runs, false>::col(t);
+        how = in_runs, row_idx = map_of<in_runs, false>::row_idx(t), col_idx = map_of<in_runs, false>::col_idx(t);
       else
-        how = by_element, row = at<by_element, false>::row(t), col = at<by_element, false>::col(t);
-      place = row * pitch_across + col;
-      outer_room = outer_left - col, inner = row;
+        how = by_element, row_idx = map_of<by_element, false>::row_idx(t),
+        col_idx = map_of<by_element, false>::col_idx(t);
+      place = row_idx * pitch_across + col_idx;
+      outer_room = outer_left - col_idx, inner = row_idx;
     }
-    at_first = origin + static_cast<size_t>(row) * ld + col;
+    at_first = origin + static_cast<size_t>(row_idx) * leading_dim + col_idx;
   }
 
   enum { all_there, in_whole_runs, cut }; /* what there is of a step: of the last two, only what lies in the matrix */
-  template <int How, bool Along, bool Put, int There> GK__D void move(Acc *tile, size_t ld, int k_left) {
-    typedef at<How, Along> map;
+  template <int How, bool Along, bool Put, int There>
+  GK__D void move(Acc *shared_tile, size_t leading_dim, int k_left) {
+    typedef map_of<How, Along> map;
     const bool transposed = Along && !Natural;
     const int pitch = Along && Natural ? pitch_along : pitch_across, k_room = k_left - inner;
-    Acc *const to = tile + place;
+    Acc *const dest = shared_tile + place;
     GK__UNROLL
-    for (int v = 0; v < map::count; v++) {
+    for (int v = 0; v < map::item_count; v++) {
       const int dr = map::more_rows(v), dc = map::more_cols(v);
       const int row_room = (Along ? outer_room : k_room) - dr, col_room = (Along ? k_room : outer_room) - dc;
       const int room = row_room > 0 ? col_room : 0; /* elements from here on */
-      Acc *const target = to + (transposed ? dc * pitch + dr : dr * pitch + dc);
-      const T *const source = at_first + static_cast<size_t>(dr) * ld + dc;
+      Acc *const target = dest + (transposed ? dc * pitch + dr : dr * pitch + dc);
+      const Item *const source = at_first + static_cast<size_t>(dr) * leading_dim + dc;
       if (async) {
-        const int size = static_cast<int>(sizeof(T));
-        if (There == all_there || room >= map::width) {
-          gk__copy_async<size * map::width>(target, source, size * map::width);
+        const int element_bytes = static_cast<int>(sizeof(Item));
+        if (There == all_there || room >= map::vector_width) {
+          gk__copy_async<element_bytes * map::vector_width>(target, source, element_bytes * map::vector_width);
         } else if (There == cut) { /* what is beyond is not read, not even by a copy that drops it */
           GK__UNROLL
-          for (int i = 0; i < map::width; i++)
-            if (i < room) gk__copy_async<size>(target + i, source + i, size);
+          for (int i = 0; i < map::vector_width; i++)
+            if (i < room) gk__copy_async<element_bytes>(target + i, source + i, element_bytes);
         }
       } else if (!Put) {
-        if (How == in_runs && room >= map::width) {
-          *reinterpret_cast<gk__run<T, map::width> *>(held + v * map::width) =
-              *reinterpret_cast<const gk__run<T, map::width> *>(source);
+        if (How == in_runs && room >= map::vector_width) {
+          *reinterpret_cast<gk__run<Item, map::vector_width> *>(held + v * map::vector_width) =
+              *reinterpret_cast<const gk__run<Item, map::vector_width> *>(source);
         } else {
           GK__UNROLL
-          for (int i = 0; i < map::width; i++)
-            if (i < room) held[v * map::width + i] = source[i];
+          for (int i = 0; i < map::vector_width; i++)
+            if (i < room) held[v * map::vector_width + i] = source[i];
         }
       } else {
         GK__UNROLL
-        for (int i = 0; i < map::width; i++)
-          if (i < room) target[transposed ? i * pitch : i] = gk__convert<Acc, T>::from(held[v * map::width + i]);
+        for (int i = 0; i < map::vector_width; i++)
+          if (i < room)
+            target[transposed ? i * pitch : i] = gk__convert<Acc, Item>::from(held[v * map::vector_width + i]);
       }
     }
   }
-  template <int How, bool Along, bool Put> GK__D void move(Acc *tile, size_t ld, int k_left) {
-    const bool whole_k = k_left >= BK; /* with whole runs a copy is made or left out, without a jump */
+  template <int How, bool Along, bool Put> GK__D void move(Acc *shared_tile, size_t leading_dim, int k_left) {
+    const bool whole_k = k_left >= TileDepth; /* with whole runs a copy is made or left out, without a jump */
     if (async && whole && whole_k)
-      move<How, Along, Put, all_there>(tile, ld, k_left);
+      move<How, Along, Put, all_there>(shared_tile, leading_dim, k_left);
     else if (async && How == in_runs && (Along ? whole_k || k_left % vector == 0 : whole_runs))
-      move<How, Along, Put, in_whole_runs>(tile, ld, k_left);
+      move<How, Along, Put, in_whole_runs>(shared_tile, leading_dim, k_left);
     else
-      move<How, Along, Put, cut>(tile, ld, k_left);
+      move<How, Along, Put, cut>(shared_tile, leading_dim, k_left);
   }
-  template <bool Put> GK__D void choose(Acc *tile, size_t ld, int k_left) {
+  template <bool Put> GK__D void choose(Acc *shared_tile, size_t leading_dim, int k_left) {
     if (along) {
       if (!Natural)
-        move<turning, true, Put>(tile, ld, k_left);
+        move<turning, true, Put>(shared_tile, leading_dim, k_left);
       else if (how == in_runs)
-        move<in_runs, true, Put>(tile, ld, k_left);
+        move<in_runs, true, Put>(shared_tile, leading_dim, k_left);
       else
-        move<by_element, true, Put>(tile, ld, k_left);
+        move<by_element, true, Put>(shared_tile, leading_dim, k_left);
     } else if (how == in_runs) {
-      move<in_runs, false, Put>(tile, ld, k_left);
+      move<in_runs, false, Put>(shared_tile, leading_dim, k_left);
     } else {
-      move<by_element, false, Put>(tile, ld, k_left);
+      move<by_element, false, Put>(shared_tile, leading_dim, k_left);
     }
   }
-  GK__D void fetch(Acc *tile, size_t ld, int k_left) {
-    choose<false>(tile, ld, k_left);
-    if (async) at_first += along ? BK : BK * ld;
+  GK__D void fetch(Acc *shared_tile, size_t leading_dim, int k_left) {
+    choose<false>(shared_tile, leading_dim, k_left);
+    if (async) at_first += along ? TileDepth : TileDepth * leading_dim;
   }
-  GK__D void put(Acc *tile, size_t ld, int k_left) {
+  GK__D void put(Acc *shared_tile, size_t leading_dim, int k_left) {
     if (async) return;
-    choose<true>(tile, ld, k_left);
-    at_first += along ? BK : BK * ld;
+    choose<true>(shared_tile, leading_dim, k_left);
+    at_first += along ? TileDepth : TileDepth * leading_dim;
   }
 };
 
 /* The sums of one thread, in runs of 16 bytes along the rows of C. */
-template <class Acc, int BM, int BN, int BK, int TM, int TN, int LaneRows> struct gk__sums {
-  static const int threads = BM / TM * (BN / TN), run = 4, lane_cols = 32 / LaneRows;
-  static const int runs = TM * TN / run, depth = 1;
+template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int LaneRows>
+struct gk__sums {
+  static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_cols = 32 / LaneRows;
+  static const int runs = ThreadRows * ThreadCols / run, depth = 1;
   static const bool natural = false;
-  static_assert(BM % (LaneRows * TM) == 0 && BN % (lane_cols * TN) == 0 && TM % 4 == 0 && TN % 4 == 0, "whole warps");
+  static_assert(TileRows % (LaneRows * ThreadRows) == 0 && TileCols % (lane_cols * ThreadCols) == 0 &&
+                    ThreadRows % 4 == 0 && ThreadCols % 4 == 0,
+                "whole warps");
   Acc value[runs][run];
   int first_row, first_col;
-  const Acc *as, *bs;
+  const Acc *a_tile, *b_tile;
   typedef gk__run<Acc, 4> four;
   struct fragment {
-    four a[TM / 4], b[TN / 4];
+    four a[ThreadRows / 4], b[ThreadCols / 4];
   };
   GK__D explicit gk__sums(int t) {
-    const int warp = t / 32, lane = t % 32, across = BN / (lane_cols * TN);
-    first_row = warp / across * (LaneRows * TM) + lane / lane_cols * 4;
-    first_col = warp % across * (lane_cols * TN) + lane % lane_cols * 4;
+    const int warp_id = t / 32, lane_id = t % 32, across = TileCols / (lane_cols * ThreadCols);
+    first_row = warp_id / across * (LaneRows * ThreadRows) + lane_id / lane_cols * 4;
+    first_col = warp_id % across * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
   }
-  GK__D int row(int r) const {
-    const int i = r / (TN / 4);
+  GK__D int row_idx(int r) const {
+    const int i = r / (ThreadCols / 4);
     return first_row + i / 4 * (LaneRows * 4) + i % 4;
   }
-  GK__D int col(int r) const { return first_col + r % (TN / 4) * (lane_cols * 4); }
+  GK__D int col_idx(int r) const { return first_col + r % (ThreadCols / 4) * (lane_cols * 4); }
   GK__D void begin(const Acc *a, const Acc *b, bool, bool) {
     GK__UNROLL
     for (int r = 0; r < runs; r++) {
       GK__UNROLL
       for (int i = 0; i < run; i++) value[r][i] = Acc(0);
     }
-    as = a + first_row, bs = b + first_col;
+    a_tile = a + first_row, b_tile = b + first_col;
   }
   GK__D void load(fragment *f, int k, int) const {
     GK__UNROLL
-    for (int i = 0; i < TM / 4; i++) f->a[i] = *reinterpret_cast<const four *>(as + k * (BM + 4) + i * LaneRows * 4);
+    for (int i = 0; i < ThreadRows / 4; i++)
+      f->a[i] = *reinterpret_cast<const four *>(a_tile + k * (TileRows + 4) + i * LaneRows * 4);
     GK__UNROLL
-    for (int j = 0; j < TN / 4; j++) f->b[j] = *reinterpret_cast<const four *>(bs + k * (BN + 4) + j * lane_cols * 4);
+    for (int j = 0; j < ThreadCols / 4; j++)
+      f->b[j] = *reinterpret_cast<const four *>(b_tile + k * (TileCols + 4) + j * lane_cols * 4);
   }
   /* To and fro, so that each turn finds both of its operands where the last multiplication had them. */
-  GK__D void step(const fragment &f) {
+  GK__D void multiply_step(const fragment &f) {
     GK__UNROLL
-    for (int i = 0; i < TM; i++) {
+    for (int i = 0; i < ThreadRows; i++) {
       GK__UNROLL
-      for (int there = 0; there < TN; there++) {
-        const int j = i % 2 ? TN - 1 - there : there;
-        Acc &to = value[i * (TN / 4) + j / 4][j % 4];
-        to = gk__fma(f.a[i / 4].value[i % 4], f.b[j / 4].value[j % 4], to);
+      for (int there = 0; there < ThreadCols; there++) {
+        const int j = i % 2 ? ThreadCols - 1 - there : there;
+        Acc &dest = value[i * (ThreadCols / 4) + j / 4][j % 4];
+        dest = gk__fma(f.a[i / 4].value[i % 4], f.b[j / 4].value[j % 4], dest);
       }
     }
   }
 };
 
-/* The same of doubles, where a warp multiplies together, WM x WN: by the tensor cores, which for doubles do no other
- * than chains of fused multiply-adds in the order of k, whatever the depth of one instruction (so a test says), or else
- * by such chains. Depth: of what is multiplied at once; deep instructions wait less for each other. */
-template <int BM, int BN, int BK, int WM, int WN, int Depth> struct gk__sums_f64 {
-  static const int threads = BM / WM * (BN / WN) * 32, run = 2, runs = WM / 8 * (WN / 8), depth = Depth;
+/* The same of doubles, where a warp multiplies together, WarpRows x WarpCols: by the tensor cores, which for doubles do
+ * no other than chains of fused multiply-adds in the order of k, whatever the depth of one instruction (so a test
+ * says), or else by such chains. Depth: of what is multiplied at once; deep instructions wait less for each other. */
+template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth> struct gk__sums_f64 {
+  static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, run = 2,
+                   runs = WarpRows / 8 * (WarpCols / 8), depth = Depth;
   static const int quarters = Depth / 4; /* four deep each */
   static const bool natural = true;
-  static_assert(Depth % 4 == 0 && WM % 16 == 0 && WN % 8 == 0, "whole instructions");
+  static_assert(Depth % 4 == 0 && WarpRows % 16 == 0 && WarpCols % 8 == 0, "whole instructions");
   double value[runs][run];
   int first_row, first_col;
-  const double *as, *bs;
+  const double *a_tile, *b_tile;
   int a_row, a_k, b_col, b_k;
   struct fragment {
 #if GK__COPIES_ASYNC
-    double a[WM / 8][quarters], b[WN / 8][quarters];
+    double a[WarpRows / 8][quarters], b[WarpCols / 8][quarters];
 #else
-    double a[WM / 8][Depth], b[WN / 4][Depth];
+    double a[WarpRows / 8][Depth], b[WarpCols / 4][Depth];
     int depth;
 #endif
   };
   GK__D explicit gk__sums_f64(int t) {
-    const int warp = t / 32, lane = t % 32, across = BN / WN;
-    first_row = warp / across * WM + lane / 4;
-    first_col = warp % across * WN + lane % 4 * 2;
+    const int warp_id = t / 32, lane_id = t % 32, across = TileCols / WarpCols;
+    first_row = warp_id / across * WarpRows + lane_id / 4;
+    first_col = warp_id % across * WarpCols + lane_id % 4 * 2;
   }
-  GK__D int row(int r) const { return first_row + r / (WN / 8) * 8; }
-  GK__D int col(int r) const { return first_col + r % (WN / 8) * 8; }
+  GK__D int row_idx(int r) const { return first_row + r / (WarpCols / 8) * 8; }
+  GK__D int col_idx(int r) const { return first_col + r % (WarpCols / 8) * 8; }
   GK__D void begin(const double *a, const double *b, bool a_along, bool b_along) {
-    a_row = a_along ? BK + 4 : 1, a_k = a_along ? 1 : BM + 4;
-    b_col = b_along ? BK + 4 : 1, b_k = b_along ? 1 : BN + 4;
+    a_row = a_along ? TileDepth + 4 : 1, a_k = a_along ? 1 : TileRows + 4;
+    b_col = b_along ? TileDepth + 4 : 1, b_k = b_along ? 1 : TileCols + 4;
     GK__UNROLL
     for (int r = 0; r < runs; r++) value[r][0] = value[r][1] = 0;
 #if GK__COPIES_ASYNC
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    as = a + first_row * a_row + lane % 4 * a_k;
-    bs = b + (first_col - lane % 4 * 2 + lane / 4) * b_col + lane % 4 * b_k;
+    const int lane_id = static_cast<int>(threadIdx.x % 32);
+    a_tile = a + first_row * a_row + lane_id % 4 * a_k;
+    b_tile = b + (first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k;
 #else
-    as = a + first_row * a_row, bs = b + first_col * b_col;
+    a_tile = a + first_row * a_row, b_tile = b + first_col * b_col;
 #endif
   }
   /* From k on; what is not below `end` is left out: the product of -0 and 0 changes no sum. */
@@ -3459,34 +3475,34 @@ template <int BM, int BN, int BK, int WM, int WN, int Depth> struct gk__sums_f64
 #if GK__COPIES_ASYNC
     GK__UNROLL
     for (int q = 0; q < quarters; q++) {
-      const int at = k + q * 4;
-      const bool inside = end >= BK || at + static_cast<int>(threadIdx.x % 4) < end;
+      const int pos = k + q * 4;
+      const bool inside = end >= TileDepth || pos + static_cast<int>(threadIdx.x % 4) < end;
       GK__UNROLL
-      for (int i = 0; i < WM / 8; i++) {
-        const double x = as[at * a_k + i * 8 * a_row];
+      for (int i = 0; i < WarpRows / 8; i++) {
+        const double x = a_tile[pos * a_k + i * 8 * a_row];
         f->a[i][q] = inside ? x : -0.0;
       }
       GK__UNROLL
-      for (int j = 0; j < WN / 8; j++) {
-        const double x = bs[at * b_k + j * 8 * b_col];
+      for (int j = 0; j < WarpCols / 8; j++) {
+        const double x = b_tile[pos * b_k + j * 8 * b_col];
         f->b[j][q] = inside ? x : 0.0;
       }
     }
 #else
     f->depth = end - k < Depth ? end - k : Depth;
     for (int l = 0; l < f->depth; l++) {
-      for (int i = 0; i < WM / 8; i++) f->a[i][l] = as[(k + l) * a_k + i * 8 * a_row];
-      for (int j = 0; j < WN / 4; j++) f->b[j][l] = bs[(k + l) * b_k + (j / 2 * 8 + j % 2) * b_col];
+      for (int i = 0; i < WarpRows / 8; i++) f->a[i][l] = a_tile[(k + l) * a_k + i * 8 * a_row];
+      for (int j = 0; j < WarpCols / 4; j++) f->b[j][l] = b_tile[(k + l) * b_k + (j / 2 * 8 + j % 2) * b_col];
     }
 #endif
   }
-  GK__D void step(const fragment &f) {
+  GK__D void multiply_step(const fragment &f) {
 #if GK__COPIES_ASYNC && __CUDA_ARCH__ >= 900
     GK__UNROLL
-    for (int i = 0; i < WM / 8; i += 2) {
+    for (int i = 0; i < WarpRows / 8; i += 2) {
       GK__UNROLL
-      for (int j = 0; j < WN / 8; j++) {
-        double *c0 = value[i * (WN / 8) + j], *c1 = value[(i + 1) * (WN / 8) + j];
+      for (int j = 0; j < WarpCols / 8; j++) {
+        double *c0 = value[i * (WarpCols / 8) + j], *c1 = value[(i + 1) * (WarpCols / 8) + j];
         const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
         const int q1 = 1 % quarters, q2 = 2 % quarters, q3 = 3 % quarters; /* that there is such an element */
         if (Depth == 4)
@@ -3513,26 +3529,27 @@ template <int BM, int BN, int BK, int WM, int WN, int Depth> struct gk__sums_f64
         double *c = value[r];
         asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
             : "+d"(c[0]), "+d"(c[1])
-            : "d"(f.a[r / (WN / 8)][q]), "d"(f.b[r % (WN / 8)][q]));
+            : "d"(f.a[r / (WarpCols / 8)][q]), "d"(f.b[r % (WarpCols / 8)][q]));
       }
     }
 #else
     for (int l = 0; l < f.depth; l++)
       for (int r = 0; r < runs; r++)
         for (int i = 0; i < run; i++)
-          value[r][i] = gk__fma(f.a[r / (WN / 8)][l], f.b[r % (WN / 8) * 2 + i][l], value[r][i]);
+          value[r][i] = gk__fma(f.a[r / (WarpCols / 8)][l], f.b[r % (WarpCols / 8) * 2 + i][l], value[r][i]);
 #endif
   }
 };
 
 /* The barrier of the main loop: the next step has arrived. Groups of a block do not wait for each other, as they may
  * come to the end of a step by different ways. */
-template <class P> GK__D void gk__end_of_step() {
+template <class Config> GK__D void gk__end_of_step() {
   gk__copy_commit();
-  gk__copy_wait<P::stages - 2>();
+  gk__copy_wait<Config::stages - 2>();
 #ifdef __CUDA_ARCH__
-  if (P::groups > 1)
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / P::sums::threads), "n"(P::sums::threads) : "memory");
+  if (Config::groups > 1)
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / Config::sums::thread_count), "n"(Config::sums::thread_count)
+                 : "memory");
   else
 #endif
     __syncthreads();
@@ -3546,150 +3563,152 @@ GK__D void gk__forget_memory() {
 }
 
 /* A block: its tile, the depth of a step, how many steps are on their way, the most groups, blocks for each SM. */
-template <class Sums, int BM, int BN, int BK, int Stages, int Groups, int Resident> struct gk__block {
+template <class Sums, int TileRows, int TileCols, int TileDepth, int Stages, int Groups, int Resident>
+struct gk__block {
   typedef Sums sums;
-  static const int bm = BM, bn = BN, bk = BK, stages = Stages, groups = Groups, resident = Resident;
+  static const int bm = TileRows, bn = TileCols, bk = TileDepth, stages = Stages, groups = Groups, resident = Resident;
 };
 
 /* Raster order of the tiles of C: groups of eight rows of tiles; inside a group down, then across. Blocks that run
  * together then share their operands in L2. There are less than 2^31 tiles. */
 struct gk__raster_tile {
-  unsigned row, col;
+  unsigned row_idx, col_idx;
   GK__HD gk__raster_tile(unsigned index, unsigned tiles_m, unsigned tiles_n) {
-    const unsigned height = tiles_m < 8 ? tiles_m : 8; /* so that a group has no more tiles than there are */
-    const unsigned first_row = index / (height * tiles_n) * height, in_group = index % (height * tiles_n);
-    const unsigned rows = tiles_m - first_row < height ? tiles_m - first_row : height;
-    row = first_row + in_group % rows, col = in_group / rows;
+    const unsigned group_rows = tiles_m < 8 ? tiles_m : 8; /* so that a group has no more tiles than there are */
+    const unsigned first_row = index / (group_rows * tiles_n) * group_rows, in_group = index % (group_rows * tiles_n);
+    const unsigned row_count = tiles_m - first_row < group_rows ? tiles_m - first_row : group_rows;
+    row_idx = first_row + in_group % row_count, col_idx = in_group / row_count;
   }
 };
 
 /* The work tile of a block, by number. */
 struct gk__job {
-  unsigned batch, part, row, col;
+  unsigned batch, part, row_idx, col_idx;
   GK__D gk__job(unsigned job, unsigned tiles_m, unsigned tiles_n, unsigned parts) {
     const unsigned tiles = tiles_m * tiles_n;
-    const gk__raster_tile tile(job % tiles, tiles_m, tiles_n);
+    const gk__raster_tile work_tile(job % tiles, tiles_m, tiles_n);
     part = job / tiles % parts, batch = job / tiles / parts;
-    row = tile.row, col = tile.col;
+    row_idx = work_tile.row_idx, col_idx = work_tile.col_idx;
   }
 };
 
 /* One group's sums of products over `depth` of k; the steps, for the sake of the barriers, are those of the longest
  * group. All copies but the last `stages - 2` have arrived when a step begins; while it runs, that many more are on
  * their way, into the place of the step before it. */
-template <class P, class A, class B, class Sums, class Acc>
-GK__D void gk__multiply_slice(Sums &sums, A &a, B &b, size_t lda, size_t ldb, Acc *ring, int ring_step, int depth,
-                              int steps) {
-  const int stages = P::stages, BK = P::bk, ring_end = stages * ring_step;
-  const int k_steps = BK / Sums::depth;
+template <class Config, class OperandA, class OperandB, class Sums, class Acc>
+GK__D void gk__multiply_slice(Sums &sums, OperandA &a, OperandB &b, size_t lda, size_t ldb, Acc *ring, int ring_step,
+                              int depth, int steps) {
+  const int stages = Config::stages, tile_depth = Config::bk, ring_end = stages * ring_step;
+  const int k_steps = tile_depth / Sums::depth;
   static_assert(k_steps % 2 == 0, "the fragments take turns");
-  sums.begin(ring, ring + A::items, a.along, b.along);
+  sums.begin(ring, ring + OperandA::items, a.along, b.along);
   int left = depth; /* to fetch */
   GK__UNROLL
   for (int s = 0; s < stages - 1; s++) {
     Acc *const next = ring + s * ring_step;
     if (left > 0) {
-      a.fetch(next, lda, left), b.fetch(next + A::items, ldb, left);
-      a.put(next, lda, left), b.put(next + A::items, ldb, left);
+      a.fetch(next, lda, left), b.fetch(next + OperandA::items, ldb, left);
+      a.put(next, lda, left), b.put(next + OperandA::items, ldb, left);
     }
     if (s < stages - 2) gk__copy_commit();
-    left -= BK;
+    left -= tile_depth;
   }
-  gk__end_of_step<P>();
+  gk__end_of_step<Config>();
   typename Sums::fragment fragment[2];
-  sums.load(&fragment[0], 0, BK);
-  int from = 0, to = (stages - 1) * ring_step;
+  sums.load(&fragment[0], 0, tile_depth);
+  int from = 0, dest = (stages - 1) * ring_step;
   for (int i = 0; i < steps; i++) {
-    const int todo = left + (stages - 1) * BK;
+    const int todo = left + (stages - 1) * tile_depth;
     const int ahead = from + ring_step == ring_end ? ring_step - ring_end : ring_step;
-    Acc *const next = ring + to;
-    if (todo >= BK) {
+    Acc *const next = ring + dest;
+    if (todo >= tile_depth) {
       /* The operands of one step in k are read while those of the step before it are multiplied, across the barrier
        * too; the copies stand among the multiplications. */
       GK__UNROLL
       for (int s = 0; s < k_steps; s++) {
         if (s == k_steps - 1) {
-          if (left > 0) a.put(next, lda, left), b.put(next + A::items, ldb, left);
-          gk__end_of_step<P>();
-          sums.as += ahead, sums.bs += ahead;
+          if (left > 0) a.put(next, lda, left), b.put(next + OperandA::items, ldb, left);
+          gk__end_of_step<Config>();
+          sums.a_tile += ahead, sums.b_tile += ahead;
         }
-        sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, BK);
+        sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, tile_depth);
         if (s == 0 && left > 0) a.fetch(next, lda, left);
-        if (s == (k_steps > 4 ? 2 : k_steps > 2 ? 1 : 0) && left > 0) b.fetch(next + A::items, ldb, left);
-        sums.step(fragment[s % 2]);
+        if (s == (k_steps > 4 ? 2 : k_steps > 2 ? 1 : 0) && left > 0) b.fetch(next + OperandA::items, ldb, left);
+        sums.multiply_step(fragment[s % 2]);
       }
     } else {
       GK__UNROLL_BY(1)
       for (int k = 0; k < todo; k += Sums::depth) {
         sums.load(&fragment[0], k, todo);
-        sums.step(fragment[0]);
+        sums.multiply_step(fragment[0]);
       }
-      gk__end_of_step<P>();
-      sums.as += ahead, sums.bs += ahead;
+      gk__end_of_step<Config>();
+      sums.a_tile += ahead, sums.b_tile += ahead;
     }
-    left -= BK;
-    to = to + ring_step == ring_end ? 0 : to + ring_step;
+    left -= tile_depth;
+    dest = dest + ring_step == ring_end ? 0 : dest + ring_step;
     from += ahead;
   }
 }
 
 /* From one of a thread's sums to the next in shared memory. */
-template <class Sums> GK__D int gk__sum_pitch(const Sums &) { return Sums::threads; }
+template <class Sums> GK__D int gk__sum_pitch(const Sums &) { return Sums::thread_count; }
 /* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a
  * thread at a time; or only there (stay), if all have room. Straight from the registers they would have to stand
  * there in aligned groups, all through the main loop, and its operands would then meet in the register banks. */
 template <class Sums, class Acc>
-GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *to, unsigned tag,
+GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *dest, unsigned tag,
                             bool stay) {
-  const int count = Sums::runs * Sums::run, pitch = gk__sum_pitch(sums);
+  const int item_count = Sums::runs * Sums::run, pitch = gk__sum_pitch(sums);
   GK__UNROLL
-  for (int first = 0; first < count; first += room) {
+  for (int first_idx = 0; first_idx < item_count; first_idx += room) {
     GK__UNROLL
-    for (int i = first; i < first + room; i++)
-      shared[(i - first) * pitch] = i < count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
+    for (int i = first_idx; i < first_idx + room; i++)
+      shared[(i - first_idx) * pitch] = i < item_count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
     gk__forget_memory();
     if (stay) continue;
     GK__UNROLL_BY(4)
-    for (int g = first / 3; g < (first + room) / 3 && g * 3 < count; g++) {
+    for (int g = first_idx / 3; g < (first_idx + room) / 3 && g * 3 < item_count; g++) {
       gk__three<Acc> x;
       GK__UNROLL
-      for (int i = 0; i < 3; i++) x.value[i] = shared[(g * 3 + i - first) * pitch];
-      gk__publish(to + g * Sums::threads, x, tag);
+      for (int i = 0; i < 3; i++) x.value[i] = shared[(g * 3 + i - first_idx) * pitch];
+      gk__publish(dest + g * Sums::thread_count, x, tag);
     }
     gk__forget_memory();
   }
 }
 
 /* c = alpha sums + beta c: the runs first ... first + count - 1 of the tile, whose sums are value[0], ... */
-template <int Runs, class Sums, class T, class O, class Acc>
-GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run], const gk__matmul_args<T, O, Acc> &p,
-                          O *c, size_t row0, size_t col0, int first, int count) {
-  typedef gk__run<O, Sums::run> run_c;
+template <int Runs, class Sums, class Item, class Out, class Acc>
+GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
+                          const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0, size_t col0, int first_idx,
+                          int item_count) {
+  typedef gk__run<Out, Sums::run> run_c;
   const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0;
   GK__UNROLL
   for (int r = 0; r < Runs; r++) {
-    if (r >= count) break;
-    const size_t row = row0 + static_cast<size_t>(sums.row(first + r));
-    const size_t col = col0 + static_cast<size_t>(sums.col(first + r));
-    if (row >= p.m || col >= p.n) continue;
-    O *const to = c + row * p.ldc + col;
-    const size_t room = p.n - col;
+    if (r >= item_count) break;
+    const size_t row_idx = row0 + static_cast<size_t>(sums.row_idx(first_idx + r));
+    const size_t col_idx = col0 + static_cast<size_t>(sums.col_idx(first_idx + r));
+    if (row_idx >= p.m || col_idx >= p.n) continue;
+    Out *const dest = c + row_idx * p.ldc + col_idx;
+    const size_t room = p.n - col_idx;
     Acc result[Sums::run];
     GK__UNROLL
     for (int i = 0; i < Sums::run; i++) {
       result[i] = gk__mul(p.alpha, value[r][i]);
       if (p.beta != Acc(0) && static_cast<size_t>(i) < room)
-        result[i] = gk__fma(p.beta, gk__convert<Acc, O>::from(to[i]), result[i]);
+        result[i] = gk__fma(p.beta, gk__convert<Acc, Out>::from(dest[i]), result[i]);
     }
     if (whole && room >= Sums::run) {
       run_c x;
       GK__UNROLL
-      for (int i = 0; i < Sums::run; i++) x.value[i] = gk__convert<O, Acc>::from(result[i]);
-      *reinterpret_cast<run_c *>(to) = x;
+      for (int i = 0; i < Sums::run; i++) x.value[i] = gk__convert<Out, Acc>::from(result[i]);
+      *reinterpret_cast<run_c *>(dest) = x;
     } else {
       GK__UNROLL
       for (int i = 0; i < Sums::run; i++)
-        if (static_cast<size_t>(i) < room) to[i] = gk__convert<O, Acc>::from(result[i]);
+        if (static_cast<size_t>(i) < room) dest[i] = gk__convert<Out, Acc>::from(result[i]);
     }
   }
 }
@@ -3702,23 +3721,25 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
 
 /* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. own:
  * where those of the last part stayed, or NULL. Out of line, for the sake of the main loop's registers. */
-template <class Sums, int Most = 24, class T, class O, class Acc>
-__device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, O, Acc> &p, O *c, size_t row0,
+template <class Sums, int Most = 24, class Item, class Out, class Acc>
+__device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0,
                                                 size_t col0, const gk__slot<gk__three<Acc>> *from, unsigned parts,
                                                 unsigned tag, const Acc *own) {
   const Sums sums(t);
-  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, half = gk_round_up((slots + 1) / 2, 4);
-  const int most = sizeof(Acc) == 8 ? 8 : Most, many = half > most ? most : half, runs = 3 * many / Sums::run;
-  unsigned ns = 16;
+  const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3,
+            half_slots = gk_round_up((slots + 1) / 2, 4);
+  const int most = sizeof(Acc) == 8 ? 8 : Most, many = half_slots > most ? most : half_slots,
+            runs = 3 * many / Sums::run;
+  unsigned nanoseconds = 16;
   GK__UNROLL_BY(1)
-  for (int first = 0; first < slots; first += many) {
+  for (int first_idx = 0; first_idx < slots; first_idx += many) {
     Acc total[runs][Sums::run];
     GK__UNROLL
     for (int i = 0; i < 3 * many; i++)
       total[i / Sums::run][i % Sums::run] = Acc(-0.0f); /* to which any sum adds itself */
     GK__UNROLL_BY(1)
     for (unsigned s = 0; s < parts; s++) {
-      const gk__slot<gk__three<Acc>> *const at = from + s * static_cast<size_t>(slots) * Sums::threads;
+      const gk__slot<gk__three<Acc>> *const pos = from + s * static_cast<size_t>(slots) * Sums::thread_count;
       const int granules = static_cast<int>(gk__slot<gk__three<Acc>>::granules);
       unsigned word[many][3 * granules] = {};
       const bool stayed = own && s == parts - 1;
@@ -3726,14 +3747,14 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
         ready = true;
         GK__UNROLL
         for (int g = 0; g < many; g++) {
-          const int slot = first + g < slots ? first + g : slots - 1;
+          const int slot = first_idx + g < slots ? first_idx + g : slots - 1;
           GK__UNROLL
           for (int i = 0; i < granules; i++) {
-            const bool found = gk__load_granule(&at[slot * Sums::threads].granule[i], tag, word[g] + 3 * i);
+            const bool found = gk__load_granule(&pos[slot * Sums::thread_count].granule[i], tag, word[g] + 3 * i);
             ready = ready & found;
           }
         }
-        if (!ready) gk__back_off(&ns);
+        if (!ready) gk__back_off(&nanoseconds);
       }
       gk__three<Acc> x[many];
       GK__UNROLL
@@ -3742,99 +3763,103 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<T, 
         if (stayed) {
           GK__UNROLL
           for (int i = 0; i < 3; i++)
-            x[g].value[i] = own[((first + g < slots ? first + g : slots - 1) * 3 + i) * Sums::threads];
+            x[g].value[i] = own[((first_idx + g < slots ? first_idx + g : slots - 1) * 3 + i) * Sums::thread_count];
         }
       }
       GK__UNROLL
       for (int i = 0; i < 3 * many; i++) {
-        Acc &to = total[i / Sums::run][i % Sums::run];
-        if (first + i / 3 < slots) to = gk__arithmetic<Acc>::add(to, x[i / 3].value[i % 3]);
+        Acc &dest = total[i / Sums::run][i % Sums::run];
+        if (first_idx + i / 3 < slots) dest = gk__arithmetic<Acc>::add(dest, x[i / 3].value[i % 3]);
       }
     }
-    const int done = first * 3 / Sums::run;
+    const int done = first_idx * 3 / Sums::run;
     gk__store_sums(sums, total, p, c, row0, col0, done, Sums::runs - done < runs ? Sums::runs - done : runs);
   }
 }
 
-template <class P, class T, class Acc> struct gk__operands {
-  typedef gk__operand<T, Acc, P::bm, P::bk, P::sums::threads, P::sums::natural> a;
-  typedef gk__operand<T, Acc, P::bn, P::bk, P::sums::threads, P::sums::natural> b;
+template <class Config, class Item, class Acc> struct gk__operands {
+  typedef gk__operand<Item, Acc, Config::bm, Config::bk, Config::sums::thread_count, Config::sums::natural> a;
+  typedef gk__operand<Item, Acc, Config::bn, Config::bk, Config::sums::thread_count, Config::sums::natural> b;
   static const int items = a::items + b::items;
 };
 
-template <class P, class T, class O, class Acc>
-__global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
-    gk__matmul_kernel(gk__matmul_args<T, O, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
-  typedef typename P::sums sums_of;
-  typedef typename gk__operands<P, T, Acc>::a operand_a;
-  typedef typename gk__operands<P, T, Acc>::b operand_b;
-  const int stage_items = gk__operands<P, T, Acc>::items, threads = sums_of::threads;
-  const int groups = static_cast<int>(blockDim.x) / threads;
-  const int group = static_cast<int>(threadIdx.x) / threads, t = static_cast<int>(threadIdx.x) % threads;
+template <class Config, class Item, class Out, class Acc>
+__global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Config::resident)
+    gk__matmul_kernel(gk__matmul_args<Item, Out, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
+  typedef typename Config::sums sums_of;
+  typedef typename gk__operands<Config, Item, Acc>::a operand_a;
+  typedef typename gk__operands<Config, Item, Acc>::b operand_b;
+  const int stage_items = gk__operands<Config, Item, Acc>::items, thread_count = sums_of::thread_count;
+  const int groups = static_cast<int>(blockDim.x) / thread_count;
+  const int group = static_cast<int>(threadIdx.x) / thread_count, t = static_cast<int>(threadIdx.x) % thread_count;
   GK_DYNAMIC_SHARED(Acc, ring);
   __shared__ gk__turn turn;
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(P::bm)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(P::bn)));
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   const unsigned parts = p.slices > static_cast<unsigned>(groups) ? p.slices : 1;
   unsigned job = blockIdx.x;
   if (parts > 1) job = gk__take_job(&turn, state, gridDim.x);
   sums_of sums(t);
   {
-    const gk__job at(job, tiles_m, tiles_n, parts);
-    const size_t first = static_cast<size_t>(at.part) * static_cast<size_t>(p.depth);
-    const size_t k0 = first + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
-    const int longest = p.k - first < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - first) : p.depth;
+    const gk__job work(job, tiles_m, tiles_n, parts);
+    const size_t first_idx = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
+    const size_t k0 = first_idx + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
+    const int longest = p.k - first_idx < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - first_idx) : p.depth;
     const int depth = k0 >= p.k ? 0 : p.k - k0 < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - k0) : p.depth;
-    operand_a a(p.a + at.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(at.row) * P::bm, p.m, k0, t);
-    operand_b b(p.b + at.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(at.col) * P::bn, p.n, k0, t);
-    gk__multiply_slice<P>(sums, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, depth,
-                          (longest + P::bk - 1) / P::bk);
+    operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(work.row_idx) * Config::bm, p.m,
+                k0, t);
+    operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(work.col_idx) * Config::bn, p.n,
+                k0, t);
+    gk__multiply_slice<Config>(sums, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, depth,
+                               (longest + Config::bk - 1) / Config::bk);
   }
   gk__forget(&job);
-  const gk__job at(job, tiles_m, tiles_n, parts);
-  O *const c = p.c + at.batch * p.stride_c;
-  const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
+  const gk__job work(job, tiles_m, tiles_n, parts);
+  Out *const c = p.c + work.batch * p.stride_c;
+  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
+               col0 = static_cast<size_t>(work.col_idx) * Config::bn;
   if (parts > 1) {
-    const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3, most = P::stages * stage_items / threads / 3 * 3;
-    const size_t tile = (static_cast<size_t>(at.batch) * tiles_m + at.row) * tiles_n + at.col;
-    const size_t each = static_cast<size_t>(all / 3) * threads;
-    gk__slot<gk__three<Acc>> *const place = slots + tile * parts * each + t;
+    const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3,
+              most = Config::stages * stage_items / thread_count / 3 * 3;
+    const size_t tile_idx = (static_cast<size_t>(work.batch) * tiles_m + work.row_idx) * tiles_n + work.col_idx;
+    const size_t each = static_cast<size_t>(all / 3) * thread_count;
+    gk__slot<gk__three<Acc>> *const place = slots + tile_idx * parts * each + t;
     gk__copy_wait<0>();
     __syncthreads();
-    const bool last = at.part == parts - 1, stay = last && all <= most;
-    gk__publish_sums(sums, ring + t, all < most ? all : most, place + at.part * each, turn.tag, stay);
+    const bool last = work.part == parts - 1, stay = last && all <= most;
+    gk__publish_sums(sums, ring + t, all < most ? all : most, place + work.part * each, turn.tag, stay);
     if (last) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag, stay ? ring + t : NULL);
     gk__end_round(turn, state, slots, p.capacity, gridDim.x);
     return;
   }
-  int first = 0, count = sums_of::runs;
-  if (P::groups > 1 && groups > 1) {
+  int first_idx = 0, item_count = sums_of::runs;
+  if (Config::groups > 1 && groups > 1) {
     /* Each group adds up its share of the tile. */
     const int each = sums_of::runs * sums_of::run;
     gk__copy_wait<0>();
     __syncthreads();
     GK__UNROLL
     for (int i = 0; i < each; i++)
-      ring[(group * each + i) * threads + t] = sums.value[i / sums_of::run][i % sums_of::run];
+      ring[(group * each + i) * thread_count + t] = sums.value[i / sums_of::run][i % sums_of::run];
     __syncthreads();
-    first = sums_of::runs * group / groups, count = sums_of::runs * (group + 1) / groups - first;
+    first_idx = sums_of::runs * group / groups, item_count = sums_of::runs * (group + 1) / groups - first_idx;
     GK__UNROLL_BY(1)
     for (int s = 0; s < static_cast<int>(p.slices); s++) {
-      const Acc *const from = ring + (s * each + first * sums_of::run) * threads + t;
+      const Acc *const from = ring + (s * each + first_idx * sums_of::run) * thread_count + t;
       GK__UNROLL
       for (int r = 0; r < sums_of::runs; r++) {
-        if (r >= count) break;
+        if (r >= item_count) break;
         GK__UNROLL
         for (int i = 0; i < sums_of::run; i++) {
-          const Acc x = from[(r * sums_of::run + i) * threads];
+          const Acc x = from[(r * sums_of::run + i) * thread_count];
           sums.value[r][i] = s == 0 ? x : gk__arithmetic<Acc>::add(sums.value[r][i], x);
         }
       }
     }
   }
-  gk__store_sums(sums, sums.value, p, c, row0, col0, first, count);
+  gk__store_sums(sums, sums.value, p, c, row0, col0, first_idx, item_count);
 }
 
 /* --- Small products -----------------------------------------------------------------------------------------------
@@ -3843,47 +3868,50 @@ __global__ void __launch_bounds__(P::sums::threads *P::groups, P::resident)
  * memory as it is stored, in a quarter of the copies that turning it takes, and a thread reads four k of a row at once.
  * The sums are chains in the order of k like all others. */
 
-template <int BM, int BN, int BK, int TM, int TN> struct gk__sums_of_rows {
-  static const int threads = BM / TM * (BN / TN), run = 4, lane_rows = 4, lane_cols = 8, runs = TM * TN / run;
-  static const int pitch_a = BK + 8, pitch_b = BN + 8; /* as gk__operand has them */
-  static_assert(BM % (lane_rows * TM) == 0 && BN % (lane_cols * TN) == 0 && TN % 4 == 0, "whole warps");
+template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols> struct gk__sums_of_rows {
+  static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_rows = 4,
+                   lane_cols = 8, runs = ThreadRows * ThreadCols / run;
+  static const int pitch_a = TileDepth + 8, pitch_b = TileCols + 8; /* as gk__operand has them */
+  static_assert(TileRows % (lane_rows * ThreadRows) == 0 && TileCols % (lane_cols * ThreadCols) == 0 &&
+                    ThreadCols % 4 == 0,
+                "whole warps");
   typedef gk__run<float, 4> four;
   float value[runs][run];
   int first_row, first_col;
   GK__D explicit gk__sums_of_rows(int t) {
-    const int warp = t / 32, lane = t % 32, across = BN / (lane_cols * TN);
-    first_row = warp / across * (lane_rows * TM) + lane / lane_cols;
-    first_col = warp % across * (lane_cols * TN) + lane % lane_cols * 4;
+    const int warp_id = t / 32, lane_id = t % 32, across = TileCols / (lane_cols * ThreadCols);
+    first_row = warp_id / across * (lane_rows * ThreadRows) + lane_id / lane_cols;
+    first_col = warp_id % across * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
     GK__UNROLL
     for (int r = 0; r < runs; r++) {
       GK__UNROLL
       for (int i = 0; i < run; i++) value[r][i] = 0;
     }
   }
-  GK__D int row(int r) const { return first_row + r / (TN / 4) * lane_rows; }
-  GK__D int col(int r) const { return first_col + r % (TN / 4) * (lane_cols * 4); }
+  GK__D int row_idx(int r) const { return first_row + r / (ThreadCols / 4) * lane_rows; }
+  GK__D int col_idx(int r) const { return first_col + r % (ThreadCols / 4) * (lane_cols * 4); }
   /* Adds the products of the first `todo` k of a step. */
-  GK__D void step(const float *as, const float *bs, int todo) {
-    as += first_row * pitch_a, bs += first_col;
+  GK__D void multiply_step(const float *a_tile, const float *b_tile, int todo) {
+    a_tile += first_row * pitch_a, b_tile += first_col;
     GK__UNROLL
-    for (int k = 0; k < BK; k += 4) {
+    for (int k = 0; k < TileDepth; k += 4) {
       if (k >= todo) break;
-      four a[TM], b[TN / 4];
+      four a[ThreadRows], b[ThreadCols / 4];
       GK__UNROLL
-      for (int i = 0; i < TM; i++) a[i] = *reinterpret_cast<const four *>(as + i * lane_rows * pitch_a + k);
+      for (int i = 0; i < ThreadRows; i++) a[i] = *reinterpret_cast<const four *>(a_tile + i * lane_rows * pitch_a + k);
       GK__UNROLL
       for (int l = 0; l < 4; l++) {
         if (k + l >= todo) break;
         GK__UNROLL
-        for (int j = 0; j < TN / 4; j++)
-          b[j] = *reinterpret_cast<const four *>(bs + (k + l) * pitch_b + j * lane_cols * 4);
+        for (int j = 0; j < ThreadCols / 4; j++)
+          b[j] = *reinterpret_cast<const four *>(b_tile + (k + l) * pitch_b + j * lane_cols * 4);
         GK__UNROLL
-        for (int i = 0; i < TM; i++) {
+        for (int i = 0; i < ThreadRows; i++) {
           GK__UNROLL
-          for (int there = 0; there < TN; there++) { /* to and fro, as in gk__sums */
-            const int j = i % 2 ? TN - 1 - there : there;
-            float &to = value[i * (TN / 4) + j / 4][j % 4];
-            to = gk__fma(a[i].value[l], b[j / 4].value[j % 4], to);
+          for (int there = 0; there < ThreadCols; there++) { /* to and fro, as in gk__sums */
+            const int j = i % 2 ? ThreadCols - 1 - there : there;
+            float &dest = value[i * (ThreadCols / 4) + j / 4][j % 4];
+            dest = gk__fma(a[i].value[l], b[j / 4].value[j % 4], dest);
           }
         }
       }
@@ -3891,51 +3919,53 @@ template <int BM, int BN, int BK, int TM, int TN> struct gk__sums_of_rows {
   }
 };
 
-template <class P, class T>
-__global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kernel(gk__matmul_args<T, T, T> p) {
-  typedef gk__operand<T, T, P::bm, P::bk, P::sums::threads, true> operand_a;
-  typedef gk__operand<T, T, P::bn, P::bk, P::sums::threads, true> operand_b;
-  const int stages = P::stages, BK = P::bk, items = operand_a::items + operand_b::items;
-  GK_DYNAMIC_SHARED(T, ring);
+template <class Config, class Item>
+__global__ void __launch_bounds__(Config::sums::thread_count, Config::resident)
+    gk__small_kernel(gk__matmul_args<Item, Item, Item> p) {
+  typedef gk__operand<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true> operand_a;
+  typedef gk__operand<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true> operand_b;
+  const int stages = Config::stages, tile_depth = Config::bk, items = operand_a::items + operand_b::items;
+  GK_DYNAMIC_SHARED(Item, ring);
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(P::bm)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(P::bn)));
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
-  const gk__job at(blockIdx.x, tiles_m, tiles_n, 1);
-  const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
-  operand_a a(p.a + at.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
-  operand_b b(p.b + at.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
-  typename P::sums sums(t);
+  const gk__job work(blockIdx.x, tiles_m, tiles_n, 1);
+  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
+               col0 = static_cast<size_t>(work.col_idx) * Config::bn;
+  operand_a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
+  operand_b b(p.b + work.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
+  typename Config::sums sums(t);
   int left = depth; /* to fetch */
   GK__UNROLL
   for (int s = 0; s < stages - 1; s++) {
-    T *const next = ring + s * items;
+    Item *const next = ring + s * items;
     if (left > 0) {
       a.fetch(next, p.lda, left), b.fetch(next + operand_a::items, p.ldb, left);
       a.put(next, p.lda, left), b.put(next + operand_a::items, p.ldb, left);
     }
     gk__copy_commit();
-    left -= BK;
+    left -= tile_depth;
   }
-  int from = 0, to = (stages - 1) * items;
+  int from = 0, dest = (stages - 1) * items;
   GK__UNROLL_BY(1)
-  for (int todo = depth; todo > 0; todo -= BK) {
+  for (int todo = depth; todo > 0; todo -= tile_depth) {
     gk__copy_wait<stages - 2>();
     __syncthreads();
-    T *const next = ring + to;
+    Item *const next = ring + dest;
     if (left > 0) a.fetch(next, p.lda, left), b.fetch(next + operand_a::items, p.ldb, left);
     gk__copy_commit();
-    if (todo >= BK)
-      sums.step(ring + from, ring + from + operand_a::items, BK);
+    if (todo >= tile_depth)
+      sums.multiply_step(ring + from, ring + from + operand_a::items, tile_depth);
     else
-      sums.step(ring + from, ring + from + operand_a::items, todo);
+      sums.multiply_step(ring + from, ring + from + operand_a::items, todo);
     if (left > 0) a.put(next, p.lda, left), b.put(next + operand_a::items, p.ldb, left);
-    left -= BK;
+    left -= tile_depth;
     from = from + items == stages * items ? 0 : from + items;
-    to = to + items == stages * items ? 0 : to + items;
+    dest = dest + items == stages * items ? 0 : dest + items;
   }
-  gk__store_sums(sums, sums.value, p, p.c + at.batch * p.stride_c, row0, col0, 0, P::sums::runs);
+  gk__store_sums(sums, sums.value, p, p.c + work.batch * p.stride_c, row0, col0, 0, Config::sums::runs);
 }
 
 /* --- Many small products ------------------------------------------------------------------------------------------
@@ -3950,18 +3980,18 @@ __global__ void __launch_bounds__(P::sums::threads, P::resident) gk__small_kerne
  * own, swizzled, and squares of 4 x 4, of every 16th row, go from there to the tile. */
 
 struct gk__warp_tile {
-  static const int rows = 64, cols = 64, bk = 16, warps = 8, straight = 8;
-  static const int step = rows * bk * 4; /* bytes of an operand in a step */
+  static const int row_count = 64, col_count = 64, bk = 16, warps = 8, straight = 8;
+  static const int step_bytes = row_count * bk * 4; /* bytes of an operand in a step */
   /* Two places for the rows of A, two for A turned, three for B. */
-  static const int turned = 2 * step, b = 4 * step, smem = 7 * step;
+  static const int turned = 2 * step_bytes, b = 4 * step_bytes, smem = 7 * step_bytes;
 };
 struct gk__sums_of_warp {
   static const int run = 4, runs = 32, next_row = 16, next_four = 4;
   float value[runs][run];
   int first_row, first_col;
-  GK__D explicit gk__sums_of_warp(int lane) : first_row(lane / 8), first_col(lane % 8 * 4) {}
-  GK__D int row(int r) const { return first_row + r / 8 * next_four + r / 2 % 4 * next_row; }
-  GK__D int col(int r) const { return first_col + r % 2 * 32; }
+  GK__D explicit gk__sums_of_warp(int lane_id) : first_row(lane_id / 8), first_col(lane_id % 8 * 4) {}
+  GK__D int row_idx(int r) const { return first_row + r / 8 * next_four + r / 2 % 4 * next_row; }
+  GK__D int col_idx(int r) const { return first_col + r % 2 * 32; }
 };
 
 /* 16 bytes of shared memory, in the order of the program: the compiler is not to gather loads where registers are few,
@@ -3971,11 +4001,11 @@ struct gk__sums_of_warp {
   gk__run<float, 4> x;                                                                                                 \
   asm volatile(load ".v4.f32 {%0, %1, %2, %3}, [%4];"                                                                  \
                : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])                                \
-               : "r"(at)                                                                                               \
+               : "r"(address)                                                                                          \
                : "memory");                                                                                            \
   return x
-GK__D gk__run<float, 4> gk__load_shared(unsigned at) { GK__LOAD_FOUR("ld.shared"); }
-GK__D gk__run<float, 4> gk__load_in_order(unsigned at) { GK__LOAD_FOUR("ld.volatile.shared"); }
+GK__D gk__run<float, 4> gk__load_shared(unsigned address) { GK__LOAD_FOUR("ld.shared"); }
+GK__D gk__run<float, 4> gk__load_in_order(unsigned address) { GK__LOAD_FOUR("ld.volatile.shared"); }
 #undef GK__LOAD_FOUR
 #endif
 GK__D gk__run<float, 4> gk__take_four(const unsigned char *from) {
@@ -3986,14 +4016,14 @@ GK__D gk__run<float, 4> gk__take_four(const unsigned char *from) {
 #endif
 }
 /* Half of a line, of which the other half will soon be wanted, too. */
-GK__D void gk__copy_sixteen(unsigned char *to, const float *from) {
+GK__D void gk__copy_sixteen(unsigned char *dest, const float *from) {
 #if GK__COPIES_ASYNC
   asm volatile(
-      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(dest))),
       "l"(from)
       : "memory");
 #else
-  *reinterpret_cast<gk__run<float, 4> *>(to) = *reinterpret_cast<const gk__run<float, 4> *>(from);
+  *reinterpret_cast<gk__run<float, 4> *>(dest) = *reinterpret_cast<const gk__run<float, 4> *>(from);
 #endif
 }
 
@@ -4013,109 +4043,115 @@ struct gk__warp_fragment {
       GK__UNROLL
       for (int there = 0; there < 8; there++) {
         const int j = i % 2 ? 7 - there : there;
-        float &to = sums.value[i * 2 + j / 4][j % 4];
-        to = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], to);
+        float &dest = sums.value[i * 2 + j / 4][j % 4];
+        dest = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], dest);
       }
     }
   }
 };
 
 /* The copies of a warp, step by step and from tile to tile. */
-template <class T> struct gk__warp_copies {
-  typedef gk__warp_tile tile;
-  const T *a, *b; /* what this lane copies first of the next step */
-  int left, rows; /* of k; of A from this lane's first row on */
-  bool cols;      /* whether this lane's columns of B exist */
+template <class Item> struct gk__warp_copies {
+  typedef gk__warp_tile tile_type;
+  const Item *a, *b;   /* what this lane copies first of the next step */
+  int left, row_count; /* of k; of A from this lane's first row on */
+  bool col_exists;     /* whether this lane's columns of B exist */
   unsigned job;
   int at_a, at_b; /* the places of the next step */
   unsigned char *to_a, *to_b;
-  GK__D gk__warp_copies(unsigned char *ring, int lane)
-      : a(NULL), b(NULL), left(0), rows(0), cols(false), job(0), at_a(0), at_b(0) {
-    to_a = ring + lane / 4 * (tile::bk * 4) + (lane % 4 ^ lane / 8 % 4) * 16;
-    to_b = ring + tile::b + lane / 16 * (tile::cols * 4) + lane % 16 * 16;
+  GK__D gk__warp_copies(unsigned char *ring, int lane_id)
+      : a(NULL), b(NULL), left(0), row_count(0), col_exists(false), job(0), at_a(0), at_b(0) {
+    to_a = ring + lane_id / 4 * (tile_type::bk * 4) + (lane_id % 4 ^ lane_id / 8 % 4) * 16;
+    to_b = ring + tile_type::b + lane_id / 16 * (tile_type::col_count * 4) + lane_id % 16 * 16;
   }
-  GK__D void begin(const gk__matmul_args<T, T, T> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n, int lane) {
+  GK__D void begin(const gk__matmul_args<Item, Item, Item> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n,
+                   int lane_id) {
     left = 0;
     if (job >= jobs) return;
-    const gk__job at(job, tiles_m, tiles_n, 1);
-    const size_t row = static_cast<size_t>(at.row) * tile::rows + static_cast<size_t>(lane / 4),
-                 col = static_cast<size_t>(at.col) * tile::cols + static_cast<size_t>(lane % 16 * 4);
-    a = p.a + at.batch * p.stride_a + row * p.lda + static_cast<size_t>(lane % 4 * 4);
-    b = p.b + at.batch * p.stride_b + static_cast<size_t>(lane / 16) * p.ldb + col;
-    left = static_cast<int>(p.k), cols = col < p.n;
-    rows = row >= p.m ? 0 : p.m - row < tile::rows ? static_cast<int>(p.m - row) : tile::rows;
+    const gk__job work(job, tiles_m, tiles_n, 1);
+    const size_t row_idx = static_cast<size_t>(work.row_idx) * tile_type::row_count + static_cast<size_t>(lane_id / 4),
+                 col_idx =
+                     static_cast<size_t>(work.col_idx) * tile_type::col_count + static_cast<size_t>(lane_id % 16 * 4);
+    a = p.a + work.batch * p.stride_a + row_idx * p.lda + static_cast<size_t>(lane_id % 4 * 4);
+    b = p.b + work.batch * p.stride_b + static_cast<size_t>(lane_id / 16) * p.ldb + col_idx;
+    left = static_cast<int>(p.k), col_exists = col_idx < p.n;
+    row_count = row_idx >= p.m                         ? 0
+                : p.m - row_idx < tile_type::row_count ? static_cast<int>(p.m - row_idx)
+                                                       : tile_type::row_count;
   }
   /* What lies outside of the matrices is not touched, since nobody uses what would come of it. */
-  GK__D void fetch(const gk__matmul_args<T, T, T> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n, unsigned apart,
-                   int lane) {
+  GK__D void fetch(const gk__matmul_args<Item, Item, Item> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n,
+                   unsigned apart, int lane_id) {
     if (left > 0) {
       GK__UNROLL
       for (int v = 0; v < 8; v++)
-        if (v * 8 < rows && lane % 4 * 4 < left)
-          gk__copy_sixteen(to_a + at_a + v * (8 * tile::bk * 4), a + static_cast<size_t>(v * 8) * p.lda);
+        if (v * 8 < row_count && lane_id % 4 * 4 < left)
+          gk__copy_sixteen(to_a + at_a + v * (8 * tile_type::bk * 4), a + static_cast<size_t>(v * 8) * p.lda);
       GK__UNROLL
       for (int v = 0; v < 8; v++)
-        if (cols && v * 2 + lane / 16 < left)
-          gk__copy_sixteen(to_b + at_b + v * (2 * tile::cols * 4), b + static_cast<size_t>(v * 2) * p.ldb);
-      a += tile::bk, b += tile::bk * p.ldb, left -= tile::bk;
-      if (left <= 0) job += apart, begin(p, jobs, tiles_m, tiles_n, lane);
+        if (col_exists && v * 2 + lane_id / 16 < left)
+          gk__copy_sixteen(to_b + at_b + v * (2 * tile_type::col_count * 4), b + static_cast<size_t>(v * 2) * p.ldb);
+      a += tile_type::bk, b += tile_type::bk * p.ldb, left -= tile_type::bk;
+      if (left <= 0) job += apart, begin(p, jobs, tiles_m, tiles_n, lane_id);
     }
     gk__copy_commit();
-    at_a ^= tile::step;
-    at_b = at_b == 2 * tile::step ? 0 : at_b + tile::step;
+    at_a ^= tile_type::step_bytes;
+    at_b = at_b == 2 * tile_type::step_bytes ? 0 : at_b + tile_type::step_bytes;
   }
 };
 
 /* Two squares for each lane: four rows 16 apart, four of k. */
-GK__D void gk__turn_rows(unsigned char *ring, int at, int lane) {
-  typedef gk__warp_tile tile;
-  const unsigned char *const from = ring + at + lane % 16 * (tile::bk * 4);
-  unsigned char *const to = ring + tile::turned + at + lane % 16 * 16;
+GK__D void gk__turn_rows(unsigned char *ring, int pos, int lane_id) {
+  typedef gk__warp_tile tile_type;
+  const unsigned char *const from = ring + pos + lane_id % 16 * (tile_type::bk * 4);
+  unsigned char *const dest = ring + tile_type::turned + pos + lane_id % 16 * 16;
   GK__UNROLL
-  for (int half = 0; half < 2; half++) {
-    const int four = lane / 16 + half * 2;
+  for (int half_idx = 0; half_idx < 2; half_idx++) {
+    const int four = lane_id / 16 + half_idx * 2;
     gk__run<float, 4> x[4];
     GK__UNROLL
-    for (int i = 0; i < 4; i++) x[i] = gk__take_four(from + i * (16 * tile::bk * 4) + (four ^ lane % 16 / 2 % 4) * 16);
+    for (int i = 0; i < 4; i++)
+      x[i] = gk__take_four(from + i * (16 * tile_type::bk * 4) + (four ^ lane_id % 16 / 2 % 4) * 16);
     GK__UNROLL
     for (int k = 0; k < 4; k++) {
       const gk__run<float, 4> y = {{x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]}};
-      *reinterpret_cast<gk__run<float, 4> *>(to + (four * 4 + k) * (tile::rows * 4)) = y;
+      *reinterpret_cast<gk__run<float, 4> *>(dest + (four * 4 + k) * (tile_type::row_count * 4)) = y;
     }
   }
 }
 
 /* Warps that make tiles by themselves begin one after another: else all would come to their stores at one time, and
  * nobody would multiply. */
-GK__D void gk__begin_apart(unsigned warp) {
+GK__D void gk__begin_apart(unsigned warp_id) {
 #ifdef __CUDA_ARCH__
   const long long from = clock64();
-  while (clock64() - from < static_cast<long long>(warp) * 1000) {}
+  while (clock64() - from < static_cast<long long>(warp_id) * 1000) {}
 #else
-  (void)warp;
+  (void)warp_id;
 #endif
 }
 
 /* c = alpha sums + beta c, of a tile of Rows x Cols where rows and columns begin, and columns end, at multiples of
  * four. A thread has fours of rows, and in each row `PerRow` runs, 32 columns apart. Most tiles are whole and add
  * nothing to what was there: these are stored with no question asked. */
-template <int Rows, int Cols, int PerRow, class Sums, class T>
-GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0, size_t col0,
-                              T alpha, T beta) {
-  typedef gk__run<T, 4> four;
-  const size_t first = row0 + static_cast<size_t>(sums.first_row), col = col0 + static_cast<size_t>(sums.first_col);
+template <int Rows, int Cols, int PerRow, class Sums, class Item>
+GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<Item, Item, Item> &p, Item *c, size_t row0,
+                              size_t col0, Item alpha, Item beta) {
+  typedef gk__run<Item, 4> four;
+  const size_t top_row = row0 + static_cast<size_t>(sums.first_row),
+               col_idx = col0 + static_cast<size_t>(sums.first_col);
   const size_t next_row = static_cast<size_t>(sums.next_row), next_four = static_cast<size_t>(sums.next_four);
-  if (beta == T(0) && row0 + Rows <= p.m && col0 + Cols <= p.n) {
+  if (beta == Item(0) && row0 + Rows <= p.m && col0 + Cols <= p.n) {
     GK__UNROLL
     for (int i = 0; i < Sums::runs / PerRow; i += 4) {
-      T *to = c + (first + static_cast<size_t>(i / 4) * next_four) * p.ldc + col;
+      Item *dest = c + (top_row + static_cast<size_t>(i / 4) * next_four) * p.ldc + col_idx;
       GK__UNROLL
       for (int r = i * PerRow; r < (i + 4) * PerRow; r++) {
         four x;
         GK__UNROLL
         for (int l = 0; l < 4; l++) x.value[l] = gk__mul(alpha, sums.value[r][l]);
-        *reinterpret_cast<four *>(to + r % PerRow * 32) = x;
-        if (r % PerRow == PerRow - 1) to += next_row * p.ldc;
+        *reinterpret_cast<four *>(dest + r % PerRow * 32) = x;
+        if (r % PerRow == PerRow - 1) dest += next_row * p.ldc;
       }
     }
     return;
@@ -4124,17 +4160,17 @@ GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<T, T, T> &
   GK__UNROLL
   for (int i = 0; i < Sums::runs / PerRow; i += some) {
     four old[some][PerRow] = {};
-    T *to[some];
+    Item *dest[some];
     bool there[some][PerRow];
     GK__UNROLL
     for (int r = 0; r < some; r++) {
-      const size_t row =
-          first + static_cast<size_t>((i + r) / 4) * next_four + static_cast<size_t>((i + r) % 4) * next_row;
-      to[r] = c + row * p.ldc + col;
+      const size_t row_idx =
+          top_row + static_cast<size_t>((i + r) / 4) * next_four + static_cast<size_t>((i + r) % 4) * next_row;
+      dest[r] = c + row_idx * p.ldc + col_idx;
       GK__UNROLL
       for (int j = 0; j < PerRow; j++) {
-        there[r][j] = row < p.m && col + static_cast<size_t>(j) * 32 < p.n;
-        if (there[r][j] && beta != T(0)) old[r][j] = *reinterpret_cast<const four *>(to[r] + j * 32);
+        there[r][j] = row_idx < p.m && col_idx + static_cast<size_t>(j) * 32 < p.n;
+        if (there[r][j] && beta != Item(0)) old[r][j] = *reinterpret_cast<const four *>(dest[r] + j * 32);
       }
     }
     GK__UNROLL
@@ -4145,47 +4181,49 @@ GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<T, T, T> &
         GK__UNROLL
         for (int l = 0; l < 4; l++) {
           x.value[l] = gk__mul(alpha, sums.value[(i + r) * PerRow + j][l]);
-          if (beta != T(0)) x.value[l] = gk__fma(beta, old[r][j].value[l], x.value[l]);
+          if (beta != Item(0)) x.value[l] = gk__fma(beta, old[r][j].value[l], x.value[l]);
         }
-        if (there[r][j]) *reinterpret_cast<four *>(to[r] + j * 32) = x;
+        if (there[r][j]) *reinterpret_cast<four *>(dest[r] + j * 32) = x;
       }
     }
   }
 }
 
-template <class T>
+template <class Item>
 __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
-    gk__warp_kernel(gk__matmul_args<T, T, T> p, unsigned jobs) {
-  typedef gk__warp_tile tile;
+    gk__warp_kernel(gk__matmul_args<Item, Item, Item> p, unsigned jobs) {
+  typedef gk__warp_tile tile_type;
   GK_DYNAMIC_SHARED(unsigned char, rings);
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  const unsigned warp = threadIdx.x / 32, apart = gridDim.x * tile::warps;
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(tile::rows)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(tile::cols)));
-  unsigned char *const ring = rings + warp * static_cast<unsigned>(tile::smem);
-  gk__begin_apart(warp);
-  gk__warp_copies<T> copies(ring, lane);
-  unsigned job = warp * gridDim.x + blockIdx.x;
+  const int lane_id = static_cast<int>(threadIdx.x % 32);
+  const unsigned warp_id = threadIdx.x / 32, apart = gridDim.x * tile_type::warps;
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(tile_type::row_count)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(tile_type::col_count)));
+  unsigned char *const ring = rings + warp_id * static_cast<unsigned>(tile_type::smem);
+  gk__begin_apart(warp_id);
+  gk__warp_copies<Item> copies(ring, lane_id);
+  unsigned job = warp_id * gridDim.x + blockIdx.x;
   copies.job = job;
-  copies.begin(p, jobs, tiles_m, tiles_n, lane);
+  copies.begin(p, jobs, tiles_m, tiles_n, lane_id);
   GK__UNROLL
-  for (int s = 0; s < 2; s++) copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane);
+  for (int s = 0; s < 2; s++) copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane_id);
   gk__copy_wait<1>();
   __syncwarp();
-  gk__turn_rows(ring, 0, lane);
+  gk__turn_rows(ring, 0, lane_id);
   __syncwarp();
-  const unsigned char *const first_a = ring + tile::turned + lane / 8 * 16, *const first_b =
-                                                                                ring + tile::b + lane % 8 * 16;
+  const unsigned char *const first_a = ring + tile_type::turned + lane_id / 8 * 16, *const first_b = ring +
+                                                                                                     tile_type::b +
+                                                                                                     lane_id % 8 * 16;
   int at_a = 0, at_b = 0, from_a = 0, from_b = 0; /* the places of this step; where it has come to */
   gk__warp_fragment fragment[2];
   fragment[0].load(first_a, first_b);
-  gk__sums_of_warp sums(lane);
+  gk__sums_of_warp sums(lane_id);
   for (; job < jobs; job += apart) {
-    const gk__job at(job, tiles_m, tiles_n, 1);
-    const size_t row0 = static_cast<size_t>(at.row) * tile::rows, col0 = static_cast<size_t>(at.col) * tile::cols;
-    T *const c = p.c + at.batch * p.stride_c;
+    const gk__job work(job, tiles_m, tiles_n, 1);
+    const size_t row0 = static_cast<size_t>(work.row_idx) * tile_type::row_count,
+                 col0 = static_cast<size_t>(work.col_idx) * tile_type::col_count;
+    Item *const c = p.c + work.batch * p.stride_c;
     GK__UNROLL_BY(1)
     for (int to_slice = static_cast<int>(p.k); to_slice > 0; to_slice -= p.depth) {
       GK__UNROLL
@@ -4194,22 +4232,22 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
         for (int i = 0; i < gk__sums_of_warp::run; i++) sums.value[r][i] = 0;
       }
       GK__UNROLL_BY(1)
-      for (int left = to_slice < p.depth ? to_slice : p.depth; left > 0; left -= tile::bk) {
-        copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane);
+      for (int left = to_slice < p.depth ? to_slice : p.depth; left > 0; left -= tile_type::bk) {
+        copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane_id);
         GK__UNROLL_BY(1)
-        for (int half = left < tile::bk ? 1 : 2; half > 0; half--) {
-          if (half == 1) { /* what comes next has arrived half a step before it is needed, and is turned */
+        for (int halves_left = left < tile_type::bk ? 1 : 2; halves_left > 0; halves_left--) {
+          if (halves_left == 1) { /* what comes next has arrived half a step before it is needed, and is turned */
             gk__copy_wait<1>();
             __syncwarp();
-            gk__turn_rows(ring, at_a ^ tile::step, lane);
+            gk__turn_rows(ring, at_a ^ tile_type::step_bytes, lane_id);
           }
           GK__UNROLL
-          for (int k = 0; k < tile::straight; k++) {
-            from_a += tile::rows * 4, from_b += tile::cols * 4;
-            if (k == tile::straight - 1 && half == 1) {
+          for (int k = 0; k < tile_type::straight; k++) {
+            from_a += tile_type::row_count * 4, from_b += tile_type::col_count * 4;
+            if (k == tile_type::straight - 1 && halves_left == 1) {
               __syncwarp();
-              from_a = at_a ^= tile::step;
-              from_b = at_b = at_b == 2 * tile::step ? 0 : at_b + tile::step;
+              from_a = at_a ^= tile_type::step_bytes;
+              from_b = at_b = at_b == 2 * tile_type::step_bytes ? 0 : at_b + tile_type::step_bytes;
             }
             fragment[(k + 1) % 2].load(first_a + from_a, first_b + from_b);
             fragment[k % 2].multiply(sums);
@@ -4219,7 +4257,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
       /* The sums of slices add up in C, where alpha and beta have no say: so the host sees to. */
       const bool more = to_slice < static_cast<int>(p.k);
       if (p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0)
-        gk__store_in_fours<tile::rows, tile::cols, 2>(sums, p, c, row0, col0, p.alpha, more ? T(1) : p.beta);
+        gk__store_in_fours<tile_type::row_count, tile_type::col_count, 2>(sums, p, c, row0, col0, p.alpha,
+                                                                          more ? Item(1) : p.beta);
       else
         gk__store_sums(sums, sums.value, p, c, row0, col0, 0, gk__sums_of_warp::runs);
     }
@@ -4262,35 +4301,35 @@ inline cudaError_t gk__has_body(signed char *all, const void *kernel, bool *yes)
 }
 
 struct gk__f64_shape { /* with instructions of 16 in k; measured: 8 are about as fast, 4 are slower */
-  static const int rows = 64, cols = 128, bk = 16, stages = 6, warp_rows = 32, warp_cols = 32;
-  typedef gk__sums_f64<rows, cols, bk, warp_rows, warp_cols, 16> sums;
-  static const int copying = 128, multiplying = sums::threads;
+  static const int row_count = 64, col_count = 128, bk = 16, stages = 6, warp_rows = 32, warp_cols = 32;
+  typedef gk__sums_f64<row_count, col_count, bk, warp_rows, warp_cols, 16> sums;
+  static const int copying = 128, multiplying = sums::thread_count;
   static const unsigned most_slices = 8; /* that join in a cluster */
-  typedef gk__operand<double, double, rows, bk, copying, true> operand_a;
-  typedef gk__operand<double, double, cols, bk, copying, true> operand_b;
+  typedef gk__operand<double, double, row_count, bk, copying, true> operand_a;
+  typedef gk__operand<double, double, col_count, bk, copying, true> operand_b;
 };
 
 /* The ring's stages in turn. */
-template <class S> struct gk__f64_turn {
+template <class Shape> struct gk__f64_turn {
   unsigned full; /* the first barrier */
   int stage;
   unsigned parity;
   GK__D unsigned full_at() const { return full + static_cast<unsigned>(stage) * 8; }
-  GK__D unsigned empty_at() const { return full_at() + S::stages * 8; }
-  GK__D void step() {
+  GK__D unsigned empty_at() const { return full_at() + Shape::stages * 8; }
+  GK__D void advance() {
     stage++;
-    if (stage == S::stages) stage = 0, parity ^= 1;
+    if (stage == Shape::stages) stage = 0, parity ^= 1;
   }
 };
 
 /* What a job has of k. */
 struct gk__f64_slice {
-  size_t first;
+  size_t first_idx;
   int depth;
   template <class Args>
   GK__D gk__f64_slice(const Args &p, unsigned job)
-      : first(job % p.slices * static_cast<size_t>(p.depth)),
-        depth(p.k - first < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - first) : p.depth) {}
+      : first_idx(job % p.slices * static_cast<size_t>(p.depth)),
+        depth(p.k - first_idx < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - first_idx) : p.depth) {}
 };
 
 #ifdef GK__WGMMA_CODE
@@ -4333,31 +4372,35 @@ GK__D void gk__cluster_barrier() {
  * some loads after each instruction, so that the tensor cores wait for neither them nor the barrier; and in this order,
  * which the compiler would not find. How the operands lie is known to the compiler: then all of a stage's loads have
  * one address and offsets that cost nothing. */
-template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
-  typedef typename S::sums sums_of;
+template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
+  typedef typename Shape::sums sums_of;
   typedef typename sums_of::fragment fragment_of;
-  static const int a_row = AlongA ? S::bk + 4 : 1, a_k = AlongA ? 1 : S::rows + 4;
-  static const int b_col = AlongB ? S::bk + 4 : 1, b_k = AlongB ? 1 : S::cols + 4;
-  static const int stage_bytes = (S::operand_a::items + S::operand_b::items) * 8;
-  static const int quarters = sums_of::quarters, of_a = S::warp_rows / 8 * quarters, of_b = S::warp_cols / 8 * quarters;
-  static const int across = S::warp_cols / 8, instructions = S::warp_rows / 16 * across;
-  static_assert(sums_of::depth == 16 && S::bk == 16 && (of_a + of_b) % instructions == 0, "one instruction deep");
+  static const int a_row = AlongA ? Shape::bk + 4 : 1, a_k = AlongA ? 1 : Shape::row_count + 4;
+  static const int b_col = AlongB ? Shape::bk + 4 : 1, b_k = AlongB ? 1 : Shape::col_count + 4;
+  static const int stage_bytes = (Shape::operand_a::items + Shape::operand_b::items) * 8;
+  static const int quarters = sums_of::quarters, of_a = Shape::warp_rows / 8 * quarters,
+                   of_b = Shape::warp_cols / 8 * quarters;
+  static const int across = Shape::warp_cols / 8, instructions = Shape::warp_rows / 16 * across;
+  static_assert(sums_of::depth == 16 && Shape::bk == 16 && (of_a + of_b) % instructions == 0, "one instruction deep");
   unsigned at_a, at_b; /* of this thread, in the first stage */
 
   GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
-    int lane = static_cast<int>(threadIdx.x % 32);
-    gk__forget(&lane); /* four of these are made in a kernel, of which one is used */
-    at_a = ring + static_cast<unsigned>(sums.first_row * a_row + lane % 4 * a_k) * 8;
-    at_b = ring + static_cast<unsigned>(S::operand_a::items + (sums.first_col - lane % 4 * 2 + lane / 4) * b_col +
-                                        lane % 4 * b_k) *
+    int lane_id = static_cast<int>(threadIdx.x % 32);
+    gk__forget(&lane_id); /* four of these are made in a kernel, of which one is used */
+    at_a = ring + static_cast<unsigned>(sums.first_row * a_row + lane_id % 4 * a_k) * 8;
+    at_b = ring + static_cast<unsigned>(Shape::operand_a::items +
+                                        (sums.first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k) *
                       8;
   }
   /* The n-th of a thread's operands: first those of A, then those of B. */
   GK__D void load(fragment_of *f, unsigned stage, int n) const {
     const int i = (n < of_a ? n : n - of_a) / quarters, q = n % quarters;
     const unsigned offset = static_cast<unsigned>(n < of_a ? i * 8 * a_row + q * 4 * a_k : i * 8 * b_col + q * 4 * b_k);
-    double &to = n < of_a ? f->a[i][q] : f->b[i][q];
-    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(to) : "r"((n < of_a ? at_a : at_b) + stage + offset * 8) : "memory");
+    double &dest = n < of_a ? f->a[i][q] : f->b[i][q];
+    asm volatile("ld.shared.f64 %0, [%1];"
+                 : "=d"(dest)
+                 : "r"((n < of_a ? at_a : at_b) + stage + offset * 8)
+                 : "memory");
   }
   static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
     const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
@@ -4369,13 +4412,13 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
                  : "d"(a0[0]), "d"(a1[0]), "d"(a0[1]), "d"(a1[1]), "d"(a0[2]), "d"(a1[2]), "d"(a0[3]), "d"(a1[3]),
                    "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
   }
-  static GK__D unsigned stage_at(const gk__f64_turn<S> &turn) {
+  static GK__D unsigned stage_at(const gk__f64_turn<Shape> &turn) {
     return static_cast<unsigned>(turn.stage * stage_bytes);
   }
   template <bool More>
-  GK__D void step(sums_of *sums, const fragment_of &now, fragment_of *next, gk__f64_turn<S> *turn) const {
+  GK__D void multiply_step(sums_of *sums, const fragment_of &now, fragment_of *next, gk__f64_turn<Shape> *turn) const {
     const unsigned empty = turn->empty_at();
-    turn->step();
+    turn->advance();
     const bool ready = !More || gk__barrier_passed(turn->full_at(), turn->parity);
     multiply(sums, now, 0);
     if (!ready) gk__barrier_wait(turn->full_at(), turn->parity);
@@ -4389,10 +4432,10 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
         if (More) load(next, stage_at(*turn), l);
     }
   }
-  GK__D void run(sums_of *sums, gk__f64_turn<S> *turn, int k) const {
+  GK__D void run(sums_of *sums, gk__f64_turn<Shape> *turn, int k) const {
     fragment_of fragment[2];
-    int steps = k / S::bk;
-    const int rest = k % S::bk;
+    int steps = k / Shape::bk;
+    const int rest = k % Shape::bk;
     if (steps > 0) {
       gk__barrier_wait(turn->full_at(), turn->parity);
       GK__UNROLL
@@ -4400,14 +4443,14 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     }
     GK__UNROLL_BY(1)
     for (; steps > 2; steps -= 2) {
-      step<true>(sums, fragment[0], &fragment[1], turn);
-      step<true>(sums, fragment[1], &fragment[0], turn);
+      multiply_step<true>(sums, fragment[0], &fragment[1], turn);
+      multiply_step<true>(sums, fragment[1], &fragment[0], turn);
     }
     if (steps == 2) {
-      step<true>(sums, fragment[0], &fragment[1], turn);
-      step<false>(sums, fragment[1], NULL, turn);
+      multiply_step<true>(sums, fragment[0], &fragment[1], turn);
+      multiply_step<false>(sums, fragment[1], NULL, turn);
     } else if (steps == 1) {
-      step<false>(sums, fragment[0], NULL, turn);
+      multiply_step<false>(sums, fragment[0], NULL, turn);
     }
     if (rest) { /* what is not there is left out: the product of -0 and 0 changes no sum */
       gk__barrier_wait(turn->full_at(), turn->parity);
@@ -4421,27 +4464,29 @@ template <class S, bool AlongA, bool AlongB> struct gk__f64_multiplier {
       GK__UNROLL
       for (int n = 0; n < instructions; n++) multiply(sums, fragment[0], n);
       gk__barrier_arrive(turn->empty_at());
-      turn->step();
+      turn->advance();
     }
   }
 };
 
-/* Whether beta is 0 and each pair is in C or outside, as it mostly is; and then c = alpha sums of `count` pairs, from a
- * thread's first-th on. Nothing else is done there: when a product ends, its last code comes from far, and all
+/* Whether beta is 0 and each pair is in C or outside, as it mostly is; and then c = alpha sums of `item_count` pairs,
+ * from a thread's first-th on. Nothing else is done there: when a product ends, its last code comes from far, and all
  * multiprocessors wait for it at once. */
-template <class T> GK__D bool gk__f64_stores_pairs(const gk__matmul_args<T, T, T> &p, const T *c) {
-  return p.beta == 0 && p.n % 2 == 0 && p.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(T) * 2) == 0;
+template <class Item> GK__D bool gk__f64_stores_pairs(const gk__matmul_args<Item, Item, Item> &p, const Item *c) {
+  return p.beta == 0 && p.n % 2 == 0 && p.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(Item) * 2) == 0;
 }
-template <class S, int Most, class T>
-GK__D void gk__f64_store_pairs(const typename S::sums &sums, const T (*value)[2], const gk__matmul_args<T, T, T> &p,
-                               T *c, size_t row0, size_t col0, int first, int count) {
-  const int across = S::warp_cols / 8;
-  const size_t row = row0 + static_cast<size_t>(sums.first_row), col = col0 + static_cast<size_t>(sums.first_col);
+template <class Shape, int Most, class Item>
+GK__D void gk__f64_store_pairs(const typename Shape::sums &sums, const Item (*value)[2],
+                               const gk__matmul_args<Item, Item, Item> &p, Item *c, size_t row0, size_t col0,
+                               int first_idx, int item_count) {
+  const int across = Shape::warp_cols / 8;
+  const size_t row_idx = row0 + static_cast<size_t>(sums.first_row),
+               col_idx = col0 + static_cast<size_t>(sums.first_col);
   GK__UNROLL
   for (int i = 0; i < Most; i++) {
-    const size_t at_row = row + static_cast<size_t>((first + i) / across * 8),
-                 at_col = col + static_cast<size_t>((first + i) % across * 8);
-    if (i < count && at_row < p.m && at_col < p.n)
+    const size_t at_row = row_idx + static_cast<size_t>((first_idx + i) / across * 8),
+                 at_col = col_idx + static_cast<size_t>((first_idx + i) % across * 8);
+    if (i < item_count && at_row < p.m && at_col < p.n)
       asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(c + at_row * p.ldc + at_col),
                    "d"(gk__mul(p.alpha, value[i][0])), "d"(gk__mul(p.alpha, value[i][1]))
                    : "memory");
@@ -4450,121 +4495,122 @@ GK__D void gk__f64_store_pairs(const typename S::sums &sums, const T (*value)[2]
 
 /* The slices of a tile meet in a cluster: each block lays its sums where its operands were, as [sum][thread], and adds
  * up a share of all of them, in their order. */
-template <class S, class T>
-GK__D void gk__f64_join(const typename S::sums &sums, const gk__matmul_args<T, T, T> &p, T *c, size_t row0, size_t col0,
-                        unsigned ring, unsigned part) {
-  const int runs = S::sums::runs, some = 2, t = static_cast<int>(threadIdx.x);
+template <class Shape, class Item>
+GK__D void gk__f64_join(const typename Shape::sums &sums, const gk__matmul_args<Item, Item, Item> &p, Item *c,
+                        size_t row0, size_t col0, unsigned ring, unsigned part) {
+  const int runs = Shape::sums::runs, some = 2, t = static_cast<int>(threadIdx.x);
   const bool in_pairs = gk__f64_stores_pairs(p, c);
   const unsigned mine = ring + static_cast<unsigned>(t) * 8;
-  asm volatile("bar.sync 1, %0;" ::"n"(S::multiplying) : "memory"); /* all operands have been read */
+  asm volatile("bar.sync 1, %0;" ::"n"(Shape::multiplying) : "memory"); /* all operands have been read */
   GK__UNROLL
   for (int i = 0; i < runs * 2; i++)
-    asm volatile("st.shared.f64 [%0], %1;" ::"r"(mine + static_cast<unsigned>(i * S::multiplying) * 8),
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(mine + static_cast<unsigned>(i * Shape::multiplying) * 8),
                  "d"(sums.value[i / 2][i % 2])
                  : "memory");
   gk__cluster_barrier();
-  const int first = runs * static_cast<int>(part) / static_cast<int>(p.slices);
+  const int first_idx = runs * static_cast<int>(part) / static_cast<int>(p.slices);
   const int end = runs * static_cast<int>(part + 1) / static_cast<int>(p.slices);
   GK__UNROLL_BY(1)
-  for (int r = first; r < end; r += some) {
-    double total[some][2], x[S::most_slices][some * 2];
-    const unsigned at = mine + static_cast<unsigned>(r * 2 * S::multiplying) * 8;
-    const int count = end - r < some ? end - r : some;
+  for (int r = first_idx; r < end; r += some) {
+    double total[some][2], x[Shape::most_slices][some * 2];
+    const unsigned address = mine + static_cast<unsigned>(r * 2 * Shape::multiplying) * 8;
+    const int item_count = end - r < some ? end - r : some;
     GK__UNROLL
-    for (unsigned s = 0; s < S::most_slices; s++) { /* all of them on their way at once */
+    for (unsigned s = 0; s < Shape::most_slices; s++) { /* all of them on their way at once */
       unsigned there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(s < p.slices ? s : 0));
+      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(s < p.slices ? s : 0));
       GK__UNROLL
       for (int i = 0; i < some * 2; i++) {
         x[s][i] = 0;
-        if (s < p.slices && i / 2 < count)
+        if (s < p.slices && i / 2 < item_count)
           asm volatile("ld.shared::cluster.f64 %0, [%1];"
                        : "=d"(x[s][i])
-                       : "r"(there + static_cast<unsigned>(i * S::multiplying) * 8));
+                       : "r"(there + static_cast<unsigned>(i * Shape::multiplying) * 8));
       }
     }
     GK__UNROLL
     for (int i = 0; i < some * 2; i++) total[i / 2][i % 2] = x[0][i];
     GK__UNROLL
-    for (unsigned s = 1; s < S::most_slices; s++) {
+    for (unsigned s = 1; s < Shape::most_slices; s++) {
       if (s >= p.slices) break;
       GK__UNROLL
       for (int i = 0; i < some * 2; i++)
         total[i / 2][i % 2] = gk__arithmetic<double>::add(total[i / 2][i % 2], x[s][i]);
     }
     if (in_pairs)
-      gk__f64_store_pairs<S, some>(sums, total, p, c, row0, col0, r, count);
+      gk__f64_store_pairs<Shape, some>(sums, total, p, c, row0, col0, r, item_count);
     else
-      gk__store_sums(sums, total, p, c, row0, col0, r, count);
+      gk__store_sums(sums, total, p, c, row0, col0, r, item_count);
   }
   gk__cluster_meet(); /* nobody leaves while others read */
 }
 #endif
 
-template <class S, class T>
-__global__ void __launch_bounds__(S::copying + S::multiplying, 1)
-    gk__f64_kernel(gk__matmul_args<T, T, T> p, unsigned jobs) {
+template <class Shape, class Item>
+__global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1)
+    gk__f64_kernel(gk__matmul_args<Item, Item, Item> p, unsigned jobs) {
 #ifdef GK__WGMMA_CODE
-  typedef typename S::operand_a operand_a;
-  typedef typename S::operand_b operand_b;
+  typedef typename Shape::operand_a operand_a;
+  typedef typename Shape::operand_b operand_b;
   const int stage_items = operand_a::items + operand_b::items, t = static_cast<int>(threadIdx.x);
   GK_DYNAMIC_SHARED(double, ring);
-  __shared__ unsigned long long barriers[2 * S::stages];
-  gk__f64_turn<S> turn = {gk__shared_address(barriers), 0, 0};
+  __shared__ unsigned long long barriers[2 * Shape::stages];
+  gk__f64_turn<Shape> turn = {gk__shared_address(barriers), 0, 0};
   if (t == 0)
-    for (unsigned i = 0; i < S::stages; i++) {
-      gk__barrier_init(turn.full + i * 8, S::copying);
-      gk__barrier_init(turn.full + (S::stages + i) * 8, S::multiplying);
+    for (unsigned i = 0; i < Shape::stages; i++) {
+      gk__barrier_init(turn.full + i * 8, Shape::copying);
+      gk__barrier_init(turn.full + (Shape::stages + i) * 8, Shape::multiplying);
     }
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(S::rows)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(S::cols)));
-  if (t >= S::multiplying) {
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)));
+  if (t >= Shape::multiplying) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      const gk__job at(job / p.slices, tiles_m, tiles_n, 1);
+      const gk__job work(job / p.slices, tiles_m, tiles_n, 1);
       const gk__f64_slice slice(p, job);
-      operand_a a(p.a + at.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(at.row) * S::rows, p.m,
-                  slice.first, t - S::multiplying);
-      operand_b b(p.b + at.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(at.col) * S::cols, p.n,
-                  slice.first, t - S::multiplying);
+      operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
+                  static_cast<size_t>(work.row_idx) * Shape::row_count, p.m, slice.first_idx, t - Shape::multiplying);
+      operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(work.col_idx) * Shape::col_count,
+                  p.n, slice.first_idx, t - Shape::multiplying);
       GK__UNROLL_BY(1)
-      for (int left = slice.depth; left > 0; left -= S::bk) {
+      for (int left = slice.depth; left > 0; left -= Shape::bk) {
         gk__barrier_wait(turn.empty_at(), turn.parity ^ 1);
-        double *to = ring + turn.stage * stage_items;
-        gk__forget(&to); /* or else the compiler makes it anew for each copy */
-        a.fetch(to, p.lda, left), b.fetch(to + operand_a::items, p.ldb, left);
+        double *dest = ring + turn.stage * stage_items;
+        gk__forget(&dest); /* or else the compiler makes it anew for each copy */
+        a.fetch(dest, p.lda, left), b.fetch(dest + operand_a::items, p.ldb, left);
         gk__barrier_arrive_with_copies(turn.full_at());
-        turn.step();
+        turn.advance();
       }
     }
     if (p.slices > 1) gk__cluster_barrier(), gk__cluster_meet();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
-    typename S::sums sums(t);
+    typename Shape::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       GK__UNROLL
-      for (int r = 0; r < S::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
+      for (int r = 0; r < Shape::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
       const unsigned at_ring = gk__shared_address(ring);
       const int k = gk__f64_slice(p, job).depth;
       if (!p.trans_a && !p.trans_b)
-        gk__f64_multiplier<S, true, false>(sums, at_ring).run(&sums, &turn, k);
+        gk__f64_multiplier<Shape, true, false>(sums, at_ring).run(&sums, &turn, k);
       else if (!p.trans_a)
-        gk__f64_multiplier<S, true, true>(sums, at_ring).run(&sums, &turn, k);
+        gk__f64_multiplier<Shape, true, true>(sums, at_ring).run(&sums, &turn, k);
       else if (!p.trans_b)
-        gk__f64_multiplier<S, false, false>(sums, at_ring).run(&sums, &turn, k);
+        gk__f64_multiplier<Shape, false, false>(sums, at_ring).run(&sums, &turn, k);
       else
-        gk__f64_multiplier<S, false, true>(sums, at_ring).run(&sums, &turn, k);
-      const gk__job at(job / p.slices, tiles_m, tiles_n, 1);
-      const size_t row0 = static_cast<size_t>(at.row) * S::rows, col0 = static_cast<size_t>(at.col) * S::cols;
-      T *const c = p.c + at.batch * p.stride_c;
+        gk__f64_multiplier<Shape, false, true>(sums, at_ring).run(&sums, &turn, k);
+      const gk__job work(job / p.slices, tiles_m, tiles_n, 1);
+      const size_t row0 = static_cast<size_t>(work.row_idx) * Shape::row_count,
+                   col0 = static_cast<size_t>(work.col_idx) * Shape::col_count;
+      Item *const c = p.c + work.batch * p.stride_c;
       if (p.slices == 1 && gk__f64_stores_pairs(p, c))
-        gk__f64_store_pairs<S, S::sums::runs>(sums, sums.value, p, c, row0, col0, 0, S::sums::runs);
+        gk__f64_store_pairs<Shape, Shape::sums::runs>(sums, sums.value, p, c, row0, col0, 0, Shape::sums::runs);
       else if (p.slices == 1)
-        gk__store_sums(sums, sums.value, p, c, row0, col0, 0, S::sums::runs);
+        gk__store_sums(sums, sums.value, p, c, row0, col0, 0, Shape::sums::runs);
       else
-        gk__f64_join<S>(sums, p, c, row0, col0, at_ring, job % p.slices);
+        gk__f64_join<Shape>(sums, p, c, row0, col0, at_ring, job % p.slices);
     }
   }
 #else
@@ -4584,17 +4630,17 @@ enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_CHAINS = 32, GK__THI
 
 /* Columns of a thread and of a block, bytes of one run of k, and for half types the stages of a ring, each with room
  * for what a thread needs for one run. The planner counts by GK__THIN_COLS, whatever the type. */
-template <class T, int Rows> struct gk__thin_shape {
-  static const int each = sizeof(T) == 2 ? 8 : 4, cols = 8 * each, run = 4 * static_cast<int>(sizeof(T));
+template <class Item, int Rows> struct gk__thin_shape {
+  static const int each = sizeof(Item) == 2 ? 8 : 4, col_count = 8 * each, run = 4 * static_cast<int>(sizeof(Item));
   static const int stage_bytes = (each + Rows) * run * GK__THIN_THREADS;
-  static const int stages = 4, ring_bytes = sizeof(T) == 2 ? stages * stage_bytes : 0;
+  static const int stages = 4, ring_bytes = sizeof(Item) == 2 ? stages * stage_bytes : 0;
 };
 enum { GK__THIN_MOST_COLS = 64 };
 
-template <class T, class O, class Acc> struct gk__thin_args {
-  const T *x, *y; /* x: the few rows; y: the many columns */
-  O *c;
-  size_t rows, cols, k, batch, stride_x, stride_y, stride_c;
+template <class Item, class Out, class Acc> struct gk__thin_args {
+  const Item *x, *y; /* x: the few rows; y: the many columns */
+  Out *c;
+  size_t row_count, col_count, k, batch, stride_x, stride_y, stride_c;
   size_t x_row, x_k, y_k, y_col, c_row, c_col; /* elements from one to the next */
   Acc alpha, beta;
   unsigned slices;
@@ -4605,28 +4651,32 @@ template <class T, class O, class Acc> struct gk__thin_args {
   void skip(size_t products) { x += products * stride_x, y += products * stride_y, c += products * stride_c; }
 };
 
-/* Four elements, `step` apart, of which `count` exist; the rest is not used. */
-template <class Acc, class T> GK__D void gk__load_four(Acc *to, const T *from, size_t step, int count, bool whole) {
+/* Four elements, `element_stride` apart, of which `item_count` exist; the rest is not used. */
+template <class Acc, class Item>
+GK__D void gk__load_four(Acc *dest, const Item *from, size_t element_stride, int item_count, bool whole) {
   if (whole) {
-    const gk__run<T, 4> all = *reinterpret_cast<const gk__run<T, 4> *>(from);
+    const gk__run<Item, 4> all = *reinterpret_cast<const gk__run<Item, 4> *>(from);
     GK__UNROLL
-    for (int i = 0; i < 4; i++) to[i] = gk__convert<Acc, T>::from(all.value[i]);
+    for (int i = 0; i < 4; i++) dest[i] = gk__convert<Acc, Item>::from(all.value[i]);
   } else {
     GK__UNROLL
     for (int i = 0; i < 4; i++)
-      to[i] = i < count ? gk__convert<Acc, T>::from(from[static_cast<size_t>(i) * step]) : Acc(0);
+      dest[i] = i < item_count ? gk__convert<Acc, Item>::from(from[static_cast<size_t>(i) * element_stride]) : Acc(0);
   }
 }
-/* Elements, `step` apart, of which `count` exist; in the place of others are zeros, which are not used. */
-template <class T, int Count> GK__D gk__run<T, Count> gk__load_run(const T *from, size_t step, int count) {
-  gk__run<T, Count> some;
+/* Elements, `element_stride` apart, of which `item_count` exist; in the place of others are zeros, which are not used.
+ */
+template <class Item, int Count>
+GK__D gk__run<Item, Count> gk__load_run(const Item *from, size_t element_stride, int item_count) {
+  gk__run<Item, Count> some;
   GK__UNROLL
-  for (int i = 0; i < Count; i++) some.value[i] = i < count ? from[static_cast<size_t>(i) * step] : T(0.0f);
+  for (int i = 0; i < Count; i++)
+    some.value[i] = i < item_count ? from[static_cast<size_t>(i) * element_stride] : Item(0.0f);
   return some;
 }
 /* One that is whole, and not expected to be read again soon. */
-template <int Count, class T> GK__D gk__run<T, Count> gk__load_run_once(const T *from) {
-  gk__run<T, Count> all;
+template <int Count, class Item> GK__D gk__run<Item, Count> gk__load_run_once(const Item *from) {
+  gk__run<Item, Count> all;
   gk__chunk chunk[sizeof(all) / sizeof(gk__chunk)];
   GK__UNROLL
   for (unsigned i = 0; i < sizeof(all) / sizeof(gk__chunk); i++)
@@ -4634,91 +4684,92 @@ template <int Count, class T> GK__D gk__run<T, Count> gk__load_run_once(const T 
   memcpy(static_cast<void *>(&all), chunk, sizeof(all));
   return all;
 }
-template <int Count, class T> GK__D bool gk__in_runs(const T *from, size_t step, size_t ld) {
-  return step == 1 && ld % Count == 0 && reinterpret_cast<uintptr_t>(from) % sizeof(gk__run<T, Count>) == 0;
+template <int Count, class Item> GK__D bool gk__in_runs(const Item *from, size_t element_stride, size_t leading_dim) {
+  return element_stride == 1 && leading_dim % Count == 0 &&
+         reinterpret_cast<uintptr_t>(from) % sizeof(gk__run<Item, Count>) == 0;
 }
 
 /* A run by way of shared memory, where its pieces of 16 bytes (if it has so many) lie as the threads do. */
-template <class T, int Size> struct gk__piecewise {
-  static const int bytes = Size * static_cast<int>(sizeof(T)), piece = bytes < 16 ? bytes : 16;
-  static GK__D void copy(unsigned char *to, const T *from) {
+template <class Item, int Size> struct gk__piecewise {
+  static const int bytes = Size * static_cast<int>(sizeof(Item)), piece = bytes < 16 ? bytes : 16;
+  static GK__D void copy_items(unsigned char *dest, const Item *from) {
     GK__UNROLL
-    for (int at = 0; at < bytes; at += piece) {
-      const unsigned char *const source = reinterpret_cast<const unsigned char *>(from) + at;
+    for (int pos = 0; pos < bytes; pos += piece) {
+      const unsigned char *const source = reinterpret_cast<const unsigned char *>(from) + pos;
 #if GK__COPIES_ASYNC
-      gk__copy_async<piece>(to + at * GK__THIN_THREADS, source, piece);
+      gk__copy_async<piece>(dest + pos * GK__THIN_THREADS, source, piece);
 #else
-      memcpy(to + at * GK__THIN_THREADS, source, piece);
+      memcpy(dest + pos * GK__THIN_THREADS, source, piece);
 #endif
     }
   }
-  static GK__D gk__run<T, Size> take(const unsigned char *from) {
+  static GK__D gk__run<Item, Size> take(const unsigned char *from) {
     union {
-      gk__run<T, Size> run;
+      gk__run<Item, Size> run;
       gk__run<unsigned, piece / 4> pieces[bytes / piece];
-    } u = {};
+    } view = {};
     GK__UNROLL
-    for (int at = 0; at < bytes; at += piece)
-      u.pieces[at / piece] = *reinterpret_cast<const gk__run<unsigned, piece / 4> *>(from + at * GK__THIN_THREADS);
-    return u.run;
+    for (int pos = 0; pos < bytes; pos += piece)
+      view.pieces[pos / piece] = *reinterpret_cast<const gk__run<unsigned, piece / 4> *>(from + pos * GK__THIN_THREADS);
+    return view.run;
   }
 };
 
 /* What a thread has of the many columns in one run of k: `Cols` of them, stored along k or across. */
-template <class T, int Cols, bool Along> struct gk__thin_runs {
-  static const int count = Along ? Cols : 4, size = Along ? 4 : Cols;
-  typedef gk__piecewise<T, size> way;
-  gk__run<T, size> run[count];
-  static GK__D void copy(unsigned char *to, const T *y, size_t apart) {
+template <class Item, int Cols, bool Along> struct gk__thin_runs {
+  static const int item_count = Along ? Cols : 4, run_items = Along ? 4 : Cols;
+  typedef gk__piecewise<Item, run_items> way;
+  gk__run<Item, run_items> run[item_count];
+  static GK__D void copy_items(unsigned char *dest, const Item *y, size_t apart) {
     GK__UNROLL
-    for (int i = 0; i < count; i++)
-      way::copy(to + i * way::bytes * GK__THIN_THREADS, y + static_cast<size_t>(i) * apart);
+    for (int i = 0; i < item_count; i++)
+      way::copy_items(dest + i * way::bytes * GK__THIN_THREADS, y + static_cast<size_t>(i) * apart);
   }
   GK__D void take(const unsigned char *from) {
     GK__UNROLL
-    for (int i = 0; i < count; i++) run[i] = way::take(from + i * way::bytes * GK__THIN_THREADS);
+    for (int i = 0; i < item_count; i++) run[i] = way::take(from + i * way::bytes * GK__THIN_THREADS);
   }
   /* So many k and columns exist, which need not be aligned to runs. */
-  GK__D void load(const T *y, size_t apart, size_t step, int depth, int cols) {
+  GK__D void load(const Item *y, size_t apart, size_t element_stride, int depth, int col_count) {
     GK__UNROLL
-    for (int i = 0; i < count; i++)
-      run[i] = gk__load_run<T, size>(y + static_cast<size_t>(i) * apart, step,
-                                     i < (Along ? cols : depth) ? Along ? depth : cols : 0);
+    for (int i = 0; i < item_count; i++)
+      run[i] = gk__load_run<Item, run_items>(y + static_cast<size_t>(i) * apart, element_stride,
+                                             i < (Along ? col_count : depth) ? Along ? depth : col_count : 0);
   }
-  GK__D T at(int k, int col) const { return Along ? run[col].value[k] : run[k].value[col]; }
+  GK__D Item element_at(int k, int col_idx) const { return Along ? run[col_idx].value[k] : run[k].value[col_idx]; }
 };
 
-/* One run of k in the few rows, and its products with a thread's columns; `count` of its k exist. */
-template <int Rows, class T> struct gk__thin_rows {
-  typedef gk__piecewise<T, 4> way;
-  gk__run<T, 4> row[Rows];
-  static GK__D void copy(unsigned char *to, const T *x, size_t x_row, int rows) {
+/* One run of k in the few rows, and its products with a thread's columns; `item_count` of its k exist. */
+template <int Rows, class Item> struct gk__thin_rows {
+  typedef gk__piecewise<Item, 4> way;
+  gk__run<Item, 4> row_run[Rows];
+  static GK__D void copy_items(unsigned char *dest, const Item *x, size_t x_row, int row_count) {
     GK__UNROLL
     for (int r = 0; r < Rows; r++)
-      if (r < rows) way::copy(to + r * way::bytes * GK__THIN_THREADS, x + static_cast<size_t>(r) * x_row);
+      if (r < row_count) way::copy_items(dest + r * way::bytes * GK__THIN_THREADS, x + static_cast<size_t>(r) * x_row);
   }
-  GK__D void take(const unsigned char *from, int rows) {
+  GK__D void take(const unsigned char *from, int row_count) {
     GK__UNROLL
     for (int r = 0; r < Rows; r++)
-      if (r < rows) row[r] = way::take(from + r * way::bytes * GK__THIN_THREADS);
+      if (r < row_count) row_run[r] = way::take(from + r * way::bytes * GK__THIN_THREADS);
   }
-  GK__D void load(const T *x, size_t x_row, size_t x_k, int rows, int count) {
+  GK__D void load(const Item *x, size_t x_row, size_t x_k, int row_count, int item_count) {
     GK__UNROLL
     for (int r = 0; r < Rows; r++)
-      if (r < rows) row[r] = gk__load_run<T, 4>(x + static_cast<size_t>(r) * x_row, x_k, count);
+      if (r < row_count) row_run[r] = gk__load_run<Item, 4>(x + static_cast<size_t>(r) * x_row, x_k, item_count);
   }
   template <class Runs, int Cols, class Acc>
-  GK__D void multiply(Acc (&sum)[Rows][Cols], const Runs &b, int rows, int count) const {
+  GK__D void multiply(Acc (&sum)[Rows][Cols], const Runs &b, int row_count, int item_count) const {
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
-      if (r >= rows) break;
+      if (r >= row_count) break;
       GK__UNROLL
       for (int i = 0; i < 4; i++) {
         GK__UNROLL
         for (int j = 0; j < Cols; j++)
-          if (i < count)
-            sum[r][j] =
-                gk__fma(gk__convert<Acc, T>::from(row[r].value[i]), gk__convert<Acc, T>::from(b.at(i, j)), sum[r][j]);
+          if (i < item_count)
+            sum[r][j] = gk__fma(gk__convert<Acc, Item>::from(row_run[r].value[i]),
+                                gk__convert<Acc, Item>::from(b.element_at(i, j)), sum[r][j]);
       }
     }
   }
@@ -4726,46 +4777,47 @@ template <int Rows, class T> struct gk__thin_rows {
 
 /* Of whole runs, several at a time, of which no load waits for another nor for a condition. The few rows lie along k,
  * or across it (Crosswise): then a run has one k of all four. */
-template <bool Crosswise, int Rows, bool Along, class T, class Acc>
-GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x_k, int rows, const T *y,
-                                size_t apart, int k, int depth) {
+template <bool Crosswise, int Rows, bool Along, class Item, class Acc>
+GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const Item *x, size_t x_row, size_t x_k, int row_count,
+                                const Item *y, size_t apart, int k, int depth) {
   const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_CHAINS * 4;
   const size_t next = stride * (Along ? 1 : apart);
-  const T *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
+  const Item *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
   GK__UNROLL_BY(1)
   for (; k + (many - 1) * stride + 4 <= depth; k += many * stride) {
-    gk__run<T, 4> b[many][4], a[many], crosswise[4];
+    gk__run<Item, 4> b[many][4], a[many], crosswise[4];
     GK__UNROLL
-    for (int u = 0; u < many; u++, from += next) {
+    for (int load_idx = 0; load_idx < many; load_idx++, from += next) {
       GK__UNROLL
-      for (int i = 0; i < 4; i++) b[u][i] = gk__load_run_once<4>(from + static_cast<size_t>(i) * apart);
+      for (int i = 0; i < 4; i++) b[load_idx][i] = gk__load_run_once<4>(from + static_cast<size_t>(i) * apart);
     }
     if (Crosswise) {
       GK__UNROLL
       for (int i = 0; i < 4; i++)
-        crosswise[i] = *reinterpret_cast<const gk__run<T, 4> *>(x + static_cast<size_t>(k + i) * x_k);
+        crosswise[i] = *reinterpret_cast<const gk__run<Item, 4> *>(x + static_cast<size_t>(k + i) * x_k);
     }
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
-      if (r > 0 && r >= rows) break;
-      const T *const few = x + static_cast<size_t>(k) + static_cast<size_t>(r) * x_row;
+      if (r > 0 && r >= row_count) break;
+      const Item *const few = x + static_cast<size_t>(k) + static_cast<size_t>(r) * x_row;
       GK__UNROLL
-      for (int u = 0; u < many; u++) {
+      for (int load_idx = 0; load_idx < many; load_idx++) {
         if (Crosswise) {
           GK__UNROLL
-          for (int i = 0; i < 4; i++) a[u].value[i] = crosswise[i].value[r];
+          for (int i = 0; i < 4; i++) a[load_idx].value[i] = crosswise[i].value[r];
         } else {
-          a[u] = *reinterpret_cast<const gk__run<T, 4> *>(few + u * stride);
+          a[load_idx] = *reinterpret_cast<const gk__run<Item, 4> *>(few + load_idx * stride);
         }
       }
       GK__UNROLL
-      for (int u = 0; u < many; u++) {
+      for (int load_idx = 0; load_idx < many; load_idx++) {
         GK__UNROLL
         for (int i = 0; i < 4; i++) {
           GK__UNROLL
           for (int j = 0; j < 4; j++)
-            sum[r][j] = gk__fma(gk__convert<Acc, T>::from(a[u].value[i]),
-                                gk__convert<Acc, T>::from(Along ? b[u][j].value[i] : b[u][i].value[j]), sum[r][j]);
+            sum[r][j] = gk__fma(gk__convert<Acc, Item>::from(a[load_idx].value[i]),
+                                gk__convert<Acc, Item>::from(Along ? b[load_idx][j].value[i] : b[load_idx][i].value[j]),
+                                sum[r][j]);
         }
       }
     }
@@ -4774,41 +4826,41 @@ GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const T *x, size_t x_row, s
 }
 
 /* The sums of a thread's chain, in registers. */
-template <int Rows, bool Along, class T, class Acc>
-GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x_k, int rows, const T *y, size_t apart,
-                         size_t step, int cols, int chain, int depth, unsigned char *) {
-  const bool fours = gk__in_runs<4>(y, step, apart) && (Along || cols >= 4);
-  const bool x_fours = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
-  const bool may_cross = Rows == 4 && sizeof(T) == 4; /* of doubles there are no registers for so many */
-  const bool crosswise = may_cross && rows == 4 && gk__in_runs<4>(x, x_row, x_k);
+template <int Rows, bool Along, class Item, class Acc>
+GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
+                         size_t apart, size_t element_stride, int col_count, int chain, int depth, unsigned char *) {
+  const bool fours = gk__in_runs<4>(y, element_stride, apart) && (Along || col_count >= 4);
+  const bool x_fours = gk__in_runs<4>(x, x_k, row_count > 1 ? x_row : 0);
+  const bool may_cross = Rows == 4 && sizeof(Item) == 4; /* of doubles there are no registers for so many */
+  const bool crosswise = may_cross && row_count == 4 && gk__in_runs<4>(x, x_row, x_k);
   int k = chain * 4;
-  if (fours && cols >= 4) {
+  if (fours && col_count >= 4) {
     if (x_fours)
-      k = gk__thin_sums_of_runs<false, Rows, Along>(sum, x, x_row, x_k, rows, y, apart, k, depth);
+      k = gk__thin_sums_of_runs<false, Rows, Along>(sum, x, x_row, x_k, row_count, y, apart, k, depth);
     else if (crosswise)
-      k = gk__thin_sums_of_runs<may_cross, Rows, Along>(sum, x, x_row, x_k, rows, y, apart, k, depth);
+      k = gk__thin_sums_of_runs<may_cross, Rows, Along>(sum, x, x_row, x_k, row_count, y, apart, k, depth);
   }
   GK__UNROLL_BY(Rows == 1 ? 4 : 2)
   for (; k < depth; k += GK__THIN_CHAINS * 4) {
-    const int count = depth - k;
+    const int item_count = depth - k;
     Acc b[4][4], a[4];
     GK__UNROLL
     for (int i = 0; i < 4; i++) {
-      const bool some = i < (Along ? cols : count);
-      const T *const run = Along ? y + k + static_cast<size_t>(i) * apart : y + static_cast<size_t>(k + i) * apart;
-      gk__load_four(b[i], run, Along ? 1 : step, some ? Along ? count : cols : 0,
-                    fours && some && (!Along || count >= 4));
+      const bool some = i < (Along ? col_count : item_count);
+      const Item *const run = Along ? y + k + static_cast<size_t>(i) * apart : y + static_cast<size_t>(k + i) * apart;
+      gk__load_four(b[i], run, Along ? 1 : element_stride, some ? Along ? item_count : col_count : 0,
+                    fours && some && (!Along || item_count >= 4));
     }
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
-      if (r >= rows) break;
-      gk__load_four(a, x + static_cast<size_t>(k) * x_k + static_cast<size_t>(r) * x_row, x_k, count,
-                    x_fours && count >= 4);
+      if (r >= row_count) break;
+      gk__load_four(a, x + static_cast<size_t>(k) * x_k + static_cast<size_t>(r) * x_row, x_k, item_count,
+                    x_fours && item_count >= 4);
       GK__UNROLL
       for (int i = 0; i < 4; i++) {
         GK__UNROLL
         for (int j = 0; j < 4; j++)
-          if (i < count) sum[r][j] = gk__fma(a[i], Along ? b[j][i] : b[i][j], sum[r][j]);
+          if (i < item_count) sum[r][j] = gk__fma(a[i], Along ? b[j][i] : b[i][j], sum[r][j]);
       }
     }
   }
@@ -4816,30 +4868,31 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const T *x, size_t x_row, size_t x
 /* Of half types, by way of a ring. What bounds them is how much of memory is on its way: all but one of the stages, of
  * which each thread fills and empties its own places, and so waits for nobody. Loads would have to be packed into
  * registers, for which each is waited for. `ring` is NULL where there is no room for it. */
-template <int Rows, bool Along, class T, class Acc>
-GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const T *x, size_t x_row, size_t x_k, int rows, const T *y, size_t apart,
-                         size_t step, int cols, int chain, int depth, unsigned char *ring) {
-  typedef gk__thin_runs<T, 8, Along> runs;
-  typedef gk__thin_rows<Rows, T> few;
+template <int Rows, bool Along, class Item, class Acc>
+GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
+                         size_t apart, size_t element_stride, int col_count, int chain, int depth,
+                         unsigned char *ring) {
+  typedef gk__thin_runs<Item, 8, Along> runs;
+  typedef gk__thin_rows<Rows, Item> few;
   const int stride = GK__THIN_CHAINS * 4;
-  const bool y_runs = gk__in_runs<runs::size>(y, step, apart) && cols >= 8;
-  const bool x_runs = gk__in_runs<4>(x, x_k, rows > 1 ? x_row : 0);
-  const size_t y_k = Along ? step : apart, x_stride = static_cast<size_t>(stride) * x_k,
+  const bool y_runs = gk__in_runs<runs::run_items>(y, element_stride, apart) && col_count >= 8;
+  const bool x_runs = gk__in_runs<4>(x, x_k, row_count > 1 ? x_row : 0);
+  const size_t y_k = Along ? element_stride : apart, x_stride = static_cast<size_t>(stride) * x_k,
                y_stride = static_cast<size_t>(stride) * y_k;
   int left = depth - chain * 4;
   x += static_cast<size_t>(chain * 4) * x_k, y += static_cast<size_t>(chain * 4) * y_k;
   if (ring && y_runs) {
-    typedef gk__thin_shape<T, Rows> shape;
+    typedef gk__thin_shape<Item, Rows> shape;
     const int end = shape::stages * shape::stage_bytes, of_y = shape::each * shape::run * GK__THIN_THREADS;
     unsigned char *const y_ring = ring + threadIdx.x * runs::way::piece;
     unsigned char *const x_ring = ring + of_y + threadIdx.x * few::way::piece;
-    const T *next_x = x, *next_y = y;
+    const Item *next_x = x, *next_y = y;
     int to_fetch = left, now = 0, free = end - shape::stage_bytes;
     GK__UNROLL_BY(1)
-    for (int at = 0; at < free; at += shape::stage_bytes) {
+    for (int pos = 0; pos < free; pos += shape::stage_bytes) {
       if (to_fetch >= 4) {
-        runs::copy(y_ring + at, next_y, apart);
-        if (x_runs) few::copy(x_ring + at, next_x, x_row, rows);
+        runs::copy_items(y_ring + pos, next_y, apart);
+        if (x_runs) few::copy_items(x_ring + pos, next_x, x_row, row_count);
       }
       gk__copy_commit();
       to_fetch -= stride, next_x += x_stride, next_y += y_stride;
@@ -4848,16 +4901,16 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const T *x, size_t x_row, size_t x
     for (; left >= 4; left -= stride) {
       few a;
       runs b;
-      if (!x_runs) a.load(x, x_row, x_k, rows, 4);
+      if (!x_runs) a.load(x, x_row, x_k, row_count, 4);
       gk__copy_wait<shape::stages - 2>();
       b.take(y_ring + now);
-      if (x_runs) a.take(x_ring + now, rows);
+      if (x_runs) a.take(x_ring + now, row_count);
       if (to_fetch >= 4) {
-        runs::copy(y_ring + free, next_y, apart);
-        if (x_runs) few::copy(x_ring + free, next_x, x_row, rows);
+        runs::copy_items(y_ring + free, next_y, apart);
+        if (x_runs) few::copy_items(x_ring + free, next_x, x_row, row_count);
       }
       gk__copy_commit();
-      a.multiply(sum, b, rows, 4);
+      a.multiply(sum, b, row_count, 4);
       free = now, now = now + shape::stage_bytes == end ? 0 : now + shape::stage_bytes;
       to_fetch -= stride, next_x += x_stride, next_y += y_stride, x += x_stride, y += y_stride;
     }
@@ -4867,22 +4920,22 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const T *x, size_t x_row, size_t x
   for (; left > 0; left -= stride, x += x_stride, y += y_stride) {
     few a;
     runs b;
-    b.load(y, apart, step, left, cols);
-    a.load(x, x_row, x_k, rows, left);
-    a.multiply(sum, b, rows, left);
+    b.load(y, apart, element_stride, left, col_count);
+    a.load(x, x_row, x_k, row_count, left);
+    a.multiply(sum, b, row_count, left);
   }
 }
 
-template <int Rows, class T, class O, class Acc>
-__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 ? 3 : 2)
-    gk__thin_kernel(gk__thin_args<T, O, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
-  const int each = gk__thin_shape<T, Rows>::each, block_cols = gk__thin_shape<T, Rows>::cols;
+template <int Rows, class Item, class Out, class Acc>
+__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) == 4 ? 3 : 2)
+    gk__thin_kernel(gk__thin_args<Item, Out, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
+  const int each = gk__thin_shape<Item, Rows>::each, block_cols = gk__thin_shape<Item, Rows>::col_count;
   GK_DYNAMIC_SHARED(unsigned char, ring);
   Acc *const shared = reinterpret_cast<Acc *>(ring); /* the chains' sums, in the end */
   __shared__ gk__turn turn;
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
-  const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.cols, static_cast<size_t>(block_cols)));
+  const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.col_count, static_cast<size_t>(block_cols)));
   unsigned job = blockIdx.x;
   if (p.slices > 1) job = gk__take_job(&turn, state, gridDim.x);
   const unsigned batch = job / (blocks * p.slices), slice = job / blocks % p.slices;
@@ -4890,10 +4943,10 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 
                k0 = slice * most;
   const int depth = static_cast<int>(p.k - k0 < most ? p.k - k0 : most);
   const int t = static_cast<int>(threadIdx.x);
-  const T *const x = p.x + batch * p.stride_x + k0 * p.x_k, *const y =
-                                                                p.y + batch * p.stride_y + k0 * p.y_k + col0 * p.y_col;
-  const int rows = static_cast<int>(p.rows),
-            cols = p.cols - col0 < block_cols ? static_cast<int>(p.cols - col0) : block_cols;
+  const Item *const x = p.x + batch * p.stride_x + k0 * p.x_k, *const y = p.y + batch * p.stride_y + k0 * p.y_k +
+                                                                          col0 * p.y_col;
+  const int row_count = static_cast<int>(p.row_count),
+            col_count = p.col_count - col0 < block_cols ? static_cast<int>(p.col_count - col0) : block_cols;
   Acc sum[Rows][each];
   GK__UNROLL
   for (int r = 0; r < Rows; r++) {
@@ -4901,9 +4954,9 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 
     for (int j = 0; j < each; j++) sum[r][j] = Acc(0);
   }
   if (p.y_k == 1) { /* some columns for each warp */
-    const int lane = t % 32, first = t / 32 * each;
-    gk__thin_sums<Rows, true>(sum, x, p.x_row, p.x_k, rows, y + static_cast<size_t>(first) * p.y_col, p.y_col, 1,
-                              cols - first, lane, depth, p.in_ring ? ring : NULL);
+    const int lane_id = t % 32, first_idx = t / 32 * each;
+    gk__thin_sums<Rows, true>(sum, x, p.x_row, p.x_k, row_count, y + static_cast<size_t>(first_idx) * p.y_col, p.y_col,
+                              1, col_count - first_idx, lane_id, depth, p.in_ring ? ring : NULL);
     __syncthreads();
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
@@ -4912,32 +4965,32 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 
         GK__UNROLL
         for (int apart = 16; apart; apart /= 2)
           sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], apart));
-        if (lane == 0) shared[r * block_cols + first + j] = sum[r][j];
+        if (lane_id == 0) shared[r * block_cols + first_idx + j] = sum[r][j];
       }
     }
     __syncthreads();
   } else { /* some columns for each thread */
-    const int chain = t / 8, first = t % 8 * each;
-    gk__thin_sums<Rows, false>(sum, x, p.x_row, p.x_k, rows, y + static_cast<size_t>(first) * p.y_col, p.y_k, p.y_col,
-                               cols - first, chain, depth, p.in_ring ? ring : NULL);
+    const int chain = t / 8, first_idx = t % 8 * each;
+    gk__thin_sums<Rows, false>(sum, x, p.x_row, p.x_k, row_count, y + static_cast<size_t>(first_idx) * p.y_col, p.y_k,
+                               p.y_col, col_count - first_idx, chain, depth, p.in_ring ? ring : NULL);
     __syncthreads();
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
       GK__UNROLL
-      for (int j = 0; j < each; j++) shared[(chain * Rows + r) * block_cols + first + j] = sum[r][j];
+      for (int j = 0; j < each; j++) shared[(chain * Rows + r) * block_cols + first_idx + j] = sum[r][j];
     }
     __syncthreads();
     for (int apart = GK__THIN_CHAINS / 2; apart; apart /= 2) {
       for (int i = t; i < apart * Rows * block_cols; i += GK__THIN_THREADS) {
-        Acc *const to = shared + i;
-        *to = gk__arithmetic<Acc>::add(*to, to[apart * Rows * block_cols]);
+        Acc *const dest = shared + i;
+        *dest = gk__arithmetic<Acc>::add(*dest, dest[apart * Rows * block_cols]);
       }
       __syncthreads();
     }
   }
-  const int r = t / block_cols, col = t % block_cols;
-  bool mine = r < Rows && r < rows && col < cols;
-  Acc value = shared[(r < Rows ? r : 0) * block_cols + col];
+  const int r = t / block_cols, col_idx = t % block_cols;
+  bool mine = r < Rows && r < row_count && col_idx < col_count;
+  Acc value = shared[(r < Rows ? r : 0) * block_cols + col_idx];
   if (p.slices > 1) {
     const size_t all = Rows * block_cols;
     gk__slot<gk__three<Acc>> *const place =
@@ -4947,19 +5000,19 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 
       gk__publish(place + slice * all, sum_of_slice, turn.tag);
     }
     if (slice != p.slices - 1) mine = false;
-    unsigned ns = 16;
+    unsigned nanoseconds = 16;
     for (unsigned s = 0; mine && s < p.slices; s++) {
       gk__three<Acc> next;
-      while (!gk__peek(place + s * all, &next, turn.tag)) gk__back_off(&ns);
+      while (!gk__peek(place + s * all, &next, turn.tag)) gk__back_off(&nanoseconds);
       value = s == 0 ? next.value[0] : gk__arithmetic<Acc>::add(value, next.value[0]);
     }
   }
   if (mine) {
-    O *const to =
-        p.c + batch * p.stride_c + static_cast<size_t>(r) * p.c_row + (col0 + static_cast<size_t>(col)) * p.c_col;
+    Out *const dest =
+        p.c + batch * p.stride_c + static_cast<size_t>(r) * p.c_row + (col0 + static_cast<size_t>(col_idx)) * p.c_col;
     value = gk__mul(p.alpha, value);
-    if (p.beta != Acc(0)) value = gk__fma(p.beta, gk__convert<Acc, O>::from(*to), value);
-    *to = gk__convert<O, Acc>::from(value);
+    if (p.beta != Acc(0)) value = gk__fma(p.beta, gk__convert<Acc, Out>::from(*dest), value);
+    *dest = gk__convert<Out, Acc>::from(value);
   }
   if (p.slices > 1) gk__end_round(turn, state, slots, p.capacity, gridDim.x);
 }
@@ -4976,17 +5029,17 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(T) == 4 
  * begin, and those for tf32 round and turn by themselves. */
 
 /* An operand as the tensor cores' kernels take it: base and strides are multiples of 16 bytes. */
-template <class E> struct gk__operand_view {
-  const E *data;
-  size_t ld;           /* elements from stored row to stored row */
+template <class Element> struct gk__operand_view {
+  const Element *data;
+  size_t leading_dim;  /* elements from stored row to stored row */
   size_t stride_batch; /* elements from product to product; 0: the same for all */
   size_t stride_part;  /* elements from part to part (emulated fp32), else unused */
   int along_k;         /* whether a stored row runs along k: A as stored m x k, B as stored n x k; else k x m, k x n */
   unsigned split;      /* more than 1: an A that is not aligned, to be read as so many matrices of every split-th row */
 };
-template <class E, class O> struct gk__tensor_args {
-  gk__operand_view<E> a, b;
-  O *c;
+template <class Element, class Out> struct gk__tensor_args {
+  gk__operand_view<Element> a, b;
+  Out *c;
   size_t ldc, stride_c;
   size_t m, n, k, batch;
   float alpha, beta;
@@ -4998,7 +5051,7 @@ template <class E, class O> struct gk__tensor_args {
 
 /* What the kernels know of an element: its bytes, and the code that its instructions need (80: compute_80). The half
  * types need not be complete here: emulated fp32 has parts of one of them in files that use neither. */
-template <class E> struct gk__tensor_type;
+template <class Element> struct gk__tensor_type;
 template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 75; };
 template <> struct gk__tensor_type<__nv_bfloat16> { static const int bytes = 2, code = 80; };
 template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80; };
@@ -5014,36 +5067,36 @@ static const unsigned gk__making_threads = 256, gk__turned_tile = 32;
 struct gk__shared_rows {
   unsigned wide, tall, each, across, down, jobs;
 };
-inline gk__shared_rows gk__share_rows(size_t rows, size_t runs, size_t batch, unsigned at_once, int sms) {
+inline gk__shared_rows gk__share_rows(size_t row_count, size_t runs, size_t batch, unsigned at_once, int sms) {
   gk__shared_rows s = {1, 1, 16, 1, 1, 0};
   while (s.wide < runs && s.wide < gk__making_threads) s.wide *= 2;
   while (s.wide > 16 && gk_round_up(runs, static_cast<size_t>(s.wide)) > runs + runs / 8) s.wide /= 2; /* few idle */
   s.tall = gk__making_threads / s.wide;
   s.across = static_cast<unsigned>(gk_ceil_div(runs, static_cast<size_t>(s.wide)));
   const size_t enough = static_cast<size_t>(sms) * 8;
-  while (s.each > at_once && gk_ceil_div(rows, static_cast<size_t>(s.tall * s.each)) * s.across * batch < enough)
+  while (s.each > at_once && gk_ceil_div(row_count, static_cast<size_t>(s.tall * s.each)) * s.across * batch < enough)
     s.each /= 2;
-  s.down = static_cast<unsigned>(gk_ceil_div(rows, static_cast<size_t>(s.tall * s.each)));
+  s.down = static_cast<unsigned>(gk_ceil_div(row_count, static_cast<size_t>(s.tall * s.each)));
   s.jobs = static_cast<unsigned>(s.across * s.down * batch);
   return s;
 }
 /* The place in a job that is job / (across * down) of the matrices'. */
 struct gk__shared_place {
-  size_t matrix, row, run;
+  size_t matrix, row_idx, run;
 };
 GK__D gk__shared_place gk__place_of_job(const gk__shared_rows &s, unsigned job) {
   const unsigned rest = job % (s.across * s.down);
-  const gk__shared_place at = {job / (s.across * s.down),
-                               static_cast<size_t>(rest / s.across) * (s.tall * s.each) + threadIdx.x / s.wide,
-                               static_cast<size_t>(rest % s.across) * s.wide + threadIdx.x % s.wide};
-  return at;
+  const gk__shared_place work = {job / (s.across * s.down),
+                                 static_cast<size_t>(rest / s.across) * (s.tall * s.each) + threadIdx.x / s.wide,
+                                 static_cast<size_t>(rest % s.across) * s.wide + threadIdx.x % s.wide};
+  return work;
 }
 
 /* One operand, as it is stored and as it is wanted: by rows, or as tiles that are turned. */
-template <class T> struct gk__raw_operand {
-  const T *from;
-  size_t rows, cols, ld, stride, batch; /* batch 0: there is nothing to do */
-  unsigned char *to;
+template <class Item> struct gk__raw_operand {
+  const Item *from;
+  size_t row_count, col_count, leading_dim, stride, batch; /* batch 0: there is nothing to do */
+  unsigned char *dest;
   size_t to_ld, to_stride, to_part; /* bytes */
   bool turned;                      /* wanted the other way round: rounding only; each job makes a tile */
   gk__shared_rows share;
@@ -5052,12 +5105,12 @@ template <class T> struct gk__raw_operand {
 /* Count elements of a row, of which `left` are left, and zeros past its end, in words as they lie in memory. They come
  * by loads of 16 bytes from where these are aligned, and are shifted into place when all loads of a thread are under
  * way; near the ends of the matrix (begin, end), where aligned loads would leave it, they come one by one. */
-template <int Count, class T> struct gk__shifted_run {
-  static const int words = Count * static_cast<int>(sizeof(T)) / 4, loads = words / 4 + 1;
+template <int Count, class Item> struct gk__shifted_run {
+  static const int words = Count * static_cast<int>(sizeof(Item)) / 4, loads = words / 4 + 1;
   unsigned word[loads * 4], shift;
-  GK__D void load(const T *from, size_t left, const T *begin, const T *end) {
+  GK__D void load(const Item *from, size_t left, const Item *begin, const Item *end) {
     shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from) % 16);
-    const ptrdiff_t before = static_cast<ptrdiff_t>(shift / sizeof(T)), all = 16 / static_cast<int>(sizeof(T));
+    const ptrdiff_t before = static_cast<ptrdiff_t>(shift / sizeof(Item)), all = 16 / static_cast<int>(sizeof(Item));
     if (from - begin >= before && end - from >= Count + (shift ? all - before : 0)) {
       const gk__chunk *const aligned = reinterpret_cast<const gk__chunk *>(from - before);
       GK__UNROLL
@@ -5075,12 +5128,12 @@ template <int Count, class T> struct gk__shifted_run {
     GK__UNROLL
     for (int i = 0; i < Count; i++) {
       if (static_cast<size_t>(i) >= left) break;
-      if (sizeof(T) == 4) {
+      if (sizeof(Item) == 4) {
         memcpy(word + i, from + i, 4);
       } else {
-        unsigned short half;
-        memcpy(&half, from + i, 2);
-        word[i / 2] |= static_cast<unsigned>(half) << (i % 2 * 16);
+        unsigned short half_bits;
+        memcpy(&half_bits, from + i, 2);
+        word[i / 2] |= static_cast<unsigned>(half_bits) << (i % 2 * 16);
       }
     }
   }
@@ -5093,7 +5146,7 @@ template <int Count, class T> struct gk__shifted_run {
     GK__UNROLL
     for (int i = 0; i < words; i++) word[i] = shift & 2 ? __funnelshift_r(word[i], word[i + 1], 16) : word[i];
     if (left < Count) {
-      const int bytes = static_cast<int>(left * sizeof(T));
+      const int bytes = static_cast<int>(left * sizeof(Item));
       GK__UNROLL
       for (int i = 0; i < words; i++) word[i] &= bytes >= 4 * i + 4 ? ~0u : bytes > 4 * i ? 0xffffu : 0;
     }
@@ -5102,8 +5155,8 @@ template <int Count, class T> struct gk__shifted_run {
 
 /* To the nearest tf32, ties to even, as the copy engine does. */
 GK__HD unsigned gk__tf32(unsigned bits) {
-  const unsigned size = bits & 0x7fffffffu;
-  if (size >= 0x7f800000u) return size > 0x7f800000u ? 0x7fffffffu : bits;
+  const unsigned magnitude = bits & 0x7fffffffu;
+  if (magnitude >= 0x7f800000u) return magnitude > 0x7f800000u ? 0x7fffffffu : bits;
   return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
 }
 /* To the nearest bfloat16, ties to even, as its upper half and zeros. Not for infinities and NaN. */
@@ -5123,19 +5176,19 @@ GK__D void gk__split(unsigned (&part)[GK__PARTS], unsigned bits) {
 template <int Making> struct gk__maker {
   static const int items = Making == GK__COPYING ? 8 : 4; /* of a run */
   static const int bytes = 16 / items;
-  static const unsigned rows = 4; /* that a thread loads at a time */
-  static GK__D bool store(const unsigned *word, unsigned char *to, size_t, unsigned, unsigned) {
+  static const unsigned row_count = 4; /* that a thread loads at a time */
+  static GK__D bool store(const unsigned *word, unsigned char *dest, size_t, unsigned, unsigned) {
     gk__chunk x;
     GK__UNROLL
     for (int i = 0; i < 4; i++) x.word[i] = Making == GK__ROUNDING ? gk__tf32(word[i]) : word[i];
-    *reinterpret_cast<gk__chunk *>(to) = x;
+    *reinterpret_cast<gk__chunk *>(dest) = x;
     return false;
   }
 };
 template <> struct gk__maker<GK__SPLITTING> {
   static const int items = 8, bytes = 2;
-  static const unsigned rows = 2;
-  static GK__D bool store(const unsigned *word, unsigned char *to, size_t to_part, unsigned least, unsigned most) {
+  static const unsigned row_count = 2;
+  static GK__D bool store(const unsigned *word, unsigned char *dest, size_t to_part, unsigned least, unsigned most) {
     gk__chunk parts[GK__PARTS];
     bool outside = false;
     GK__UNROLL
@@ -5147,13 +5200,13 @@ template <> struct gk__maker<GK__SPLITTING> {
       for (int part = 0; part < GK__PARTS; part++) parts[part].word[i / 2] = low[part] >> 16 | high[part];
       GK__UNROLL
       for (int j = 0; j < 2; j++) {
-        const unsigned size = word[i + j] & 0x7fffffffu;
-        outside |= (size != 0 && size < least) || size >= most;
+        const unsigned magnitude = word[i + j] & 0x7fffffffu;
+        outside |= (magnitude != 0 && magnitude < least) || magnitude >= most;
       }
     }
     GK__UNROLL
     for (int part = 0; part < GK__PARTS; part++)
-      *reinterpret_cast<gk__chunk *>(to + static_cast<size_t>(part) * to_part) = parts[part];
+      *reinterpret_cast<gk__chunk *>(dest + static_cast<size_t>(part) * to_part) = parts[part];
     return outside;
   }
 };
@@ -5161,61 +5214,66 @@ template <> struct gk__maker<GK__SPLITTING> {
 /* Copies both operands, and does with the elements what is due. Where a part could be lost, or a product of parts leave
  * the range in which it is good (floats whose magnitude, as bits, is below `least` but not zero, or at least `most`),
  * *strict becomes 1. */
-template <int Making, class T>
+template <int Making, class Item>
 __global__ void __launch_bounds__(gk__making_threads)
-    gk__making_kernel(gk__raw_operand<T> a, gk__raw_operand<T> b, unsigned blocks_a, bool small, unsigned least,
-                      unsigned most, unsigned *strict) {
+    gk__making_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool is_small,
+                      unsigned least, unsigned most, unsigned *strict) {
   typedef gk__maker<Making> maker;
-  __shared__ unsigned tile[gk__turned_tile][gk__turned_tile + 1];
+  __shared__ unsigned shared_tile[gk__turned_tile][gk__turned_tile + 1];
   gk__wait_for_earlier_work();
-  if (small) gk__let_later_work_start();
-  const bool first = blockIdx.x < blocks_a;
-  const gk__raw_operand<T> p = first ? a : b;
-  const unsigned block = first ? blockIdx.x : blockIdx.x - blocks_a, blocks = first ? blocks_a : gridDim.x - blocks_a;
+  if (is_small) gk__let_later_work_start();
+  const bool is_first = blockIdx.x < blocks_a;
+  const gk__raw_operand<Item> p = is_first ? a : b;
+  const unsigned block_idx = is_first ? blockIdx.x : blockIdx.x - blocks_a,
+                 blocks = is_first ? blocks_a : gridDim.x - blocks_a;
   bool outside = false;
-  for (unsigned job = block; job < p.share.jobs; job += blocks) {
+  for (unsigned job = block_idx; job < p.share.jobs; job += blocks) {
     if (Making == GK__ROUNDING && p.turned) {
-      const unsigned rest = job % (p.share.across * p.share.down), step = gk__making_threads / gk__turned_tile;
+      const unsigned rest = job % (p.share.across * p.share.down), rows_per_pass = gk__making_threads / gk__turned_tile;
       const unsigned x = threadIdx.x % gk__turned_tile, y = threadIdx.x / gk__turned_tile;
       const size_t matrix = job / (p.share.across * p.share.down);
       const size_t row0 = static_cast<size_t>(rest / p.share.across) * gk__turned_tile;
       const size_t col0 = static_cast<size_t>(rest % p.share.across) * gk__turned_tile;
-      const T *const from = p.from + matrix * p.stride;
-      unsigned char *const to = p.to + matrix * p.to_stride;
+      const Item *const from = p.from + matrix * p.stride;
+      unsigned char *const dest = p.dest + matrix * p.to_stride;
       GK__UNROLL
-      for (unsigned i = 0; i < gk__turned_tile; i += step) {
+      for (unsigned i = 0; i < gk__turned_tile; i += rows_per_pass) {
         unsigned bits = 0;
-        if (row0 + y + i < p.rows && col0 + x < p.cols) memcpy(&bits, from + (row0 + y + i) * p.ld + col0 + x, 4);
-        tile[y + i][x] = gk__tf32(bits);
+        if (row0 + y + i < p.row_count && col0 + x < p.col_count)
+          memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, 4);
+        shared_tile[y + i][x] = gk__tf32(bits);
       }
       __syncthreads();
       GK__UNROLL
-      for (unsigned i = 0; i < gk__turned_tile; i += step)
-        if (col0 + y + i < p.cols && row0 + x < gk_round_up(p.rows, static_cast<size_t>(4))) /* whole runs */
-          *reinterpret_cast<unsigned *>(to + (col0 + y + i) * p.to_ld + (row0 + x) * 4) = tile[x][y + i];
+      for (unsigned i = 0; i < gk__turned_tile; i += rows_per_pass)
+        if (col0 + y + i < p.col_count && row0 + x < gk_round_up(p.row_count, static_cast<size_t>(4))) /* whole runs */
+          *reinterpret_cast<unsigned *>(dest + (col0 + y + i) * p.to_ld + (row0 + x) * 4) = shared_tile[x][y + i];
       __syncthreads();
     } else {
-      const gk__shared_place at = gk__place_of_job(p.share, job);
-      const size_t col = at.run * maker::items;
-      if (col >= p.cols) continue;
-      const T *const begin = p.from + at.matrix * p.stride, *const end = begin + (p.rows - 1) * p.ld + p.cols;
-      const T *from = begin + at.row * p.ld;
-      unsigned char *to = p.to + at.matrix * p.to_stride + at.row * p.to_ld + col * maker::bytes;
-      const unsigned rows =
-          static_cast<unsigned>(gk_ceil_div(p.rows > at.row ? p.rows - at.row : 0, static_cast<size_t>(p.share.tall)));
+      const gk__shared_place work = gk__place_of_job(p.share, job);
+      const size_t col_idx = work.run * maker::items;
+      if (col_idx >= p.col_count) continue;
+      const Item *const begin = p.from + work.matrix * p.stride, *const end = begin +
+                                                                              (p.row_count - 1) * p.leading_dim +
+                                                                              p.col_count;
+      const Item *from = begin + work.row_idx * p.leading_dim;
+      unsigned char *dest = p.dest + work.matrix * p.to_stride + work.row_idx * p.to_ld + col_idx * maker::bytes;
+      const unsigned row_count = static_cast<unsigned>(
+          gk_ceil_div(p.row_count > work.row_idx ? p.row_count - work.row_idx : 0, static_cast<size_t>(p.share.tall)));
       GK__UNROLL_BY(1)
-      for (unsigned done = 0; done < p.share.each && done < rows; done += maker::rows) {
-        gk__shifted_run<maker::items, T> run[maker::rows];
+      for (unsigned done = 0; done < p.share.each && done < row_count; done += maker::row_count) {
+        gk__shifted_run<maker::items, Item> run[maker::row_count];
         GK__UNROLL
-        for (unsigned i = 0; i < maker::rows; i++)
-          if (done + i < rows) run[i].load(from + i * (p.share.tall * p.ld) + col, p.cols - col, begin, end);
+        for (unsigned i = 0; i < maker::row_count; i++)
+          if (done + i < row_count)
+            run[i].load(from + i * (p.share.tall * p.leading_dim) + col_idx, p.col_count - col_idx, begin, end);
         GK__UNROLL
-        for (unsigned i = 0; i < maker::rows; i++) {
-          if (done + i >= rows) break;
-          run[i].settle(p.cols - col);
-          if (maker::store(run[i].word, to + i * (p.share.tall * p.to_ld), p.to_part, least, most)) outside = true;
+        for (unsigned i = 0; i < maker::row_count; i++) {
+          if (done + i >= row_count) break;
+          run[i].settle(p.col_count - col_idx);
+          if (maker::store(run[i].word, dest + i * (p.share.tall * p.to_ld), p.to_part, least, most)) outside = true;
         }
-        from += maker::rows * p.share.tall * p.ld, to += maker::rows * p.share.tall * p.to_ld;
+        from += maker::row_count * p.share.tall * p.leading_dim, dest += maker::row_count * p.share.tall * p.to_ld;
       }
     }
   }
@@ -5223,28 +5281,29 @@ __global__ void __launch_bounds__(gk__making_threads)
 }
 
 /* Launches it for both. Blocks are shared out by what there is to do. */
-template <int Making, class T>
-cudaError_t gk__make_operands(gk__raw_operand<T> a, gk__raw_operand<T> b, unsigned least, unsigned most,
+template <int Making, class Item>
+cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned least, unsigned most,
                               unsigned *strict, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES];
-  gk__raw_operand<T> *const both[] = {&a, &b};
+  gk__raw_operand<Item> *const both[] = {&a, &b};
   for (int i = 0; i < 2; i++) {
-    gk__raw_operand<T> &p = *both[i];
-    p.share = gk__share_rows(p.rows, gk_ceil_div(p.cols, static_cast<size_t>(gk__maker<Making>::items)), p.batch,
-                             gk__maker<Making>::rows, sms);
+    gk__raw_operand<Item> &p = *both[i];
+    p.share = gk__share_rows(p.row_count, gk_ceil_div(p.col_count, static_cast<size_t>(gk__maker<Making>::items)),
+                             p.batch, gk__maker<Making>::row_count, sms);
     if (p.turned) {
-      const size_t side = gk__turned_tile, across = gk_ceil_div(p.cols, side), down = gk_ceil_div(p.rows, side);
+      const size_t side = gk__turned_tile, across = gk_ceil_div(p.col_count, side),
+                   down = gk_ceil_div(p.row_count, side);
       p.share.across = static_cast<unsigned>(across), p.share.down = static_cast<unsigned>(down);
       p.share.jobs = static_cast<unsigned>(across * down * p.batch);
     }
   }
   const size_t most_blocks = static_cast<size_t>(sms) * 16, of_both = size_t(a.share.jobs) + b.share.jobs;
-  const size_t half = most_blocks / 2;
-  const size_t of_a = a.share.jobs <= half || of_both <= most_blocks ? a.share.jobs : half;
-  const size_t of_b = b.share.jobs <= half || of_both <= most_blocks ? b.share.jobs : half;
+  const size_t half_blocks = most_blocks / 2;
+  const size_t of_a = a.share.jobs <= half_blocks || of_both <= most_blocks ? a.share.jobs : half_blocks;
+  const size_t of_b = b.share.jobs <= half_blocks || of_both <= most_blocks ? b.share.jobs : half_blocks;
   /* The product that follows may be set up early where it gains more by that than its blocks cost those of the pass. */
-  const size_t elements = a.rows * a.cols * a.batch + b.rows * b.cols * b.batch;
-  return gk__launch_as(waits, "gk_matmul", gk__making_kernel<Making, T>, static_cast<unsigned>(of_a + of_b),
+  const size_t elements = a.row_count * a.col_count * a.batch + b.row_count * b.col_count * b.batch;
+  return gk__launch_as(waits, "gk_matmul", gk__making_kernel<Making, Item>, static_cast<unsigned>(of_a + of_b),
                        static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a),
                        elements <= (size_t(1) << 22), least, most, strict);
 }
@@ -5260,38 +5319,39 @@ cudaError_t gk__make_operands(gk__raw_operand<T> a, gk__raw_operand<T> b, unsign
 
 /* Four matrices of 8 x 8 halves, or 8 x 4 floats: lane l gives the address of row l % 8 of matrix l / 8, and gets its
  * share of each; with Trans, of their transposes. */
-template <bool Trans> GK__D void gk__load_matrices(unsigned (&to)[4], const unsigned char *row) {
+template <bool Trans> GK__D void gk__load_matrices(unsigned (&dest)[4], const unsigned char *row_data) {
 #ifdef __CUDA_ARCH__
-  const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row_data));
   if (Trans)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
                  : "r"(from));
   else
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
                  : "r"(from));
 #else
-  const unsigned long long mine = reinterpret_cast<uintptr_t>(row);
-  const unsigned lane = gk_lane();
+  const unsigned long long mine = reinterpret_cast<uintptr_t>(row_data);
+  const unsigned lane_id = gk_lane();
   for (unsigned i = 0; i < 4; i++) {
     if (Trans) {
-      unsigned short half[2];
+      unsigned short half_bits[2];
       for (unsigned j = 0; j < 2; j++) {
-        const unsigned long long at = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane % 4 * 2 + j));
-        memcpy(&half[j], reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(at)) + lane / 4 * 2, 2);
+        const unsigned long long address = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane_id % 4 * 2 + j));
+        memcpy(&half_bits[j],
+               reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(address)) + lane_id / 4 * 2, 2);
       }
-      to[i] = half[0] | static_cast<unsigned>(half[1]) << 16;
+      dest[i] = half_bits[0] | static_cast<unsigned>(half_bits[1]) << 16;
     } else {
-      const unsigned long long at = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane / 4));
-      memcpy(&to[i], reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(at)) + lane % 4 * 4, 4);
+      const unsigned long long address = __shfl_sync(~0u, mine, static_cast<int>(i * 8 + lane_id / 4));
+      memcpy(&dest[i], reinterpret_cast<const unsigned char *>(static_cast<uintptr_t>(address)) + lane_id % 4 * 4, 4);
     }
   }
 #endif
 }
 
 /* d += A B of 16 x 8 sums and 32 bytes of k, spread over the warp as mma.sync wants it. */
-template <class E> struct gk__mma;
+template <class Element> struct gk__mma;
 #ifdef __CUDA_ARCH__
 #define GK__MMA(shape, types)                                                                                          \
   asm volatile("mma.sync.aligned." shape ".row.col.f32." types ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "   \
@@ -5333,98 +5393,101 @@ template <> struct gk__mma<float> {
 #undef GK__MMA
 #else
 /* The elements of a word, as floats. */
-template <class E> struct gk__word_of { /* __half */
-  static const int count = 2;
-  static GK__D float at(unsigned word, int i) {
+template <class Element> struct gk__word_of { /* __half */
+  static const int item_count = 2;
+  static GK__D float element_at(unsigned word, int i) {
     const unsigned short bits = static_cast<unsigned short>(word >> (16 * i));
-    E x;
+    Element x;
     memcpy(static_cast<void *>(&x), &bits, 2);
-    return gk__convert<float, E>::from(x);
+    return gk__convert<float, Element>::from(x);
   }
 };
 template <> struct gk__word_of<__nv_bfloat16> {
-  static const int count = 2;
-  static GK__D float at(unsigned word, int i) { return __uint_as_float(i ? word & 0xffff0000u : word << 16); }
+  static const int item_count = 2;
+  static GK__D float element_at(unsigned word, int i) { return __uint_as_float(i ? word & 0xffff0000u : word << 16); }
 };
 template <> struct gk__word_of<float> {
-  static const int count = 1;
-  static GK__D float at(unsigned word, int) { return __uint_as_float(word); }
+  static const int item_count = 1;
+  static GK__D float element_at(unsigned word, int) { return __uint_as_float(word); }
 };
 /* One chain of multiply-adds for each sum: the hardware's order is another, and the bits may be, too. A lane has rows g
  * and g + 8 of A in the lanes 4 g + 0 ... 3, and each of its two columns of B in four lanes likewise. */
-template <class E> struct gk__mma {
+template <class Element> struct gk__mma {
   static GK__D unsigned long long both(unsigned low, unsigned high) {
     return low | static_cast<unsigned long long>(high) << 32;
   }
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    const unsigned lane = gk_lane();
+    const unsigned lane_id = gk_lane();
     unsigned long long x[2][4], y[2][4];
     for (unsigned quarter = 0; quarter < 4; quarter++)
       for (unsigned i = 0; i < 2; i++) {
-        x[i][quarter] = __shfl_sync(~0u, both(a[i], a[i + 2]), static_cast<int>(lane / 4 * 4 + quarter));
-        y[i][quarter] = __shfl_sync(~0u, both(b0, b1), static_cast<int>((lane % 4 * 2 + i) * 4 + quarter));
+        x[i][quarter] = __shfl_sync(~0u, both(a[i], a[i + 2]), static_cast<int>(lane_id / 4 * 4 + quarter));
+        y[i][quarter] = __shfl_sync(~0u, both(b0, b1), static_cast<int>((lane_id % 4 * 2 + i) * 4 + quarter));
       }
     for (unsigned word = 0; word < 8; word++)
-      for (int e = 0; e < gk__word_of<E>::count; e++)
+      for (int e = 0; e < gk__word_of<Element>::item_count; e++)
         for (int i = 0; i < 4; i++)
-          d[i] = gk__fma(gk__word_of<E>::at(static_cast<unsigned>(x[i / 2][word % 4] >> word / 4 * 32), e),
-                         gk__word_of<E>::at(static_cast<unsigned>(y[i % 2][word % 4] >> word / 4 * 32), e), d[i]);
+          d[i] = gk__fma(
+              gk__word_of<Element>::element_at(static_cast<unsigned>(x[i / 2][word % 4] >> word / 4 * 32), e),
+              gk__word_of<Element>::element_at(static_cast<unsigned>(y[i % 2][word % 4] >> word / 4 * 32), e), d[i]);
   }
 };
 #endif
 
 /* In which order an operand is stored, where that is known when the kernel is compiled. */
 enum { GK__ACROSS_K, GK__ALONG_K, GK__ANY_ORDER };
-/* A tile of C: BM x BN for the block, WM x WN for a warp, and Bytes of k in each of the Stages of the ring. */
-template <int BM, int BN, int WM, int WN, int Bytes, int Stages, int OrderA = GK__ANY_ORDER, int OrderB = GK__ANY_ORDER>
+/* A tile of C: TileRows x TileCols for the block, WarpRows x WarpCols for a warp, and Bytes of k in each of the Stages
+ * of the ring. */
+template <int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages, int OrderA = GK__ANY_ORDER,
+          int OrderB = GK__ANY_ORDER>
 struct gk__mma_block {
-  static const int bm = BM, bn = BN, wm = WM, wn = WN, bytes = Bytes, stages = Stages, order_a = OrderA,
-                   order_b = OrderB;
-  static const int warps_n = BN / WN, threads = BM / WM * warps_n * 32;
-  static const int a_bytes = BM * Bytes, b_bytes = BN * Bytes; /* of one part of an operand in one stage */
-  static const int steps = Bytes / 32, shares = steps - 1;     /* of k in a stage; and of what they load */
-  static_assert((Bytes == 64 || Bytes == 128) && BM % 64 == 0 && BN % 64 == 0 && WM % 32 == 0 && WN % 32 == 0 &&
-                    WM <= 64 && WN <= 64,
+  static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, bytes = Bytes, stages = Stages,
+                   order_a = OrderA, order_b = OrderB;
+  static const int warps_n = TileCols / WarpCols, thread_count = TileRows / WarpRows * warps_n * 32;
+  static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* of one part of an operand in one stage */
+  static const int steps = Bytes / 32, shares = steps - 1;                 /* of k in a stage; and of what they load */
+  static_assert((Bytes == 64 || Bytes == 128) && TileRows % 64 == 0 && TileCols % 64 == 0 && WarpRows % 32 == 0 &&
+                    WarpCols % 32 == 0 && WarpRows <= 64 && WarpCols <= 64,
                 "the places of the runs of 16 bytes in shared memory");
 };
 
 struct gk__mma_operand { /* strides in bytes */
   const unsigned char *data;
-  size_t ld, stride_batch, stride_part;
+  size_t leading_dim, stride_batch, stride_part;
   int along_k;
 };
-template <class O> struct gk__mma_args {
+template <class Out> struct gk__mma_args {
   gk__mma_operand a, b;
-  O *c;
+  Out *c;
   size_t ldc, stride_c, m, n, k;
   float alpha, beta;
   const unsigned *strict;
   unsigned tiles_m, tiles_n;
-  unsigned first; /* tile of the launch's first block */
+  unsigned first_idx; /* tile of the launch's first block */
 };
 
 /* Copies 16 bytes to shared memory, of which `valid` come from memory and the others are zeros. Memcheck takes what is
  * asynchronous for a copy of all 16, and so reports the end of an array that ends within them. */
-GK__D void gk__copy_run(unsigned char *to, const unsigned char *from, unsigned valid) {
+GK__D void gk__copy_run(unsigned char *dest, const unsigned char *from, unsigned valid) {
 #if GK__COPIES_ASYNC
-  gk__copy_async<16>(to, from, valid);
+  gk__copy_async<16>(dest, from, valid);
 #else
   gk__chunk x = {{0, 0, 0, 0}};
   if (valid == 16)
     x = *reinterpret_cast<const gk__chunk *>(from);
   else
     for (unsigned i = 0; i < valid; i += 2) {
-      unsigned short half;
-      memcpy(&half, from + i, 2);
-      x.word[i / 4] |= static_cast<unsigned>(half) << (i % 4 * 8);
+      unsigned short half_bits;
+      memcpy(&half_bits, from + i, 2);
+      x.word[i / 4] |= static_cast<unsigned>(half_bits) << (i % 4 * 8);
     }
-  *reinterpret_cast<gk__chunk *>(to) = x;
+  *reinterpret_cast<gk__chunk *>(dest) = x;
 #endif
 }
 
-/* Where run `run` of row `row` lies in a tile that is stored along k. Across k, a row has 128 bytes or more. */
-template <int Bytes> GK__D unsigned gk__place_along(unsigned row, unsigned run) {
-  return row * Bytes + ((run ^ (Bytes == 64 ? row / 2 % 4 : row % 8)) * 16);
+/* Where run `run` of row `row_idx` lies in a tile that is stored along k. Across k, a row has 128 bytes or more. */
+template <int Bytes> GK__D unsigned gk__place_along(unsigned row_idx, unsigned run) {
+  return row_idx * Bytes + ((run ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
 }
 template <int Outer> GK__D unsigned gk__place_across(unsigned k, unsigned run) {
   return k * (Outer * 2) + ((run ^ k % 8) * 16);
@@ -5437,31 +5500,32 @@ template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> str
   static const int depth = Bytes / Size;
   static_assert(runs * Threads * 16 == Outer * Bytes, "every thread has as many");
   const unsigned char *from;
-  size_t step, stride_part, advance; /* bytes: from run to run, part to part, stage to stage */
-  size_t k_left;                     /* from this thread's first run on, in a stage to come */
-  unsigned rows_left, bytes;         /* of the matrix: rows from that run on (along k), bytes of each run (across) */
-  unsigned to, apart;                /* where that run goes; rows from one of its runs to the next */
+  size_t stride_run, stride_part, advance; /* bytes: from run to run, part to part, stage to stage */
+  size_t k_left;                           /* from this thread's first run on, in a stage to come */
+  unsigned rows_left, bytes; /* of the matrix: rows from that run on (along k), bytes of each run (across) */
+  unsigned dest, apart;      /* where that run goes; rows from one of its runs to the next */
   bool along;
-  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t rows, size_t k) {
+  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t row_count, size_t k) {
     const unsigned t = threadIdx.x;
     along = Order == GK__ANY_ORDER ? p.along_k != 0 : Order == GK__ALONG_K;
     stride_part = p.stride_part;
-    const unsigned per_row = along ? Bytes / 16 : Outer * Size / 16, row = t / per_row, run = t % per_row;
+    const unsigned per_row = along ? Bytes / 16 : Outer * Size / 16, row_idx = t / per_row, run = t % per_row;
     apart = Threads / per_row;
-    step = apart * p.ld, advance = along ? static_cast<size_t>(Bytes) : depth * p.ld;
-    to = along ? gk__place_along<Bytes>(row, run) : gk__place_across<Outer>(row, run);
-    const size_t first = along ? row0 + row : row0 + run * (16 / Size), k0 = along ? run * (16 / Size) : row;
-    const size_t left = first < rows ? rows - first : 0;
+    stride_run = apart * p.leading_dim, advance = along ? static_cast<size_t>(Bytes) : depth * p.leading_dim;
+    dest = along ? gk__place_along<Bytes>(row_idx, run) : gk__place_across<Outer>(row_idx, run);
+    const size_t first_idx = along ? row0 + row_idx : row0 + run * (16 / Size),
+                 k0 = along ? run * (16 / Size) : row_idx;
+    const size_t left = first_idx < row_count ? row_count - first_idx : 0;
     k_left = k0 < k ? k - k0 : 0;
     rows_left = left < Outer ? static_cast<unsigned>(left) : Outer;
     bytes = left < 16 / Size ? static_cast<unsigned>(left) * Size : 16;
-    from = p.data + batch * p.stride_batch + (along ? first : k0) * p.ld + (along ? k0 : first) * Size;
+    from = p.data + batch * p.stride_batch + (along ? first_idx : k0) * p.leading_dim + (along ? k0 : first_idx) * Size;
   }
   /* One of the shares of the next stage; beyond k it is all zeros. There are no branches, so that the compiler may put
    * all of it between the products. */
   GK__D void load(unsigned char *stage, int share, int shares) const {
     const unsigned k_near = k_left < static_cast<size_t>(depth) ? static_cast<unsigned>(k_left) : depth;
-    const unsigned rows = along ? rows_left : k_near;
+    const unsigned row_count = along ? rows_left : k_near;
     const unsigned valid = !along ? bytes : k_near < 16 / Size ? k_near * Size : 16;
     GK__UNROLL
     for (int part = 0; part < Parts; part++) {
@@ -5469,9 +5533,9 @@ template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> str
       GK__UNROLL
       for (int i = 0; i < runs; i++) {
         if (i % shares == share)
-          gk__copy_run(stage + part * Outer * Bytes + to + i * Threads * 16, run,
-                       static_cast<unsigned>(i) * apart < rows ? valid : 0);
-        run += step;
+          gk__copy_run(stage + part * Outer * Bytes + dest + i * Threads * 16, run,
+                       static_cast<unsigned>(i) * apart < row_count ? valid : 0);
+        run += stride_run;
       }
     }
   }
@@ -5485,51 +5549,53 @@ template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> str
   }
 };
 
-/* Reads what a warp needs of a tile: W rows of A, or columns of B, at a step of k. */
-template <int Outer, int Bytes, int W, bool IsA, int Order> struct gk__mma_reader {
+/* Reads what a warp needs of a tile: OuterRows rows of A, or columns of B, at a step of k. */
+template <int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_reader {
   unsigned offset;
   bool along;
-  GK__D gk__mma_reader(unsigned first, int along_k) {
-    const unsigned lane = gk_lane(), upper = IsA ? lane / 8 % 2 : lane / 16, later = IsA ? lane / 16 : lane / 8 % 2;
+  GK__D gk__mma_reader(unsigned first_idx, int along_k) {
+    const unsigned lane_id = gk_lane(), upper = IsA ? lane_id / 8 % 2 : lane_id / 16,
+                   later = IsA ? lane_id / 16 : lane_id / 8 % 2;
     along = Order == GK__ANY_ORDER ? along_k != 0 : Order == GK__ALONG_K;
-    offset = along ? gk__place_along<Bytes>(first + upper * 8 + lane % 8, later)
-                   : gk__place_across<Outer>(later * 8 + lane % 8, first / 8 + upper);
+    offset = along ? gk__place_along<Bytes>(first_idx + upper * 8 + lane_id % 8, later)
+                   : gk__place_across<Outer>(later * 8 + lane_id % 8, first_idx / 8 + upper);
   }
-  GK__D void read(unsigned (&to)[W / 16][4], const unsigned char *tile, int step) const {
+  GK__D void read(unsigned (&dest)[OuterRows / 16][4], const unsigned char *shared_tile, int k_step) const {
     if (along) {
       GK__UNROLL
-      for (int i = 0; i < W / 16; i++)
-        gk__load_matrices<false>(to[i], tile + (offset ^ static_cast<unsigned>(step * 32)) + i * 16 * Bytes);
+      for (int i = 0; i < OuterRows / 16; i++)
+        gk__load_matrices<false>(dest[i], shared_tile + (offset ^ static_cast<unsigned>(k_step * 32)) + i * 16 * Bytes);
     } else {
       GK__UNROLL
-      for (int i = 0; i < W / 16; i++)
-        gk__load_matrices<true>(to[i], tile + (offset ^ static_cast<unsigned>(i * 32)) + step * 16 * Outer * 2);
+      for (int i = 0; i < OuterRows / 16; i++)
+        gk__load_matrices<true>(dest[i],
+                                shared_tile + (offset ^ static_cast<unsigned>(i * 32)) + k_step * 16 * Outer * 2);
     }
   }
 };
 
 /* A warp's sums. */
-template <class P> struct gk__mma_sums {
-  static const int m = P::wm / 16, n = P::wn / 8;
+template <class Config> struct gk__mma_sums {
+  static const int m = Config::wm / 16, n = Config::wn / 8;
   float value[m][n][4];
-  GK__D void zero() {
+  GK__D void clear() {
     GK__UNROLL
     for (int i = 0; i < m * n * 4; i++) value[i / 4 / n][i / 4 % n][i % 4] = 0;
   }
   GK__D void add(const gk__mma_sums &some) {
     GK__UNROLL
     for (int i = 0; i < m * n * 4; i++) {
-      float &to = value[i / 4 / n][i / 4 % n][i % 4];
-      to = gk__arithmetic<float>::add(to, some.value[i / 4 / n][i / 4 % n][i % 4]);
+      float &dest = value[i / 4 / n][i / 4 % n][i % 4];
+      dest = gk__arithmetic<float>::add(dest, some.value[i / 4 / n][i / 4 % n][i % 4]);
     }
   }
-  template <class E> GK__D void add(const unsigned (&a)[m][4], const unsigned (&b)[n / 2][4]) {
+  template <class Element> GK__D void add(const unsigned (&a)[m][4], const unsigned (&b)[n / 2][4]) {
     GK__UNROLL
     for (int i = 0; i < m; i++) {
       GK__UNROLL
       for (int j = 0; j < n; j++) {
-        const int at = i % 2 ? n - 1 - j : j; /* there and back: what was used last is used next */
-        gk__mma<E>::add(value[i][at], a[i], b[at / 2][at % 2 * 2], b[at / 2][at % 2 * 2 + 1]);
+        const int pos = i % 2 ? n - 1 - j : j; /* there and back: what was used last is used next */
+        gk__mma<Element>::add(value[i][pos], a[i], b[pos / 2][pos % 2 * 2], b[pos / 2][pos % 2 * 2 + 1]);
       }
     }
   }
@@ -5537,91 +5603,91 @@ template <class P> struct gk__mma_sums {
 
 /* Floats in parts, six products of them: these come in bands of like size, from the smallest on, and after
  * each stage the tensor cores' sums, which they cut off rather than round, go into others that are rounded. */
-template <int Products, class E, class P> struct gk__mma_loop {
+template <int Products, class Element, class Config> struct gk__mma_loop {
   static const int parts = GK__PARTS, bands = 3;
-  template <class A, class B, class ReadA, class ReadB>
-  static GK__D void run(gk__mma_sums<P> &sums, A &a, B &b, const ReadA &read_a, const ReadB &read_b,
+  template <class LoaderA, class LoaderB, class ReadA, class ReadB>
+  static GK__D void run(gk__mma_sums<Config> &sums, LoaderA &a, LoaderB &b, const ReadA &read_a, const ReadB &read_b,
                         unsigned char *ring, size_t stages) {
-    const int stage_bytes = parts * (P::a_bytes + P::b_bytes);
+    const int stage_bytes = parts * (Config::a_bytes + Config::b_bytes);
     GK__UNROLL
-    for (int s = 0; s < P::stages - 1; s++) {
+    for (int s = 0; s < Config::stages - 1; s++) {
       a.load(ring + s * stage_bytes);
-      b.load(ring + s * stage_bytes + parts * P::a_bytes);
+      b.load(ring + s * stage_bytes + parts * Config::a_bytes);
       gk__copy_commit();
     }
-    int now = 0, free = P::stages - 1;
+    int now = 0, free = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (size_t stage = 0; stage < stages; stage++) {
-      gk__copy_wait<P::stages - 2>();
+      gk__copy_wait<Config::stages - 2>();
       __syncthreads();
       a.load(ring + free * stage_bytes);
-      b.load(ring + free * stage_bytes + parts * P::a_bytes);
+      b.load(ring + free * stage_bytes + parts * Config::a_bytes);
       gk__copy_commit();
-      const unsigned char *const at_a = ring + now * stage_bytes, *const at_b = at_a + parts * P::a_bytes;
-      gk__mma_sums<P> some;
-      some.zero();
+      const unsigned char *const at_a = ring + now * stage_bytes, *const at_b = at_a + parts * Config::a_bytes;
+      gk__mma_sums<Config> some;
+      some.clear();
       GK__UNROLL
       for (int band = bands - 1; band >= 0; band--) {
         GK__UNROLL
         for (int i = 0; i < parts; i++) {
           if (band - i < 0 || band - i >= parts) continue;
           GK__UNROLL
-          for (int step = 0; step < P::steps; step++) {
-            unsigned in[P::wm / 16][4], with[P::wn / 16][4];
-            read_a.read(in, at_a + i * P::a_bytes, step);
-            read_b.read(with, at_b + (band - i) * P::b_bytes, step);
-            some.template add<E>(in, with);
+          for (int k_step = 0; k_step < Config::steps; k_step++) {
+            unsigned input[Config::wm / 16][4], with[Config::wn / 16][4];
+            read_a.read(input, at_a + i * Config::a_bytes, k_step);
+            read_b.read(with, at_b + (band - i) * Config::b_bytes, k_step);
+            some.template add<Element>(input, with);
           }
         }
       }
       sums.add(some);
-      free = now, now = now == P::stages - 1 ? 0 : now + 1;
+      free = now, now = now == Config::stages - 1 ? 0 : now + 1;
     }
     gk__copy_wait<0>();
   }
 };
 
 /* All of k in the tensor cores' own sums. What a warp reads for the next step is on its way while they work. */
-template <class E, class P> struct gk__mma_loop<1, E, P> {
+template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
   static const int parts = 1;
-  template <class A, class B, class ReadA, class ReadB>
-  static GK__D void run(gk__mma_sums<P> &sums, A &a, B &b, const ReadA &read_a, const ReadB &read_b,
+  template <class LoaderA, class LoaderB, class ReadA, class ReadB>
+  static GK__D void run(gk__mma_sums<Config> &sums, LoaderA &a, LoaderB &b, const ReadA &read_a, const ReadB &read_b,
                         unsigned char *ring, size_t stages) {
-    const int stage_bytes = P::a_bytes + P::b_bytes;
-    unsigned in[2][P::wm / 16][4], with[2][P::wn / 16][4];
+    const int stage_bytes = Config::a_bytes + Config::b_bytes;
+    unsigned input[2][Config::wm / 16][4], with[2][Config::wn / 16][4];
     GK__UNROLL
-    for (int s = 0; s < P::stages - 1; s++) {
+    for (int s = 0; s < Config::stages - 1; s++) {
       a.load(ring + s * stage_bytes);
-      b.load(ring + s * stage_bytes + P::a_bytes);
+      b.load(ring + s * stage_bytes + Config::a_bytes);
       gk__copy_commit();
     }
-    gk__copy_wait<P::stages - 2>();
+    gk__copy_wait<Config::stages - 2>();
     __syncthreads();
-    read_a.read(in[0], ring, 0);
-    read_b.read(with[0], ring + P::a_bytes, 0);
-    int now = 0, free = P::stages - 1;
+    read_a.read(input[0], ring, 0);
+    read_b.read(with[0], ring + Config::a_bytes, 0);
+    int now = 0, free = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (size_t stage = 0; stage < stages; stage++) {
-      const int next = now == P::stages - 1 ? 0 : now + 1;
+      const int next = now == Config::stages - 1 ? 0 : now + 1;
       GK__UNROLL
-      for (int step = 0; step < P::steps; step++) {
-        if (step == P::steps - 1) {
-          gk__copy_wait<P::stages - 2>();
+      for (int k_step = 0; k_step < Config::steps; k_step++) {
+        if (k_step == Config::steps - 1) {
+          gk__copy_wait<Config::stages - 2>();
           __syncthreads();
         }
-        const unsigned char *const from = ring + (step == P::steps - 1 ? next : now) * stage_bytes;
-        read_a.read(in[(step + 1) % 2], from, (step + 1) % P::steps);
-        read_b.read(with[(step + 1) % 2], from + P::a_bytes, (step + 1) % P::steps);
-        if (step < P::shares) {
-          a.load(ring + free * stage_bytes, step, P::shares);
-          b.load(ring + free * stage_bytes + P::a_bytes, step, P::shares);
+        const unsigned char *const from = ring + (k_step == Config::steps - 1 ? next : now) * stage_bytes;
+        read_a.read(input[(k_step + 1) % 2], from, (k_step + 1) % Config::steps);
+        read_b.read(with[(k_step + 1) % 2], from + Config::a_bytes, (k_step + 1) % Config::steps);
+        if (k_step < Config::shares) {
+          a.load(ring + free * stage_bytes, k_step, Config::shares);
+          b.load(ring + free * stage_bytes + Config::a_bytes, k_step, Config::shares);
         }
-        if (step == P::shares - 1) {
+        if (k_step == Config::shares - 1) {
           a.next();
           b.next();
           gk__copy_commit();
         }
-        sums.template add<E>(in[step % 2], with[step % 2]);
+        sums.template add<Element>(input[k_step % 2], with[k_step % 2]);
       }
       free = now, now = next;
     }
@@ -5630,107 +5696,116 @@ template <class E, class P> struct gk__mma_loop<1, E, P> {
 };
 
 /* C = alpha sums + beta C, two columns at a time. */
-template <class P, class O>
-GK__D void gk__store_mma_sums(const gk__mma_sums<P> &sums, const gk__mma_args<O> &p, O *c, size_t row0, size_t col0) {
-  typedef gk__run<O, 2> pair;
+template <class Config, class Out>
+GK__D void gk__store_mma_sums(const gk__mma_sums<Config> &sums, const gk__mma_args<Out> &p, Out *c, size_t row0,
+                              size_t col0) {
+  typedef gk__run<Out, 2> pair;
   const bool pairs = reinterpret_cast<uintptr_t>(c) % sizeof(pair) == 0 && p.ldc % 2 == 0;
   GK__UNROLL
   for (int i = 0; i < sums.m * 2; i++) {
-    const size_t row = row0 + static_cast<size_t>(i * 8);
-    if (row >= p.m) break;
+    const size_t row_idx = row0 + static_cast<size_t>(i * 8);
+    if (row_idx >= p.m) break;
     GK__UNROLL
     for (int j = 0; j < sums.n; j++) {
-      const size_t col = col0 + static_cast<size_t>(j * 8);
-      if (col >= p.n) break;
-      O *const to = c + row * p.ldc + col;
-      const bool both = col + 1 < p.n;
+      const size_t col_idx = col0 + static_cast<size_t>(j * 8);
+      if (col_idx >= p.n) break;
+      Out *const dest = c + row_idx * p.ldc + col_idx;
+      const bool both = col_idx + 1 < p.n;
       float result[2];
       GK__UNROLL
       for (int e = 0; e < 2; e++) {
         result[e] = gk__mul(p.alpha, sums.value[i / 2][j][i % 2 * 2 + e]);
-        if (p.beta != 0 && (e == 0 || both)) result[e] = gk__fma(p.beta, gk__convert<float, O>::from(to[e]), result[e]);
+        if (p.beta != 0 && (e == 0 || both))
+          result[e] = gk__fma(p.beta, gk__convert<float, Out>::from(dest[e]), result[e]);
       }
       if (pairs && both) {
         pair x;
-        x.value[0] = gk__convert<O, float>::from(result[0]), x.value[1] = gk__convert<O, float>::from(result[1]);
-        *reinterpret_cast<pair *>(to) = x;
+        x.value[0] = gk__convert<Out, float>::from(result[0]), x.value[1] = gk__convert<Out, float>::from(result[1]);
+        *reinterpret_cast<pair *>(dest) = x;
       } else {
-        to[0] = gk__convert<O, float>::from(result[0]);
-        if (both) to[1] = gk__convert<O, float>::from(result[1]);
+        dest[0] = gk__convert<Out, float>::from(result[0]);
+        if (both) dest[1] = gk__convert<Out, float>::from(result[1]);
       }
     }
   }
 }
 
-template <int Products, class E, class P, class O>
-__global__ void __launch_bounds__(P::threads) gk__mma_kernel(gk__mma_args<O> p) {
-  typedef gk__mma_loop<Products, E, P> loop;
-  const int size = gk__tensor_type<E>::bytes;
+template <int Products, class Element, class Config, class Out>
+__global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_args<Out> p) {
+  typedef gk__mma_loop<Products, Element, Config> loop;
+  const int element_bytes = gk__tensor_type<Element>::bytes;
   GK_DYNAMIC_SHARED(unsigned char, ring);
   gk__wait_for_earlier_work();
   if (p.strict && *p.strict) return;
-  const unsigned tiles = p.tiles_m * p.tiles_n, job = p.first + blockIdx.x, batch = job / tiles;
-  const gk__raster_tile tile(job % tiles, p.tiles_m, p.tiles_n);
-  const size_t row0 = static_cast<size_t>(tile.row) * P::bm, col0 = static_cast<size_t>(tile.col) * P::bn;
-  const unsigned warp = threadIdx.x / 32, lane = gk_lane();
-  const unsigned row = warp / P::warps_n * P::wm, col = warp % P::warps_n * P::wn; /* of the warp, in the tile */
-  gk__mma_sums<P> sums;
-  sums.zero();
+  const unsigned tiles = p.tiles_m * p.tiles_n, job = p.first_idx + blockIdx.x, batch = job / tiles;
+  const gk__raster_tile work_tile(job % tiles, p.tiles_m, p.tiles_n);
+  const size_t row0 = static_cast<size_t>(work_tile.row_idx) * Config::bm,
+               col0 = static_cast<size_t>(work_tile.col_idx) * Config::bn;
+  const unsigned warp_id = threadIdx.x / 32, lane_id = gk_lane();
+  const unsigned row_idx = warp_id / Config::warps_n * Config::wm,
+                 col_idx = warp_id % Config::warps_n * Config::wn; /* of the warp, in the tile */
+  gk__mma_sums<Config> sums;
+  sums.clear();
   {
-    gk__mma_loader<P::bm, P::bytes, P::threads, size, loop::parts, P::order_a> a(p.a, batch, row0, p.m, p.k);
-    gk__mma_loader<P::bn, P::bytes, P::threads, size, loop::parts, P::order_b> b(p.b, batch, col0, p.n, p.k);
-    const gk__mma_reader<P::bm, P::bytes, P::wm, true, P::order_a> read_a(row, p.a.along_k);
-    const gk__mma_reader<P::bn, P::bytes, P::wn, false, P::order_b> read_b(col, p.b.along_k);
-    loop::run(sums, a, b, read_a, read_b, ring, gk_ceil_div(p.k, static_cast<size_t>(P::bytes / size)));
+    gk__mma_loader<Config::bm, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_a> a(
+        p.a, batch, row0, p.m, p.k);
+    gk__mma_loader<Config::bn, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_b> b(
+        p.b, batch, col0, p.n, p.k);
+    const gk__mma_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> read_a(row_idx, p.a.along_k);
+    const gk__mma_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> read_b(col_idx, p.b.along_k);
+    loop::run(sums, a, b, read_a, read_b, ring, gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / element_bytes)));
   }
-  gk__store_mma_sums(sums, p, p.c + batch * p.stride_c, row0 + row + lane / 4, col0 + col + lane % 4 * 2);
+  gk__store_mma_sums(sums, p, p.c + batch * p.stride_c, row0 + row_idx + lane_id / 4, col0 + col_idx + lane_id % 4 * 2);
 }
 
-template <class E> gk__mma_operand gk__mma_operand_of(const gk__operand_view<E> &v) {
-  const size_t size = gk__tensor_type<E>::bytes;
-  const gk__mma_operand p = {reinterpret_cast<const unsigned char *>(v.data), v.ld * size, v.stride_batch * size,
-                             v.stride_part * size, v.along_k};
+template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_view<Element> &v) {
+  const size_t element_bytes = gk__tensor_type<Element>::bytes;
+  const gk__mma_operand p = {reinterpret_cast<const unsigned char *>(v.data), v.leading_dim * element_bytes,
+                             v.stride_batch * element_bytes, v.stride_part * element_bytes, v.along_k};
   return p;
 }
-template <int Products, class P, class E, class O>
-cudaError_t gk__mma_launch(const gk__tensor_args<E, O> &p, cudaStream_t stream, int stages = P::stages) {
+template <int Products, class Config, class Element, class Out>
+cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, cudaStream_t stream, int stages = Config::stages) {
   static signed char waits[GK__DEVICES];
-  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(P::bm));
-  const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(P::bn)), tiles = tiles_m * tiles_n, most = 0x7fffffff;
-  const size_t smem = static_cast<size_t>((P::a_bytes + P::b_bytes) * stages * gk__mma_loop<Products, E, P>::parts);
+  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm));
+  const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn)), tiles = tiles_m * tiles_n,
+               most = 0x7fffffff;
+  const size_t smem = static_cast<size_t>((Config::a_bytes + Config::b_bytes) * stages *
+                                          gk__mma_loop<Products, Element, Config>::parts);
   if (tiles > most)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
-  gk__mma_args<O> q = {gk__mma_operand_of(p.a),
-                       gk__mma_operand_of(p.b),
-                       p.c,
-                       p.ldc,
-                       p.stride_c,
-                       p.m,
-                       p.n,
-                       p.k,
-                       p.alpha,
-                       p.beta,
-                       p.strict,
-                       static_cast<unsigned>(tiles_m),
-                       static_cast<unsigned>(tiles_n),
-                       0};
-  for (size_t done = 0, count; done < p.batch; done += count) {
-    count = p.batch - done < most / tiles ? p.batch - done : most / tiles;
-    const size_t all = count * tiles, at_once = p.max_blocks && p.max_blocks < all ? p.max_blocks : all;
-    for (size_t first = 0; first < all; first += at_once) {
-      q.first = static_cast<unsigned>(first);
-      GK_TRY(gk__launch_as(waits, "gk_matmul", gk__mma_kernel<Products, E, P, O>,
-                           static_cast<unsigned>(all - first < at_once ? all - first : at_once),
-                           static_cast<unsigned>(P::threads), smem, stream, q));
+  gk__mma_args<Out> q = {gk__mma_operand_of(p.a),
+                         gk__mma_operand_of(p.b),
+                         p.c,
+                         p.ldc,
+                         p.stride_c,
+                         p.m,
+                         p.n,
+                         p.k,
+                         p.alpha,
+                         p.beta,
+                         p.strict,
+                         static_cast<unsigned>(tiles_m),
+                         static_cast<unsigned>(tiles_n),
+                         0};
+  for (size_t done = 0, item_count; done < p.batch; done += item_count) {
+    item_count = p.batch - done < most / tiles ? p.batch - done : most / tiles;
+    const size_t all = item_count * tiles, at_once = p.max_blocks && p.max_blocks < all ? p.max_blocks : all;
+    for (size_t first_idx = 0; first_idx < all; first_idx += at_once) {
+      q.first_idx = static_cast<unsigned>(first_idx);
+      GK_TRY(gk__launch_as(waits, "gk_matmul", gk__mma_kernel<Products, Element, Config, Out>,
+                           static_cast<unsigned>(all - first_idx < at_once ? all - first_idx : at_once),
+                           static_cast<unsigned>(Config::thread_count), smem, stream, q));
     }
-    q.a.data += count * q.a.stride_batch, q.b.data += count * q.b.stride_batch, q.c += count * q.stride_c;
+    q.a.data += item_count * q.a.stride_batch, q.b.data += item_count * q.b.stride_batch,
+        q.c += item_count * q.stride_c;
   }
   return cudaSuccess;
 }
 /* Which block: the larger, the faster where there are enough of them, and the more shared memory they want. Parts of
  * floats have one, which every GPU with their instruction can take. */
-template <int Products, class E, class O> struct gk__mma_blocks {
-  static cudaError_t run(const gk__tensor_args<E, O> &p, int, cudaStream_t stream) {
+template <int Products, class Element, class Out> struct gk__mma_blocks {
+  static cudaError_t run(const gk__tensor_args<Element, Out> &p, int, cudaStream_t stream) {
     return gk__mma_launch<Products, gk__mma_block<128, 128, 64, 32, 64, 2>>(p, stream);
   }
 };
@@ -5742,26 +5817,28 @@ template <int Products, class E, class O> struct gk__mma_blocks {
 #endif
 template <int OrderA, int OrderB>
 struct gk__mma_large : gk__mma_block<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
-template <class E, class O>
-cudaError_t gk__mma_large_run(const gk__tensor_args<E, O> &p, int stages, cudaStream_t stream) {
+template <class Element, class Out>
+cudaError_t gk__mma_large_run(const gk__tensor_args<Element, Out> &p, int stages, cudaStream_t stream) {
   if (p.a.along_k)
     return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream, stages)
                        : gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ACROSS_K>>(p, stream, stages);
   return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ALONG_K>>(p, stream, stages)
                      : gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ACROSS_K>>(p, stream, stages);
 }
-template <class O> cudaError_t gk__mma_large_run(const gk__tensor_args<float, O> &p, int stages, cudaStream_t stream) {
+template <class Out>
+cudaError_t gk__mma_large_run(const gk__tensor_args<float, Out> &p, int stages, cudaStream_t stream) {
   return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream, stages);
 }
 /* Time, about: rounds of tiles, by how many a multiprocessor has at once, in multiply-adds for each step of k, over a
  * rate that was measured on an H200. */
-template <class P> size_t gk__mma_time(size_t m, size_t n, size_t batch, size_t sms, size_t at_once, size_t rate) {
-  const size_t rows = P::bm, cols = P::bn, tiles = gk_ceil_div(m, rows) * gk_ceil_div(n, cols) * batch;
-  return gk_ceil_div(tiles, sms * at_once) * at_once * rows * cols * 1000 / rate;
+template <class Config> size_t gk__mma_time(size_t m, size_t n, size_t batch, size_t sms, size_t at_once, size_t rate) {
+  const size_t row_count = Config::bm, col_count = Config::bn,
+               tiles = gk_ceil_div(m, row_count) * gk_ceil_div(n, col_count) * batch;
+  return gk_ceil_div(tiles, sms * at_once) * at_once * row_count * col_count * 1000 / rate;
 }
-template <class E, class O> struct gk__mma_blocks<1, E, O> {
-  static cudaError_t run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
-    const int order = gk__tensor_type<E>::bytes == 4 ? GK__ALONG_K : GK__ANY_ORDER; /* tf32 comes along k */
+template <class Element, class Out> struct gk__mma_blocks<1, Element, Out> {
+  static cudaError_t run(const gk__tensor_args<Element, Out> &p, int sms, cudaStream_t stream) {
+    const int order = gk__tensor_type<Element>::bytes == 4 ? GK__ALONG_K : GK__ANY_ORDER; /* tf32 comes along k */
     typedef gk__mma_large<GK__ALONG_K, GK__ALONG_K> large;
     typedef gk__mma_block<128, 128, 64, 64, 128, 3, order, order> medium;
     typedef gk__mma_block<64, 64, 32, 32, 64, 4, order, order> least;
@@ -5781,9 +5858,9 @@ template <class E, class O> struct gk__mma_blocks<1, E, O> {
                                                 : gk__mma_launch<1, least>(p, stream);
   }
 };
-template <int Products, class E, class O>
-cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
-  return gk__mma_blocks<Products, E, O>::run(p, sms, stream);
+template <int Products, class Element, class Out>
+cudaError_t gk__mma_run(const gk__tensor_args<Element, Out> &p, int sms, cudaStream_t stream) {
+  return gk__mma_blocks<Products, Element, Out>::run(p, sms, stream);
 }
 
 /* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
@@ -5808,7 +5885,7 @@ cudaError_t gk__mma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t st
 
 /* What instructions and the copy engine (CUtensorMapDataType) call a type; operand: where it is read. Floats are read
  * as tf32, to which the engine rounds them on their way. */
-template <class E> struct gk__wgmma_type;
+template <class Element> struct gk__wgmma_type;
 template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6, operand = 6; };
 template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9, operand = 9; };
 template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7, operand = 11; };
@@ -5820,10 +5897,10 @@ struct __align__(128) gk__tensor_map {
 
 struct gk__wgmma_params {
   gk__tensor_map a, b, c;
-  void *to;
+  void *dest;
   size_t ldc, stride_c;
   unsigned m, n, k_blocks, stage_bytes; /* of operands in one stage */
-  unsigned down, across, first,
+  unsigned down, across, first_idx,
       tiles;     /* below and beside each other in one C; of all, the launch's first and its end */
   unsigned band; /* so many below each other come before those beside them: what they read is in the L2 */
   float alpha, beta;
@@ -5856,10 +5933,11 @@ template <> struct gk__wgmma_params_of<true> { typedef gk__wgmma_split_params ty
 template <int Products, int Rows, int Cols, int Stages, bool SharesK = false, bool Splits = false>
 struct gk__wgmma_shape {
   typedef typename gk__wgmma_params_of<Splits>::type params;
-  static const int products = Products, parts = Products > 1 ? 3 : 1, rows = Rows, cols = Cols, stages = Stages;
+  static const int products = Products, parts = Products > 1 ? 3 : 1, row_count = Rows, col_count = Cols,
+                   stages = Stages;
   static const bool shares_k = SharesK;
   static const int each = Rows > 128 ? 2 : 1; /* times 64 rows that a warpgroup multiplies */
-  static const int groups = Rows / 64 / each, threads = 128 * (groups + 1);
+  static const int groups = Rows / 64 / each, thread_count = 128 * (groups + 1);
   static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = parts * (a_bytes + b_bytes);
   static const int box_bytes = 64 * 128;  /* of 64 rows or columns of a k block, and of what leaves for C */
   static const int pitch = 4 * Cols + 32; /* bytes from row to row of sums on their way; no bank is met twice */
@@ -5889,25 +5967,26 @@ struct gk__wgmma_shape {
 #define GK__NAMES_128 GK__NAMES_64 GK__NAMES_3 GK__NAMES_4
 #define GK__NAMES_192 GK__NAMES_128 GK__NAMES_5 GK__NAMES_6
 #define GK__NAMES_256 GK__NAMES_192 GK__NAMES_7 GK__NAMES_8
-#define GK__WGMMA_16(cols, type, a, b, more, turn_a, turn_b, ...)                                                      \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #cols            \
-               "k16.f32." type "." type " {" GK__NAMES_##cols "}, " a ", " b ", add, 1, 1, " turn_a ", " turn_b ";\n}" \
+#define GK__WGMMA_16(col_count, type, a, b, more, turn_a, turn_b, ...)                                                 \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count       \
+               "k16.f32." type "." type " {" GK__NAMES_##col_count "}, " a ", " b ", add, 1, 1, " turn_a ", " turn_b   \
+                                                                   ";\n}"                                              \
                : __VA_ARGS__                                                                                           \
                : "l"(from_a), "l"(from_b), "r"(add), "n"(TurnA), "n"(TurnB))
-#define GK__WGMMA_8(cols, a, b, more, ...)                                                                             \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #cols            \
-               "k8.f32.tf32.tf32 {" GK__NAMES_##cols "}, " a ", " b ", add, 1, 1;\n}"                                  \
+#define GK__WGMMA_8(col_count, a, b, more, ...)                                                                        \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count       \
+               "k8.f32.tf32.tf32 {" GK__NAMES_##col_count "}, " a ", " b ", add, 1, 1;\n}"                             \
                : __VA_ARGS__                                                                                           \
                : "l"(from_a), "l"(from_b), "r"(add))
-#define GK__WGMMA_COLS(cols, a, b, more, turn_a, turn_b, ...)                                                          \
-  template <int Kind, int TurnA, int TurnB> struct gk__wgmma<cols, Kind, TurnA, TurnB> {                               \
-    static GK__D void multiply(float (&d)[cols / 2], uint64_t from_a, uint64_t from_b, int add) {                      \
+#define GK__WGMMA_COLS(col_count, a, b, more, turn_a, turn_b, ...)                                                     \
+  template <int Kind, int TurnA, int TurnB> struct gk__wgmma<col_count, Kind, TurnA, TurnB> {                          \
+    static GK__D void multiply(float (&d)[col_count / 2], uint64_t from_a, uint64_t from_b, int add) {                 \
       if (Kind == 0)                                                                                                   \
-        GK__WGMMA_16(cols, "f16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                            \
+        GK__WGMMA_16(col_count, "f16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                       \
       else if (Kind == 1)                                                                                              \
-        GK__WGMMA_16(cols, "bf16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                           \
+        GK__WGMMA_16(col_count, "bf16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                      \
       else                                                                                                             \
-        GK__WGMMA_8(cols, a, b, more, __VA_ARGS__);                                                                    \
+        GK__WGMMA_8(col_count, a, b, more, __VA_ARGS__);                                                               \
     }                                                                                                                  \
   }
 template <int Cols, int Kind, int TurnA, int TurnB> struct gk__wgmma;
@@ -5919,8 +5998,8 @@ GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", GK__SUMS_32(0), GK__
 
 /* How wgmma finds an operand: 1024 bytes from 8 rows to the next, or from 8 k to the next where the operand lies across
  * k, and then one box from 64 rows (columns) to the next; swizzled in 128 bytes. */
-GK__D uint64_t gk__wgmma_view(unsigned at) {
-  return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (at & 0x3ffff) / 16;
+GK__D uint64_t gk__wgmma_view(unsigned address) {
+  return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (address & 0x3ffff) / 16;
 }
 GK__D void gk__wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 GK__D void gk__wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -5943,10 +6022,10 @@ GK__D bool gk__elected() {
   return yes != 0;
 }
 /* A box from column x and row y of a matrix (product and part: which matrix). */
-GK__D void gk__box_load(unsigned to, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
+GK__D void gk__box_load(unsigned dest, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
                         unsigned product, unsigned part) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
-               "%5, %6}], [%2];" ::"r"(to),
+               "%5, %6}], [%2];" ::"r"(dest),
                "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
                : "memory");
 }
@@ -5959,78 +6038,79 @@ GK__D void gk__box_store(const gk__tensor_map *map, unsigned from, unsigned x, u
 }
 
 /* Two neighbours of C as 32 bits, and back. */
-template <class O> GK__D unsigned gk__pack(float x, float y) {
+template <class Out> GK__D unsigned gk__pack(float x, float y) {
   unsigned both;
-  if (gk__wgmma_type<O>::kind == 0)
+  if (gk__wgmma_type<Out>::kind == 0)
     asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
   else
     asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
   return both;
 }
-template <class O> GK__D float gk__unpack(unsigned bits) {
+template <class Out> GK__D float gk__unpack(unsigned bits) {
   float x;
-  if (gk__wgmma_type<O>::kind == 0)
+  if (gk__wgmma_type<Out>::kind == 0)
     asm("{\n.reg .b16 h;\ncvt.u16.u32 h, %1;\ncvt.f32.f16 %0, h;\n}" : "=f"(x) : "r"(bits));
   else
     x = __uint_as_float(bits << 16);
   return x;
 }
 
-/* Elements col and col + 1 of a row of C, of which `count` (0 to 2) are inside. */
-template <class O>
-GK__D void gk__load_pair(const void *row, unsigned col, int count, bool in_pairs, float *x, float *y) {
-  if (gk__wgmma_type<O>::bytes == 4) {
-    const float *const from = static_cast<const float *>(row) + col;
-    if (count > 0) *x = from[0];
-    if (count > 1) *y = from[1];
+/* Elements col and col + 1 of a row of C, of which `item_count` (0 to 2) are inside. */
+template <class Out>
+GK__D void gk__load_pair(const void *row_data, unsigned col_idx, int item_count, bool in_pairs, float *x, float *y) {
+  if (gk__wgmma_type<Out>::bytes == 4) {
+    const float *const from = static_cast<const float *>(row_data) + col_idx;
+    if (item_count > 0) *x = from[0];
+    if (item_count > 1) *y = from[1];
   } else {
-    const unsigned short *const from = static_cast<const unsigned short *>(row) + col;
-    if (count > 1 && in_pairs) {
+    const unsigned short *const from = static_cast<const unsigned short *>(row_data) + col_idx;
+    if (item_count > 1 && in_pairs) {
       const unsigned both = *reinterpret_cast<const unsigned *>(from);
-      *x = gk__unpack<O>(both & 0xffff), *y = gk__unpack<O>(both >> 16);
+      *x = gk__unpack<Out>(both & 0xffff), *y = gk__unpack<Out>(both >> 16);
     } else {
-      if (count > 0) *x = gk__unpack<O>(from[0]);
-      if (count > 1) *y = gk__unpack<O>(from[1]);
+      if (item_count > 0) *x = gk__unpack<Out>(from[0]);
+      if (item_count > 1) *y = gk__unpack<Out>(from[1]);
     }
   }
 }
-template <class O> GK__D void gk__store_pair(void *row, unsigned col, int count, bool in_pairs, float x, float y) {
-  if (gk__wgmma_type<O>::bytes == 4) {
-    float *const to = static_cast<float *>(row) + col;
-    if (count > 1 && in_pairs)
-      *reinterpret_cast<float2 *>(to) = make_float2(x, y);
+template <class Out>
+GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool in_pairs, float x, float y) {
+  if (gk__wgmma_type<Out>::bytes == 4) {
+    float *const dest = static_cast<float *>(row_data) + col_idx;
+    if (item_count > 1 && in_pairs)
+      *reinterpret_cast<float2 *>(dest) = make_float2(x, y);
     else {
-      if (count > 0) to[0] = x;
-      if (count > 1) to[1] = y;
+      if (item_count > 0) dest[0] = x;
+      if (item_count > 1) dest[1] = y;
     }
   } else {
-    unsigned short *const to = static_cast<unsigned short *>(row) + col;
-    const unsigned both = gk__pack<O>(x, y);
-    if (count > 1 && in_pairs)
-      *reinterpret_cast<unsigned *>(to) = both;
+    unsigned short *const dest = static_cast<unsigned short *>(row_data) + col_idx;
+    const unsigned both = gk__pack<Out>(x, y);
+    if (item_count > 1 && in_pairs)
+      *reinterpret_cast<unsigned *>(dest) = both;
     else {
-      if (count > 0) to[0] = static_cast<unsigned short>(both & 0xffff);
-      if (count > 1) to[1] = static_cast<unsigned short>(both >> 16);
+      if (item_count > 0) dest[0] = static_cast<unsigned short>(both & 0xffff);
+      if (item_count > 1) dest[1] = static_cast<unsigned short>(both >> 16);
     }
   }
 }
 
 /* Where a warpgroup is in the ring. A barrier's phase has a parity; the ring changes it on each round. */
-template <class S> struct gk__ring {
+template <class Shape> struct gk__ring {
   unsigned smem, stage, parity;
   unsigned sent; /* boxes of C */
-  GK__D unsigned data() const { return smem + stage * S::stage_bytes; }
-  GK__D unsigned full() const { return smem + S::bars_at + stage * 8; }
-  GK__D unsigned empty() const { return smem + S::bars_at + (S::stages + stage) * 8; }
-  GK__D unsigned joined() const { return smem + S::bars_at + S::stages * 16; }
-  GK__D void step() {
-    if (++stage == S::stages) stage = 0, parity ^= 1;
+  GK__D unsigned data() const { return smem + stage * Shape::stage_bytes; }
+  GK__D unsigned full() const { return smem + Shape::bars_at + stage * 8; }
+  GK__D unsigned empty() const { return smem + Shape::bars_at + (Shape::stages + stage) * 8; }
+  GK__D unsigned joined() const { return smem + Shape::bars_at + Shape::stages * 16; }
+  GK__D void advance() {
+    if (++stage == Shape::stages) stage = 0, parity ^= 1;
   }
   /* By one thread, before any other uses a barrier. */
   GK__D void begin(bool joins) {
-    for (; stage < S::stages; stage++) {
+    for (; stage < Shape::stages; stage++) {
       gk__barrier_init(full(), 1);
-      gk__barrier_init(empty(), 4 * S::groups);
+      gk__barrier_init(empty(), 4 * Shape::groups);
     }
     stage = 0;
     if (joins) gk__barrier_init(joined(), 1);
@@ -6050,60 +6130,67 @@ GK__D void gk__add_four(float (&sum)[4], unsigned from) {
   for (int i = 0; i < 4; i++) sum[i] += x.value[i];
 }
 
-/* Which tile, and whose product. Its rows are those of the part-th matrix that A is split into, from `row` on. */
+/* Which tile, and whose product. Its rows are those of the part-th matrix that A is split into, from `row_idx` on. */
 struct gk__wgmma_place {
-  unsigned batch, row, col, part;
+  unsigned batch, row_idx, col_idx, part;
   /* The i-th row, in C. */
-  template <class P> GK__D unsigned in_c(const P &p, unsigned i) const { return (row + i) * p.matrices() + part; }
+  template <class Config> GK__D unsigned in_c(const Config &p, unsigned i) const {
+    return (row_idx + i) * p.matrices() + part;
+  }
 };
-template <class S>
-GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile, unsigned matrices) {
+template <class Shape>
+GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile_idx, unsigned matrices) {
   const unsigned each = p.down * p.across, of_band = p.band * p.across;
-  const unsigned in_product = tile % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
+  const unsigned in_product = tile_idx % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
   const unsigned high = min(p.band, p.down - top), down = top + in_band % high;
-  return gk__wgmma_place{tile / each, down / matrices * S::rows, in_band / high * S::cols, down % matrices};
+  return gk__wgmma_place{tile_idx / each, down / matrices * Shape::row_count, in_band / high * Shape::col_count,
+                         down % matrices};
 }
 
 /* The loader's part of a tile. */
-template <class S, class E>
-GK__D void gk__wgmma_load(const typename S::params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
-                          unsigned k_blocks) {
-  const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
-  const unsigned depth = 128 / gk__wgmma_type<E>::bytes, early = p.early(at.part);
-  for (unsigned k = first * depth; k < (first + k_blocks) * depth; k += depth) {
+template <class Shape, class Element>
+GK__D void gk__wgmma_load(const typename Shape::params &p, gk__ring<Shape> &ring, const gk__wgmma_place &work,
+                          unsigned first_idx, unsigned k_blocks) {
+  const unsigned product_a = p.many_a ? work.batch : 0, product_b = p.many_b ? work.batch : 0;
+  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, early = p.early(work.part);
+  for (unsigned k = first_idx * depth; k < (first_idx + k_blocks) * depth; k += depth) {
     gk__barrier_wait(ring.empty(), ring.parity ^ 1);
     const unsigned full = ring.full();
     gk__barrier_expect(full, p.stage_bytes);
-    unsigned to = ring.data();
-    for (unsigned part = 0; part < S::parts; part++, to += S::a_bytes) {
+    unsigned dest = ring.data();
+    for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::a_bytes) {
       if (p.a_along_k)
-        gk__box_load(to, p.map_a(at.part), full, k, at.row, product_a, part);
+        gk__box_load(dest, p.map_a(work.part), full, k, work.row_idx, product_a, part);
       else
-        for (unsigned i = 0; i < S::rows; i += 64)
-          gk__box_load(to + i * 128, &p.a, full, at.row + i, k, product_a, part);
+        for (unsigned i = 0; i < Shape::row_count; i += 64)
+          gk__box_load(dest + i * 128, &p.a, full, work.row_idx + i, k, product_a, part);
     }
-    for (unsigned part = 0; part < S::parts; part++, to += S::b_bytes) {
+    for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::b_bytes) {
       if (p.b_along_k)
-        gk__box_load(to, &p.b, full, k - early, at.col, product_b, part);
+        gk__box_load(dest, &p.b, full, k - early, work.col_idx, product_b, part);
       else
-        for (unsigned i = 0; i < S::cols; i += 64)
-          gk__box_load(to + i * 128, &p.b, full, at.col + i, k - early, product_b, part);
+        for (unsigned i = 0; i < Shape::col_count; i += 64)
+          gk__box_load(dest + i * 128, &p.b, full, work.col_idx + i, k - early, product_b, part);
     }
-    ring.step();
+    ring.advance();
   }
 }
 
-/* Makes A's first elements zeros, `bytes` of each of the `rows` that lie at `from` in the stage that comes next. */
-template <class S> GK__D void gk__wgmma_clear(const gk__ring<S> &ring, unsigned from, unsigned rows, unsigned bytes) {
+/* Makes A's first elements zeros, `bytes` of each of the `row_count` that lie at `from` in the stage that comes next.
+ */
+template <class Shape>
+GK__D void gk__wgmma_clear(const gk__ring<Shape> &ring, unsigned from, unsigned row_count, unsigned bytes) {
   gk__barrier_wait(ring.full(), ring.parity);
-  for (unsigned i = threadIdx.x - 128; i < rows; i += S::groups * 128) {
-    const unsigned row = ring.data() + from + i * 128;
-    for (unsigned at = 0; at < bytes; at += 2)
-      asm volatile("st.shared.b16 [%0], %1;" ::"r"(row + (at ^ i % 8 * 16)), "h"(static_cast<unsigned short>(0))
+  for (unsigned i = threadIdx.x - 128; i < row_count; i += Shape::groups * 128) {
+    const unsigned row_address = ring.data() + from + i * 128;
+    for (unsigned pos = 0; pos < bytes; pos += 2)
+      asm volatile("st.shared.b16 [%0], %1;" ::"r"(row_address + (pos ^ i % 8 * 16)),
+                   "h"(static_cast<unsigned short>(0))
                    : "memory");
   }
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  asm volatile("bar.sync %0, %1;" ::"n"(1 + S::groups), "n"(S::groups * 128) : "memory"); /* 1 and up: of one group */
+  asm volatile("bar.sync %0, %1;" ::"n"(1 + Shape::groups), "n"(Shape::groups * 128)
+               : "memory"); /* 1 and up: of one group */
 }
 
 /* A warp has read a stage. */
@@ -6120,204 +6207,213 @@ template <int Products> GK__D unsigned gk__part_of_product(int i, bool of_b) {
 
 /* The sums of 64 rows over k blocks. The tensor cores cut what they add; so the sums of parts leave them for proper
  * additions after each k block. */
-template <class S, int Kind, int TurnA, int TurnB>
-GK__D void gk__wgmma_sum(float (&sums)[S::each][S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
+template <class Shape, int Kind, int TurnA, int TurnB>
+GK__D void gk__wgmma_sum(float (&sums)[Shape::each][Shape::col_count / 2], gk__ring<Shape> &ring, unsigned group,
+                         unsigned k_blocks) {
   const unsigned step_a = (TurnA ? 2048 : 32) / 16, step_b = (TurnB ? 2048 : 32) / 16;
   unsigned last = 0;
-  for (unsigned block = 0; block < k_blocks; block++) {
+  for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
     gk__barrier_wait(ring.full(), ring.parity);
-    const uint64_t a = gk__wgmma_view(ring.data() + group * (S::each * S::box_bytes));
-    const uint64_t b = gk__wgmma_view(ring.data() + S::parts * S::a_bytes);
+    const uint64_t a = gk__wgmma_view(ring.data() + group * (Shape::each * Shape::box_bytes));
+    const uint64_t b = gk__wgmma_view(ring.data() + Shape::parts * Shape::a_bytes);
     gk__wgmma_begin();
-    if (S::products == 1) {
+    if (Shape::products == 1) {
       GK__UNROLL
       for (unsigned i = 0; i < 4; i++) {
         GK__UNROLL
-        for (unsigned e = 0; e < S::each; e++)
-          gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(sums[e], a + e * (S::box_bytes / 16) + i * step_a,
-                                                           b + i * step_b, i > 0 || block > 0);
+        for (unsigned e = 0; e < Shape::each; e++)
+          gk__wgmma<Shape::col_count, Kind, TurnA, TurnB>::multiply(
+              sums[e], a + e * (Shape::box_bytes / 16) + i * step_a, b + i * step_b, i > 0 || k_block > 0);
       }
       gk__wgmma_commit();
-      if (block > 0) {
+      if (k_block > 0) {
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
         gk__wgmma_release(last);
       }
       last = ring.empty();
     } else {
-      float part[1][S::cols / 2];
+      float part[1][Shape::col_count / 2];
       GK__UNROLL
-      for (int product = 0; product < S::products; product++) {
-        const uint64_t of_a = a + gk__part_of_product<S::products>(product, false) * (S::a_bytes / 16);
-        const uint64_t of_b = b + gk__part_of_product<S::products>(product, true) * (S::b_bytes / 16);
+      for (int product = 0; product < Shape::products; product++) {
+        const uint64_t of_a = a + gk__part_of_product<Shape::products>(product, false) * (Shape::a_bytes / 16);
+        const uint64_t of_b = b + gk__part_of_product<Shape::products>(product, true) * (Shape::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
-          gk__wgmma<S::cols, Kind, TurnA, TurnB>::multiply(part[0], of_a + i * step_a, of_b + i * step_b,
-                                                           i > 0 || product > 0);
+          gk__wgmma<Shape::col_count, Kind, TurnA, TurnB>::multiply(part[0], of_a + i * step_a, of_b + i * step_b,
+                                                                    i > 0 || product > 0);
       }
       gk__wgmma_commit();
       gk__wgmma_finish(part);
       gk__wgmma_release(ring.empty());
       GK__UNROLL
-      for (int i = 0; i < S::cols / 2; i++) sums[0][i] += part[0][i];
+      for (int i = 0; i < Shape::col_count / 2; i++) sums[0][i] += part[0][i];
     }
-    ring.step();
+    ring.advance();
   }
-  if (S::products == 1) {
+  if (Shape::products == 1) {
     gk__wgmma_finish(sums);
     if (k_blocks > 0) gk__wgmma_release(last);
   }
 }
 
-/* Adds beta C to two neighbours, of which `count` are inside. */
-template <class O>
-GK__D void gk__wgmma_add_c(const gk__wgmma_params &p, const void *row, unsigned col, int count, float *two) {
+/* Adds beta C to two neighbours, of which `item_count` are inside. */
+template <class Out>
+GK__D void gk__wgmma_add_c(const gk__wgmma_params &p, const void *row_data, unsigned col_idx, int item_count,
+                           float *two) {
   float old[2] = {0, 0};
-  gk__load_pair<O>(row, col, count, p.in_pairs, old, old + 1);
+  gk__load_pair<Out>(row_data, col_idx, item_count, p.in_pairs, old, old + 1);
   two[0] = fmaf(p.beta, old[0], two[0]), two[1] = fmaf(p.beta, old[1], two[1]);
 }
-GK__D int gk__wgmma_count(const gk__wgmma_params &p, unsigned row, unsigned col) {
-  return row >= p.m || col >= p.n ? 0 : col + 1 < p.n ? 2 : 1;
+GK__D int gk__wgmma_count(const gk__wgmma_params &p, unsigned row_idx, unsigned col_idx) {
+  return row_idx >= p.m || col_idx >= p.n ? 0 : col_idx + 1 < p.n ? 2 : 1;
 }
 /* Adds beta C to two neighbours and writes those that are inside; c is where their row begins. */
-template <class O>
-GK__D void gk__wgmma_put(const gk__wgmma_params &p, void *c, unsigned row, unsigned col, float *two) {
-  const int count = gk__wgmma_count(p, row, col);
-  if (p.beta != 0) gk__wgmma_add_c<O>(p, c, col, count, two);
-  gk__store_pair<O>(c, col, count, p.in_pairs, two[0], two[1]);
+template <class Out>
+GK__D void gk__wgmma_put(const gk__wgmma_params &p, void *c, unsigned row_idx, unsigned col_idx, float *two) {
+  const int item_count = gk__wgmma_count(p, row_idx, col_idx);
+  if (p.beta != 0) gk__wgmma_add_c<Out>(p, c, col_idx, item_count, two);
+  gk__store_pair<Out>(c, col_idx, item_count, p.in_pairs, two[0], two[1]);
 }
 
 /* A warp's 16 rows of sums on their way to shared memory, Wide bytes of C of each: a thread has, of each 8 columns, two
  * neighbours in one row and two in the row 8 below. Swizzled, so that no bank is met twice. */
-template <class O, int Wide> GK__D void gk__wgmma_lay_down(const float *sums, unsigned to) {
-  const unsigned lane = threadIdx.x % 32;
+template <class Out, int Wide> GK__D void gk__wgmma_lay_down(const float *sums, unsigned dest) {
+  const unsigned lane_id = threadIdx.x % 32;
   GK__UNROLL
   for (unsigned i = 0; i < Wide / 32; i++) {
-    if (gk__wgmma_type<O>::bytes == 2) {
+    if (gk__wgmma_type<Out>::bytes == 2) {
       const float *const s = sums + i * 8;
-      const unsigned r = lane % 16, place = to + r * Wide + ((2 * i + lane / 16) ^ r % 8) * 16;
+      const unsigned r = lane_id % 16, place = dest + r * Wide + ((2 * i + lane_id / 16) ^ r % 8) * 16;
       asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place),
-                   "r"(gk__pack<O>(s[0], s[1])), "r"(gk__pack<O>(s[2], s[3])), "r"(gk__pack<O>(s[4], s[5])),
-                   "r"(gk__pack<O>(s[6], s[7]))
+                   "r"(gk__pack<Out>(s[0], s[1])), "r"(gk__pack<Out>(s[2], s[3])), "r"(gk__pack<Out>(s[4], s[5])),
+                   "r"(gk__pack<Out>(s[6], s[7]))
                    : "memory");
     } else {
       const float *const s = sums + i * 4;
-      const unsigned r = lane / 4, place = to + r * Wide + ((2 * i + lane % 4 / 2) ^ r % 8) * 16 + lane % 2 * 8;
+      const unsigned r = lane_id / 4,
+                     place = dest + r * Wide + ((2 * i + lane_id % 4 / 2) ^ r % 8) * 16 + lane_id % 2 * 8;
       asm volatile("st.shared.v2.f32 [%0], {%2, %3};\nst.shared.v2.f32 [%1], {%4, %5};" ::"r"(place),
                    "r"(place + 8 * Wide), "f"(s[0]), "f"(s[1]), "f"(s[2]), "f"(s[3])
                    : "memory");
     }
   }
 }
-GK__D unsigned gk__wgmma_laid_down(unsigned row, unsigned at, unsigned in_row) {
+GK__D unsigned gk__wgmma_laid_down(unsigned row_idx, unsigned pos, unsigned in_row) {
   unsigned word;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(row + (in_row ^ at % 8 * 16)) : "memory");
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(row_idx + (in_row ^ pos % 8 * 16)) : "memory");
   return word;
 }
 
-/* A warp writes `count` elements of a row of C, which lie in the at-th row of shared memory: words of 4 bytes, lane by
- * lane, whatever the row's alignment. A row that begins in the middle of a word gives its first and its last element
- * by themselves, since their neighbours are others' to write. */
-template <class O, int Wide> GK__D void gk__wgmma_write_row(unsigned char *to, unsigned from, unsigned at, int count) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  from += at * Wide;
-  if (gk__wgmma_type<O>::bytes == 4) {
+/* A warp writes `item_count` elements of a row of C, which lie in the at-th row of shared memory: words of 4 bytes,
+ * lane by lane, whatever the row's alignment. A row that begins in the middle of a word gives its first and its last
+ * element by themselves, since their neighbours are others' to write. */
+template <class Out, int Wide>
+GK__D void gk__wgmma_write_row(unsigned char *dest, unsigned from, unsigned pos, int item_count) {
+  const int lane_id = static_cast<int>(threadIdx.x % 32);
+  from += pos * Wide;
+  if (gk__wgmma_type<Out>::bytes == 4) {
     GK__UNROLL
-    for (int i = lane; i < Wide / 4; i += 32)
-      if (i < count) reinterpret_cast<unsigned *>(to)[i] = gk__wgmma_laid_down(from, at, static_cast<unsigned>(i) * 4);
-  } else if (reinterpret_cast<uintptr_t>(to) & 2) {
+    for (int i = lane_id; i < Wide / 4; i += 32)
+      if (i < item_count)
+        reinterpret_cast<unsigned *>(dest)[i] = gk__wgmma_laid_down(from, pos, static_cast<unsigned>(i) * 4);
+  } else if (reinterpret_cast<uintptr_t>(dest) & 2) {
     GK__UNROLL
-    for (int i = lane; i < Wide / 4; i += 32) { /* elements 2 i + 1 and 2 i + 2; the last word has only the first */
-      const unsigned low = gk__wgmma_laid_down(from, at, static_cast<unsigned>(i) * 4);
-      const unsigned high = gk__wgmma_laid_down(from, at, static_cast<unsigned>(i + 1) * 4 % Wide);
-      unsigned short *const two = reinterpret_cast<unsigned short *>(to) + 2 * i + 1;
-      if (i == 0 && count > 0) two[-1] = static_cast<unsigned short>(low & 0xffff);
-      if (i < Wide / 4 - 1 && 2 * i + 2 < count)
+    for (int i = lane_id; i < Wide / 4; i += 32) { /* elements 2 i + 1 and 2 i + 2; the last word has only the first */
+      const unsigned low = gk__wgmma_laid_down(from, pos, static_cast<unsigned>(i) * 4);
+      const unsigned high = gk__wgmma_laid_down(from, pos, static_cast<unsigned>(i + 1) * 4 % Wide);
+      unsigned short *const two = reinterpret_cast<unsigned short *>(dest) + 2 * i + 1;
+      if (i == 0 && item_count > 0) two[-1] = static_cast<unsigned short>(low & 0xffff);
+      if (i < Wide / 4 - 1 && 2 * i + 2 < item_count)
         *reinterpret_cast<unsigned *>(two) = __funnelshift_r(low, high, 16);
-      else if (2 * i + 1 < count)
+      else if (2 * i + 1 < item_count)
         two[0] = static_cast<unsigned short>(low >> 16);
     }
   } else {
     GK__UNROLL
-    for (int i = lane; i < Wide / 4; i += 32) {
-      const unsigned both = gk__wgmma_laid_down(from, at, static_cast<unsigned>(i) * 4);
-      if (2 * i + 1 < count)
-        reinterpret_cast<unsigned *>(to)[i] = both;
-      else if (2 * i < count)
-        reinterpret_cast<unsigned short *>(to)[2 * i] = static_cast<unsigned short>(both & 0xffff);
+    for (int i = lane_id; i < Wide / 4; i += 32) {
+      const unsigned both = gk__wgmma_laid_down(from, pos, static_cast<unsigned>(i) * 4);
+      if (2 * i + 1 < item_count)
+        reinterpret_cast<unsigned *>(dest)[i] = both;
+      else if (2 * i < item_count)
+        reinterpret_cast<unsigned short *>(dest)[2 * i] = static_cast<unsigned short>(both & 0xffff);
     }
   }
 }
 
 /* Sums leave the registers. Where the copy engine can write C, it gets boxes of 64 rows by 128 bytes, through two
  * buffers; elsewhere each warp writes its 16 rows. */
-template <class S, class O>
-GK__D void gk__wgmma_store(const typename S::params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
-                           unsigned group, gk__ring<S> &ring) {
-  const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
-  const int wide = S::cols * bytes % 256 == 0 ? 256 : 128;
-  unsigned char *const c = static_cast<unsigned char *>(p.to) + at.batch * p.stride_c * bytes;
+template <class Shape, class Out>
+GK__D void gk__wgmma_store(const typename Shape::params &p, float (&sums)[Shape::each][Shape::col_count / 2],
+                           const gk__wgmma_place &work, unsigned group, gk__ring<Shape> &ring) {
+  const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
+  const int wide = Shape::col_count * bytes % 256 == 0 ? 256 : 128;
+  unsigned char *const c = static_cast<unsigned char *>(p.dest) + work.batch * p.stride_c * bytes;
   GK__UNROLL
-  for (unsigned e = 0; e < S::each; e++) {
-    const unsigned inside = (group * S::each + e) * 64 + warp * 16, col = at.col + lane % 4 * 2;
+  for (unsigned e = 0; e < Shape::each; e++) {
+    const unsigned inside = (group * Shape::each + e) * 64 + warp_id * 16, col_idx = work.col_idx + lane_id % 4 * 2;
     GK__UNROLL
-    for (int i = 0; i < S::cols / 2; i++) sums[e][i] *= p.alpha;
+    for (int i = 0; i < Shape::col_count / 2; i++) sums[e][i] *= p.alpha;
     if (p.beta != 0) {
       GK__UNROLL
-      for (unsigned half = 0; half < 2; half++) {
-        const unsigned row = at.in_c(p, inside + lane / 4 + half * 8);
+      for (unsigned half_idx = 0; half_idx < 2; half_idx++) {
+        const unsigned row_idx = work.in_c(p, inside + lane_id / 4 + half_idx * 8);
         GK__UNROLL
-        for (unsigned i = 0; i < S::cols / 8; i++)
-          gk__wgmma_add_c<O>(p, c + row * p.ldc * bytes, col + i * 8, gk__wgmma_count(p, row, col + i * 8),
-                             sums[e] + i * 4 + half * 2);
+        for (unsigned i = 0; i < Shape::col_count / 8; i++)
+          gk__wgmma_add_c<Out>(p, c + row_idx * p.ldc * bytes, col_idx + i * 8,
+                               gk__wgmma_count(p, row_idx, col_idx + i * 8), sums[e] + i * 4 + half_idx * 2);
       }
     }
     if (!p.by_engine) {
-      const unsigned buffer = ring.smem + S::out_at + (group * 4 + warp) * (16 * 256);
+      const unsigned buffer = ring.smem + Shape::out_at + (group * 4 + warp_id) * (16 * 256);
       GK__UNROLL
-      for (unsigned piece = 0; piece < S::cols * bytes / wide; piece++) {
-        const unsigned first = at.col + piece * (wide / bytes);
-        const int count = first < p.n ? static_cast<int>(min(p.n - first, wide / bytes)) : 0;
+      for (unsigned piece = 0; piece < Shape::col_count * bytes / wide; piece++) {
+        const unsigned first_idx = work.col_idx + piece * (wide / bytes);
+        const int item_count = first_idx < p.n ? static_cast<int>(min(p.n - first_idx, wide / bytes)) : 0;
         __syncwarp();
-        gk__wgmma_lay_down<O, wide>(sums[e] + piece * (wide / bytes / 2), buffer);
+        gk__wgmma_lay_down<Out, wide>(sums[e] + piece * (wide / bytes / 2), buffer);
         __syncwarp();
         GK__UNROLL_BY(4)
         for (unsigned r = 0; r < 16; r++) {
-          const unsigned row = at.in_c(p, inside + r);
-          gk__wgmma_write_row<O, wide>(c + (row * p.ldc + first) * bytes, buffer, r, row < p.m ? count : 0);
+          const unsigned row_idx = work.in_c(p, inside + r);
+          gk__wgmma_write_row<Out, wide>(c + (row_idx * p.ldc + first_idx) * bytes, buffer, r,
+                                         row_idx < p.m ? item_count : 0);
         }
       }
       continue;
     }
     GK__UNROLL
-    for (unsigned box = 0; box < S::cols * bytes / 128; box++, ring.sent++) {
-      const unsigned to = ring.smem + S::out_at + (group * 2 + ring.sent % 2) * S::box_bytes;
+    for (unsigned box = 0; box < Shape::col_count * bytes / 128; box++, ring.sent++) {
+      const unsigned dest = ring.smem + Shape::out_at + (group * 2 + ring.sent % 2) * Shape::box_bytes;
       if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
       asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
-      gk__wgmma_lay_down<O, 128>(sums[e] + box * (64 / bytes), to + warp * (16 * 128));
+      gk__wgmma_lay_down<Out, 128>(sums[e] + box * (64 / bytes), dest + warp_id * (16 * 128));
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
       if (threadIdx.x % 128 == 0)
-        gk__box_store(&p.c, to, at.col + box * (128 / bytes), at.row + (group * S::each + e) * 64, at.batch, at.part);
+        gk__box_store(&p.c, dest, work.col_idx + box * (128 / bytes), work.row_idx + (group * Shape::each + e) * 64,
+                      work.batch, work.part);
     }
   }
 }
 
 /* The blocks of a cluster have the sums of their shares of k. Each adds up those of some rows, in the order of k: all
  * lay down their sums where the operands were, and the copy engine brings each what the others have of its rows. */
-template <class S, class O>
-GK__D void gk__wgmma_join(const typename S::params &p, float (&sums)[S::each][S::cols / 2], const gk__wgmma_place &at,
-                          unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
-  const unsigned bytes = gk__wgmma_type<O>::bytes, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
-  const unsigned rows = S::rows / ranks, slice = rows * S::pitch, others = ring.smem + S::out_at;
-  const unsigned to = ring.smem + (group * 64 + warp * 16 + lane / 4) * S::pitch + lane % 4 * 8;
-  asm volatile("bar.sync 1, %0;" ::"n"(128 * S::groups) : "memory"); /* the operands have been read */
+template <class Shape, class Out>
+GK__D void gk__wgmma_join(const typename Shape::params &p, float (&sums)[Shape::each][Shape::col_count / 2],
+                          const gk__wgmma_place &work, unsigned group, const gk__ring<Shape> &ring, unsigned rank,
+                          unsigned ranks) {
+  const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
+  const unsigned row_count = Shape::row_count / ranks, slice = row_count * Shape::pitch,
+                 others = ring.smem + Shape::out_at;
+  const unsigned dest = ring.smem + (group * 64 + warp_id * 16 + lane_id / 4) * Shape::pitch + lane_id % 4 * 8;
+  asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::groups) : "memory"); /* the operands have been read */
   GK__UNROLL
-  for (int i = 0; i < S::cols / 2; i += 2)
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + i / 2 % 2 * 8 * S::pitch + i / 4 * 32), "f"(sums[0][i]),
-                 "f"(sums[0][i + 1])
+  for (int i = 0; i < Shape::col_count / 2; i += 2)
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(dest + i / 2 % 2 * 8 * Shape::pitch + i / 4 * 32),
+                 "f"(sums[0][i]), "f"(sums[0][i + 1])
                  : "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  asm volatile("bar.sync 1, %0;" ::"n"(128 * S::groups) : "memory");
+  asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::groups) : "memory");
   const unsigned owner = threadIdx.x - 128;
   if (owner < ranks && owner != rank)
     asm volatile(
@@ -6329,84 +6425,87 @@ GK__D void gk__wgmma_join(const typename S::params &p, float (&sums)[S::each][S:
         : "memory");
   gk__barrier_wait(ring.joined(), 0);
   GK__UNROLL_BY(1)
-  for (unsigned i = threadIdx.x - 128; i < rows * (S::cols / 4); i += S::groups * 128) {
-    const unsigned r = i / (S::cols / 4), q = i % (S::cols / 4);
-    const unsigned row = at.in_c(p, rank * rows + r), col = at.col + q * 4;
-    const unsigned inside = r * S::pitch + q * 16;
+  for (unsigned i = threadIdx.x - 128; i < row_count * (Shape::col_count / 4); i += Shape::groups * 128) {
+    const unsigned r = i / (Shape::col_count / 4), q = i % (Shape::col_count / 4);
+    const unsigned row_idx = work.in_c(p, rank * row_count + r), col_idx = work.col_idx + q * 4;
+    const unsigned inside = r * Shape::pitch + q * 16;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
     for (unsigned from = 0; from < ranks; from++)
       gk__add_four(sum, (from == rank ? ring.smem : others) + from * slice + inside);
     GK__UNROLL
     for (int e = 0; e < 4; e++) sum[e] *= p.alpha;
-    unsigned char *const c = static_cast<unsigned char *>(p.to) + (at.batch * p.stride_c + row * p.ldc) * bytes;
+    unsigned char *const c = static_cast<unsigned char *>(p.dest) + (work.batch * p.stride_c + row_idx * p.ldc) * bytes;
     GK__UNROLL
-    for (unsigned e = 0; e < 4; e += 2) gk__wgmma_put<O>(p, c, row, col + e, sum + e);
+    for (unsigned e = 0; e < 4; e += 2) gk__wgmma_put<Out>(p, c, row_idx, col_idx + e, sum + e);
   }
 }
 #endif /* GK__WGMMA_CODE */
 
-template <class S, class E, class O>
-__global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_constant__ typename S::params p) {
+template <class Shape, class Element, class Out>
+__global__ void __launch_bounds__(Shape::thread_count, 1)
+    gk__wgmma_kernel(const __grid_constant__ typename Shape::params p) {
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned rank = 0, ranks = 1; /* in the cluster */
-  if (S::shares_k) gk__cluster_rank(&rank, &ranks);
-  gk__ring<S> ring = {smem, 0, 0, 0};
+  if (Shape::shares_k) gk__cluster_rank(&rank, &ranks);
+  gk__ring<Shape> ring = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
-    ring.begin(S::shares_k);
+    ring.begin(Shape::shares_k);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
     if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
   }
   __syncthreads();
-  if (S::shares_k) {
-    if (threadIdx.x == 0) gk__barrier_expect(ring.joined(), (ranks - 1) * (S::rows / ranks) * S::pitch);
+  if (Shape::shares_k) {
+    if (threadIdx.x == 0) gk__barrier_expect(ring.joined(), (ranks - 1) * (Shape::row_count / ranks) * Shape::pitch);
     gk__cluster_barrier();
   }
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
-  if (S::products > 1 && p.strict && *p.strict) return;
+  if (Shape::products > 1 && p.strict && *p.strict) return;
 
-  unsigned first = 0, k_blocks = p.k_blocks;
-  if (S::shares_k) {
+  unsigned first_idx = 0, k_blocks = p.k_blocks;
+  if (Shape::shares_k) {
     const unsigned each = (p.k_blocks + ranks - 1) / ranks;
-    first = min(rank * each, p.k_blocks), k_blocks = min(each, p.k_blocks - first);
+    first_idx = min(rank * each, p.k_blocks), k_blocks = min(each, p.k_blocks - first_idx);
   }
   if (warpgroup == 0) {
-    if (S::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (Shape::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
-      for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
-        gk__wgmma_load<S, E>(p, ring, gk__wgmma_place_of<S>(p, tile, p.matrices()), first, k_blocks);
-    if (S::shares_k) gk__cluster_meet(); /* until all have been sent what they need */
+      for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks)
+        gk__wgmma_load<Shape, Element>(p, ring, gk__wgmma_place_of<Shape>(p, tile_idx, p.matrices()), first_idx,
+                                       k_blocks);
+    if (Shape::shares_k) gk__cluster_meet(); /* until all have been sent what they need */
   } else {
-    if (S::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    const int kind = gk__wgmma_type<E>::kind;
-    for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
-      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, p.matrices());
-      float sums[S::each][S::cols / 2];
-      if (S::products > 1 || k_blocks == 0) {
+    if (Shape::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    const int kind = gk__wgmma_type<Element>::kind;
+    for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks) {
+      const gk__wgmma_place work = gk__wgmma_place_of<Shape>(p, tile_idx, p.matrices());
+      float sums[Shape::each][Shape::col_count / 2];
+      if (Shape::products > 1 || k_blocks == 0) {
         GK__UNROLL
-        for (int i = 0; i < S::each * (S::cols / 2); i++) sums[i / (S::cols / 2)][i % (S::cols / 2)] = 0;
+        for (int i = 0; i < Shape::each * (Shape::col_count / 2); i++)
+          sums[i / (Shape::col_count / 2)][i % (Shape::col_count / 2)] = 0;
       }
-      if (first == 0 && p.early(at.part))
-        gk__wgmma_clear(ring, 0, S::rows, p.early(at.part) * gk__wgmma_type<E>::bytes);
+      if (first_idx == 0 && p.early(work.part))
+        gk__wgmma_clear(ring, 0, Shape::row_count, p.early(work.part) * gk__wgmma_type<Element>::bytes);
       if (kind == 2 || (p.a_along_k && p.b_along_k))
-        gk__wgmma_sum<S, kind, 0, 0>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_sum<Shape, kind, 0, 0>(sums, ring, warpgroup - 1, k_blocks);
       else if (p.a_along_k)
-        gk__wgmma_sum<S, kind, 0, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_sum<Shape, kind, 0, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
       else if (p.b_along_k)
-        gk__wgmma_sum<S, kind, kind != 2, 0>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_sum<Shape, kind, kind != 2, 0>(sums, ring, warpgroup - 1, k_blocks);
       else
-        gk__wgmma_sum<S, kind, kind != 2, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
-      if (S::shares_k)
-        gk__wgmma_join<S, O>(p, sums, at, warpgroup - 1, ring, rank, ranks);
+        gk__wgmma_sum<Shape, kind, kind != 2, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
+      if (Shape::shares_k)
+        gk__wgmma_join<Shape, Out>(p, sums, work, warpgroup - 1, ring, rank, ranks);
       else
-        gk__wgmma_store<S, O>(p, sums, at, warpgroup - 1, ring);
+        gk__wgmma_store<Shape, Out>(p, sums, work, warpgroup - 1, ring);
     }
     /* Shared memory is needed until it has been read; the writes end with the kernel. */
-    if (!S::shares_k && threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-    if (S::shares_k) gk__cluster_meet();
+    if (!Shape::shares_k && threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (Shape::shares_k) gk__cluster_meet();
   }
 #else
   GK__EMPTY_KERNEL;
@@ -6415,13 +6514,13 @@ __global__ void __launch_bounds__(S::threads, 1) gk__wgmma_kernel(const __grid_c
 }
 
 /* Its shared memory says which code a device got. */
-template <int Marked> __global__ void gk__wgmma_mark(volatile unsigned char *to) {
+template <int Marked> __global__ void gk__wgmma_mark(volatile unsigned char *dest) {
 #ifdef GK__WGMMA_CODE
   __shared__ volatile unsigned char mark[Marked];
-  mark[threadIdx.x] = to[0];
-  to[threadIdx.x] = mark[threadIdx.x ^ 1];
+  mark[threadIdx.x] = dest[0];
+  dest[threadIdx.x] = mark[threadIdx.x ^ 1];
 #else
-  (void)to;
+  (void)dest;
 #endif
 }
 
@@ -6473,48 +6572,51 @@ template <int First> bool gk__wgmma_here() { /* a template, so that files withou
 /* A box is `wide` elements of `box` rows: swizzled if that is 128 bytes. So much is also what the L2 fetches, since
  * what lies beside it is for other blocks; of wider rows, twice that. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
-                                size_t ld, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
+                                size_t leading_dim, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
                                 int wide, int box) {
   const size_t item = static_cast<size_t>(bytes);
   const uint64_t dims[] = {inner, outer, batch, parts};
-  const uint64_t strides[] = {ld * item, batch > 1 ? stride_batch * item : 16, parts > 1 ? stride_part * item : 16};
+  const uint64_t strides[] = {leading_dim * item, batch > 1 ? stride_batch * item : 16,
+                              parts > 1 ? stride_part * item : 16};
   const unsigned sizes[] = {static_cast<unsigned>(wide), static_cast<unsigned>(box), 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
-  const bool line = wide * bytes == 128, half = wide * bytes == 64;
+  const bool line = wide * bytes == 128, is_half_line = wide * bytes == 64;
   return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0,
-                                  line   ? 3
-                                  : half ? 2
-                                         : 0,
+                                  line           ? 3
+                                  : is_half_line ? 2
+                                                 : 0,
                                   line ? 2 : 3, 0) == 0;
 }
-template <class E>
-bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
-                     int box_rows) {
-  typedef gk__wgmma_type<E> type;
-  return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.along_k ? k : rows, v.along_k ? rows : k, v.ld,
-                             v.stride_batch ? batch : 1, v.stride_batch, static_cast<size_t>(parts), v.stride_part,
-                             128 / type::bytes, v.along_k ? box_rows : 128 / type::bytes);
+template <class Element>
+bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
+                     int parts, int box_rows) {
+  typedef gk__wgmma_type<Element> type;
+  return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.along_k ? k : row_count,
+                             v.along_k ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
+                             static_cast<size_t>(parts), v.stride_part, 128 / type::bytes,
+                             v.along_k ? box_rows : 128 / type::bytes);
 }
 /* The same for a kernel's A, which may be split. What a row then begins early by is others' elements. */
-template <class E>
-bool gk__map_a(gk__wgmma_params *p, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
-               int box_rows) {
-  return gk__map_operand(&p->a, v, rows, k, batch, parts, box_rows);
+template <class Element>
+bool gk__map_a(gk__wgmma_params *p, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
+               int parts, int box_rows) {
+  return gk__map_operand(&p->a, v, row_count, k, batch, parts, box_rows);
 }
-template <class E>
-bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<E> &v, size_t rows, size_t k, size_t batch, int parts,
-               int box_rows) {
+template <class Element>
+bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
+               int parts, int box_rows) {
   bool fits = true;
   p->split = static_cast<unsigned char>(v.split);
   for (size_t i = 0; i < v.split && fits; i++) {
-    const size_t first = i < rows ? i : 0; /* else nobody asks for its sums */
-    gk__operand_view<E> one = v;
-    one.data += first * v.ld;
-    const size_t early = reinterpret_cast<uintptr_t>(one.data) % 32 / gk__wgmma_type<E>::bytes;
-    one.data -= early, one.ld *= v.split;
+    const size_t first_idx = i < row_count ? i : 0; /* else nobody asks for its sums */
+    gk__operand_view<Element> one = v;
+    one.data += first_idx * v.leading_dim;
+    const size_t early = reinterpret_cast<uintptr_t>(one.data) % 32 / gk__wgmma_type<Element>::bytes;
+    one.data -= early, one.leading_dim *= v.split;
     p->begins_early[i] = static_cast<unsigned char>(early);
-    fits = gk__map_operand(i ? p->more + i - 1 : &p->a, one, gk_ceil_div(rows - first, static_cast<size_t>(v.split)),
-                           k + early, batch, parts, box_rows);
+    fits = gk__map_operand(i ? p->more + i - 1 : &p->a, one,
+                           gk_ceil_div(row_count - first_idx, static_cast<size_t>(v.split)), k + early, batch, parts,
+                           box_rows);
   }
   return fits;
 }
@@ -6522,7 +6624,7 @@ bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<E> &v, size_t r
 /* gk__launch_as for a kernel that overlaps, in clusters of so many blocks. */
 template <class... Params, class... Args>
 cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*kernel)(Params...), unsigned ranks,
-                                dim3 grid, dim3 block, size_t smem, cudaStream_t stream, Args &&...args) {
+                                dim3 grid_dim, dim3 block_dim, size_t smem, cudaStream_t stream, Args &&...args) {
   const void *const address = reinterpret_cast<const void *>(kernel);
   gk__clear_detail();
   GK_TRY(gk__allow_smem(address, name, smem));
@@ -6532,77 +6634,78 @@ cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*ker
   with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   with[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = cudaLaunchConfig_t();
-  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = smem, config.stream = stream;
+  config.gridDim = grid_dim, config.blockDim = block_dim, config.dynamicSmemBytes = smem, config.stream = stream;
   config.attrs = with;
   cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
   config.numAttrs++;
   if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
-  return gk__after_launch(code, address, name, &grid, &block, smem, stream);
+  return gk__after_launch(code, address, name, &grid_dim, &block_dim, smem, stream);
 }
 
 /* Tells the kernel what it is to know of C, of which down x across tiles are made, and launches it: blocks that go on
  * from tile to tile, or clusters of `ranks` blocks that share the k of one. */
-template <class S, class P, class X>
-cudaError_t gk__wgmma_enqueue(void (*kernel)(P), P &p, const X &x, size_t down, size_t across, unsigned ranks, int sms,
-                              signed char *waits, cudaStream_t stream) {
-  p.to = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
+template <class Shape, class Config, class Problem>
+cudaError_t gk__wgmma_enqueue(void (*kernel)(Config), Config &p, const Problem &x, size_t down, size_t across,
+                              unsigned ranks, int sms, signed char *waits, cudaStream_t stream) {
+  p.dest = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
   p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
   p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
   p.band = 1; /* what is made at one time is about as high as it is wide, which is the least to read */
-  while (p.band * p.band * 2 * S::rows <= static_cast<unsigned>(sms * S::cols)) p.band *= 2;
+  while (p.band * p.band * 2 * Shape::row_count <= static_cast<unsigned>(sms * Shape::col_count)) p.band *= 2;
   p.alpha = x.alpha, p.beta = x.beta;
 
   const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
   const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
   const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
   cudaError_t status = cudaSuccess;
-  for (p.first = 0; p.first < tiles && status == cudaSuccess; p.first = p.tiles) {
-    const unsigned left = tiles - p.first, now = left < at_once ? left : at_once;
-    p.tiles = ranks > 1 ? p.first + now : tiles; /* blocks that share k make one tile; others go on to the next */
-    status = gk__launch_clusters(waits, "gk_matmul", kernel, ranks, now * ranks, static_cast<unsigned>(S::threads),
-                                 static_cast<size_t>(S::smem), stream, p);
+  for (p.first_idx = 0; p.first_idx < tiles && status == cudaSuccess; p.first_idx = p.tiles) {
+    const unsigned left = tiles - p.first_idx, now = left < at_once ? left : at_once;
+    p.tiles = ranks > 1 ? p.first_idx + now : tiles; /* blocks that share k make one tile; others go on to the next */
+    status =
+        gk__launch_clusters(waits, "gk_matmul", kernel, ranks, now * ranks, static_cast<unsigned>(Shape::thread_count),
+                            static_cast<size_t>(Shape::smem), stream, p);
   }
   return status;
 }
 
 /* Tiles below each other, of each matrix of each split-th row. */
-inline size_t gk__split_tiles(size_t m, size_t split, size_t rows) {
-  return split * gk_ceil_div(gk_ceil_div(m, split), rows);
+inline size_t gk__split_tiles(size_t m, size_t split, size_t row_count) {
+  return split * gk_ceil_div(gk_ceil_div(m, split), row_count);
 }
-/* ranks: blocks that share the k of a tile; 1 where S has none that do. */
-template <class S, class E, class O>
-cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
+/* ranks: blocks that share the k of a tile; 1 where Shape has none that do. */
+template <class Shape, class Element, class Out>
+cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned ranks, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const char *const call = "gk_matmul";
-  void (*const kernel)(typename S::params) = gk__wgmma_kernel<S, E, O>;
+  void (*const kernel)(typename Shape::params) = gk__wgmma_kernel<Shape, Element, Out>;
   const void *const address = reinterpret_cast<const void *>(kernel);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
-  if (!has_body) return gk__mma_run<S::products>(x, sms, stream);
-  const size_t bytes = gk__wgmma_type<O>::bytes, depth = 128 / gk__wgmma_type<E>::bytes;
-  const size_t split = S::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
-  const size_t down = gk__split_tiles(x.m, split, static_cast<size_t>(S::rows));
-  const size_t across = gk_ceil_div(x.n, static_cast<size_t>(S::cols));
-  const size_t at = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
+  if (!has_body) return gk__mma_run<Shape::products>(x, sms, stream);
+  const size_t bytes = gk__wgmma_type<Out>::bytes, depth = 128 / gk__wgmma_type<Element>::bytes;
+  const size_t split = Shape::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
+  const size_t down = gk__split_tiles(x.m, split, static_cast<size_t>(Shape::row_count));
+  const size_t across = gk_ceil_div(x.n, static_cast<size_t>(Shape::col_count));
+  const size_t c_address = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
   const size_t most_apart =
       ((size_t(1) << 40) - 16) / bytes; /* elements; a tensor map's strides are below 2^40 bytes */
-  typename S::params p;
+  typename Shape::params p;
   /* Rows outside of A are not asked for: their zeros would take the engine longer than what there is. What lies in
    * their place goes into sums that nobody keeps. */
-  const int box = x.a.along_k && part_rows < static_cast<size_t>(S::rows)
+  const int box = x.a.along_k && part_rows < static_cast<size_t>(Shape::row_count)
                       ? static_cast<int>(gk_round_up(part_rows, size_t(8)))
-                      : S::rows;
-  p.stage_bytes = static_cast<unsigned>(S::stage_bytes - S::parts * (S::rows - box) * 128);
-  p.by_engine = !S::shares_k && at % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
+                      : Shape::row_count;
+  p.stage_bytes = static_cast<unsigned>(Shape::stage_bytes - Shape::parts * (Shape::row_count - box) * 128);
+  p.by_engine = !Shape::shares_k && c_address % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
                 x.n * bytes % 16 == 0 && x.m % split == 0 && /* it writes whole units of 16 bytes */
                 x.ldc * split <= most_apart && stride_c <= most_apart;
-  p.in_pairs = at % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
+  p.in_pairs = c_address % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   const bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
                     x.batch <= 0x7fffffff / 8 / (down * across) &&
-                    gk__map_a(&p, x.a, x.m, x.k, x.batch, S::parts, box) &&
-                    gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, S::parts, S::cols) &&
-                    (!p.by_engine || gk__make_tensor_map(&p.c, gk__wgmma_type<O>::map, gk__wgmma_type<O>::bytes, x.c,
-                                                         x.n, part_rows, x.ldc * split, x.batch, x.stride_c, split,
+                    gk__map_a(&p, x.a, x.m, x.k, x.batch, Shape::parts, box) &&
+                    gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, Shape::parts, Shape::col_count) &&
+                    (!p.by_engine || gk__make_tensor_map(&p.c, gk__wgmma_type<Out>::map, gk__wgmma_type<Out>::bytes,
+                                                         x.c, x.n, part_rows, x.ldc * split, x.batch, x.stride_c, split,
                                                          x.ldc, static_cast<int>(128 / bytes), 64));
   if (!fits)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
@@ -6611,72 +6714,76 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<E, O> &x, unsigned ranks, int
   p.strict = x.strict;
   p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
   p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<S>(kernel, p, x, down, across, ranks, sms, waits, stream);
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, down, across, ranks, sms, waits, stream);
 }
 
 /* The tiles there are, and what they cost in nanoseconds, measured on an H200: a k block, and all besides. Up to
  * `ranks` blocks share their k. */
 struct gk__wgmma_facts {
-  size_t rows, cols;
+  size_t row_count, col_count;
   unsigned k_block, besides, ranks;
 };
 /* What each row of A, or column of B, takes longer in a k block where rows begin within sectors, in hundredths of
  * nanoseconds. */
 struct gk__wgmma_slower {
-  unsigned row, col;
+  unsigned row_idx, col_idx;
 };
-template <class E> bool gk__within_sectors(const gk__operand_view<E> &v) {
-  return v.split <= 1 && (reinterpret_cast<uintptr_t>(v.data) % 32 || v.ld * gk__wgmma_type<E>::bytes % 32);
+template <class Element> bool gk__within_sectors(const gk__operand_view<Element> &v) {
+  return v.split <= 1 &&
+         (reinterpret_cast<uintptr_t>(v.data) % 32 || v.leading_dim * gk__wgmma_type<Element>::bytes % 32);
 }
-template <class E, class O> gk__wgmma_slower gk__wgmma_slower_of(const gk__tensor_args<E, O> &p) {
+template <class Element, class Out> gk__wgmma_slower gk__wgmma_slower_of(const gk__tensor_args<Element, Out> &p) {
   const gk__wgmma_slower slower = {gk__within_sectors(p.a) ? 85u : 0u, gk__within_sectors(p.b) ? 160u : 0u};
   return slower;
 }
 struct gk__wgmma_choice {
-  int tile;
+  int tile_idx;
   unsigned ranks;
 };
 /* Which takes the least time, every multiprocessor making one tile at a time. The blocks of a cluster lie close to each
  * other, which leaves some multiprocessors without one. */
-inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_facts *tiles, int count, size_t rows, size_t cols,
-                                         size_t k_blocks, size_t batch, gk__wgmma_slower slower, int sms) {
+inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_facts *tiles, int tile_count, size_t row_count,
+                                         size_t col_count, size_t k_blocks, size_t batch, gk__wgmma_slower slower,
+                                         int sms) {
   gk__wgmma_choice best = {0, 1};
   unsigned long long least = ~0ull;
-  for (int i = 0; i < count; i++)
+  for (int i = 0; i < tile_count; i++)
     for (unsigned ranks = tiles[i].ranks > 1 ? 2 : 1;
          ranks <= tiles[i].ranks && (ranks == 1 || 4 * ranks <= static_cast<unsigned>(sms)); ranks *= 2) {
-      const size_t all = gk_ceil_div(rows, tiles[i].rows) * gk_ceil_div(cols, tiles[i].cols) * batch;
+      const size_t all =
+          gk_ceil_div(row_count, tiles[i].row_count) * gk_ceil_div(col_count, tiles[i].col_count) * batch;
       const unsigned at_once = (static_cast<unsigned>(sms) - (ranks > 2 ? 2 * ranks : 0)) / ranks;
       const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(ranks));
-      const unsigned long long block =
-          tiles[i].k_block + (tiles[i].rows * slower.row + tiles[i].cols * slower.col) / 100;
-      const unsigned long long ns = gk_ceil_div(all, static_cast<size_t>(at_once)) * (each * block + tiles[i].besides);
-      if (ns < least) least = ns, best.tile = i, best.ranks = ranks;
+      const unsigned long long block_time =
+          tiles[i].k_block + (tiles[i].row_count * slower.row_idx + tiles[i].col_count * slower.col_idx) / 100;
+      const unsigned long long time =
+          gk_ceil_div(all, static_cast<size_t>(at_once)) * (each * block_time + tiles[i].besides);
+      if (time < least) least = time, best.tile_idx = i, best.ranks = ranks;
     }
   return best;
 }
 /* Tiles to choose from for one of `batch` matrices of rows by columns; of an A that is split, for one of its parts. A k
  * block takes as long as its products. */
 template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
-  template <class E, class O>
-  static cudaError_t run(const gk__tensor_args<E, O> &p, size_t rows, size_t cols, size_t k_blocks, size_t batch,
-                         gk__wgmma_slower slower, int sms, cudaStream_t stream) {
-    cudaError_t (*const launches[])(const gk__tensor_args<E, O> &, unsigned, int,
-                                    cudaStream_t) = {Tiles::template launch<Products, Splits, E, O>...};
+  template <class Element, class Out>
+  static cudaError_t run(const gk__tensor_args<Element, Out> &p, size_t row_count, size_t col_count, size_t k_blocks,
+                         size_t batch, gk__wgmma_slower slower, int sms, cudaStream_t stream) {
+    cudaError_t (*const launches[])(const gk__tensor_args<Element, Out> &, unsigned, int,
+                                    cudaStream_t) = {Tiles::template launch<Products, Splits, Element, Out>...};
     const gk__wgmma_facts tiles[] = {
-        {Tiles::rows, Tiles::cols, Tiles::k_block * Products, Tiles::besides, Tiles::ranks}...};
+        {Tiles::row_count, Tiles::col_count, Tiles::k_block * Products, Tiles::besides, Tiles::ranks}...};
     const gk__wgmma_choice choice =
-        gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), rows, cols, k_blocks, batch, slower, sms);
-    return launches[choice.tile](p, choice.ranks, sms, stream);
+        gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), row_count, col_count, k_blocks, batch, slower, sms);
+    return launches[choice.tile_idx](p, choice.ranks, sms, stream);
   }
 };
 
 template <int Rows, int Cols, int Stages, unsigned KBlock, unsigned Besides, unsigned Ranks = 1> struct gk__wgmma_tile {
-  static const size_t rows = Rows, cols = Cols;
+  static const size_t row_count = Rows, col_count = Cols;
   static const unsigned k_block = KBlock, besides = Besides, ranks = Ranks;
   template <int Products, bool Splits> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, (Ranks > 1), Splits>;
-  template <int Products, bool Splits, class E, class O>
-  static cudaError_t launch(const gk__tensor_args<E, O> &p, unsigned use, int sms, cudaStream_t stream) {
+  template <int Products, bool Splits, class Element, class Out>
+  static cudaError_t launch(const gk__tensor_args<Element, Out> &p, unsigned use, int sms, cudaStream_t stream) {
     return gk__wgmma_launch<shape<Products, Splits>>(p, use, sms, stream);
   }
 };
@@ -6702,10 +6809,11 @@ template <> struct gk__wgmma_all<1> {
       split;
 };
 /* k > 0. */
-template <int Products, class E, class O>
-cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &p, int sms, cudaStream_t stream) {
+template <int Products, class Element, class Out>
+cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_all<Products> tiles;
-  const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<E>::bytes)), split = p.a.split;
+  const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<Element>::bytes)),
+               split = p.a.split;
   const gk__wgmma_slower slower = gk__wgmma_slower_of(p);
   if (split > 1)
     return tiles::split::run(p, gk_ceil_div(p.m, split), p.n, k_blocks, p.batch * split, slower, sms, stream);
@@ -6734,21 +6842,23 @@ template <class Params> struct gk__tf32_params : Params {
  * that they have for each other. */
 template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
   typedef gk__tf32_params<typename gk__wgmma_params_of<Splits>::type> params;
-  static const int rows = 128, cols = Cols, stages = Stages, groups = rows / 64, threads = 128 * (groups + 1);
-  static const int box_bytes = 32 * 128, r_bytes = rows * 128, stage_bytes = r_bytes + Cols * 128;
+  static const int row_count = 128, col_count = Cols, stages = Stages, groups = row_count / 64,
+                   thread_count = 128 * (groups + 1);
+  static const int box_bytes = 32 * 128, r_bytes = row_count * 128, stage_bytes = r_bytes + Cols * 128;
   static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 8 + 1024;
   static const int quads = Cols / 8, quad_bytes = groups * 128 * 16; /* of 8 columns, of which a thread has four sums */
-  static_assert(bars_at >= rows * Cols * 4, "room for the sums of a tile");
+  static_assert(bars_at >= row_count * Cols * 4, "room for the sums of a tile");
 };
 
 #ifdef GK__WGMMA_CODE
 
 /* d += A B of 64 x Cols sums and 8 k, A from registers. */
-#define GK__WGMMA_REGISTERS(cols, a0, a1, a2, a3, b, more, ...)                                                        \
-  template <> struct gk__wgmma_registers<cols> {                                                                       \
-    static GK__D void multiply(float (&d)[cols / 2], const unsigned (&a)[4], uint64_t from_b, int add) {               \
-      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #cols        \
-                   "k8.f32.tf32.tf32 {" GK__NAMES_##cols "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", add, 1, 1;\n}"   \
+#define GK__WGMMA_REGISTERS(col_count, a0, a1, a2, a3, b, more, ...)                                                   \
+  template <> struct gk__wgmma_registers<col_count> {                                                                  \
+    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t from_b, int add) {          \
+      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count   \
+                   "k8.f32.tf32.tf32 {" GK__NAMES_##col_count "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b                \
+                                                              ", add, 1, 1;\n}"                                        \
                    : __VA_ARGS__                                                                                       \
                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(from_b), "r"(add));                               \
     }                                                                                                                  \
@@ -6768,80 +6878,84 @@ GK__D unsigned gk__tf32_row(unsigned group) {
 
 /* Of which matrix a tile's columns are, and where they begin in that. */
 struct gk__tf32_columns {
-  unsigned part, col;
+  unsigned part, col_idx;
 };
-template <class S> GK__D gk__tf32_columns gk__tf32_columns_of(const typename S::params &p, const gk__wgmma_place &at) {
-  const unsigned tile = at.col / S::cols;
-  return gk__tf32_columns{tile % p.matrices(), tile / p.matrices() * S::cols};
+template <class Shape>
+GK__D gk__tf32_columns gk__tf32_columns_of(const typename Shape::params &p, const gk__wgmma_place &work) {
+  const unsigned tile_idx = work.col_idx / Shape::col_count;
+  return gk__tf32_columns{tile_idx % p.matrices(), tile_idx / p.matrices() * Shape::col_count};
 }
 
 /* The loader's part of a tile. Boxes outside of R are not asked for: what lies in their place goes into sums that
  * nobody keeps. */
-template <class S>
-GK__D void gk__tf32_load(const typename S::params &p, gk__ring<S> &ring, const gk__wgmma_place &at, unsigned first,
-                         unsigned k_blocks) {
-  const unsigned product_a = p.many_a ? at.batch : 0, product_b = p.many_b ? at.batch : 0;
-  const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
+template <class Shape>
+GK__D void gk__tf32_load(const typename Shape::params &p, gk__ring<Shape> &ring, const gk__wgmma_place &work,
+                         unsigned first_idx, unsigned k_blocks) {
+  const unsigned product_a = p.many_a ? work.batch : 0, product_b = p.many_b ? work.batch : 0;
+  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   const gk__tensor_map *const map_a = p.map_a(columns.part);
   const unsigned early = p.early(columns.part);
-  const unsigned rows = min(static_cast<unsigned>(S::rows), (p.turned ? p.n : p.m) - at.row);
-  const unsigned bytes = p.stage_bytes + (rows + 31) / 32 * S::box_bytes;
-  for (unsigned k = first * 32; k < (first + k_blocks) * 32; k += 32) {
+  const unsigned row_count = min(static_cast<unsigned>(Shape::row_count), (p.turned ? p.n : p.m) - work.row_idx);
+  const unsigned bytes = p.stage_bytes + (row_count + 31) / 32 * Shape::box_bytes;
+  for (unsigned k = first_idx * 32; k < (first_idx + k_blocks) * 32; k += 32) {
     gk__barrier_wait(ring.empty(), ring.parity ^ 1);
-    const unsigned full = ring.full(), to = ring.data();
+    const unsigned full = ring.full(), dest = ring.data();
     gk__barrier_expect(full, bytes);
     GK__UNROLL
-    for (unsigned i = 0; i < S::rows; i += 32)
-      if (i < rows) gk__box_load(to + i * 128, &p.b, full, at.row + i, k - early, product_b, 0);
-    gk__box_load(to + S::r_bytes, map_a, full, k, columns.col, product_a, 0);
-    ring.step();
+    for (unsigned i = 0; i < Shape::row_count; i += 32)
+      if (i < row_count) gk__box_load(dest + i * 128, &p.b, full, work.row_idx + i, k - early, product_b, 0);
+    gk__box_load(dest + Shape::r_bytes, map_a, full, k, columns.col_idx, product_a, 0);
+    ring.advance();
   }
 }
 
 /* The sums of 64 rows. Four steps of 8 k are under way at a time, each with registers of its own. */
-template <class S>
-GK__D void gk__tf32_sum(float (&sums)[S::cols / 2], gk__ring<S> &ring, unsigned group, unsigned k_blocks) {
+template <class Shape>
+GK__D void gk__tf32_sum(float (&sums)[Shape::col_count / 2], gk__ring<Shape> &ring, unsigned group, unsigned k_blocks) {
   const unsigned k = threadIdx.x % 4;
-  const unsigned near =
-      (group * 2 + threadIdx.x / 64 % 2) * S::box_bytes + k * 128 + (gk__tf32_run() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
+  const unsigned near_address = (group * 2 + threadIdx.x / 64 % 2) * Shape::box_bytes + k * 128 +
+                                (gk__tf32_run() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
   unsigned a[4][4], last = 0;
   GK__UNROLL_BY(1)
-  for (unsigned block = 0; block < k_blocks; block++) {
+  for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
     gk__barrier_wait(ring.full(), ring.parity);
-    const unsigned from = ring.data() + near, far = ring.data() + (near ^ 64) + 512; /* k + 4 */
-    const uint64_t b = gk__wgmma_view(ring.data() + S::r_bytes);
+    const unsigned from = ring.data() + near_address, far_address = ring.data() + (near_address ^ 64) + 512; /* k + 4 */
+    const uint64_t b = gk__wgmma_view(ring.data() + Shape::r_bytes);
     GK__UNROLL
     for (unsigned i = 0; i < 4; i++) {
       asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
       asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][0]), "=r"(a[i][1]) : "r"(from + i * 1024) : "memory");
-      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][2]), "=r"(a[i][3]) : "r"(far + i * 1024) : "memory");
+      asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                   : "=r"(a[i][2]), "=r"(a[i][3])
+                   : "r"(far_address + i * 1024)
+                   : "memory");
       gk__wgmma_begin();
-      gk__wgmma_registers<S::cols>::multiply(sums, a[i], b + i * 2, i > 0 || block > 0);
+      gk__wgmma_registers<Shape::col_count>::multiply(sums, a[i], b + i * 2, i > 0 || k_block > 0);
       gk__wgmma_commit();
     }
-    if (block > 0) gk__wgmma_release(last);
+    if (k_block > 0) gk__wgmma_release(last);
     last = ring.empty();
-    ring.step();
+    ring.advance();
   }
   gk__wgmma_finish(sums);
   if (k_blocks > 0) gk__wgmma_release(last);
 }
 
 /* Stores the sums of each `every`-th 8 columns, from the first-th on, which `sum` gives: of two rows, two each. */
-template <class S, class Sum>
-GK__D void gk__tf32_store(const typename S::params &p, const gk__wgmma_place &at, unsigned group, unsigned first,
-                          unsigned every, Sum sum) {
-  const unsigned in_rows = at.row + gk__tf32_row(group), lane = threadIdx.x % 4;
-  const gk__tf32_columns columns = gk__tf32_columns_of<S>(p, at);
-  float *const c = static_cast<float *>(p.to) + at.batch * p.stride_c;
-  const bool simple = p.beta == 0 && p.in_pairs && at.row + S::rows <= (p.turned ? p.n : p.m) &&
-                      (columns.col + S::cols - 1) * p.matrices() + columns.part < (p.turned ? p.m : p.n);
+template <class Shape, class Sum>
+GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_place &work, unsigned group,
+                          unsigned first_idx, unsigned every, Sum sum) {
+  const unsigned in_rows = work.row_idx + gk__tf32_row(group), lane_id = threadIdx.x % 4;
+  const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
+  float *const c = static_cast<float *>(p.dest) + work.batch * p.stride_c;
+  const bool simple = p.beta == 0 && p.in_pairs && work.row_idx + Shape::row_count <= (p.turned ? p.n : p.m) &&
+                      (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.part < (p.turned ? p.m : p.n);
   if (simple && !p.turned && p.in_fours && every == 1) {
     /* Two lanes give each other of two times 8 columns what makes four neighbours. */
-    const unsigned odd = lane % 2;
-    float *to = c + in_rows * p.ldc + at.col + odd * 8 + lane / 2 * 4;
+    const unsigned odd = lane_id % 2;
+    float *dest = c + in_rows * p.ldc + work.col_idx + odd * 8 + lane_id / 2 * 4;
     GK__UNROLL
-    for (unsigned i = 0; i < S::quads; i += 2, to += 16) {
+    for (unsigned i = 0; i < Shape::quads; i += 2, dest += 16) {
       float even_sums[4], odd_sums[4];
       sum(i, even_sums);
       sum(i + 1, odd_sums);
@@ -6850,7 +6964,7 @@ GK__D void gk__tf32_store(const typename S::params &p, const gk__wgmma_place &at
         const float x = __shfl_xor_sync(~0u, odd ? even_sums[j] : odd_sums[j], 1);
         const float y = __shfl_xor_sync(~0u, odd ? even_sums[j + 1] : odd_sums[j + 1], 1);
         const float own_x = odd ? odd_sums[j] : even_sums[j], own_y = odd ? odd_sums[j + 1] : even_sums[j + 1];
-        *reinterpret_cast<float4 *>(to + j / 2 * p.ldc) =
+        *reinterpret_cast<float4 *>(dest + j / 2 * p.ldc) =
             make_float4(p.alpha * (odd ? x : own_x), p.alpha * (odd ? y : own_y), p.alpha * (odd ? own_x : x),
                         p.alpha * (odd ? own_y : y));
       }
@@ -6858,95 +6972,97 @@ GK__D void gk__tf32_store(const typename S::params &p, const gk__wgmma_place &at
     return;
   }
   GK__UNROLL
-  for (unsigned i = 0; i < S::quads; i++) {
-    const unsigned quad = first + i * every;
-    if (quad >= S::quads) break;
+  for (unsigned i = 0; i < Shape::quads; i++) {
+    const unsigned quad = first_idx + i * every;
+    if (quad >= Shape::quads) break;
     float d[4];
     sum(i, d);
     GK__UNROLL
     for (int j = 0; j < 4; j++) d[j] *= p.alpha;
     const float corner = d[1];
     if (p.turned) d[1] = d[2], d[2] = corner;
-    const unsigned in_cols = (columns.col + quad * 8 + lane * 2) * p.matrices() + columns.part;
-    const unsigned row = p.turned ? in_cols : in_rows, col = p.turned ? in_rows : in_cols;
-    float *const to = c + row * p.ldc;
+    const unsigned in_cols = (columns.col_idx + quad * 8 + lane_id * 2) * p.matrices() + columns.part;
+    const unsigned row_idx = p.turned ? in_cols : in_rows, col_idx = p.turned ? in_rows : in_cols;
+    float *const dest = c + row_idx * p.ldc;
     if (simple) {
-      *reinterpret_cast<float2 *>(to + col) = make_float2(d[0], d[1]);
-      *reinterpret_cast<float2 *>(to + p.matrices() * p.ldc + col) = make_float2(d[2], d[3]);
+      *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
+      *reinterpret_cast<float2 *>(dest + p.matrices() * p.ldc + col_idx) = make_float2(d[2], d[3]);
     } else {
-      gk__wgmma_put<float>(p, to, row, col, d);
-      gk__wgmma_put<float>(p, to + p.matrices() * p.ldc, row + p.matrices(), col, d + 2);
+      gk__wgmma_put<float>(p, dest, row_idx, col_idx, d);
+      gk__wgmma_put<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2);
     }
   }
 }
 
 /* The blocks of a cluster have the sums of their shares of k. Each block gets those of every `ranks`-th 8 columns from
  * all, as the threads have them, and adds them up in the order of k. */
-template <class S>
-GK__D void gk__tf32_join(const typename S::params &p, const float (&sums)[S::cols / 2], const gk__wgmma_place &at,
-                         unsigned group, const gk__ring<S> &ring, unsigned rank, unsigned ranks) {
-  const unsigned each = S::quads / ranks * S::quad_bytes, mine = ring.smem + (threadIdx.x - 128) * 16;
-  const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(ranks)) - 1), to = mine + rank * each;
+template <class Shape>
+GK__D void gk__tf32_join(const typename Shape::params &p, const float (&sums)[Shape::col_count / 2],
+                         const gk__wgmma_place &work, unsigned group, const gk__ring<Shape> &ring, unsigned rank,
+                         unsigned ranks) {
+  const unsigned each = Shape::quads / ranks * Shape::quad_bytes, mine = ring.smem + (threadIdx.x - 128) * 16;
+  const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(ranks)) - 1), dest = mine + rank * each;
   gk__cluster_meet(); /* all operands have been read */
   GK__UNROLL
-  for (unsigned i = 0; i < S::quads; i++)
+  for (unsigned i = 0; i < Shape::quads; i++)
     asm volatile("{\n.reg .b32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %2;\n"
                  "mapa.shared::cluster.u32 barrier, %1, %2;\n"
                  "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], {%3, %4, %5, %6}, "
-                 "[barrier];\n}" ::"r"(to + (i >> shift) * S::quad_bytes),
+                 "[barrier];\n}" ::"r"(dest + (i >> shift) * Shape::quad_bytes),
                  "r"(ring.joined()), "r"(i & (ranks - 1)), "f"(sums[i * 4]), "f"(sums[i * 4 + 1]), "f"(sums[i * 4 + 2]),
                  "f"(sums[i * 4 + 3])
                  : "memory");
   gk__barrier_wait(ring.joined(), 0);
-  gk__tf32_store<S>(p, at, group, rank, ranks, [=](unsigned i, float(&d)[4]) {
+  gk__tf32_store<Shape>(p, work, group, rank, ranks, [=](unsigned i, float(&d)[4]) {
     d[0] = d[1] = d[2] = d[3] = 0;
     GK__UNROLL_BY(1)
-    for (unsigned from = 0; from < ranks; from++) gk__add_four(d, mine + from * each + i * S::quad_bytes);
+    for (unsigned from = 0; from < ranks; from++) gk__add_four(d, mine + from * each + i * Shape::quad_bytes);
   });
 }
 #endif /* GK__WGMMA_CODE */
 
-template <class S>
-__global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_constant__ typename S::params p) {
+template <class Shape>
+__global__ void __launch_bounds__(Shape::thread_count, 1)
+    gk__tf32_kernel(const __grid_constant__ typename Shape::params p) {
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned rank, ranks; /* in the cluster */
   gk__cluster_rank(&rank, &ranks);
-  gk__ring<S> ring = {smem, 0, 0, 0};
+  gk__ring<Shape> ring = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
     ring.begin(true);
-    gk__barrier_expect(ring.joined(), S::rows * S::cols * 4);
+    gk__barrier_expect(ring.joined(), Shape::row_count * Shape::col_count * 4);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
   }
   __syncthreads();
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
 
-  const unsigned each = (p.k_blocks + ranks - 1) / ranks, first = min(rank * each, p.k_blocks);
-  const unsigned k_blocks = min(each, p.k_blocks - first);
+  const unsigned each = (p.k_blocks + ranks - 1) / ranks, first_idx = min(rank * each, p.k_blocks);
+  const unsigned k_blocks = min(each, p.k_blocks - first_idx);
   if (warpgroup == 0) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
-      for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks)
-        gk__tf32_load<S>(p, ring, gk__wgmma_place_of<S>(p, tile, 1), first, k_blocks);
+      for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks)
+        gk__tf32_load<Shape>(p, ring, gk__wgmma_place_of<Shape>(p, tile_idx, 1), first_idx, k_blocks);
     if (ranks > 1) gk__cluster_meet();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    for (unsigned tile = p.first + blockIdx.x / ranks; tile < p.tiles; tile += gridDim.x / ranks) {
-      const gk__wgmma_place at = gk__wgmma_place_of<S>(p, tile, 1);
-      float sums[S::cols / 2];
+    for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks) {
+      const gk__wgmma_place work = gk__wgmma_place_of<Shape>(p, tile_idx, 1);
+      float sums[Shape::col_count / 2];
       if (k_blocks == 0) {
         GK__UNROLL
-        for (int i = 0; i < S::cols / 2; i++) sums[i] = 0;
+        for (int i = 0; i < Shape::col_count / 2; i++) sums[i] = 0;
       }
-      const unsigned early = p.early(gk__tf32_columns_of<S>(p, at).part);
-      if (first == 0 && early) gk__wgmma_clear(ring, S::r_bytes, S::cols, early * 4);
-      gk__tf32_sum<S>(sums, ring, warpgroup - 1, k_blocks);
+      const unsigned early = p.early(gk__tf32_columns_of<Shape>(p, work).part);
+      if (first_idx == 0 && early) gk__wgmma_clear(ring, Shape::r_bytes, Shape::col_count, early * 4);
+      gk__tf32_sum<Shape>(sums, ring, warpgroup - 1, k_blocks);
       if (ranks > 1)
-        gk__tf32_join<S>(p, sums, at, warpgroup - 1, ring, rank, ranks);
+        gk__tf32_join<Shape>(p, sums, work, warpgroup - 1, ring, rank, ranks);
       else
-        gk__tf32_store<S>(p, at, warpgroup - 1, 0, 1, [&](unsigned i, float(&d)[4]) {
+        gk__tf32_store<Shape>(p, work, warpgroup - 1, 0, 1, [&](unsigned i, float(&d)[4]) {
           GK__UNROLL
           for (unsigned j = 0; j < 4; j++) d[j] = sums[i * 4 + j];
         });
@@ -6959,25 +7075,27 @@ __global__ void __launch_bounds__(S::threads, 1) gk__tf32_kernel(const __grid_co
 }
 
 /* ranks: blocks that share the k of a tile. Of A and B, one runs along k. */
-template <class S, class O>
-cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, int sms, cudaStream_t stream) {
+template <class Shape, class Out>
+cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned ranks, int sms, cudaStream_t stream) {
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const char *const call = "gk_matmul";
-  void (*const kernel)(typename S::params) = gk__tf32_kernel<S>;
+  void (*const kernel)(typename Shape::params) = gk__tf32_kernel<Shape>;
   const void *const address = reinterpret_cast<const void *>(kernel);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
   if (!has_body) return gk__mma_run<1>(x, sms, stream);
-  typename S::params p;
+  typename Shape::params p;
   p.turned = x.a.along_k != 0;
   const gk__operand_view<float> &in_rows = p.turned ? x.b : x.a, &in_cols = p.turned ? x.a : x.b;
-  const size_t rows = p.turned ? x.n : x.m, cols = p.turned ? x.m : x.n, stride_c = x.batch > 1 ? x.stride_c : 0;
-  const size_t split = S::params::splits ? in_cols.split : 1, part_cols = gk_ceil_div(cols, split);
-  const size_t most_cols = S::cols, down = gk_ceil_div(rows, static_cast<size_t>(S::rows));
-  const size_t across = gk__split_tiles(cols, split, most_cols);
+  const size_t row_count = p.turned ? x.n : x.m, col_count = p.turned ? x.m : x.n,
+               stride_c = x.batch > 1 ? x.stride_c : 0;
+  const size_t split = Shape::params::splits ? in_cols.split : 1, part_cols = gk_ceil_div(col_count, split);
+  const size_t most_cols = Shape::col_count, down = gk_ceil_div(row_count, static_cast<size_t>(Shape::row_count));
+  const size_t across = gk__split_tiles(col_count, split, most_cols);
   const int box = static_cast<int>(part_cols < most_cols ? gk_round_up(part_cols, size_t(8)) : most_cols);
   if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
-      !gk__map_operand(&p.b, in_rows, rows, x.k, x.batch, 1, 32) || !gk__map_a(&p, in_cols, cols, x.k, x.batch, 1, box))
+      !gk__map_operand(&p.b, in_rows, row_count, x.k, x.batch, 1, 32) ||
+      !gk__map_a(&p, in_cols, col_count, x.k, x.batch, 1, box))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
   p.stage_bytes = static_cast<unsigned>(box * 128);
@@ -6985,15 +7103,15 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, O> &x, unsigned ranks, 
   p.in_pairs = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? 7 : 0), size_t(32)));
   p.many_a = in_cols.stride_batch && x.batch > 1, p.many_b = in_rows.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<S>(kernel, p, x, down, across, ranks, sms, waits, stream);
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, down, across, ranks, sms, waits, stream);
 }
 
 /* Rows of R by columns. */
 template <int Cols, int Stages, unsigned KBlock, unsigned Besides, unsigned Ranks = 1> struct gk__tf32_tile {
-  static const size_t rows = 128, cols = Cols;
+  static const size_t row_count = 128, col_count = Cols;
   static const unsigned k_block = KBlock, besides = Besides, ranks = Ranks;
-  template <int, bool Splits, class E, class O>
-  static cudaError_t launch(const gk__tensor_args<E, O> &p, unsigned use, int sms, cudaStream_t stream) {
+  template <int, bool Splits, class Element, class Out>
+  static cudaError_t launch(const gk__tensor_args<Element, Out> &p, unsigned use, int sms, cudaStream_t stream) {
     return gk__tf32_launch<gk__tf32_shape<Cols, Stages, Splits>>(p, use, sms, stream);
   }
 };
@@ -7002,8 +7120,8 @@ typedef gk__tf32_tile<192, 5, 580, 800> gk__tf32_192;
 typedef gk__tf32_tile<128, 6, 430, 700> gk__tf32_128;
 typedef gk__tf32_tile<256, 4, 765, 5000, 8> gk__tf32_shared_256;
 /* Both operands along k: as the half types. */
-template <int Products, class O>
-cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStream_t stream) {
+template <int Products, class Out>
+cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tiles<1, false, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_tile<64, 9, 330, 600>,
                           gk__tf32_shared_256, gk__tf32_tile<128, 6, 430, 4000, 8>, gk__tf32_tile<64, 9, 330, 2600, 8>>
       whole_tiles;
@@ -7012,16 +7130,18 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, O> &p, int sms, cudaStrea
   if (p.a.along_k && p.b.along_k)
     return gk__wgmma_all<1>::whole::run(p, p.m, p.n, k_blocks, p.batch, gk__wgmma_slower_of(p), sms, stream);
   const gk__wgmma_slower slower = gk__wgmma_slower();
-  const size_t rows = p.a.along_k ? p.n : p.m, cols = p.a.along_k ? p.m : p.n;
+  const size_t row_count = p.a.along_k ? p.n : p.m, col_count = p.a.along_k ? p.m : p.n;
   if (split > 1)
-    return split_tiles::run(p, rows, gk_ceil_div(cols, split), k_blocks, p.batch * split, slower, sms, stream);
-  return whole_tiles::run(p, rows, cols, k_blocks, p.batch, slower, sms, stream);
+    return split_tiles::run(p, row_count, gk_ceil_div(col_count, split), k_blocks, p.batch * split, slower, sms,
+                            stream);
+  return whole_tiles::run(p, row_count, col_count, k_blocks, p.batch, slower, sms, stream);
 }
 
 #else
 
 template <int> bool gk__wgmma_here() { return false; }
-template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__tensor_args<E, O> &, int, cudaStream_t) {
+template <int Products, class Element, class Out>
+cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &, int, cudaStream_t) {
   return gk__fail(cudaErrorNotSupported, "gk_matmul: this compiler has no code for Hopper's tensor cores");
 }
 
@@ -7037,12 +7157,12 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
  * lone block that finds everything in shared memory reaches 0.98 of the rate of multiply-adds without its loads, 0.87
  * with them.
  *
- * Both operands lie across k where they are multiplied, as tile[k][row or column]. They are brought there by as many
- * threads again, a step of 16 of k ahead of those that multiply. These have most of the registers, and meet the others
- * at the barriers of a ring alone: if they moved words by themselves, it would keep them longer than the instructions
- * say. And every instruction of a thread that feeds takes a turn from one that multiplies: so there is a short loop of
- * its own for each way to store the operands, and nothing lands on the way. No product needs copies in memory of what
- * it multiplies.
+ * Both operands lie across k where they are multiplied, as work_tile[k][row or column]. They are brought there by as
+ * many threads again, a step of 16 of k ahead of those that multiply. These have most of the registers, and meet the
+ * others at the barriers of a ring alone: if they moved words by themselves, it would keep them longer than the
+ * instructions say. And every instruction of a thread that feeds takes a turn from one that multiplies: so there is a
+ * short loop of its own for each way to store the operands, and nothing lands on the way. No product needs copies in
+ * memory of what it multiplies.
  *
  * "Aligned" blocks have operands whose rows begin at multiples of 16 bytes. The copy engine brings B, and A if it is
  * stored across k; from an A along k threads load squares of four rows and four k, and turn them in registers. "Fed"
@@ -7062,18 +7182,18 @@ template <int Products, class E, class O> cudaError_t gk__wgmma_run(const gk__te
 /* The sums of a thread: eight rows and Fours fours of columns, of a warp's 32 rows and 32 Fours columns. A tile has
  * Down warps one below the other, and Across side by side. `t` is the thread, and 1 << 16 more where A is turned. */
 template <int Down, int Across = 1, int Fours = 4> struct gk__sums_engine {
-  static const int threads = Down * Across * 32, run = 4, rows = 8, fours = Fours, runs = rows * Fours;
+  static const int thread_count = Down * Across * 32, run = 4, row_count = 8, fours = Fours, runs = row_count * Fours;
   static const int across = Across, high = Down * 32, wide = Across * Fours * 32;
   float value[runs][run];
   int first_row, first_col, next_row, next_four; /* from one row to the next, and from one four of them */
   GK__D explicit gk__sums_engine(int t) {
-    const int lane = t % 32, warp = t / 32 % (Down * Across), at = warp / Across * 8 + lane / 8;
+    const int lane_id = t % 32, warp_id = t / 32 % (Down * Across), pos = warp_id / Across * 8 + lane_id / 8;
     const bool turned = t >> 16;
-    first_row = turned ? at : at * 4, next_row = turned ? Down * 8 : 1, next_four = turned ? 4 : 16;
-    first_col = warp % Across * (Fours * 32) + lane % 8 * 4;
+    first_row = turned ? pos : pos * 4, next_row = turned ? Down * 8 : 1, next_four = turned ? 4 : 16;
+    first_col = warp_id % Across * (Fours * 32) + lane_id % 8 * 4;
   }
-  GK__D int row(int r) const { return first_row + r / (4 * Fours) * next_four + r / Fours % 4 * next_row; }
-  GK__D int col(int r) const { return first_col + r % Fours * 32; }
+  GK__D int row_idx(int r) const { return first_row + r / (4 * Fours) * next_four + r / Fours % 4 * next_row; }
+  GK__D int col_idx(int r) const { return first_col + r % Fours * 32; }
 };
 
 /* The same where a thread's columns may lie a quarter of the tile apart, too, which `t` tells by 1 << 17. Rows of C
@@ -7099,7 +7219,7 @@ template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct
   static bool turned(bool trans_a) { return !trans_a; }
   static const int gathered = 24; /* slots at a time */
   static const int bm = Warps * 32, bn = 128, depth = Depth, stages = Stages, resident = Resident, groups = Groups;
-  static const int threads = sums::threads * Groups;
+  static const int thread_count = sums::thread_count * Groups;
   static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a stage */
   /* Where A lands that is to be turned: it takes so long to come that short steps need two. A barrier for each stage
    * and place. */
@@ -7108,7 +7228,7 @@ template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct
   /* To begin at a multiple of 1024, behind more than 48 bytes that the kernel has besides. */
   static const int smem = Groups * ring_bytes + 1024 - 64;
   static_assert(Stages >= 3, "a stage is filled anew while the next but one is multiplied");
-  static_assert(ring_bytes >= sums::threads * sums::runs * sums::run * 4, "the sums come where the operands were");
+  static_assert(ring_bytes >= sums::thread_count * sums::runs * sums::run * 4, "the sums come where the operands were");
 };
 /* The same of a fed block, which multiplies 16 of k at a time, by four warps of a group, Down and Across. */
 template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct gk__fed_block {
@@ -7117,11 +7237,11 @@ template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct 
   static const bool fed = true, by_rows = true;
   static bool turned(bool trans_a) { return trans_a; }
   static const int bm = sums::high, bn = sums::wide, depth = 16, resident = Resident, groups = Groups;
-  static const int feeding = sums::threads, threads = (sums::threads + feeding) * Groups;
+  static const int feeding = sums::thread_count, thread_count = (sums::thread_count + feeding) * Groups;
   /* With more than 200 ptxas finds no order of the multiply-adds that suits the banks in every kernel, nor where those
    * that feed have too few. */
   static const int feeding_registers = 56;
-  static const int multiplying_registers = 65536 / (threads * Resident) / 8 * 16 - feeding_registers;
+  static const int multiplying_registers = 65536 / (thread_count * Resident) / 8 * 16 - feeding_registers;
   static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a,
                    place_bytes = a_bytes + depth * pitch_b;
   static const int places = 3, sums_bytes = (sums::runs * sums::run + 1) * sums::pitch * 4;
@@ -7143,8 +7263,8 @@ template <int Resident, int Groups = 1> struct gk__aligned_block : gk__fed_block
 
 struct gk__fed_params {
   gk__matmul_args<float, float, float> p;
-  /* In tiles: what of C has one chain for each sum, and the rest, from `row` and `col` on. */
-  unsigned whole_down, whole_across, row, col, down, across;
+  /* In tiles: what of C has one chain for each sum, and the rest, from `row_idx` and `col_idx` on. */
+  unsigned whole_down, whole_across, row_idx, col_idx, down, across;
   /* So many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart. */
   unsigned ranks;
   unsigned shares;     /* blocks that bring the sums of a tile's slices from memory into C, if there are any */
@@ -7156,44 +7276,44 @@ struct gk__engine_params : gk__fed_params {
 };
 /* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
 struct gk__engine_job {
-  unsigned batch, part, row, col, tile; /* tile: the number of it among all that are cut */
+  unsigned batch, part, row_idx, col_idx, tile_idx; /* tile: the number of it among all that are cut */
   GK__D gk__engine_job(const gk__fed_params &q, unsigned job) {
     if (q.ranks) {
-      const gk__job at(job / q.ranks, q.down, q.across, 1);
-      batch = at.batch, part = job % q.ranks, row = at.row, col = at.col, tile = 0;
+      const gk__job work(job / q.ranks, q.down, q.across, 1);
+      batch = work.batch, part = job % q.ranks, row_idx = work.row_idx, col_idx = work.col_idx, tile_idx = 0;
       return;
     }
     const unsigned of_whole = q.whole_down * q.whole_across, whole = of_whole * static_cast<unsigned>(q.p.batch);
     const bool cut = job >= whole;
-    const gk__job at(cut ? job - whole : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
-                     cut ? q.p.slices : 1);
-    batch = at.batch, part = at.part, row = at.row, col = at.col;
-    tile = (at.batch * q.down + at.row) * q.across + at.col;
-    if (cut) row += q.row, col += q.col;
+    const gk__job work(cut ? job - whole : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
+                       cut ? q.p.slices : 1);
+    batch = work.batch, part = work.part, row_idx = work.row_idx, col_idx = work.col_idx;
+    tile_idx = (work.batch * q.down + work.row_idx) * q.across + work.col_idx;
+    if (cut) row_idx += q.row_idx, col_idx += q.col_idx;
   }
 };
 
 #ifdef GK__WGMMA_CODE
 
-GK__D void gk__store_shared(unsigned at, float a, float b, float c, float d) {
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+GK__D void gk__store_shared(unsigned address, float a, float b, float c, float d) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
 
 /* Turns rows of Depth floats to columns, by squares of four rows and four of k. The rows of a square are as far apart
  * as there are squares of them; where they landed, the swizzle is that of as many bytes as they have. */
 template <int Rows, int Depth, int Threads> GK__D void gk__turn_squares(unsigned landing, unsigned place, unsigned t) {
-  const unsigned down = Rows / 4, width = Depth * 4;
-  const unsigned row_of = t % down, from = landing + row_of * width, to = place + row_of * 16;
-  const unsigned swizzle = width == 128 ? row_of % 8 : row_of / 2 % 4;
+  const unsigned down = Rows / 4, row_bytes = Depth * 4;
+  const unsigned row_of = t % down, from = landing + row_of * row_bytes, dest = place + row_of * 16;
+  const unsigned swizzle = row_bytes == 128 ? row_of % 8 : row_of / 2 % 4;
   GK__UNROLL
   for (unsigned square = 0; square < Depth / 4 * down; square += Threads) {
     const unsigned four = t / down + square / down;
     gk__run<float, 4> x[4];
     GK__UNROLL
-    for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * down * width + (four ^ swizzle) * 16);
+    for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * down * row_bytes + (four ^ swizzle) * 16);
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++)
-      gk__store_shared(to + (four * 4 + k) * (Rows * 4), x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
+      gk__store_shared(dest + (four * 4 + k) * (Rows * 4), x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
   }
 }
 
@@ -7221,12 +7341,14 @@ template <int Fours> struct gk__engine_fragment {
   /* To and fro, so that each turn finds an operand of the last multiplication; the second and third of four columns
    * change places, with which ptxas finds registers that meet in the fewest banks. */
   template <class Sums> GK__D void multiply(Sums &sums) const {
-    const int cols = Fours * 4;
+    const int col_count = Fours * 4;
     GK__UNROLL
     for (int i = 0; i < 8; i++) {
       GK__UNROLL
-      for (int there = 0; there < cols; there++) {
-        const int at = i % 2 ? cols - 1 - there : there, j = at % 4 == 1 ? at + 1 : at % 4 == 2 ? at - 1 : at;
+      for (int there = 0; there < col_count; there++) {
+        const int pos = i % 2 ? col_count - 1 - there : there, j = pos % 4 == 1   ? pos + 1
+                                                                   : pos % 4 == 2 ? pos - 1
+                                                                                  : pos;
         asm volatile("fma.rn.f32 %0, %1, %2, %0;"
                      : "+f"(sums.value[i * Fours + j / 4][j % 4])
                      : "f"(a[i / 4].value[i % 4]), "f"(b[j / 4].value[j % 4]));
@@ -7249,9 +7371,9 @@ GK__D void gk__engine_steps(Sums &sums, gk__engine_fragment<Fours> (&fragment)[2
 /* The few that are left, one after the other. */
 template <int Fours, class Sums>
 GK__D void gk__engine_rest(Sums &sums, gk__engine_fragment<Fours> &fragment, unsigned a, unsigned b, unsigned pitch_a,
-                           unsigned pitch_b, int count) {
+                           unsigned pitch_b, int item_count) {
   GK__UNROLL_BY(1)
-  for (; count > 0; count--) {
+  for (; item_count > 0; item_count--) {
     fragment.multiply(sums);
     fragment.load(a, b);
     a += pitch_a, b += pitch_b;
@@ -7259,51 +7381,53 @@ GK__D void gk__engine_rest(Sums &sums, gk__engine_fragment<Fours> &fragment, uns
 }
 
 /* Of all, and of those in a group. With one group the compiler is to know that all threads have the same addresses. */
-template <class P> GK__D unsigned gk__engine_group() {
-  const unsigned group = P::groups > 1 ? threadIdx.x / P::sums::threads % P::groups : 0;
-  return P::groups > 1 && P::fed ? __shfl_sync(0xffffffffu, group, 0) : group; /* known to be the same in a warp */
+template <class Config> GK__D unsigned gk__engine_group() {
+  const unsigned group = Config::groups > 1 ? threadIdx.x / Config::sums::thread_count % Config::groups : 0;
+  return Config::groups > 1 && Config::fed ? __shfl_sync(0xffffffffu, group, 0)
+                                           : group; /* known to be the same in a warp */
 }
-template <class P> GK__D unsigned gk__engine_thread() {
-  return P::groups > 1 || P::fed ? threadIdx.x % P::sums::threads : threadIdx.x;
+template <class Config> GK__D unsigned gk__engine_thread() {
+  return Config::groups > 1 || Config::fed ? threadIdx.x % Config::sums::thread_count : threadIdx.x;
 }
-template <class P> GK__D void gk__engine_meet() {
-  if (P::groups > 1 || P::fed)
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__engine_group<P>()), "n"(P::sums::threads) : "memory");
+template <class Config> GK__D void gk__engine_meet() {
+  if (Config::groups > 1 || Config::fed)
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__engine_group<Config>()), "n"(Config::sums::thread_count) : "memory");
   else
     __syncthreads();
 }
 
 /* What is on its way, and where. */
-template <class P> struct gk__engine_ring {
+template <class Config> struct gk__engine_ring {
   unsigned smem, bars;
-  unsigned row, col, product_a, product_b, k0;
-  GK__D unsigned a(int stage) const { return smem + static_cast<unsigned>(stage * P::a_bytes); }
+  unsigned row_idx, col_idx, product_a, product_b, k0;
+  GK__D unsigned a(int stage) const { return smem + static_cast<unsigned>(stage * Config::a_bytes); }
   GK__D unsigned b(int stage) const {
-    return smem + static_cast<unsigned>(P::stages * P::a_bytes + stage * P::b_bytes);
+    return smem + static_cast<unsigned>(Config::stages * Config::a_bytes + stage * Config::b_bytes);
   }
   GK__D unsigned full(int stage) const { return bars + static_cast<unsigned>(stage) * 8; }
-  GK__D unsigned landing(int step) const {
-    return smem + static_cast<unsigned>(P::landing + step % P::landings * P::a_bytes);
+  GK__D unsigned landing(int k_step) const {
+    return smem + static_cast<unsigned>(Config::landing + k_step % Config::landings * Config::a_bytes);
   }
-  GK__D unsigned landed(int step) const { return full(P::stages + step % P::landings); }
-  GK__D unsigned k(int step) const { return k0 + static_cast<unsigned>(step * P::depth); }
+  GK__D unsigned landed(int k_step) const { return full(Config::stages + k_step % Config::landings); }
+  GK__D unsigned k(int k_step) const { return k0 + static_cast<unsigned>(k_step * Config::depth); }
   /* Of a block's first thread in a group. */
   GK__D void init() const {
-    for (int i = 0; i < P::stages; i++) gk__barrier_init(full(i), P::sums::threads);
-    for (int i = 0; i < P::landings; i++) gk__barrier_init(landed(i), 1);
+    for (int i = 0; i < Config::stages; i++) gk__barrier_init(full(i), Config::sums::thread_count);
+    for (int i = 0; i < Config::landings; i++) gk__barrier_init(landed(i), 1);
   }
-  GK__D void land(const gk__engine_params &q, int step) const {
-    gk__barrier_expect(landed(step), P::a_bytes);
-    gk__box_load(landing(step), &q.a, landed(step), k(step), row, product_a, 0);
+  GK__D void land(const gk__engine_params &q, int k_step) const {
+    gk__barrier_expect(landed(k_step), Config::a_bytes);
+    gk__box_load(landing(k_step), &q.a, landed(k_step), k(k_step), row_idx, product_a, 0);
   }
-  GK__D void fetch(const gk__engine_params &q, int step, int stage) const {
-    gk__barrier_expect_more(full(stage), q.turned ? P::b_bytes : P::a_bytes + P::b_bytes);
-    if (!q.turned) gk__box_load(a(stage), &q.a, full(stage), row, k(step), product_a, 0);
-    gk__box_load(b(stage), &q.b, full(stage), col, k(step), product_b, 0);
+  GK__D void fetch(const gk__engine_params &q, int k_step, int stage) const {
+    gk__barrier_expect_more(full(stage), q.turned ? Config::b_bytes : Config::a_bytes + Config::b_bytes);
+    if (!q.turned) gk__box_load(a(stage), &q.a, full(stage), row_idx, k(k_step), product_a, 0);
+    gk__box_load(b(stage), &q.b, full(stage), col_idx, k(k_step), product_b, 0);
   }
-  GK__D void turn(int step, int stage) const {
-    gk__barrier_wait(landed(step), static_cast<unsigned>(step / P::landings % 2));
-    gk__turn_squares<P::bm, P::depth, P::sums::threads>(landing(step), a(stage), gk__engine_thread<P>());
+  GK__D void turn(int k_step, int stage) const {
+    gk__barrier_wait(landed(k_step), static_cast<unsigned>(k_step / Config::landings % 2));
+    gk__turn_squares<Config::bm, Config::depth, Config::sums::thread_count>(landing(k_step), a(stage),
+                                                                            gk__engine_thread<Config>());
   }
 };
 
@@ -7315,19 +7439,21 @@ template <class P> struct gk__engine_ring {
  * barrier. Who passes that knows that the operands are there, that all of A's rows have been read where they landed,
  * and that all have left the last step but one; and so one of the warps can fetch to those places. They take turns,
  * since that takes a warp several hundred clocks, for which the others would have to wait if it was always the same. */
-template <class P>
-GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, const gk__engine_ring<P> &ring,
-                            int depth) {
-  const unsigned pitch_a = P::bm * 4, pitch_b = P::bn * 4;
-  const int D = P::depth, S = P::stages, straight = 8, steps = (depth + D - 1) / D;
-  const unsigned t = gk__engine_thread<P>(), lane = t % 32, warp = __shfl_sync(0xffffffffu, t / 32, 0);
-  const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = lane % 8 * 16;
+template <class Config>
+GK__D void gk__engine_slice(typename Config::sums &sums, const gk__engine_params &q,
+                            const gk__engine_ring<Config> &ring, int depth) {
+  const unsigned pitch_a = Config::bm * 4, pitch_b = Config::bn * 4;
+  const int stage_depth = Config::depth, stage_count = Config::stages, straight = 8,
+            steps = (depth + stage_depth - 1) / stage_depth;
+  const unsigned t = gk__engine_thread<Config>(), lane_id = t % 32, warp_id = __shfl_sync(0xffffffffu, t / 32, 0);
+  const unsigned at_a = (t / 32 * 8 + lane_id / 8) * 16, at_b = lane_id % 8 * 16;
   gk__engine_fragment<4> fragment[2];
   fragment[1].begin(sums);
   if (t == 0)
-    for (int s = 0; s < (S > 4 ? S - 2 : 2) && s < steps; s++) { /* what is needed first, since all begin at once */
-      if (q.turned && s < P::landings) ring.land(q, s);
-      if (s < S - 2) ring.fetch(q, s, s);
+    for (int s = 0; s < (stage_count > 4 ? stage_count - 2 : 2) && s < steps;
+         s++) { /* what is needed first, since all begin at once */
+      if (q.turned && s < Config::landings) ring.land(q, s);
+      if (s < stage_count - 2) ring.fetch(q, s, s);
     }
   __syncwarp();
   if (q.turned) ring.turn(0, 0);
@@ -7337,14 +7463,15 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   GK__UNROLL_BY(1)
   for (int s = 0; s < steps; s++) {
     gk__barrier_wait(ring.full(stage), parity);
-    if (static_cast<unsigned>(s) % (P::sums::threads / 32) == warp && gk__elected()) {
-      if (s + S - 2 < steps) ring.fetch(q, s + S - 2, stage < 2 ? stage - 2 + S : stage - 2);
-      if (q.turned && s + P::landings < steps) ring.land(q, s + P::landings);
+    if (static_cast<unsigned>(s) % (Config::sums::thread_count / 32) == warp_id && gk__elected()) {
+      if (s + stage_count - 2 < steps)
+        ring.fetch(q, s + stage_count - 2, stage < 2 ? stage - 2 + stage_count : stage - 2);
+      if (q.turned && s + Config::landings < steps) ring.land(q, s + Config::landings);
     }
     __syncwarp();
     unsigned a = ring.a(stage) + at_a, b = ring.b(stage) + at_b;
-    const int next = stage == S - 1 ? 0 : stage + 1, left = depth - s * D;
-    int todo = left < D ? left : D;
+    const int next = stage == stage_count - 1 ? 0 : stage + 1, left = depth - s * stage_depth;
+    int todo = left < stage_depth ? left : stage_depth;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
       if (todo == straight && s + 1 < steps) {
@@ -7360,231 +7487,237 @@ GK__D void gk__engine_slice(typename P::sums &sums, const gk__engine_params &q, 
   fragment[1].multiply(sums);
 }
 /* Where threads feed: the places at which operands are multiplied, in turn. */
-template <class P> struct gk__fed_turn {
+template <class Config> struct gk__fed_turn {
   unsigned smem, bars, place, parity;
-  GK__D unsigned data() const { return smem + place * P::place_bytes; }
+  GK__D unsigned data() const { return smem + place * Config::place_bytes; }
   GK__D unsigned full() const { return bars + place * 8; }
-  GK__D unsigned empty() const { return bars + (P::places + place) * 8; }
-  GK__D void step() {
-    if (++place == P::places) place = 0, parity ^= 1;
+  GK__D unsigned empty() const { return bars + (Config::places + place) * 8; }
+  GK__D void advance() {
+    if (++place == Config::places) place = 0, parity ^= 1;
   }
 };
 
-GK__D float gk__load_word(unsigned at) {
+GK__D float gk__load_word(unsigned address) {
   float x;
-  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at) : "memory");
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory");
   return x;
 }
-GK__D void gk__load_operand(float *to, uintptr_t from, int at) {
-  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*to) : "l"(from + at * sizeof(float)) : "memory");
+GK__D void gk__load_operand(float *dest, uintptr_t from, int pos) {
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*dest) : "l"(from + pos * sizeof(float)) : "memory");
 }
 /* How a thread that feeds brings one operand of a tile that is Wide rows or columns: its words of a step, as pieces of
  * four that become neighbours, next_k of k apart. Stored along k, a piece is one k of four rows, and a warp brings four
  * k of 32 rows at once; across k it is of one row, and its words are a quarter of the tile apart. Where the operand
  * ends, others are read instead, or none: nobody needs them. */
-template <class P, int Wide, bool Along> struct gk__feeder {
-  static const int count = Wide / 32, next_k = 16 / count, lanes = Wide / 4; /* lanes: that have a row across k */
+template <class Config, int Wide, bool Along> struct gk__feeder {
+  static const int item_count = Wide / 32, next_k = 16 / item_count,
+                   lanes = Wide / 4; /* lanes: that have a row across k */
   uintptr_t from;
-  size_t apart;      /* bytes between rows along k, or between pieces across it */
-  float x[count][4]; /* [piece][neighbour] */
-  unsigned to;
+  size_t apart;           /* bytes between rows along k, or between pieces across it */
+  float x[item_count][4]; /* [piece][neighbour] */
+  unsigned dest;
   int there; /* of the four */
-  GK__D gk__feeder(const float *data, size_t ld, size_t first, size_t outer, size_t k0) {
-    const int t = static_cast<int>(gk__engine_thread<P>()), warp = t / 32, lane = t % 32;
-    const int k = Along ? warp / count * 4 + lane / 8 : t / lanes,
-              four = Along ? warp % count * 8 + lane % 8 : t % lanes;
-    const size_t line = first + static_cast<size_t>(Along ? four * 4 : four), step = Along ? 1 : lanes;
-    there = line < outer ? static_cast<int>(outer - line < step * 4 ? (outer - line + step - 1) / step : 4) : 0;
-    const size_t at = k0 + static_cast<size_t>(k), of = there ? line : first;
-    from = reinterpret_cast<uintptr_t>(data + (Along ? of * ld + at : at * ld + of));
-    apart = (Along ? ld : ld * next_k) * sizeof(float);
-    to = static_cast<unsigned>(k * Wide * 4 + four * 16);
+  GK__D gk__feeder(const float *data, size_t leading_dim, size_t first_idx, size_t outer, size_t k0) {
+    const int t = static_cast<int>(gk__engine_thread<Config>()), warp_id = t / 32, lane_id = t % 32;
+    const int k = Along ? warp_id / item_count * 4 + lane_id / 8 : t / lanes,
+              four = Along ? warp_id % item_count * 8 + lane_id % 8 : t % lanes;
+    const size_t line = first_idx + static_cast<size_t>(Along ? four * 4 : four), line_step = Along ? 1 : lanes;
+    there = line < outer
+                ? static_cast<int>(outer - line < line_step * 4 ? (outer - line + line_step - 1) / line_step : 4)
+                : 0;
+    const size_t address = k0 + static_cast<size_t>(k), of = there ? line : first_idx;
+    from = reinterpret_cast<uintptr_t>(data + (Along ? of * leading_dim + address : address * leading_dim + of));
+    apart = (Along ? leading_dim : leading_dim * next_k) * sizeof(float);
+    dest = static_cast<unsigned>(k * Wide * 4 + four * 16);
     GK__UNROLL
-    for (int i = 0; i < count * 4; i++) x[i / 4][i % 4] = 0;
+    for (int i = 0; i < item_count * 4; i++) x[i / 4][i % 4] = 0;
   }
   /* The last step ends where k does, and so begins earlier. */
   GK__D void shift(int left) {
-    from -= static_cast<size_t>(P::depth - left) * (Along ? sizeof(float) : apart / next_k);
+    from -= static_cast<size_t>(Config::depth - left) * (Along ? sizeof(float) : apart / next_k);
   }
   GK__D void load() {
-    uintptr_t at = from;
+    uintptr_t address = from;
     GK__UNROLL
-    for (int i = 0; i < (Along ? 4 : count); i++, at += apart) {
+    for (int i = 0; i < (Along ? 4 : item_count); i++, address += apart) {
       GK__UNROLL
-      for (int j = 0; j < (Along ? count : 4); j++) {
+      for (int j = 0; j < (Along ? item_count : 4); j++) {
         const int neighbour = Along ? i : j;
         if (neighbour == 0 || neighbour < there)
-          gk__load_operand(&x[Along ? j : i][neighbour], at, j * (Along ? next_k : lanes));
+          gk__load_operand(&x[Along ? j : i][neighbour], address, j * (Along ? next_k : lanes));
       }
     }
-    from = Along ? from + P::depth * sizeof(float) : at;
+    from = Along ? from + Config::depth * sizeof(float) : address;
   }
   GK__D void lay(unsigned place) const {
     GK__UNROLL
-    for (int i = 0; i < count; i++)
-      gk__store_shared(place + to + static_cast<unsigned>(i * next_k * Wide * 4), x[i][0], x[i][1], x[i][2], x[i][3]);
+    for (int i = 0; i < item_count; i++)
+      gk__store_shared(place + dest + static_cast<unsigned>(i * next_k * Wide * 4), x[i][0], x[i][1], x[i][2], x[i][3]);
   }
 };
 /* By the threads that feed: the operands of one slice. */
-template <class P, bool AlongA, bool AlongB>
-GK__D void gk__feed_as(const gk__fed_params &q, const gk__engine_job &at, gk__fed_turn<P> turn, size_t k0, int depth) {
-  const size_t row = static_cast<size_t>(at.row) * P::bm, col = static_cast<size_t>(at.col) * P::bn;
-  gk__feeder<P, P::bm, AlongA> a(q.p.a + at.batch * q.p.stride_a, q.p.lda, row, q.p.m, k0);
-  gk__feeder<P, P::bn, AlongB> b(q.p.b + at.batch * q.p.stride_b, q.p.ldb, col, q.p.n, k0);
+template <class Config, bool AlongA, bool AlongB>
+GK__D void gk__feed_as(const gk__fed_params &q, const gk__engine_job &work, gk__fed_turn<Config> turn, size_t k0,
+                       int depth) {
+  const size_t row_idx = static_cast<size_t>(work.row_idx) * Config::bm,
+               col_idx = static_cast<size_t>(work.col_idx) * Config::bn;
+  gk__feeder<Config, Config::bm, AlongA> a(q.p.a + work.batch * q.p.stride_a, q.p.lda, row_idx, q.p.m, k0);
+  gk__feeder<Config, Config::bn, AlongB> b(q.p.b + work.batch * q.p.stride_b, q.p.ldb, col_idx, q.p.n, k0);
   for (;;) {
-    if (depth < P::depth) a.shift(depth), b.shift(depth);
+    if (depth < Config::depth) a.shift(depth), b.shift(depth);
     a.load();
     b.load();
     gk__barrier_wait(turn.empty(), turn.parity ^ 1);
     a.lay(turn.data());
-    b.lay(turn.data() + P::a_bytes);
+    b.lay(turn.data() + Config::a_bytes);
     gk__barrier_arrive(turn.full());
-    depth -= P::depth;
+    depth -= Config::depth;
     if (depth <= 0) return;
-    turn.step();
+    turn.advance();
   }
 }
-template <class P>
-GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &at, const gk__fed_turn<P> &turn, size_t k0,
+template <class Config>
+GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &work, const gk__fed_turn<Config> &turn, size_t k0,
                     int depth) {
   if (q.p.trans_a && q.p.trans_b)
-    gk__feed_as<P, false, true>(q, at, turn, k0, depth);
+    gk__feed_as<Config, false, true>(q, work, turn, k0, depth);
   else if (q.p.trans_a)
-    gk__feed_as<P, false, false>(q, at, turn, k0, depth);
+    gk__feed_as<Config, false, false>(q, work, turn, k0, depth);
   else if (q.p.trans_b)
-    gk__feed_as<P, true, true>(q, at, turn, k0, depth);
+    gk__feed_as<Config, true, true>(q, work, turn, k0, depth);
   else
-    gk__feed_as<P, true, false>(q, at, turn, k0, depth);
+    gk__feed_as<Config, true, false>(q, work, turn, k0, depth);
 }
 /* By the others: as in gk__engine_slice. */
-template <class P> GK__D void gk__fed_slice(typename P::sums &sums, gk__fed_turn<P> turn, int depth) {
-  typedef typename P::sums sums_of;
-  const int D = P::depth, straight = 8;
-  const unsigned t = gk__engine_thread<P>(), lane = t % 32, warp = t / 32;
-  const unsigned at_a = (warp / sums_of::across * 8 + lane / 8) * 16;
-  const unsigned at_b = P::a_bytes + warp % sums_of::across * (sums_of::fours * 128) + lane % 8 * 16;
+template <class Config> GK__D void gk__fed_slice(typename Config::sums &sums, gk__fed_turn<Config> turn, int depth) {
+  typedef typename Config::sums sums_of;
+  const int stage_depth = Config::depth, straight = 8;
+  const unsigned t = gk__engine_thread<Config>(), lane_id = t % 32, warp_id = t / 32;
+  const unsigned at_a = (warp_id / sums_of::across * 8 + lane_id / 8) * 16;
+  const unsigned at_b = Config::a_bytes + warp_id % sums_of::across * (sums_of::fours * 128) + lane_id % 8 * 16;
   gk__engine_fragment<sums_of::fours> fragment[2];
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
-  for (int left = depth; left > 0; left -= D) {
+  for (int left = depth; left > 0; left -= stage_depth) {
     gk__barrier_wait(turn.full(), turn.parity);
-    int todo = left < D ? left : D;
-    const unsigned skip = static_cast<unsigned>(D - todo);
-    unsigned a = turn.data() + at_a + skip * P::pitch_a, b = turn.data() + at_b + skip * P::pitch_b;
+    int todo = left < stage_depth ? left : stage_depth;
+    const unsigned skip = static_cast<unsigned>(stage_depth - todo);
+    unsigned a = turn.data() + at_a + skip * Config::pitch_a, b = turn.data() + at_b + skip * Config::pitch_b;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight)
-      gk__engine_steps<straight>(sums, fragment, &a, &b, P::pitch_a, P::pitch_b);
-    gk__engine_rest(sums, fragment[1], a, b, P::pitch_a, P::pitch_b, todo);
+      gk__engine_steps<straight>(sums, fragment, &a, &b, Config::pitch_a, Config::pitch_b);
+    gk__engine_rest(sums, fragment[1], a, b, Config::pitch_a, Config::pitch_b, todo);
     gk__barrier_arrive(turn.empty());
-    turn.step();
+    turn.advance();
   }
   fragment[1].multiply(sums);
 }
 
 /* How a thread of an aligned block brings an A along k: by squares of four rows and four k. Of eight k the last four
  * have neighbouring halves of 32 rows the other way round, so that no store meets a bank twice. */
-template <class P> struct gk__square_feeder {
+template <class Config> struct gk__square_feeder {
   uintptr_t from;
   size_t apart;
   float x[4][4]; /* [row][k] */
-  unsigned to;
+  unsigned dest;
   int k, there; /* rows */
-  GK__D gk__square_feeder(const gk__matmul_args<float, float, float> &p, const float *a, size_t first, size_t k0) {
-    const int t = static_cast<int>(gk__engine_thread<P>()), warp = t / 32, lane = t % 32;
-    const int four = warp * 8 + lane / 8 % 2 * 4 + lane % 4;
-    k = lane / 16 * 8 + lane / 4 % 2 * 4;
-    const size_t row = first + static_cast<size_t>(four * 4);
-    there = row >= p.m ? 0 : p.m - row < 4 ? static_cast<int>(p.m - row) : 4;
-    from = reinterpret_cast<uintptr_t>(a + (there ? row : first) * p.lda + k0 + static_cast<size_t>(k));
+  GK__D gk__square_feeder(const gk__matmul_args<float, float, float> &p, const float *a, size_t first_idx, size_t k0) {
+    const int t = static_cast<int>(gk__engine_thread<Config>()), warp_id = t / 32, lane_id = t % 32;
+    const int four = warp_id * 8 + lane_id / 8 % 2 * 4 + lane_id % 4;
+    k = lane_id / 16 * 8 + lane_id / 4 % 2 * 4;
+    const size_t row_idx = first_idx + static_cast<size_t>(four * 4);
+    there = row_idx >= p.m ? 0 : p.m - row_idx < 4 ? static_cast<int>(p.m - row_idx) : 4;
+    from = reinterpret_cast<uintptr_t>(a + (there ? row_idx : first_idx) * p.lda + k0 + static_cast<size_t>(k));
     apart = p.lda * sizeof(float);
-    to = static_cast<unsigned>(k * P::pitch_a + (four ^ k % 8) * 16);
+    dest = static_cast<unsigned>(k * Config::pitch_a + (four ^ k % 8) * 16);
     GK__UNROLL
     for (int i = 0; i < 16; i++) x[i / 4][i % 4] = 0;
   }
   GK__D void load(int left) {
     if (k >= left) there = 0; /* at the end of k, which comes in fours */
-    uintptr_t at = from;
+    uintptr_t address = from;
     GK__UNROLL
-    for (int i = 0; i < 4; i++, at += apart)
+    for (int i = 0; i < 4; i++, address += apart)
       if (i < there)
         asm volatile("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
                      : "=f"(x[i][0]), "=f"(x[i][1]), "=f"(x[i][2]), "=f"(x[i][3])
-                     : "l"(at)
+                     : "l"(address)
                      : "memory");
-    from += P::depth * sizeof(float);
+    from += Config::depth * sizeof(float);
   }
   GK__D void lay(unsigned place) const {
     GK__UNROLL
     for (int i = 0; i < 4; i++)
-      gk__store_shared(place + to + static_cast<unsigned>(i * P::pitch_a), x[0][i], x[1][i], x[2][i], x[3][i]);
+      gk__store_shared(place + dest + static_cast<unsigned>(i * Config::pitch_a), x[0][i], x[1][i], x[2][i], x[3][i]);
   }
 };
 /* By the threads that feed an aligned block. If the engine brings both operands, one of them has to do with it. */
-template <class P>
-GK__D void gk__feed_aligned(const gk__engine_params &q, const gk__engine_job &at, gk__fed_turn<P> turn, size_t k0,
-                            int depth) {
-  const bool first = gk__engine_thread<P>() == 0, engine = q.p.trans_a;
-  const unsigned row = at.row * P::bm, col = at.col * P::bn, b_bytes = P::place_bytes - P::a_bytes;
-  const unsigned product_a = q.many_a ? at.batch : 0, product_b = q.many_b ? at.batch : 0;
+template <class Config>
+GK__D void gk__feed_aligned(const gk__engine_params &q, const gk__engine_job &work, gk__fed_turn<Config> turn,
+                            size_t k0, int depth) {
+  const bool is_first = gk__engine_thread<Config>() == 0, engine = q.p.trans_a;
+  const unsigned row_idx = work.row_idx * Config::bm, col_idx = work.col_idx * Config::bn,
+                 b_bytes = Config::place_bytes - Config::a_bytes;
+  const unsigned product_a = q.many_a ? work.batch : 0, product_b = q.many_b ? work.batch : 0;
   unsigned k = static_cast<unsigned>(k0);
   if (engine) {
-    for (; first && depth > 0; depth -= P::depth, k += P::depth, turn.step()) {
+    for (; is_first && depth > 0; depth -= Config::depth, k += Config::depth, turn.advance()) {
       gk__barrier_wait(turn.empty(), turn.parity ^ 1);
-      gk__barrier_expect(turn.full(), P::place_bytes);
-      gk__box_load(turn.data(), &q.a, turn.full(), row, k, product_a, 0);
-      gk__box_load(turn.data() + P::a_bytes, &q.b, turn.full(), col, k, product_b, 0);
+      gk__barrier_expect(turn.full(), Config::place_bytes);
+      gk__box_load(turn.data(), &q.a, turn.full(), row_idx, k, product_a, 0);
+      gk__box_load(turn.data() + Config::a_bytes, &q.b, turn.full(), col_idx, k, product_b, 0);
     }
     __syncwarp();
     return;
   }
-  gk__square_feeder<P> a(q.p, q.p.a + at.batch * q.p.stride_a, row, k0);
-  for (;; turn.step()) {
+  gk__square_feeder<Config> a(q.p, q.p.a + work.batch * q.p.stride_a, row_idx, k0);
+  for (;; turn.advance()) {
     a.load(depth);
     gk__barrier_wait(turn.empty(), turn.parity ^ 1);
-    if (first) {
+    if (is_first) {
       gk__barrier_expect_more(turn.full(), b_bytes);
-      gk__box_load(turn.data() + P::a_bytes, &q.b, turn.full(), col, k, product_b, 0);
+      gk__box_load(turn.data() + Config::a_bytes, &q.b, turn.full(), col_idx, k, product_b, 0);
     }
     a.lay(turn.data());
     gk__barrier_arrive(turn.full());
-    depth -= P::depth, k += P::depth;
+    depth -= Config::depth, k += Config::depth;
     if (depth <= 0) return;
   }
 }
 /* By the others, as in gk__fed_slice. `swaps`: 64 bytes where the last four of eight k have halves of A the other way
  * round, else 0. */
-template <class P>
-GK__D void gk__aligned_slice(typename P::sums &sums, gk__fed_turn<P> turn, int depth, unsigned swaps) {
-  const int D = P::depth, straight = 8;
-  const unsigned t = gk__engine_thread<P>(), lane = t % 32;
-  const unsigned at_a = (t / 32 * 8 + lane / 8) * 16, at_b = P::a_bytes + lane % 8 * 16;
+template <class Config>
+GK__D void gk__aligned_slice(typename Config::sums &sums, gk__fed_turn<Config> turn, int depth, unsigned swaps) {
+  const int stage_depth = Config::depth, straight = 8;
+  const unsigned t = gk__engine_thread<Config>(), lane_id = t % 32;
+  const unsigned at_a = (t / 32 * 8 + lane_id / 8) * 16, at_b = Config::a_bytes + lane_id % 8 * 16;
   gk__engine_fragment<4> fragment[2];
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
-  for (int left = depth; left > 0; left -= D) {
+  for (int left = depth; left > 0; left -= stage_depth) {
     gk__barrier_wait(turn.full(), turn.parity);
-    int todo = left < D ? left : D;
+    int todo = left < stage_depth ? left : stage_depth;
     unsigned a = turn.data() + at_a, b = turn.data() + at_b;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
       const unsigned later = a + swaps, last = a + 64 - swaps;
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
-        const unsigned on = static_cast<unsigned>(k) * P::pitch_a;
-        fragment[k % 2].load(k < 4 ? a + on : later + on, k < 4 ? a + 64 + on : last + on,
-                             b + static_cast<unsigned>(k) * P::pitch_b);
+        const unsigned offset = static_cast<unsigned>(k) * Config::pitch_a;
+        fragment[k % 2].load(k < 4 ? a + offset : later + offset, k < 4 ? a + 64 + offset : last + offset,
+                             b + static_cast<unsigned>(k) * Config::pitch_b);
         fragment[(k + 1) % 2].multiply(sums);
       }
-      a += straight * P::pitch_a, b += straight * P::pitch_b;
+      a += straight * Config::pitch_a, b += straight * Config::pitch_b;
     }
     GK__UNROLL_BY(1)
-    for (int k = 0; k < todo; k++, a += P::pitch_a, b += P::pitch_b) {
-      const unsigned swap = k < 4 ? 0 : swaps;
+    for (int k = 0; k < todo; k++, a += Config::pitch_a, b += Config::pitch_b) {
+      const unsigned swap_offset = k < 4 ? 0 : swaps;
       fragment[1].multiply(sums);
-      fragment[1].load(a + swap, a + 64 - swap, b);
+      fragment[1].load(a + swap_offset, a + 64 - swap_offset, b);
     }
     gk__barrier_arrive(turn.empty());
-    turn.step();
+    turn.advance();
   }
   fragment[1].multiply(sums);
 }
@@ -7597,56 +7730,58 @@ GK__D bool gk__stores_runs(const gk__matmul_args<float, float, float> &p, const 
 template <class Sums>
 GK__D void gk__store_runs(const Sums &sums, const float (*value)[4], const gk__matmul_args<float, float, float> &p,
                           float *c, size_t row0, size_t col0, int r) {
-  const size_t row = row0 + static_cast<size_t>(sums.row(r)), col = col0 + static_cast<size_t>(sums.first_col);
-  float *const to = c + row * p.ldc + col;
+  const size_t row_idx = row0 + static_cast<size_t>(sums.row_idx(r)),
+               col_idx = col0 + static_cast<size_t>(sums.first_col);
+  float *const dest = c + row_idx * p.ldc + col_idx;
   GK__UNROLL
   for (int i = 0; i < 4; i++)
-    if (row < p.m && col + static_cast<size_t>(i * 32) < p.n)
-      asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to + i * 32), "f"(gk__mul(p.alpha, value[i][0])),
+    if (row_idx < p.m && col_idx + static_cast<size_t>(i * 32) < p.n)
+      asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(dest + i * 32), "f"(gk__mul(p.alpha, value[i][0])),
                    "f"(gk__mul(p.alpha, value[i][1])), "f"(gk__mul(p.alpha, value[i][2])),
                    "f"(gk__mul(p.alpha, value[i][3]))
                    : "memory");
 }
 
 /* A thread's sums to where its group's operands were, which all have read. */
-template <class Sums> GK__D void gk__lay_sums(const Sums &sums, unsigned to) {
+template <class Sums> GK__D void gk__lay_sums(const Sums &sums, unsigned dest) {
   const unsigned pitch = gk__sum_pitch(sums) * 4;
   GK__UNROLL
   for (int i = 0; i < Sums::runs * Sums::run; i++)
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + static_cast<unsigned>(i) * pitch),
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(dest + static_cast<unsigned>(i) * pitch),
                  "f"(sums.value[i / Sums::run][i % Sums::run])
                  : "memory");
 }
 /* What a fed group's threads laid there, to C: of each thread the rows first ... end - 1. A warp takes 32
  * neighbours at a time, wherever they begin. */
-template <class P>
+template <class Config>
 GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                          unsigned from, int first, int end) {
-  typedef typename P::sums sums_of;
+                          unsigned from, int first_idx, int end) {
+  typedef typename Config::sums sums_of;
   const int pitch = gk__sum_pitch(sums_of(who)), each = sums_of::fours * sums_of::run, across = sums_of::across;
-  const int warps = sums_of::threads / 32, some = P::bm / sums_of::rows / warps, lines = P::bn / 32;
-  const int t = static_cast<int>(gk__engine_thread<P>()), lane = t % 32, warp = t / 32;
+  const int warps = sums_of::thread_count / 32, some = Config::bm / sums_of::row_count / warps, lines = Config::bn / 32;
+  const int t = static_cast<int>(gk__engine_thread<Config>()), lane_id = t % 32, warp_id = t / 32;
   /* The sum of this lane's column of the first 32: which four of columns has it, and which of the four it is. */
   const bool spread = who >> 17;
-  const int fours = P::bn / 4, four = spread ? lane % fours : lane / 4, of = spread ? lane / fours : lane % 4;
-  const int at = (four / 8 % sums_of::fours * 4 + of) * pitch + four / (sums_of::fours * 8) * 32 + four % 8;
+  const int fours = Config::bn / 4, four = spread ? lane_id % fours : lane_id / 4,
+            of = spread ? lane_id / fours : lane_id % 4;
+  const int pos = (four / 8 % sums_of::fours * 4 + of) * pitch + four / (sums_of::fours * 8) * 32 + four % 8;
   const size_t room = p.n - col0;
-  from += static_cast<unsigned>(at) * 4;
-  c += col0 + static_cast<size_t>(lane);
+  from += static_cast<unsigned>(pos) * 4;
+  c += col0 + static_cast<size_t>(lane_id);
   GK__UNROLL_BY(1)
-  for (int i = first; i < end; i++) {
-    float x[some][lines], *to[some];
+  for (int i = first_idx; i < end; i++) {
+    float x[some][lines], *dest[some];
     bool there[some][lines];
     GK__UNROLL
     for (int j = 0; j < some; j++) {
-      const int eight = j * warps + warp; /* threads that share a row, in each of the warps side by side */
+      const int eight = j * warps + warp_id; /* threads that share a row, in each of the warps side by side */
       const int of_row = eight / 4 * (across * 32) + eight % 4 * 8;
-      const size_t row = row0 + static_cast<size_t>(sums_of(of_row | (who & 0x30000)).row(i * sums_of::fours));
-      to[j] = c + row * p.ldc;
+      const size_t row_idx = row0 + static_cast<size_t>(sums_of(of_row | (who & 0x30000)).row_idx(i * sums_of::fours));
+      dest[j] = c + row_idx * p.ldc;
       GK__UNROLL
       for (int l = 0; l < lines; l++) {
         const int next = spread ? l * (32 / fours) * pitch : l % sums_of::fours * 4 * pitch + l / sums_of::fours * 32;
-        there[j][l] = row < p.m && static_cast<size_t>(lane + l * 32) < room;
+        there[j][l] = row_idx < p.m && static_cast<size_t>(lane_id + l * 32) < room;
         x[j][l] = gk__load_word(from + static_cast<unsigned>(i * each * pitch + next + of_row) * 4);
         x[j][l] = gk__mul(p.alpha, x[j][l]);
       }
@@ -7655,11 +7790,11 @@ GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p
       GK__UNROLL
       for (int j = 0; j < some * lines; j++)
         if (there[j / lines][j % lines])
-          x[j / lines][j % lines] = gk__fma(p.beta, to[j / lines][j % lines * 32], x[j / lines][j % lines]);
+          x[j / lines][j % lines] = gk__fma(p.beta, dest[j / lines][j % lines * 32], x[j / lines][j % lines]);
     }
     GK__UNROLL
     for (int j = 0; j < some * lines; j++)
-      if (there[j / lines][j % lines]) to[j / lines][j % lines * 32] = x[j / lines][j % lines];
+      if (there[j / lines][j % lines]) dest[j / lines][j % lines * 32] = x[j / lines][j % lines];
   }
 }
 
@@ -7668,32 +7803,33 @@ GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p
 template <class Sums>
 __device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__three<float>> *from, unsigned parts,
                                                 unsigned tag) {
-  const int count = Sums::runs * Sums::run, slots = (count + 2) / 3, many = (slots + 1) / 2, pitch = Sums::pitch;
-  unsigned ns = 16;
+  const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3, many = (slots + 1) / 2,
+            pitch = Sums::pitch;
+  unsigned nanoseconds = 16;
   GK__UNROLL
-  for (int first = 0; first < slots; first += many) {
+  for (int first_idx = 0; first_idx < slots; first_idx += many) {
     float total[3 * many];
     GK__UNROLL
     for (int i = 0; i < 3 * many; i++) total[i] = -0.0f; /* to which any sum adds itself */
     GK__UNROLL_BY(1)
-    for (unsigned s = 0; s + 1 < parts; s++, from += slots * Sums::threads) {
+    for (unsigned s = 0; s + 1 < parts; s++, from += slots * Sums::thread_count) {
       unsigned word[many][3] = {};
       for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
         ready = true;
         GK__UNROLL
-        for (int g = 0; g < many && first + g < slots; g++)
-          ready = ready & gk__load_granule(from[(first + g) * Sums::threads].granule, tag, word[g]);
-        if (!ready) gk__back_off(&ns);
+        for (int g = 0; g < many && first_idx + g < slots; g++)
+          ready = ready & gk__load_granule(from[(first_idx + g) * Sums::thread_count].granule, tag, word[g]);
+        if (!ready) gk__back_off(&nanoseconds);
       }
       GK__UNROLL
       for (int i = 0; i < 3 * many; i++)
         total[i] = gk__arithmetic<float>::add(total[i], __uint_as_float(word[i / 3][i % 3]));
     }
-    from -= (parts - 1) * (slots * Sums::threads);
+    from -= (parts - 1) * (slots * Sums::thread_count);
     GK__UNROLL
-    for (int i = 0; i < 3 * many && first * 3 + i < count; i++) {
-      float &to = own[(first * 3 + i) * pitch];
-      to = gk__arithmetic<float>::add(total[i], to);
+    for (int i = 0; i < 3 * many && first_idx * 3 + i < item_count; i++) {
+      float &dest = own[(first_idx * 3 + i) * pitch];
+      dest = gk__arithmetic<float>::add(total[i], dest);
     }
   }
 }
@@ -7701,26 +7837,28 @@ __device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__t
 /* Rows first ... end - 1 of a thread's sums, of all parts in their order, from the slots to where one part's would be
  * laid. Of a row's slots the first may begin, and the last end, with sums of other rows. Some parts at a time, to have
  * as many loads on their way. */
-template <class P>
-GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag, int first,
-                           int end) {
-  typedef typename P::sums sums_of;
-  const int count = sums_of::runs * sums_of::run, slots = (count + 2) / 3, each = count / sums_of::rows;
+template <class Config>
+GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag,
+                           int first_idx, int end) {
+  typedef typename Config::sums sums_of;
+  const int item_count = sums_of::runs * sums_of::run, slots = (item_count + 2) / 3,
+            each = item_count / sums_of::row_count;
   const int wide = (each + 4) / 3, many = 3, pitch = gk__sum_pitch(sums_of(0));
   /* Others multiply on this multiprocessor: one slot of the last part is asked for until it is there, mostly the last
    * of all. */
   unsigned back_off = 16, found[3];
-  while (!gk__load_granule(from[(parts - 1) * slots * sums_of::threads].granule, tag, found)) gk__back_off(&back_off);
+  while (!gk__load_granule(from[(parts - 1) * slots * sums_of::thread_count].granule, tag, found))
+    gk__back_off(&back_off);
   GK__UNROLL_BY(1)
-  for (int row = first; row < end; row++) {
-    const gk__slot<gk__three<float>> *at = from + row * each / 3 * sums_of::threads;
-    const int early = row * each % 3;
-    unsigned ns = 16;
+  for (int row_idx = first_idx; row_idx < end; row_idx++) {
+    const gk__slot<gk__three<float>> *pos = from + row_idx * each / 3 * sums_of::thread_count;
+    const int early = row_idx * each % 3;
+    unsigned nanoseconds = 16;
     float total[3 * wide];
     GK__UNROLL
     for (int i = 0; i < 3 * wide; i++) total[i] = -0.0f; /* to which any sum adds itself */
     GK__UNROLL_BY(1)
-    for (unsigned s = 0; s < parts; s += many, at += many * slots * sums_of::threads) {
+    for (unsigned s = 0; s < parts; s += many, pos += many * slots * sums_of::thread_count) {
       unsigned word[many][wide][3] = {};
       for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
         ready = true;
@@ -7729,10 +7867,10 @@ GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, 
           if (s + static_cast<unsigned>(i) < parts) {
             GK__UNROLL
             for (int g = 0; g < wide; g++)
-              ready = ready & gk__load_granule(at[(i * slots + g) * sums_of::threads].granule, tag, word[i][g]);
+              ready = ready & gk__load_granule(pos[(i * slots + g) * sums_of::thread_count].granule, tag, word[i][g]);
           }
         }
-        if (!ready) gk__back_off(&ns);
+        if (!ready) gk__back_off(&nanoseconds);
       }
       GK__UNROLL
       for (int i = 0; i < many; i++) {
@@ -7745,23 +7883,23 @@ GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, 
     }
     GK__UNROLL
     for (int j = 0; j < each; j++)
-      laid[(row * each + j) * pitch] = early == 0 ? total[j] : early == 1 ? total[j + 1] : total[j + 2];
+      laid[(row_idx * each + j) * pitch] = early == 0 ? total[j] : early == 1 ? total[j + 1] : total[j + 2];
   }
 }
 
 /* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
  * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
  * in all. */
-template <class P>
+template <class Config>
 GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
                          unsigned from, unsigned part, unsigned ranks) {
-  typedef typename P::sums sums_of;
+  typedef typename Config::sums sums_of;
   const sums_of sums(t);
   const int some = sums_of::fours, run = sums_of::run, shares = sums_of::runs / some; /* some: runs of one row */
-  const int parts = static_cast<int>(ranks) * P::groups, end = shares * static_cast<int>(part + 1) / parts * some;
-  const unsigned sum_bytes = gk__sum_pitch(sums) * 4, mine = from + gk__engine_thread<P>() * 4;
-  const unsigned group = part % P::groups * P::ring_bytes;
-  const bool in_runs = !P::by_rows && gk__stores_runs(p, c);
+  const int parts = static_cast<int>(ranks) * Config::groups, end = shares * static_cast<int>(part + 1) / parts * some;
+  const unsigned sum_bytes = gk__sum_pitch(sums) * 4, mine = from + gk__engine_thread<Config>() * 4;
+  const unsigned group = part % Config::groups * Config::ring_bytes;
+  const bool in_runs = !Config::by_rows && gk__stores_runs(p, c);
   GK__UNROLL_BY(1) /* little code, since it comes from far */
   for (int r = shares * static_cast<int>(part) / parts * some; r < end; r += some) {
     float total[some][run];
@@ -7769,29 +7907,30 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
     for (int i = 0; i < some * run; i++) total[i / run][i % run] = -0.0f;
     GK__UNROLL_BY(1)
     for (unsigned rank = 0; rank < ranks; rank++) {
-      unsigned at = mine + static_cast<unsigned>(r * run) * sum_bytes;
-      if (rank != part / P::groups) asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(at) : "r"(rank));
-      float x[P::groups][some * run];
+      unsigned address = mine + static_cast<unsigned>(r * run) * sum_bytes;
+      if (rank != part / Config::groups)
+        asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
+      float x[Config::groups][some * run];
       GK__UNROLL
-      for (unsigned g = 0; g < P::groups; g++) {
+      for (unsigned g = 0; g < Config::groups; g++) {
         GK__UNROLL
         for (unsigned i = 0; i < some * run; i++)
           asm volatile("ld.shared::cluster.f32 %0, [%1];"
                        : "=f"(x[g][i])
-                       : "r"(at + g * P::ring_bytes + i * sum_bytes));
+                       : "r"(address + g * Config::ring_bytes + i * sum_bytes));
       }
       GK__UNROLL
-      for (unsigned g = 0; g < P::groups; g++) {
+      for (unsigned g = 0; g < Config::groups; g++) {
         GK__UNROLL
         for (int i = 0; i < some * run; i++) {
-          float &to = total[i / run][i % run];
-          to = gk__arithmetic<float>::add(to, x[g][i]);
+          float &dest = total[i / run][i % run];
+          dest = gk__arithmetic<float>::add(dest, x[g][i]);
         }
       }
     }
     if (in_runs) {
       gk__store_runs(sums, total, p, c, row0, col0, r);
-    } else if (P::by_rows) {
+    } else if (Config::by_rows) {
       GK__UNROLL
       for (int i = 0; i < some * run; i++)
         asm volatile("st.shared.f32 [%0], %1;" ::"r"(mine + group + static_cast<unsigned>(r * run + i) * sum_bytes),
@@ -7801,124 +7940,127 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
       gk__store_sums(sums, total, p, c, row0, col0, r, some);
     }
   }
-  if (!P::by_rows) return;
-  gk__engine_meet<P>();
-  gk__store_rows<P>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts, end / some);
+  if (!Config::by_rows) return;
+  gk__engine_meet<Config>();
+  gk__store_rows<Config>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts, end / some);
 }
 
 /* What a thread of each kind of block does. */
-template <class P, int Kind = P::fed + P::by_rows> struct gk__engine_role {
+template <class Config, int Kind = Config::fed + Config::by_rows> struct gk__engine_role {
   static GK__D void begin(const gk__engine_params &q, unsigned smem, unsigned bars) {
-    gk__engine_ring<P> ring;
+    gk__engine_ring<Config> ring;
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
     ring.smem = smem, ring.bars = bars;
     ring.init();
   }
   static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
                            const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
-    gk__gather_sums<typename P::sums, P::gathered>(who, p, c, row0, col0, place, parts, tag,
-                                                   shared + gk__engine_thread<P>());
+    gk__gather_sums<typename Config::sums, Config::gathered>(who, p, c, row0, col0, place, parts, tag,
+                                                             shared + gk__engine_thread<Config>());
   }
   static GK__D bool feeds() { return false; }
   static GK__D void feed(const gk__engine_params &, const gk__engine_job &, unsigned, unsigned, size_t, int) {}
-  static GK__D void multiply(typename P::sums &sums, const gk__engine_params &q, const gk__engine_job &at,
+  static GK__D void multiply(typename Config::sums &sums, const gk__engine_params &q, const gk__engine_job &work,
                              unsigned smem, unsigned bars, size_t k0, int depth) {
-    gk__engine_ring<P> ring;
+    gk__engine_ring<Config> ring;
     ring.smem = smem, ring.bars = bars;
-    ring.row = at.row * P::bm, ring.col = at.col * P::bn, ring.k0 = static_cast<unsigned>(k0);
-    ring.product_a = q.many_a ? at.batch : 0, ring.product_b = q.many_b ? at.batch : 0;
-    gk__engine_slice<P>(sums, q, ring, depth);
+    ring.row_idx = work.row_idx * Config::bm, ring.col_idx = work.col_idx * Config::bn,
+    ring.k0 = static_cast<unsigned>(k0);
+    ring.product_a = q.many_a ? work.batch : 0, ring.product_b = q.many_b ? work.batch : 0;
+    gk__engine_slice<Config>(sums, q, ring, depth);
   }
 };
 /* Where threads feed. `arrivals` fill a place; of the registers they have few, and those that multiply most. */
-template <class P> struct gk__feeding_role {
+template <class Config> struct gk__feeding_role {
   static GK__D void begin_places(unsigned bars, unsigned arrivals) {
-    for (unsigned i = 0; i < P::places; i++) {
+    for (unsigned i = 0; i < Config::places; i++) {
       gk__barrier_init(bars + i * 8, arrivals);
-      gk__barrier_init(bars + (P::places + i) * 8, P::sums::threads);
+      gk__barrier_init(bars + (Config::places + i) * 8, Config::sums::thread_count);
     }
   }
-  static GK__D bool feeds() { return threadIdx.x >= P::sums::threads * P::groups; }
-  static GK__D gk__fed_turn<P> begin_feeding(unsigned smem, unsigned bars) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(P::feeding_registers));
-    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
+  static GK__D bool feeds() { return threadIdx.x >= Config::sums::thread_count * Config::groups; }
+  static GK__D gk__fed_turn<Config> begin_feeding(unsigned smem, unsigned bars) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Config::feeding_registers));
+    const gk__fed_turn<Config> turn = {smem, bars, 0, 0};
     return turn;
   }
-  static GK__D gk__fed_turn<P> begin_multiplying(unsigned smem, unsigned bars) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(P::multiplying_registers));
-    const gk__fed_turn<P> turn = {smem, bars, 0, 0};
+  static GK__D gk__fed_turn<Config> begin_multiplying(unsigned smem, unsigned bars) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Config::multiplying_registers));
+    const gk__fed_turn<Config> turn = {smem, bars, 0, 0};
     return turn;
   }
 };
-template <class P> struct gk__engine_role<P, 1> : gk__feeding_role<P> {
-  typedef gk__feeding_role<P> feeding;
+template <class Config> struct gk__engine_role<Config, 1> : gk__feeding_role<Config> {
+  typedef gk__feeding_role<Config> feeding;
   static GK__D void begin(const gk__engine_params &q, unsigned, unsigned bars) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&q.b) : "memory");
-    feeding::begin_places(bars, q.p.trans_a ? 1 : P::feeding);
+    feeding::begin_places(bars, q.p.trans_a ? 1 : Config::feeding);
   }
   static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
                            const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
-    gk__gather_sums<typename P::sums, P::gathered>(who, p, c, row0, col0, place, parts, tag,
-                                                   shared + gk__engine_thread<P>());
+    gk__gather_sums<typename Config::sums, Config::gathered>(who, p, c, row0, col0, place, parts, tag,
+                                                             shared + gk__engine_thread<Config>());
   }
-  static GK__D void feed(const gk__engine_params &q, const gk__engine_job &at, unsigned smem, unsigned bars, size_t k0,
-                         int depth) {
-    gk__feed_aligned<P>(q, at, feeding::begin_feeding(smem, bars), k0, depth);
+  static GK__D void feed(const gk__engine_params &q, const gk__engine_job &work, unsigned smem, unsigned bars,
+                         size_t k0, int depth) {
+    gk__feed_aligned<Config>(q, work, feeding::begin_feeding(smem, bars), k0, depth);
   }
-  static GK__D void multiply(typename P::sums &sums, const gk__engine_params &q, const gk__engine_job &, unsigned smem,
-                             unsigned bars, size_t, int depth) {
-    const gk__fed_turn<P> turn = feeding::begin_multiplying(smem, bars);
-    gk__aligned_slice<P>(sums, turn, depth, q.p.trans_a ? 0 : 64);
+  static GK__D void multiply(typename Config::sums &sums, const gk__engine_params &q, const gk__engine_job &,
+                             unsigned smem, unsigned bars, size_t, int depth) {
+    const gk__fed_turn<Config> turn = feeding::begin_multiplying(smem, bars);
+    gk__aligned_slice<Config>(sums, turn, depth, q.p.trans_a ? 0 : 64);
   }
 };
-template <class P> struct gk__engine_role<P, 2> : gk__feeding_role<P> {
-  typedef gk__feeding_role<P> feeding;
-  static GK__D void begin(const gk__fed_params &, unsigned, unsigned bars) { feeding::begin_places(bars, P::feeding); }
+template <class Config> struct gk__engine_role<Config, 2> : gk__feeding_role<Config> {
+  typedef gk__feeding_role<Config> feeding;
+  static GK__D void begin(const gk__fed_params &, unsigned, unsigned bars) {
+    feeding::begin_places(bars, Config::feeding);
+  }
   static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
                            const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
-    gk__gather_laid<typename P::sums>(shared + gk__engine_thread<P>(), place, parts, tag);
-    gk__engine_meet<P>();
-    gk__store_rows<P>(who, p, c, row0, col0, gk__shared_address(shared), 0, P::sums::rows);
+    gk__gather_laid<typename Config::sums>(shared + gk__engine_thread<Config>(), place, parts, tag);
+    gk__engine_meet<Config>();
+    gk__store_rows<Config>(who, p, c, row0, col0, gk__shared_address(shared), 0, Config::sums::row_count);
   }
-  static GK__D void feed(const gk__fed_params &q, const gk__engine_job &at, unsigned smem, unsigned bars, size_t k0,
+  static GK__D void feed(const gk__fed_params &q, const gk__engine_job &work, unsigned smem, unsigned bars, size_t k0,
                          int depth) {
-    gk__feed<P>(q, at, feeding::begin_feeding(smem, bars), k0, depth);
+    gk__feed<Config>(q, work, feeding::begin_feeding(smem, bars), k0, depth);
   }
-  static GK__D void multiply(typename P::sums &sums, const gk__fed_params &, const gk__engine_job &, unsigned smem,
+  static GK__D void multiply(typename Config::sums &sums, const gk__fed_params &, const gk__engine_job &, unsigned smem,
                              unsigned bars, size_t, int depth) {
-    gk__fed_slice<P>(sums, feeding::begin_multiplying(smem, bars), depth);
+    gk__fed_slice<Config>(sums, feeding::begin_multiplying(smem, bars), depth);
   }
 };
 /* One of so many shares of a tile's sums, rows of each thread, from the slots into C. Out of line with all that it
  * needs: in the kernel ptxas would find another order of its registers for the main loop, with more conflicts. */
-template <class P>
+template <class Config>
 __device__ GK__OUT_OF_LINE void gk__gather_share(int who, const gk__matmul_args<float, float, float> &p,
-                                                 const gk__engine_job &at, const gk__slot<gk__three<float>> *from,
+                                                 const gk__engine_job &work, const gk__slot<gk__three<float>> *from,
                                                  unsigned tag, unsigned share, unsigned shares, float *shared) {
-  typedef typename P::sums sums_of;
-  const int first = static_cast<int>(share * sums_of::rows / shares),
-            end = static_cast<int>((share + 1) * sums_of::rows / shares);
-  gk__gather_rows<P>(shared + gk__engine_thread<P>(), from, p.slices, tag, first, end);
-  gk__engine_meet<P>();
-  gk__store_rows<P>(who, p, p.c + at.batch * p.stride_c, static_cast<size_t>(at.row) * P::bm,
-                    static_cast<size_t>(at.col) * P::bn, gk__shared_address(shared), first, end);
+  typedef typename Config::sums sums_of;
+  const int first_idx = static_cast<int>(share * sums_of::row_count / shares),
+            end = static_cast<int>((share + 1) * sums_of::row_count / shares);
+  gk__gather_rows<Config>(shared + gk__engine_thread<Config>(), from, p.slices, tag, first_idx, end);
+  gk__engine_meet<Config>();
+  gk__store_rows<Config>(who, p, p.c + work.batch * p.stride_c, static_cast<size_t>(work.row_idx) * Config::bm,
+                         static_cast<size_t>(work.col_idx) * Config::bn, gk__shared_address(shared), first_idx, end);
 }
 #endif
 
-template <class P>
-__global__ void __launch_bounds__(P::threads, P::resident)
-    gk__engine_kernel(const __grid_constant__ typename P::params q, gk__state *state,
+template <class Config>
+__global__ void __launch_bounds__(Config::thread_count, Config::resident)
+    gk__engine_kernel(const __grid_constant__ typename Config::params q, gk__state *state,
                       gk__slot<gk__three<float>> *slots) {
 #ifdef GK__WGMMA_CODE
-  typedef typename P::sums sums_of;
-  const int threads = sums_of::threads, t = static_cast<int>(gk__engine_thread<P>());
-  const unsigned group = gk__engine_group<P>();
+  typedef typename Config::sums sums_of;
+  const int thread_count = sums_of::thread_count, t = static_cast<int>(gk__engine_thread<Config>());
+  const unsigned group = gk__engine_group<Config>();
   GK_DYNAMIC_SHARED(float, shared);
   __shared__ gk__turn turn;
-  __shared__ unsigned long long bars[P::groups * P::bars < 6 ? 6 : P::groups * P::bars];
+  __shared__ unsigned long long bars[Config::groups * Config::bars < 6 ? 6 : Config::groups * Config::bars];
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  typedef gk__engine_role<P> role;
-  const unsigned own = group * P::ring_bytes, barriers = gk__shared_address(bars) + group * P::bars * 8;
+  typedef gk__engine_role<Config> role;
+  const unsigned own = group * Config::ring_bytes, barriers = gk__shared_address(bars) + group * Config::bars * 8;
   if (t == 0 && !role::feeds()) {
     role::begin(q, smem + own, barriers);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -7928,31 +8070,32 @@ __global__ void __launch_bounds__(P::threads, P::resident)
   const unsigned whole = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
   const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
   unsigned job = blockIdx.x;
-  if (P::groups == 1 && parts > 1 && !q.ranks) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
+  if (Config::groups == 1 && parts > 1 && !q.ranks) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
   const int who = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
-  const size_t each = static_cast<size_t>(all / 3) * threads;
-  if (P::by_rows && P::groups == 1 && parts > 1 && !q.ranks) {
+  const size_t each = static_cast<size_t>(all / 3) * thread_count;
+  if (Config::by_rows && Config::groups == 1 && parts > 1 && !q.ranks) {
     const unsigned tiles = q.down * q.across, made = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
     if (job >= made) {
-      const unsigned tile = (job - made) / q.shares, share = (job - made) % q.shares;
-      const gk__engine_job at(q, whole + tile / tiles * tiles * parts + tile % tiles);
+      const unsigned tile_idx = (job - made) / q.shares, share = (job - made) % q.shares;
+      const gk__engine_job work(q, whole + tile_idx / tiles * tiles * parts + tile_idx % tiles);
       if (!role::feeds())
-        gk__gather_share<P>(who, q.p, at, slots + at.tile * parts * each + t, turn.tag, share, q.shares, shared);
+        gk__gather_share<Config>(who, q.p, work, slots + work.tile_idx * parts * each + t, turn.tag, share, q.shares,
+                                 shared);
       gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
       return;
     }
   }
   sums_of sums(who);
   {
-    const gk__engine_job at(q, job);
+    const gk__engine_job work(q, job);
     const size_t longest = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
-    const size_t k0 = (at.part * P::groups + group) * longest, left = q.p.k - k0;
+    const size_t k0 = (work.part * Config::groups + group) * longest, left = q.p.k - k0;
     const int depth = static_cast<int>(left < longest ? left : longest);
     if (role::feeds()) {
-      role::feed(q, at, smem + own, barriers, k0, depth);
+      role::feed(q, work, smem + own, barriers, k0, depth);
       /* The barriers that the others come to. */
-      if (parts > 1 && (P::groups > 1 || q.ranks)) {
+      if (parts > 1 && (Config::groups > 1 || q.ranks)) {
         gk__cluster_barrier();
         gk__cluster_meet();
       } else if (parts > 1) {
@@ -7960,14 +8103,15 @@ __global__ void __launch_bounds__(P::threads, P::resident)
       }
       return;
     }
-    role::multiply(sums, q, at, smem + own, barriers, k0, depth);
+    role::multiply(sums, q, work, smem + own, barriers, k0, depth);
   }
   gk__forget(&job);
-  const gk__engine_job at(q, job);
-  float *const c = q.p.c + at.batch * q.p.stride_c;
-  const size_t row0 = static_cast<size_t>(at.row) * P::bm, col0 = static_cast<size_t>(at.col) * P::bn;
-  if (parts == 1 && !P::by_rows) {
-    if (P::groups == 1 && gk__stores_runs(q.p, c)) { /* groups have a slice each, and do not come here */
+  const gk__engine_job work(q, job);
+  float *const c = q.p.c + work.batch * q.p.stride_c;
+  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
+               col0 = static_cast<size_t>(work.col_idx) * Config::bn;
+  if (parts == 1 && !Config::by_rows) {
+    if (Config::groups == 1 && gk__stores_runs(q.p, c)) { /* groups have a slice each, and do not come here */
       GK__UNROLL
       for (int r = 0; r < sums_of::runs; r += 4) gk__store_runs(sums, sums.value + r, q.p, c, row0, col0, r);
     } else {
@@ -7975,23 +8119,23 @@ __global__ void __launch_bounds__(P::threads, P::resident)
     }
     return;
   }
-  gk__engine_meet<P>(); /* the operands have been read */
+  gk__engine_meet<Config>(); /* the operands have been read */
   if (parts == 1) {
     gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
-    gk__engine_meet<P>();
-    gk__store_rows<P>(who, q.p, c, row0, col0, smem + own, 0, sums_of::rows);
+    gk__engine_meet<Config>();
+    gk__store_rows<Config>(who, q.p, c, row0, col0, smem + own, 0, sums_of::row_count);
     return;
   }
-  if (P::groups > 1 || q.ranks) {
+  if (Config::groups > 1 || q.ranks) {
     gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
     gk__cluster_barrier();
-    gk__join_sums<P>(who, q.p, c, row0, col0, smem, at.part * P::groups + group, q.ranks);
+    gk__join_sums<Config>(who, q.p, c, row0, col0, smem, work.part * Config::groups + group, q.ranks);
     gk__cluster_meet(); /* nobody leaves while others read */
     return;
   }
-  gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(at.tile) * parts * each + t;
-  const bool gathers = at.part == parts - 1 && (!P::by_rows || q.shares == 0);
-  gk__publish_sums(sums, shared + t, all, place + at.part * each, turn.tag, gathers);
+  gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(work.tile_idx) * parts * each + t;
+  const bool gathers = work.part == parts - 1 && (!Config::by_rows || q.shares == 0);
+  gk__publish_sums(sums, shared + t, all, place + work.part * each, turn.tag, gathers);
   if (gathers) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
   gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
@@ -8009,11 +8153,13 @@ __global__ void __launch_bounds__(P::threads, P::resident)
 
 struct gk__panel {
   typedef gk__sums_engine<1> sums;
-  static const int rows = 32, cols = 128, depth = 32, straight = 8, warps = 8, most = 2; /* panels of a block */
-  static const int a_bytes = depth * rows * 4, warp_bytes = 3 * a_bytes; /* two steps turned, and where one lands */
-  static const int box = 16;                                             /* rows of B that are copied at once */
+  static const int row_count = 32, col_count = 128, depth = 32, straight = 8, warps = 8,
+                   most = 2; /* panels of a block */
+  static const int a_bytes = depth * row_count * 4,
+                   warp_bytes = 3 * a_bytes; /* two steps turned, and where one lands */
+  static const int box = 16;                 /* rows of B that are copied at once */
   static const int bars_at = warps * warp_bytes, b_at = bars_at + 1024;
-  static size_t panel_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * cols * 4; }
+  static size_t panel_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * col_count * 4; }
   /* It begins at a multiple of 1024. */
   static size_t smem(size_t k) { return static_cast<size_t>(b_at) + most * panel_bytes(k) + 1024; }
 };
@@ -8026,7 +8172,7 @@ struct gk__panel_params {
 #ifdef GK__WGMMA_CODE
 /* What a warp is to fetch next of A: where in k, of which rows of tiles, and of how many more, this one included. */
 struct gk__panel_walk {
-  unsigned row, k, left;
+  unsigned row_idx, k, left;
 };
 /* The operands of a warp. A step of A lands in the third place, and is turned into the first two by turns. */
 struct gk__panel_ring {
@@ -8034,31 +8180,31 @@ struct gk__panel_ring {
   GK__D void fetch(const gk__panel_params &q, gk__panel_walk *next) const {
     if (next->left == 0) return;
     gk__barrier_expect(bar, gk__panel::a_bytes);
-    gk__box_load(smem + 2 * gk__panel::a_bytes, &q.a, bar, next->k, next->row * gk__panel::rows, 0, 0);
+    gk__box_load(smem + 2 * gk__panel::a_bytes, &q.a, bar, next->k, next->row_idx * gk__panel::row_count, 0, 0);
     next->k += gk__panel::depth;
     if (next->k < q.p.k) return;
-    next->k = 0, next->row += gk__panel::warps, next->left--;
-    if (next->row >= q.down) next->row -= q.down;
+    next->k = 0, next->row_idx += gk__panel::warps, next->left--;
+    if (next->row_idx >= q.down) next->row_idx -= q.down;
   }
-  GK__D void turn(unsigned to, unsigned lane) {
+  GK__D void turn(unsigned dest, unsigned lane_id) {
     gk__barrier_wait(bar, parity);
     parity ^= 1;
-    gk__turn_squares<gk__panel::rows, gk__panel::depth, 32>(smem + 2 * gk__panel::a_bytes,
-                                                            smem + to * gk__panel::a_bytes, lane);
+    gk__turn_squares<gk__panel::row_count, gk__panel::depth, 32>(smem + 2 * gk__panel::a_bytes,
+                                                                 smem + dest * gk__panel::a_bytes, lane_id);
   }
 };
 #endif
 
-template <class S>
-__global__ void __launch_bounds__(S::warps * 32, 1) gk__panel_kernel(const __grid_constant__ gk__panel_params q) {
+template <class Shape>
+__global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const __grid_constant__ gk__panel_params q) {
 #ifdef GK__WGMMA_CODE
-  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const unsigned warp_id = threadIdx.x / 32, lane_id = threadIdx.x % 32;
   const int k = static_cast<int>(q.p.k);
   GK_DYNAMIC_SHARED(float, shared);
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  const unsigned panels = smem + S::b_at, panels_there = smem + S::bars_at + S::warps * 8;
-  gk__panel_ring ring = {smem + warp * S::warp_bytes, smem + S::bars_at + warp * 8, 0};
-  if (lane == 0) gk__barrier_init(ring.bar, 1);
+  const unsigned panels = smem + Shape::b_at, panels_there = smem + Shape::bars_at + Shape::warps * 8;
+  gk__panel_ring ring = {smem + warp_id * Shape::warp_bytes, smem + Shape::bars_at + warp_id * 8, 0};
+  if (lane_id == 0) gk__barrier_init(ring.bar, 1);
   if (threadIdx.x == 0) gk__barrier_init(panels_there, 1);
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   __syncthreads();
@@ -8068,80 +8214,83 @@ __global__ void __launch_bounds__(S::warps * 32, 1) gk__panel_kernel(const __gri
   const unsigned begin = static_cast<unsigned>(all * blockIdx.x / gridDim.x);
   const unsigned end = static_cast<unsigned>(all * (blockIdx.x + 1) / gridDim.x);
   const unsigned first_panel = begin / q.down, last_panel = (end - 1) / q.down;
-  unsigned panel = (begin + warp) / q.down - first_panel, row = (begin + warp) % q.down;
-  unsigned left = end - begin > warp ? (end - begin - warp + S::warps - 1) / S::warps : 0; /* tiles of this warp */
-  gk__panel_walk next = {row, 0, left};
-  if (lane == 0) ring.fetch(q, &next);
+  unsigned panel = (begin + warp_id) / q.down - first_panel, row_idx = (begin + warp_id) % q.down;
+  unsigned left =
+      end - begin > warp_id ? (end - begin - warp_id + Shape::warps - 1) / Shape::warps : 0; /* tiles of this warp */
+  gk__panel_walk next = {row_idx, 0, left};
+  if (lane_id == 0) ring.fetch(q, &next);
   if (threadIdx.x == 0) {
     gk__barrier_expect(panels_there, (last_panel - first_panel + 1) * q.panel_bytes);
     for (unsigned i = 0; i <= last_panel - first_panel; i++)
-      for (int l = 0; l < k; l += S::box)
-        gk__box_load(panels + i * q.panel_bytes + static_cast<unsigned>(l) * (S::cols * 4), &q.b, panels_there,
-                     (first_panel + i) * S::cols, static_cast<unsigned>(l), 0, 0);
+      for (int l = 0; l < k; l += Shape::box)
+        gk__box_load(panels + i * q.panel_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, panels_there,
+                     (first_panel + i) * Shape::col_count, static_cast<unsigned>(l), 0, 0);
   }
   __syncwarp();
   gk__barrier_wait(panels_there, 0);
   /* What is multiplied beyond k is zeros of A, which change no sum if these are negative. */
-  if (k % S::straight) {
-    const unsigned items = static_cast<unsigned>(S::straight - k % S::straight) * S::cols;
-    for (unsigned i = threadIdx.x; i < S::most * items; i += S::warps * 32)
+  if (k % Shape::straight) {
+    const unsigned items = static_cast<unsigned>(Shape::straight - k % Shape::straight) * Shape::col_count;
+    for (unsigned i = threadIdx.x; i < Shape::most * items; i += Shape::warps * 32)
       asm volatile("st.shared.f32 [%0], %1;" ::"r"(panels + i / items * q.panel_bytes +
-                                                   static_cast<unsigned>(k) * (S::cols * 4) + i % items * 4),
+                                                   static_cast<unsigned>(k) * (Shape::col_count * 4) + i % items * 4),
                    "f"(-0.0f)
                    : "memory");
     __syncthreads();
   }
   if (left == 0) return;
-  gk__begin_apart(warp);
-  ring.turn(0, lane);
+  gk__begin_apart(warp_id);
+  ring.turn(0, lane_id);
   __syncwarp();
-  if (lane == 0) ring.fetch(q, &next);
+  if (lane_id == 0) ring.fetch(q, &next);
   __syncwarp();
-  const unsigned first_a = ring.smem + lane / 8 * 16, first_b = panels + lane % 8 * 16;
-  unsigned at = 0; /* which of the two places */
+  const unsigned first_a = ring.smem + lane_id / 8 * 16, first_b = panels + lane_id % 8 * 16;
+  unsigned pos = 0; /* which of the two places */
   unsigned from_a = first_a, from_b = first_b + panel * q.panel_bytes;
   gk__engine_fragment<4> fragment[2];
   fragment[0].load(from_a, from_b);
-  gk__panel::sums sums(static_cast<int>(lane) | 1 << 16);
+  gk__panel::sums sums(static_cast<int>(lane_id) | 1 << 16);
   for (; left > 0; left--) {
-    const size_t row0 = static_cast<size_t>(row) * S::rows, col0 = static_cast<size_t>(first_panel + panel) * S::cols;
+    const size_t row0 = static_cast<size_t>(row_idx) * Shape::row_count,
+                 col0 = static_cast<size_t>(first_panel + panel) * Shape::col_count;
     if (q.p.beta != 0.0f) { /* four lines to a row */
       GK__UNROLL_BY(1)
-      for (unsigned i = lane; i < S::rows * 4; i += 32)
+      for (unsigned i = lane_id; i < Shape::row_count * 4; i += 32)
         if (row0 + i / 4 < q.p.m && col0 + i % 4 * 32 < q.p.n)
           asm volatile("prefetch.global.L2 [%0];" ::"l"(q.p.c + (row0 + i / 4) * q.p.ldc + col0 + i % 4 * 32));
     }
-    row += S::warps;
-    if (row >= q.down) row -= q.down, panel++;
+    row_idx += Shape::warps;
+    if (row_idx >= q.down) row_idx -= q.down, panel++;
     GK__UNROLL
     for (int r = 0; r < gk__panel::sums::runs; r++) {
       GK__UNROLL
       for (int i = 0; i < 4; i++) sums.value[r][i] = 0;
     }
     GK__UNROLL_BY(1)
-    for (int todo = k; todo > 0; todo -= S::depth) {
-      const bool more = left > 1 || todo > S::depth;
+    for (int todo = k; todo > 0; todo -= Shape::depth) {
+      const bool more = left > 1 || todo > Shape::depth;
       GK__UNROLL_BY(1)
-      for (int part = todo < S::depth ? (todo + S::straight - 1) / S::straight : S::depth / S::straight; part > 0;
-           part--) {
-        if (part == 1 && more) ring.turn(at ^ 1, lane);
+      for (int part = todo < Shape::depth ? (todo + Shape::straight - 1) / Shape::straight
+                                          : Shape::depth / Shape::straight;
+           part > 0; part--) {
+        if (part == 1 && more) ring.turn(pos ^ 1, lane_id);
         GK__UNROLL
-        for (int l = 0; l < S::straight; l++) {
-          from_a += S::rows * 4, from_b += S::cols * 4;
-          if (l == S::straight - 1 && part == 1) { /* on to the next step, of which the rows have been turned */
+        for (int l = 0; l < Shape::straight; l++) {
+          from_a += Shape::row_count * 4, from_b += Shape::col_count * 4;
+          if (l == Shape::straight - 1 && part == 1) { /* on to the next step, of which the rows have been turned */
             __syncwarp();
-            at ^= 1;
-            if (lane == 0 && more) ring.fetch(q, &next);
+            pos ^= 1;
+            if (lane_id == 0 && more) ring.fetch(q, &next);
             __syncwarp();
-            from_a = first_a + at * S::a_bytes;
-            if (todo <= S::depth) from_b = first_b + (left > 1 ? panel : 0) * q.panel_bytes;
+            from_a = first_a + pos * Shape::a_bytes;
+            if (todo <= Shape::depth) from_b = first_b + (left > 1 ? panel : 0) * q.panel_bytes;
           }
           fragment[(l + 1) % 2].load(from_a, from_b);
           fragment[l % 2].multiply(sums);
         }
       }
     }
-    gk__store_in_fours<S::rows, S::cols, 4>(sums, q.p, q.p.c, row0, col0, q.p.alpha, q.p.beta);
+    gk__store_in_fours<Shape::row_count, Shape::col_count, 4>(sums, q.p, q.p.c, row0, col0, q.p.alpha, q.p.beta);
   }
 #else
   GK__EMPTY_KERNEL;
@@ -8160,7 +8309,7 @@ __global__ void __launch_bounds__(S::warps * 32, 1) gk__panel_kernel(const __gri
 /* What is known of a tile, from measurements on an H200. */
 struct gk__tile_facts {
   gk_plan plan;
-  size_t rows, cols;
+  size_t row_count, col_count;
   unsigned warps;  /* of one group */
   unsigned groups; /* the most in a block */
   unsigned room;   /* groups that a multiprocessor has registers for */
@@ -8206,20 +8355,25 @@ struct gk__engine_times {
   unsigned apart[2], beside[2]; /* in clusters of blocks that have a multiprocessor each, or share it: for all, each */
   unsigned grouped[3]; /* in groups that fill a multiprocessor: 128 multiply-adds, in 1/100; to begin; for each block */
 };
-inline gk__engine_times gk__times_of(const gk__tile_facts &tile) {
+inline gk__engine_times gk__times_of(const gk__tile_facts &tile_facts) {
   const gk__engine_times
       square = {{124, 226}, 150, 5100, 5200, {12000, 5500, 109}, {0}, {11000, 600}, {15500, 670}, {227, 10300, 2600}},
       fed = {{120, 225},        123, 6700, 2500, {11500, 1520, 55}, {1700, 2840, 50}, {17700, 770}, {15500, 1930},
              {234, 12150, 5600}},
-      half = {{140, 253},       180, 4530, 2360, {2520, 1750, 43}, {3650, 2940, 23}, {6790, 840}, {11440, 830},
-              {480, 9550, 4100}},
+      half_idx = {{140, 253},       180, 4530, 2360, {2520, 1750, 43}, {3650, 2940, 23}, {6790, 840}, {11440, 830},
+                  {480, 9550, 4100}},
       third = {{174, 272, 393}, 177, 900, 6900, {3800, 1040, 54}, {3360, 6260, 3}, {7900, 560}, {11100, 830}, {0}};
-  return tile.room == 3 ? third : tile.rows * tile.cols < 128 * 128 ? half : tile.fed ? fed : square;
+  return tile_facts.room == 3                                      ? third
+         : tile_facts.row_count * tile_facts.col_count < 128 * 128 ? half_idx
+         : tile_facts.fed                                          ? fed
+                                                                   : square;
 }
 /* The sums of so many slices, where they meet in memory. */
-inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t sms) {
-  const gk__engine_times t = gk__times_of(tile);
-  const size_t unit = tile.rows * tile.cols / 128, gathering = tile.fed ? tiles * gk__gathering(tiles, slices) : 0;
+inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
+                                             size_t sms) {
+  const gk__engine_times t = gk__times_of(tile_facts);
+  const size_t unit = tile_facts.row_count * tile_facts.col_count / 128,
+               gathering = tile_facts.fed ? tiles * gk__gathering(tiles, slices) : 0;
   if (slices < 2) return 0;
   return gathering ? t.share[0] + tiles * slices * t.share[1] / (gathering < sms ? gathering : sms) +
                          tiles * slices * unit * t.share[2] / sms
@@ -8227,26 +8381,27 @@ inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile, size_t 
 }
 /* So many tiles, each in slices of `depth`, the last one of `last`. `joins`: 0: slices meet in memory, 1: in a cluster
  * of blocks that have one each, else as groups of blocks, that many of each; ~0: cannot be. */
-inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth,
-                                            size_t last, size_t sms, unsigned joins) {
-  const gk__engine_times t = gk__times_of(tile);
-  const size_t blocks = tiles * slices, full = blocks / (tile.room * sms), rest = blocks % (tile.room * sms);
-  const unsigned long long work = tile.rows * tile.cols / 128 * (slices > 1 ? depth : last);
-  const unsigned long long wave = work * t.each[tile.room - 1] / 100 + t.begin;
+inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
+                                            size_t depth, size_t last, size_t sms, unsigned joins) {
+  const gk__engine_times t = gk__times_of(tile_facts);
+  const size_t blocks = tiles * slices, full = blocks / (tile_facts.room * sms),
+               rest = blocks % (tile_facts.room * sms);
+  const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
+  const unsigned long long wave = work * t.each[tile_facts.room - 1] / 100 + t.begin;
   if (joins > 1) {
     const unsigned ranks = slices / joins;
     if (slices % joins || tiles * ranks > sms || tiles > gk__clusters(ranks, sms, 1)) return ~0ull;
     return work * t.grouped[0] / 100 + t.grouped[1] + (ranks - 1) * t.grouped[2];
   }
   if (joins == 1) {
-    const size_t most = gk__clusters(slices, sms, tile.room);
+    const size_t most = gk__clusters(slices, sms, tile_facts.room);
     if (slices < 2 || slices > 8) return ~0ull;
     if (tiles <= gk__clusters(slices, sms, 1)) return work * t.each[0] / 100 + t.apart[0] + slices * t.apart[1];
-    for (unsigned i = 1; i < tile.room; i++)
+    for (unsigned i = 1; i < tile_facts.room; i++)
       if (tiles <= gk__clusters(slices, sms, i + 1)) return work * t.each[i] / 100 + t.beside[0] + slices * t.beside[1];
     return gk_ceil_div(tiles, most > 0 ? most : 1) * wave - t.begin + t.beside[0] + slices * t.beside[1];
   }
-  unsigned long long clocks = full * wave + t.once + gk__meeting_clocks(tile, tiles, slices, sms);
+  unsigned long long clocks = full * wave + t.once + gk__meeting_clocks(tile_facts, tiles, slices, sms);
   if (rest > 0) {
     const size_t share = gk_ceil_div(rest, sms);                  /* a multiprocessor */
     const size_t of = slices > 1 && rest <= tiles ? last : depth; /* the last slices are begun last */
@@ -8255,29 +8410,30 @@ inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile, size_t t
   return clocks;
 }
 /* How the slices of so many tiles are best joined, and the clocks of that. */
-inline unsigned gk__joined_by(const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth, size_t last,
-                              size_t sms, unsigned long long *clocks) {
-  const unsigned ways[] = {0, 1, tile.joins};
+inline unsigned gk__joined_by(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices, size_t depth,
+                              size_t last, size_t sms, unsigned long long *clocks) {
+  const unsigned ways[] = {0, 1, tile_facts.joins};
   unsigned best = 0;
   *clocks = ~0ull;
   for (int i = 0; i < 3; i++) {
     if ((i > 0 && slices < 2) || (i > 1 && ways[i] == 0)) continue;
-    const unsigned long long all = gk__engine_clocks(tile, tiles, slices, depth, last, sms, ways[i]);
+    const unsigned long long all = gk__engine_clocks(tile_facts, tiles, slices, depth, last, sms, ways[i]);
     if (all < *clocks) *clocks = all, best = ways[i];
   }
   return best;
 }
 /* Some whole tiles, and others that are cut. What is cut begins where the last of the whole ones leave room. */
-inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile, size_t whole, size_t cut,
+inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile_facts, size_t whole, size_t cut,
                                                     unsigned slices, size_t depth, size_t k, size_t sms) {
-  const gk__engine_times t = gk__times_of(tile);
-  const size_t at_once = tile.room * sms, full = whole / at_once, rest = whole % at_once;
-  const unsigned long long unit = tile.rows * tile.cols / 128, each = t.each[tile.room - 1];
+  const gk__engine_times t = gk__times_of(tile_facts);
+  const size_t at_once = tile_facts.room * sms, full = whole / at_once, rest = whole % at_once;
+  const unsigned long long unit = tile_facts.row_count * tile_facts.col_count / 128, each = t.each[tile_facts.room - 1];
   const unsigned long long long_one = unit * k * each / 100 + t.begin, short_one = unit * depth * each / 100 + t.begin;
-  if (rest == 0) return full * long_one + gk__engine_clocks(tile, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
+  if (rest == 0)
+    return full * long_one + gk__engine_clocks(tile_facts, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
   /* If few are left, nobody knows which multiprocessors they find free. */
   const size_t beside = rest > at_once - sms ? (at_once - rest) * static_cast<size_t>(long_one / short_one) : 0;
-  unsigned long long clocks = (full + 1) * long_one + t.once + gk__meeting_clocks(tile, cut, slices, sms);
+  unsigned long long clocks = (full + 1) * long_one + t.once + gk__meeting_clocks(tile_facts, cut, slices, sms);
   if (cut * slices > beside) {
     const size_t left = cut * slices - beside, last = left % at_once;
     clocks += left / at_once * short_one;
@@ -8290,17 +8446,18 @@ inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile, 
  * long as all of them if it comes after others, since they do not end together; what a block needs to begin and to end;
  * and the sums of slices: within a block, or through memory, where the last block brings them in by `trips` for each
  * slice. */
-inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch,
+inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
                                             unsigned slices, size_t depth, size_t sms) {
-  const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
-  const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
-  const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
+  const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
+  const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
+  const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
   const size_t all = gk_ceil_div(blocks, sms);
   const size_t each = all > most ? gk_round_up(all, most) : all, rest = each % most;
-  const size_t items = tile.rows * tile.cols, trips = items / tile.warps / 2500 + 1;
-  const unsigned long long work = items * groups * depth * 100 / (128 * tile.share);
-  unsigned long long clocks = (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile.warps) + each * 1500;
-  if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile.warps);
+  const size_t items = tile_facts.row_count * tile_facts.col_count, trips = items / tile_facts.warps / 2500 + 1;
+  const unsigned long long work = items * groups * depth * 100 / (128 * tile_facts.share);
+  unsigned long long clocks =
+      (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile_facts.warps) + each * 1500;
+  if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile_facts.warps);
   if (groups > 1) clocks += groups * (items > 2048 ? items / 2 : 350);
   if (parts > 1) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
   return clocks + clocks / 16 + 3000 + items / 4;
@@ -8310,19 +8467,20 @@ inline size_t gk__f64_busy(size_t warps) {
   return warps < 8 ? warps * 45 / 4 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
 }
 
-inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t batch, unsigned slices,
-                                         size_t depth, size_t sms) {
-  const unsigned groups = slices <= tile.groups ? slices : 1, parts = slices <= tile.groups ? 1 : slices;
-  const size_t blocks = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * parts * batch;
-  const size_t most = tile.room / groups > 0 ? tile.room / groups : 1; /* on one multiprocessor at once */
+inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
+                                         unsigned slices, size_t depth, size_t sms) {
+  const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
+  const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
+  const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
   const size_t each = gk_ceil_div(blocks, sms), rest = each % most,
-               trips = tile.rows * tile.cols / tile.warps / 1500 + 1;
-  const size_t warps = most * groups * tile.warps, warps_of_rest = rest * groups * tile.warps;
-  const unsigned long long work = tile.rows * tile.cols * groups * depth * 100 / (128 * tile.share);
-  if (slices > 1 && slices <= tile.joins) { /* in clusters, of which large ones do not find room everywhere */
+               trips = tile_facts.row_count * tile_facts.col_count / tile_facts.warps / 1500 + 1;
+  const size_t warps = most * groups * tile_facts.warps, warps_of_rest = rest * groups * tile_facts.warps;
+  const unsigned long long work =
+      tile_facts.row_count * tile_facts.col_count * groups * depth * 100 / (128 * tile_facts.share);
+  if (slices > 1 && slices <= tile_facts.joins) { /* in clusters, of which large ones do not find room everywhere */
     const size_t room = slices > 2 ? sms - sms / 11 : sms,
                  at_once = room / slices > 0 ? room / slices * slices : slices;
-    return gk_ceil_div(blocks, at_once) * (work * 100 / gk__f64_busy(tile.warps) + 12000) - 5000;
+    return gk_ceil_div(blocks, at_once) * (work * 100 / gk__f64_busy(tile_facts.warps) + 12000) - 5000;
   }
   unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(warps) + each * 1500;
   if (rest) clocks += rest * work * 100 / gk__f64_busy(warps_of_rest);
@@ -8331,14 +8489,14 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile, size_t m, s
 }
 /* With rows that are not aligned to 16 bytes, or B stored along k, all tiles of Hopper's kernels are of fed blocks, and
  * others take a little longer. Of other operands the square ones are not, nor what is joined by four. */
-inline gk__tile_facts gk__fed_tile(gk__tile_facts tile, bool fed) {
-  tile.fed = gk__is_engine(tile.plan) && (fed || tile.plan != GK_PLAN_TILE_128_TMA);
-  if (fed && tile.plan == GK_PLAN_TILE_64_128_TMA) tile.joins = 0;
-  return tile;
+inline gk__tile_facts gk__fed_tile(gk__tile_facts tile_facts, bool fed) {
+  tile_facts.fed = gk__is_engine(tile_facts.plan) && (fed || tile_facts.plan != GK_PLAN_TILE_128_TMA);
+  if (fed && tile_facts.plan == GK_PLAN_TILE_64_128_TMA) tile_facts.joins = 0;
+  return tile_facts;
 }
 
 template <class Acc> struct gk__tiles {
-  static const int count = 9;
+  static const int item_count = 9;
   static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
   static const size_t least_k = 100, least_part = 32; /* that is cut, and into what */
   /* Of products of up to 128 x 128 x 128. These come in batches, where each further partition costs a round trip of C
@@ -8358,23 +8516,23 @@ template <class Acc> struct gk__tiles {
                                   {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false}};
     return all[i];
   }
-  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t k, size_t batch,
+  static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
                                    unsigned slices, size_t depth, size_t sms, bool fed) {
     unsigned long long all;
-    if (gk__is_engine(tile.plan)) {
-      const size_t tiles = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols) * batch;
-      gk__joined_by(tile, tiles, slices, depth, k - (slices - 1) * depth, sms, &all);
+    if (gk__is_engine(tile_facts.plan)) {
+      const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
+      gk__joined_by(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms, &all);
       /* Rows that are some KiB apart meet in the same lines of the cache that threads load through. */
-      return tile.fed && k % 256 == 0 && all < ~0ull ? all + all / 8 : all;
+      return tile_facts.fed && k % 256 == 0 && all < ~0ull ? all + all / 8 : all;
     }
-    all = gk__matmul_clocks(tile, m, n, batch, slices, depth, sms);
-    return fed ? all + all / 20 + 500 + tile.rows * tile.cols / 4 : all;
+    all = gk__matmul_clocks(tile_facts, m, n, batch, slices, depth, sms);
+    return fed ? all + all / 20 + 500 + tile_facts.row_count * tile_facts.col_count / 4 : all;
   }
   /* Of a product whose rows follow one another, since the cut cannot depend on more. */
   static bool fed(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
 };
 template <> struct gk__tiles<double> {
-  static const int count = 4;
+  static const int item_count = 4;
   static const size_t at_once = 0;
   static const size_t least_k = 64, least_part = 16, least_small_part = 16;
   static const unsigned long long doubt = 10;
@@ -8387,9 +8545,9 @@ template <> struct gk__tiles<double> {
                                   {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false}};
     return all[i];
   }
-  static unsigned long long clocks(const gk__tile_facts &tile, size_t m, size_t n, size_t, size_t batch,
+  static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,
                                    unsigned slices, size_t depth, size_t sms, bool) {
-    return gk__f64_clocks(tile, m, n, batch, slices, depth, sms);
+    return gk__f64_clocks(tile_facts, m, n, batch, slices, depth, sms);
   }
   static bool fed(size_t, size_t, size_t) { return false; }
 };
@@ -8423,9 +8581,11 @@ inline bool gk__same_order(const gk_matmul_order &x, const gk_matmul_order &y) {
 /* Bytes of slots for one partition of k, with the most wasteful of the tiles: the one that puts the fewest sums into a
  * slot and the most of them outside of C. m x n is what is cut; the shape of a tile depends on the device, this bound
  * does not. It does not wrap: more than memory can address is SIZE_MAX. */
-inline size_t gk__slots_of(size_t rows, size_t cols, size_t bytes) {
+inline size_t gk__slots_of(size_t row_count, size_t col_count, size_t bytes) {
   const size_t most = static_cast<size_t>(-1);
-  return rows && cols > most / rows ? most : rows * cols > most / bytes ? most : rows * cols * bytes;
+  return row_count && col_count > most / row_count ? most
+         : row_count * col_count > most / bytes    ? most
+                                                   : row_count * col_count * bytes;
 }
 template <class Acc> size_t gk__thin_slot_bytes(size_t m, size_t n) {
   const size_t few = m < n ? m : n, many = m < n ? n : m;
@@ -8434,11 +8594,12 @@ template <class Acc> size_t gk__thin_slot_bytes(size_t m, size_t n) {
 }
 template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
   size_t most = 0;
-  for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-    const gk__tile_facts tile = gk__tiles<Acc>::facts(i);
-    const size_t threads = tile.warps * 32, each = tile.rows * tile.cols / threads;
-    const size_t bytes = gk__slots_of(gk_ceil_div(m, tile.rows), gk_ceil_div(n, tile.cols),
-                                      threads * gk_ceil_div(each, size_t(3)) * sizeof(gk__slot<gk__three<Acc>>));
+  for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
+    const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
+    const size_t thread_count = tile_facts.warps * 32,
+                 each = tile_facts.row_count * tile_facts.col_count / thread_count;
+    const size_t bytes = gk__slots_of(gk_ceil_div(m, tile_facts.row_count), gk_ceil_div(n, tile_facts.col_count),
+                                      thread_count * gk_ceil_div(each, size_t(3)) * sizeof(gk__slot<gk__three<Acc>>));
     if (bytes > most) most = bytes;
   }
   return most;
@@ -8452,19 +8613,22 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) 
 
 /* The same of a product as its order has it. What is cut begins where the last of the whole tiles leave room. */
 template <class Acc>
-unsigned long long gk__order_clocks(const gk__tile_facts &tile, const gk_matmul_order &order, size_t m, size_t n,
+unsigned long long gk__order_clocks(const gk__tile_facts &tile_facts, const gk_matmul_order &order, size_t m, size_t n,
                                     size_t k, size_t batch, size_t sms, bool fed) {
   typedef gk__tiles<Acc> tiles;
-  const size_t depth = static_cast<size_t>(order.depth), rows = order.whole_rows, cols = order.whole_cols;
-  if (rows == 0 && cols == 0) return tiles::clocks(tile, m, n, k, batch, order.slices, depth, sms, fed);
-  const size_t high = rows ? rows : m, wide = cols ? cols : n;
-  const size_t whole = gk_ceil_div(high, tile.rows) * gk_ceil_div(wide, tile.cols) * batch;
-  const size_t cut = gk_ceil_div(m - rows, tile.rows) * gk_ceil_div(n - cols, tile.cols) * batch;
-  if (gk__is_engine(tile.plan)) return gk__engine_clocks_of_both(tile, whole, cut, order.slices, depth, k, sms);
-  const size_t at_once = tile.room * sms, before = whole % at_once, room = before ? at_once - before : 0;
+  const size_t depth = static_cast<size_t>(order.depth), row_count = order.whole_rows, col_count = order.whole_cols;
+  if (row_count == 0 && col_count == 0) return tiles::clocks(tile_facts, m, n, k, batch, order.slices, depth, sms, fed);
+  const size_t high = row_count ? row_count : m, wide = col_count ? col_count : n;
+  const size_t whole = gk_ceil_div(high, tile_facts.row_count) * gk_ceil_div(wide, tile_facts.col_count) * batch;
+  const size_t cut =
+      gk_ceil_div(m - row_count, tile_facts.row_count) * gk_ceil_div(n - col_count, tile_facts.col_count) * batch;
+  if (gk__is_engine(tile_facts.plan))
+    return gk__engine_clocks_of_both(tile_facts, whole, cut, order.slices, depth, k, sms);
+  const size_t at_once = tile_facts.room * sms, before = whole % at_once, room = before ? at_once - before : 0;
   const size_t left = cut > room ? cut - room : 1;
-  return tiles::clocks(tile, high, wide, k, batch, 1, depth * order.slices, sms, fed) +
-         tiles::clocks(tile, left * tile.rows, tile.cols, k, 1, order.slices, depth, sms, fed);
+  return tiles::clocks(tile_facts, high, wide, k, batch, 1, depth * order.slices, sms, fed) +
+         tiles::clocks(tile_facts, left * tile_facts.row_count, tile_facts.col_count, k, 1, order.slices, depth, sms,
+                       fed);
 }
 
 template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {
@@ -8487,15 +8651,15 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     const size_t cuts = k / (is_small ? tiles::least_small_part : tiles::least_part);
     const unsigned most = cuts < GK__MATMUL_SLICES ? static_cast<unsigned>(cuts > 1 ? cuts : 1) : GK__MATMUL_SLICES;
     for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
-    for (int i = 0; i < tiles::count; i++) {
-      gk__tile_facts tile = gk__fed_tile(tiles::facts(i), fed);
-      const size_t count = gk_ceil_div(m, tile.rows) * gk_ceil_div(n, tile.cols);
-      for (unsigned s = 1; s <= most && (s < 4 || count * s <= tiles::most_blocks * tile.room); s++) {
-        tile = gk__fed_tile(tiles::facts(i, s), fed);
+    for (int i = 0; i < tiles::item_count; i++) {
+      gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(i), fed);
+      const size_t tile_count = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count);
+      for (unsigned s = 1; s <= most && (s < 4 || tile_count * s <= tiles::most_blocks * tile_facts.room); s++) {
+        tile_facts = gk__fed_tile(tiles::facts(i, s), fed);
         const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
         if (gk_ceil_div(k, depth) < s) continue; /* whole steps make fewer of them */
         if (!gk__partials_fit<Acc>(m, n, s)) break;
-        const unsigned long long clocks = tiles::clocks(tile, m, n, k, 1, s, depth, 132, fed);
+        const unsigned long long clocks = tiles::clocks(tile_facts, m, n, k, 1, s, depth, 132, fed);
         if (clocks < least[s]) least[s] = clocks;
       }
     }
@@ -8504,23 +8668,23 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
       if (s == 1 || (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < best)) best = least[s], slices = s;
     /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more, or as the rest of the last time:
      * along the longer side of C. */
-    const gk__tile_facts tile = gk__fed_tile(tiles::facts(0), fed);
-    const size_t down = gk_ceil_div(m, tile.rows), across = gk_ceil_div(n, tile.cols);
+    const gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(0), fed);
+    const size_t down = gk_ceil_div(m, tile_facts.row_count), across = gk_ceil_div(n, tile_facts.col_count);
     const size_t line = down < across ? down : across, length = down < across ? across : down;
     for (size_t full = tiles::at_once ? down * across / tiles::at_once : 0, less = 0; less < 2 && less < full; less++) {
       const size_t lines = (full - less) * tiles::at_once / line;
       gk_matmul_order part = order;
       if (lines == 0 || lines >= length) continue;
       if (down < across)
-        part.whole_cols = lines * tile.cols;
+        part.whole_cols = lines * tile_facts.col_count;
       else
-        part.whole_rows = lines * tile.rows;
+        part.whole_rows = lines * tile_facts.row_count;
       for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
         const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
         if (gk_ceil_div(k, depth) < s) continue;
         if (!gk__partials_fit<Acc>(m - part.whole_rows, n - part.whole_cols, s)) break;
         part.slices = s, part.depth = static_cast<int>(depth);
-        const unsigned long long clocks = gk__order_clocks<Acc>(tile, part, m, n, k, 1, 132, fed);
+        const unsigned long long clocks = gk__order_clocks<Acc>(tile_facts, part, m, n, k, 1, 132, fed);
         if (clocks < best)
           best = clocks, slices = s, order.whole_rows = part.whole_rows, order.whole_cols = part.whole_cols;
       }
@@ -8544,14 +8708,14 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
   if (gk__is_engine(wanted) && (!engine || (k < 16 && wanted != GK_PLAN_TILE_128_TMA))) wanted = GK_PLAN_TILE_64_128;
-  for (int i = 0; i < gk__tiles<Acc>::count; i++) {
-    const gk__tile_facts tile = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
-    const bool last = i == gk__tiles<Acc>::count - 1 && least == ~0ull;
-    if (gk__is_engine(tile.plan) && (!engine || (k < 16 && tile.fed))) continue; /* whose steps are of 16 */
-    if (wanted == tile.plan || wanted == GK_PLAN_AUTO || last) {
+  for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
+    const gk__tile_facts tile_facts = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
+    const bool last = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
+    if (gk__is_engine(tile_facts.plan) && (!engine || (k < 16 && tile_facts.fed))) continue; /* whose steps are of 16 */
+    if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || last) {
       const unsigned long long all =
-          gk__order_clocks<Acc>(tile, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
-      if (all < least) least = all, best = tile;
+          gk__order_clocks<Acc>(tile_facts, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
+      if (all < least) least = all, best = tile_facts;
     }
   }
   return best;
@@ -8580,7 +8744,7 @@ gk__tile_facts gk__plan_matmul_again(const gk_matmul_order &order, size_t m, siz
     gk_plan wanted;
     int sms;
     bool engine, fed;
-    gk__tile_facts tile;
+    gk__tile_facts tile_facts;
   };
   static thread_local answer answers[GK__ANSWERS];
   answer &is = answers[gk__answer_of(m, n, k)];
@@ -8589,15 +8753,16 @@ gk__tile_facts gk__plan_matmul_again(const gk_matmul_order &order, size_t m, siz
   if (!same) {
     is.order = order, is.m = m, is.n = n, is.k = k, is.batch = batch;
     is.wanted = wanted, is.sms = sms, is.engine = engine, is.fed = fed;
-    is.tile = gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed);
+    is.tile_facts = gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed);
   }
-  return is.tile;
+  return is.tile_facts;
 }
 
 /* The slots that `products` of them need, if their slices do not fit into a block. */
-template <class P, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t n, size_t slices, size_t products) {
-  const size_t tiles = gk_ceil_div(m, static_cast<size_t>(P::bm)) * gk_ceil_div(n, static_cast<size_t>(P::bn));
-  return products * tiles * slices * ((P::sums::runs * P::sums::run + 2) / 3) * P::sums::threads *
+template <class Config, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t n, size_t slices, size_t products) {
+  const size_t tiles =
+      gk_ceil_div(m, static_cast<size_t>(Config::bm)) * gk_ceil_div(n, static_cast<size_t>(Config::bn));
+  return products * tiles * slices * ((Config::sums::runs * Config::sums::run + 2) / 3) * Config::sums::thread_count *
          sizeof(gk__slot<gk__three<Acc>>);
 }
 
@@ -8637,11 +8802,11 @@ inline cudaError_t gk__begin_partials(gk__partials *partials) {
 /* Launches for as many products at a time as there are slots for. `blocks` of them make one product. */
 template <class Args, class Acc, class Launch>
 cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, gk__partials *partials, Launch launch) {
-  const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, grid = 0x7fffffffu;
-  const size_t most = (p.max_blocks && p.max_blocks < grid ? p.max_blocks : grid) / blocks;
+  const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most_blocks = 0x7fffffffu;
+  const size_t most = (p.max_blocks && p.max_blocks < most_blocks ? p.max_blocks : most_blocks) / blocks;
   size_t at_once = batch < most ? batch : most > 0 ? most : 1;
   unsigned char *memory = NULL;
-  if (blocks > grid)
+  if (blocks > most_blocks)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
   if (slot_bytes && !partials->scratch) partials->measure(slot_bytes, at_once);
   if (partials->measuring) return cudaSuccess;
@@ -8666,15 +8831,15 @@ cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, gk__par
 }
 
 /* nvcc's C++11 has no generic lambdas; these are what they would be. */
-template <class P, class T, class O, class Acc> struct gk__tile_launch {
-  unsigned threads;
+template <class Config, class Item, class Out, class Acc> struct gk__tile_launch {
+  unsigned thread_count;
   size_t smem;
   cudaStream_t stream;
-  cudaError_t operator()(const gk__matmul_args<T, O, Acc> &p, unsigned grid, gk__state *state,
+  cudaError_t operator()(const gk__matmul_args<Item, Out, Acc> &p, unsigned grid_dim, gk__state *state,
                          gk__slot<gk__three<Acc>> *slots) const {
     static signed char waits[GK__DEVICES];
-    return gk__launch_as(waits, "gk_matmul", gk__matmul_kernel<P, T, O, Acc>, grid, threads, smem, stream, p, state,
-                         slots);
+    return gk__launch_as(waits, "gk_matmul", gk__matmul_kernel<Config, Item, Out, Acc>, grid_dim, thread_count, smem,
+                         stream, p, state, slots);
   }
 };
 /* How many of so many tiles one launch makes: as many as max_blocks allows, if it is not 0, of which each tile has
@@ -8685,22 +8850,23 @@ inline size_t gk__tiles_at_once(size_t tiles, size_t max_blocks, size_t parts, s
   if (slot_bytes && most > GK__PARTIALS_BYTES / slot_bytes) most = GK__PARTIALS_BYTES / slot_bytes;
   return most > 0 ? most : 1;
 }
-template <class P, class T, class O, class Acc>
-cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, gk__partials *partials, int smem_limit,
+template <class Config, class Item, class Out, class Acc>
+cudaError_t gk__matmul_tiles(const gk__matmul_args<Item, Out, Acc> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
-  const size_t tile_bytes = P::bm * P::bn * sizeof(Acc);
-  const size_t ring_bytes = static_cast<size_t>(gk__operands<P, T, Acc>::items) * P::stages * sizeof(Acc);
-  size_t groups = p.slices <= static_cast<unsigned>(P::groups) ? p.slices : 1;
+  const size_t tile_bytes = Config::bm * Config::bn * sizeof(Acc);
+  const size_t ring_bytes = static_cast<size_t>(gk__operands<Config, Item, Acc>::items) * Config::stages * sizeof(Acc);
+  size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
   if (groups > 1 && groups * (ring_bytes > tile_bytes ? ring_bytes : tile_bytes) + 64 > static_cast<size_t>(smem_limit))
     groups = 1;
   const size_t smem =
       groups > 1 && groups * tile_bytes > groups * ring_bytes ? groups * tile_bytes : groups * ring_bytes;
   const size_t parts = p.slices > groups ? p.slices : 1;
-  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(P::bm)),
-               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(P::bn));
-  const gk__tile_launch<P, T, O, Acc> launch = {static_cast<unsigned>(groups) * P::sums::threads, smem, stream};
+  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm)),
+               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
+  const gk__tile_launch<Config, Item, Out, Acc> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count,
+                                                          smem, stream};
   size_t high = tiles_m, wide = tiles_n;
-  const size_t tile_slots = parts > 1 ? gk__matmul_slot_bytes<P, Acc>(1, 1, parts, 1) : 0;
+  const size_t tile_slots = parts > 1 ? gk__matmul_slot_bytes<Config, Acc>(1, 1, parts, 1) : 0;
   const size_t most = gk__tiles_at_once(tiles_m * tiles_n, p.max_blocks, parts, tile_slots);
   if (most < tiles_m * tiles_n) { /* of eight rows if the columns are many, so that tiles share what they read */
     const size_t few = most < 8 ? most : 8;
@@ -8709,99 +8875,107 @@ cudaError_t gk__matmul_tiles(const gk__matmul_args<T, O, Acc> &p, gk__partials *
     if (wide == tiles_n) high = most / wide < tiles_m ? most / wide : tiles_m;
   }
   cudaError_t status = cudaSuccess;
-  for (size_t row = 0; row < tiles_m && status == cudaSuccess; row += high)
-    for (size_t col = 0; col < tiles_n && status == cudaSuccess; col += wide) {
-      const gk__matmul_args<T, O, Acc> part = p.panel(row * P::bm, col * P::bn, high * P::bm, wide * P::bn);
+  for (size_t row_idx = 0; row_idx < tiles_m && status == cudaSuccess; row_idx += high)
+    for (size_t col_idx = 0; col_idx < tiles_n && status == cudaSuccess; col_idx += wide) {
+      const gk__matmul_args<Item, Out, Acc> part =
+          p.panel(row_idx * Config::bm, col_idx * Config::bn, high * Config::bm, wide * Config::bn);
       const size_t tiles =
-          gk_ceil_div(part.m, static_cast<size_t>(P::bm)) * gk_ceil_div(part.n, static_cast<size_t>(P::bn));
-      status = gk__matmul_in_turn<gk__matmul_args<T, O, Acc>, Acc>(part, tiles * parts, tiles * tile_slots, partials,
-                                                                   launch);
+          gk_ceil_div(part.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(part.n, static_cast<size_t>(Config::bn));
+      status = gk__matmul_in_turn<gk__matmul_args<Item, Out, Acc>, Acc>(part, tiles * parts, tiles * tile_slots,
+                                                                        partials, launch);
     }
   return status;
 }
 
-template <int Rows, class T, class O, class Acc> struct gk__thin_launch {
+template <int Rows, class Item, class Out, class Acc> struct gk__thin_launch {
   size_t smem;
   cudaStream_t stream;
-  cudaError_t operator()(const gk__thin_args<T, O, Acc> &p, unsigned grid, gk__state *state,
+  cudaError_t operator()(const gk__thin_args<Item, Out, Acc> &p, unsigned grid_dim, gk__state *state,
                          gk__slot<gk__three<Acc>> *slots) const {
     static signed char waits[GK__DEVICES];
-    return gk__launch_as(waits, "gk_matmul", gk__thin_kernel<Rows, T, O, Acc>, grid,
+    return gk__launch_as(waits, "gk_matmul", gk__thin_kernel<Rows, Item, Out, Acc>, grid_dim,
                          static_cast<unsigned>(GK__THIN_THREADS), smem, stream, p, state, slots);
   }
 };
-template <int Rows, class T, class O, class Acc>
-cudaError_t gk__matmul_thin(const gk__matmul_args<T, O, Acc> &q, gk__partials *partials, int smem_limit,
+template <int Rows, class Item, class Out, class Acc>
+cudaError_t gk__matmul_thin(const gk__matmul_args<Item, Out, Acc> &q, gk__partials *partials, int smem_limit,
                             cudaStream_t stream) {
-  gk__thin_args<T, O, Acc> p;
-  const size_t block_cols = gk__thin_shape<T, Rows>::cols;
+  gk__thin_args<Item, Out, Acc> p;
+  const size_t block_cols = gk__thin_shape<Item, Rows>::col_count;
   const size_t a_row = q.trans_a ? 1 : q.lda, a_k = q.trans_a ? q.lda : 1;
   const size_t b_col = q.trans_b ? q.ldb : 1, b_k = q.trans_b ? 1 : q.ldb;
   if (q.m <= q.n) { /* else the transposes of all three */
-    p.x = q.a, p.y = q.b, p.rows = q.m, p.cols = q.n, p.stride_x = q.stride_a, p.stride_y = q.stride_b;
+    p.x = q.a, p.y = q.b, p.row_count = q.m, p.col_count = q.n, p.stride_x = q.stride_a, p.stride_y = q.stride_b;
     p.x_row = a_row, p.x_k = a_k, p.y_k = b_k, p.y_col = b_col, p.c_row = q.ldc, p.c_col = 1;
   } else {
-    p.x = q.b, p.y = q.a, p.rows = q.n, p.cols = q.m, p.stride_x = q.stride_b, p.stride_y = q.stride_a;
+    p.x = q.b, p.y = q.a, p.row_count = q.n, p.col_count = q.m, p.stride_x = q.stride_b, p.stride_y = q.stride_a;
     p.x_row = b_col, p.x_k = b_k, p.y_k = a_k, p.y_col = a_row, p.c_row = 1, p.c_col = q.ldc;
   }
   p.c = q.c, p.k = q.k, p.batch = q.batch, p.stride_c = q.stride_c, p.alpha = q.alpha, p.beta = q.beta;
   p.slices = q.slices, p.depth = q.depth, p.capacity = 0, p.max_blocks = q.max_blocks, p.only_if = q.only_if;
-  const size_t ring = gk__thin_shape<T, Rows>::ring_bytes, sums = GK__THIN_CHAINS * Rows * block_cols * sizeof(Acc);
+  const size_t ring = gk__thin_shape<Item, Rows>::ring_bytes, sums = GK__THIN_CHAINS * Rows * block_cols * sizeof(Acc);
   p.in_ring = ring && ring + 64 <= static_cast<size_t>(smem_limit);
-  const gk__thin_launch<Rows, T, O, Acc> launch = {p.in_ring && ring > sums ? ring : sums, stream};
-  const size_t all = p.cols, blocks_across = gk_ceil_div(all, block_cols);
+  const gk__thin_launch<Rows, Item, Out, Acc> launch = {p.in_ring && ring > sums ? ring : sums, stream};
+  const size_t all = p.col_count, blocks_across = gk_ceil_div(all, block_cols);
   const size_t tile_slots = p.slices > 1 ? p.slices * Rows * block_cols * sizeof(gk__slot<gk__three<Acc>>) : 0;
   const size_t most = gk__tiles_at_once(blocks_across, p.max_blocks, p.slices, tile_slots);
   const size_t wide = most < blocks_across ? most * block_cols : all;
   cudaError_t status = cudaSuccess;
-  for (size_t col = 0; col < all && status == cudaSuccess; col += wide) {
-    p.cols = all - col < wide ? all - col : wide;
-    const size_t tiles = gk_ceil_div(p.cols, block_cols);
-    status =
-        gk__matmul_in_turn<gk__thin_args<T, O, Acc>, Acc>(p, tiles * p.slices, tiles * tile_slots, partials, launch);
-    p.y += p.cols * p.y_col, p.c += p.cols * p.c_col;
+  for (size_t col_idx = 0; col_idx < all && status == cudaSuccess; col_idx += wide) {
+    p.col_count = all - col_idx < wide ? all - col_idx : wide;
+    const size_t tiles = gk_ceil_div(p.col_count, block_cols);
+    status = gk__matmul_in_turn<gk__thin_args<Item, Out, Acc>, Acc>(p, tiles * p.slices, tiles * tile_slots, partials,
+                                                                    launch);
+    p.y += p.col_count * p.y_col, p.c += p.col_count * p.c_col;
   }
   return status;
 }
 
 /* The blocks of each type. */
-template <class Acc, int BM, int BN, int BK, int TM, int TN, int Stages, int Groups, int Resident>
-struct gk__block_of_threads : gk__block<gk__sums<Acc, BM, BN, BK, TM, TN, 4>, BM, BN, BK, Stages, Groups, Resident> {};
-template <int BM, int BN, int BK, int WM, int WN, int Depth, int Stages, int Groups, int Resident>
-struct gk__block_of_warps : gk__block<gk__sums_f64<BM, BN, BK, WM, WN, Depth>, BM, BN, BK, Stages, Groups, Resident> {};
+template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Groups,
+          int Resident>
+struct gk__block_of_threads : gk__block<gk__sums<Acc, TileRows, TileCols, TileDepth, ThreadRows, ThreadCols, 4>,
+                                        TileRows, TileCols, TileDepth, Stages, Groups, Resident> {};
+template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth, int Stages, int Groups,
+          int Resident>
+struct gk__block_of_warps : gk__block<gk__sums_f64<TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth>, TileRows,
+                                      TileCols, TileDepth, Stages, Groups, Resident> {};
 
-template <class P, class T> struct gk__small_launch {
+template <class Config, class Item> struct gk__small_launch {
   cudaStream_t stream;
-  cudaError_t operator()(const gk__matmul_args<T, T, T> &p, unsigned grid, gk__state *,
-                         gk__slot<gk__three<T>> *) const {
+  cudaError_t operator()(const gk__matmul_args<Item, Item, Item> &p, unsigned grid_dim, gk__state *,
+                         gk__slot<gk__three<Item>> *) const {
     static signed char waits[GK__DEVICES];
-    const size_t items = gk__operand<T, T, P::bm, P::bk, P::sums::threads, true>::items +
-                         gk__operand<T, T, P::bn, P::bk, P::sums::threads, true>::items;
-    return gk__launch_as(waits, "gk_matmul", gk__small_kernel<P, T>, grid, static_cast<unsigned>(P::sums::threads),
-                         items * P::stages * sizeof(T), stream, p);
+    const size_t items = gk__operand<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true>::items +
+                         gk__operand<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true>::items;
+    return gk__launch_as(waits, "gk_matmul", gk__small_kernel<Config, Item>, grid_dim,
+                         static_cast<unsigned>(Config::sums::thread_count), items * Config::stages * sizeof(Item),
+                         stream, p);
   }
 };
-/* By small tiles P, if the product is such a one, else by tiles Q. */
-template <class P, class Q, class T, class O, class Acc>
-cudaError_t gk__matmul_small(const gk__matmul_args<T, O, Acc> &p, gk__partials *partials, int smem_limit,
+/* By small tiles Config, if the product is such a one, else by tiles Fallback. */
+template <class Config, class Fallback, class Item, class Out, class Acc>
+cudaError_t gk__matmul_small(const gk__matmul_args<Item, Out, Acc> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
-  return gk__matmul_tiles<Q>(p, partials, smem_limit, stream);
+  return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
 }
-template <class P, class Q, class T>
-cudaError_t gk__matmul_small(const gk__matmul_args<T, T, T> &p, gk__partials *partials, int smem_limit,
+template <class Config, class Fallback, class Item>
+cudaError_t gk__matmul_small(const gk__matmul_args<Item, Item, Item> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
-  const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(P::bm)) * gk_ceil_div(p.n, static_cast<size_t>(P::bn));
+  const size_t tiles =
+      gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
   if (p.trans_a || p.trans_b || p.slices != 1 || (p.max_blocks && p.max_blocks < tiles))
-    return gk__matmul_tiles<Q>(p, partials, smem_limit, stream);
-  const gk__small_launch<P, T> launch = {stream};
-  return gk__matmul_in_turn<gk__matmul_args<T, T, T>, T>(p, tiles, 0, partials, launch);
+    return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
+  const gk__small_launch<Config, Item> launch = {stream};
+  return gk__matmul_in_turn<gk__matmul_args<Item, Item, Item>, Item>(p, tiles, 0, partials, launch);
 }
-template <int BM, int BN, int BK, int TM, int TN, int Stages, int Resident>
-struct gk__block_of_rows : gk__block<gk__sums_of_rows<BM, BN, BK, TM, TN>, BM, BN, BK, Stages, 1, Resident> {};
+template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Resident>
+struct gk__block_of_rows : gk__block<gk__sums_of_rows<TileRows, TileCols, TileDepth, ThreadRows, ThreadCols>, TileRows,
+                                     TileCols, TileDepth, Stages, 1, Resident> {};
 
-template <class T, class O>
-cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, gk__partials *partials, int smem_limit,
-                           cudaStream_t stream) {
+template <class Item, class Out>
+cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, float> &p, gk_plan plan, gk__partials *partials,
+                           int smem_limit, cudaStream_t stream) {
   switch (plan) {
   case GK_PLAN_TILE_32:
     return gk__matmul_small<gk__block_of_rows<32, 32, 16, 4, 4, 3, 16>,
@@ -8820,57 +8994,59 @@ cudaError_t gk__matmul_run(const gk__matmul_args<T, O, float> &p, gk_plan plan, 
 #ifdef GK__WGMMA
 /* By the kernel of Hopper, if the device and the program have it, and a cluster has room for all slices: blocks that
  * stay, or one for each slice. Else *made is as it was. */
-template <class T>
-cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &p, bool *made, const gk__partials *partials,
-                                        cudaStream_t stream) {
-  typedef gk__f64_shape S;
+template <class Item>
+cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> &p, bool *made,
+                                        const gk__partials *partials, cudaStream_t stream) {
+  typedef gk__f64_shape Shape;
   static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
-  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(S::rows)),
-               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(S::cols)), most = size_t(1) << 28;
-  if (p.k == 0 || p.slices > S::most_slices || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
+  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)),
+               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)), most = size_t(1) << 28;
+  if (p.k == 0 || p.slices > Shape::most_slices || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
       !gk__wgmma_here<0>())
     return cudaSuccess;
   int device = 0, sms = 1;
   bool has_body = false;
-  GK_TRY(
-      gk__failed(gk__has_body(bodies, reinterpret_cast<const void *>(gk__f64_kernel<S, T>), &has_body), "gk_matmul"));
+  GK_TRY(gk__failed(gk__has_body(bodies, reinterpret_cast<const void *>(gk__f64_kernel<Shape, Item>), &has_body),
+                    "gk_matmul"));
   if (!has_body) return cudaSuccess;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
   const size_t jobs = tiles_m * tiles_n * p.batch * p.slices,
-               smem = (S::operand_a::items + S::operand_b::items) * S::stages;
-  size_t grid = static_cast<size_t>(sms);
-  if (p.slices > 1) grid = jobs;
-  if (p.max_blocks && p.max_blocks < grid) {
+               smem = (Shape::operand_a::items + Shape::operand_b::items) * Shape::stages;
+  size_t grid_dim = static_cast<size_t>(sms);
+  if (p.slices > 1) grid_dim = jobs;
+  if (p.max_blocks && p.max_blocks < grid_dim) {
     if (p.slices > 1) return cudaSuccess;
-    grid = p.max_blocks;
+    grid_dim = p.max_blocks;
   }
-  if (jobs < grid) grid = jobs;
+  if (jobs < grid_dim) grid_dim = jobs;
   *made = true;
   if (partials->measuring) return cudaSuccess; /* its partials are reduced in clusters */
   if (p.slices > 1)
-    return gk__launch_clusters(waits, "gk_matmul", gk__f64_kernel<S, T>, p.slices, static_cast<unsigned>(grid),
-                               static_cast<unsigned>(S::copying + S::multiplying), smem * sizeof(T), stream, p,
-                               static_cast<unsigned>(jobs));
-  return gk__launch_as(waits, "gk_matmul", gk__f64_kernel<S, T>, static_cast<unsigned>(grid),
-                       static_cast<unsigned>(S::copying + S::multiplying), smem * sizeof(T), stream, p,
+    return gk__launch_clusters(waits, "gk_matmul", gk__f64_kernel<Shape, Item>, p.slices,
+                               static_cast<unsigned>(grid_dim),
+                               static_cast<unsigned>(Shape::copying + Shape::multiplying), smem * sizeof(Item), stream,
+                               p, static_cast<unsigned>(jobs));
+  return gk__launch_as(waits, "gk_matmul", gk__f64_kernel<Shape, Item>, static_cast<unsigned>(grid_dim),
+                       static_cast<unsigned>(Shape::copying + Shape::multiplying), smem * sizeof(Item), stream, p,
                        static_cast<unsigned>(jobs));
 }
 #else
-template <class T>
-cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<T, T, T> &, bool *, const gk__partials *, cudaStream_t) {
+template <class Item>
+cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> &, bool *, const gk__partials *,
+                                        cudaStream_t) {
   return cudaSuccess;
 }
 #endif
 
-template <class T, class O>
-cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan, gk__partials *partials, int smem_limit,
-                           cudaStream_t stream) {
+template <class Item, class Out>
+cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, double> &p, gk_plan plan, gk__partials *partials,
+                           int smem_limit, cudaStream_t stream) {
   typedef gk__block_of_warps<128, 128, 16, 64, 32, 4, 3, 1, 1> large;
   typedef gk__block_of_warps<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
   /* 120 KB and 90 KB of shared memory, which sm_75, 86, 89 and 120 do not have. Smaller tiles give the same bits. */
-  const int large_bytes = gk__operands<large, T, double>::items * large::stages * static_cast<int>(sizeof(double)),
-            wide_bytes = gk__operands<wide, T, double>::items * wide::stages * static_cast<int>(sizeof(double));
+  const int large_bytes = gk__operands<large, Item, double>::items * large::stages * static_cast<int>(sizeof(double)),
+            wide_bytes = gk__operands<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
   const bool takes_small = plan == GK_PLAN_TILE_32_64 || plan == GK_PLAN_TILE_64;
   if (!takes_small && plan != GK_PLAN_TILE_64_128 && large_bytes + 64 > smem_limit) plan = GK_PLAN_TILE_64_128;
   if (plan == GK_PLAN_TILE_64_128 && wide_bytes + 64 > smem_limit) plan = GK_PLAN_TILE_64;
@@ -8893,13 +9069,13 @@ cudaError_t gk__matmul_run(const gk__matmul_args<T, O, double> &p, gk_plan plan,
  * about the GPU. */
 
 enum gk__item { GK__ITEM_F64, GK__ITEM_F32, GK__ITEM_F16, GK__ITEM_BF16 };
-template <class T> struct gk__item_of { static const gk__item value = GK__ITEM_F32; };
+template <class Item> struct gk__item_of { static const gk__item value = GK__ITEM_F32; };
 template <> struct gk__item_of<double> { static const gk__item value = GK__ITEM_F64; };
 template <> struct gk__item_of<__half> { static const gk__item value = GK__ITEM_F16; };
 template <> struct gk__item_of<__nv_bfloat16> { static const gk__item value = GK__ITEM_BF16; };
 
 struct gk__product_operand {
-  size_t address, ld, stride; /* stride 0: the same for all */
+  size_t address, leading_dim, stride; /* stride 0: the same for all */
   bool along_k;
 };
 struct gk__product {
@@ -8919,7 +9095,7 @@ struct gk__tensor_gpu {
 struct gk__operand_copy {
   bool wanted, turned, one; /* one: for the whole batch */
   unsigned split;           /* not wanted, since it can be read as so many matrices; else 1 */
-  size_t bytes, rows, cols, ld, part, matrix;
+  size_t bytes, row_count, col_count, leading_dim, part, matrix;
 };
 inline bool gk__is_tensor(gk_plan plan) { return plan == GK_PLAN_MMA || plan == GK_PLAN_WGMMA; }
 struct gk__product_plan {
@@ -8938,43 +9114,45 @@ struct gk__product_plan {
 
 /* What covers a row: runs of 16 bytes, or whole lines of 128 where it is long, so that what the copy engine brings of a
  * row is one line and not parts of two. More than memory can address becomes what no device has. */
-inline size_t gk__padded_bytes(size_t rows, size_t *ld, size_t cols, size_t bytes) {
-  const size_t most = static_cast<size_t>(-1) / 64, unit = cols >= 512 / bytes ? 128 : 16;
-  *ld = cols < most ? gk_round_up(cols, unit / bytes) : most;
-  return rows < most / bytes / *ld ? gk_round_up(rows * *ld * bytes, static_cast<size_t>(GK__WORK_FRONT)) : most;
+inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col_count, size_t bytes) {
+  const size_t most = static_cast<size_t>(-1) / 64, unit = col_count >= 512 / bytes ? 128 : 16;
+  *leading_dim = col_count < most ? gk_round_up(col_count, unit / bytes) : most;
+  return row_count < most / bytes / *leading_dim
+             ? gk_round_up(row_count * *leading_dim * bytes, static_cast<size_t>(GK__WORK_FRONT))
+             : most;
 }
 /* engine: the copy engine will read it. Where rows begin in the middle of a sector of 32 bytes it asks for five sectors
  * instead of four, which takes longer than a copy does where the product is large. */
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool engine,
                                       bool turned) {
-  gk__operand_copy to = {true, false, p.batch == 1 || from.stride == 0, 1, 2, 0, 0, 0, 0, 0};
+  gk__operand_copy dest = {true, false, p.batch == 1 || from.stride == 0, 1, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
   if (p.item == GK__ITEM_F32 && p.precision != GK_PRECISION_TF32) {
     parts = GK__PARTS;
   } else {
-    to.bytes = p.item == GK__ITEM_F32 ? 4 : 2, to.turned = turned;
+    dest.bytes = p.item == GK__ITEM_F32 ? 4 : 2, dest.turned = turned;
     const size_t large = p.item == GK__ITEM_F32 ? 3072 : 1792;
     const bool sectors = engine && p.m >= large && p.n >= large && p.k >= large;
-    const size_t bytes = sectors ? 32 : 16, unit = bytes / to.bytes;
-    to.wanted = from.address % bytes || from.ld % unit || (!to.one && from.stride % unit) || turned ||
-                (p.item == GK__ITEM_F32 && !engine); /* to be rounded */
+    const size_t bytes = sectors ? 32 : 16, unit = bytes / dest.bytes;
+    dest.wanted = from.address % bytes || from.leading_dim % unit || (!dest.one && from.stride % unit) || turned ||
+                  (p.item == GK__ITEM_F32 && !engine); /* to be rounded */
   }
-  const bool along = from.along_k || to.turned;
-  to.rows = along ? outer : p.k, to.cols = along ? p.k : outer;
-  to.part = gk__padded_bytes(to.rows, &to.ld, to.cols, to.bytes);
-  to.matrix = to.part * parts;
-  return to;
+  const bool along = from.along_k || dest.turned;
+  dest.row_count = along ? outer : p.k, dest.col_count = along ? p.k : outer;
+  dest.part = gk__padded_bytes(dest.row_count, &dest.leading_dim, dest.col_count, dest.bytes);
+  dest.matrix = dest.part * parts;
+  return dest;
 }
 /* The copy engine can read an A along k, wherever its rows begin, as so many matrices of each split-th row, which begin
  * at a sector, or so little behind it that they are read from there. 1: not so. Each matrix has tiles of its own, of
  * which the last are not full; which is nothing beside a copy as long as they are few. */
 inline unsigned gk__plan_split(const gk__product &p, bool copied) {
-  const size_t bytes = p.item == GK__ITEM_F32 ? 4 : 2, rows = 128;
-  if (!p.a.along_k || p.a.ld >= size_t(1) << 32 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
-  if (p.a.address % 32 == 0 && p.a.ld * bytes % 32 == 0) return 1;
+  const size_t bytes = p.item == GK__ITEM_F32 ? 4 : 2, row_count = 128;
+  if (!p.a.along_k || p.a.leading_dim >= size_t(1) << 32 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
+  if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
-  while (p.a.ld * bytes * split % 32) split *= 2;
-  const size_t more = split * gk_round_up(gk_ceil_div(p.m, split), rows) - gk_round_up(p.m, rows);
+  while (p.a.leading_dim * bytes * split % 32) split *= 2;
+  const size_t more = split * gk_round_up(gk_ceil_div(p.m, split), row_count) - gk_round_up(p.m, row_count);
   const double most = copied ? 200.0 * static_cast<double>(p.m) : 0; /* multiply-adds for each k */
   return static_cast<double>(more) * static_cast<double>(p.n) <= most ? static_cast<unsigned>(split) : 1;
 }
@@ -8986,22 +9164,22 @@ inline bool gk__engine_counts(size_t m, size_t n, size_t k, size_t ld_a, size_t 
   return m <= most && n <= most && k <= most && ld_a < apart && ld_b < apart && stride_a < apart && stride_b < apart;
 }
 inline bool gk__wgmma_fits(const gk__product &p) {
-  return gk__engine_counts(p.m, p.n, p.k, p.a.ld, p.b.ld, p.a.stride, p.b.stride) &&
+  return gk__engine_counts(p.m, p.n, p.k, p.a.leading_dim, p.b.leading_dim, p.a.stride, p.b.stride) &&
          gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= 0x7fffffff / 8 / p.batch;
 }
 
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
-  const bool half = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = gk__is_tensor(p.plan);
-  const bool asked = half ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
+  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = gk__is_tensor(p.plan);
+  const bool asked = is_half_type ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
   const bool able = gpu.code >= (p.item == GK__ITEM_F16 ? 75 : 80), tiled = p.plan != GK_PLAN_AUTO && !forced;
   plan.plan = forced ? GK_PLAN_AUTO : p.plan, plan.precision = GK_PRECISION_STRICT;
   if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
-    plan.refused = half ? "this precision is one of float; half types have the tensor cores by default"
-                        : "this precision is one of float, and double has none but the strict one";
+    plan.refused = is_half_type ? "this precision is one of float; half types have the tensor cores by default"
+                                : "this precision is one of float, and double has none but the strict one";
   else if (forced && !asked)
     plan.refused = "this plan is one of tensor cores, and a strict product has none: ask for another precision";
-  else if (tiled && asked && !half)
+  else if (tiled && asked && !is_half_type)
     plan.refused = "this plan is one of strict products: with this precision take GK_PLAN_AUTO, _MMA or _WGMMA";
   else if (forced && !able)
     plan.refused =
@@ -9017,12 +9195,12 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
    * half types neither alignment nor batch has a say, nor for the emulated. */
   const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   const bool tf32 = p.precision == GK_PRECISION_TF32;
-  const double enough = half ? 1e6 : tf32 ? 1.5e6 : 3e8, enough_to_copy = 1e7;
+  const double enough = is_half_type ? 1e6 : tf32 ? 1.5e6 : 3e8, enough_to_copy = 1e7;
   const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
-  const bool by_engine = half && gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 &&
+  const bool by_engine = is_half_type && gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 &&
                          volume >= 1.6e7 * static_cast<double>(p.m);
   const double split =
-      half || tf32 ? 0 : static_cast<double>(p.k) * (static_cast<double>(p.m) + static_cast<double>(p.n));
+      is_half_type || tf32 ? 0 : static_cast<double>(p.k) * (static_cast<double>(p.m) + static_cast<double>(p.n));
   if (!forced && ((thin && !by_engine) || volume < enough || volume < 128 * split)) return plan;
 
   const gk__product_plan strict = plan;
@@ -9038,7 +9216,7 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   /* A split A is read from a little before its rows on, and B along with it: across k the engine can begin anywhere,
    * along it at runs of 16 bytes, which do for an A whose rows are such. */
   const bool along_b = p.b.along_k || turned_b;
-  if (engine && (tf32 ? !along_b : half && !(along_b && plan.a.wanted)))
+  if (engine && (tf32 ? !along_b : is_half_type && !(along_b && plan.a.wanted)))
     plan.a.split = gk__plan_split(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
   if (!forced && tf32 && volume < enough_to_copy && (plan.a.wanted || plan.b.wanted)) return strict;
@@ -9069,61 +9247,67 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 
 #ifdef GK__WGMMA
 static const unsigned gk__multiprocessor_smem = 233472; /* bytes of shared memory that a Hopper multiprocessor has */
-template <class P> struct gk__engine_launch {
+template <class Config> struct gk__engine_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;
   unsigned ranks, shares;
   int sms;
   static bool map_operands(gk__engine_params *q) {
     const gk__matmul_args<float, float, float> &p = q->p;
-    const int map = gk__wgmma_type<float>::map, depth = P::depth, rows = P::bm, cols = P::bn;
+    const int map = gk__wgmma_type<float>::map, depth = Config::depth, row_count = Config::bm, col_count = Config::bn;
     const bool turned = q->turned;
     q->many_a = p.stride_a && p.batch > 1, q->many_b = p.stride_b && p.batch > 1;
-    const bool by_threads = P::fed && !p.trans_a;
+    const bool by_threads = Config::fed && !p.trans_a;
     return (by_threads || gk__make_tensor_map(&q->a, map, 4, p.a, turned ? p.k : p.m, turned ? p.m : p.k, p.lda,
-                                              q->many_a ? p.batch : 1, p.stride_a, 1, 0, turned ? depth : rows,
-                                              turned ? rows : depth)) &&
-           gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0, cols,
-                               depth);
+                                              q->many_a ? p.batch : 1, p.stride_a, 1, 0, turned ? depth : row_count,
+                                              turned ? row_count : depth)) &&
+           gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0,
+                               col_count, depth);
   }
   static bool map_operands(gk__fed_params *) { return true; } /* there is nothing to map */
-  cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid, gk__state *state,
+  cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid_dim, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     static signed char waits[GK__DEVICES];
-    const size_t rows = P::bm, cols = P::bn;
-    typename P::params q;
-    q.p = p, q.turned = P::turned(p.trans_a), q.spread = P::by_rows && !p.trans_b;
+    const size_t row_count = Config::bm, col_count = Config::bn;
+    typename Config::params q;
+    q.p = p, q.turned = Config::turned(p.trans_a), q.spread = Config::by_rows && !p.trans_b;
     q.ranks = ranks, q.shares = shares;
-    const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, rows));
-    const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, cols));
-    q.row = static_cast<unsigned>(whole_rows / rows), q.col = static_cast<unsigned>(whole_cols / cols);
-    q.down = tiles_m - q.row, q.across = tiles_n - q.col;
-    q.whole_down = q.row ? q.row : q.col ? tiles_m : 0, q.whole_across = q.col ? q.col : q.row ? tiles_n : 0;
+    const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, row_count));
+    const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, col_count));
+    q.row_idx = static_cast<unsigned>(whole_rows / row_count),
+    q.col_idx = static_cast<unsigned>(whole_cols / col_count);
+    q.down = tiles_m - q.row_idx, q.across = tiles_n - q.col_idx;
+    q.whole_down = q.row_idx   ? q.row_idx
+                   : q.col_idx ? tiles_m
+                               : 0,
+    q.whole_across = q.col_idx   ? q.col_idx
+                     : q.row_idx ? tiles_n
+                                 : 0;
     if (!map_operands(&q))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
                       p.m, p.n, p.k, p.batch);
     /* Where the multiprocessors need not be full, so much memory that none has more blocks than another: those of a
      * launch that may begin before the last has ended would go to whichever were free first. */
     const unsigned gathering = q.down * q.across * static_cast<unsigned>(p.batch) * shares;
-    const unsigned each = gk_ceil_div(grid - gathering, static_cast<unsigned>(sms));
-    const size_t smem = each < P::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
-    const size_t use = smem > P::smem ? smem : P::smem;
+    const unsigned each = gk_ceil_div(grid_dim - gathering, static_cast<unsigned>(sms));
+    const size_t smem = each < Config::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
+    const size_t use = smem > Config::smem ? smem : Config::smem;
     if (ranks > 1)
-      return gk__launch_clusters(waits, "gk_matmul", gk__engine_kernel<P>, ranks, grid,
-                                 static_cast<unsigned>(P::threads), use, stream, q, state, slots);
-    return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<P>, grid, static_cast<unsigned>(P::threads), use, stream,
-                         q, state, slots);
+      return gk__launch_clusters(waits, "gk_matmul", gk__engine_kernel<Config>, ranks, grid_dim,
+                                 static_cast<unsigned>(Config::thread_count), use, stream, q, state, slots);
+    return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<Config>, grid_dim,
+                         static_cast<unsigned>(Config::thread_count), use, stream, q, state, slots);
   }
 };
 
 #endif /* GK__WGMMA */
 
 /* Strict products of floats on Hopper; other types have no such way. */
-template <class T, class O, class Acc> struct gk__engine {
-  static bool takes(const gk__matmul_args<T, O, Acc> &) { return false; }
-  static bool is_fed(const gk__matmul_args<T, O, Acc> &) { return false; }
-  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, const gk__tile_facts &, size_t, size_t, gk__partials *,
-                         cudaStream_t, int) {
+template <class Item, class Out, class Acc> struct gk__engine {
+  static bool takes(const gk__matmul_args<Item, Out, Acc> &) { return false; }
+  static bool is_fed(const gk__matmul_args<Item, Out, Acc> &) { return false; }
+  static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, const gk__tile_facts &, size_t, size_t,
+                         gk__partials *, cudaStream_t, int) {
     return cudaErrorNotSupported;
   }
 };
@@ -9140,8 +9324,8 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   typedef gk__fed_block<2, 2, 2, 3> fed_flat_of_three; /* that share a multiprocessor */
   typedef gk__fed_block<4, 1, 2, 2> fed_tall;
   /* Whether rows begin at multiples of 16 bytes. */
-  static bool lies_well(const float *from, size_t ld) {
-    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0;
+  static bool lies_well(const float *from, size_t leading_dim) {
+    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0;
   }
   static bool is_fed(const args &p) {
     return p.trans_b || !lies_well(p.a, p.lda) || !lies_well(p.b, p.ldb) || (!p.trans_a && p.k % 4 != 0);
@@ -9154,59 +9338,61 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
            gk__engine_counts(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
            !gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<aligned>), &has_body) && has_body;
   }
-  template <class P>
+  template <class Config>
   static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, gk__partials *partials,
                             cudaStream_t stream, int sms) {
-    const size_t rows = P::bm, cols = P::bn, parts = p.slices, down = gk_ceil_div(p.m, rows),
-                 across = gk_ceil_div(p.n, cols);
-    const unsigned ranks = joined ? p.slices / P::groups : 0;
-    const size_t cut = (down - whole_rows / rows) * (across - whole_cols / cols);
-    const unsigned shares = P::by_rows && parts > 1 && !joined ? gk__gathering(cut, parts) : 0;
-    const gk__engine_launch<P> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
+    const size_t row_count = Config::bm, col_count = Config::bn, parts = p.slices, down = gk_ceil_div(p.m, row_count),
+                 across = gk_ceil_div(p.n, col_count);
+    const unsigned ranks = joined ? p.slices / Config::groups : 0;
+    const size_t cut = (down - whole_rows / row_count) * (across - whole_cols / col_count);
+    const unsigned shares = Config::by_rows && parts > 1 && !joined ? gk__gathering(cut, parts) : 0;
+    const gk__engine_launch<Config> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
     const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1 + shares);
-    const size_t slots = gk__matmul_slot_bytes<P, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
+    const size_t slots = gk__matmul_slot_bytes<Config, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
     return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, partials, launch);
   }
   /* By groups of a block, or blocks of a cluster, that join their slices, if there is room for them. */
-  template <class P, class Grouped>
-  static cudaError_t choose(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
+  template <class Config, class Grouped>
+  static cudaError_t choose(const args &p, const gk__tile_facts &tile_facts, size_t whole_rows, size_t whole_cols,
                             gk__partials *partials, cudaStream_t stream, int sms) {
-    const size_t tiles = gk_ceil_div(p.m, tile.rows) * gk_ceil_div(p.n, tile.cols) * p.batch;
+    const size_t tiles = gk_ceil_div(p.m, tile_facts.row_count) * gk_ceil_div(p.n, tile_facts.col_count) * p.batch;
     const size_t depth = static_cast<size_t>(p.depth), last = p.k - (p.slices - 1) * depth;
     unsigned long long clocks;
-    const unsigned joins = whole_rows || whole_cols
-                               ? 0
-                               : gk__joined_by(tile, tiles, p.slices, depth, last, static_cast<size_t>(sms), &clocks);
+    const unsigned joins = whole_rows || whole_cols ? 0
+                                                    : gk__joined_by(tile_facts, tiles, p.slices, depth, last,
+                                                                    static_cast<size_t>(sms), &clocks);
     if (joins > 1) return launch<Grouped>(p, true, 0, 0, partials, stream, sms);
-    return launch<P>(p, joins == 1, whole_rows, whole_cols, partials, stream, sms);
+    return launch<Config>(p, joins == 1, whole_rows, whole_cols, partials, stream, sms);
   }
-  static cudaError_t run(const args &p, const gk__tile_facts &tile, size_t whole_rows, size_t whole_cols,
+  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, size_t whole_rows, size_t whole_cols,
                          gk__partials *partials, cudaStream_t stream, int sms) {
-    if (tile.plan == GK_PLAN_TILE_64_128_TMA && tile.room == 3)
-      return choose<fed_flat_of_three, fed_flat_of_three>(p, tile, whole_rows, whole_cols, partials, stream, sms);
-    if (tile.plan == GK_PLAN_TILE_64_128_TMA)
-      return choose<fed_flat, flat_groups>(p, tile, whole_rows, whole_cols, partials, stream, sms);
-    if (tile.plan == GK_PLAN_TILE_128_64_TMA)
-      return choose<fed_tall, fed_tall>(p, tile, whole_rows, whole_cols, partials, stream, sms);
-    return tile.fed ? choose<fed, fed_groups>(p, tile, whole_rows, whole_cols, partials, stream, sms)
-                    : choose<aligned, aligned_groups>(p, tile, whole_rows, whole_cols, partials, stream, sms);
+    if (tile_facts.plan == GK_PLAN_TILE_64_128_TMA && tile_facts.room == 3)
+      return choose<fed_flat_of_three, fed_flat_of_three>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
+    if (tile_facts.plan == GK_PLAN_TILE_64_128_TMA)
+      return choose<fed_flat, flat_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
+    if (tile_facts.plan == GK_PLAN_TILE_128_64_TMA)
+      return choose<fed_tall, fed_tall>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
+    return tile_facts.fed
+               ? choose<fed, fed_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms)
+               : choose<aligned, aligned_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
   }
 };
 #endif
 
 /* Batches by warps that make tiles by themselves; other types than float have no such way. */
-template <class T, class O, class Acc> struct gk__by_warps {
-  static bool takes(const gk__matmul_args<T, O, Acc> &, gk_plan, int, int) { return false; }
-  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
+template <class Item, class Out, class Acc> struct gk__by_warps {
+  static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int, int) { return false; }
+  static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
 };
 template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so that files without products have none */
   typedef gk__matmul_args<float, float, Acc> args;
-  typedef gk__warp_tile tile;
-  static bool in_fours(const float *from, size_t ld, size_t stride) {
-    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && ld % 4 == 0 && stride % 4 == 0;
+  typedef gk__warp_tile tile_type;
+  static bool in_fours(const float *from, size_t leading_dim, size_t stride) {
+    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
   }
   static size_t tiles(const args &p) {
-    return gk_ceil_div(p.m, static_cast<size_t>(tile::rows)) * gk_ceil_div(p.n, static_cast<size_t>(tile::cols));
+    return gk_ceil_div(p.m, static_cast<size_t>(tile_type::row_count)) *
+           gk_ceil_div(p.n, static_cast<size_t>(tile_type::col_count));
   }
   static size_t blocks(const args &p, int sms) {
     return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
@@ -9216,31 +9402,34 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
    * since sums of slices need not go from one multiprocessor to another, but add up in C. (Those of which a part is not
    * cut are larger.) */
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
-    const size_t small = 128, large = 1024, most_k = 192, all = size_t(1) << 30;
+    const size_t small_limit = 128, large = 1024, most_k = 192, all = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK_PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
-        p.k >= all || p.k % tile::straight || p.n % 4 || !in_fours(p.a, p.lda, p.stride_a) ||
-        !in_fours(p.b, p.ldb, p.stride_b) || tiles(p) * tile::rows * tile::cols * 5 > p.m * p.n * 9 ||
-        p.batch >= all / tiles(p) || tile::warps * tile::smem > smem_limit)
+        p.k >= all || p.k % tile_type::straight || p.n % 4 || !in_fours(p.a, p.lda, p.stride_a) ||
+        !in_fours(p.b, p.ldb, p.stride_b) ||
+        tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= all / tiles(p) ||
+        tile_type::warps * tile_type::smem > smem_limit)
       return false;
-    const size_t jobs = p.batch * tiles(p), at_once = blocks(p, sms) * tile::warps;
+    const size_t jobs = p.batch * tiles(p), at_once = blocks(p, sms) * tile_type::warps;
     const bool fills = jobs * 4 >= gk_round_up(jobs, at_once) * 3;
     if (p.slices > 1)
       return fills && p.m <= large && p.n <= large && p.alpha == 1.0f && p.beta == 0.0f &&
              in_fours(p.c, p.ldc, p.stride_c);
-    return p.m <= small && p.n <= small && p.k <= small ? jobs >= at_once / 2 : fills && p.k <= most_k;
+    return p.m <= small_limit && p.n <= small_limit && p.k <= small_limit ? jobs >= at_once / 2
+                                                                          : fills && p.k <= most_k;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     static signed char waits[GK__DEVICES];
     return gk__launch_as(waits, "gk_matmul", gk__warp_kernel<float>, static_cast<unsigned>(blocks(p, sms)),
-                         static_cast<unsigned>(tile::warps) * 32, static_cast<size_t>(tile::warps * tile::smem), stream,
-                         p, static_cast<unsigned>(p.batch * tiles(p)));
+                         static_cast<unsigned>(tile_type::warps) * 32,
+                         static_cast<size_t>(tile_type::warps * tile_type::smem), stream, p,
+                         static_cast<unsigned>(p.batch * tiles(p)));
   }
 };
 
 /* Products of floats with little k, on Hopper, by panels of B that stay in shared memory. */
-template <class T, class O, class Acc> struct gk__by_panels {
-  static bool takes(const gk__matmul_args<T, O, Acc> &, gk_plan, int) { return false; }
-  static cudaError_t run(const gk__matmul_args<T, O, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
+template <class Item, class Out, class Acc> struct gk__by_panels {
+  static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int) { return false; }
+  static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
 };
 #ifdef GK__WGMMA
 template <class Acc>
@@ -9261,11 +9450,11 @@ struct gk__by_panels<float, float, Acc> { /* a template, so that files without p
     const int map = gk__wgmma_type<float>::map;
     gk__panel_params q;
     q.p = p;
-    q.down = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__panel::rows)));
-    q.across = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__panel::cols)));
+    q.down = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__panel::row_count)));
+    q.across = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__panel::col_count)));
     q.panel_bytes = static_cast<unsigned>(gk__panel::panel_bytes(p.k));
-    if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__panel::depth, gk__panel::rows) ||
-        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__panel::cols, gk__panel::box))
+    if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__panel::depth, gk__panel::row_count) ||
+        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__panel::col_count, gk__panel::box))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu is too large for the copy engine", p.m, p.n,
                       p.k);
     return gk__launch_as(waits, "gk_matmul", gk__panel_kernel<gk__panel>, static_cast<unsigned>(sms),
@@ -9288,42 +9477,43 @@ inline cudaError_t gk__find_strict_gpu(gk__strict_gpu *gpu) {
   return gk__failed(cudaDeviceGetAttribute(&gpu->smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call);
 }
 
-template <class T, class O, class Acc>
-cudaError_t gk__matmul_by_order(gk__matmul_args<T, O, Acc> p, const gk_matmul_order &order, gk_plan plan,
+template <class Item, class Out, class Acc>
+cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk_matmul_order &order, gk_plan plan,
                                 const gk__strict_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
   if (order.thin)
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, smem_limit, stream)
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, partials, smem_limit, stream);
-  if (gk__by_warps<T, O, Acc>::takes(p, plan, sms, smem_limit))
-    return partials->measuring ? cudaSuccess : gk__by_warps<T, O, Acc>::run(p, stream, sms);
-  if (gk__by_panels<T, O, Acc>::takes(p, plan, sms))
-    return partials->measuring ? cudaSuccess : gk__by_panels<T, O, Acc>::run(p, stream, sms);
-  const bool engine = gk__engine<T, O, Acc>::takes(p);
-  gk__tile_facts tile = gk__plan_matmul_again<Acc>(order, p.m, p.n, p.k, p.batch, sms, engine, plan,
-                                                   engine && gk__engine<T, O, Acc>::is_fed(p));
-  if (gk__is_engine(tile.plan))
-    return gk__engine<T, O, Acc>::run(p, tile, order.whole_rows, order.whole_cols, partials, stream, sms);
+  if (gk__by_warps<Item, Out, Acc>::takes(p, plan, sms, smem_limit))
+    return partials->measuring ? cudaSuccess : gk__by_warps<Item, Out, Acc>::run(p, stream, sms);
+  if (gk__by_panels<Item, Out, Acc>::takes(p, plan, sms))
+    return partials->measuring ? cudaSuccess : gk__by_panels<Item, Out, Acc>::run(p, stream, sms);
+  const bool engine = gk__engine<Item, Out, Acc>::takes(p);
+  gk__tile_facts tile_facts = gk__plan_matmul_again<Acc>(order, p.m, p.n, p.k, p.batch, sms, engine, plan,
+                                                         engine && gk__engine<Item, Out, Acc>::is_fed(p));
+  if (gk__is_engine(tile_facts.plan))
+    return gk__engine<Item, Out, Acc>::run(p, tile_facts, order.whole_rows, order.whole_cols, partials, stream, sms);
   /* What has one chain for each sum, and the rest, as products of their own. */
   if (order.whole_rows || order.whole_cols) {
-    const bool rows = order.whole_rows > 0;
-    gk__matmul_args<T, O, Acc> whole = p.panel(0, 0, rows ? order.whole_rows : p.m, rows ? p.n : order.whole_cols);
+    const bool cuts_rows = order.whole_rows > 0;
+    gk__matmul_args<Item, Out, Acc> whole =
+        p.panel(0, 0, cuts_rows ? order.whole_rows : p.m, cuts_rows ? p.n : order.whole_cols);
     gk_matmul_order one = order;
     one.whole_rows = one.whole_cols = 0;
     whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
-    tile = gk__plan_matmul_again<Acc>(one, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
-    GK_TRY(gk__matmul_run(whole, tile.plan, partials, smem_limit, stream));
+    tile_facts = gk__plan_matmul_again<Acc>(one, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
+    GK_TRY(gk__matmul_run(whole, tile_facts.plan, partials, smem_limit, stream));
     p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
   }
   gk_matmul_order rest = order;
   rest.whole_rows = rest.whole_cols = 0;
-  tile = gk__plan_matmul_again<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
-  return gk__matmul_run(p, tile.plan, partials, smem_limit, stream);
+  tile_facts = gk__plan_matmul_again<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
+  return gk__matmul_run(p, tile_facts.plan, partials, smem_limit, stream);
 }
 /* Adds to *partials what those of a product need. */
-template <class T, class O, class Acc>
-cudaError_t gk__measure_partials(const gk__matmul_args<T, O, Acc> &p, const gk_matmul_order &order, gk_plan plan,
+template <class Item, class Out, class Acc>
+cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const gk_matmul_order &order, gk_plan plan,
                                  gk__partials *partials) {
   gk__strict_gpu gpu;
   if (order.slices < 2) return cudaSuccess;
@@ -9331,15 +9521,15 @@ cudaError_t gk__measure_partials(const gk__matmul_args<T, O, Acc> &p, const gk_m
   partials->measuring = true;
   return gk__matmul_by_order(p, order, plan, gpu, partials, 0);
 }
-template <class T, class O, class Acc>
-cudaError_t gk__launch_by_order(const gk__matmul_args<T, O, Acc> &p, const gk_matmul_order &order, gk_plan plan,
+template <class Item, class Out, class Acc>
+cudaError_t gk__launch_by_order(const gk__matmul_args<Item, Out, Acc> &p, const gk_matmul_order &order, gk_plan plan,
                                 gk__partials *partials, cudaStream_t stream) {
   gk__strict_gpu gpu;
   GK_TRY(gk__find_strict_gpu(&gpu));
   return gk__matmul_by_order(p, order, plan, gpu, partials, stream);
 }
-template <class T, class O, class Acc>
-cudaError_t gk__matmul_in_order(const gk__matmul_args<T, O, Acc> &p, const gk_matmul_order &order, gk_plan plan,
+template <class Item, class Out, class Acc>
+cudaError_t gk__matmul_in_order(const gk__matmul_args<Item, Out, Acc> &p, const gk_matmul_order &order, gk_plan plan,
                                 const gk_scratch *scratch, cudaStream_t stream) {
   const bool several = order.whole_rows || order.whole_cols || p.max_blocks || p.k > size_t(1) << 30; /* launches */
   gk__partials partials = gk__partials_of(scratch, stream);
@@ -9350,26 +9540,32 @@ cudaError_t gk__matmul_in_order(const gk__matmul_args<T, O, Acc> &p, const gk_ma
   const cudaError_t status = gk__launch_by_order(p, order, plan, &partials, stream);
   return gk__release_scratch(status, &partials.temporary, "gk_matmul", stream);
 }
-template <class T, class O, class Acc>
-cudaError_t gk__matmul_strictly(const gk__matmul_args<T, O, Acc> &p, gk_plan plan, const gk_scratch *scratch,
+template <class Item, class Out, class Acc>
+cudaError_t gk__matmul_strictly(const gk__matmul_args<Item, Out, Acc> &p, gk_plan plan, const gk_scratch *scratch,
                                 cudaStream_t stream) {
   return gk__matmul_in_order(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
 /* Views of an operand: as it lies, or of its copy; and what makes the copy. */
-template <class E, class T>
-void gk__view_operand(const gk__operand_copy &copy, const T *from, size_t ld, size_t stride, bool along_k, size_t batch,
-                      unsigned char *to, gk__raw_operand<T> *raw, gk__operand_view<E> *view) {
-  *raw = gk__raw_operand<T>();
-  view->ld = copy.wanted ? copy.ld : ld, view->stride_batch = batch == 1 ? 0 : stride, view->stride_part = 0;
-  view->along_k = along_k || copy.turned, view->split = copy.split;
-  view->data = reinterpret_cast<const E *>(from);
-  if (!copy.wanted) return;
-  view->data = reinterpret_cast<const E *>(to);
-  view->stride_batch = copy.one ? 0 : copy.matrix / copy.bytes, view->stride_part = copy.part / copy.bytes;
-  raw->from = from, raw->ld = ld, raw->stride = stride, raw->batch = copy.one ? 1 : batch, raw->turned = copy.turned;
-  raw->rows = copy.turned ? copy.cols : copy.rows, raw->cols = copy.turned ? copy.rows : copy.cols;
-  raw->to = to, raw->to_ld = copy.ld * copy.bytes, raw->to_stride = copy.matrix, raw->to_part = copy.part;
+template <class Element, class Item>
+void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size_t leading_dim, size_t stride,
+                      bool along_k, size_t batch, unsigned char *dest, gk__raw_operand<Item> *raw,
+                      gk__operand_view<Element> *view) {
+  *raw = gk__raw_operand<Item>();
+  view->leading_dim = copy_items.wanted ? copy_items.leading_dim : leading_dim,
+  view->stride_batch = batch == 1 ? 0 : stride, view->stride_part = 0;
+  view->along_k = along_k || copy_items.turned, view->split = copy_items.split;
+  view->data = reinterpret_cast<const Element *>(from);
+  if (!copy_items.wanted) return;
+  view->data = reinterpret_cast<const Element *>(dest);
+  view->stride_batch = copy_items.one ? 0 : copy_items.matrix / copy_items.bytes,
+  view->stride_part = copy_items.part / copy_items.bytes;
+  raw->from = from, raw->leading_dim = leading_dim, raw->stride = stride, raw->batch = copy_items.one ? 1 : batch,
+  raw->turned = copy_items.turned;
+  raw->row_count = copy_items.turned ? copy_items.col_count : copy_items.row_count,
+  raw->col_count = copy_items.turned ? copy_items.row_count : copy_items.col_count;
+  raw->dest = dest, raw->to_ld = copy_items.leading_dim * copy_items.bytes, raw->to_stride = copy_items.matrix,
+  raw->to_part = copy_items.part;
 }
 
 /* Products of parts are as good as fp32 while no part, and no product of parts that counts, is lost to the range of a
@@ -9415,8 +9611,8 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
 }
 /* What the strict kernels behind an emulated product need for the partials of `at_once` products, and of those that are
  * left in the end. Which kernels these are depends on only_if, but only on whether it is set. */
-template <class T, class O, class Acc>
-cudaError_t gk__measure_fallback(gk__matmul_args<T, O, Acc> p, size_t at_once, gk__partials *partials) {
+template <class Item, class Out, class Acc>
+cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t at_once, gk__partials *partials) {
   static const unsigned any = 0;
   const gk_matmul_order order = gk__matmul_order_again<Acc>(p.m, p.n, p.k);
   const size_t rest = p.batch % at_once;
@@ -9427,16 +9623,16 @@ cudaError_t gk__measure_fallback(gk__matmul_args<T, O, Acc> p, size_t at_once, g
   return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, partials) : cudaSuccess;
 }
 
-template <int Making, int Products, class E, class T, class O>
-cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk__product_plan &plan, int sms,
+template <int Making, int Products, class Element, class Item, class Out>
+cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan, int sms,
                                        const gk__work_area &area, gk__partials *partials, cudaStream_t stream) {
   const size_t batch = p.batch;
   unsigned *const strict = Making == GK__SPLITTING ? reinterpret_cast<unsigned *>(area.memory) : NULL;
   cudaError_t status = cudaSuccess;
   for (size_t done = 0; done < batch && status == cudaSuccess; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
-    gk__tensor_args<E, O> q;
-    gk__raw_operand<T> raw_a, raw_b;
+    gk__tensor_args<Element, Out> q;
+    gk__raw_operand<Item> raw_a, raw_b;
     unsigned char *const work_a = area.memory + GK__WORK_FRONT;
     unsigned char *const work_b = work_a + (plan.a.wanted ? plan.a.matrix * (plan.a.one ? 1 : p.batch) : 0);
     gk__view_operand(plan.a, p.a, p.lda, p.stride_a, !p.trans_a, batch, work_a, &raw_a, &q.a);
@@ -9461,8 +9657,8 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
   }
   return status;
 }
-template <int Making, int Products, class E, class T, class O>
-cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk__product_plan &plan, int sms,
+template <int Making, int Products, class Element, class Item, class Out>
+cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan, int sms,
                                        const gk_scratch *scratch, cudaStream_t stream) {
   const char *const call = "gk_matmul";
   gk__work_area area;
@@ -9478,7 +9674,7 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
     area.memory = static_cast<unsigned char *>(area.temporary);
   }
   if (status == cudaSuccess)
-    status = gk__launch_on_tensor_cores<Making, Products, E>(p, plan, sms, area, &partials, stream);
+    status = gk__launch_on_tensor_cores<Making, Products, Element>(p, plan, sms, area, &partials, stream);
   const cudaError_t freed = area.temporary ? cudaFreeAsync(area.temporary, stream) : cudaSuccess;
   status = status == cudaSuccess ? gk__failed(freed, call) : status;
   return gk__release_scratch(status, &partials.temporary, call, stream);
@@ -9486,23 +9682,23 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<T, O, float> p, const gk_
 
 enum gk__ways { GK__WAYS_STRICT, GK__WAYS_HALF, GK__WAYS_FLOAT };
 template <gk__ways Ways> struct gk__matmul_ways {
-  template <class T, class O, class Acc>
-  static cudaError_t run(const gk__matmul_args<T, O, Acc> &p, const gk__product_plan &, int, gk_plan plan,
+  template <class Item, class Out, class Acc>
+  static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &p, const gk__product_plan &, int, gk_plan plan,
                          const gk_scratch *scratch, cudaStream_t stream) {
     return gk__matmul_strictly(p, plan, scratch, stream);
   }
 };
 template <> struct gk__matmul_ways<GK__WAYS_HALF> {
-  template <class T, class O>
-  static cudaError_t run(const gk__matmul_args<T, O, float> &p, const gk__product_plan &plan, int sms, gk_plan wanted,
-                         const gk_scratch *scratch, cudaStream_t stream) {
-    return plan.tensor() ? gk__matmul_on_tensor_cores<GK__COPYING, 1, T>(p, plan, sms, scratch, stream)
+  template <class Item, class Out>
+  static cudaError_t run(const gk__matmul_args<Item, Out, float> &p, const gk__product_plan &plan, int sms,
+                         gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
+    return plan.tensor() ? gk__matmul_on_tensor_cores<GK__COPYING, 1, Item>(p, plan, sms, scratch, stream)
                          : gk__matmul_strictly(p, wanted, scratch, stream);
   }
 };
 template <> struct gk__matmul_ways<GK__WAYS_FLOAT> {
-  template <class O>
-  static cudaError_t run(const gk__matmul_args<float, O, float> &p, const gk__product_plan &plan, int sms,
+  template <class Out>
+  static cudaError_t run(const gk__matmul_args<float, Out, float> &p, const gk__product_plan &plan, int sms,
                          gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
     switch (plan.precision) {
     case GK_PRECISION_TF32: return gk__matmul_on_tensor_cores<GK__ROUNDING, 1, float>(p, plan, sms, scratch, stream);
@@ -9514,32 +9710,33 @@ template <> struct gk__matmul_ways<GK__WAYS_FLOAT> {
 };
 
 /* Whether the last of `batch` matrices ends where memory can still be addressed, and the rows do not overlap. */
-inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t rows, size_t cols, size_t ld,
-                                    size_t stride, size_t batch, size_t item_bytes) {
-  if (rows == 0 || cols == 0) return cudaSuccess;
-  if (!from) return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s is NULL but is %zu x %zu", name, rows, cols);
+inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t row_count, size_t col_count,
+                                    size_t leading_dim, size_t stride, size_t batch, size_t item_bytes) {
+  if (row_count == 0 || col_count == 0) return cudaSuccess;
+  if (!from)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s is NULL but is %zu x %zu", name, row_count, col_count);
   if (reinterpret_cast<uintptr_t>(from) % item_bytes)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s is not aligned to its elements' %zu bytes", name, item_bytes);
-  if (ld < cols)
+  if (leading_dim < col_count)
     return gk__fail(cudaErrorInvalidValue,
                     "gk_matmul: the leading dimension of %s is %zu, but its stored rows have %zu, for which 0 stands",
-                    name, ld, cols);
+                    name, leading_dim, col_count);
   const size_t most = static_cast<size_t>(-1) / item_bytes / 2;
-  if (ld > most / rows || (batch > 1 && stride > (most - rows * ld) / (batch - 1)))
+  if (leading_dim > most / row_count || (batch > 1 && stride > (most - row_count * leading_dim) / (batch - 1)))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s, %zu times %zu x %zu, is more than memory can address", name,
-                    batch, rows, cols);
+                    batch, row_count, col_count);
   return gk__check_memory("gk_matmul", name, from);
 }
 
 /* With a path, says which way the call would go, and goes no further. Without Tensor, only strict kernels are compiled
  * for floats. */
-template <bool Tensor, class T, class O>
-cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+template <bool Tensor, class Item, class Out>
+cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
                        gk_matmul_path *path, cudaStream_t stream) {
-  typedef typename gk__carried<T>::type Acc;
+  typedef typename gk__carried<Item>::type Acc;
   gk__clear_detail();
   const gk_matmul_opts o = opts ? *opts : gk_matmul_opts();
-  gk__matmul_args<T, O, Acc> p = gk__matmul_args<T, O, Acc>();
+  gk__matmul_args<Item, Out, Acc> p = gk__matmul_args<Item, Out, Acc>();
   p.a = a, p.b = b, p.c = c, p.m = m, p.n = n, p.k = k;
   p.trans_a = o.trans_a != 0, p.trans_b = o.trans_b != 0;
   p.lda = o.lda ? o.lda : p.trans_a ? m : k;
@@ -9556,11 +9753,11 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
    * add alpha x 0 to that, which leaves it as it is if alpha is -0. */
   if (p.alpha == Acc(0)) k = p.k = 0;
   if (k == 0) p.alpha = p.beta == Acc(0) ? Acc(0) : Acc(-0.0);
-  GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(T)));
-  GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(T)));
-  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(O)));
+  GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(Item)));
+  GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(Item)));
+  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(Out)));
   p.stride_c = o.stride_c ? o.stride_c : m * p.ldc;
-  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(O)));
+  GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(Out)));
   if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
     return gk__fail(cudaErrorInvalidValue,
                     "gk_matmul: stride_c is %zu, but each C takes %zu elements; 0 puts one after the other", p.stride_c,
@@ -9574,11 +9771,11 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
   if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_TILE_128_64_TMA)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
 
-  const bool half = gk__half_traits<T>::is_half;
+  const bool is_half_type = gk__half_traits<Item>::is_half;
   gk__tensor_gpu gpu = {0, 0, false};
-  if (half ? o.precision != GK_PRECISION_STRICT : o.precision > GK_PRECISION_STRICT)
+  if (is_half_type ? o.precision != GK_PRECISION_STRICT : o.precision > GK_PRECISION_STRICT)
     GK_TRY(gk__find_tensor_gpu<0>(&gpu));
-  const gk__product call = {gk__item_of<T>::value,
+  const gk__product call = {gk__item_of<Item>::value,
                             m,
                             n,
                             k,
@@ -9604,43 +9801,43 @@ cudaError_t gk__matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t 
     return cudaSuccess;
   }
   GK_TRY(gk__check_scratch("gk_matmul", o.scratch, 0));
-  typedef gk__matmul_ways<half                                      ? GK__WAYS_HALF
-                          : Tensor && std::is_same<T, float>::value ? GK__WAYS_FLOAT
-                                                                    : GK__WAYS_STRICT>
+  typedef gk__matmul_ways<is_half_type                                 ? GK__WAYS_HALF
+                          : Tensor && std::is_same<Item, float>::value ? GK__WAYS_FLOAT
+                                                                       : GK__WAYS_STRICT>
       ways;
   return ways::run(p, plan, gpu.sms, o.plan, o.scratch, stream);
 }
 
 /* The same for whatever types a call has: where there is no such product, one assertion says so. */
-template <bool Tensor, class T, class O>
-cudaError_t gk__matmul_of(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                          gk_matmul_path *path, cudaStream_t stream) {
-  typedef typename gk__known<T>::type A;
-  typedef typename gk__carried<A>::type Acc;
-  typedef typename gk__known<O>::type C;
+template <bool Tensor, class Item, class Out>
+cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                          const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
+  typedef typename gk__known<Item>::type In;
+  typedef typename gk__carried<In>::type Acc;
+  typedef typename gk__known<Out>::type Result;
   const bool inputs = std::is_same<Acc, float>::value || std::is_same<Acc, double>::value;
-  const bool output = std::is_same<C, A>::value || std::is_same<C, Acc>::value;
+  const bool output = std::is_same<Result, In>::value || std::is_same<Result, Acc>::value;
   static_assert(inputs, "gk_matmul: A and B are of float, double, __half or __nv_bfloat16");
   static_assert(!inputs || output, "gk_matmul: C has the type of A and B, or float where these are half types");
-  typedef typename std::conditional<inputs, A, float>::type from;
-  typedef typename std::conditional<inputs && output, C, from>::type to;
+  typedef typename std::conditional<inputs, In, float>::type from;
+  typedef typename std::conditional<inputs && output, Result, from>::type result_type;
   return gk__matmul<Tensor>(reinterpret_cast<const from *>(gk__known_array(a)),
                             reinterpret_cast<const from *>(gk__known_array(b)),
-                            reinterpret_cast<to *>(gk__known_output(c)), m, n, k, opts, path, stream);
+                            reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream);
 }
 
 /* C = alpha op(A) op(B) + beta C with everything that gk_matmul_opts says; device memory, row-major. op(A) is m x k,
  * op(B) is k x n, C is m x n and must not overlap them. Elements are float, double, __half or __nv_bfloat16; half types
  * are summed in float, and C may be float then. k = 0 gives beta C. */
-template <class T, class O>
-GK__NODISCARD cudaError_t gk_matmul_ex(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0) {
   return gk__matmul_of<true>(a, b, c, m, n, k, opts, NULL, stream);
 }
 
 /* Which way that call would go on the current device; the pointers count for their alignment. Nothing is launched. */
-template <class T, class O>
-GK__NODISCARD cudaError_t gk_matmul_plan(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                                          const gk_matmul_opts *opts, gk_matmul_path *path) {
   gk__clear_detail();
   if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
@@ -9648,17 +9845,17 @@ GK__NODISCARD cudaError_t gk_matmul_plan(const T *a, const T *b, O *c, size_t m,
 }
 
 /* C = A B: dense row-major device memory, A m x k, B k x n, C m x n; floats and doubles strictly. */
-template <class T, class O>
-GK__NODISCARD cudaError_t gk_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k,
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                                     cudaStream_t stream = 0) {
   return gk__matmul_of<false>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
 /* C = alpha A B + beta C, likewise: for numbers that are at hand. With beta 0, C is never read. Everything else is said
  * by gk_matmul_ex, with the addresses of alpha and beta. */
-template <class T, class O>
-GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const T *a, const T *b, double beta, O *c, size_t m, size_t n,
-                                           size_t k, cudaStream_t stream = 0) {
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double beta, Out *c, size_t m,
+                                           size_t n, size_t k, cudaStream_t stream = 0) {
   gk_matmul_opts opts = gk_matmul_opts();
   opts.alpha = &alpha, opts.beta = &beta;
   return gk__matmul_of<false>(a, b, c, m, n, k, &opts, NULL, stream);
@@ -9674,18 +9871,18 @@ struct gk__device_copy { /* of host memory, freed with the scope */
   ~gk__device_copy() {
     if (ptr) cudaFree(ptr);
   }
-  cudaError_t create(const char *call, const void *host, size_t count, size_t item_bytes) {
-    if (count > static_cast<size_t>(-1) / item_bytes || (!host && count))
-      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements %s", call, count,
+  cudaError_t create(const char *call, const void *host, size_t item_count, size_t item_bytes) {
+    if (item_count > static_cast<size_t>(-1) / item_bytes || (!host && item_count))
+      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements %s", call, item_count,
                       host ? "is more than memory can address" : "is NULL");
-    const size_t bytes = count * item_bytes;
+    const size_t bytes = item_count * item_bytes;
     const cudaError_t code = cudaMalloc(&ptr, bytes ? bytes : 1);
     if (code != cudaSuccess) ptr = NULL;
     return gk__no_memory(code, call, bytes);
   }
-  cudaError_t create_from(const char *call, const void *host, size_t count, size_t item_bytes) {
-    GK_TRY(create(call, host, count, item_bytes));
-    return gk__failed(cudaMemcpy(ptr, host, count * item_bytes, cudaMemcpyHostToDevice), call);
+  cudaError_t create_from(const char *call, const void *host, size_t item_count, size_t item_bytes) {
+    GK_TRY(create(call, host, item_count, item_bytes));
+    return gk__failed(cudaMemcpy(ptr, host, item_count * item_bytes, cudaMemcpyHostToDevice), call);
   }
   cudaError_t copy_to(const char *call, void *host, size_t bytes) {
     return gk__failed(cudaMemcpy(host, ptr, bytes, cudaMemcpyDeviceToHost), call);
@@ -9697,61 +9894,64 @@ struct gk__device_copy { /* of host memory, freed with the scope */
   }
 };
 
-template <class T, class O, class Op> GK__NODISCARD cudaError_t gk_host_reduce(const T *in, O *out, size_t n, Op op) {
-  typedef typename gk__known<T>::type E;
-  typedef typename gk__known<O>::type R;
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_host_reduce(const Item *input, Out *output, size_t n, Operator operation) {
+  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_host_reduce";
   gk__clear_detail();
-  gk__device_copy from, to;
-  GK_TRY(from.create_from(call, gk__known_array(in), n, sizeof(E)));
-  GK_TRY(to.create(call, gk__known_output(out), 1, sizeof(R)));
-  GK_TRY(gk_reduce(static_cast<const E *>(from.ptr), static_cast<R *>(to.ptr), n, op));
-  GK_TRY(to.copy_to(call, gk__known_output(out), sizeof(R)));
+  gk__device_copy from, dest;
+  GK_TRY(from.create_from(call, gk__known_array(input), n, sizeof(Element)));
+  GK_TRY(dest.create(call, gk__known_output(output), 1, sizeof(Result)));
+  GK_TRY(gk_reduce(static_cast<const Element *>(from.ptr), static_cast<Result *>(dest.ptr), n, operation));
+  GK_TRY(dest.copy_to(call, gk__known_output(output), sizeof(Result)));
   GK_TRY(from.destroy(call));
-  return to.destroy(call);
+  return dest.destroy(call);
 }
-template <class T, class O, class Op>
-cudaError_t gk__host_scan(const char *call, bool inclusive, const T *in, O *out, size_t n, Op op) {
-  typedef typename gk__known<T>::type E;
-  typedef typename gk__known<O>::type R;
+template <class Item, class Out, class Operator>
+cudaError_t gk__host_scan(const char *call, bool inclusive, const Item *input, Out *output, size_t n,
+                          Operator operation) {
+  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__known<Out>::type Result;
   gk__clear_detail();
-  gk__device_copy from, to;
-  GK_TRY(from.create_from(call, gk__known_array(in), n, sizeof(E)));
-  GK_TRY(to.create(call, gk__known_output(out), n, sizeof(R)));
-  const E *const device_in = static_cast<const E *>(from.ptr);
-  R *const device_out = static_cast<R *>(to.ptr);
-  GK_TRY(inclusive ? gk_scan_inclusive(device_in, device_out, n, op) : gk_scan_exclusive(device_in, device_out, n, op));
-  GK_TRY(to.copy_to(call, gk__known_output(out), n * sizeof(R)));
+  gk__device_copy from, dest;
+  GK_TRY(from.create_from(call, gk__known_array(input), n, sizeof(Element)));
+  GK_TRY(dest.create(call, gk__known_output(output), n, sizeof(Result)));
+  const Element *const device_in = static_cast<const Element *>(from.ptr);
+  Result *const device_out = static_cast<Result *>(dest.ptr);
+  GK_TRY(inclusive ? gk_scan_inclusive(device_in, device_out, n, operation)
+                   : gk_scan_exclusive(device_in, device_out, n, operation));
+  GK_TRY(dest.copy_to(call, gk__known_output(output), n * sizeof(Result)));
   GK_TRY(from.destroy(call));
-  return to.destroy(call);
+  return dest.destroy(call);
 }
-template <class T, class O, class Op>
-GK__NODISCARD cudaError_t gk_host_scan_inclusive(const T *in, O *out, size_t n, Op op) {
-  return gk__host_scan("gk_host_scan_inclusive", true, in, out, n, op);
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_host_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation) {
+  return gk__host_scan("gk_host_scan_inclusive", true, input, output, n, operation);
 }
-template <class T, class O, class Op>
-GK__NODISCARD cudaError_t gk_host_scan_exclusive(const T *in, O *out, size_t n, Op op) {
-  return gk__host_scan("gk_host_scan_exclusive", false, in, out, n, op);
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_host_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation) {
+  return gk__host_scan("gk_host_scan_exclusive", false, input, output, n, operation);
 }
-template <class T, class O>
-GK__NODISCARD cudaError_t gk_host_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k) {
-  typedef typename gk__known<T>::type E;
-  typedef typename gk__known<O>::type R;
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k) {
+  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_host_matmul";
   gk__clear_detail();
   const size_t most = static_cast<size_t>(-1);
   if ((k && m > most / k) || (n && k > most / n) || (n && m > most / n))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", call, m, n, k);
-  gk__device_copy from_a, from_b, to;
-  GK_TRY(from_a.create_from(call, gk__known_array(a), m * k, sizeof(E)));
-  GK_TRY(from_b.create_from(call, gk__known_array(b), k * n, sizeof(E)));
-  GK_TRY(to.create(call, gk__known_output(c), m * n, sizeof(R)));
-  GK_TRY(gk_matmul(static_cast<const E *>(from_a.ptr), static_cast<const E *>(from_b.ptr), static_cast<R *>(to.ptr), m,
-                   n, k));
-  GK_TRY(to.copy_to(call, gk__known_output(c), m * n * sizeof(R)));
+  gk__device_copy from_a, from_b, dest;
+  GK_TRY(from_a.create_from(call, gk__known_array(a), m * k, sizeof(Element)));
+  GK_TRY(from_b.create_from(call, gk__known_array(b), k * n, sizeof(Element)));
+  GK_TRY(dest.create(call, gk__known_output(c), m * n, sizeof(Result)));
+  GK_TRY(gk_matmul(static_cast<const Element *>(from_a.ptr), static_cast<const Element *>(from_b.ptr),
+                   static_cast<Result *>(dest.ptr), m, n, k));
+  GK_TRY(dest.copy_to(call, gk__known_output(c), m * n * sizeof(Result)));
   GK_TRY(from_a.destroy(call));
   GK_TRY(from_b.destroy(call));
-  return to.destroy(call);
+  return dest.destroy(call);
 }
 
 /* ====================================================================================================================
@@ -9769,13 +9969,13 @@ GK__NODISCARD cudaError_t gk_host_matmul(const T *a, const T *b, O *c, size_t m,
 /* --- Ranks and errors --------------------------------------------------------------------------------------------*/
 
 struct gk_dist_piece {
-  size_t first, count;
+  size_t first_index, item_count;
 };
 /* The piece of n that is rank's, where n is cut as evenly as it can be: the first n % ranks have one more. */
 inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank) {
-  const size_t of = static_cast<size_t>(ranks > 0 ? ranks : 1), at = static_cast<size_t>(rank > 0 ? rank : 0);
+  const size_t of = static_cast<size_t>(ranks > 0 ? ranks : 1), pos = static_cast<size_t>(rank > 0 ? rank : 0);
   const size_t each = n / of, more = n % of;
-  const gk_dist_piece piece = {each * at + (at < more ? at : more), each + (at < more)};
+  const gk_dist_piece piece = {each * pos + (pos < more ? pos : more), each + (pos < more)};
   return piece;
 }
 
@@ -9817,114 +10017,119 @@ inline cudaError_t gk__dist_join(gk__dist *d, const char *call, ncclComm_t comm,
  * the slots of section 8 do, and are granules, too, of a tag that no call has: so they disturb nobody, even if a rank
  * is lost before all is done. */
 
-template <class A> GK__HD gk__slot<A> gk__untagged(const A &value) {
-  unsigned word[3 * gk__slot<A>::granules] = {};
-  gk__slot<A> slot;
-  memcpy(word, &value, sizeof(A));
-  for (unsigned g = 0; g < gk__slot<A>::granules; g++) {
+template <class Acc> GK__HD gk__slot<Acc> gk__untagged(const Acc &value) {
+  unsigned word[3 * gk__slot<Acc>::granules] = {};
+  gk__slot<Acc> slot;
+  memcpy(word, &value, sizeof(Acc));
+  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++) {
     const gk__chunk x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], 0}};
     slot.granule[g] = x;
   }
   return slot;
 }
 /* value is anything, and becomes that of the slot. */
-template <class A> GK__HD A gk__value_of(const gk__slot<A> &slot, A value) {
-  unsigned word[3 * gk__slot<A>::granules];
-  for (unsigned g = 0; g < gk__slot<A>::granules; g++)
+template <class Acc> GK__HD Acc gk__value_of(const gk__slot<Acc> &slot, Acc value) {
+  unsigned word[3 * gk__slot<Acc>::granules];
+  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++)
     for (unsigned k = 0; k < 3; k++) word[3 * g + k] = slot.granule[g].word[k];
-  memcpy(static_cast<void *>(&value), word, sizeof(A));
+  memcpy(static_cast<void *>(&value), word, sizeof(Acc));
   return value;
 }
 
 /* Where a block has published its slot, another one's record may come when that has been read. Such a place is never
  * written in another way than slots are cleared. */
-template <class A> GK__HD void gk__overwrite(gk__slot<A> *slot, const gk__slot<A> &with) {
-  for (unsigned g = 0; g < gk__slot<A>::granules; g++) {
+template <class Acc> GK__HD void gk__overwrite(gk__slot<Acc> *slot, const gk__slot<Acc> &with) {
+  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++) {
     volatile unsigned *const word = slot->granule[g].word;
     for (unsigned k = 0; k < 4; k++) word[k] = with.granule[g].word[k];
   }
 }
 
-template <class A> struct gk__record {
-  gk__slot<A> value;
+template <class Acc> struct gk__record {
+  gk__slot<Acc> value;
   gk__record() = default;
   gk__record(const gk__record &) = default;
   GK__HD gk__record &operator=(const gk__record &x) {
     gk__overwrite(&value, x.value);
     return *this;
   }
-  GK__HD explicit gk__record(const A &x, size_t = 0) : value(gk__untagged(x)) {}
+  GK__HD explicit gk__record(const Acc &x, size_t = 0) : value(gk__untagged(x)) {}
   GK__HD size_t elements() const { return 0; }
   /* A value whose indices count from the piece's first element counts from that of all. */
-  static GK__HD A shifted(const A &x, size_t) { return x; }
+  static GK__HD Acc shifted(const Acc &x, size_t) { return x; }
 };
-template <class V> struct gk__record<gk_arg<V>> {
-  gk__slot<gk_arg<V>> value;
-  gk__slot<size_t> count;
+template <class Value> struct gk__record<gk_arg<Value>> {
+  gk__slot<gk_arg<Value>> value;
+  gk__slot<size_t> item_count;
   gk__record() = default;
   gk__record(const gk__record &) = default;
   GK__HD gk__record &operator=(const gk__record &x) {
     gk__overwrite(&value, x.value);
-    gk__overwrite(&count, x.count);
+    gk__overwrite(&item_count, x.item_count);
     return *this;
   }
-  GK__HD explicit gk__record(const gk_arg<V> &x, size_t n = 0) : value(gk__untagged(x)), count(gk__untagged(n)) {}
-  GK__HD size_t elements() const { return gk__value_of(count, size_t(0)); }
-  static GK__HD gk_arg<V> shifted(const gk_arg<V> &x, size_t by) {
-    return gk_arg<V>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + by};
+  GK__HD explicit gk__record(const gk_arg<Value> &x, size_t n = 0)
+      : value(gk__untagged(x)), item_count(gk__untagged(n)) {}
+  GK__HD size_t elements() const { return gk__value_of(item_count, size_t(0)); }
+  static GK__HD gk_arg<Value> shifted(const gk_arg<Value> &x, size_t by) {
+    return gk_arg<Value>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + by};
   }
 };
-/* Whether elements of type T get their index as they become an A; those that are gk_arg have one. */
-template <class A, class T> struct gk__numbered { static const bool value = false; };
-template <class V, class T> struct gk__numbered<gk_arg<V>, T> { static const bool value = true; };
-template <class V, class T> struct gk__numbered<gk_arg<V>, gk_arg<T>> { static const bool value = false; };
+/* Whether elements of type Item get their index as they become an Acc; those that are gk_arg have one. */
+template <class Acc, class Item> struct gk__numbered { static const bool value = false; };
+template <class Value, class Item> struct gk__numbered<gk_arg<Value>, Item> { static const bool value = true; };
+template <class Value, class Item> struct gk__numbered<gk_arg<Value>, gk_arg<Item>> {
+  static const bool value = false;
+};
 
 /* By a grid of one thread. */
-template <class A> __global__ void gk__count_kernel(gk__record<A> *record, size_t n) {
-  record->count = gk__untagged(n);
+template <class Acc> __global__ void gk__count_kernel(gk__record<Acc> *record, size_t n) {
+  record->item_count = gk__untagged(n);
 }
-template <class A, bool Numbered> struct gk__count_elements {
-  static cudaError_t of(const char *, gk__record<A> *, size_t, cudaStream_t) { return cudaSuccess; }
+template <class Acc, bool Numbered> struct gk__count_elements {
+  static cudaError_t of(const char *, gk__record<Acc> *, size_t, cudaStream_t) { return cudaSuccess; }
 };
-template <class A> struct gk__count_elements<A, true> {
-  static cudaError_t of(const char *call, gk__record<A> *record, size_t n, cudaStream_t stream) {
-    return gk__launch(call, gk__count_kernel<A>, dim3(1), dim3(1), 0, stream, record, n);
+template <class Acc> struct gk__count_elements<Acc, true> {
+  static cudaError_t of(const char *call, gk__record<Acc> *record, size_t n, cudaStream_t stream) {
+    return gk__launch(call, gk__count_kernel<Acc>, dim3(1), dim3(1), 0, stream, record, n);
   }
 };
 
-template <class O, class A> struct gk__folded {
-  static GK__D O from(const A &value, size_t) { return gk__convert<O, A>::from(value); }
+template <class Out, class Acc> struct gk__folded {
+  static GK__D Out from(const Acc &value, size_t) { return gk__convert<Out, Acc>::from(value); }
 };
-template <class A> struct gk__folded<gk__record<A>, A> {
-  static GK__D gk__record<A> from(const A &value, size_t elements) { return gk__record<A>(value, elements); }
+template <class Acc> struct gk__folded<gk__record<Acc>, Acc> {
+  static GK__D gk__record<Acc> from(const Acc &value, size_t elements) { return gk__record<Acc>(value, elements); }
 };
 
-/* By one warp: *out becomes the strict left fold of the first `count` records, the identity if that is none; as a
+/* By one warp: *out becomes the strict left fold of the first `item_count` records, the identity if that is none; as a
  * record, it has the sum of their elements. It may be one of them: it is written when all have been read. */
-template <class A, class O, class Op>
-__global__ void gk__fold_kernel(const gk__record<A> *record, size_t count, Op op, O *out) {
-  A value = op.identity();
+template <class Acc, class Out, class Operator>
+__global__ void gk__fold_kernel(const gk__record<Acc> *record, size_t item_count, Operator operation, Out *output) {
+  Acc value = operation.identity();
   size_t before = 0;
-  for (size_t first = 0; first < count; first += 32) {
-    const unsigned here = count - first < 32 ? static_cast<unsigned>(count - first) : 32;
-    A own = op.identity();
+  for (size_t first_idx = 0; first_idx < item_count; first_idx += 32) {
+    const unsigned here = item_count - first_idx < 32 ? static_cast<unsigned>(item_count - first_idx) : 32;
+    Acc own = operation.identity();
     size_t elements = 0;
     if (gk_lane() < here) {
-      own = gk__value_of(record[first + gk_lane()].value, own);
-      elements = record[first + gk_lane()].elements();
+      own = gk__value_of(record[first_idx + gk_lane()].value, own);
+      elements = record[first_idx + gk_lane()].elements();
     }
     for (unsigned from = 0; from < here; from++) {
-      const A next = gk__record<A>::shifted(gk_shuffle(own, from), before);
-      value = first + from ? op(value, next) : next;
+      const Acc next = gk__record<Acc>::shifted(gk_shuffle(own, from), before);
+      value = first_idx + from ? operation(value, next) : next;
       before += gk_shuffle(elements, from);
     }
   }
   __syncwarp();
-  if (gk_lane() == 0) *out = gk__folded<O, A>::from(value, before);
+  if (gk_lane() == 0) *output = gk__folded<Out, Acc>::from(value, before);
 }
-template <class A, class O, class Op>
-cudaError_t gk__fold(const gk__dist &d, const gk__record<A> *record, size_t count, const Op &op, O *out) {
-  return gk__launch(d.call, gk__fold_kernel<A, O, Op>, dim3(1), dim3(32), 0, d.stream, record, count, op, out);
+template <class Acc, class Out, class Operator>
+cudaError_t gk__fold(const gk__dist &d, const gk__record<Acc> *record, size_t item_count, const Operator &operation,
+                     Out *output) {
+  return gk__launch(d.call, gk__fold_kernel<Acc, Out, Operator>, dim3(1), dim3(32), 0, d.stream, record, item_count,
+                    operation, output);
 }
 
 /* A pool of its own for each device: ranks that are threads of one process use each other's buffers by themselves, and
@@ -9995,11 +10200,11 @@ inline size_t gk__records_bytes(int ranks, size_t record_bytes) {
   const size_t records = static_cast<size_t>(ranks) * record_bytes;
   return GK__STATE_BYTES + (records > GK__REDUCE_BYTES ? records : GK__REDUCE_BYTES);
 }
-template <class A> gk__record<A> *gk__records(const gk_scratch *scratch) {
-  return reinterpret_cast<gk__record<A> *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
+template <class Acc> gk__record<Acc> *gk__records(const gk_scratch *scratch) {
+  return reinterpret_cast<gk__record<Acc> *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
 }
 /* From each rank its own record to all others. */
-template <class A> cudaError_t gk__exchange(const gk__dist &d, gk__record<A> *record) {
+template <class Acc> cudaError_t gk__exchange(const gk__dist &d, gk__record<Acc> *record) {
   return gk__nccl(ncclAllGather(record + d.rank, record, sizeof(*record), ncclUint8, d.comm, d.stream), d.call,
                   "ncclAllGather", d.comm);
 }
@@ -10007,21 +10212,22 @@ template <class A> cudaError_t gk__exchange(const gk__dist &d, gk__record<A> *re
 /* --- Reduce ------------------------------------------------------------------------------------------------------*/
 
 /* The record of this rank's piece, by an operator that commutes. */
-template <class T, class Op, class A>
-cudaError_t gk__piece_reduce(const gk__dist &d, const T *in, size_t n, const Op &op, gk__record<A> *record,
-                             const gk_scratch *scratch) {
-  GK_TRY(gk__reduce(d.call, in, record, n, op, gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(gk__slot<A>)),
-                    d.stream, scratch));
-  return gk__count_elements<A, gk__numbered<A, T>::value>::of(d.call, record, n, d.stream);
+template <class Item, class Operator, class Acc>
+cudaError_t gk__piece_reduce(const gk__dist &d, const Item *input, size_t n, const Operator &operation,
+                             gk__record<Acc> *record, const gk_scratch *scratch) {
+  GK_TRY(gk__reduce(d.call, input, record, n, operation,
+                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>)), d.stream, scratch));
+  return gk__count_elements<Acc, gk__numbered<Acc, Item>::value>::of(d.call, record, n, d.stream);
 }
 
-template <class T, class O, class Op>
-cudaError_t gk__dist_reduce(const gk__dist &d, const T *in, O *out, size_t n, const Op &op, const gk_scratch *scratch) {
-  typedef typename gk__working<Op>::type A;
-  gk__record<A> *const record = gk__records<A>(scratch);
-  GK_TRY(gk__piece_reduce(d, in, n, op, record + d.rank, scratch));
+template <class Item, class Out, class Operator>
+cudaError_t gk__dist_reduce(const gk__dist &d, const Item *input, Out *output, size_t n, const Operator &operation,
+                            const gk_scratch *scratch) {
+  typedef typename gk__working<Operator>::type Acc;
+  gk__record<Acc> *const record = gk__records<Acc>(scratch);
+  GK_TRY(gk__piece_reduce(d, input, n, operation, record + d.rank, scratch));
   GK_TRY(gk__exchange(d, record));
-  return gk__fold(d, record, static_cast<size_t>(d.ranks), op, out);
+  return gk__fold(d, record, static_cast<size_t>(d.ranks), operation, output);
 }
 
 /* *out = the reduction of all ranks' pieces, on every rank; otherwise as gk_reduce, and of one rank with its bits. n is
@@ -10031,22 +10237,22 @@ cudaError_t gk__dist_reduce(const gk__dist &d, const T *in, O *out, size_t n, co
  *
  * Any scratch will do for the operators of section 5 and up to 682 ranks; where one is too small, the error names the
  * bytes needed. */
-template <class T, class O, class Op>
-GK__NODISCARD cudaError_t gk_dist_reduce(const T *in, O *out, size_t n, Op op, ncclComm_t comm, cudaStream_t stream = 0,
-                                         const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, typename gk__known<T>::type>::reduce F;
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+                                         cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Operator, typename gk__known<Item>::type>::reduce Functor;
   const char *const call = "gk_dist_reduce";
   gk__dist d;
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, gk__known_array(in), gk__known_output(out), n, 1));
+  GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, 1));
   GK_TRY(gk__dist_join(&d, call, comm, stream));
-  const size_t bytes = gk__records_bytes(d.ranks, sizeof(gk__record<typename gk__working<F>::type>));
+  const size_t bytes = gk__records_bytes(d.ranks, sizeof(gk__record<typename gk__working<Functor>::type>));
   GK_TRY(gk__dist_scratch(d, bytes, scratch, &temporary, &use));
   return gk__release_scratch(
-      gk__dist_reduce(d, gk__known_array(in), gk__known_output(out), n, gk__functor_of<F>(op), use), &temporary, call,
-      stream);
+      gk__dist_reduce(d, gk__known_array(input), gk__known_output(output), n, gk__functor_of<Functor>(operation), use),
+      &temporary, call, stream);
 }
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/
@@ -10058,14 +10264,14 @@ inline unsigned long long gk__now_ms() {
   return static_cast<unsigned long long>(t.tv_sec) * 1000 + static_cast<unsigned long long>(t.tv_nsec) / 1000000;
 }
 /* gk_dist_wait's last words, with what has become of the communicator. */
-inline cudaError_t gk__dist_lost(cudaError_t code, const char *why, unsigned long long ms, ncclComm_t comm,
+inline cudaError_t gk__dist_lost(cudaError_t code, const char *why, unsigned long long milliseconds, ncclComm_t comm,
                                  bool abort_comm) {
   const ncclResult_t aborted = abort_comm ? ncclCommAbort(comm) : ncclSuccess;
   const char *const then = aborted != ncclSuccess ? "; ncclCommAbort failed, too: "
                            : abort_comm           ? "; the communicator has been aborted, and may not be used any more"
                                         : "; the communicator has not been aborted, and the stream may wait for ever";
-  return gk__fail(code, "gk_dist_wait: %s after %llu ms%s%s; what the stream was to make is not valid", why, ms, then,
-                  aborted != ncclSuccess ? ncclGetErrorString(aborted) : "");
+  return gk__fail(code, "gk_dist_wait: %s after %llu ms%s%s; what the stream was to make is not valid", why,
+                  milliseconds, then, aborted != ncclSuccess ? ncclGetErrorString(aborted) : "");
 }
 
 /* Waits on the host until the stream is done. If another rank has died, failed or never called, the stream would wait
@@ -10080,20 +10286,20 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
   const unsigned long long begin = gk__now_ms();
   for (unsigned polls = 0;; polls++) {
     /* The time is taken before the look at the stream, so that what was done in time is never late. */
-    const unsigned long long ms = gk__now_ms() - begin;
+    const unsigned long long milliseconds = gk__now_ms() - begin;
     /* cudaStreamQuery, too, leaves its cudaErrorNotReady behind. */
     const cudaError_t earlier = cudaPeekAtLastError(), done = cudaStreamQuery(stream);
     if (done == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
     if (done != cudaSuccess && done != cudaErrorNotReady)
-      return gk__dist_lost(done, cudaGetErrorString(done), ms, comm, abort_comm);
+      return gk__dist_lost(done, cudaGetErrorString(done), milliseconds, comm, abort_comm);
     ncclResult_t found = ncclSuccess;
     GK_TRY(gk__nccl(ncclCommGetAsyncError(comm, &found), call, "ncclCommGetAsyncError", comm));
     if (found != ncclSuccess && found != ncclInProgress)
-      return gk__dist_lost(cudaErrorUnknown, ncclGetErrorString(found), ms, comm, abort_comm);
+      return gk__dist_lost(cudaErrorUnknown, ncclGetErrorString(found), milliseconds, comm, abort_comm);
     if (done == cudaSuccess) return cudaSuccess;
-    if (ms >= timeout_ms)
-      return gk__dist_lost(cudaErrorTimeout, "the stream still waits, perhaps for a rank that has died or failed,", ms,
-                           comm, abort_comm);
+    if (milliseconds >= timeout_ms)
+      return gk__dist_lost(cudaErrorTimeout, "the stream still waits, perhaps for a rank that has died or failed,",
+                           milliseconds, comm, abort_comm);
     const struct timespec pause = {0, 50000};
     if (polls >= 100) nanosleep(&pause, NULL); /* short waits are not made longer */
   }
@@ -10104,91 +10310,93 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  * the total, and once more for the scan, which finds on the device what it starts at. */
 
 /* Of section 5's operators the totals come from section 8, since these commute. */
-template <class Op> struct gk__commutes { static const bool value = false; };
-template <class A> struct gk__commutes<gk_sum<A>> { static const bool value = true; };
-template <class A> struct gk__commutes<gk_prod<A>> { static const bool value = true; };
-template <class A> struct gk__commutes<gk_min<A>> { static const bool value = true; };
-template <class A> struct gk__commutes<gk_max<A>> { static const bool value = true; };
-template <class V> struct gk__commutes<gk_argmin<V>> { static const bool value = true; };
-template <class V> struct gk__commutes<gk_argmax<V>> { static const bool value = true; };
+template <class Operator> struct gk__commutes { static const bool value = false; };
+template <class Acc> struct gk__commutes<gk_sum<Acc>> { static const bool value = true; };
+template <class Acc> struct gk__commutes<gk_prod<Acc>> { static const bool value = true; };
+template <class Acc> struct gk__commutes<gk_min<Acc>> { static const bool value = true; };
+template <class Acc> struct gk__commutes<gk_max<Acc>> { static const bool value = true; };
+template <class Value> struct gk__commutes<gk_argmin<Value>> { static const bool value = true; };
+template <class Value> struct gk__commutes<gk_argmax<Value>> { static const bool value = true; };
 
 /* A user's may not commute: here each thread takes elements that stand side by side, and each block tiles that do. The
  * reads of a warp are then apart, but all that they bring is used while it is in the L1. */
 enum { GK__TOTAL_THREADS = 256 };
-template <class T> struct gk__total_tile {
-  static const unsigned each = sizeof(T) < 64 ? 64 / sizeof(T) : 1;
+template <class Item> struct gk__total_tile {
+  static const unsigned each = sizeof(Item) < 64 ? 64 / sizeof(Item) : 1;
   static const unsigned items = GK__TOTAL_THREADS * each;
 };
-template <class T, class Op, class A>
+template <class Item, class Operator, class Acc>
 __global__ void __launch_bounds__(GK__TOTAL_THREADS)
-    gk__total_kernel(const T *in, size_t n, size_t items, Op op, gk__record<A> *part) {
+    gk__total_kernel(const Item *input, size_t n, size_t items, Operator operation, gk__record<Acc> *part) {
   const size_t begin = blockIdx.x * items, end = n - begin < items ? n : begin + items;
-  A total = op.identity();
-  for (size_t tile = begin; tile < end; tile += gk__total_tile<T>::items) {
-    const size_t first = tile + static_cast<size_t>(threadIdx.x) * gk__total_tile<T>::each;
-    A value = op.identity();
+  Acc total = operation.identity();
+  for (size_t tile_idx = begin; tile_idx < end; tile_idx += gk__total_tile<Item>::items) {
+    const size_t first_idx = tile_idx + static_cast<size_t>(threadIdx.x) * gk__total_tile<Item>::each;
+    Acc value = operation.identity();
     GK__UNROLL
-    for (unsigned j = 0; j < gk__total_tile<T>::each; j++)
-      if (first + j < end) value = op(value, gk__lift<A, T>::from(in[first + j], first + j));
-    total = op(total, gk_block_reduce<GK__TOTAL_THREADS>(value, op));
+    for (unsigned j = 0; j < gk__total_tile<Item>::each; j++)
+      if (first_idx + j < end) value = operation(value, gk__lift<Acc, Item>::from(input[first_idx + j], first_idx + j));
+    total = operation(total, gk_block_reduce<GK__TOTAL_THREADS>(value, operation));
   }
-  if (threadIdx.x == 0) part[blockIdx.x] = gk__record<A>(total);
+  if (threadIdx.x == 0) part[blockIdx.x] = gk__record<Acc>(total);
 }
-template <class T, class Op, class A, bool Commutes> struct gk__piece_total {
-  static cudaError_t of(const gk__dist &d, const T *in, size_t n, const Op &op, gk__record<A> *record,
-                        const gk_scratch *scratch) {
-    return gk__piece_reduce(d, in, n, op, record, scratch);
+template <class Item, class Operator, class Acc, bool Commutes> struct gk__piece_total {
+  static cudaError_t of(const gk__dist &d, const Item *input, size_t n, const Operator &operation,
+                        gk__record<Acc> *record, const gk_scratch *scratch) {
+    return gk__piece_reduce(d, input, n, operation, record, scratch);
   }
 };
-template <class T, class Op, class A> struct gk__piece_total<T, Op, A, false> {
-  static cudaError_t of(const gk__dist &d, const T *in, size_t n, const Op &op, gk__record<A> *record,
-                        const gk_scratch *scratch) {
-    const size_t room = GK__REDUCE_BYTES / sizeof(gk__record<A>), tile = gk__total_tile<T>::items;
-    const size_t items = gk_round_up(gk_ceil_div(n, room), tile), parts = items ? gk_ceil_div(n, items) : 0;
-    gk__record<A> *const part = gk__records<A>(scratch);
-    GK_TRY(gk__launch(d.call, gk__total_kernel<T, Op, A>, dim3(static_cast<unsigned>(parts)), dim3(GK__TOTAL_THREADS),
-                      0, d.stream, in, n, items, op, part));
-    GK_TRY(gk__fold(d, part, parts, op, record));
-    return gk__count_elements<A, gk__numbered<A, T>::value>::of(d.call, record, n, d.stream);
+template <class Item, class Operator, class Acc> struct gk__piece_total<Item, Operator, Acc, false> {
+  static cudaError_t of(const gk__dist &d, const Item *input, size_t n, const Operator &operation,
+                        gk__record<Acc> *record, const gk_scratch *scratch) {
+    const size_t room = GK__REDUCE_BYTES / sizeof(gk__record<Acc>), tile_items = gk__total_tile<Item>::items;
+    const size_t items = gk_round_up(gk_ceil_div(n, room), tile_items), parts = items ? gk_ceil_div(n, items) : 0;
+    gk__record<Acc> *const part = gk__records<Acc>(scratch);
+    GK_TRY(gk__launch(d.call, gk__total_kernel<Item, Operator, Acc>, dim3(static_cast<unsigned>(parts)),
+                      dim3(GK__TOTAL_THREADS), 0, d.stream, input, n, items, operation, part));
+    GK_TRY(gk__fold(d, part, parts, operation, record));
+    return gk__count_elements<Acc, gk__numbered<Acc, Item>::value>::of(d.call, record, n, d.stream);
   }
 };
 
 /* What stands before a rank's piece, as gk__scan_start wants it: its record. */
-template <class A, bool Numbered> struct gk__dist_start {
-  const gk__record<A> *record;
-  A identity;
-  GK__D A value() const { return gk__value_of(record->value, identity); }
+template <class Acc, bool Numbered> struct gk__dist_start {
+  const gk__record<Acc> *record;
+  Acc identity;
+  GK__D Acc value() const { return gk__value_of(record->value, identity); }
   GK__D size_t index() const { return Numbered ? record->elements() : 0; }
 };
 
-template <class T, class O, class Op>
-cudaError_t gk__dist_scan(const gk__dist &d, const T *in, O *out, size_t n, const Op &op, bool inclusive,
-                          const gk_scan_plan &plan, const gk_scratch *scratch) {
-  typedef typename gk__working<Op>::type A;
-  gk__record<A> *const record = gk__records<A>(scratch);
+template <class Item, class Out, class Operator>
+cudaError_t gk__dist_scan(const gk__dist &d, const Item *input, Out *output, size_t n, const Operator &operation,
+                          bool inclusive, const gk_scan_plan &plan, const gk_scratch *scratch) {
+  typedef typename gk__working<Operator>::type Acc;
+  gk__record<Acc> *const record = gk__records<Acc>(scratch);
   /* Nobody stands behind the last rank to ask for its total. */
   if (d.rank + 1 < d.ranks)
-    GK_TRY((gk__piece_total<T, Op, A, gk__commutes<Op>::value>::of(d, in, n, op, record + d.rank, scratch)));
+    GK_TRY((gk__piece_total<Item, Operator, Acc, gk__commutes<Operator>::value>::of(d, input, n, operation,
+                                                                                    record + d.rank, scratch)));
   if (d.ranks > 1) GK_TRY(gk__exchange(d, record));
-  GK_TRY(gk__fold(d, record, static_cast<size_t>(d.rank), op, record));
-  const gk__dist_start<A, gk__numbered<A, T>::value> start = {record, op.identity()};
-  return gk__scan(d.call, in, out, n, op, start, inclusive, plan, d.stream, scratch);
+  GK_TRY(gk__fold(d, record, static_cast<size_t>(d.rank), operation, record));
+  const gk__dist_start<Acc, gk__numbered<Acc, Item>::value> start = {record, operation.identity()};
+  return gk__scan(d.call, input, output, n, operation, start, inclusive, plan, d.stream, scratch);
 }
-template <class T, class O, class Op>
-cudaError_t gk__dist_scan_call(const char *call, const T *in, O *out, size_t n, const Op &op, bool inclusive,
-                               ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__working<Op>::type A;
+template <class Item, class Out, class Operator>
+cudaError_t gk__dist_scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
+                               bool inclusive, ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__working<Operator>::type Acc;
   gk__dist d;
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, in, out, n, n));
+  GK_TRY(gk__check_arrays(call, input, output, n, n));
   GK_TRY(gk__dist_join(&d, call, comm, stream));
-  const gk_scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<T, O>());
-  const size_t records = gk__records_bytes(d.ranks, sizeof(gk__record<A>));
-  const size_t slots = gk__scan_bytes(plan, sizeof(gk__slot<A>));
+  const gk_scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Item, Out>());
+  const size_t records = gk__records_bytes(d.ranks, sizeof(gk__record<Acc>));
+  const size_t slots = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
   GK_TRY(gk__dist_scratch(d, records > slots ? records : slots, scratch, &temporary, &use));
-  return gk__release_scratch(gk__dist_scan(d, in, out, n, op, inclusive, plan, use), &temporary, call, stream);
+  return gk__release_scratch(gk__dist_scan(d, input, output, n, operation, inclusive, plan, use), &temporary, call,
+                             stream);
 }
 
 /* As gk_scan_inclusive and gk_scan_exclusive, over all ranks' pieces in the order of ranks: each has its own piece, of
@@ -10196,21 +10404,23 @@ cudaError_t gk__dist_scan_call(const char *call, const T *in, O *out, size_t n, 
  * need not commute. argmin and argmax count indices through all pieces. The elements are read twice and the results
  * written once. The bits of floating-point results depend on how many ranks there are and how the elements are dealt to
  * them, and on nothing else. */
-template <class T, class O, class Op>
-GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm,
-                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
-  const F f = gk__functor_of<F>(op);
-  return gk__dist_scan_call("gk_dist_scan_inclusive", gk__known_array(in), gk__known_output(out), n, f, true, comm,
-                            stream, scratch);
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
+                                                 ncclComm_t comm, cudaStream_t stream = 0,
+                                                 const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  const Functor f = gk__functor_of<Functor>(operation);
+  return gk__dist_scan_call("gk_dist_scan_inclusive", gk__known_array(input), gk__known_output(output), n, f, true,
+                            comm, stream, scratch);
 }
-template <class T, class O, class Op>
-GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const T *in, O *out, size_t n, Op op, ncclComm_t comm,
-                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
-  typedef typename gk__functor<Op, typename gk__known<O>::type>::scan F;
-  const F f = gk__functor_of<F>(op);
-  return gk__dist_scan_call("gk_dist_scan_exclusive", gk__known_array(in), gk__known_output(out), n, f, false, comm,
-                            stream, scratch);
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
+                                                 ncclComm_t comm, cudaStream_t stream = 0,
+                                                 const gk_scratch *scratch = NULL) {
+  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  const Functor f = gk__functor_of<Functor>(operation);
+  return gk__dist_scan_call("gk_dist_scan_exclusive", gk__known_array(input), gk__known_output(output), n, f, false,
+                            comm, stream, scratch);
 }
 
 /* --- Matmul -------------------------------------------------------------------------------------------------------
@@ -10224,7 +10434,7 @@ struct gk_dist_matmul_opts { /* right when zero */
   /* With ldb of this rank's rows of B; without trans_b and batch. Its max_blocks leaves multiprocessors to NCCL. With
    * that, or with a scratch, products follow one another. */
   gk_matmul_opts matmul;
-  const size_t *rows;       /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
+  const size_t *rank_rows;  /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
   size_t columns;           /* of B in a part; 0: chosen. The same on every rank */
   cudaStream_t comm_stream; /* for B on its way, of a high priority; 0: one is made for the call */
   cudaStream_t turn_stream; /* for every other product; 0: one is made for the call */
@@ -10243,9 +10453,10 @@ inline size_t gk__dist_columns(size_t n, size_t columns) {
 }
 /* What a buffer has to have for B of k x n elements; columns as in the options. 0 where that overflows. */
 inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns = 0) {
-  const size_t wide = gk__dist_columns(n, columns), row = wide * item_bytes;
-  if (row == 0 || wide > static_cast<size_t>(-1) / 2 / item_bytes || k > static_cast<size_t>(-1) / 2 / row) return 0;
-  return k * row * (wide < n ? 2 : 1);
+  const size_t wide = gk__dist_columns(n, columns), row_idx = wide * item_bytes;
+  if (row_idx == 0 || wide > static_cast<size_t>(-1) / 2 / item_bytes || k > static_cast<size_t>(-1) / 2 / row_idx)
+    return 0;
+  return k * row_idx * (wide < n ? 2 : 1);
 }
 
 /* The stream that B travels on, and that of every other product. An event of each kind belongs to each half of the
@@ -10292,40 +10503,42 @@ struct gk__lane {
     return status == cudaSuccess ? gk__failed(code, call) : status;
   }
 };
-/* What is put into stream `to` from here on comes behind what is in `from` by now. */
-inline cudaError_t gk__join(cudaStream_t to, cudaStream_t from, cudaEvent_t event) {
+/* What is put into stream `dest` from here on comes behind what is in `from` by now. */
+inline cudaError_t gk__join(cudaStream_t dest, cudaStream_t from, cudaEvent_t event) {
   const cudaError_t code = cudaEventRecord(event, from);
-  return code == cudaSuccess ? cudaStreamWaitEvent(to, event, 0) : code;
+  return code == cudaSuccess ? cudaStreamWaitEvent(dest, event, 0) : code;
 }
-inline cudaError_t gk__follow(const char *call, cudaStream_t to, cudaStream_t from, cudaEvent_t event) {
-  return gk__failed(gk__join(to, from, event), call);
+inline cudaError_t gk__follow(const char *call, cudaStream_t dest, cudaStream_t from, cudaEvent_t event) {
+  return gk__failed(gk__join(dest, from, event), call);
 }
 
 /* The rows of B that a rank has. */
 inline gk_dist_piece gk__rows_of(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, int rank) {
-  if (!o.rows) return gk_dist_split(k, d.ranks, rank);
-  gk_dist_piece piece = {0, o.rows[rank]};
-  for (int r = 0; r < rank; r++) piece.first += o.rows[r];
+  if (!o.rank_rows) return gk_dist_split(k, d.ranks, rank);
+  gk_dist_piece piece = {0, o.rank_rows[rank]};
+  for (int r = 0; r < rank; r++) piece.first_index += o.rank_rows[r];
   return piece;
 }
 
-/* From each rank its rows of a part to all others: `to` has `row` bytes for each row of B, this rank's already. */
-inline cudaError_t gk__share_rows(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, size_t row, char *to,
-                                  cudaStream_t stream) {
+/* From each rank its rows of a part to all others: `dest` has `row_bytes` bytes for each row of B, this rank's already.
+ */
+inline cudaError_t gk__share_rows(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, size_t row_bytes,
+                                  char *dest, cudaStream_t stream) {
   const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
   bool equal = true;
-  for (int r = 0; r < d.ranks; r++) equal = equal && gk__rows_of(d, o, k, r).count == mine.count;
+  for (int r = 0; r < d.ranks; r++) equal = equal && gk__rows_of(d, o, k, r).item_count == mine.item_count;
   if (equal)
-    return gk__nccl(ncclAllGather(to + mine.first * row, to, mine.count * row, ncclUint8, d.comm, stream), d.call,
-                    "ncclAllGather", d.comm);
+    return gk__nccl(ncclAllGather(dest + mine.first_index * row_bytes, dest, mine.item_count * row_bytes, ncclUint8,
+                                  d.comm, stream),
+                    d.call, "ncclAllGather", d.comm);
   GK_TRY(gk__nccl(ncclGroupStart(), d.call, "ncclGroupStart", d.comm));
   cudaError_t status = cudaSuccess;
   for (int r = 0; r < d.ranks && status == cudaSuccess; r++) {
     const gk_dist_piece piece = gk__rows_of(d, o, k, r);
-    char *const at = to + piece.first * row;
-    if (piece.count)
-      status = gk__nccl(ncclBroadcast(at, at, piece.count * row, ncclUint8, r, d.comm, stream), d.call, "ncclBroadcast",
-                        d.comm);
+    char *const pos = dest + piece.first_index * row_bytes;
+    if (piece.item_count)
+      status = gk__nccl(ncclBroadcast(pos, pos, piece.item_count * row_bytes, ncclUint8, r, d.comm, stream), d.call,
+                        "ncclBroadcast", d.comm);
   }
   /* A group that was opened is closed, whatever became of it. */
   const ncclResult_t ended = ncclGroupEnd();
@@ -10333,44 +10546,45 @@ inline cudaError_t gk__share_rows(const gk__dist &d, const gk_dist_matmul_opts &
 }
 
 /* Whether the product of any part would be refused, before anything is launched. */
-template <class T, class O>
-cudaError_t gk__check_dist_parts(const T *a, const T *buffer, O *c, size_t m, size_t n, size_t k, size_t wide,
+template <class Item, class Out>
+cudaError_t gk__check_dist_parts(const Item *a, const Item *buffer, Out *c, size_t m, size_t n, size_t k, size_t wide,
                                  gk_matmul_opts each) {
   const gk_scratch *const scratch = each.scratch;
-  for (size_t col = 0, part = 0; col < n; col += each.ldb, part++) {
+  for (size_t col_idx = 0, part = 0; col_idx < n; col_idx += each.ldb, part++) {
     gk_matmul_path path;
-    each.ldb = n - col < wide ? n - col : wide;
-    GK_TRY(gk_matmul_plan(a, buffer + part % 2 * k * wide, m ? c + col : c, m, each.ldb, k, &each, &path));
+    each.ldb = n - col_idx < wide ? n - col_idx : wide;
+    GK_TRY(gk_matmul_plan(a, buffer + part % 2 * k * wide, m ? c + col_idx : c, m, each.ldb, k, &each, &path));
     GK_TRY(gk__check_scratch("gk_matmul", scratch, path.scratch_bytes));
     GK_TRY(gk__check_work_area(scratch, path.work_bytes));
   }
   return cudaSuccess;
 }
-template <class T, class O>
-cudaError_t gk__dist_matmul(const gk__dist &d, gk__lane &lane, const T *a, const T *b, O *c, size_t m, size_t n,
-                            size_t k, const gk_dist_matmul_opts &o, T *buffer) {
+template <class Item, class Out>
+cudaError_t gk__dist_matmul(const gk__dist &d, gk__lane &side, const Item *a, const Item *b, Out *c, size_t m, size_t n,
+                            size_t k, const gk_dist_matmul_opts &o, Item *buffer) {
   const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
   const size_t wide = gk__dist_columns(n, o.columns), ldb = o.matmul.ldb ? o.matmul.ldb : n;
   gk_matmul_opts each = o.matmul;
   each.ldc = o.matmul.ldc ? o.matmul.ldc : n;
   GK_TRY(gk__check_dist_parts(a, buffer, c, m, n, k, wide, each));
-  GK_TRY(gk__follow(d.call, lane.stream, d.stream, lane.free[0]));
-  for (size_t col = 0, part = 0; col < n; col += each.ldb, part++) {
-    const size_t half = part % 2;
-    const cudaStream_t stream = half ? lane.turn : d.stream;
-    lane.turned = lane.turned || stream != d.stream;
-    T *const to = buffer + half * k * wide;
-    each.ldb = n - col < wide ? n - col : wide;
-    const size_t row = each.ldb * sizeof(T);
-    if (part > 1) GK_TRY(gk__failed(cudaStreamWaitEvent(lane.stream, lane.free[half], 0), d.call));
-    if (mine.count)
-      GK_TRY(gk__failed(cudaMemcpy2DAsync(to + mine.first * each.ldb, row, b + col, ldb * sizeof(T), row, mine.count,
-                                          cudaMemcpyDeviceToDevice, lane.stream),
-                        d.call));
-    GK_TRY(gk__share_rows(d, o, k, row, reinterpret_cast<char *>(to), lane.stream));
-    GK_TRY(gk__follow(d.call, stream, lane.stream, lane.ready[half]));
-    GK_TRY(gk_matmul_ex(a, to, m ? c + col : c, m, each.ldb, k, &each, stream));
-    GK_TRY(gk__failed(cudaEventRecord(lane.free[half], stream), d.call));
+  GK_TRY(gk__follow(d.call, side.stream, d.stream, side.free[0]));
+  for (size_t col_idx = 0, part = 0; col_idx < n; col_idx += each.ldb, part++) {
+    const size_t parity = part % 2;
+    const cudaStream_t stream = parity ? side.turn : d.stream;
+    side.turned = side.turned || stream != d.stream;
+    Item *const dest = buffer + parity * k * wide;
+    each.ldb = n - col_idx < wide ? n - col_idx : wide;
+    const size_t row_bytes = each.ldb * sizeof(Item);
+    if (part > 1) GK_TRY(gk__failed(cudaStreamWaitEvent(side.stream, side.free[parity], 0), d.call));
+    if (mine.item_count)
+      GK_TRY(
+          gk__failed(cudaMemcpy2DAsync(dest + mine.first_index * each.ldb, row_bytes, b + col_idx, ldb * sizeof(Item),
+                                       row_bytes, mine.item_count, cudaMemcpyDeviceToDevice, side.stream),
+                     d.call));
+    GK_TRY(gk__share_rows(d, o, k, row_bytes, reinterpret_cast<char *>(dest), side.stream));
+    GK_TRY(gk__follow(d.call, stream, side.stream, side.ready[parity]));
+    GK_TRY(gk_matmul_ex(a, dest, m ? c + col_idx : c, m, each.ldb, k, &each, stream));
+    GK_TRY(gk__failed(cudaEventRecord(side.free[parity], stream), d.call));
   }
   return cudaSuccess;
 }
@@ -10381,16 +10595,16 @@ inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const
   if (o.matmul.trans_b || o.matmul.batch > 1)
     return gk__fail(cudaErrorInvalidValue, "%s: B may be neither transposed nor one of a batch", d.call);
   size_t left = k;
-  for (int r = 0; o.rows && r < d.ranks; r++) {
-    if (o.rows[r] > left || (r == d.ranks - 1 && o.rows[r] < left))
+  for (int r = 0; o.rank_rows && r < d.ranks; r++) {
+    if (o.rank_rows[r] > left || (r == d.ranks - 1 && o.rank_rows[r] < left))
       return gk__fail(cudaErrorInvalidValue, "%s: the rows of B that the ranks have do not add up to k = %zu", d.call,
                       k);
-    left -= o.rows[r];
+    left -= o.rank_rows[r];
   }
-  if (gk__rows_of(d, o, k, d.rank).count == 0) return cudaSuccess;
+  if (gk__rows_of(d, o, k, d.rank).item_count == 0) return cudaSuccess;
   if (!b)
     return gk__fail(cudaErrorInvalidValue, "%s: b is NULL, but rank %d has %zu rows of B", d.call, d.rank,
-                    gk__rows_of(d, o, k, d.rank).count);
+                    gk__rows_of(d, o, k, d.rank).item_count);
   if (reinterpret_cast<uintptr_t>(b) % item_bytes)
     return gk__fail(cudaErrorInvalidValue, "%s: b is not aligned to its elements' %zu bytes", d.call, item_bytes);
   if (o.matmul.ldb && o.matmul.ldb < n)
@@ -10404,19 +10618,20 @@ inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const
  * in all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of
  * C is computed as gk_matmul_ex does for the same rank's m, a part's columns and k: where its bits do not depend on m
  * and n, those of C depend neither on the number of ranks nor on who has which rows. */
-template <class T, class O>
-GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m, size_t n, size_t k, ncclComm_t comm,
-                                         cudaStream_t stream = 0, const gk_dist_matmul_opts *opts = NULL) {
-  typedef typename gk__known<T>::type E;
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                                         ncclComm_t comm, cudaStream_t stream = 0,
+                                         const gk_dist_matmul_opts *opts = NULL) {
+  typedef typename gk__known<Item>::type Element;
   const char *const call = "gk_dist_matmul";
   const gk_dist_matmul_opts o = opts ? *opts : gk_dist_matmul_opts();
   gk__dist d;
   gk__clear_detail();
   GK_TRY(gk__dist_join(&d, call, comm, stream));
-  GK_TRY(gk__check_dist_matmul(d, b, c, n, k, sizeof(E), o));
+  GK_TRY(gk__check_dist_matmul(d, b, c, n, k, sizeof(Element), o));
   if (d.ranks == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &o.matmul, stream);
 
-  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(E), o.columns);
+  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(Element), o.columns);
   if (bytes == 0)
     return gk__fail(cudaErrorInvalidValue, "%s: B, %zu x %zu, is more than memory can address", call, k, n);
   if (o.buffer && o.buffer_bytes < bytes)
@@ -10427,19 +10642,19 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const T *a, const T *b, O *c, size_t m,
     return gk__fail(cudaErrorInvalidValue, "%s: the buffer is not aligned to 16 bytes", call);
   void *buffer = o.buffer;
   if (!buffer) GK_TRY(gk__dist_allocate(d, &buffer, bytes));
-  gk__lane lane;
-  cudaError_t status = lane.create(d, o, !o.matmul.scratch && !o.matmul.max_blocks);
+  gk__lane side;
+  cudaError_t status = side.create(d, o, !o.matmul.scratch && !o.matmul.max_blocks);
   if (status == cudaSuccess)
-    status = gk__dist_matmul(d, lane, gk__known_array(a), gk__known_array(b), gk__known_output(c), m, n, k, o,
-                             static_cast<E *>(buffer));
+    status = gk__dist_matmul(d, side, gk__known_array(a), gk__known_array(b), gk__known_output(c), m, n, k, o,
+                             static_cast<Element *>(buffer));
   const bool failed = status != cudaSuccess;
-  if (lane.turned) {
-    const cudaError_t joined = gk__join(stream, lane.turn, lane.free[1]);
+  if (side.turned) {
+    const cudaError_t joined = gk__join(stream, side.turn, side.free[1]);
     if (!failed) status = gk__failed(joined, call);
   }
   /* After an error B may still be on its way to the buffer. */
-  if (failed && lane.free[1]) gk__join(stream, lane.stream, lane.ready[0]);
-  status = lane.destroy(status, call);
+  if (failed && side.free[1]) gk__join(stream, side.stream, side.ready[0]);
+  status = side.destroy(status, call);
   const cudaError_t freed = o.buffer ? cudaSuccess : cudaFreeAsync(buffer, stream);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
@@ -10553,8 +10768,8 @@ GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
 GPUKIT_DEF const char *gk_error_detail(void) { return gk__detail; }
 
 static bool gk__debug(void) {
-  static const bool on = getenv("GPUKIT_DEBUG") && strcmp(getenv("GPUKIT_DEBUG"), "0") != 0;
-  return on;
+  static const bool enabled = getenv("GPUKIT_DEBUG") && strcmp(getenv("GPUKIT_DEBUG"), "0") != 0;
+  return enabled;
 }
 
 GPUKIT_DEF const char *gk_error_hint(cudaError_t code) {
@@ -10774,12 +10989,13 @@ GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsi
   return cudaSuccess;
 }
 
-GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid,
-                                        const dim3 *block, size_t smem, cudaStream_t stream) {
+GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
+                                        const dim3 *block_dim, size_t smem, cudaStream_t stream) {
   if (code == cudaSuccess && !gk__debug()) return code;
   char shape[256];
   snprintf(shape, sizeof(shape), "%s: grid %u x %u x %u, block %u x %u x %u, %zu bytes of dynamic shared memory",
-           gk__kernel_name(name).text, grid->x, grid->y, grid->z, block->x, block->y, block->z, smem);
+           gk__kernel_name(name).text, grid_dim->x, grid_dim->y, grid_dim->z, block_dim->x, block_dim->y, block_dim->z,
+           smem);
   if (code == cudaSuccess) {
     code = gk__debug_wait(stream);
     return code == cudaSuccess ? code
@@ -10787,29 +11003,30 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
   }
   if (gk__is_sticky(code)) return gk__failed(code, shape);
   /* The device may have no code for this kernel at all, and then knows nothing about it either. */
-  const unsigned long long threads = static_cast<unsigned long long>(block->x) * block->y * block->z;
+  const unsigned long long thread_count = static_cast<unsigned long long>(block_dim->x) * block_dim->y * block_dim->z;
   cudaFuncAttributes attributes;
   memset(&attributes, 0, sizeof(attributes));
-  if (threads == 0) return gk__fail(code, "%s: the block is empty", shape);
-  if (threads > 1024) return gk__fail(code, "%s: the block has %llu threads, but 1024 is the most", shape, threads);
-  if (block->z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
-  if (grid->x > 0x7fffffff || grid->y > 65535 || grid->z > 65535)
+  if (thread_count == 0) return gk__fail(code, "%s: the block is empty", shape);
+  if (thread_count > 1024)
+    return gk__fail(code, "%s: the block has %llu threads, but 1024 is the most", shape, thread_count);
+  if (block_dim->z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
+  if (grid_dim->x > 0x7fffffff || grid_dim->y > 65535 || grid_dim->z > 65535)
     return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
   if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
-      threads > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
+      thread_count > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
     return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
-                    threads, attributes.numRegs, attributes.maxThreadsPerBlock);
+                    thread_count, attributes.numRegs, attributes.maxThreadsPerBlock);
   return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
 }
 
 /* --- Devices and occupancy ---------------------------------------------------------------------------------------*/
 
 static cudaError_t gk__query(const char *call, int device, gk_device_info *info) {
-  int count = 0;
-  GK_TRY(gk__failed(cudaGetDeviceCount(&count), call));
+  int device_count = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), call));
   if (device == -1) GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  if (device < 0 || device >= count)
-    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", call, device, count);
+  if (device < 0 || device >= device_count)
+    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", call, device, device_count);
   memset(info, 0, sizeof(*info));
   info->device = device;
   cudaDeviceProp properties; /* for the name alone: the clocks have left the struct, and attributes are much faster */
@@ -10824,7 +11041,7 @@ static cudaError_t gk__query(const char *call, int device, gk_device_info *info)
       {cudaDevAttrComputeCapabilityMajor, &info->major, NULL},
       {cudaDevAttrComputeCapabilityMinor, &info->minor, NULL},
       {cudaDevAttrMultiProcessorCount, &info->sms, NULL},
-      {cudaDevAttrWarpSize, &info->warp_size, NULL},
+      {cudaDevAttrWarpSize, &info->threads_per_warp, NULL},
       {cudaDevAttrMaxThreadsPerBlock, &info->max_threads_per_block, NULL},
       {cudaDevAttrMaxThreadsPerMultiProcessor, &info->max_threads_per_sm, NULL},
       {cudaDevAttrMaxBlocksPerMultiprocessor, &info->max_blocks_per_sm, NULL},
@@ -10887,8 +11104,8 @@ GPUKIT_DEF cudaError_t gk_device_print(int device) {
          static_cast<double>(d.global_bytes) / (1 << 30), static_cast<double>(d.free_bytes) / (1 << 30), d.peak_gbs,
          d.bus_bits);
   printf("  %-34s %.1f MiB\n", "L2 cache", static_cast<double>(d.l2_bytes) / (1 << 20));
-  printf("  %-34s %d (warp %d); %d x %d x %d at most\n", "threads per block", d.max_threads_per_block, d.warp_size,
-         d.max_block_x, d.max_block_y, d.max_block_z);
+  printf("  %-34s %d (warp %d); %d x %d x %d at most\n", "threads per block", d.max_threads_per_block,
+         d.threads_per_warp, d.max_block_x, d.max_block_y, d.max_block_z);
   printf("  %-34s %d x %d x %d at most\n", "blocks per grid", d.max_grid_x, d.max_grid_y, d.max_grid_z);
   printf("  %-34s %d, %d\n", "threads, blocks per multiprocessor", d.max_threads_per_sm, d.max_blocks_per_sm);
   printf("  %-34s %d per block, %d per multiprocessor\n", "registers", d.registers_per_block, d.registers_per_sm);
@@ -10904,12 +11121,12 @@ GPUKIT_DEF cudaError_t gk_device_best(int *device) {
   const char *const call = "gk_device_best";
   gk__clear_detail();
   if (!device) return gk__fail(cudaErrorInvalidValue, "%s: device is NULL", call);
-  int count = 0;
-  GK_TRY(gk__failed(cudaGetDeviceCount(&count), call));
-  if (count == 0) return gk__fail(cudaErrorNoDevice, "%s: there is none", call);
+  int device_count = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), call));
+  if (device_count == 0) return gk__fail(cudaErrorNoDevice, "%s: there is none", call);
   gk_device_info best, next;
   GK_TRY(gk_device_query(0, &best));
-  for (int i = 1; i < count; i++) {
+  for (int i = 1; i < device_count; i++) {
     GK_TRY(gk_device_query(i, &next));
     const double speed = static_cast<double>(next.sms) * next.clock_khz;
     const double best_speed = static_cast<double>(best.sms) * best.clock_khz;
@@ -10921,32 +11138,32 @@ GPUKIT_DEF cudaError_t gk_device_best(int *device) {
 
 static int gk__round(int x, int unit) { return (x + unit - 1) / unit * unit; }
 
-GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, gk_occupancy_info *info) {
+GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block_threads, size_t smem, gk_occupancy_info *info) {
   const char *const call = "gk_occupancy";
   gk_device_info d = gk_device_info();
   gk__clear_detail();
   if (!kernel || !info) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "info" : "kernel");
   GK_TRY(gk_device_query(-1, &d));
-  if (block < 1 || block > d.max_threads_per_block)
-    return gk__fail(cudaErrorInvalidValue, "%s: a block of %d threads; 1 to %d are possible", call, block,
+  if (block_threads < 1 || block_threads > d.max_threads_per_block)
+    return gk__fail(cudaErrorInvalidValue, "%s: a block of %d threads; 1 to %d are possible", call, block_threads,
                     d.max_threads_per_block);
   cudaFuncAttributes attributes;
   GK_TRY(gk__allow_smem(kernel, call, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
   int blocks_per_sm = 0;
-  GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, kernel, block, smem), call));
+  GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, kernel, block_threads, smem), call));
   memset(info, 0, sizeof(*info));
-  info->block = block;
+  info->block_threads = block_threads;
   info->dynamic_smem = smem;
   info->registers = attributes.numRegs;
   info->static_smem = attributes.sharedSizeBytes;
-  const int warps = gk__round(block, d.warp_size) / d.warp_size;
-  info->max_warps_per_sm = d.max_threads_per_sm / d.warp_size;
+  const int warps = gk__round(block_threads, d.threads_per_warp) / d.threads_per_warp;
+  info->max_warps_per_sm = d.max_threads_per_sm / d.threads_per_warp;
   info->by_threads = info->max_warps_per_sm / warps;
   info->by_blocks = d.max_blocks_per_sm;
   /* Registers are given to warps, 256 at a time, and warps live on one of four partitions with a quarter of them each.
    */
-  const int of_warp = gk__round(info->registers * d.warp_size, 256);
+  const int of_warp = gk__round(info->registers * d.threads_per_warp, 256);
   info->by_registers = of_warp ? d.registers_per_sm / 4 / of_warp * 4 / warps : d.max_blocks_per_sm;
   const size_t of_block = (info->static_smem + smem + d.shared_reserved_per_block + 127) / 128 * 128;
   info->by_smem = of_block ? static_cast<int>(d.shared_per_sm / of_block) : d.max_blocks_per_sm;
@@ -10961,49 +11178,53 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block, size_t smem, 
   return cudaSuccess;
 }
 
-GPUKIT_DEF cudaError_t gk_occupancy_print(const void *kernel, int block, size_t smem) {
+GPUKIT_DEF cudaError_t gk_occupancy_print(const void *kernel, int block_threads, size_t smem) {
   gk_occupancy_info o = gk_occupancy_info();
-  GK_TRY(gk_occupancy(kernel, block, smem, &o));
+  GK_TRY(gk_occupancy(kernel, block_threads, smem, &o));
   printf("occupancy %.0f %%: %d blocks of %d threads, %d of %d warps on a multiprocessor; limited by %s\n",
-         100 * o.occupancy, o.blocks_per_sm, o.block, o.warps_per_sm, o.max_warps_per_sm, o.limit);
+         100 * o.occupancy, o.blocks_per_sm, o.block_threads, o.warps_per_sm, o.max_warps_per_sm, o.limit);
   printf("  blocks that each resource allows: threads %d, blocks %d, registers (%d a thread) %d, "
          "shared memory (%zu bytes a block) %d\n",
          o.by_threads, o.by_blocks, o.registers, o.by_registers, o.static_smem + o.dynamic_smem, o.by_smem);
   return cudaSuccess;
 }
 
-GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block) {
+GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_threads) {
   const char *const call = "gk_block_for";
   gk__clear_detail();
-  if (!kernel || !block) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "block" : "kernel");
+  if (!kernel || !block_threads)
+    return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "block_threads" : "kernel");
   cudaFuncAttributes attributes;
   GK_TRY(gk__allow_smem(kernel, call, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
   int best = 0, most = 0;
-  for (int size = 32; size <= attributes.maxThreadsPerBlock; size += 32) {
+  for (int size_tried = 32; size_tried <= attributes.maxThreadsPerBlock; size_tried += 32) {
     int blocks = 0;
-    GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, size, smem), call));
-    const bool nearer = abs(size - 256) < abs(best - 256);
-    if (blocks * size > most || (blocks * size == most && nearer)) most = blocks * size, best = size;
+    GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, size_tried, smem), call));
+    const bool nearer = abs(size_tried - 256) < abs(best - 256);
+    if (blocks * size_tried > most || (blocks * size_tried == most && nearer))
+      most = blocks * size_tried, best = size_tried;
   }
   if (!best) return gk__fail(cudaErrorInvalidValue, "%s: no block fits with %zu bytes of shared memory", call, smem);
-  *block = best;
+  *block_threads = best;
   return cudaSuccess;
 }
 
-GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid) {
+GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block_dim, dim3 *grid_dim) {
   const char *const call = "gk_grid_shape";
   gk__clear_detail();
-  if (!block || !grid) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, block ? "grid" : "block");
-  if (!block->x || !block->y || !block->z)
+  if (!block_dim || !grid_dim)
+    return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, block_dim ? "grid_dim" : "block_dim");
+  if (!block_dim->x || !block_dim->y || !block_dim->z)
     return gk__fail(cudaErrorInvalidConfiguration, "%s: the block is empty", call);
-  const size_t x = gk_ceil_div(w, static_cast<size_t>(block->x)), y = gk_ceil_div(h, static_cast<size_t>(block->y)),
-               z = gk_ceil_div(d, static_cast<size_t>(block->z));
+  const size_t x = gk_ceil_div(w, static_cast<size_t>(block_dim->x)),
+               y = gk_ceil_div(h, static_cast<size_t>(block_dim->y)),
+               z = gk_ceil_div(d, static_cast<size_t>(block_dim->z));
   if (x > 0x7fffffff || y > 65535 || z > 65535)
     return gk__fail(cudaErrorInvalidConfiguration,
                     "%s: %zu x %zu x %zu blocks; a grid has 2147483647 x 65535 x 65535 at most: loop in the kernel",
                     call, x, y, z);
-  *grid = dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
+  *grid_dim = dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
   return cudaSuccess;
 }
 
@@ -11064,11 +11285,11 @@ GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
   return cudaSuccess;
 }
 
-GPUKIT_DEF cudaError_t gk_timer_ms(gk_timer *timer, float *ms) {
+GPUKIT_DEF cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds) {
   GK_TRY(gk__timer_needs(timer, GK__TIMER_STOPPED, "gk_timer_ms"));
-  if (!ms) return gk__fail(cudaErrorInvalidValue, "gk_timer_ms: ms is NULL");
+  if (!milliseconds) return gk__fail(cudaErrorInvalidValue, "gk_timer_ms: milliseconds is NULL");
   GK_TRY(gk__failed(cudaEventSynchronize(timer->end), "gk_timer_ms"));
-  return gk__failed(cudaEventElapsedTime(ms, timer->begin, timer->end), "gk_timer_ms");
+  return gk__failed(cudaEventElapsedTime(milliseconds, timer->begin, timer->end), "gk_timer_ms");
 }
 
 GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer) {
@@ -11098,11 +11319,11 @@ GPUKIT_DEF int gk_time_next(gk_time_scope *scope) {
 #ifdef GPUKIT_NVTX
   nvtxRangePop();
 #endif
-  float ms = 0;
+  float milliseconds = 0;
   gk_check_begin();
   cudaError_t code = gk_timer_stop(&scope->timer);
-  if (code == cudaSuccess) code = gk_timer_ms(&scope->timer, &ms);
-  if (code == cudaSuccess) printf("%s: %.3f ms\n", scope->label, static_cast<double>(ms));
+  if (code == cudaSuccess) code = gk_timer_ms(&scope->timer, &milliseconds);
+  if (code == cudaSuccess) printf("%s: %.3f ms\n", scope->label, static_cast<double>(milliseconds));
   gk_check_cuda(code, "GK_TIME", scope->file, scope->line);
   gk_check_begin();
   gk_check_cuda(gk_timer_destroy(&scope->timer), "GK_TIME", scope->file, scope->line);
@@ -11113,15 +11334,15 @@ static int gk__compare_doubles(const void *x, const void *y) {
   const double a = *static_cast<const double *>(x), b = *static_cast<const double *>(y);
   return (a > b) - (a < b);
 }
-static double gk__median(double *values, int count) {
-  qsort(values, static_cast<size_t>(count), sizeof(double), gk__compare_doubles);
-  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+static double gk__median(double *values, int value_count) {
+  qsort(values, static_cast<size_t>(value_count), sizeof(double), gk__compare_doubles);
+  return value_count % 2 ? values[value_count / 2] : (values[value_count / 2 - 1] + values[value_count / 2]) / 2;
 }
 
 /* What the function heard from an earlier call, or went on after, is not why it failed. */
-static cudaError_t gk__bench_call(gk_bench_fn fn, void *user, cudaStream_t stream, size_t i) {
+static cudaError_t gk__bench_call(gk_bench_fn function, void *user, cudaStream_t stream, size_t i) {
   const size_t details = gk__details;
-  const cudaError_t code = fn(user, stream, i);
+  const cudaError_t code = function(user, stream, i);
   if (code == cudaSuccess) return code;
   const bool told = gk__details != details && gk__detail_code == static_cast<int>(code);
   char said[sizeof(gk__detail)];
@@ -11131,78 +11352,79 @@ static cudaError_t gk__bench_call(gk_bench_fn fn, void *user, cudaStream_t strea
 }
 
 /* `calls` calls back to back; *next_call numbers all calls of a bench. */
-static cudaError_t gk__bench_sample(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_timer *timer, int calls,
-                                    size_t *next_call, double *ms) {
+static cudaError_t gk__bench_sample(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_timer *timer,
+                                    int calls, size_t *next_call, double *milliseconds) {
   const size_t buffers = opts->buffers ? opts->buffers : 1;
   float elapsed = 0;
   GK_TRY(gk_timer_start(timer, opts->stream));
-  for (int i = 0; i < calls; i++) GK_TRY(gk__bench_call(fn, user, opts->stream, (*next_call)++ % buffers));
+  for (int i = 0; i < calls; i++) GK_TRY(gk__bench_call(function, user, opts->stream, (*next_call)++ % buffers));
   GK_TRY(gk_timer_stop(timer));
   GK_TRY(gk_timer_ms(timer, &elapsed));
-  *ms = static_cast<double>(elapsed) / calls;
+  *milliseconds = static_cast<double>(elapsed) / calls;
   return cudaSuccess;
 }
 
 /* What the samples of one function say; first are those of the function that it is compared with. */
-static void gk__bench_summary(const double *sample, const double *first, double *spare, const gk_bench_opts *opts,
-                              gk_bench_result *result) {
-  const int count = result->samples;
+static void gk__bench_summary(const double *sample, const double *first_sample, double *spare,
+                              const gk_bench_opts *opts, gk_bench_result *result) {
+  const int sample_count = result->samples;
   double sum = 0, squares = 0;
-  for (int i = 0; i < count; i++) sum += spare[i] = sample[i];
-  result->median_ms = gk__median(spare, count);
+  for (int i = 0; i < sample_count; i++) sum += spare[i] = sample[i];
+  result->median_ms = gk__median(spare, sample_count);
   result->min_ms = spare[0];
-  result->mean_ms = sum / count;
-  for (int i = 0; i < count; i++) squares += (sample[i] - result->mean_ms) * (sample[i] - result->mean_ms);
-  result->stddev_ms = count > 1 ? sqrt(squares / (count - 1)) : 0;
-  for (int i = 0; i < count; i++) spare[i] = first[i] > 0 ? sample[i] / first[i] : 1;
-  result->ratio = gk__median(spare, count);
-  for (int i = 0; i < count; i++) spare[i] = fabs(sample[i] - result->median_ms);
+  result->mean_ms = sum / sample_count;
+  for (int i = 0; i < sample_count; i++) squares += (sample[i] - result->mean_ms) * (sample[i] - result->mean_ms);
+  result->stddev_ms = sample_count > 1 ? sqrt(squares / (sample_count - 1)) : 0;
+  for (int i = 0; i < sample_count; i++) spare[i] = first_sample[i] > 0 ? sample[i] / first_sample[i] : 1;
+  result->ratio = gk__median(spare, sample_count);
+  for (int i = 0; i < sample_count; i++) spare[i] = fabs(sample[i] - result->median_ms);
   if (result->median_ms > 0) {
-    result->noise = gk__median(spare, count) / result->median_ms;
+    result->noise = gk__median(spare, sample_count) / result->median_ms;
     result->gbs = opts->bytes / result->median_ms * 1e-6;
     result->gflops = opts->flops / result->median_ms * 1e-6;
   }
 }
 
 /* sample has room for the samples of all functions, one function after the other, and for those of one more. */
-static cudaError_t gk__bench_samples(const gk_bench_fn *fns, void *const *users, int count, const gk_bench_opts *opts,
-                                     gk_timer *timer, double *sample, gk_bench_result *results) {
+static cudaError_t gk__bench_samples(const gk_bench_fn *fns, void *const *users, int sample_count,
+                                     const gk_bench_opts *opts, gk_timer *timer, double *sample,
+                                     gk_bench_result *results) {
   const int samples = results[0].samples;
   size_t next_call = 0;
-  double ms = 0;
-  for (int f = 0; f < count; f++) {
+  double milliseconds = 0;
+  for (int f = 0; f < sample_count; f++) {
     void *const user = users ? users[f] : NULL;
-    GK_TRY(gk__bench_sample(fns[f], user, opts, timer, opts->warmup > 0 ? opts->warmup : 3, &next_call, &ms));
+    GK_TRY(gk__bench_sample(fns[f], user, opts, timer, opts->warmup > 0 ? opts->warmup : 3, &next_call, &milliseconds));
     if (opts->calls > 0) {
       results[f].calls = opts->calls;
     } else {
-      GK_TRY(gk__bench_sample(fns[f], user, opts, timer, 3, &next_call, &ms));
-      results[f].calls = ms < 1e-3 ? 1000 : ms > 1 ? 1 : static_cast<int>(1 / ms);
+      GK_TRY(gk__bench_sample(fns[f], user, opts, timer, 3, &next_call, &milliseconds));
+      results[f].calls = milliseconds < 1e-3 ? 1000 : milliseconds > 1 ? 1 : static_cast<int>(1 / milliseconds);
     }
   }
   for (int i = 0; i < samples; i++) {
-    for (int turn = 0; turn < count; turn++) {
-      const int f = i % 2 ? count - 1 - turn : turn;
+    for (int turn = 0; turn < sample_count; turn++) {
+      const int f = i % 2 ? sample_count - 1 - turn : turn;
       GK_TRY(gk__bench_sample(fns[f], users ? users[f] : NULL, opts, timer, results[f].calls, &next_call,
                               &sample[f * samples + i]));
     }
   }
-  for (int f = 0; f < count; f++)
-    gk__bench_summary(sample + f * samples, sample, sample + count * samples, opts, &results[f]);
+  for (int f = 0; f < sample_count; f++)
+    gk__bench_summary(sample + f * samples, sample, sample + sample_count * samples, opts, &results[f]);
   return cudaSuccess;
 }
 
-static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *const *users, int count,
+static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *const *users, int function_count,
                              const gk_bench_opts *opts, gk_bench_result *results) {
   gk__clear_detail();
-  for (int f = 0; f < count; f++)
-    if (!fns[f]) return gk__fail(cudaErrorInvalidValue, "%s: fn is NULL", call);
+  for (int f = 0; f < function_count; f++)
+    if (!fns[f]) return gk__fail(cudaErrorInvalidValue, "%s: function is NULL", call);
   if (!results) return gk__fail(cudaErrorInvalidValue, "%s: result is NULL", call);
   gk_bench_opts o;
   memset(&o, 0, sizeof(o));
   if (opts) o = *opts;
   const int samples = o.samples > 0 ? o.samples : 30;
-  const size_t n = static_cast<size_t>(count), kept = n * static_cast<size_t>(samples);
+  const size_t n = static_cast<size_t>(function_count), kept = n * static_cast<size_t>(samples);
   gk_device_info device;
   GK_TRY(gk_device_query(-1, &device));
   double *const sample = static_cast<double *>(malloc(sizeof(double) * (kept + static_cast<size_t>(samples))));
@@ -11212,12 +11434,12 @@ static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *con
     free(found);
     return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, samples);
   }
-  for (int f = 0; f < count; f++) found[f].samples = samples;
+  for (int f = 0; f < function_count; f++) found[f].samples = samples;
   gk_timer timer;
   memset(&timer, 0, sizeof(timer));
   cudaError_t code = gk_timer_create(&timer);
-  if (code == cudaSuccess) code = gk__bench_samples(fns, users, count, &o, &timer, sample, found);
-  for (int f = 0; f < count; f++)
+  if (code == cudaSuccess) code = gk__bench_samples(fns, users, function_count, &o, &timer, sample, found);
+  for (int f = 0; f < function_count; f++)
     if (code == cudaSuccess && device.peak_gbs > 0) found[f].peak_percent = 100 * found[f].gbs / device.peak_gbs;
   if (timer.state) {
     /* An error of fn keeps its detail. */
@@ -11231,25 +11453,25 @@ static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *con
   return code;
 }
 
-GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result) {
-  return gk__bench("gk_bench", &fn, &user, 1, opts, result);
+GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result) {
+  return gk__bench("gk_bench", &function, &user, 1, opts, result);
 }
-GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int count,
+GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int function_count,
                                         const gk_bench_opts *opts, gk_bench_result *results) {
   const char *const call = "gk_bench_compare";
   gk__clear_detail();
   if (!fns) return gk__fail(cudaErrorInvalidValue, "%s: fns is NULL", call);
-  if (count < 1) return gk__fail(cudaErrorInvalidValue, "%s: %d functions to compare", call, count);
-  return gk__bench(call, fns, users, count, opts, results);
+  if (function_count < 1) return gk__fail(cudaErrorInvalidValue, "%s: %d functions to compare", call, function_count);
+  return gk__bench(call, fns, users, function_count, opts, results);
 }
 
 GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
-  int device = 0, l2 = 0;
+  int device = 0, l2_bytes = 0;
   gk__clear_detail();
   if (!buffers) return gk__fail(cudaErrorInvalidValue, "gk_bench_buffers: buffers is NULL");
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_bench_buffers"));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "gk_bench_buffers"));
-  *buffers = bytes ? 1 + 3 * static_cast<size_t>(l2) / bytes : 1;
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device), "gk_bench_buffers"));
+  *buffers = bytes ? 1 + 3 * static_cast<size_t>(l2_bytes) / bytes : 1;
   return cudaSuccess;
 }
 
@@ -11342,10 +11564,11 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool parts = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
-  size_t bytes = GK__WORK_FRONT, ld = 0;
+  size_t bytes = GK__WORK_FRONT, leading_dim = 0;
   const size_t item = parts ? 2 : 4, times = parts ? GK__PARTS : 1, outer[] = {m, n};
   for (int i = 0; i < 2; i++) {
-    const size_t along = gk__padded_bytes(outer[i], &ld, k, item), across = gk__padded_bytes(k, &ld, outer[i], item);
+    const size_t along = gk__padded_bytes(outer[i], &leading_dim, k, item),
+                 across = gk__padded_bytes(k, &leading_dim, outer[i], item);
     bytes += times * (along > across ? along : across);
   }
   return bytes;
@@ -11371,15 +11594,15 @@ GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, 
   }
   if (close) return;
   gk_mismatch *const found = &all->found;
-  if (!found->count++) {
-    found->first = i, found->first_a = a->value, found->first_b = b->value;
+  if (!found->mismatches++) {
+    found->first_index = i, found->first_a = a->value, found->first_b = b->value;
     all->first_pair[0] = *a, all->first_pair[1] = *b;
   }
   /* Not a number, or infinitely wrong, is worse than all else. */
   const double excess = error < infinity ? (allowed > 0 ? error / allowed : error) : infinity;
   if (excess > all->worst_excess) {
     all->worst_excess = excess;
-    found->worst = i, found->worst_a = a->value, found->worst_b = b->value;
+    found->worst_index = i, found->worst_a = a->value, found->worst_b = b->value;
     all->worst_pair[0] = *a, all->worst_pair[1] = *b;
   }
 }
@@ -11396,12 +11619,12 @@ struct gk__number_text {
 GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all) {
   const gk_mismatch *const found = &all->found;
   gk__clear_detail();
-  if (found->count)
+  if (found->mismatches)
     gk__fail(cudaErrorUnknown, "gk_allclose: %zu of %zu differ: first [%zu]: %s against %s, worst [%zu]: %s against %s",
-             found->count, n, found->first, gk__number_text(all->first_pair[0]).text,
-             gk__number_text(all->first_pair[1]).text, found->worst, gk__number_text(all->worst_pair[0]).text,
+             found->mismatches, n, found->first_index, gk__number_text(all->first_pair[0]).text,
+             gk__number_text(all->first_pair[1]).text, found->worst_index, gk__number_text(all->worst_pair[0]).text,
              gk__number_text(all->worst_pair[1]).text);
-  return found->count == 0;
+  return found->mismatches == 0;
 }
 
 } // GK__NAMESPACE(HOST)
@@ -11411,27 +11634,27 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all) {
 #ifdef GPUKIT_C_API
 GK__NAMESPACE(KERNELS) {
 
-inline cudaError_t gk__unknown_op(const char *call, gk_op op) {
-  if (op == GK_OP_ARGMIN || op == GK_OP_ARGMAX)
+inline cudaError_t gk__unknown_op(const char *call, gk_op operation) {
+  if (operation == GK_OP_ARGMIN || operation == GK_OP_ARGMAX)
     return gk__fail(cudaErrorInvalidValue, "%s: argmin and argmax have another result: call gk_argreduce", call);
-  return gk__fail(cudaErrorInvalidValue, "%s: operator %d is none that it knows", call, static_cast<int>(op));
+  return gk__fail(cudaErrorInvalidValue, "%s: operator %d is none that it knows", call, static_cast<int>(operation));
 }
 /* call(op, args) with the functor that a gk_op stands for. */
-template <class Call, class... Args> cudaError_t gk__by_op(const char *name, gk_op op, Call call, Args... args) {
+template <class Call, class... Args> cudaError_t gk__by_op(const char *name, gk_op operation, Call call, Args... args) {
   gk__clear_detail();
-  switch (op) {
+  switch (operation) {
   case GK_OP_SUM: return call(gk_op_sum(), args...);
   case GK_OP_PROD: return call(gk_op_prod(), args...);
   case GK_OP_MIN: return call(gk_op_min(), args...);
   case GK_OP_MAX: return call(gk_op_max(), args...);
-  default: return gk__unknown_op(name, op);
+  default: return gk__unknown_op(name, operation);
   }
 }
 #define GK__CALL(name, function)                                                                                       \
   struct name {                                                                                                        \
-    template <class Op, class T, class O, class... Args>                                                               \
-    cudaError_t operator()(Op op, const T *in, O *out, size_t n, Args... args) const {                                 \
-      return function(in, out, n, op, args...);                                                                        \
+    template <class Operator, class Item, class Out, class... Args>                                                    \
+    cudaError_t operator()(Operator operation, const Item *input, Out *output, size_t n, Args... args) const {         \
+      return function(input, output, n, operation, args...);                                                           \
     }                                                                                                                  \
   };
 GK__CALL(gk__call_reduce, gk_reduce)
@@ -11443,21 +11666,23 @@ GK__CALL(gk__call_host_scan_inclusive, gk_host_scan_inclusive)
 #undef GK__CALL
 template <class Init> struct gk__call_scan_init {
   Init init;
-  template <class Op, class T>
-  cudaError_t operator()(Op op, const T *in, T *out, size_t n, cudaStream_t stream, gk_scratch *scratch) const {
-    return gk_scan_exclusive_init(in, out, n, op, init, stream, scratch);
+  template <class Operator, class Item>
+  cudaError_t operator()(Operator operation, const Item *input, Item *output, size_t n, cudaStream_t stream,
+                         gk_scratch *scratch) const {
+    return gk_scan_exclusive_init(input, output, n, operation, init, stream, scratch);
   }
 };
 /* C's pair of value and index has the members of C++'s. */
-template <class T, class V, class Pair>
-cudaError_t gk__argreduce(const char *name, gk_op op, const T *in, Pair *out, size_t n, cudaStream_t stream,
-                          gk_scratch *scratch) {
-  static_assert(sizeof(Pair) == sizeof(gk_arg<V>) && offsetof(Pair, index) == offsetof(gk_arg<V>, index), "");
-  gk_arg<V> *const to = reinterpret_cast<gk_arg<V> *>(out);
+template <class Item, class Value, class Pair>
+cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, Pair *output, size_t n,
+                          cudaStream_t stream, gk_scratch *scratch) {
+  static_assert(sizeof(Pair) == sizeof(gk_arg<Value>) && offsetof(Pair, index) == offsetof(gk_arg<Value>, index), "");
+  gk_arg<Value> *const dest = reinterpret_cast<gk_arg<Value> *>(output);
   gk__clear_detail();
-  if (op == GK_OP_ARGMIN) return gk_reduce(in, to, n, gk_op_argmin(), stream, scratch);
-  if (op == GK_OP_ARGMAX) return gk_reduce(in, to, n, gk_op_argmax(), stream, scratch);
-  return gk__fail(cudaErrorInvalidValue, "%s: operator %d is neither argmin nor argmax", name, static_cast<int>(op));
+  if (operation == GK_OP_ARGMIN) return gk_reduce(input, dest, n, gk_op_argmin(), stream, scratch);
+  if (operation == GK_OP_ARGMAX) return gk_reduce(input, dest, n, gk_op_argmax(), stream, scratch);
+  return gk__fail(cudaErrorInvalidValue, "%s: operator %d is neither argmin nor argmax", name,
+                  static_cast<int>(operation));
 }
 
 } // GK__NAMESPACE(KERNELS)
@@ -11465,86 +11690,92 @@ cudaError_t gk__argreduce(const char *name, gk_op op, const T *in, Pair *out, si
 GK__NAMESPACE(HOST) {
 extern "C" {
 
-#define GK__DEFINE(S, T)                                                                                               \
-  GPUKIT_DEF cudaError_t gk_reduce_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,                   \
-                                       gk_scratch *scratch) {                                                          \
-    return gk__by_op("gk_reduce_" #S, op, gk__call_reduce(), in, out, n, stream, scratch);                             \
+#define GK__DEFINE(suffix, type)                                                                                       \
+  GPUKIT_DEF cudaError_t gk_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation,                \
+                                            cudaStream_t stream, gk_scratch *scratch) {                                \
+    return gk__by_op("gk_reduce_" #suffix, operation, gk__call_reduce(), input, output, n, stream, scratch);           \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_argreduce_##S(const T *in, gk_arg_##S *out, size_t n, gk_op op, cudaStream_t stream,       \
-                                          gk_scratch *scratch) {                                                       \
-    return gk__argreduce<T, T>("gk_argreduce_" #S, op, in, out, n, stream, scratch);                                   \
+  GPUKIT_DEF cudaError_t gk_argreduce_##suffix(const type *input, gk_arg_##suffix *output, size_t n, gk_op operation,  \
+                                               cudaStream_t stream, gk_scratch *scratch) {                             \
+    return gk__argreduce<type, type>("gk_argreduce_" #suffix, operation, input, output, n, stream, scratch);           \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
-                                               gk_scratch *scratch) {                                                  \
-    return gk__by_op("gk_scan_exclusive_" #S, op, gk__call_scan_exclusive(), in, out, n, stream, scratch);             \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op, cudaStream_t stream,           \
-                                               gk_scratch *scratch) {                                                  \
-    return gk__by_op("gk_scan_inclusive_" #S, op, gk__call_scan_inclusive(), in, out, n, stream, scratch);             \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_init_##S(const T *in, T *out, size_t n, gk_op op, T init,                   \
+  GPUKIT_DEF cudaError_t gk_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,        \
                                                     cudaStream_t stream, gk_scratch *scratch) {                        \
-    const gk__call_scan_init<T> call = {init};                                                                         \
-    return gk__by_op("gk_scan_exclusive_init_" #S, op, call, in, out, n, stream, scratch);                             \
+    return gk__by_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(), input, output, n, stream,     \
+                     scratch);                                                                                         \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_host_reduce_##S(const T *in, T *out, size_t n, gk_op op) {                                 \
-    return gk__by_op("gk_host_reduce_" #S, op, gk__call_host_reduce(), in, out, n);                                    \
+  GPUKIT_DEF cudaError_t gk_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,        \
+                                                    cudaStream_t stream, gk_scratch *scratch) {                        \
+    return gk__by_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(), input, output, n, stream,     \
+                     scratch);                                                                                         \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_host_scan_exclusive_##S(const T *in, T *out, size_t n, gk_op op) {                         \
-    return gk__by_op("gk_host_scan_exclusive_" #S, op, gk__call_host_scan_exclusive(), in, out, n);                    \
+  GPUKIT_DEF cudaError_t gk_scan_exclusive_init_##suffix(const type *input, type *output, size_t n, gk_op operation,   \
+                                                         type init, cudaStream_t stream, gk_scratch *scratch) {        \
+    const gk__call_scan_init<type> call = {init};                                                                      \
+    return gk__by_op("gk_scan_exclusive_init_" #suffix, operation, call, input, output, n, stream, scratch);           \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_host_scan_inclusive_##S(const T *in, T *out, size_t n, gk_op op) {                         \
-    return gk__by_op("gk_host_scan_inclusive_" #S, op, gk__call_host_scan_inclusive(), in, out, n);                    \
+  GPUKIT_DEF cudaError_t gk_host_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation) {         \
+    return gk__by_op("gk_host_reduce_" #suffix, operation, gk__call_host_reduce(), input, output, n);                  \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_host_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation) { \
+    return gk__by_op("gk_host_scan_exclusive_" #suffix, operation, gk__call_host_scan_exclusive(), input, output, n);  \
+  }                                                                                                                    \
+  GPUKIT_DEF cudaError_t gk_host_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation) { \
+    return gk__by_op("gk_host_scan_inclusive_" #suffix, operation, gk__call_host_scan_inclusive(), input, output, n);  \
   }
-#define GK__DEFINE_REAL(S, T)                                                                                          \
-  GPUKIT_DEF cudaError_t gk_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                     \
-                                       cudaStream_t stream) {                                                          \
+#define GK__DEFINE_REAL(suffix, type)                                                                                  \
+  GPUKIT_DEF cudaError_t gk_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,       \
+                                            cudaStream_t stream) {                                                     \
     return gk_matmul(a, b, c, m, n, k, stream);                                                                        \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                  \
-                                          const gk_matmul_opts *opts, cudaStream_t stream) {                           \
+  GPUKIT_DEF cudaError_t gk_matmul_ex_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,    \
+                                               const gk_matmul_opts *opts, cudaStream_t stream) {                      \
     return gk_matmul_ex(a, b, c, m, n, k, opts, stream);                                                               \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k,                \
-                                            const gk_matmul_opts *opts, gk_matmul_path *path) {                        \
+  GPUKIT_DEF cudaError_t gk_matmul_plan_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,  \
+                                                 const gk_matmul_opts *opts, gk_matmul_path *path) {                   \
     return gk_matmul_plan(a, b, c, m, n, k, opts, path);                                                               \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_host_matmul_##S(const T *a, const T *b, T *c, size_t m, size_t n, size_t k) {              \
+  GPUKIT_DEF cudaError_t gk_host_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n,            \
+                                                 size_t k) {                                                           \
     return gk_host_matmul(a, b, c, m, n, k);                                                                           \
   }                                                                                                                    \
-  GPUKIT_DEF int gk_allclose_##S(const T *a, const T *b, size_t n, double rtol, double atol, gk_mismatch *where) {     \
+  GPUKIT_DEF int gk_allclose_##suffix(const type *a, const type *b, size_t n, double rtol, double atol,                \
+                                      gk_mismatch *where) {                                                            \
     return gk_allclose(a, b, n, rtol, atol, where);                                                                    \
   }
-#define GK__DEFINE_HALF(S, T)                                                                                          \
-  GPUKIT_DEF cudaError_t gk_reduce_##S(const void *in, float *out, size_t n, gk_op op, cudaStream_t stream,            \
-                                       gk_scratch *scratch) {                                                          \
-    return gk__by_op("gk_reduce_" #S, op, gk__call_reduce(), static_cast<const T *>(in), out, n, stream, scratch);     \
+#define GK__DEFINE_HALF(suffix, type)                                                                                  \
+  GPUKIT_DEF cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,               \
+                                            cudaStream_t stream, gk_scratch *scratch) {                                \
+    return gk__by_op("gk_reduce_" #suffix, operation, gk__call_reduce(), static_cast<const type *>(input), output, n,  \
+                     stream, scratch);                                                                                 \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_argreduce_##S(const void *in, gk_arg_f32 *out, size_t n, gk_op op, cudaStream_t stream,    \
-                                          gk_scratch *scratch) {                                                       \
-    return gk__argreduce<T, float>("gk_argreduce_" #S, op, static_cast<const T *>(in), out, n, stream, scratch);       \
+  GPUKIT_DEF cudaError_t gk_argreduce_##suffix(const void *input, gk_arg_f32 *output, size_t n, gk_op operation,       \
+                                               cudaStream_t stream, gk_scratch *scratch) {                             \
+    return gk__argreduce<type, float>("gk_argreduce_" #suffix, operation, static_cast<const type *>(input), output, n, \
+                                      stream, scratch);                                                                \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
-                                               gk_scratch *scratch) {                                                  \
-    return gk__by_op("gk_scan_exclusive_" #S, op, gk__call_scan_exclusive(), static_cast<const T *>(in),               \
-                     static_cast<T *>(out), n, stream, scratch);                                                       \
+  GPUKIT_DEF cudaError_t gk_scan_exclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,        \
+                                                    cudaStream_t stream, gk_scratch *scratch) {                        \
+    return gk__by_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(),                               \
+                     static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);               \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_inclusive_##S(const void *in, void *out, size_t n, gk_op op, cudaStream_t stream,     \
-                                               gk_scratch *scratch) {                                                  \
-    return gk__by_op("gk_scan_inclusive_" #S, op, gk__call_scan_inclusive(), static_cast<const T *>(in),               \
-                     static_cast<T *>(out), n, stream, scratch);                                                       \
+  GPUKIT_DEF cudaError_t gk_scan_inclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,        \
+                                                    cudaStream_t stream, gk_scratch *scratch) {                        \
+    return gk__by_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(),                               \
+                     static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);               \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,           \
-                                       cudaStream_t stream) {                                                          \
-    return gk_matmul(static_cast<const T *>(a), static_cast<const T *>(b), c, m, n, k, stream);                        \
+  GPUKIT_DEF cudaError_t gk_matmul_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,      \
+                                            cudaStream_t stream) {                                                     \
+    return gk_matmul(static_cast<const type *>(a), static_cast<const type *>(b), c, m, n, k, stream);                  \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_ex_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,        \
-                                          const gk_matmul_opts *opts, cudaStream_t stream) {                           \
-    return gk_matmul_ex(static_cast<const T *>(a), static_cast<const T *>(b), c, m, n, k, opts, stream);               \
+  GPUKIT_DEF cudaError_t gk_matmul_ex_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,   \
+                                               const gk_matmul_opts *opts, cudaStream_t stream) {                      \
+    return gk_matmul_ex(static_cast<const type *>(a), static_cast<const type *>(b), c, m, n, k, opts, stream);         \
   }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_plan_##S(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,      \
-                                            const gk_matmul_opts *opts, gk_matmul_path *path) {                        \
-    return gk_matmul_plan(static_cast<const T *>(a), static_cast<const T *>(b), c, m, n, k, opts, path);               \
+  GPUKIT_DEF cudaError_t gk_matmul_plan_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k, \
+                                                 const gk_matmul_opts *opts, gk_matmul_path *path) {                   \
+    return gk_matmul_plan(static_cast<const type *>(a), static_cast<const type *>(b), c, m, n, k, opts, path);         \
   }
 GK__TYPES(GK__DEFINE)
 GK__REAL_TYPES(GK__DEFINE_REAL)
@@ -11577,23 +11808,25 @@ GK__FOR_C(cudaError_t, gk_check_launch, (cudaStream_t stream, const char *file, 
 GK__FOR_C(cudaError_t, gk_device_query, (int device, gk_device_info *info), (device, info))
 GK__FOR_C(cudaError_t, gk_device_print, (int device), (device))
 GK__FOR_C(cudaError_t, gk_device_best, (int *device), (device))
-GK__FOR_C(cudaError_t, gk_occupancy, (const void *kernel, int block, size_t smem, gk_occupancy_info *info),
-          (kernel, block, smem, info))
-GK__FOR_C(cudaError_t, gk_occupancy_print, (const void *kernel, int block, size_t smem), (kernel, block, smem))
-GK__FOR_C(cudaError_t, gk_block_for, (const void *kernel, size_t smem, int *block), (kernel, smem, block))
-GK__FOR_C(cudaError_t, gk_grid_shape, (size_t w, size_t h, size_t d, const dim3 *block, dim3 *grid),
-          (w, h, d, block, grid))
+GK__FOR_C(cudaError_t, gk_occupancy, (const void *kernel, int block_threads, size_t smem, gk_occupancy_info *info),
+          (kernel, block_threads, smem, info))
+GK__FOR_C(cudaError_t, gk_occupancy_print, (const void *kernel, int block_threads, size_t smem),
+          (kernel, block_threads, smem))
+GK__FOR_C(cudaError_t, gk_block_for, (const void *kernel, size_t smem, int *block_threads),
+          (kernel, smem, block_threads))
+GK__FOR_C(cudaError_t, gk_grid_shape, (size_t w, size_t h, size_t d, const dim3 *block_dim, dim3 *grid_dim),
+          (w, h, d, block_dim, grid_dim))
 GK__FOR_C(cudaError_t, gk_timer_create, (gk_timer * timer), (timer))
 GK__FOR_C(cudaError_t, gk_timer_start, (gk_timer * timer, cudaStream_t stream), (timer, stream))
 GK__FOR_C(cudaError_t, gk_timer_stop, (gk_timer * timer), (timer))
 GK__FOR_C(cudaError_t, gk_timer_ready, (gk_timer * timer, int *ready), (timer, ready))
-GK__FOR_C(cudaError_t, gk_timer_ms, (gk_timer * timer, float *ms), (timer, ms))
+GK__FOR_C(cudaError_t, gk_timer_ms, (gk_timer * timer, float *milliseconds), (timer, milliseconds))
 GK__FOR_C(cudaError_t, gk_timer_destroy, (gk_timer * timer), (timer))
 GK__FOR_C(gk_time_scope, gk_time_begin, (const char *label, cudaStream_t stream, const char *file, int line),
           (label, stream, file, line))
 GK__FOR_C(int, gk_time_next, (gk_time_scope * scope), (scope))
-GK__FOR_C(cudaError_t, gk_bench, (gk_bench_fn fn, void *user, const gk_bench_opts *opts, gk_bench_result *result),
-          (fn, user, opts, result))
+GK__FOR_C(cudaError_t, gk_bench, (gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result),
+          (function, user, opts, result))
 GK__FOR_C(cudaError_t, gk_bench_buffers, (size_t bytes, size_t *buffers), (bytes, buffers))
 GK__FOR_C(cudaError_t, gk_scratch_create, (gk_scratch * scratch, size_t bytes, cudaStream_t stream),
           (scratch, bytes, stream))
@@ -11617,80 +11850,36 @@ GPUKIT_DEF void GK__C_API(void) {}
 
 #ifdef GK__OPEN
 #undef GK__OPEN
-#pragma pop_macro("A")
-#pragma pop_macro("B")
-#pragma pop_macro("C")
-#pragma pop_macro("D")
-#pragma pop_macro("I")
-#pragma pop_macro("K")
-#pragma pop_macro("M")
-#pragma pop_macro("N")
-#pragma pop_macro("O")
-#pragma pop_macro("P")
-#pragma pop_macro("R")
-#pragma pop_macro("S")
-#pragma pop_macro("T")
-#pragma pop_macro("U")
-#pragma pop_macro("V")
-#pragma pop_macro("W")
-#pragma pop_macro("X")
 #pragma pop_macro("a")
 #pragma pop_macro("b")
 #pragma pop_macro("c")
 #pragma pop_macro("d")
+#pragma pop_macro("e")
+#pragma pop_macro("f")
+#pragma pop_macro("g")
 #pragma pop_macro("h")
 #pragma pop_macro("i")
 #pragma pop_macro("j")
 #pragma pop_macro("k")
+#pragma pop_macro("l")
 #pragma pop_macro("m")
 #pragma pop_macro("n")
+#pragma pop_macro("o")
+#pragma pop_macro("p")
+#pragma pop_macro("q")
+#pragma pop_macro("r")
 #pragma pop_macro("s")
-#pragma pop_macro("u")
+#pragma pop_macro("t")
 #pragma pop_macro("v")
 #pragma pop_macro("w")
 #pragma pop_macro("x")
 #pragma pop_macro("y")
 #pragma pop_macro("z")
-#pragma pop_macro("Op")
-#pragma pop_macro("TILE")
-#pragma pop_macro("min")
+#pragma pop_macro("T")
+#pragma pop_macro("U")
 #pragma pop_macro("max")
-#pragma pop_macro("mask")
+#pragma pop_macro("min")
 #pragma pop_macro("swap")
-#pragma pop_macro("tile")
-#pragma pop_macro("block")
-#pragma pop_macro("grid")
-#pragma pop_macro("small")
-#pragma pop_macro("near")
-#pragma pop_macro("far")
-#pragma pop_macro("BK")
-#pragma pop_macro("BM")
-#pragma pop_macro("BN")
-#pragma pop_macro("E")
-#pragma pop_macro("F")
-#pragma pop_macro("H")
-#pragma pop_macro("TM")
-#pragma pop_macro("TN")
-#pragma pop_macro("To")
-#pragma pop_macro("as")
-#pragma pop_macro("bs")
-#pragma pop_macro("e")
-#pragma pop_macro("f")
-#pragma pop_macro("fn")
-#pragma pop_macro("g")
-#pragma pop_macro("l2")
-#pragma pop_macro("ld")
-#pragma pop_macro("o")
-#pragma pop_macro("on")
-#pragma pop_macro("p")
-#pragma pop_macro("r")
-#pragma pop_macro("op")
-#pragma pop_macro("at")
-#pragma pop_macro("to")
-#pragma pop_macro("ms")
-#pragma pop_macro("ns")
-#pragma pop_macro("in")
-#pragma pop_macro("out")
 #endif
 
 /* ====================================================================================================================

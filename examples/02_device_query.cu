@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
   const size_t optin = d->shared_per_block_optin;
 
   if (!l.csv_only) GK_CHECK(gk_device_print(-1));
-  const launch launches[] = {{"a warp for each block", n, d->warp_size, 0, true},
+  const launch launches[] = {{"a warp for each block", n, d->threads_per_warp, 0, true},
                              {"the largest block", n, threads, 0, true},
                              {"one thread more", n, threads + 1, 0, false},
                              {"the deepest block", n, dim3(1, 1, deep), 0, true},

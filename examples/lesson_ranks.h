@@ -274,7 +274,7 @@ inline void leave_ranks(std::vector<lesson_rank> &ranks) {
 inline void rank_piece(size_t n, const lesson_rank &r, size_t *first, size_t *count) {
 #ifdef GPUKIT_NCCL
   const gk_dist_piece piece = gk_dist_split(n, r.ranks, r.rank);
-  *first = piece.first, *count = piece.count;
+  *first = piece.first_index, *count = piece.item_count;
 #else
   (void)r;
   *first = 0, *count = n;

@@ -72,7 +72,7 @@ TEST(device_fields_are_the_attributes) {
     } fields[] = {{size_t(d.major), cudaDevAttrComputeCapabilityMajor, 5, 20},
                   {size_t(d.minor), cudaDevAttrComputeCapabilityMinor, 0, 9},
                   {size_t(d.sms), cudaDevAttrMultiProcessorCount, 1, 1000},
-                  {size_t(d.warp_size), cudaDevAttrWarpSize, 32, 32},
+                  {size_t(d.threads_per_warp), cudaDevAttrWarpSize, 32, 32},
                   {size_t(d.max_threads_per_block), cudaDevAttrMaxThreadsPerBlock, 1024, 1024},
                   {size_t(d.max_threads_per_sm), cudaDevAttrMaxThreadsPerMultiProcessor, 1024, 4096},
                   {size_t(d.max_blocks_per_sm), cudaDevAttrMaxBlocksPerMultiprocessor, 8, 64},
@@ -232,7 +232,7 @@ TEST(occupancy_of_sm_90_by_hand) {
     memset(&o, 0x55, sizeof(o));
     EXPECT_OK(gk_occupancy(t.kernel, t.block, t.smem, &o));
     const bool right = o.blocks_per_sm == t.blocks && o.warps_per_sm == t.warps && !strcmp(o.limit, t.limit) &&
-                       o.max_warps_per_sm == 64 && o.block == t.block && o.dynamic_smem == t.smem &&
+                       o.max_warps_per_sm == 64 && o.block_threads == t.block && o.dynamic_smem == t.smem &&
                        o.static_smem == (t.kernel == nothing ? 0 : 20480);
     if (!right)
       test_fail(__FILE__, __LINE__,
@@ -308,7 +308,7 @@ TEST(occupancy_refuses_what_cannot_be) {
   EXPECT_FAILS(gk_occupancy(static_cast<const void *>(NULL), 32, 0, &o), cudaErrorInvalidValue, "kernel is NULL");
   int block = 7;
   EXPECT_FAILS(gk_block_for(static_cast<const void *>(NULL), 0, &block), cudaErrorInvalidValue, "kernel is NULL");
-  EXPECT_FAILS(gk_block_for(nothing, 0, NULL), cudaErrorInvalidValue, "block is NULL");
+  EXPECT_FAILS(gk_block_for(nothing, 0, NULL), cudaErrorInvalidValue, "block_threads is NULL");
   EXPECT_EQ(block, 7);
 }
 TEST(provoke_occupancy_with_too_much_shared_memory) {
@@ -408,7 +408,7 @@ TEST(timer_misuse) {
   EXPECT_FAILS(gk_timer_ready(&timer, &ready), cudaErrorInvalidValue, "has not been stopped");
   EXPECT_FAILS(gk_timer_create(&timer), cudaErrorInvalidValue, "not empty");
   EXPECT_OK(gk_timer_stop(&timer));
-  EXPECT_FAILS(gk_timer_ms(&timer, NULL), cudaErrorInvalidValue, "ms is NULL");
+  EXPECT_FAILS(gk_timer_ms(&timer, NULL), cudaErrorInvalidValue, "milliseconds is NULL");
   EXPECT_FAILS(gk_timer_ready(&timer, NULL), cudaErrorInvalidValue, "ready is NULL");
   EXPECT_EQ(static_cast<int>(ms) + ready, 14); /* untouched so far */
   EXPECT_OK(gk_timer_ms(&timer, &ms));
@@ -588,7 +588,7 @@ TEST(bench_returns_the_error_of_the_function) {
   fake f = {{}, {}, 0, 0, cudaSuccess};
   EXPECT_OK(gk_bench(run_fake, &f, &o, &r));
   EXPECT_EQ(std::string(gk_error_detail()), std::string());
-  EXPECT_FAILS(gk_bench(NULL, &f, &o, &r), cudaErrorInvalidValue, "gk_bench: fn is NULL");
+  EXPECT_FAILS(gk_bench(NULL, &f, &o, &r), cudaErrorInvalidValue, "gk_bench: function is NULL");
   EXPECT_FAILS(gk_bench(run_fake, &f, &o, NULL), cudaErrorInvalidValue, "gk_bench: result is NULL");
 }
 
@@ -667,7 +667,7 @@ TEST(bench_compare_rejects_what_it_cannot_run) {
   void *const users[] = {&f, &f};
   gk_bench_result r[2];
   EXPECT_FAILS(gk_bench_compare(NULL, users, 1, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: fns is NULL");
-  EXPECT_FAILS(gk_bench_compare(fns, users, 2, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: fn is NULL");
+  EXPECT_FAILS(gk_bench_compare(fns, users, 2, NULL, r), cudaErrorInvalidValue, "gk_bench_compare: function is NULL");
   EXPECT_FAILS(gk_bench_compare(fns, users, 1, NULL, NULL), cudaErrorInvalidValue, "result is NULL");
   EXPECT_FAILS(gk_bench_compare(fns, users, 0, NULL, r), cudaErrorInvalidValue, "0 functions to compare");
   EXPECT(f.calls.empty());

@@ -148,18 +148,19 @@ template <class T, class O> static void check_matmul(const product &p, const cha
     const std::vector<O> before(m * ldc, make<O>(3));
     gk_dist_piece mine = gk_dist_split(p.k, me.ranks, me.rank);
     if (!p.rows.empty()) {
-      mine.first = 0, mine.count = p.rows[rank];
-      for (size_t r = 0; r < rank; r++) mine.first += p.rows[r];
+      mine.first_index = 0, mine.item_count = p.rows[rank];
+      for (size_t r = 0; r < rank; r++) mine.first_index += p.rows[r];
     }
-    const auto from = b.begin() + static_cast<ptrdiff_t>(mine.first * ldb);
-    device_array<T> all_a(a), all_b(b), own_b(std::vector<T>(from, from + static_cast<ptrdiff_t>(mine.count * ldb)));
+    const auto from = b.begin() + static_cast<ptrdiff_t>(mine.first_index * ldb);
+    device_array<T> all_a(a), all_b(b),
+        own_b(std::vector<T>(from, from + static_cast<ptrdiff_t>(mine.item_count * ldb)));
     device_array<O> expected(before), c(before);
     device_array<double> buffer(gk_dist_matmul_buffer_bytes(p.n, p.k, sizeof(T), p.columns) / 8 + 1);
     gk_dist_matmul_opts o = gk_dist_matmul_opts();
     o.matmul.trans_a = p.trans_a;
     o.matmul.lda = lda, o.matmul.ldb = ldb, o.matmul.ldc = ldc;
     o.matmul.alpha = &p.alpha, o.matmul.beta = &p.beta;
-    o.rows = p.rows.empty() ? NULL : p.rows.data();
+    o.rank_rows = p.rows.empty() ? NULL : p.rows.data();
     o.columns = p.columns;
     if (p.buffer) o.buffer = buffer.ptr, o.buffer_bytes = buffer.n * 8;
     const gk_matmul_opts one_gpu = o.matmul;
@@ -199,9 +200,9 @@ TEST(matmul_of_integers) {
   run_ranks(3, [&](const rank_of &me) {
     const gk_dist_piece mine = gk_dist_split(k, me.ranks, me.rank);
     const uint64_t seed = static_cast<uint64_t>(me.rank);
-    std::vector<float> a(m * k), b(mine.count * n);
+    std::vector<float> a(m * k), b(mine.item_count * n);
     for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(uniform(10 + seed, i, -9, 9));
-    for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(uniform(1, mine.first * n + i, -9, 9));
+    for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(uniform(1, mine.first_index * n + i, -9, 9));
     device_array<float> on_a(a), on_b(b), c(m * n);
     gk_dist_matmul_opts o = gk_dist_matmul_opts();
     o.columns = 20;
@@ -450,9 +451,9 @@ TEST(wrong_arguments_of_reduce) {
     int *const none = NULL;
     DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: the communicator is NULL",
                  gk_dist_reduce(in.ptr, out.ptr, 10, gk_op_sum(), NULL));
-    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: in is NULL but n = 10",
+    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: input is NULL but n = 10",
                  gk_dist_reduce(none, out.ptr, 10, gk_op_sum(), me.comm));
-    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: out is NULL",
+    DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: output is NULL",
                  gk_dist_reduce(in.ptr, none, 10, gk_op_sum(), me.comm));
     DEMAND_FAILS(cudaErrorInvalidValue, "gk_dist_reduce: the scratch has 0 bytes, but",
                  gk_dist_reduce(in.ptr, out.ptr, 10, gk_op_sum(), me.comm, 0, &small));
@@ -481,10 +482,10 @@ TEST(wrong_arguments_of_matmul) {
     DEMAND_FAILS(cudaErrorInvalidValue, "ldb is 9, but the rows of B have 10 elements, for which 0 stands", call());
     o.matmul.ldb = 0;
     for (const pieces &rows : {pieces{5, 4}, pieces{5, 6}, pieces{SIZE_MAX, 11}}) {
-      o.rows = rows.data();
+      o.rank_rows = rows.data();
       DEMAND_FAILS(cudaErrorInvalidValue, "do not add up to k = 10", call());
     }
-    o.rows = NULL, o.buffer = buffer.ptr, o.buffer_bytes = 399;
+    o.rank_rows = NULL, o.buffer = buffer.ptr, o.buffer_bytes = 399;
     DEMAND_FAILS(cudaErrorInvalidValue, "the buffer has 399 bytes, but 400 are needed: gk_dist_matmul_buffer_bytes",
                  call());
     o.buffer = buffer.ptr + 1, o.buffer_bytes = 400;
@@ -535,9 +536,9 @@ TEST(a_split_leaves_nothing_out) {
       size_t next = 0;
       for (int r = 0; r < ranks; r++) {
         const gk_dist_piece p = gk_dist_split(n, ranks, r);
-        EXPECT_EQ(p.first, next);
-        EXPECT(p.count == n / static_cast<size_t>(ranks) || p.count == n / static_cast<size_t>(ranks) + 1);
-        next += p.count;
+        EXPECT_EQ(p.first_index, next);
+        EXPECT(p.item_count == n / static_cast<size_t>(ranks) || p.item_count == n / static_cast<size_t>(ranks) + 1);
+        next += p.item_count;
       }
       EXPECT_EQ(next, n);
     }
@@ -565,7 +566,7 @@ static cudaError_t call_one(int which, const rank_of &me, float *in, float *out,
   const size_t n = 30000, rows[] = {20, 12};
   gk_dist_matmul_opts o = gk_dist_matmul_opts();
   o.columns = 16;
-  if (uneven) o.rows = rows;
+  if (uneven) o.rank_rows = rows;
   const float *const from = in;
   switch (which) {
   case 0: return gk_dist_reduce(from, out, n, gk_op_sum(), me.comm);

@@ -97,7 +97,7 @@ TEST(details_are_not_told_twice_nor_of_other_errors) {
   remembering r;
   dim3 grid;
   GK_CHECK(gk_grid_shape(1, 1, 1, NULL, &grid));
-  EXPECT_HAS(r.detail.c_str(), "gk_grid_shape: block is NULL");
+  EXPECT_HAS(r.detail.c_str(), "gk_grid_shape: block_dim is NULL");
   GK_CHECK(give(cudaErrorInvalidValue)); /* of the same code, but nothing of gpukit's */
   EXPECT_EQ(r.detail, std::string());
   EXPECT_EQ(gk_grid_shape(1, 1, 1, NULL, &grid), cudaErrorInvalidValue);
@@ -106,7 +106,7 @@ TEST(details_are_not_told_twice_nor_of_other_errors) {
 }
 
 /* The sentence is of the error that is reported: by the expression itself, or by the call that gave a stored status. */
-static const char *const no_block = "gk_grid_shape: block is NULL";
+static const char *const no_block = "gk_grid_shape: block_dim is NULL";
 static cudaError_t fail_with_a_sentence() {
   dim3 grid;
   return gk_grid_shape(1, 1, 1, NULL, &grid);
@@ -237,7 +237,7 @@ TEST(handler_may_call_gpukit) {
   gk_set_error_handler(check_inside_handler, &r);
   GK_CHECK(gk_grid_shape(1, 1, 1, NULL, &grid));
   gk_set_error_handler(NULL, NULL);
-  EXPECT_EQ(r.detail, std::string("gk_grid_shape: block is NULL"));
+  EXPECT_EQ(r.detail, std::string("gk_grid_shape: block_dim is NULL"));
 }
 
 TEST(provoke_default_handler_prints_and_aborts) {

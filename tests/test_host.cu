@@ -122,24 +122,24 @@ TEST(allclose_tells_where) {
   const double b[] = {1, 2.5, 3, 2, 5, 9};
   gk_mismatch where = {9, 9, 9, 9, 9, 9, 9};
   EXPECT(!gk_allclose(a, b, 6, 0, 0.25, &where));
-  EXPECT_EQ(where.count, size_t(3));
-  EXPECT_EQ(where.first, size_t(1));
+  EXPECT_EQ(where.mismatches, size_t(3));
+  EXPECT_EQ(where.first_index, size_t(1));
   EXPECT_EQ(where.first_a, 2.0);
   EXPECT_EQ(where.first_b, 2.5);
-  EXPECT_EQ(where.worst, size_t(5));
+  EXPECT_EQ(where.worst_index, size_t(5));
   EXPECT_EQ(where.worst_a, 6.0);
   EXPECT_EQ(where.worst_b, 9.0);
   EXPECT_EQ(gk_error_detail(),
             std::string("gk_allclose: 3 of 6 differ: first [1]: 2 against 2.5, worst [5]: 6 against 9"));
   /* over its allowance: [3] differs by 2 of 0.2, [5] by 3 of 0.9 */
   EXPECT(!gk_allclose(a, b, 6, 0.1, 0, &where));
-  EXPECT_EQ(where.worst, size_t(3));
+  EXPECT_EQ(where.worst_index, size_t(3));
   /* no allowance: by the difference alone */
   EXPECT(!gk_allclose(a, b, 6, 0, 0, &where));
-  EXPECT_EQ(where.worst, size_t(5));
+  EXPECT_EQ(where.worst_index, size_t(5));
   /* success: all is zero, and the detail gone */
   EXPECT(gk_allclose(a, b, 6, 1, 0, &where));
-  EXPECT_EQ(where.count, size_t(0));
+  EXPECT_EQ(where.mismatches, size_t(0));
   EXPECT_EQ(gk_error_detail(), std::string());
   EXPECT(gk_allclose(a, b, 0, 0, 0));
   EXPECT(!gk_allclose(a, b, 6, 0, 0)); /* without where */
@@ -149,13 +149,13 @@ TEST(allclose_finds_nan_the_worst) {
   const double a[] = {0, 1e300, NAN, HUGE_VAL, 5}, b[] = {0, -1e300, 1, 1, 5};
   gk_mismatch where;
   EXPECT(!gk_allclose(a, b, 5, 1e-6, 0, &where));
-  EXPECT_EQ(where.count, size_t(3));
-  EXPECT_EQ(where.first, size_t(1));
-  EXPECT_EQ(where.worst, size_t(2)); /* the first of the infinitely wrong */
+  EXPECT_EQ(where.mismatches, size_t(3));
+  EXPECT_EQ(where.first_index, size_t(1));
+  EXPECT_EQ(where.worst_index, size_t(2)); /* the first of the infinitely wrong */
   EXPECT_HAS(gk_error_detail(), "worst [2]: nan against 1");
   const int64_t i[] = {1, 2, 3}, j[] = {1, 2, 4};
   EXPECT(!gk_allclose(i, j, 3, 0, 0, &where));
-  EXPECT_EQ(where.worst, size_t(2));
+  EXPECT_EQ(where.worst_index, size_t(2));
 }
 
 template <class T, class U> static bool close(T a, U b, double rtol, double atol) {
@@ -190,9 +190,9 @@ TEST(allclose_of_integers_is_exact) {
   const int64_t a[] = {1, big + 1, least}, b[] = {1, big, most};
   gk_mismatch where;
   EXPECT(!gk_allclose(a, b, 3, 0, 0, &where));
-  EXPECT_EQ(where.count, size_t(2));
-  EXPECT_EQ(where.first, size_t(1));
-  EXPECT_EQ(where.worst, size_t(2));
+  EXPECT_EQ(where.mismatches, size_t(2));
+  EXPECT_EQ(where.first_index, size_t(1));
+  EXPECT_EQ(where.worst_index, size_t(2));
   EXPECT_EQ(gk_error_detail(),
             std::string("gk_allclose: 2 of 3 differ: first [1]: 9007199254740993 against 9007199254740992, worst [2]: "
                         "-9223372036854775808 against 9223372036854775807"));

@@ -329,9 +329,9 @@ TEST(grid_shape_and_its_errors) {
     EXPECT(grid == dim3(77));
   }
   EXPECT_EQ(gk_grid_shape(1, 1, 1, nullptr, &grid), cudaErrorInvalidValue);
-  EXPECT_HAS(gk_error_detail(), "block is NULL");
+  EXPECT_HAS(gk_error_detail(), "block_dim is NULL");
   EXPECT_EQ(gk_grid_shape(1, 1, 1, &block, nullptr), cudaErrorInvalidValue);
-  EXPECT_HAS(gk_error_detail(), "grid is NULL");
+  EXPECT_HAS(gk_error_detail(), "grid_dim is NULL");
 }
 
 TEST(an_empty_grid_launches_nothing_and_succeeds) {

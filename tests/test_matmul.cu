@@ -709,8 +709,8 @@ TEST(raster_order) {
       std::vector<int> times(rows * cols, 0);
       for (unsigned i = 0; i < rows * cols; i++) {
         const gk__raster_tile tile(i, rows, cols);
-        EXPECT(tile.row < rows && tile.col < cols);
-        if (tile.row < rows && tile.col < cols) times[tile.row * cols + tile.col]++;
+        EXPECT(tile.row_idx < rows && tile.col_idx < cols);
+        if (tile.row_idx < rows && tile.col_idx < cols) times[tile.row_idx * cols + tile.col_idx]++;
       }
       EXPECT(times == std::vector<int>(rows * cols, 1));
     }
@@ -718,7 +718,7 @@ TEST(raster_order) {
   for (unsigned rows : {1u, 2u, 3u, 7u, 8u, 9u, 1000u, most}) {
     const unsigned cols = most / rows;
     const gk__raster_tile last(rows * cols - 1, rows, cols), first(0, rows, cols);
-    EXPECT(first.row == 0 && first.col == 0 && last.row == rows - 1 && last.col == cols - 1);
+    EXPECT(first.row_idx == 0 && first.col_idx == 0 && last.row_idx == rows - 1 && last.col_idx == cols - 1);
   }
 }
 /* The cut of k decides the bits: so it must not change by accident. */
@@ -980,7 +980,7 @@ __global__ void my_matmul(const T *a, const T *b, S *c, size_t m, size_t n, size
 }
 
 template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void check_blocks(dim3 block) {
-  EXPECT_EQ(static_cast<unsigned>(gk_tile<S, BM, BN, TM, TN>::threads), block.x * block.y * block.z);
+  EXPECT_EQ(static_cast<unsigned>(gk_tile<S, BM, BN, TM, TN>::thread_count), block.x * block.y * block.z);
   const size_t sizes[] = {1, 5, 37, 64, 100};
   for (size_t i = 0; i < 10; i++) {
     problem p = problem_of(sizes[i % 5], sizes[(i + 2) % 5], sizes[(i * 2 + 1) % 5]);

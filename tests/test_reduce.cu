@@ -439,7 +439,7 @@ TEST(one_scratch_serves_all) {
     EXPECT_OK(gk_reduce_sum(in.ptr, fresh.ptr, n));
     EXPECT_OK(gk_reduce_sum(in.ptr, sums.ptr, n, 0, &scratch));
     EXPECT_OK(gk_reduce_argmin(in.ptr, arg.ptr, n, 0, &scratch));
-    EXPECT_ERROR(cudaErrorInvalidValue, "in is NULL",
+    EXPECT_ERROR(cudaErrorInvalidValue, "input is NULL",
                  gk_reduce_sum(static_cast<const float *>(NULL), sums.ptr, 1, 0, &scratch));
     EXPECT_OK(gk_reduce_sum(byte_in.ptr, byte_sum.ptr, n, 0, &scratch));
     EXPECT_SAME(sums.first(), fresh.first(), "sum, n = %zu", n);
@@ -488,11 +488,11 @@ TEST(errors_are_told_and_change_nothing) {
     const gk_scratch *scratch;
     const char *detail;
   } cases[] = {
-      {none, out.ptr, n, &scratch, "gk_reduce: in is NULL but n = 100000"},
-      {in.ptr, NULL, n, &scratch, "gk_reduce: out is NULL but n = 100000"},
-      {none, NULL, 0, &scratch, "gk_reduce: out is NULL but n = 0"},
-      {askew, out.ptr, n - 1, &scratch, "gk_reduce: in is not aligned to its elements' 4 bytes"},
-      {in.ptr, askew_out, n, &scratch, "gk_reduce: out is not aligned to its elements' 4 bytes"},
+      {none, out.ptr, n, &scratch, "gk_reduce: input is NULL but n = 100000"},
+      {in.ptr, NULL, n, &scratch, "gk_reduce: output is NULL but n = 100000"},
+      {none, NULL, 0, &scratch, "gk_reduce: output is NULL but n = 0"},
+      {askew, out.ptr, n - 1, &scratch, "gk_reduce: input is not aligned to its elements' 4 bytes"},
+      {in.ptr, askew_out, n, &scratch, "gk_reduce: output is not aligned to its elements' 4 bytes"},
       {in.ptr, out.ptr, SIZE_MAX / 4 + 1, &scratch, "n = 4611686018427387904 elements of 4 bytes are more than memory"},
       {in.ptr, out.ptr, SIZE_MAX, NULL, "are more than memory can address"},
       {in.ptr, out.ptr, n, &small,
@@ -569,7 +569,7 @@ TEST(two_threads_at_once) {
     EXPECT_SAME(std::vector<float>(got.data() + 30 * t, got.data() + 30 * t + 30), expected, "thread %zu", t);
   }
   EXPECT_EQ(detail[0], "");
-  EXPECT_HAS(detail[1].c_str(), "out is NULL");
+  EXPECT_HAS(detail[1].c_str(), "output is NULL");
 }
 
 static void check_graph(const gk_scratch *scratch) {

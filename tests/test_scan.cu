@@ -563,10 +563,10 @@ TEST(errors_are_told_and_change_nothing) {
     const gk_scratch *scratch;
     const char *detail;
   } cases[] = {
-      {none, out.ptr, n, &scratch, "in is NULL but n = 30720"},
-      {in.ptr, NULL, n, &scratch, "out is NULL but n = 30720"},
-      {askew, out.ptr, n - 1, &scratch, "in is not aligned to its elements' 4 bytes"},
-      {in.ptr, askew_out, n, &scratch, "out is not aligned to its elements' 4 bytes"},
+      {none, out.ptr, n, &scratch, "input is NULL but n = 30720"},
+      {in.ptr, NULL, n, &scratch, "output is NULL but n = 30720"},
+      {askew, out.ptr, n - 1, &scratch, "input is not aligned to its elements' 4 bytes"},
+      {in.ptr, askew_out, n, &scratch, "output is not aligned to its elements' 4 bytes"},
       {in.ptr, out.ptr, SIZE_MAX / 4 + 1, &scratch, "n = 4611686018427387904 elements of 4 bytes are more than memory"},
       {in.ptr, out.ptr, n, &small, small_detail.c_str()},
       {in.ptr, out.ptr, n, &empty, "the scratch has 0 bytes, but "},

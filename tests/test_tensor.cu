@@ -187,9 +187,9 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
   for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(uniform(67, i, -3, 3));
   for (size_t i = 0; i < before.size(); i++) before[i] = static_cast<float>(uniform(68, i, -9, 9));
   device_array<float> on_a(a, trans ? 0 : pad), on_b(b), c(before.size());
-  p.a.data = on_a.ptr, p.a.ld = lda, p.a.stride_batch = stride_a;
+  p.a.data = on_a.ptr, p.a.leading_dim = lda, p.a.stride_batch = stride_a;
   if (!trans) p.a.split = S::params::splits ? 8 : 1;
-  p.b.data = on_b.ptr, p.b.ld = ldb, p.b.stride_batch = stride_b;
+  p.b.data = on_b.ptr, p.b.leading_dim = ldb, p.b.stride_batch = stride_b;
   p.c = c.ptr, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch, p.alpha = 2;
   std::vector<float> product(before), with_c(before);
   for (size_t q = 0; q < batch; q++)
@@ -253,7 +253,8 @@ template <class E, class O> static void check_large_block(int trans) {
   for (size_t i = 0; i < b.size(); i++) b[i] = make<E>(uniform(65, i, -3, 3));
   device_array<E> device_a(a), device_b(b);
   device_array<O> c(m * n);
-  p.a.data = device_a.ptr, p.a.ld = p.a.along_k ? k : m, p.b.data = device_b.ptr, p.b.ld = p.b.along_k ? k : n;
+  p.a.data = device_a.ptr, p.a.leading_dim = p.a.along_k ? k : m, p.b.data = device_b.ptr,
+  p.b.leading_dim = p.b.along_k ? k : n;
   p.c = c.ptr, p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1;
   EXPECT_OK(gk__mma_run<1>(p, 1, 0));
   std::vector<O> expected(m * n);
@@ -315,8 +316,9 @@ template <class S, class E, class O> static void check_tile(unsigned ranks, int 
   device_array<E> device_a(a), device_b(b);
   device_array<O> c(before);
   gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
-  p.a.data = device_a.ptr + shift_a, p.a.ld = lda, p.a.along_k = along_a, p.a.split = static_cast<unsigned>(split);
-  p.b.data = device_b.ptr, p.b.ld = ldb, p.b.along_k = along_b, p.b.stride_batch = rows_b * ldb;
+  p.a.data = device_a.ptr + shift_a, p.a.leading_dim = lda, p.a.along_k = along_a,
+  p.a.split = static_cast<unsigned>(split);
+  p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.along_k = along_b, p.b.stride_batch = rows_b * ldb;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = odd ? 2.0f : 0.0f, p.max_blocks = 3;
   EXPECT_OK((gk__wgmma_launch<S, E, O>(p, ranks, 132, 0)));
@@ -491,8 +493,8 @@ static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, siz
   device_array<uint16_t> to(3 * rows * ld);
   device_array<unsigned> flag(std::vector<unsigned>(1, 0u));
   gk__raw_operand<float> a = gk__raw_operand<float>(), none = a;
-  a.from = from.ptr, a.rows = rows, a.cols = a.ld = cols, a.batch = 1;
-  a.to = reinterpret_cast<unsigned char *>(to.ptr), a.to_ld = ld * 2, a.to_part = rows * ld * 2;
+  a.from = from.ptr, a.row_count = rows, a.col_count = a.leading_dim = cols, a.batch = 1;
+  a.dest = reinterpret_cast<unsigned char *>(to.ptr), a.to_ld = ld * 2, a.to_part = rows * ld * 2;
   EXPECT_OK((gk__make_operands<GK__SPLITTING>(a, none, gk__least_to_split(), gk__most_to_split(100), flag.ptr, 1, 0)));
   *parts = to.get();
   return flag.first();
@@ -783,7 +785,10 @@ TEST(planner_keeps_to_what_tma_can_address) {
     for (size_t more : {size_t(0), size_t(8)}) {
       gk__product p = product_of(GK__ITEM_F16, 256, 256, 256, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
       p.batch = 2, p.a.stride = p.b.stride = 1 << 16;
-      (which == 0 ? p.a.ld : which == 1 ? p.b.ld : which == 2 ? p.a.stride : p.b.stride) = apart - 8 + more;
+      (which == 0   ? p.a.leading_dim
+       : which == 1 ? p.b.leading_dim
+       : which == 2 ? p.a.stride
+                    : p.b.stride) = apart - 8 + more;
       EXPECT_EQ(static_cast<int>(gk__plan_product(p, hopper).plan),
                 static_cast<int>(more ? GK_PLAN_MMA : GK_PLAN_WGMMA));
     }
@@ -814,9 +819,9 @@ TEST(planner_copies_what_is_not_aligned) {
   EXPECT_EQ(copies(), 0);
   p.a.address = 258;
   EXPECT_EQ(copies(), 1);
-  p.a.address = 256, p.b.ld = 113;
+  p.a.address = 256, p.b.leading_dim = 113;
   EXPECT_EQ(copies(), 2);
-  p.b.ld = 112, p.batch = 2, p.a.stride = 104 * 120 + 4;
+  p.b.leading_dim = 112, p.batch = 2, p.a.stride = 104 * 120 + 4;
   EXPECT_EQ(copies(), 1);
   const gk__product_plan two = gk__plan_product(p, gpu);
   EXPECT_EQ(two.work_bytes(1), size_t(256 + 98 * 256)); /* to a multiple of 256 */
@@ -835,8 +840,8 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
   const gk__tensor_gpu hopper = {132, 90, true};
   const auto copies = [&](size_t m, size_t n, size_t k, int trans, size_t pad) {
     gk__product p = product_of(GK__ITEM_F32, m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO);
-    p.a.along_k = !(trans & 1), p.a.ld = (p.a.along_k ? k : m) + pad;
-    p.b.along_k = trans >> 1, p.b.ld = p.b.along_k ? k : n;
+    p.a.along_k = !(trans & 1), p.a.leading_dim = (p.a.along_k ? k : m) + pad;
+    p.b.along_k = trans >> 1, p.b.leading_dim = p.b.along_k ? k : n;
     const gk__product_plan plan = gk__plan_product(p, hopper);
     EXPECT(plan.plan == GK_PLAN_WGMMA);
     return plan.a.wanted + 2 * plan.b.wanted + 4 * plan.a.turned + 8 * plan.b.turned;
@@ -888,25 +893,25 @@ TEST(planner_splits_what_is_not_aligned) {
   };
   EXPECT_EQ(split(hopper), 16u);
   EXPECT_EQ(split(ampere), 1u);
-  p.a.ld = 5002;
+  p.a.leading_dim = 5002;
   EXPECT_EQ(split(hopper), 8u);
-  p.a.ld = 5016, p.a.address = 264;
+  p.a.leading_dim = 5016, p.a.address = 264;
   EXPECT_EQ(split(hopper), 2u);
-  p.a.ld = 5024;
+  p.a.leading_dim = 5024;
   EXPECT_EQ(split(hopper), 2u);
   p.a.address = 256;
   EXPECT_EQ(split(hopper), 1u);
-  p.a.ld = 5001, p.batch = 2, p.a.stride = 2047 * 5001;
+  p.a.leading_dim = 5001, p.batch = 2, p.a.stride = 2047 * 5001;
   EXPECT_EQ(split(hopper), 1u); /* the second matrix begins elsewhere */
   p.a.stride = 2048 * 5001;
   EXPECT_EQ(split(hopper), 16u);
   p.b.along_k = true;
   EXPECT_EQ(split(hopper), 1u);
-  p.a.ld = 5000, p.a.stride = 0;
+  p.a.leading_dim = 5000, p.a.stride = 0;
   EXPECT_EQ(split(hopper), 2u);
   p.m = 1100; /* 10 tiles below each other instead of 9 */
   EXPECT_EQ(split(hopper), 1u);
-  p.b.along_k = false, p.a.ld = 5001, p.n = 200;
+  p.b.along_k = false, p.a.leading_dim = 5001, p.n = 200;
   EXPECT_EQ(split(hopper), 16u);
   p.n = 1000;
   EXPECT_EQ(split(hopper), 1u);

@@ -159,9 +159,9 @@ TEST(typed_matmul_and_allclose) {
   EXPECT_EQ(gk_allclose_f64(d.data(), q.c.data(), d.size(), 0, 0, NULL), 1);
   c[7] += 1, d[8] += 1;
   EXPECT_EQ(gk_allclose_f32(c.data(), p.c.data(), c.size(), 0, 0, &where), 0);
-  EXPECT_EQ(where.first, size_t(7));
+  EXPECT_EQ(where.first_index, size_t(7));
   EXPECT_EQ(gk_allclose_f64(d.data(), q.c.data(), d.size(), 0, 0, &where), 0);
-  EXPECT_EQ(where.first, size_t(8));
+  EXPECT_EQ(where.first_index, size_t(8));
 }
 
 /* --- every call that the typed ones make fails in turn --- */

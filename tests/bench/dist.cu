@@ -167,7 +167,7 @@ static void measure_arrays(lesson_rank &r) {
   };
   const double one_reduce = us_of_one(r, 10, reduce(ask.n)), one_scan = us_of_one(r, 10, scan(ask.n));
   for (int strong = 0; strong < 2; strong++) {
-    const size_t n = strong ? gk_dist_split(ask.n, r.ranks, r.rank).count : ask.n;
+    const size_t n = strong ? gk_dist_split(ask.n, r.ranks, r.rank).item_count : ask.n;
     const double own_reduce = us_of(r, 10, reduce(n));
     const double own_both = us_of(r, 10, [&](lesson_rank &me) {
       reduce(n)(me);
@@ -204,14 +204,14 @@ template <class T> static void measure_products(lesson_rank &r, timeline *steps,
   opts.buffer_bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(T));
   GK_CHECK(cudaMalloc(&opts.buffer, opts.buffer_bytes));
   /* Other ranks' rows of a column; and of the first part, which nothing hides. */
-  const double row_us = link_gbs > 0 ? (double)((k - own.count) * sizeof(T)) / link_gbs * 1e-3 : 0;
+  const double row_us = link_gbs > 0 ? (double)((k - own.item_count) * sizeof(T)) / link_gbs * 1e-3 : 0;
   const double first_us = row_us * (double)wide, all_us = row_us * (double)n;
   const rank_work whole = [=](lesson_rank &me) {
     GK_CHECK(gk_matmul((const T *)a, (const T *)b, c, ask.edge, n, k, me.stream));
   };
   const double one = us_of_one(r, 2, whole);
   for (int strong = 0; strong < 2; strong++) {
-    const size_t m = strong ? gk_dist_split(ask.edge, r.ranks, r.rank).count : ask.edge;
+    const size_t m = strong ? gk_dist_split(ask.edge, r.ranks, r.rank).item_count : ask.edge;
     const double alone =
         us_of(r, 2, [=](lesson_rank &me) { GK_CHECK(gk_matmul((const T *)a, (const T *)b, c, m, n, k, me.stream)); });
     const double bound = std::max(alone + first_us, all_us);
@@ -219,7 +219,7 @@ template <class T> static void measure_products(lesson_rank &r, timeline *steps,
       gk_dist_matmul_opts o = opts;
       o.matmul.max_blocks = blocks;
       const rank_work call = [=](lesson_rank &me) {
-        GK_CHECK(gk_dist_matmul((const T *)a, (const T *)b + own.first * n, c, m, n, k, me.comm, me.stream, &o));
+        GK_CHECK(gk_dist_matmul((const T *)a, (const T *)b + own.first_index * n, c, m, n, k, me.comm, me.stream, &o));
       };
       const double us = us_of(r, 2, call);
       row(r, "matmul", strong, std::to_string(ask.edge) + "^3 " + (ask.bf16 ? "bf16" : "f32"), blocks, one, bound, us);

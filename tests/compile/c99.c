@@ -54,7 +54,7 @@ static void check_device(void) {
   int best = -1;
   dim3 grid, block;
   GK_CHECK(gk_device_query(-1, &info));
-  EXPECT(info.warp_size == 32 && info.sms > 0 && info.name[0] != 0);
+  EXPECT(info.threads_per_warp == 32 && info.sms > 0 && info.name[0] != 0);
   GK_CHECK(gk_device_best(&best));
   EXPECT(best >= 0);
   block.x = 32, block.y = 8, block.z = 1;
@@ -123,7 +123,7 @@ static void check_matmul(void) {
   int i;
   GK_CHECK(gk_host_matmul_f32(a, two, c, SIDE, SIDE, SIDE));
   EXPECT(c[0] == 2 && c[4] == 10 && c[8] == 18);
-  EXPECT(!gk_allclose_f32(c, a, SIDE * SIDE, 1e-6, 0, &where) && where.first == 0);
+  EXPECT(!gk_allclose_f32(c, a, SIDE * SIDE, 1e-6, 0, &where) && where.first_index == 0);
 
   for (i = 0; i < 3; i++) GK_CHECK(cudaMalloc((void **)&device[i], sizeof(c)));
   GK_CHECK(cudaMemcpy(device[0], a, sizeof(a), cudaMemcpyHostToDevice));

@@ -67,6 +67,7 @@ way.plain90.nvcc := -gencode arch=compute_90,code=sm_90
 $(foreach std,11 14 17 20,$(eval way.$(std).nvcc := -std=c++$(std)))
 
 linked.hostile   := hostile@
+linked.macro_names := macro_names@
 linked.below     := hostile@below
 linked.libraries := -lcublas libraries@
 linked.libraries_below := -lcublas libraries@first
@@ -156,9 +157,9 @@ symbols.streams  := apart part@merged+impl part@merged+thread
 symbols.static   := apart part@static part@static+2
 symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 
-linked_cpu   := hostile below groups groups_below bare bare_static twice c99 c99_cpp c23 c99_cpp20 two five static archs settings \
+linked_cpu   := hostile macro_names below groups groups_below bare bare_static twice c99 c99_cpp c23 c99_cpp20 two five static archs settings \
                 versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
-linked_nvcc  := hostile twice two rdc merged_versions
+linked_nvcc  := hostile macro_names twice two rdc merged_versions
 refused_cpu  := missing too_many version c_api inside extern_c arch nccl mistake unread unread_c $(one_sentence) shape_only
 refused_nvcc := missing extern_c cpp standard mistake unread no_half operator_1 one_less
 symbols_nvcc := versions

@@ -5,6 +5,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 #endif
+#include <cuda_runtime.h> /* which nvcc includes by itself */
 #include <stdio.h>
 #include <string.h>
 #include <algorithm>
