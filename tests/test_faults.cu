@@ -202,9 +202,9 @@ TEST(provoke_debug_mode_refuses_host_arrays) {
     if (pageable) SKIP("this GPU may read the host's memory");
     float *const d = device_ones(64), *pinned = NULL;
     std::vector<float> h(64, 1.0f);
-    EXPECT_FAILS(cudaErrorInvalidValue, "gk_reduce: in is not in device memory", gk_reduce_sum(h.data(), d, 64));
-    EXPECT_FAILS(cudaErrorInvalidValue, "gk_reduce: out is not in device memory", gk_reduce_sum(d, h.data(), 64));
-    EXPECT_FAILS(cudaErrorInvalidValue, "gk_scan_inclusive: in is not in device memory",
+    EXPECT_FAILS(cudaErrorInvalidValue, "gk_reduce: input is not in device memory", gk_reduce_sum(h.data(), d, 64));
+    EXPECT_FAILS(cudaErrorInvalidValue, "gk_reduce: output is not in device memory", gk_reduce_sum(d, h.data(), 64));
+    EXPECT_FAILS(cudaErrorInvalidValue, "gk_scan_inclusive: input is not in device memory",
                  gk_scan_inclusive(h.data(), d, 64, gk_op_sum()));
     EXPECT_FAILS(cudaErrorInvalidValue, "gk_matmul: B is not in device memory", gk_matmul(d, h.data(), d, 8, 8, 8));
     EXPECT_EQ(h[0], 1.0f);
