@@ -387,7 +387,7 @@ ifneq ($(in_all),)
 endif
 checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
-checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu \
+checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu names \
                $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc)
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) tour_pictures given_names cuda_to_cpp mistakes mutations readme_cmake \
@@ -475,6 +475,8 @@ $(refused_nvcc:%=check/refused_%.nvcc): check/refused_%.nvcc: $$(call to_link,$$
 	  '$(or $(lines.$*.nvcc),$(lines.$*))' $(call refused_by,$*,nvcc)
 $(symbols_nvcc:%=check/symbols_%.nvcc): check/symbols_%.nvcc: $$(call objects,$$(wordlist 2,3,$$(symbols.$$*)),nvcc)
 	@tests/run.sh one symbols_$*.nvcc tests/compile/symbols.sh $(firstword $(symbols.$*)) $^
+check/names:
+	@tests/run.sh one names tests/compile/names.sh
 check/macros.cpu:
 	@tests/run.sh one macros.cpu tests/compile/macros.sh $(CXX) $(CPU_FLAGS) -x c++ -E -dM
 check/macros.nvcc:
@@ -535,7 +537,7 @@ refused_by = $(if $(to_link),$(link.$2) $(to_link) -ldl,$(call compile,$(refused
 # Another version of the header: another number, and sums that are products.
 build/compile/other/gpukit.cuh: gpukit.cuh
 	@mkdir -p $(@D)
-	$(Q)sed 's/\(define GPUKIT_VERSION_MINOR\) .*/\1 2/; s/gk__arithmetic<Acc>::add/gk__arithmetic<Acc>::mul/' $< >$@
+	$(Q)sed 's/\(define GPUKIT_VERSION_MINOR\) .*/\1 3/; s/gk__arithmetic<Acc>::add/gk__arithmetic<Acc>::mul/' $< >$@
 
 # The macros around the header in macro_names.cu.
 build/compile/macro_names@.cpu.o build/compile/macro_names@.nvcc.o: build/compile/macro_names_before.h

@@ -1,4 +1,4 @@
-/* gpukit.cuh - v0.1.0 - the CUDA utility header: one file, no dependencies but the CUDA Toolkit
+/* gpukit.cuh - v0.2.0 - the CUDA utility header: one file, no dependencies but the CUDA Toolkit
  *                       MIT licence or public domain, as you choose: see the end of this file
  *
  * Indexing, error checking, event timing, matmul, reduction and scan, for your own .cu file: as calls that are right by
@@ -84,25 +84,28 @@
  * API (each call is documented where it is declared)
  *
  *   errors     GK_CHECK GK_CHECK_STATUS GK_TRY GK_LAUNCH GK_CHECK_LAUNCH gk_launch
- *              gk_set_error_handler gk_error_detail gk_error_hint
- *   devices    gk_device_query gk_device_print gk_device_best gk_occupancy gk_occupancy_print gk_block_for
+ *              gk_set_error_handler gk_error_detail gk_error_hint; gk_error gk_error_handler
+ *   devices    gk_device_query gk_device_print gk_device_best gk_occupancy gk_occupancy_print gk_block_for;
+ *              gk_device_info gk_occupancy_info
  *   timing     GK_TIME gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_compare
- *              gk_bench_buffers
- *   scratch    gk_scratch_create/create_work/destroy gk_reduce_scratch_bytes gk_scan_scratch_bytes
- *              gk_matmul_scratch_bytes gk_matmul_work_bytes
+ *              gk_bench_buffers; gk_timer gk_bench_fn gk_bench_opts gk_bench_result
+ *   scratch    gk_scratch_create gk_scratch_create_work gk_scratch_destroy gk_reduce_scratch_bytes
+ *              gk_scan_scratch_bytes gk_matmul_scratch_bytes gk_matmul_work_bytes; gk_scratch
  *   index      gk_x gk_y gk_z gk_thread_rank gk_block_rank gk_global_rank gk_block_size gk_grid_size gk_global_size
  *              gk_lane gk_warp GK_FOR_1D GK_FOR_2D gk_ceil_div gk_round_up gk_grid_1d/2d/3d gk_grid_shape
  *              GK_DYNAMIC_SHARED
- *   operators  gk_op_sum/prod/min/max/argmin/argmax, gk_sum<Acc> and its kin, gk_arg<Item>; in C: GK_OP_SUM, ...
+ *   operators  gk_op_sum/prod/min/max/argmin/argmax gk_sum/prod/min/max/argmin/argmax gk_arg;
+ *              in C: gk_op GK_OP_SUM/PROD/MIN/MAX/ARGMIN/ARGMAX gk_arg_f32, ...
  *   warp       gk_shuffle gk_warp_reduce gk_warp_scan_inclusive/exclusive
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
- *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan
+ *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
+ *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
  *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
- *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose
+ *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose; gk_mismatch
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
- *              gk_dist_split gk_dist_wait
+ *              gk_dist_split gk_dist_wait; gk_dist_piece gk_dist_matmul_opts
  *
  *   Order of parameters: inputs, outputs, sizes, operator or options, stream, scratch. Sizes are size_t.
  *
@@ -185,6 +188,17 @@
  *
  * HISTORY
  *
+ *   0.2.0       Names that macros of users would meet, and names that are not for use by hand, are others:
+ *                 gk_device_info     warp_size: threads_per_warp
+ *                 gk_occupancy_info  block: block_threads
+ *                 gk_mismatch        count, first, worst: mismatches, first_index, worst_index
+ *                 gk_dist_piece      first, count: first_index, item_count
+ *                 gk_dist_matmul_opts  rows: rank_rows
+ *                 gk_tile            threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
+ *                 GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
+ *                 gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y, gk__time_begin/next/scope,
+ *                 gk__check_cuda/status/launch: not for users, and without replacement
+ *               alpha and beta of gk_matmul_opts may be addresses of floats. New: gk_matmul_scaled.
  *   0.1.0       the six areas
  */
 
@@ -275,7 +289,7 @@ template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
 #define GPUKIT_CUH
 
 #define GPUKIT_VERSION_MAJOR 0
-#define GPUKIT_VERSION_MINOR 1
+#define GPUKIT_VERSION_MINOR 2
 #define GPUKIT_VERSION_PATCH 0
 #define GPUKIT_VERSION (GPUKIT_VERSION_MAJOR * 10000 + GPUKIT_VERSION_MINOR * 100 + GPUKIT_VERSION_PATCH)
 
@@ -345,7 +359,7 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 extern "C++" {
 #endif
 
-/* gk_v0_1_0, or gk_v0_1_0_TAG; and gk_v0_1_0_what, or gk_v0_1_0_TAG_what. */
+/* gk_v0_2_0, or gk_v0_2_0_TAG; and gk_v0_2_0_what, or gk_v0_2_0_TAG_what. */
 #define GK__VERSION3(major, minor, patch) gk_v##major##_##minor##_##patch
 #define GK__VERSION2(major, minor, patch) GK__VERSION3(major, minor, patch)
 #define GK__VERSION1 GK__VERSION2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH)
@@ -454,11 +468,11 @@ GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
  * GK_TRY(expr)       returns a failed cudaError_t from the enclosing function.
  * GK_CHECK_LAUNCH()  after a kernel<<<...>>>(...) of your own: reads and clears CUDA's last error. C++: may be given
  *                    the stream, which GPUKIT_DEBUG=1 then synchronises. */
-GPUKIT_DEF void gk_check_begin(void);
-GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const char *file, int line);
-GPUKIT_DEF int gk_check_status(int code, const char *name, const char *message, const char *expr, const char *file,
-                               int line);
-GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, int line);
+GPUKIT_DEF void gk__check_begin(void);
+GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line);
+GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
+                                int line);
+GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, int line);
 #ifdef __cplusplus
 #define GK__STATUS_TYPE auto
 #else
@@ -467,7 +481,7 @@ GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, in
 #define GK_CHECK_STATUS(expr, to_string)                                                                               \
   do {                                                                                                                 \
     const GK__STATUS_TYPE gk__s = (expr);                                                                              \
-    if ((int)gk__s) gk_check_status((int)gk__s, "", to_string(gk__s), #expr, __FILE__, __LINE__);                      \
+    if ((int)gk__s) gk__check_status((int)gk__s, "", to_string(gk__s), #expr, __FILE__, __LINE__);                     \
   } while (0)
 #define GK_TRY(...)                                                                                                    \
   do {                                                                                                                 \
@@ -475,8 +489,8 @@ GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, in
     if (gk__try != cudaSuccess) return gk__try;                                                                        \
   } while (0)
 #ifndef __cplusplus
-#define GK_CHECK(...) ((void)gk_check_begin(), gk_check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
-#define GK_CHECK_LAUNCH() gk_check_launch(0, __FILE__, __LINE__)
+#define GK_CHECK(...) ((void)gk__check_begin(), gk__check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
+#define GK_CHECK_LAUNCH() gk__check_launch(0, __FILE__, __LINE__)
 #endif
 
 /* --- Devices and occupancy ---------------------------------------------------------------------------------------*/
@@ -543,18 +557,18 @@ GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);                 /* le
 
 /* GK_TIME("label", stream) { ... } prints `label: 1.234 ms`, the time on the stream, when the braces end (it waits for
  * the stream there; leave them by no break, return or goto). With GPUKIT_NVTX it is an NVTX range as well. */
-typedef struct gk_time_scope {
+typedef struct gk__time_scope {
   gk_timer timer;
   const char *label, *file;
   int line, runs;
-} gk_time_scope;
-GPUKIT_DEF gk_time_scope gk_time_begin(const char *label, cudaStream_t stream, const char *file, int line);
-GPUKIT_DEF int gk_time_next(gk_time_scope *scope);
+} gk__time_scope;
+GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line);
+GPUKIT_DEF int gk__time_next(gk__time_scope *scope);
 #define GK__PASTE2(x, y) x##y
 #define GK__PASTE(x, y) GK__PASTE2(x, y)
 #define GK_TIME(label, stream)                                                                                         \
-  for (gk_time_scope GK__PASTE(gk__time_, __LINE__) = gk_time_begin(label, stream, __FILE__, __LINE__);                \
-       gk_time_next(&GK__PASTE(gk__time_, __LINE__));)
+  for (gk__time_scope GK__PASTE(gk__time_, __LINE__) = gk__time_begin(label, stream, __FILE__, __LINE__);              \
+       gk__time_next(&GK__PASTE(gk__time_, __LINE__));)
 
 /* gk_bench calls function(user, stream, i) again and again and says how long one call takes on the stream. i runs
  * through 0 ... buffers-1 in turn: let it pick the buffers, as many as gk_bench_buffers says, and every call finds a
@@ -641,23 +655,22 @@ typedef enum gk_precision {
   GK__PRECISION_INT = 0x7fffffff
 } gk_precision;
 
-/* Strict products: the output tile of one block, where the type has it, else the nearest; TMA: of the kernels
- * for sm_90a, for floats and k of 16 and more. All such plans give the same bits. Products of so few rows or columns
- * that reading the other operand is all the work have a way of their own, whatever the tile. Tensor cores: MMA is what
- * every GPU has that has them, WGMMA that of sm_90a; to ask for one where it cannot be is an error. Half types with a
- * tile are strict. */
+/* Which kernels compute a product. To ask for some that the GPU, or the program's code for it, does not have is an error.
+ * (Those with a tile are for tests: strict kernels of that tile or the nearest that the type has. All give the same
+ * bits.) */
 typedef enum gk_plan {
-  GK_PLAN_AUTO = 0,
-  GK_PLAN_TILE_32,
-  GK_PLAN_TILE_64,
-  GK_PLAN_TILE_128,
-  GK_PLAN_TILE_64_128,
-  GK_PLAN_TILE_32_64,
-  GK_PLAN_TILE_128_TMA,
-  GK_PLAN_TILE_64_128_TMA,
-  GK_PLAN_MMA,
-  GK_PLAN_WGMMA,
-  GK_PLAN_TILE_128_64_TMA,
+  GK_PLAN_AUTO = 0, /* the fastest, as far as is known */
+  GK__PLAN_TILE_32,
+  GK__PLAN_TILE_64,
+  GK__PLAN_TILE_128,
+  GK__PLAN_TILE_64_128,
+  GK__PLAN_TILE_32_64,
+  GK__PLAN_TILE_128_TMA,
+  GK__PLAN_TILE_64_128_TMA,
+  GK_PLAN_MMA,   /* the tensor cores' kernels that every GPU with tensor cores can run */
+  GK_PLAN_WGMMA, /* those for sm_90a */
+  GK__PLAN_TILE_128_64_TMA,
+  GK_PLAN_SIMT, /* strict kernels; for half types in place of tensor cores */
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
@@ -832,10 +845,10 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all);
 GK__LABEL(gk_set_error_handler)
 GK__LABEL(gk_error_detail)
 GK__LABEL(gk_error_hint)
-GK__LABEL(gk_check_begin)
-GK__LABEL(gk_check_cuda)
-GK__LABEL(gk_check_status)
-GK__LABEL(gk_check_launch)
+GK__LABEL(gk__check_begin)
+GK__LABEL(gk__check_cuda)
+GK__LABEL(gk__check_status)
+GK__LABEL(gk__check_launch)
 GK__LABEL(gk_device_query)
 GK__LABEL(gk_device_print)
 GK__LABEL(gk_device_best)
@@ -849,8 +862,8 @@ GK__LABEL(gk_timer_stop)
 GK__LABEL(gk_timer_ready)
 GK__LABEL(gk_timer_ms)
 GK__LABEL(gk_timer_destroy)
-GK__LABEL(gk_time_begin)
-GK__LABEL(gk_time_next)
+GK__LABEL(gk__time_begin)
+GK__LABEL(gk__time_next)
 GK__LABEL(gk_bench)
 GK__LABEL(gk_bench_compare)
 GK__LABEL(gk_bench_buffers)
@@ -928,21 +941,21 @@ template <class Status> auto gk__status_name(Status status, int) -> decltype(cub
 template <class Status> const char *gk__status_name(Status, long) { return ""; }
 
 inline cudaError_t gk__check(cudaError_t status, const char *expr, const char *file, int line) {
-  return gk_check_cuda(status, expr, file, line);
+  return gk__check_cuda(status, expr, file, line);
 }
 template <class Status> Status gk__check(Status status, const char *expr, const char *file, int line) {
   const int code = static_cast<int>(status);
-  if (code) gk_check_status(code, gk__status_name(status, 0), gk__status_text(status, 0), expr, file, line);
+  if (code) gk__check_status(code, gk__status_name(status, 0), gk__status_text(status, 0), expr, file, line);
   return status;
 }
 
 struct gk__launch_site {
   const char *file;
   int line;
-  cudaError_t operator()(cudaStream_t stream = 0) const { return gk_check_launch(stream, file, line); }
+  cudaError_t operator()(cudaStream_t stream = 0) const { return gk__check_launch(stream, file, line); }
 };
 
-#define GK_CHECK(...) ((void)gk_check_begin(), gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
+#define GK_CHECK(...) ((void)gk__check_begin(), gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
 #define GK_CHECK_LAUNCH(...) (gk__launch_site{__FILE__, __LINE__}(__VA_ARGS__))
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
@@ -1095,8 +1108,8 @@ GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, di
 /* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one, and the message names the
  * kernel. A template argument's comma needs parentheses: GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n). */
 #define GK_LAUNCH(...)                                                                                                 \
-  ((void)gk_check_begin(),                                                                                             \
-   gk_check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
+  ((void)gk__check_begin(),                                                                                            \
+   gk__check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
 
 template <class... Params>
 GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block_threads, size_t smem,
@@ -1177,23 +1190,23 @@ template <class Index> struct gk__stride {
   __device__ iterator begin() const { return begin_at; }
   __device__ iterator end() const { return begin_at; } /* an iterator knows its own end */
 };
-template <class Index> GK__D gk__stride<Index> gk_stride_1d(Index n) {
+template <class Index> GK__D gk__stride<Index> gk__stride_1d(Index n) {
   return gk__stride<Index>(n, gk_global_rank(), gk_global_size());
 }
-template <class Index> GK__D gk__stride<Index> gk_stride_x(Index n) {
+template <class Index> GK__D gk__stride<Index> gk__stride_x(Index n) {
   return gk__stride<Index>(n, gk_x(), static_cast<size_t>(gridDim.x) * blockDim.x);
 }
-template <class Index> GK__D gk__stride<Index> gk_stride_y(Index n) {
+template <class Index> GK__D gk__stride<Index> gk__stride_y(Index n) {
   return gk__stride<Index>(n, gk_y(), static_cast<size_t>(gridDim.y) * blockDim.y);
 }
 
 /* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid. The 1D loop counts the threads of
  * a grid of any rank, the 2D loop those of x and y. The variables have the types of n, w and h; these are evaluated
  * once (w once for each row). */
-#define GK_FOR_1D(i, n) for (auto i : gk_stride_1d(n))
+#define GK_FOR_1D(i, n) for (auto i : gk__stride_1d(n))
 #define GK_FOR_2D(x, y, w, h)                                                                                          \
-  for (auto y : gk_stride_y(h))                                                                                        \
-    for (auto x : gk_stride_x(w))
+  for (auto y : gk__stride_y(h))                                                                                       \
+    for (auto x : gk__stride_x(w))
 
 /* GK_DYNAMIC_SHARED(Item, name) declares Item *name over the block's dynamic shared memory: in templates too, and
  * beside other types elsewhere, which `extern __shared__ Item name[]` does not allow. Aligned to 16 bytes. */
@@ -1997,7 +2010,7 @@ enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512, 
 #endif
 
 /* How a reduction is laid out: what the bits depend on (tiles, pieces), and what they do not (blocks). */
-struct gk_reduce_plan {
+struct gk__reduce_plan {
   size_t tiles;    /* of tile_items elements; the last may be partial */
   unsigned pieces; /* piece p has the tiles p, p + pieces, ... */
   unsigned blocks;
@@ -2022,9 +2035,9 @@ template <class Value, class Item> struct gk__reduce_sums<gk_argmax<Value>, Item
 };
 template <class Acc> struct gk__reduce_sums<gk_sum<Acc>, signed char> { static const unsigned item_count = 1; };
 template <class Acc> struct gk__reduce_sums<gk_sum<Acc>, unsigned char> { static const unsigned item_count = 1; };
-inline gk_reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
+inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
   const size_t room = GK__REDUCE_BYTES / slot_bytes;
-  gk_reduce_plan plan;
+  gk__reduce_plan plan;
   plan.tiles = gk_ceil_div(n, tile_items);
   const bool many = plan.tiles >= GK__REDUCE_MANY_TILES && room >= GK__REDUCE_MANY_PIECES;
   const size_t most = many ? GK__REDUCE_MANY_PIECES : GK__REDUCE_PIECES, limit = room < most ? room : most;
@@ -2194,7 +2207,7 @@ GK__D void gk__reduce_end(Acc *sum, const Item *tile_items, size_t first_idx, un
 /* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
  * lie across two chunks; the second of these is the next thread's first one. */
 template <bool Shifted, class Operator, class Item, class Acc = typename gk__working<Operator>::type>
-GK__D Acc gk__reduce_piece(const Item *input, size_t n, const Operator &operation, const gk_reduce_plan &plan,
+GK__D Acc gk__reduce_piece(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
                            unsigned piece, gk__chunk *ends) {
   typedef gk__reduce_tile<Item> tile_of;
   const bool vectors = 16 % sizeof(Item) == 0 && !(Shifted && sizeof(Item) == 16),
@@ -2256,7 +2269,7 @@ GK__D Acc gk__reduce_piece(const Item *input, size_t n, const Operator &operatio
 
 template <bool Shifted, class Item, class Out, class Operator, class Acc>
 __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_RESIDENT(Acc))
-    gk__reduce_kernel(const Item *input, Out *output, size_t n, Operator operation, gk_reduce_plan plan,
+    gk__reduce_kernel(const Item *input, Out *output, size_t n, Operator operation, gk__reduce_plan plan,
                       gk__state *state, gk__slot<Acc> *slots) {
   GK__SHARED(Acc, warp_value, 32);
   __shared__ gk__turn turn;
@@ -2367,13 +2380,13 @@ inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *tem
 
 template <class Item, class Out, class Operator>
 cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t n, Operator operation,
-                       const gk_reduce_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
+                       const gk__reduce_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
   static signed char waits[2][GK__DEVICES];
   const bool may_shift =
       16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16; /* else both kernels are the same */
   const int shifted = may_shift && reinterpret_cast<uintptr_t>(input) % 16;
-  void (*const kernel_table[])(const Item *, Out *, size_t, Operator, gk_reduce_plan, gk__state *, gk__slot<Acc> *) = {
+  void (*const kernel_table[])(const Item *, Out *, size_t, Operator, gk__reduce_plan, gk__state *, gk__slot<Acc> *) = {
       gk__reduce_kernel<false, Item, Out, Operator, Acc>, gk__reduce_kernel<may_shift, Item, Out, Operator, Acc>};
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
@@ -2412,7 +2425,7 @@ GK__NODISCARD cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Op
   typedef typename gk__functor<Operator, Element>::reduce Functor;
   gk__clear_detail();
   GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(input), gk__known_output(output), n, 1));
-  const gk_reduce_plan plan =
+  const gk__reduce_plan plan =
       gk__plan_reduce(n, gk__reduce_tile<Element>::items, sizeof(gk__slot<typename gk__working<Functor>::type>));
   return gk__reduce("gk_reduce", gk__known_array(input), gk__known_output(output), n,
                     gk__functor_of<Functor>(operation), plan, stream, scratch);
@@ -2473,14 +2486,14 @@ constexpr __host__ __device__ unsigned gk__scan_few(size_t bytes) {
 #define GK__SCAN_RESIDENT(items, bytes) ((items) == gk__scan_few(bytes) ? 6 : 4)
 #endif
 
-struct gk_scan_plan {
+struct gk__scan_plan {
   unsigned items; /* of a thread; these, tiles and groups are all that the bits depend on, and they depend on n */
   size_t tiles, groups;
   size_t capacity; /* chunks that the scratch has room for */
   unsigned blocks; /* one for each tile; or fewer, and they take several */
 };
-inline gk_scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
-  gk_scan_plan plan;
+inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
+  gk__scan_plan plan;
   plan.items = n > GK__SCAN_FEW ? gk__scan_many(item_bytes) : gk__scan_few(item_bytes);
   plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * plan.items);
   plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
@@ -2497,7 +2510,7 @@ inline size_t gk__saturated_sum(size_t x, size_t y) {
   const size_t most = static_cast<size_t>(-1);
   return x > most - y ? most : x + y;
 }
-inline size_t gk__scan_bytes(const gk_scan_plan &plan, size_t slot_bytes) {
+inline size_t gk__scan_bytes(const gk__scan_plan &plan, size_t slot_bytes) {
   return gk__saturated_sum(GK__STATE_BYTES + GK__REDUCE_BYTES,
                            gk__saturated_product(plan.tiles + plan.groups, slot_bytes));
 }
@@ -2566,7 +2579,7 @@ template <class Acc> struct gk__scan_start<Acc, Acc> {
  * the tile's own group those before it; the last warp waits for the prefix of the oldest of these groups. */
 template <unsigned Window, class Acc, class Init, class Operator>
 GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &init, const Operator &operation,
-                          const gk_scan_plan &plan, const gk__scan_slots<Acc> &slots, Acc *part) {
+                          const gk__scan_plan &plan, const gk__scan_slots<Acc> &slots, Acc *part) {
   const size_t group = tile_idx / GK__SCAN_GROUP;
   const unsigned warp_id = gk_warp(), lane_id = gk_lane(), last = GK__SCAN_WARPS - 1;
   static_assert(Window < GK__SCAN_WARPS, "each group has a warp, and the prefix has one");
@@ -2796,7 +2809,7 @@ template <class Operator, class Item, class Out, class Acc, unsigned Items> stru
 template <unsigned Items, class Item, class Out, class Operator, class Acc, class Init>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk__scan_item_bytes<Item, Out>())))
     gk__scan_kernel(const Item *input, Out *output, size_t n, Operator operation, Init init, bool inclusive,
-                    gk_scan_plan plan, gk__state *state, gk__slot<Acc> *slots) {
+                    gk__scan_plan plan, gk__state *state, gk__slot<Acc> *slots) {
   typedef gk__shared_tile<Item, Out, Items> shared_tile;
   typedef gk__scan_items<Operator, Item, Out, Acc, Items> items;
   typedef gk__scan_start<Acc, Init> start;
@@ -2908,7 +2921,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
 
 template <class Item, class Out, class Operator, class Init>
 cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n, Operator operation, Init init,
-                     bool inclusive, gk_scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
+                     bool inclusive, gk__scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
   static signed char waits[2][GK__DEVICES];
   gk_scratch temporary = gk_scratch();
@@ -2924,7 +2937,7 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
   }
   const unsigned many = gk__scan_many(gk__scan_item_bytes<Item, Out>()),
                  few = gk__scan_few(gk__scan_item_bytes<Item, Out>());
-  void (*const kernel_table[])(const Item *, Out *, size_t, Operator, Init, bool, gk_scan_plan, gk__state *,
+  void (*const kernel_table[])(const Item *, Out *, size_t, Operator, Init, bool, gk__scan_plan, gk__state *,
                                gk__slot<Acc> *) = {gk__scan_kernel<many, Item, Out, Operator, Acc, Init>,
                                                    gk__scan_kernel<few, Item, Out, Operator, Acc, Init>};
   const int which = plan.items != many;
@@ -8325,7 +8338,7 @@ inline size_t gk__matmul_busy(size_t warps) {
   return (most <= 4 ? 54 : most <= 8 ? 90 : 100) * warps / most;
 }
 inline bool gk__is_engine(gk_plan plan) {
-  return plan == GK_PLAN_TILE_128_TMA || plan == GK_PLAN_TILE_64_128_TMA || plan == GK_PLAN_TILE_128_64_TMA;
+  return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
 }
 /* How many clusters of so many blocks run at once, where `each` of their blocks share a multiprocessor: a GPU has eight
  * parts of 14 to 18 multiprocessors, and a cluster is of one part. No cluster is of more than eight. */
@@ -8490,8 +8503,8 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_
 /* With rows that are not aligned to 16 bytes, or B stored along k, all tiles of Hopper's kernels are of fed blocks, and
  * others take a little longer. Of other operands the square ones are not, nor what is joined by four. */
 inline gk__tile_facts gk__fed_tile(gk__tile_facts tile_facts, bool fed) {
-  tile_facts.fed = gk__is_engine(tile_facts.plan) && (fed || tile_facts.plan != GK_PLAN_TILE_128_TMA);
-  if (fed && tile_facts.plan == GK_PLAN_TILE_64_128_TMA) tile_facts.joins = 0;
+  tile_facts.fed = gk__is_engine(tile_facts.plan) && (fed || tile_facts.plan != GK__PLAN_TILE_128_TMA);
+  if (fed && tile_facts.plan == GK__PLAN_TILE_64_128_TMA) tile_facts.joins = 0;
   return tile_facts;
 }
 
@@ -8505,15 +8518,15 @@ template <class Acc> struct gk__tiles {
   static const unsigned long long doubt = 100; /* one part of so many */
   static const size_t most_blocks = 5 * 132;   /* that are cut, for each that a multiprocessor has room for */
   static gk__tile_facts facts(int i, unsigned = 1) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
-                                  {GK_PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true},
-                                  {GK_PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, 0, true},
-                                  {GK_PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, 0, true},
-                                  {GK_PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false},
-                                  {GK_PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false},
-                                  {GK_PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false},
-                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0, false},
-                                  {GK_PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false}};
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
+                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true},
+                                  {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, 0, true},
+                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, 0, true},
+                                  {GK__PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false},
+                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0, false},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false}};
     return all[i];
   }
   static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
@@ -8539,10 +8552,10 @@ template <> struct gk__tiles<double> {
   static const size_t most_blocks = 1 << 20;
   /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
-    const gk__tile_facts all[] = {{GK_PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false},
-                                  {GK_PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 8 ? 60u : 94u, 8, false},
-                                  {GK_PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0, false},
-                                  {GK_PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false}};
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 8 ? 60u : 94u, 8, false},
+                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0, false},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false}};
     return all[i];
   }
   static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,
@@ -8562,7 +8575,7 @@ inline bool gk__panels_pay(size_t m, size_t n, size_t k, size_t sms) {
 }
 
 /* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
-struct gk_matmul_order {
+struct gk__split_k {
   int thin; /* m or n is so small that the thin kernel makes it, with 32 chains in each slice */
   unsigned slices;
   int depth;
@@ -8571,7 +8584,7 @@ struct gk_matmul_order {
   size_t whole_rows, whole_cols;
 };
 
-inline bool gk__same_order(const gk_matmul_order &x, const gk_matmul_order &y) {
+inline bool gk__same_order(const gk__split_k &x, const gk__split_k &y) {
   return x.thin == y.thin && x.slices == y.slices && x.depth == y.depth && x.whole_rows == y.whole_rows &&
          x.whole_cols == y.whole_cols;
 }
@@ -8613,7 +8626,7 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) 
 
 /* The same of a product as its order has it. What is cut begins where the last of the whole tiles leave room. */
 template <class Acc>
-unsigned long long gk__order_clocks(const gk__tile_facts &tile_facts, const gk_matmul_order &order, size_t m, size_t n,
+unsigned long long gk__order_clocks(const gk__tile_facts &tile_facts, const gk__split_k &order, size_t m, size_t n,
                                     size_t k, size_t batch, size_t sms, bool fed) {
   typedef gk__tiles<Acc> tiles;
   const size_t depth = static_cast<size_t>(order.depth), row_count = order.whole_rows, col_count = order.whole_cols;
@@ -8631,9 +8644,9 @@ unsigned long long gk__order_clocks(const gk__tile_facts &tile_facts, const gk_m
                        fed);
 }
 
-template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t k) {
+template <class Acc> gk__split_k gk__matmul_order(size_t m, size_t n, size_t k) {
   const size_t few = m < n ? m : n, many = m < n ? n : m, longest = size_t(1) << 30;
-  gk_matmul_order order = {0, 1, 1, 0, 0};
+  gk__split_k order = {0, 1, 1, 0, 0};
   size_t slices = 1, quantum = 16; /* whole steps of every tile */
   if (few == 0) {
     slices = 1; /* of nothing */
@@ -8673,7 +8686,7 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
     const size_t line = down < across ? down : across, length = down < across ? across : down;
     for (size_t full = tiles::at_once ? down * across / tiles::at_once : 0, less = 0; less < 2 && less < full; less++) {
       const size_t lines = (full - less) * tiles::at_once / line;
-      gk_matmul_order part = order;
+      gk__split_k part = order;
       if (lines == 0 || lines >= length) continue;
       if (down < across)
         part.whole_cols = lines * tile_facts.col_count;
@@ -8701,13 +8714,13 @@ template <class Acc> gk_matmul_order gk__matmul_order(size_t m, size_t n, size_t
 }
 
 template <class Acc>
-gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n, size_t k, size_t batch, int sms,
+gk__tile_facts gk__plan_matmul(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
                                bool engine, gk_plan wanted, bool fed = false) {
   gk__tile_facts best = gk__fed_tile(gk__tiles<Acc>::facts(0), fed);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
-  if (wanted == GK_PLAN_TILE_128_TMA && !engine) wanted = GK_PLAN_TILE_128;
-  if (gk__is_engine(wanted) && (!engine || (k < 16 && wanted != GK_PLAN_TILE_128_TMA))) wanted = GK_PLAN_TILE_64_128;
+  if (wanted == GK__PLAN_TILE_128_TMA && !engine) wanted = GK__PLAN_TILE_128;
+  if (gk__is_engine(wanted) && (!engine || (k < 16 && wanted != GK__PLAN_TILE_128_TMA))) wanted = GK__PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
     const bool last = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
@@ -8724,10 +8737,10 @@ gk__tile_facts gk__plan_matmul(const gk_matmul_order &order, size_t m, size_t n,
 /* Both from memory, if this thread asked for them lately: to find them out may take longer than a small product. */
 #define GK__ANSWERS 64
 inline size_t gk__answer_of(size_t m, size_t n, size_t k) { return (m * 31 + n * 7 + k) % GK__ANSWERS; }
-template <class Acc> gk_matmul_order gk__matmul_order_again(size_t m, size_t n, size_t k) {
+template <class Acc> gk__split_k gk__matmul_order_again(size_t m, size_t n, size_t k) {
   struct answer {
     size_t m, n, k;
-    gk_matmul_order order; /* of no slices, before there is an answer */
+    gk__split_k order; /* of no slices, before there is an answer */
   };
   static thread_local answer answers[GK__ANSWERS];
   answer &is = answers[gk__answer_of(m, n, k)];
@@ -8736,10 +8749,10 @@ template <class Acc> gk_matmul_order gk__matmul_order_again(size_t m, size_t n, 
   return is.order;
 }
 template <class Acc>
-gk__tile_facts gk__plan_matmul_again(const gk_matmul_order &order, size_t m, size_t n, size_t k, size_t batch, int sms,
+gk__tile_facts gk__plan_matmul_again(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
                                      bool engine, gk_plan wanted, bool fed) {
   struct answer {
-    gk_matmul_order order;
+    gk__split_k order;
     size_t m, n, k, batch;
     gk_plan wanted;
     int sms;
@@ -8977,15 +8990,15 @@ template <class Item, class Out>
 cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, float> &p, gk_plan plan, gk__partials *partials,
                            int smem_limit, cudaStream_t stream) {
   switch (plan) {
-  case GK_PLAN_TILE_32:
+  case GK__PLAN_TILE_32:
     return gk__matmul_small<gk__block_of_rows<32, 32, 16, 4, 4, 3, 16>,
                             gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, partials, smem_limit, stream);
-  case GK_PLAN_TILE_32_64:
+  case GK__PLAN_TILE_32_64:
     return gk__matmul_tiles<gk__block_of_threads<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, partials, smem_limit, stream);
-  case GK_PLAN_TILE_64:
+  case GK__PLAN_TILE_64:
     return gk__matmul_small<gk__block_of_rows<64, 64, 16, 8, 8, 4, 6>,
                             gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
-  case GK_PLAN_TILE_64_128:
+  case GK__PLAN_TILE_64_128:
     return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, partials, smem_limit, stream);
   default:
     return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, partials, smem_limit, stream);
@@ -9047,17 +9060,17 @@ cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, double> &p, gk_plan 
   /* 120 KB and 90 KB of shared memory, which sm_75, 86, 89 and 120 do not have. Smaller tiles give the same bits. */
   const int large_bytes = gk__operands<large, Item, double>::items * large::stages * static_cast<int>(sizeof(double)),
             wide_bytes = gk__operands<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
-  const bool takes_small = plan == GK_PLAN_TILE_32_64 || plan == GK_PLAN_TILE_64;
-  if (!takes_small && plan != GK_PLAN_TILE_64_128 && large_bytes + 64 > smem_limit) plan = GK_PLAN_TILE_64_128;
-  if (plan == GK_PLAN_TILE_64_128 && wide_bytes + 64 > smem_limit) plan = GK_PLAN_TILE_64;
+  const bool takes_small = plan == GK__PLAN_TILE_32_64 || plan == GK__PLAN_TILE_64;
+  if (!takes_small && plan != GK__PLAN_TILE_64_128 && large_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64_128;
+  if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64;
   bool made = false;
   switch (plan) {
-  case GK_PLAN_TILE_32_64:
+  case GK__PLAN_TILE_32_64:
     return gk__matmul_tiles<gk__block_of_warps<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
-  case GK_PLAN_TILE_64_128:
+  case GK__PLAN_TILE_64_128:
     GK_TRY(gk__f64_by_blocks_that_stay(p, &made, partials, stream));
     return made ? cudaSuccess : gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
-  case GK_PLAN_TILE_64:
+  case GK__PLAN_TILE_64:
     return gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
   default: return gk__matmul_tiles<large>(p, partials, smem_limit, stream);
   }
@@ -9366,11 +9379,11 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, size_t whole_rows, size_t whole_cols,
                          gk__partials *partials, cudaStream_t stream, int sms) {
-    if (tile_facts.plan == GK_PLAN_TILE_64_128_TMA && tile_facts.room == 3)
+    if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA && tile_facts.room == 3)
       return choose<fed_flat_of_three, fed_flat_of_three>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
-    if (tile_facts.plan == GK_PLAN_TILE_64_128_TMA)
+    if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA)
       return choose<fed_flat, flat_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
-    if (tile_facts.plan == GK_PLAN_TILE_128_64_TMA)
+    if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA)
       return choose<fed_tall, fed_tall>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
     return tile_facts.fed
                ? choose<fed, fed_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms)
@@ -9403,7 +9416,7 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
    * cut are larger.) */
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
     const size_t small_limit = 128, large = 1024, most_k = 192, all = size_t(1) << 30;
-    if ((wanted != GK_PLAN_AUTO && wanted != GK_PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
+    if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
         p.k >= all || p.k % tile_type::straight || p.n % 4 || !in_fours(p.a, p.lda, p.stride_a) ||
         !in_fours(p.b, p.ldb, p.stride_b) ||
         tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= all / tiles(p) ||
@@ -9478,7 +9491,7 @@ inline cudaError_t gk__find_strict_gpu(gk__strict_gpu *gpu) {
 }
 
 template <class Item, class Out, class Acc>
-cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk_matmul_order &order, gk_plan plan,
+cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__split_k &order, gk_plan plan,
                                 const gk__strict_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
@@ -9499,21 +9512,21 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk_matm
     const bool cuts_rows = order.whole_rows > 0;
     gk__matmul_args<Item, Out, Acc> whole =
         p.panel(0, 0, cuts_rows ? order.whole_rows : p.m, cuts_rows ? p.n : order.whole_cols);
-    gk_matmul_order one = order;
+    gk__split_k one = order;
     one.whole_rows = one.whole_cols = 0;
     whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
     tile_facts = gk__plan_matmul_again<Acc>(one, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
     GK_TRY(gk__matmul_run(whole, tile_facts.plan, partials, smem_limit, stream));
     p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
   }
-  gk_matmul_order rest = order;
+  gk__split_k rest = order;
   rest.whole_rows = rest.whole_cols = 0;
   tile_facts = gk__plan_matmul_again<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
   return gk__matmul_run(p, tile_facts.plan, partials, smem_limit, stream);
 }
 /* Adds to *partials what those of a product need. */
 template <class Item, class Out, class Acc>
-cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const gk_matmul_order &order, gk_plan plan,
+cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                  gk__partials *partials) {
   gk__strict_gpu gpu;
   if (order.slices < 2) return cudaSuccess;
@@ -9522,14 +9535,14 @@ cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const
   return gk__matmul_by_order(p, order, plan, gpu, partials, 0);
 }
 template <class Item, class Out, class Acc>
-cudaError_t gk__launch_by_order(const gk__matmul_args<Item, Out, Acc> &p, const gk_matmul_order &order, gk_plan plan,
+cudaError_t gk__launch_by_order(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                 gk__partials *partials, cudaStream_t stream) {
   gk__strict_gpu gpu;
   GK_TRY(gk__find_strict_gpu(&gpu));
   return gk__matmul_by_order(p, order, plan, gpu, partials, stream);
 }
 template <class Item, class Out, class Acc>
-cudaError_t gk__matmul_in_order(const gk__matmul_args<Item, Out, Acc> &p, const gk_matmul_order &order, gk_plan plan,
+cudaError_t gk__matmul_in_order(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                 const gk_scratch *scratch, cudaStream_t stream) {
   const bool several = order.whole_rows || order.whole_cols || p.max_blocks || p.k > size_t(1) << 30; /* launches */
   gk__partials partials = gk__partials_of(scratch, stream);
@@ -9614,7 +9627,7 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
 template <class Item, class Out, class Acc>
 cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t at_once, gk__partials *partials) {
   static const unsigned any = 0;
-  const gk_matmul_order order = gk__matmul_order_again<Acc>(p.m, p.n, p.k);
+  const gk__split_k order = gk__matmul_order_again<Acc>(p.m, p.n, p.k);
   const size_t rest = p.batch % at_once;
   p.only_if = &any;
   p.batch = at_once;
@@ -9768,7 +9781,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   if (o.precision < GK_PRECISION_DEFAULT || o.precision > GK_PRECISION_EMULATED)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
                     static_cast<int>(o.precision));
-  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_TILE_128_64_TMA)
+  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_SIMT)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
 
   const bool is_half_type = gk__half_traits<Item>::is_half;
@@ -9785,6 +9798,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
                             o.precision,
                             o.plan};
   const gk__product_plan plan = gk__plan_product(call, gpu);
+  const gk_plan strict_plan = o.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : o.plan; /* the strict kernels' choice */
   if (plan.refused)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d, plan %d: %s", static_cast<int>(o.precision),
                     static_cast<int>(o.plan), plan.refused);
@@ -9794,7 +9808,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
     path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
     gk__partials partials = gk__partials();
     if (!plan.tensor())
-      GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(m, n, k), o.plan, &partials));
+      GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(m, n, k), strict_plan, &partials));
     else if (plan.precision >= GK_PRECISION_EMULATED)
       GK_TRY(gk__measure_fallback(p, p.batch, &partials));
     if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
@@ -9805,7 +9819,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
                           : Tensor && std::is_same<Item, float>::value ? GK__WAYS_FLOAT
                                                                        : GK__WAYS_STRICT>
       ways;
-  return ways::run(p, plan, gpu.sms, o.plan, o.scratch, stream);
+  return ways::run(p, plan, gpu.sms, strict_plan, o.scratch, stream);
 }
 
 /* The same for whatever types a call has: where there is no such product, one assertion says so. */
@@ -10369,7 +10383,7 @@ template <class Acc, bool Numbered> struct gk__dist_start {
 
 template <class Item, class Out, class Operator>
 cudaError_t gk__dist_scan(const gk__dist &d, const Item *input, Out *output, size_t n, const Operator &operation,
-                          bool inclusive, const gk_scan_plan &plan, const gk_scratch *scratch) {
+                          bool inclusive, const gk__scan_plan &plan, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
   gk__record<Acc> *const record = gk__records<Acc>(scratch);
   /* Nobody stands behind the last rank to ask for its total. */
@@ -10391,7 +10405,7 @@ cudaError_t gk__dist_scan_call(const char *call, const Item *input, Out *output,
   gk__clear_detail();
   GK_TRY(gk__check_arrays(call, input, output, n, n));
   GK_TRY(gk__dist_join(&d, call, comm, stream));
-  const gk_scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Item, Out>());
+  const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Item, Out>());
   const size_t records = gk__records_bytes(d.ranks, sizeof(gk__record<Acc>));
   const size_t slots = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
   GK_TRY(gk__dist_scratch(d, records > slots ? records : slots, scratch, &temporary, &use));
@@ -10852,12 +10866,12 @@ static void gk__report(const gk_error *error) {
 #endif
 }
 
-GPUKIT_DEF void gk_check_begin(void) {
+GPUKIT_DEF void gk__check_begin(void) {
   gk__details_before_outer = gk__details_before;
   gk__details_before = gk__details;
 }
 
-GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const char *file, int line) {
+GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line) {
   const bool is_new = gk__details != gk__details_before, may_be_old = !strchr(expr, '('); /* a stored status */
   gk__details_before = gk__details_before_outer;
   if (code == cudaSuccess) return code;
@@ -10877,8 +10891,8 @@ GPUKIT_DEF cudaError_t gk_check_cuda(cudaError_t code, const char *expr, const c
   return code;
 }
 
-GPUKIT_DEF int gk_check_status(int code, const char *name, const char *message, const char *expr, const char *file,
-                               int line) {
+GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
+                                int line) {
   if (code == 0) return code;
   char number[32];
   snprintf(number, sizeof(number), "status %d", code);
@@ -10910,19 +10924,19 @@ GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, cons
                   call, name);
 }
 
-GPUKIT_DEF cudaError_t gk_check_launch(cudaStream_t stream, const char *file, int line) {
-  gk_check_begin();
+GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, int line) {
+  gk__check_begin();
   cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess) {
     if (gk__is_sticky(code))
       gk__failed(code, "CUDA's last error");
     else
       gk__fail(code, "CUDA's last error, now cleared: of this launch or of an earlier call that nobody checked");
-    return gk_check_cuda(code, "kernel launch", file, line);
+    return gk__check_cuda(code, "kernel launch", file, line);
   }
   code = gk__debug_wait(stream);
   if (code != cudaSuccess) gk__fail(code, "found by GPUKIT_DEBUG=1 when it waited for this kernel");
-  return gk_check_cuda(code, "kernel", file, line);
+  return gk__check_cuda(code, "kernel", file, line);
 }
 
 /* --- Launches ----------------------------------------------------------------------------------------------------*/
@@ -11300,33 +11314,33 @@ GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer) {
   return gk__failed(begin != cudaSuccess ? begin : end, "gk_timer_destroy");
 }
 
-GPUKIT_DEF gk_time_scope gk_time_begin(const char *label, cudaStream_t stream, const char *file, int line) {
-  gk_time_scope scope;
+GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line) {
+  gk__time_scope scope;
   memset(&scope, 0, sizeof(scope));
   scope.label = label, scope.file = file, scope.line = line;
-  gk_check_begin();
+  gk__check_begin();
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
-  gk_check_cuda(code, "GK_TIME", file, line);
+  gk__check_cuda(code, "GK_TIME", file, line);
 #ifdef GPUKIT_NVTX
   nvtxRangePushA(label);
 #endif
   return scope;
 }
 
-GPUKIT_DEF int gk_time_next(gk_time_scope *scope) {
+GPUKIT_DEF int gk__time_next(gk__time_scope *scope) {
   if (!scope->runs++) return 1;
 #ifdef GPUKIT_NVTX
   nvtxRangePop();
 #endif
   float milliseconds = 0;
-  gk_check_begin();
+  gk__check_begin();
   cudaError_t code = gk_timer_stop(&scope->timer);
   if (code == cudaSuccess) code = gk_timer_ms(&scope->timer, &milliseconds);
   if (code == cudaSuccess) printf("%s: %.3f ms\n", scope->label, static_cast<double>(milliseconds));
-  gk_check_cuda(code, "GK_TIME", scope->file, scope->line);
-  gk_check_begin();
-  gk_check_cuda(gk_timer_destroy(&scope->timer), "GK_TIME", scope->file, scope->line);
+  gk__check_cuda(code, "GK_TIME", scope->file, scope->line);
+  gk__check_begin();
+  gk__check_cuda(gk_timer_destroy(&scope->timer), "GK_TIME", scope->file, scope->line);
   return 0;
 }
 
@@ -11798,13 +11812,13 @@ extern "C" {
 GK__FOR_C(void, gk_set_error_handler, (gk_error_handler handler, void *user), (handler, user))
 GK__FOR_C(const char *, gk_error_detail, (void), ())
 GK__FOR_C(const char *, gk_error_hint, (cudaError_t code), (code))
-GK__FOR_C(void, gk_check_begin, (void), ())
-GK__FOR_C(cudaError_t, gk_check_cuda, (cudaError_t code, const char *expr, const char *file, int line),
+GK__FOR_C(void, gk__check_begin, (void), ())
+GK__FOR_C(cudaError_t, gk__check_cuda, (cudaError_t code, const char *expr, const char *file, int line),
           (code, expr, file, line))
-GK__FOR_C(int, gk_check_status,
+GK__FOR_C(int, gk__check_status,
           (int code, const char *name, const char *message, const char *expr, const char *file, int line),
           (code, name, message, expr, file, line))
-GK__FOR_C(cudaError_t, gk_check_launch, (cudaStream_t stream, const char *file, int line), (stream, file, line))
+GK__FOR_C(cudaError_t, gk__check_launch, (cudaStream_t stream, const char *file, int line), (stream, file, line))
 GK__FOR_C(cudaError_t, gk_device_query, (int device, gk_device_info *info), (device, info))
 GK__FOR_C(cudaError_t, gk_device_print, (int device), (device))
 GK__FOR_C(cudaError_t, gk_device_best, (int *device), (device))
@@ -11822,9 +11836,9 @@ GK__FOR_C(cudaError_t, gk_timer_stop, (gk_timer * timer), (timer))
 GK__FOR_C(cudaError_t, gk_timer_ready, (gk_timer * timer, int *ready), (timer, ready))
 GK__FOR_C(cudaError_t, gk_timer_ms, (gk_timer * timer, float *milliseconds), (timer, milliseconds))
 GK__FOR_C(cudaError_t, gk_timer_destroy, (gk_timer * timer), (timer))
-GK__FOR_C(gk_time_scope, gk_time_begin, (const char *label, cudaStream_t stream, const char *file, int line),
+GK__FOR_C(gk__time_scope, gk__time_begin, (const char *label, cudaStream_t stream, const char *file, int line),
           (label, stream, file, line))
-GK__FOR_C(int, gk_time_next, (gk_time_scope * scope), (scope))
+GK__FOR_C(int, gk__time_next, (gk__time_scope * scope), (scope))
 GK__FOR_C(cudaError_t, gk_bench, (gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result),
           (function, user, opts, result))
 GK__FOR_C(cudaError_t, gk_bench_buffers, (size_t bytes, size_t *buffers), (bytes, buffers))

@@ -168,7 +168,6 @@ static cudaError_t run_colour(void *user, cudaStream_t stream, size_t) {
   const size_t count = t->n * t->planes;
   gk_matmul_opts opts = {};
   opts.trans_b = 1;
-  opts.plan = GK_PLAN_TILE_32; /* three rows fill no larger tile */
   t->moved = (t->planes == 3 ? 13.0 : 5.0) * (double)count;
   if (t->planes == 1) return gk_launch(unpack, gk_grid_1d(count, BLOCK), BLOCK, 0, stream, t->bytes, t->ycc, count);
   GK_TRY(gk_launch(unpack, gk_grid_1d(count, BLOCK), BLOCK, 0, stream, t->bytes, t->rgb, count));
@@ -184,10 +183,8 @@ static image blank(size_t w, size_t h, size_t channels) {
 
 /* Planes of w x h, the picture's own size or turned, to a picture on the host. */
 static image develop(const tour *t, const float *planes, size_t w, size_t h) {
-  gk_matmul_opts opts = {};
-  opts.plan = GK_PLAN_TILE_32;
   image made = blank(w, h, t->planes);
-  if (t->planes == 3) GK_CHECK(gk_matmul_ex(t->to_rgb, planes, t->rgb, 3, t->n, 3, &opts));
+  if (t->planes == 3) GK_CHECK(gk_matmul(t->to_rgb, planes, t->rgb, 3, t->n, 3));
   GK_LAUNCH(pack, gk_grid_1d(t->n, BLOCK), BLOCK, 0, 0, t->planes == 3 ? t->rgb : planes, t->shown, t->n, t->planes);
   GK_CHECK(cudaMemcpy(made.samples, t->shown, image_bytes(&made), cudaMemcpyDeviceToHost));
   return made;

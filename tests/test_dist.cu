@@ -272,7 +272,7 @@ static unsigned long long launches_of(size_t m, size_t n, size_t batch, size_t m
   const size_t k = 8;
   device_array<float> a(m * k * batch), b(k * n * batch), c(m * n * batch);
   gk_matmul_opts o = gk_matmul_opts();
-  o.plan = GK_PLAN_TILE_32, o.max_blocks = max_blocks;
+  o.plan = GK__PLAN_TILE_32, o.max_blocks = max_blocks;
   o.batch = batch, o.stride_a = m * k, o.stride_b = k * n;
   cuda_cpu_fail(NULL); /* counts from here on */
   EXPECT_OK(gk_matmul_ex(static_cast<const float *>(a.ptr), static_cast<const float *>(b.ptr), c.ptr, m, n, k, &o));

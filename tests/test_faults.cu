@@ -144,7 +144,7 @@ TEST(each_call_of_matmul_fails_in_turn) {
       {"gk_matmul_ex",
        [](fault_world &w) {
          gk_matmul_opts o = gk_matmul_opts();
-         o.plan = GK_PLAN_TILE_64, o.batch = 3;
+         o.plan = GK__PLAN_TILE_64, o.batch = 3;
          return gk_matmul_ex(w.from<float>(), w.from<float>(), w.to<float>(), 9, 8, 7, &o);
        }},
       {"gk_matmul_ex, emulated",

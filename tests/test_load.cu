@@ -79,7 +79,7 @@ template <class T, class O> static void check_reduce_under_load(const char *name
   const std::vector<T> host = random_numbers<T>(tiles * gk__reduce_tile<T>::items + 77);
   check_a_hundred<T, O>(
       name, host, 1, [&](unsigned blocks, const T *in, O *out, cudaStream_t stream, const gk_scratch *scratch) {
-        gk_reduce_plan plan =
+        gk__reduce_plan plan =
             gk__plan_reduce(host.size(), gk__reduce_tile<T>::items, sizeof(gk__slot<typename gk__working<F>::type>));
         if (blocks) plan.blocks = blocks;
         return gk__reduce("gk_reduce", in, out, host.size(), F(gk_op_sum()), plan, stream, scratch);
@@ -92,7 +92,7 @@ template <class T> static void check_scan_under_load(const char *name) {
   const std::vector<T> host = random_numbers<T>(tiles * tile / 2 + 77);
   check_a_hundred<T, T>(name, host, host.size(),
                         [&](unsigned blocks, const T *in, T *out, cudaStream_t stream, const gk_scratch *scratch) {
-                          gk_scan_plan plan = gk__plan_scan(host.size(), gk__scan_item_bytes<T, T>());
+                          gk__scan_plan plan = gk__plan_scan(host.size(), gk__scan_item_bytes<T, T>());
                           if (blocks && plan.blocks > blocks) plan.blocks = blocks;
                           const F op((gk_op_sum()));
                           return gk__scan("gk_scan", in, out, host.size(), op, A(op.identity()), true, plan, stream,

@@ -60,7 +60,7 @@ template <class T> using acc_type = plain_type<T>;
 /* One element: chains by slices of k, of which `whole` says that there is one; in thin products, 32 chains in each,
  * that take four products in turn. */
 template <class Acc, class Product>
-static Acc sum_by_order(const gk_matmul_order &order, bool whole, size_t k, Product product) {
+static Acc sum_by_order(const gk__split_k &order, bool whole, size_t k, Product product) {
   Acc total = 0;
   for (unsigned s = 0; s < (whole ? 1 : order.slices); s++) {
     const size_t depth = whole ? k : static_cast<size_t>(order.depth);
@@ -79,7 +79,7 @@ static Acc sum_by_order(const gk_matmul_order &order, bool whole, size_t k, Prod
 
 template <class T, class O>
 static void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c,
-                             const gk_matmul_order &order) {
+                             const gk__split_k &order) {
   typedef acc_type<T> Acc;
   const Acc alpha = static_cast<Acc>(p.alpha), beta = static_cast<Acc>(p.beta);
   std::vector<Acc> x(p.k), y(p.k * p.n); /* y: op(B), transposed */
@@ -156,8 +156,8 @@ template <class T, class O> static void check(const problem &p, std::initializer
                        random_elements<T>(12, p.size(p.rows_b(), p.cols_b(), p.ldb(), p.stride_b())), plans);
 }
 template <class T, class O> static void check_all_plans(const problem &p) {
-  check<T, O>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128,
-                  GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA});
+  check<T, O>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_128, GK__PLAN_TILE_64_128,
+                  GK__PLAN_TILE_32_64, GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA});
 }
 
 /* A problem of everything at once, by number. */
@@ -216,9 +216,9 @@ TEST(every_alignment) {
       problem p = problem_of(70, 68, 36);
       p.shift = shift, p.pad_a = p.pad_b = p.pad_c = pad;
       p.trans_a = pad & 1, p.trans_b = shift & 1, p.beta = 1;
-      check<float, float>(p, {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
-      check<__half, __half>(p, {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
-      check<double, double>(p, {GK_PLAN_TILE_64});
+      check<float, float>(p, {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_128});
+      check<__half, __half>(p, {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_128});
+      check<double, double>(p, {GK__PLAN_TILE_64});
     }
 }
 /* Floats whose rows the copy engine cannot bring to where they are multiplied: every start of a row, some tiles and
@@ -232,11 +232,11 @@ TEST(rows_at_any_address) {
       p.shift = shift, p.pad_a = 1 + shift, p.pad_b = 5 - shift;
       if (shift == 2) p.m = 2, p.n = 1;
       if (shift == 1) p.batch = 2, p.one_b = trans == 3;
-      check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA});
+      check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA});
     }
 }
 TEST(larger) {
-  check<float, float>(problem_of(300, 517, 1031), {GK_PLAN_AUTO, GK_PLAN_TILE_128});
+  check<float, float>(problem_of(300, 517, 1031), {GK_PLAN_AUTO, GK__PLAN_TILE_128});
   check<double, double>(problem_of(200, 257, 511), {GK_PLAN_AUTO});
   problem p = problem_of(1100, 70, 33); /* more than eight rows of tiles: the order of the blocks has bands */
   check_all_plans<float, float>(p);
@@ -259,7 +259,7 @@ TEST(doubles_of_many_tiles) {
     }
   problem p = problem_of(100, 60, 45);
   p.batch = 300, p.one_b = true, p.gap_c = 3;
-  check<double, double>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_32_64});
+  check<double, double>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_32_64});
 }
 
 /* Batches that warps make tile by tile: one tile for each product or several, edges on both sides; one, two and more
@@ -270,7 +270,7 @@ TEST(batches_of_tiles) {
     for (size_t k : {8, 16, 24, 40}) {
       problem p = problem_of(edge[0], edge[1], k);
       p.batch = edge[0] > 64 ? 5 : 11, p.max_blocks = 1;
-      check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_64});
+      check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64});
       p.pad_a = 4, p.pad_b = 8, p.pad_c = k == 16 ? 3 : 4, p.shift = 4, p.gap_c = k == 16 ? 5 : 8;
       p.one_a = k == 16, p.one_b = k == 24, p.alpha = -0.5, p.beta = 2.25;
       check<float, float>(p, {GK_PLAN_AUTO});
@@ -331,7 +331,7 @@ TEST(thin_products) {
           problem p = problem_of(trans & 1 ? few : many, trans & 1 ? many : few, k);
           p.trans_a = trans & 1, p.trans_b = trans >> 1;
           p.shift = k % 3, p.pad_b = k % 4, p.batch = k % 2 + 1, p.beta = k % 2 ? 0.5 : 0;
-          check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_64});
+          check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64});
           if (trans == 2) check<double, double>(p, {GK_PLAN_AUTO});
           if (trans == 1) check<__half, float>(p, {GK_PLAN_AUTO});
           if (trans == 3) check<__nv_bfloat16, __nv_bfloat16>(p, {GK_PLAN_AUTO});
@@ -362,7 +362,7 @@ struct sliced {
     multiply_plainly(p, a, b, expected);
     EXPECT(gk__matmul_order<float>(m, n, k).slices > 1);
   }
-  void run(gk_scratch *scratch, gk_plan plan = GK_PLAN_TILE_128) const {
+  void run(gk_scratch *scratch, gk_plan plan = GK__PLAN_TILE_128) const {
     device_array<float> device_a(a), device_b(b), c(expected.size());
     gk_matmul_opts opts = gk_matmul_opts();
     opts.batch = p.batch, opts.stride_a = p.stride_a(), opts.stride_b = p.stride_b();
@@ -380,8 +380,8 @@ TEST(slices_meet_in_any_scratch) {
   tiles.run(&just_one); /* the batch in three turns */
   tiles.run(&larger);
   thin.run(&larger);
-  for (gk_plan plan : {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_64_128, GK_PLAN_TILE_32_64, GK_PLAN_TILE_128_TMA,
-                       GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA})
+  for (gk_plan plan : {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128, GK__PLAN_TILE_32_64,
+                       GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA})
     tiles.run(&just_one, plan);
 }
 /* A scratch made for the largest product serves all smaller ones, on any GPU. */
@@ -397,10 +397,10 @@ TEST(a_scratch_for_the_largest_product) {
       return static_cast<size_t>(std::exp2(uniform(55, 10 * i + of, 0, i % 2 ? 1300 : 2200) / 100.0));
     };
     const size_t m = size(0), n = size(1), k = size(2), room = gk_matmul_scratch_bytes(m, n, k);
-    const gk_matmul_order single = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
+    const gk__split_k single = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
     EXPECT(room <= limit);
     EXPECT(gk_matmul_scratch_bytes(m + size(3), n + size(4), k + size(5)) >= room);
-    const auto fits = [&](const gk_matmul_order &order, size_t of_thin, size_t of_tiles) {
+    const auto fits = [&](const gk__split_k &order, size_t of_thin, size_t of_tiles) {
       return order.slices < 2 ||
              order.slices * (order.thin ? of_thin : of_tiles) <= room - (limit - GK__PARTIALS_BYTES);
     };
@@ -423,8 +423,8 @@ TEST(partials_of_very_long_k) {
 /* Some rows or columns with one chain for each sum, the others with slices; and slices of all, as they join. */
 TEST(part_of_a_product_is_cut) {
   const size_t m = 300, n = 270, k = 136, batch = 2;
-  const gk_matmul_order orders[] = {{0, 3, 48, 128, 0}, {0, 2, 80, 256, 0}, {0, 3, 48, 0, 128}, {0, 9, 16, 0, 256},
-                                    {0, 2, 80, 0, 0},   {0, 3, 48, 0, 0},   {0, 5, 32, 0, 0},   {0, 9, 16, 0, 0}};
+  const gk__split_k orders[] = {{0, 3, 48, 128, 0}, {0, 2, 80, 256, 0}, {0, 3, 48, 0, 128}, {0, 9, 16, 0, 256},
+                                {0, 2, 80, 0, 0},   {0, 3, 48, 0, 0},   {0, 5, 32, 0, 0},   {0, 9, 16, 0, 0}};
   problem p = problem_of(m, n, k);
   p.batch = batch;
   const std::vector<float> a = random_elements<float>(41, batch * m * k), b = random_elements<float>(42, batch * k * n);
@@ -433,8 +433,8 @@ TEST(part_of_a_product_is_cut) {
     p.trans_a = i % 2, p.trans_b = i / 2 % 2;
     std::vector<float> expected(batch * m * n);
     multiply_plainly(p, a, b, expected, orders[i]);
-    for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128, GK_PLAN_TILE_64_128, GK_PLAN_TILE_128_TMA,
-                         GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA}) {
+    for (gk_plan plan : {GK_PLAN_AUTO, GK__PLAN_TILE_128, GK__PLAN_TILE_64_128, GK__PLAN_TILE_128_TMA,
+                         GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA}) {
       if (on_cpu && gk__is_engine(plan)) continue; /* others, there */
       if (test_leaves_out()) continue;
       device_array<float> c(expected.size());
@@ -461,7 +461,7 @@ TEST(part_of_a_product_is_cut) {
   }
 }
 /* By clusters and groups of every kind, of operands that the copy engine brings to their places, and of others. */
-static void join_slices(size_t m, size_t n, size_t k, const gk_matmul_order &order, bool trans_a, bool trans_b,
+static void join_slices(size_t m, size_t n, size_t k, const gk__split_k &order, bool trans_a, bool trans_b,
                         size_t pad) {
   problem p = problem_of(m, n, k);
   p.alpha = -0.5, p.trans_a = trans_a, p.trans_b = trans_b, p.pad_a = 3 * pad, p.pad_b = pad;
@@ -470,7 +470,7 @@ static void join_slices(size_t m, size_t n, size_t k, const gk_matmul_order &ord
   device_array<float> device_a(a), device_b(b);
   std::vector<float> expected(m * n);
   multiply_plainly(p, a, b, expected, order);
-  for (gk_plan plan : {GK_PLAN_AUTO, GK_PLAN_TILE_128_TMA, GK_PLAN_TILE_64_128_TMA, GK_PLAN_TILE_128_64_TMA}) {
+  for (gk_plan plan : {GK_PLAN_AUTO, GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA}) {
     if (test_leaves_out() || (on_cpu && gk__is_engine(plan))) continue;
     device_array<float> c(expected.size());
     gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
@@ -482,13 +482,13 @@ static void join_slices(size_t m, size_t n, size_t k, const gk_matmul_order &ord
   }
 }
 TEST(slices_join_in_clusters) {
-  const gk_matmul_order orders[] = {{0, 2, 176, 0, 0}, {0, 4, 96, 0, 0}, {0, 8, 48, 0, 0}, {0, 6, 64, 0, 0}};
+  const gk__split_k orders[] = {{0, 2, 176, 0, 0}, {0, 4, 96, 0, 0}, {0, 8, 48, 0, 0}, {0, 6, 64, 0, 0}};
   for (int i = 0; i < (on_cpu ? 8 : 16); i++) /* nothing is brought to its place there */
     join_slices(132, 260, 352, orders[i / 2 % 4], i % 2, i % 8 == 2, static_cast<size_t>(i / 8));
 }
 TEST(slices_join_in_groups) {
   if (on_cpu) SKIP("products large enough for it, of Hopper's kernels alone");
-  const gk_matmul_order two = {0, 4, 32, 0, 0}, four = {0, 8, 16, 0, 0};
+  const gk__split_k two = {0, 4, 32, 0, 0}, four = {0, 8, 16, 0, 0};
   for (int i = 0; i < 4; i++) {
     join_slices(1000, 1000, 128, two, i % 2, false, static_cast<size_t>(i / 2));
     join_slices(500, 1000, 120, four, i % 2, false, static_cast<size_t>(i / 2));
@@ -497,12 +497,12 @@ TEST(slices_join_in_groups) {
 /* So many small tiles, and slices of them, that three blocks share a multiprocessor of a GPU that has 132. */
 TEST(three_blocks_on_a_multiprocessor) {
   if (on_cpu) SKIP("products large enough for it, of Hopper's kernels alone");
-  const gk_matmul_order near = {0, 4, 32, 0, 0}, far = {0, 9, 32, 0, 0};
+  const gk__split_k near = {0, 4, 32, 0, 0}, far = {0, 9, 32, 0, 0};
   for (int trans = 0; trans < 4; trans++) {
     problem p = problem_of(1215, 2001, 40 + static_cast<size_t>(trans));
     p.trans_a = trans & 1, p.trans_b = trans >> 1;
     if (trans == 2) p.beta = -0.5;
-    check<float, float>(p, {GK_PLAN_AUTO, GK_PLAN_TILE_64_128_TMA});
+    check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64_128_TMA});
     join_slices(700, 1000, 120, near, trans & 1, trans >> 1, static_cast<size_t>(trans % 3));
     join_slices(300, 1000, 285, far, trans & 1, trans >> 1, static_cast<size_t>(trans % 3));
   }
@@ -511,7 +511,7 @@ TEST(a_small_scratch_is_an_error_that_changes_nothing) {
   device_array<float> a(std::vector<float>(40 * 900, 1.0f)), b(std::vector<float>(900 * 50, 1.0f)), c(40 * 50);
   test_scratch scratch(gk_reduce_scratch_bytes() + 1000);
   gk_matmul_opts opts = gk_matmul_opts();
-  opts.scratch = &scratch, opts.plan = GK_PLAN_TILE_128;
+  opts.scratch = &scratch, opts.plan = GK__PLAN_TILE_128;
   EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: the scratch has",
                gk_matmul_ex(a.ptr, b.ptr, c.ptr, 40, 50, 900, &opts));
   EXPECT(c.untouched());
@@ -525,8 +525,8 @@ TEST(a_small_scratch_is_refused_before_the_first_launch) {
   const double one = 1;
   gk_matmul_opts opts = gk_matmul_opts();
   gk_matmul_path path;
-  opts.scratch = &scratch, opts.plan = GK_PLAN_TILE_128, opts.beta = &one;
-  const gk_matmul_order order = gk__matmul_order<float>(m, n, k);
+  opts.scratch = &scratch, opts.plan = GK__PLAN_TILE_128, opts.beta = &one;
+  const gk__split_k order = gk__matmul_order<float>(m, n, k);
   EXPECT(order.whole_rows + order.whole_cols > 0);
   EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, m, n, k, &opts, &path));
   EXPECT_ERROR(cudaErrorInvalidValue,
@@ -604,7 +604,7 @@ TEST(nan_and_infinity_spread_as_they_should) {
   a[20 * 37 + 1] = -HUGE_VALF; /* row 20 */
   b[69] = 0, a[69 * 37] = NAN; /* the last column, the last row */
   for (size_t l = 0; l < 37; l++) a[30 * 37 + l] = -0.0f;
-  check_elements<float, float>(p, a, b, {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
+  check_elements<float, float>(p, a, b, {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_128});
 }
 
 /* A product too small for any number is a zero with its sign, which padding must not touch. */
@@ -612,7 +612,7 @@ TEST(a_sum_of_minus_zero_stays) {
   const size_t k = 5;
   check_elements<float, float>(problem_of(33, 33, k), std::vector<float>(33 * k, 1e-30f),
                                std::vector<float>(33 * k, -1e-30f),
-                               {GK_PLAN_TILE_32, GK_PLAN_TILE_64, GK_PLAN_TILE_128});
+                               {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_128});
 }
 
 TEST(alpha_0_and_halves_that_overflow) {
@@ -702,6 +702,30 @@ TEST(factors_by_value_and_by_address) {
 
 /* --- the plan -------------------------------------------------------------------------------------------------------*/
 
+/* A user may ask for strict kernels. */
+TEST(simt_is_strict) {
+  const size_t n = 96;
+  const std::vector<float> host = random_elements<float>(61, n * n);
+  device_array<float> a(host), c(n * n), strict(n * n);
+  gk_matmul_opts opts = gk_matmul_opts();
+  gk_matmul_path path;
+  opts.plan = GK_PLAN_SIMT;
+  EXPECT_OK(gk_matmul(a.ptr, a.ptr, strict.ptr, n, n, n));
+  EXPECT_OK(gk_matmul_ex(a.ptr, a.ptr, c.ptr, n, n, n, &opts));
+  EXPECT_SAME(c.get(), strict.get(), "float");
+  device_array<__half> half_a(random_elements<__half>(62, n * n)), half_c(n * n), half_strict(n * n);
+  EXPECT_OK(gk_matmul_plan(half_a.ptr, half_a.ptr, half_c.ptr, n, n, n, &opts, &path));
+  EXPECT_EQ(static_cast<int>(path.precision), static_cast<int>(GK_PRECISION_STRICT));
+  EXPECT_OK(gk_matmul_ex(half_a.ptr, half_a.ptr, half_c.ptr, n, n, n, &opts));
+  opts.plan = GK_PLAN_AUTO, opts.precision = GK_PRECISION_STRICT;
+  EXPECT_OK(gk_matmul_ex(half_a.ptr, half_a.ptr, half_strict.ptr, n, n, n, &opts));
+  EXPECT_SAME(half_c.get(), half_strict.get(), "half");
+  opts.plan = GK_PLAN_SIMT, opts.precision = GK_PRECISION_TF32;
+  c.clear();
+  EXPECT_ERROR(cudaErrorInvalidValue, "this plan is one of strict products",
+               gk_matmul_ex(a.ptr, a.ptr, c.ptr, n, n, n, &opts));
+  EXPECT(c.untouched());
+}
 /* Raster order reaches each tile once. */
 TEST(raster_order) {
   for (unsigned rows = 1; rows < 20; rows++)
@@ -731,7 +755,7 @@ TEST(order_of_the_sums) {
                {128, 128, 128, 0, 2},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8},
                {768, 768, 768, 0, 6},    {640, 640, 640, 0, 2}};
   for (const auto &e : cases) {
-    const gk_matmul_order order = gk__matmul_order<float>(e.m, e.n, e.k);
+    const gk__split_k order = gk__matmul_order<float>(e.m, e.n, e.k);
     EXPECT_EQ(order.thin, e.thin);
     EXPECT_EQ(order.slices, e.slices);
     EXPECT((size_t)order.depth * order.slices >= e.k);
@@ -742,7 +766,7 @@ TEST(order_of_the_sums_asked_for_again) {
   for (int turn = 0; turn < 2; turn++) /* more than it keeps, and each twice at once */
     for (size_t i = 0; i < 400; i++) {
       const size_t m = uniform(51, i, 0, 3000), n = uniform(52, i, 0, 3000), k = uniform(53, i, 0, 3000);
-      const gk_matmul_order order = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
+      const gk__split_k order = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
       for (int again = 0; again < 2; again++) {
         EXPECT(gk__same_order(gk__matmul_order_again<float>(m, n, k), order));
         EXPECT(gk__same_order(gk__matmul_order_again<double>(m, n, k), twice));
@@ -766,14 +790,13 @@ TEST(order_of_the_sums_of_doubles) {
 }
 /* Large products: whole tiles along the longer side of C, and slices of the rest. */
 TEST(order_of_a_part) {
-  const gk_matmul_order high = gk__matmul_order<float>(2500, 2499, 2500),
-                        wide = gk__matmul_order<float>(858, 4921, 2132);
+  const gk__split_k high = gk__matmul_order<float>(2500, 2499, 2500), wide = gk__matmul_order<float>(858, 4921, 2132);
   EXPECT_EQ(high.whole_rows, size_t(13 * 128));
   EXPECT_EQ(high.whole_cols, size_t(0));
   EXPECT_EQ(wide.whole_rows, size_t(0));
   EXPECT_EQ(wide.whole_cols, size_t(37 * 128));
   EXPECT(high.slices > 2 && wide.slices > 2);
-  const gk_matmul_order twice = gk__matmul_order<double>(2500, 2499, 2500);
+  const gk__split_k twice = gk__matmul_order<double>(2500, 2499, 2500);
   EXPECT(twice.whole_rows == 0 && twice.whole_cols == 0);
 }
 /* Panels of B: little k, tiles for each warp, and a block has to do with at most two of them. */
@@ -839,22 +862,22 @@ TEST(estimates_of_blocks) {
     }
 }
 TEST(planner_fills_the_device) {
-  const gk_matmul_order plain = {0, 1, 4096, 0, 0};
+  const gk__split_k plain = {0, 1, 4096, 0, 0};
   const auto plan_of = [&](size_t edge, bool engine, gk_plan wanted) {
     return (int)gk__plan_matmul<float>(plain, edge, edge, 4096, 1, 132, engine, wanted).plan;
   };
-  EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)GK_PLAN_TILE_64_128);
-  EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)GK_PLAN_TILE_128_TMA);
-  EXPECT_EQ(plan_of(100, true, GK_PLAN_AUTO), (int)GK_PLAN_TILE_32);
-  EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64), (int)GK_PLAN_TILE_64);
-  EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128_TMA);
-  EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_TMA), (int)GK_PLAN_TILE_128); /* there is none */
-  EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_64_128_TMA), (int)GK_PLAN_TILE_64_128_TMA);
-  EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_64_128_TMA), (int)GK_PLAN_TILE_64_128);
-  EXPECT_EQ(plan_of(100, true, GK_PLAN_TILE_128_64_TMA), (int)GK_PLAN_TILE_128_64_TMA);
-  EXPECT_EQ(plan_of(100, false, GK_PLAN_TILE_128_64_TMA), (int)GK_PLAN_TILE_64_128);
-  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 4096, 1, 132, false, GK_PLAN_TILE_32).plan,
-            (int)GK_PLAN_TILE_32_64);
+  EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)GK__PLAN_TILE_64_128);
+  EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)GK__PLAN_TILE_128_TMA);
+  EXPECT_EQ(plan_of(100, true, GK_PLAN_AUTO), (int)GK__PLAN_TILE_32);
+  EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_64), (int)GK__PLAN_TILE_64);
+  EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_128_TMA), (int)GK__PLAN_TILE_128_TMA);
+  EXPECT_EQ(plan_of(100, false, GK__PLAN_TILE_128_TMA), (int)GK__PLAN_TILE_128); /* there is none */
+  EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_64_128_TMA), (int)GK__PLAN_TILE_64_128_TMA);
+  EXPECT_EQ(plan_of(100, false, GK__PLAN_TILE_64_128_TMA), (int)GK__PLAN_TILE_64_128);
+  EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_128_64_TMA), (int)GK__PLAN_TILE_128_64_TMA);
+  EXPECT_EQ(plan_of(100, false, GK__PLAN_TILE_128_64_TMA), (int)GK__PLAN_TILE_64_128);
+  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 4096, 1, 132, false, GK__PLAN_TILE_32).plan,
+            (int)GK__PLAN_TILE_32_64);
 }
 
 /* --- errors ---------------------------------------------------------------------------------------------------------*/
@@ -988,7 +1011,7 @@ template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void 
     p.alpha = 2, p.beta = i % 2 ? -0.5 : 0;
     const std::vector<T> a = random_elements<T>(1, p.m * p.k), b = random_elements<T>(2, p.k * p.n);
     std::vector<S> before(p.m * p.n, p.beta != 0 ? S(3) : S(NAN)), expected(before);
-    const gk_matmul_order one_chain = {0, 1, 1000, 0, 0};
+    const gk__split_k one_chain = {0, 1, 1000, 0, 0};
     multiply_plainly(p, a, b, expected, one_chain);
     device_array<T> device_a(a), device_b(b);
     device_array<S> c(before);
@@ -1054,7 +1077,7 @@ static void check_columns(size_t n, gk_precision precision, gk_plan plan) {
   EXPECT_OK(cudaFree(b));
   EXPECT_OK(cudaFree(c));
 }
-TEST(more_than_2_to_the_29_tiles_strict) { check_columns(size_t(1) << 34, GK_PRECISION_STRICT, GK_PLAN_TILE_32); }
+TEST(more_than_2_to_the_29_tiles_strict) { check_columns(size_t(1) << 34, GK_PRECISION_STRICT, GK__PLAN_TILE_32); }
 TEST(more_than_2_to_the_29_tiles_on_tensor_cores) {
   check_columns(size_t(1) << 35, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
 }

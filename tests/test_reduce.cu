@@ -21,7 +21,7 @@ template <class T> static std::vector<T> random_numbers(size_t n) {
 TEST(plan_depends_on_n_and_types_alone) {
   for (size_t slot : {16u, 32u, 48u, 4096u})
     for (size_t n : {size_t(0), size_t(1), size_t(4096), size_t(4097), size_t(1) << 20, SIZE_MAX}) {
-      const gk_reduce_plan plan = gk__plan_reduce(n, 4096, slot);
+      const gk__reduce_plan plan = gk__plan_reduce(n, 4096, slot);
       EXPECT(plan.tiles >= n / 4096 && plan.tiles <= n / 4096 + 1);
       EXPECT(plan.pieces >= 1 && plan.pieces <= (plan.tiles ? plan.tiles : 1));
       EXPECT(plan.pieces * slot <= GK__REDUCE_BYTES); /* the pieces' values fit */
@@ -34,7 +34,7 @@ template <class Op, class T, class O>
 static cudaError_t reduce_on(unsigned blocks, const T *in, O *out, size_t n, cudaStream_t stream,
                              const gk_scratch *scratch) {
   typedef typename gk__functor<Op, T>::reduce F;
-  gk_reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(gk__slot<typename gk__working<F>::type>));
+  gk__reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(gk__slot<typename gk__working<F>::type>));
   if (blocks) plan.blocks = blocks;
   return gk__reduce("gk_reduce", in, out, n, F(Op()), plan, stream, scratch);
 }
@@ -404,7 +404,7 @@ TEST(many_pieces) {
   EXPECT_EQ(gk__plan_reduce(many - tile, tile, sizeof(gk__slot<int>)).pieces, unsigned(GK__REDUCE_PIECES));
   EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<int>)).pieces, unsigned(GK__REDUCE_MANY_PIECES));
   EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<gk_arg<int>>)).pieces, unsigned(GK__REDUCE_PIECES));
-  gk_reduce_plan plan = gk__plan_reduce(n, tile, sizeof(gk__slot<int>));
+  gk__reduce_plan plan = gk__plan_reduce(n, tile, sizeof(gk__slot<int>));
   std::vector<int> host(n);
   int expected = 0;
   for (size_t i = 0; i < n; i++) expected += host[i] = uniform(9, i, -1000, 1000);

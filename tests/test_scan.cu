@@ -115,7 +115,7 @@ static cudaError_t scan(scan_kind kind, unsigned blocks, const T *in, O *out, si
   typedef typename gk__working<F>::type A;
   if (blocks) {
     const F op((Op()));
-    gk_scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<T, O>());
+    gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<T, O>());
     if (plan.blocks > blocks) plan.blocks = blocks;
     const A start = kind == exclusive_init ? gk__convert<A, O>::from(init) : op.identity();
     return gk__scan("scan", in, out, n, op, start, kind == inclusive, plan, stream, scratch);
@@ -309,7 +309,7 @@ TEST(groups_of_tiles_argmin) {
 /* What stands before a tile, from slots that are laid out by hand: only those that the tile may read are of this scan,
  * and they become so while it waits; of a slot of several granules, the second one first. */
 template <unsigned Window, class A, class Op>
-__global__ void prefix_by_hand(gk__slot<A> *slots, gk_scan_plan plan, size_t tile, unsigned tag, unsigned *started,
+__global__ void prefix_by_hand(gk__slot<A> *slots, gk__scan_plan plan, size_t tile, unsigned tag, unsigned *started,
                                const A *total, A prefix, A *out) {
   GK__SHARED(A, part, GK__SCAN_WARPS + 1);
   __shared__ unsigned order;
@@ -331,7 +331,7 @@ __global__ void prefix_by_hand(gk__slot<A> *slots, gk_scan_plan plan, size_t til
   }
 }
 template <unsigned Window, class A, class Op> static void check_prefix(const char *name) {
-  gk_scan_plan plan = gk_scan_plan();
+  gk__scan_plan plan = gk__scan_plan();
   plan.groups = 12;
   plan.tiles = plan.groups * GK__SCAN_GROUP - 5;
   std::vector<A> total(plan.tiles, A(0));
@@ -375,7 +375,7 @@ TEST(scratch_of_just_the_size) {
   const operation<affine8, affine8> op = operation_of<compose8, affine8, affine8>("affine maps", affine8(12345));
   for (size_t tiles : {2, 32, 33, 64}) {
     const std::vector<affine8> host = op.elements(tiles * op.tile());
-    const gk_scan_plan plan = gk__plan_scan(host.size(), sizeof(affine8));
+    const gk__scan_plan plan = gk__plan_scan(host.size(), sizeof(affine8));
     device_array<unsigned char> memory(gk__scan_bytes(plan, sizeof(gk__slot<affine8>)));
     EXPECT_OK(cudaMemset(memory.ptr, 0, memory.n));
     gk_scratch scratch = gk_scratch();

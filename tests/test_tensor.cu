@@ -931,10 +931,10 @@ TEST(plans_that_cannot_be) {
   EXPECT_HAS(refused(GK__ITEM_F16, GK_PRECISION_TF32, GK_PLAN_AUTO, ampere), "one of float");
   EXPECT_HAS(refused(GK__ITEM_F64, GK_PRECISION_EMULATED, GK_PLAN_AUTO, ampere), "double has none");
   EXPECT_HAS(refused(GK__ITEM_F32, GK_PRECISION_DEFAULT, GK_PLAN_MMA, ampere), "ask for another precision");
-  EXPECT_HAS(refused(GK__ITEM_F32, GK_PRECISION_TF32, GK_PLAN_TILE_64, ampere), "GK_PLAN_AUTO");
+  EXPECT_HAS(refused(GK__ITEM_F32, GK_PRECISION_TF32, GK__PLAN_TILE_64, ampere), "GK_PLAN_AUTO");
   EXPECT_HAS(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_MMA, turing), "sm_80");
   EXPECT_HAS(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA, ampere), "sm_90a");
-  EXPECT_EQ(std::string(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_TILE_64, ampere)), std::string());
+  EXPECT_EQ(std::string(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK__PLAN_TILE_64, ampere)), std::string());
   device_array<float> a(std::vector<float>(64, 1.0f)), c(64);
   gk_matmul_opts o = gk_matmul_opts();
   o.plan = GK_PLAN_MMA;

@@ -311,14 +311,14 @@ template <class T> static void matmul_plans(const matmul_call<T> &chosen) {
   static const struct {
     gk_plan plan;
     const char *name;
-  } plans[] = {{GK_PLAN_TILE_32, "TILE_32"},
-               {GK_PLAN_TILE_32_64, "TILE_32_64"},
-               {GK_PLAN_TILE_64, "TILE_64"},
-               {GK_PLAN_TILE_64_128, "TILE_64_128"},
-               {GK_PLAN_TILE_128, "TILE_128"},
-               {GK_PLAN_TILE_64_128_TMA, "TILE_64_128_TMA"},
-               {GK_PLAN_TILE_128_64_TMA, "TILE_128_64_TMA"},
-               {GK_PLAN_TILE_128_TMA, "TILE_128_TMA"},
+  } plans[] = {{GK__PLAN_TILE_32, "TILE_32"},
+               {GK__PLAN_TILE_32_64, "TILE_32_64"},
+               {GK__PLAN_TILE_64, "TILE_64"},
+               {GK__PLAN_TILE_64_128, "TILE_64_128"},
+               {GK__PLAN_TILE_128, "TILE_128"},
+               {GK__PLAN_TILE_64_128_TMA, "TILE_64_128_TMA"},
+               {GK__PLAN_TILE_128_64_TMA, "TILE_128_64_TMA"},
+               {GK__PLAN_TILE_128_TMA, "TILE_128_TMA"},
                {GK_PLAN_MMA, "MMA"},
                {GK_PLAN_WGMMA, "WGMMA"}};
   const bool on_tensor_cores = sizeof(T) == 2 || chosen.way.precision > GK_PRECISION_STRICT;

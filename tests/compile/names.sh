@@ -1,13 +1,14 @@
 #!/bin/sh
 # Compares the public names in gpukit.cuh, all words that begin with gk_ or GK_ but not with gk__ or GK__, with the list in
 # the manual's chapter API. There a/b/c stands for alternatives of what follows the last _ of the name before the first /,
-# or, where an alternative has as many parts as the name, of as many parts. Names of C's typed calls end with the type.
+# or, where an alternative has as many parts as the name, of as many parts. C's typed calls, made by a macro that ends
+# their names with the type, are not compared. Names of errors that the compiler is to show begin with gk_ERROR_.
 set -u
 header=${1:-gpukit.cuh}
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 
-sed -n '/^ \* API /,/^ \* GUARANTEES/p' "$header" | grep -oE '\b(gk|GK)_[A-Za-z0-9_/]+' | awk -F/ '
+sed -n '/^ \* API /,/^ \* GUARANTEES/p' "$header" | grep -oE '(gk|GK)_[A-Za-z0-9_/]+' | awk -F/ '
   {
     print $1
     for (i = 2; i <= NF; i++) {
@@ -33,14 +34,16 @@ awk '
       }
     }
     print text
-  }' "$header" | grep -oE '\b(gk|GK)_[A-Za-z0-9_]+' | grep -vE '^(gk|GK)__|_$' | sort -u >"$folder/declared"
+  }' "$header" | sed 's/"[^"]*"//g; s/[A-Za-z0-9_]*##//g' | grep -oE '(^|[^A-Za-z0-9_])(gk|GK)_[A-Za-z0-9_]+' | sed 's/^[^gG]//' |
+  grep -vE '^(gk|GK)__|^gk_ERROR_|_$' | sort -u >"$folder/declared"
 
 status=0
 for name in $(comm -23 "$folder/declared" "$folder/listed"); do
   echo "$name is declared, but the manual does not list it" && status=1
 done
 for name in $(comm -13 "$folder/declared" "$folder/listed"); do
-  grep -q "${name%_*}_" "$folder/declared" && grep -qE "\b$name|\b${name%_*}_(##|name)" "$header" && continue
+  # Made by a macro of the header, as gk_reduce_##name by GK__REDUCE_BY(sum).
+  grep -q "${name%_*}_##" "$header" && grep -qE "^GK__[A-Z_]+\(.*${name##*_}[,)]" "$header" && continue
   echo "$name is in the manual, but not declared" && status=1
 done
 exit $status
