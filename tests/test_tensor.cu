@@ -209,8 +209,8 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
         c.set(before);
         EXPECT_OK(gk__tf32_launch<S>(p, ranks, 132, 0));
         EXPECT_SAME(c.get(), beta ? with_c : product,
-                    "%d columns, trans %d, %zu x %zu x %zu, pad %zu, %u ranks, beta %d", S::cols, trans, m, n, k, pad,
-                    ranks, beta);
+                    "%d columns, trans %d, %zu x %zu x %zu, pad %zu, %u ranks, beta %d", S::col_count, trans, m, n, k,
+                    pad, ranks, beta);
       }
 }
 template <class S> static void check_tf32_tiles() {
@@ -228,7 +228,7 @@ template <class S> static void check_tf32_tiles() {
     check_tf32_tile<S>(0, 256, 384, 160, 1);
     check_tf32_tile<S>(0, 67, 301, 99, 3);
     check_tf32_tile<S>(0, 5, 7, 6, 1);
-    check_tf32_tile<S>(0, 8 * S::cols + 60, 12, 40, 5);
+    check_tf32_tile<S>(0, 8 * S::col_count + 60, 12, 40, 5);
   }
 }
 TEST(tiles_of_tf32) {
@@ -281,7 +281,7 @@ TEST(the_large_block) {
 template <class S, class E, class O> static void check_tile(unsigned ranks, int trans, bool odd) {
   const bool along_a = !(trans & 1), along_b = trans >> 1;
   const size_t split = !S::params::splits ? 1 : along_b ? 2 : 16;
-  const size_t m = S::rows * (split == 2 ? 2 : 1) + 26, n = S::cols + 40 + odd, k = 201, batch = 2;
+  const size_t m = S::row_count * (split == 2 ? 2 : 1) + 26, n = S::col_count + 40 + odd, k = 201, batch = 2;
   const size_t ldc = n + odd * 2, shift = odd * 3, shift_a = split > 2 ? 3 : 0;
   const size_t rows_a = along_a ? m : k, rows_b = along_b ? n : k;
   const size_t lda = split > 2    ? k + 2
@@ -322,7 +322,7 @@ template <class S, class E, class O> static void check_tile(unsigned ranks, int 
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = odd ? 2.0f : 0.0f, p.max_blocks = 3;
   EXPECT_OK((gk__wgmma_launch<S, E, O>(p, ranks, 132, 0)));
-  EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, trans %d, odd %d", S::rows, S::cols, ranks, trans, odd);
+  EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, trans %d, odd %d", S::row_count, S::col_count, ranks, trans, odd);
 }
 template <class S, class E, class O> static void check_tile(unsigned ranks) {
   for (int trans = 0; trans < 4; trans++)
