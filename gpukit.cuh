@@ -35,12 +35,15 @@
  *    5. operators            sum, prod, min, max, argmin, argmax, and your own
  *    6. warp                 reduce, scan, shuffle of any type
  *    7. block                reduce, scan, Blelloch's scan in shared memory
- *    8. reduce               of device arrays, in one launch
- *    9. scan                 of device arrays, in one launch and one pass
- *   10. matmul               the building blocks, the kernel, the call; and calls on host arrays
- *   11. past one GPU         reduce, scan and matmul over NCCL's ranks, if GPUKIT_NCCL is defined
- *   12. implementation       the host functions of section 3
- *   13. licence
+ *    8. ptx                  instructions that CUDA C++ has no function for
+ *    9. between blocks       tickets and slots, through the scratch
+ *   10. reduce               of device arrays, in one launch
+ *   11. scan                 of device arrays, in one launch and one pass
+ *   12. matmul               the building blocks, the kernel, the call
+ *   13. host arrays          the same calls on host arrays
+ *   14. past one GPU         reduce, scan and matmul over NCCL's ranks, if GPUKIT_NCCL is defined
+ *   15. implementation       the host functions of section 3
+ *   16. licence
  *
  * CONFIGURATION: macros to define before including this file
  *
@@ -56,7 +59,7 @@
  *   GPUKIT_ON_ERROR(e)       the implementing file: what a failed check does when no handler is set; e is a const
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              the implementing file: GK_TIME is an NVTX range, too (needs nvtx3/nvToolsExt.h)
- *   GPUKIT_NCCL              each file that uses section 11, after its #include <nccl.h> (NCCL 2.13.4 or newer) and
+ *   GPUKIT_NCCL              each file that uses section 14, after its #include <nccl.h> (NCCL 2.13.4 or newer) and
  *                            before the first of this one
  *   GPUKIT_DEBUG=1           not a macro but an environment variable: waits after every launch, so that a fault is
  *                            reported by the kernel that made it; and refuses host arrays where device ones belong
@@ -64,22 +67,6 @@
  *   Editors show the implementation, too, where they define __INTELLISENSE__, __JETBRAINS_IDE__, __CDT_PARSER__ or
  *   Q_CREATOR_RUN, as they do by themselves, or __CLANGD__, for which clangd needs a file .clangd that says
  *   CompileFlags: {Add: [-D__CLANGD__]}
- *
- * SEVERAL COPIES IN ONE PROGRAM
- *
- *   All that C++ files see lies in inline namespaces that are named after the version and GPUKIT_TAG, kernels also
- *   after the architectures compiled for. So files for different architectures share one implementation, while two
- *   versions bring one each and do not meet: each calls its own. A missing implementation, or one too many, is an
- *   error of the linker about gk_v..._needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file, which says what to do. (So
- *   include this file where its types are named: a forward declaration of your own would be another type.)
- *
- *   C's names cannot carry a version. So one implementation in a program may define GPUKIT_C_API, and every C file asks
- *   the linker for gk_v..._needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file, which another version lacks.
- *
- *   A library that uses gpukit by itself gives all of its files a GPUKIT_TAG of its own, and is not disturbed by the
- *   program around it. So do files compiled differently in a way that no macro tells (--use_fast_math; PTX alone beside
- *   machine code; sm_90 beside sm_90a, where products would do without Hopper's own instructions), where the linker may
- *   merge kernels: before CUDA 13, and with -static-global-template-stub=false.
  *
  * API (each call is documented where it is declared)
  *
@@ -141,47 +128,6 @@
  *                rows, cols, row, col, width, height, size, count, block, grid, tile, threads, warp, lane, step, half,
  *                first, zero, copy, mask, near, far, small, in, out, to, at, on, op, fn, ld, ms, ns (tests/compile
  *                has them all). Include CUDA's headers before macros that these do not bear (in .cu files they are).
- *
- * PAST ONE GPU
- *
- *   With GPUKIT_NCCL a program that has an ncclComm_t, whoever made it, calls gk_dist_reduce and its kin on every rank,
- *   each with its own piece of the data, 0 elements included:
- *
- *     gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
- *     GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
- *     GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
- *
- *   A rank is a process, or a thread: one thread cannot be several, since each call puts work of its own behind NCCL's.
- *
- *   Same bits    A result depends on the pieces, so on the number of ranks, and on no timing, GPU or network. Integers,
- *                min, max and their indices do not depend even on that, nor do bits from one rank differ from those of
- *                section 8 and 9. A product's elements are computed as by one GPU that has the rank's rows of A and all
- *                of B, some columns at a time. All ranks have the same result of a reduction.
- *   Losses       A rank that fails or dies before its call leaves the streams of the others waiting: gk_dist_wait says
- *                so in time, and, if asked, aborts the communicator, which nobody may use after that.
- *                NCCL connects the ranks within their first call: one that is lost before leaves the others in theirs,
- *                unless NCCL_RUNTIME_CONNECT=0 in the environment has it connect them when the communicator is made.
- *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each, in a
- *                buffer of yours, or allocates. To be captured into a graph they want all of these, the matmul its two
- *                streams as well, and ranks that such a call before has connected.
- *
- *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
- *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
- *
- *     reduce   its piece once from memory, and one all-gather of 16 to 48 bytes a rank. Bytes do not count; it stops
- *              scaling when a piece is read in less time than the all-gather takes.
- *     scan     its piece twice from memory and once to it, where one GPU reads and writes once: so R ranks are at best
- *              2/3 R times as fast. One all-gather, as above.
- *     matmul   2 m n k operations for m rows; meanwhile (R - 1) / R of B's n k elements come in, and are hidden for as
- *              long as operations a second x element size < 2 m x bandwidth. So rows count, not n or k: fewer than
- *              rate x size / (2 x bandwidth) of them on a rank, and it takes as long as B's way there. The first part,
- *              an eighth, is never hidden.
- *
- *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network. Two H200s
- *   of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes 8 to 10 us, time to
- *   read 10 million floats; of large parts 273 GB/s come in, so a product of floats (50 TFLOP/s) hides B from 370 rows
- *   a rank on. With 50 GB/s of network for each GPU the model says 2000 rows; and with 16 hosts around a ring, 20 us a
- *   step, 300 us for a reduction's or scan's all-gather, time to read 340 million floats.
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Hopper's tensor cores are at
  *               their best in code for sm_90a, which no -arch=native makes: -gencode arch=compute_90a,code=sm_90a.
@@ -295,6 +241,22 @@ template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
 
 /* ====================================================================================================================
  * 2. CONFIGURATION (the manual says what each macro does and in which files it counts)
+ *
+ * SEVERAL COPIES IN ONE PROGRAM
+ *
+ *   All that C++ files see lies in inline namespaces that are named after the version and GPUKIT_TAG, kernels also
+ *   after the architectures compiled for. So files for different architectures share one implementation, while two
+ *   versions bring one each and do not meet: each calls its own. A missing implementation, or one too many, is an
+ *   error of the linker about gk_v..._needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file, which says what to do. (So
+ *   include this file where its types are named: a forward declaration of your own would be another type.)
+ *
+ *   C's names cannot carry a version. So one implementation in a program may define GPUKIT_C_API, and every C file asks
+ *   the linker for gk_v..._needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file, which another version lacks.
+ *
+ *   A library that uses gpukit by itself gives all of its files a GPUKIT_TAG of its own, and is not disturbed by the
+ *   program around it. So do files compiled differently in a way that no macro tells (--use_fast_math; PTX alone beside
+ *   machine code; sm_90 beside sm_90a, where products would do without Hopper's own instructions), where the linker may
+ *   merge kernels: before CUDA 13, and with -static-global-template-stub=false.
  * ==================================================================================================================*/
 
 #if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER)
@@ -610,7 +572,7 @@ GK__CHECKED cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
  *
  * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans and products. A slot has 16 bytes,
  * whose last word is a tag and nothing else ever, so that a stale slot cannot be taken for a fresh one whatever types
- * met here before (section 8 says more). Behind them there may be a work area, of which nothing is expected: copies for
+ * met here before (section 9 says more). Behind them there may be a work area, of which nothing is expected: copies for
  * the tensor cores, which are launches of their own. Products that need one allocate it on the stream where the scratch
  * has none. */
 typedef struct gk_scratch {
@@ -646,7 +608,7 @@ typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, 
 /* How a matmul computes; all sum up in float, or for double in double. Strict is a promise of bits, the others are at
  * least as exact as they say: small and thin products are strict anyway, where that is faster, and so is all where the
  * GPU, or the program's code for it, has no tensor cores for the type. (The last enumerator makes room for any int that
- * C may pass.) Section 10 has the bounds of the errors. */
+ * C may pass.) Section 12 has the bounds of the errors. */
 typedef enum gk_precision {
   GK_PRECISION_DEFAULT = 0, /* float and double: strict. Half types: exact products, summed by tensor cores */
   GK_PRECISION_STRICT,      /* IEEE fused multiply-adds, in an order that m, n, k and the type alone decide */
@@ -733,7 +695,7 @@ typedef struct gk_mismatch {
 } gk_mismatch;
 
 /* --- Typed entry points, for C ------------------------------------------------------------------------------------
- * They do what the C++ templates of sections 8 to 10 do; those say more. They are compiled where GPUKIT_C_API is
+ * They do what the C++ templates of sections 10 to 12 do; those say more. They are compiled where GPUKIT_C_API is
  * defined beside GPUKIT_IMPLEMENTATION. f16 and bf16 arrays are const void * here, since C has no such types, and their
  * results come as float. */
 
@@ -1855,19 +1817,62 @@ GK__BLOCK_BY(gk_op_argmax)
 #undef GK__BLOCK_BY
 
 /* ====================================================================================================================
- * 8. REDUCE
- *
- * The bits of a result must depend on n, the types and the operator alone. So n is cut into tiles of a fixed size, and
- * the tiles are dealt in turn to a number of pieces that n alone decides; a block works through one piece or several,
- * each thread always on the same places of a tile. The block that was the last to start waits for the pieces of all
- * others and combines them, again in a fixed shape. So one launch does it all, on any grid.
- *
- * A thread keeps up to four sums, and each of these grows by four elements for every tile of its piece; above them
- * stands a tree. So a sum of n floats sees about 4 n / 2^21 + 20 roundings in a row, from 2^28 on 4 n / 2^23 + 20,
- * where a loop would see n.
+ * 8. PTX: instructions that CUDA C++ has no function for. Rooms further below have some of their own, still.
  * ==================================================================================================================*/
 
-/* --- Between blocks: turns and slots -----------------------------------------------------------------------------
+/* Bulk copies: from sm_90 on the memory system moves a whole tile by itself, and no thread holds registers for it or
+ * waits for its parts. Addresses and sizes are multiples of 16 bytes. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define GK__BULK 1
+#else
+#define GK__BULK 0
+#endif
+#if GK__BULK
+GK__D unsigned gk__shared_address(const void *shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+/* By one thread, and a __syncthreads() before any other use of the barrier. */
+GK__D void gk__bulk_init(unsigned long long *barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
+                   gk__shared_address(barrier))
+               : "memory");
+}
+/* By one thread; the barrier's phase is over when the bytes are there. */
+GK__D void gk__bulk_load(void *dest, const void *from, unsigned bytes, unsigned long long *barrier) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n\t"
+               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%2], [%3], %1, [%0];" ::"r"(
+                   gk__shared_address(barrier)),
+               "r"(bytes), "r"(gk__shared_address(dest)), "l"(from)
+               : "memory");
+}
+/* Whether the phase of the parity is over; it may wait a little for it. The barrier: its address in shared memory. */
+GK__D bool gk__barrier_passed(unsigned barrier, unsigned parity) {
+  unsigned passed;
+  asm volatile("{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
+               "selp.u32 %0, 1, 0, over;\n\t}"
+               : "=r"(passed)
+               : "r"(barrier), "r"(parity)
+               : "memory");
+  return passed != 0;
+}
+/* By all threads: waits for the end of the barrier's first, second, third ... phase, of parity 0, 1, 0 ... . */
+GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
+  while (!gk__barrier_passed(gk__shared_address(barrier), parity)) {}
+}
+/* By all threads that have written to shared memory what is to be stored, before the barrier behind which one stores
+ * it. */
+GK__D void gk__bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+/* By one thread, which comes back when the shared memory has been read. */
+GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\tcp.async.bulk.commit_group;\n\t"
+               "cp.async.bulk.wait_group.read 0;" ::"l"(dest),
+               "r"(gk__shared_address(from)), "r"(bytes)
+               : "memory");
+}
+#endif
+
+/* ====================================================================================================================
+ * 9. BETWEEN BLOCKS: how the blocks of a launch find each other through the scratch
  *
  * Blocks of a launch find each other through the scratch. The first thing that a block takes from it is a turn: how
  * many blocks (or tiles) have come before it, and a tag that no call before this one had. Who has a turn can rely on
@@ -1875,7 +1880,8 @@ GK__BLOCK_BY(gk_op_argmax)
  *
  * Values travel in slots of 16-byte granules: 12 bytes of the value and the tag, written and read as one. So a value
  * needs neither a fence nor a flag, and since each call has its own tag, nothing is to be cleared between calls, nor in
- * a replayed graph. Every 2^32 - 1 calls the tags run out, and all slots are cleared. */
+ * a replayed graph. Every 2^32 - 1 calls the tags run out, and all slots are cleared.
+ * ==================================================================================================================*/
 
 /* The state at the front of a scratch. Tags so far in the upper half of a turn, turns of this call in the lower: zero
  * between calls. */
@@ -1992,6 +1998,44 @@ GK__D void gk__back_off(unsigned *nanoseconds) {
   __nanosleep(*nanoseconds);
   if (*nanoseconds < 64) *nanoseconds *= 2;
 }
+
+/* By one thread of a block: its turn in a scan or a product. Who has the last one ends the call's turns, unless the
+ * tags have run out: then all slots are to be cleared first. */
+GK__D gk__turn gk__next_turn(gk__state *state, size_t last_turn) {
+  const gk__turn turn = gk__read_turn(gk__take_turn(&state->scan_turn));
+  if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
+  return turn;
+}
+/* By all threads of a block that had a turn, as it ends; so many blocks had one. When the tags have run out, the
+ * last to finish clears all slots. The fences order what each block did with them before it is counted, and the last
+ * count before what is done now. */
+GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, size_t capacity, unsigned blocks) {
+  __shared__ bool last;
+  if (turn.tag != GK__LAST_TAG) return;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(&state->scan_done, blocks - 1) == blocks - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!last) return;
+  gk__clear_slots(slots, capacity, blockDim.x);
+  if (threadIdx.x == 0) gk__end_turns(&state->scan_turn, turn);
+}
+
+/* ====================================================================================================================
+ * 10. REDUCE
+ *
+ * The bits of a result must depend on n, the types and the operator alone. So n is cut into tiles of a fixed size, and
+ * the tiles are dealt in turn to a number of pieces that n alone decides; a block works through one piece or several,
+ * each thread always on the same places of a tile. The block that was the last to start waits for the pieces of all
+ * others and combines them, again in a fixed shape. So one launch does it all, on any grid.
+ *
+ * A thread keeps up to four sums, and each of these grows by four elements for every tile of its piece; above them
+ * stands a tree. So a sum of n floats sees about 4 n / 2^21 + 20 roundings in a row, from 2^28 on 4 n / 2^23 + 20,
+ * where a loop would see n.
+ * ==================================================================================================================*/
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
@@ -2313,7 +2357,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   }
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-  if (turn.tag == GK__LAST_TAG) { /* before the result, which section 11 has where the slots are */
+  if (turn.tag == GK__LAST_TAG) { /* before the result, which section 14 has where the slots are */
     gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
     __syncthreads();
   }
@@ -2446,7 +2490,7 @@ GK__REDUCE_BY(argmax)
 #undef GK__REDUCE_BY
 
 /* ====================================================================================================================
- * 9. SCAN
+ * 11. SCAN
  *
  * One launch, one pass over the data, after Merrill and Garland, "Single-pass parallel prefix scan with decoupled
  * look-back" (2016). A block takes a tile by its turn, so that every tile before its own is already being worked on by
@@ -2459,7 +2503,7 @@ GK__REDUCE_BY(argmax)
  * them onto the prefix of the oldest of these groups. That one has been known for long; so a tile waits for no more
  * than the totals of the tiles that run beside it.
  *
- * Turns, tags and slots are those of section 8. A thread has few elements up to 2^21, where what counts is how soon a
+ * Turns, tags and slots are those of section 9. A thread has few elements up to 2^21, where what counts is how soon a
  * tile is done, and more above, where memory is to be kept busy, and a tile leaves more of the groups to others.
  * ==================================================================================================================*/
 
@@ -2513,31 +2557,6 @@ inline size_t gk__saturated_sum(size_t x, size_t y) {
 inline size_t gk__scan_bytes(const gk__scan_plan &plan, size_t slot_bytes) {
   return gk__saturated_sum(GK__STATE_BYTES + GK__REDUCE_BYTES,
                            gk__saturated_product(plan.tiles + plan.groups, slot_bytes));
-}
-
-/* By one thread of a block: its turn in a scan or a product. Who has the last one ends the call's turns, unless the
- * tags have run out: then all slots are to be cleared first. */
-GK__D gk__turn gk__next_turn(gk__state *state, size_t last_turn) {
-  const gk__turn turn = gk__read_turn(gk__take_turn(&state->scan_turn));
-  if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
-  return turn;
-}
-/* By all threads of a block that had a turn, as it ends; so many blocks had one. When the tags have run out, the
- * last to finish clears all slots. The fences order what each block did with them before it is counted, and the last
- * count before what is done now. */
-GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, size_t capacity, unsigned blocks) {
-  __shared__ bool last;
-  if (turn.tag != GK__LAST_TAG) return;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicInc(&state->scan_done, blocks - 1) == blocks - 1;
-    __threadfence();
-  }
-  __syncthreads();
-  if (!last) return;
-  gk__clear_slots(slots, capacity, blockDim.x);
-  if (threadIdx.x == 0) gk__end_turns(&state->scan_turn, turn);
 }
 
 /* What one scan's blocks share. */
@@ -2612,57 +2631,6 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
     gk__publish(slots.group_prefix + (group + 1), operation(prefix, part[last + 1]), slots.tag);
   return operation(prefix, part[0]);
 }
-
-/* Bulk copies: from sm_90 on the memory system moves a whole tile by itself, and no thread holds registers for it or
- * waits for its parts. Addresses and sizes are multiples of 16 bytes. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define GK__BULK 1
-#else
-#define GK__BULK 0
-#endif
-#if GK__BULK
-GK__D unsigned gk__shared_address(const void *shared) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
-/* By one thread, and a __syncthreads() before any other use of the barrier. */
-GK__D void gk__bulk_init(unsigned long long *barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
-                   gk__shared_address(barrier))
-               : "memory");
-}
-/* By one thread; the barrier's phase is over when the bytes are there. */
-GK__D void gk__bulk_load(void *dest, const void *from, unsigned bytes, unsigned long long *barrier) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n\t"
-               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%2], [%3], %1, [%0];" ::"r"(
-                   gk__shared_address(barrier)),
-               "r"(bytes), "r"(gk__shared_address(dest)), "l"(from)
-               : "memory");
-}
-/* Whether the phase of the parity is over; it may wait a little for it. The barrier: its address in shared memory. */
-GK__D bool gk__barrier_passed(unsigned barrier, unsigned parity) {
-  unsigned passed;
-  asm volatile("{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
-               "selp.u32 %0, 1, 0, over;\n\t}"
-               : "=r"(passed)
-               : "r"(barrier), "r"(parity)
-               : "memory");
-  return passed != 0;
-}
-/* By all threads: waits for the end of the barrier's first, second, third ... phase, of parity 0, 1, 0 ... . */
-GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
-  while (!gk__barrier_passed(gk__shared_address(barrier), parity)) {}
-}
-/* By all threads that have written to shared memory what is to be stored, before the barrier behind which one stores
- * it. */
-GK__D void gk__bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-/* By one thread, which comes back when the shared memory has been read. */
-GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\tcp.async.bulk.commit_group;\n\t"
-               "cp.async.bulk.wait_group.read 0;" ::"l"(dest),
-               "r"(gk__shared_address(from)), "r"(bytes)
-               : "memory");
-}
-#endif
 
 /* A tile in shared memory. Global memory is read and written along the tile, each thread then has a run of Items in a
  * row, of which it takes `vector_width` at a time. Results stand in the place of the inputs where both have the same
@@ -2991,7 +2959,7 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output,
 }
 
 /* ====================================================================================================================
- * 10. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
+ * 12. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
  *
  * Each element of C is a sum of chains of fused multiply-adds. How many, and which products go into which chain, in
  * which order, depends on m, n, k and the type alone, and not on the plan, the device, the transposes and the strides;
@@ -9875,9 +9843,10 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const It
   return gk__matmul_of<false>(a, b, c, m, n, k, &opts, NULL, stream);
 }
 
-/* --- Host arrays in, host arrays out: for a first try, a test, an assignment -------------------------------------
- * Allocates, copies, computes on the legacy default stream, copies back, frees, and waits for all of it. The outputs
- * are valid only after success. */
+/* ====================================================================================================================
+ * 13. HOST ARRAYS in, host arrays out: for a first try, a test, an assignment. Each call allocates, copies, computes on
+ *     the legacy default stream, copies back, frees, and waits for all of it. The outputs are valid only after success.
+ * ==================================================================================================================*/
 
 struct gk__device_copy { /* of host memory, freed with the scope */
   void *ptr;
@@ -9969,13 +9938,52 @@ GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, s
 }
 
 /* ====================================================================================================================
- * 11. PAST ONE GPU: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined
+ * 14. PAST ONE GPU: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined
  *
  * Each rank, a process or a thread with a GPU of its own, makes the same call with its own piece. The calls take the
  * user's communicator and stream, put their work and NCCL's on the stream, and wait for nothing; so a rank that fails
  * or dies leaves the others' streams waiting, which gk_dist_wait finds out. They want the communicator's device to be
  * the current one, a blocking communicator, and no ncclGroupStart around them: what they put on the stream behind
  * NCCL's work would come before it.
+ *
+ *   With GPUKIT_NCCL a program that has an ncclComm_t, whoever made it, calls gk_dist_reduce and its kin on every rank,
+ *   each with its own piece of the data, 0 elements included:
+ *
+ *     gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
+ *     GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
+ *     GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
+ *
+ *   A rank is a process, or a thread: one thread cannot be several, since each call puts work of its own behind NCCL's.
+ *
+ *   Same bits    A result depends on the pieces, so on the number of ranks, and on no timing, GPU or network. Integers,
+ *                min, max and their indices do not depend even on that, nor do bits from one rank differ from those of
+ *                sections 10 and 11. A product's elements are computed as by one GPU that has the rank's rows of A and all
+ *                of B, some columns at a time. All ranks have the same result of a reduction.
+ *   Losses       A rank that fails or dies before its call leaves the streams of the others waiting: gk_dist_wait says
+ *                so in time, and, if asked, aborts the communicator, which nobody may use after that.
+ *                NCCL connects the ranks within their first call: one that is lost before leaves the others in theirs,
+ *                unless NCCL_RUNTIME_CONNECT=0 in the environment has it connect them when the communicator is made.
+ *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each, in a
+ *                buffer of yours, or allocates. To be captured into a graph they want all of these, the matmul its two
+ *                streams as well, and ranks that such a call before has connected.
+ *
+ *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
+ *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
+ *
+ *     reduce   its piece once from memory, and one all-gather of 16 to 48 bytes a rank. Bytes do not count; it stops
+ *              scaling when a piece is read in less time than the all-gather takes.
+ *     scan     its piece twice from memory and once to it, where one GPU reads and writes once: so R ranks are at best
+ *              2/3 R times as fast. One all-gather, as above.
+ *     matmul   2 m n k operations for m rows; meanwhile (R - 1) / R of B's n k elements come in, and are hidden for as
+ *              long as operations a second x element size < 2 m x bandwidth. So rows count, not n or k: fewer than
+ *              rate x size / (2 x bandwidth) of them on a rank, and it takes as long as B's way there. The first part,
+ *              an eighth, is never hidden.
+ *
+ *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network. Two H200s
+ *   of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes 8 to 10 us, time to
+ *   read 10 million floats; of large parts 273 GB/s come in, so a product of floats (50 TFLOP/s) hides B from 370 rows
+ *   a rank on. With 50 GB/s of network for each GPU the model says 2000 rows; and with 16 hosts around a ring, 20 us a
+ *   step, 300 us for a reduction's or scan's all-gather, time to read 340 million floats.
  * ==================================================================================================================*/
 
 #ifdef GPUKIT_NCCL
@@ -10028,7 +10036,7 @@ inline cudaError_t gk__dist_join(gk__dist *d, const char *call, ncclComm_t comm,
 
 /* --- What the ranks tell each other -------------------------------------------------------------------------------
  * A record of each rank's piece: its value, and how many elements it has where their indices matter. Records lie where
- * the slots of section 8 do, and are granules, too, of a tag that no call has: so they disturb nobody, even if a rank
+ * the slots of section 9 do, and are granules, too, of a tag that no call has: so they disturb nobody, even if a rank
  * is lost before all is done. */
 
 template <class Acc> GK__HD gk__slot<Acc> gk__untagged(const Acc &value) {
@@ -10323,7 +10331,7 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  * What stands before a rank's piece is the fold of the totals of the ranks before it. So each reads its piece once for
  * the total, and once more for the scan, which finds on the device what it starts at. */
 
-/* Of section 5's operators the totals come from section 8, since these commute. */
+/* Of section 5's operators the totals come from section 10, since these commute. */
 template <class Operator> struct gk__commutes { static const bool value = false; };
 template <class Acc> struct gk__commutes<gk_sum<Acc>> { static const bool value = true; };
 template <class Acc> struct gk__commutes<gk_prod<Acc>> { static const bool value = true; };
@@ -10682,7 +10690,7 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, s
 #endif
 
 /* ====================================================================================================================
- * 12. IMPLEMENTATION: in the one file that defines GPUKIT_IMPLEMENTATION (compiled as CUDA C++), and for editors to
+ * 15. IMPLEMENTATION: in the one file that defines GPUKIT_IMPLEMENTATION (compiled as CUDA C++), and for editors to
  * see.
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
@@ -11897,7 +11905,7 @@ GPUKIT_DEF void GK__C_API(void) {}
 #endif
 
 /* ====================================================================================================================
- * 13. LICENCE: this software is available under two licences; choose whichever you prefer.
+ * 16. LICENCE: this software is available under two licences; choose whichever you prefer.
  *
  * ALTERNATIVE A - MIT
  *

@@ -1,4 +1,4 @@
-/* What the tests of section 11 share: ranks as threads, each with a GPU of its own. On the stand-in there are eight of
+/* What the tests of section 14 share: ranks as threads, each with a GPU of its own. On the stand-in there are eight of
  * these, on a machine as many as it has, and cases of more ranks are skipped there. Without NCCL all of them are, and
  * TEST_NCCL is what tells nvcc's builds that there is a library to link. Includes gpukit.cuh. */
 #ifndef RANKS_H
