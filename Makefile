@@ -455,7 +455,7 @@ $(ptx:%=check/%): check/%: build/$$(subst .,,$$(suffix $$*))/$$(basename $$*)
 $(traced_alone:%=check/%): check/%: build/traced/%
 	@tests/run.sh program $* $<
 $(traced_too:%=check/%): check/%.races: build/traced/%
-	@GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.races $<
+	@TIMEOUT=900 GPUKIT_CPU_SCHEDULE=random:1 tests/run.sh program $*.races $<
 $(plain_reversed:%=check/%): check/%.reversed: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=reversed tests/run.sh one $*.reversed $<
 $(plain_asan:%=check/%): check/%.asan: build/asan/%

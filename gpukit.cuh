@@ -1872,32 +1872,38 @@ GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
 #endif
 
 /* ====================================================================================================================
- * 9. BETWEEN BLOCKS: how the blocks of a launch find each other through the scratch
+ * 9. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
+ *    scan, split-K and section 14.
  *
- * Blocks of a launch find each other through the scratch. The first thing that a block takes from it is a turn: how
- * many blocks (or tiles) have come before it, and a tag that no call before this one had. Who has a turn can rely on
- * all earlier ones: these blocks run already, in whatever order they were started, and need nothing from later ones.
+ * Ticket. The first thing that a block does is to take a ticket from a counter in the scratch: the number of blocks that
+ * have taken one before it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks
+ * are running already, and do not wait for higher ones. So every wait ends, whatever order the hardware starts blocks in
+ * and however few fit on the GPU.
  *
- * Values travel in slots of 16-byte granules: 12 bytes of the value and the tag, written and read as one. So a value
- * needs neither a fence nor a flag, and since each call has its own tag, nothing is to be cleared between calls, nor in
- * a replayed graph. Every 2^32 - 1 calls the tags run out, and all slots are cleared.
+ * Tag. The counter's upper half holds a tag, which the last block of a call increments. It is in device memory, so a
+ * replayed graph gets a new one, too.
+ *
+ * Slot. A value travels in 16-byte words: 12 bytes of the value and the tag. Each word is written and read by one access,
+ * so value and tag arrive together: no fence, no flag, and nothing to clear between calls. After 2^32 - 1 calls the tags
+ * start again, and the last block clears all slots.
  * ==================================================================================================================*/
 
-/* The state at the front of a scratch. Tags so far in the upper half of a turn, turns of this call in the lower: zero
- * between calls. */
+/* The state at the front of a scratch. The upper half of a counter is the number of tags used so far, the lower half the
+ * number of tickets taken in this call: zero between calls. */
 struct gk__state {
-  unsigned long long reduce_turn, scan_turn;
+  unsigned long long reduce_tickets, scan_tickets;
   unsigned scan_done; /* blocks that have finished; counted only when tags run out, zero between calls */
 };
 #define GK__LAST_TAG 0xffffffffu
-struct gk__turn {
+struct gk__ticket {
   unsigned number, tag;
 };
-/* By one thread of each block, a first lane. What comes back is on its way until it is read. */
-GK__D unsigned long long gk__take_turn(unsigned long long *word) {
+/* By one thread of each block, a first lane. The atomic is asynchronous: its latency is paid where the result is first
+ * used. */
+GK__D unsigned long long gk__take_ticket(unsigned long long *word) {
 #ifdef __CUDA_ARCH__
-  /* Of one value for all lanes the compiler would make one atomic for the warp, and the lanes would wait for it at
-   * once. So it is the lane's number and one. */
+  /* If all lanes added the same constant, the compiler would combine them into one atomic for the warp, and wait for
+   * its result at once. So the number that is added is computed from the lane's. */
   unsigned long long taken;
   asm volatile("{\n\t.reg .b32 lane;\n\t.reg .b64 one;\n\tmov.u32 lane, %%laneid;\n\tcvt.u64.u32 one, lane;\n\t"
                "add.u64 one, one, 1;\n\tatom.relaxed.gpu.global.add.u64 %0, [%1], one;\n\t}"
@@ -1909,13 +1915,13 @@ GK__D unsigned long long gk__take_turn(unsigned long long *word) {
   return atomicAdd(word, 1ull);
 #endif
 }
-GK__D gk__turn gk__read_turn(unsigned long long taken) {
-  const gk__turn turn = {static_cast<unsigned>(taken), static_cast<unsigned>(taken >> 32) + 1};
-  return turn;
+GK__D gk__ticket gk__read_ticket(unsigned long long taken) {
+  const gk__ticket ticket = {static_cast<unsigned>(taken), static_cast<unsigned>(taken >> 32) + 1};
+  return ticket;
 }
-/* By the one thread that has the last turn of the call: the next call has the next tag, or the first one again. */
-GK__D void gk__end_turns(unsigned long long *word, gk__turn turn) {
-  atomicExch(word, turn.tag == GK__LAST_TAG ? 0ull : static_cast<unsigned long long>(turn.tag) << 32);
+/* By the one thread that has the last ticket of the call. The next call gets the next tag, or the first one again. */
+GK__D void gk__end_tickets(unsigned long long *word, gk__ticket ticket) {
+  atomicExch(word, ticket.tag == GK__LAST_TAG ? 0ull : static_cast<unsigned long long>(ticket.tag) << 32);
 }
 
 /* 16 bytes of memory, whatever their type. */
@@ -1924,16 +1930,17 @@ GK__D void gk__end_turns(unsigned long long *word, gk__turn turn) {
 #else
 #define GK__MAY_ALIAS
 #endif
-struct GK__MAY_ALIAS __align__(16) gk__chunk {
+struct GK__MAY_ALIAS __align__(16) gk__word16 {
   unsigned word[4];
 };
 
 template <class Acc> struct gk__slot {
-  static const unsigned granules = (sizeof(Acc) + 11) / 12;
-  gk__chunk granule[granules];
+  static const unsigned word16_count = (sizeof(Acc) + 11) / 12;
+  gk__word16 words[word16_count];
 };
-/* One granule is stored and loaded as a whole: as one 128-bit word where PTX has these, else the tag goes last. */
-GK__D void gk__store_granule(gk__chunk *dest, const gk__chunk &x) {
+/* A 16-byte word is stored and loaded by one 128-bit access where PTX has it (ISA 8.3, sm_70). Elsewhere the tag is stored
+ * last, behind a fence, and loaded first. */
+GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
 #if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
   asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
                "mov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\tmov.b128 all, {lo, hi};\n\t"
@@ -1947,8 +1954,8 @@ GK__D void gk__store_granule(gk__chunk *dest, const gk__chunk &x) {
   word[3] = x.word[3];
 #endif
 }
-/* Whether the granule has the tag; if so, its words. */
-GK__D bool gk__load_granule(const gk__chunk *from, unsigned tag, unsigned *word) {
+/* True if the word has the tag; the value's three parts are then in `word`. */
+GK__D bool gk__load_word16(const gk__word16 *from, unsigned tag, unsigned *word) {
 #if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
   unsigned found;
   asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
@@ -1967,51 +1974,50 @@ GK__D bool gk__load_granule(const gk__chunk *from, unsigned tag, unsigned *word)
 #endif
 }
 template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &value, unsigned tag) {
-  unsigned word[3 * gk__slot<Acc>::granules];
-  for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<Acc>::granules - 1 - i] = 0;
+  unsigned word[3 * gk__slot<Acc>::word16_count];
+  for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<Acc>::word16_count - 1 - i] = 0;
   memcpy(word, &value, sizeof(Acc));
   GK__UNROLL
-  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++) {
-    const gk__chunk x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], tag}};
-    gk__store_granule(&slot->granule[g], x);
+  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++) {
+    const gk__word16 x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], tag}};
+    gk__store_word16(&slot->words[g], x);
   }
 }
-/* Whether the slot holds a value of this call; if so *value is it. */
+/* True if the slot holds a value of this call, which is then in *value. Does not wait. */
 template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, unsigned tag) {
-  unsigned word[3 * gk__slot<Acc>::granules] = {};
+  unsigned word[3 * gk__slot<Acc>::word16_count] = {};
   bool ready = true;
   GK__UNROLL
-  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++)
-    if (!gk__load_granule(&slot->granule[g], tag, word + 3 * g)) ready = false;
+  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++)
+    if (!gk__load_word16(&slot->words[g], tag, word + 3 * g)) ready = false;
   if (ready) memcpy(static_cast<void *>(value), word, sizeof(Acc));
   return ready;
 }
-/* By all threads of a block, when no tag of this round can be in use any more. What was waited for by its tag alone is
- * overwritten in the same way. */
+/* By all threads of a block, after the last use of any slot before the tags start again. */
 GK__D void gk__clear_slots(void *slots, size_t chunks, unsigned thread_count) {
   volatile unsigned *const word = static_cast<unsigned *>(slots);
   GK__UNROLL_BY(1)
   for (size_t i = threadIdx.x; i < 4 * chunks; i += thread_count) word[i] = 0;
 }
-/* A pause that grows from wait to wait; it leaves the issue slots to the blocks waited for. */
+/* A pause between two looks at a slot, longer each time. It leaves issue slots to the blocks that are waited for. */
 GK__D void gk__back_off(unsigned *nanoseconds) {
   __nanosleep(*nanoseconds);
   if (*nanoseconds < 64) *nanoseconds *= 2;
 }
 
-/* By one thread of a block: its turn in a scan or a product. Who has the last one ends the call's turns, unless the
- * tags have run out: then all slots are to be cleared first. */
-GK__D gk__turn gk__next_turn(gk__state *state, size_t last_turn) {
-  const gk__turn turn = gk__read_turn(gk__take_turn(&state->scan_turn));
-  if (turn.number == last_turn && turn.tag != GK__LAST_TAG) gk__end_turns(&state->scan_turn, turn);
-  return turn;
+/* By one thread of a block: its ticket in a scan or a product. The block with the last ticket ends the call's tickets,
+ * unless the tags start again: then all slots are to be cleared first. */
+GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
+  const gk__ticket ticket = gk__read_ticket(gk__take_ticket(&state->scan_tickets));
+  if (ticket.number == last_ticket && ticket.tag != GK__LAST_TAG) gk__end_tickets(&state->scan_tickets, ticket);
+  return ticket;
 }
-/* By all threads of a block that had a turn, as it ends; so many blocks had one. When the tags have run out, the
- * last to finish clears all slots. The fences order what each block did with them before it is counted, and the last
- * count before what is done now. */
-GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, size_t capacity, unsigned blocks) {
+/* By all threads of each block that took a ticket, at its end; `blocks` is the number of these blocks. When the tags start
+ * again, the last block to get here clears all slots. The fences order each block's use of the slots before its count,
+ * and all counts before the clearing. */
+GK__D void gk__end_round(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity, unsigned blocks) {
   __shared__ bool last;
-  if (turn.tag != GK__LAST_TAG) return;
+  if (ticket.tag != GK__LAST_TAG) return;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
@@ -2021,14 +2027,14 @@ GK__D void gk__end_round(const gk__turn &turn, gk__state *state, void *slots, si
   __syncthreads();
   if (!last) return;
   gk__clear_slots(slots, capacity, blockDim.x);
-  if (threadIdx.x == 0) gk__end_turns(&state->scan_turn, turn);
+  if (threadIdx.x == 0) gk__end_tickets(&state->scan_tickets, ticket);
 }
 
 /* ====================================================================================================================
  * 10. REDUCE
  *
  * The bits of a result must depend on n, the types and the operator alone. So n is cut into tiles of a fixed size, and
- * the tiles are dealt in turn to a number of pieces that n alone decides; a block works through one piece or several,
+ * the tiles are dealt round robin to a number of pieces that n alone decides; a block works through one piece or several,
  * each thread always on the same places of a tile. The block that was the last to start waits for the pieces of all
  * others and combines them, again in a fixed shape. So one launch does it all, on any grid.
  *
@@ -2093,10 +2099,10 @@ inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_
 }
 
 /* From memory that is not expected to be read again soon. */
-GK__D gk__chunk gk__load_once(const gk__chunk *from) {
+GK__D gk__word16 gk__load_once(const gk__word16 *from) {
 #ifdef __CUDA_ARCH__
   const uint4 all = __ldcs(reinterpret_cast<const uint4 *>(from));
-  const gk__chunk chunk = {{all.x, all.y, all.z, all.w}};
+  const gk__word16 chunk = {{all.x, all.y, all.z, all.w}};
   return chunk;
 #else
   return *from;
@@ -2119,19 +2125,19 @@ GK__D unsigned gk__shift_right(unsigned low, unsigned high, unsigned bits) {
  * Two choices between two become selects where nothing but words moves, and a small array of floats takes 5 % less time
  * than with a switch, which becomes jumps. */
 template <unsigned Words, class Item>
-GK__D void gk__shift_words(gk__chunk *chunk, const gk__chunk *second, unsigned bits) {
+GK__D void gk__shift_words(gk__word16 *chunk, const gk__word16 *second, unsigned bits) {
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
     unsigned word[8];
-    memcpy(word, &chunk[v], sizeof(gk__chunk));
-    memcpy(word + 4, &second[v], sizeof(gk__chunk));
+    memcpy(word, &chunk[v], sizeof(gk__word16));
+    memcpy(word + 4, &second[v], sizeof(gk__word16));
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++)
       chunk[v].word[k] =
           sizeof(Item) < 4 ? gk__shift_right(word[Words + k], word[Words + k + 1], bits) : word[Words + k];
   }
 }
-template <class Item> GK__D void gk__shift_chunks(gk__chunk *chunk, const gk__chunk *second, unsigned low) {
+template <class Item> GK__D void gk__shift_chunks(gk__word16 *chunk, const gk__word16 *second, unsigned low) {
   const unsigned bits = low % 4 * 8;
   if (low < 8)
     low < 4 ? gk__shift_words<0, Item>(chunk, second, bits) : gk__shift_words<1, Item>(chunk, second, bits);
@@ -2151,7 +2157,7 @@ GK__D void gk__reduce_each(Acc *sum, const Item *item, size_t i, size_t item_cou
 /* Takes the first `item_count` elements of a vector that stands in a chunk: all, or else what follows them is zero. */
 template <class Operator, class Item> struct gk__reduce_any_vector {
   typedef typename gk__working<Operator>::type Acc;
-  static GK__D void take(Acc *sum, const gk__chunk &chunk, size_t i, unsigned item_count, const Operator &operation) {
+  static GK__D void take(Acc *sum, const gk__word16 &chunk, size_t i, unsigned item_count, const Operator &operation) {
     Item item[gk__reduce_tile<Item>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
     gk__reduce_each(sum, item, i, item_count, operation);
@@ -2161,7 +2167,7 @@ template <class Operator, class Item> struct gk__reduce_vector : gk__reduce_any_
 /* The best of a vector first, and only that against what the thread has, whose index is lower. So elements are compared
  * by value alone: an equal one stays behind, but for one that is no better than nothing. */
 template <class Value, bool Greatest, class Item> struct gk__reduce_arg_vector {
-  static GK__D void take(gk_arg<Value> *sum, const gk__chunk &chunk, size_t i, unsigned item_count,
+  static GK__D void take(gk_arg<Value> *sum, const gk__word16 &chunk, size_t i, unsigned item_count,
                          const gk__argbest<Value, Greatest> &) {
     Item item[gk__reduce_tile<Item>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
@@ -2188,7 +2194,7 @@ template <class Value, class Other>
 struct gk__reduce_vector<gk_argmax<Value>, gk_arg<Other>> : gk__reduce_any_vector<gk_argmax<Value>, gk_arg<Other>> {};
 /* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
 template <class Acc> struct gk__reduce_vector<gk_sum<Acc>, signed char> {
-  static GK__D void take(Acc *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<Acc> &operation) {
+  static GK__D void take(Acc *sum, const gk__word16 &chunk, size_t, unsigned, const gk_sum<Acc> &operation) {
     int part = 0;
     GK__UNROLL
     for (int k = 0; k < 4; k++) part = __dp4a(static_cast<int>(chunk.word[k]), 0x01010101, part);
@@ -2196,7 +2202,7 @@ template <class Acc> struct gk__reduce_vector<gk_sum<Acc>, signed char> {
   }
 };
 template <class Acc> struct gk__reduce_vector<gk_sum<Acc>, unsigned char> {
-  static GK__D void take(Acc *sum, const gk__chunk &chunk, size_t, unsigned, const gk_sum<Acc> &operation) {
+  static GK__D void take(Acc *sum, const gk__word16 &chunk, size_t, unsigned, const gk_sum<Acc> &operation) {
     unsigned part = 0;
     GK__UNROLL
     for (int k = 0; k < 4; k++) part = __dp4a(chunk.word[k], 0x01010101u, part);
@@ -2211,22 +2217,22 @@ template <class Acc> struct gk__reduce_vector<gk_sum<Acc>, unsigned char> {
  */
 template <class Operator, class Item, class Acc>
 GK__D void gk__reduce_end(Acc *sum, const Item *tile_items, size_t first_idx, unsigned here, unsigned low,
-                          const Operator &operation, gk__chunk *ends) {
+                          const Operator &operation, gk__word16 *ends) {
   const unsigned vector = gk__reduce_tile<Item>::vector, stride = gk__reduce_tile<Item>::stride;
   const unsigned thread = threadIdx.x;
   const int begin = first_idx == 0,
             end = static_cast<int>(here / vector - (here % vector + low / sizeof(Item) < vector));
-  const gk__chunk *const from =
-      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(tile_items) - low) + thread;
+  const gk__word16 *const from =
+      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(tile_items) - low) + thread;
   const unsigned apart = thread < vector ? thread : thread + static_cast<unsigned>(end - 1) * vector;
   Item item;
   memset(static_cast<void *>(&item), 0, sizeof(Item));
   if (thread < 3 * vector && apart < here) item = tile_items[apart];
-  gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
+  gk__word16 chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
     const int pos = static_cast<int>(thread + v * GK__REDUCE_THREADS);
-    chunk[v] = second[v] = gk__chunk();
+    chunk[v] = second[v] = gk__word16();
     if (pos < end && (v || pos >= begin)) {
       chunk[v] = from[v * GK__REDUCE_THREADS];
       second[v] = from[v * GK__REDUCE_THREADS + 1];
@@ -2252,22 +2258,22 @@ GK__D void gk__reduce_end(Acc *sum, const Item *tile_items, size_t first_idx, un
  * lie across two chunks; the second of these is the next thread's first one. */
 template <bool Shifted, class Operator, class Item, class Acc = typename gk__working<Operator>::type>
 GK__D Acc gk__reduce_piece(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
-                           unsigned piece, gk__chunk *ends) {
+                           unsigned piece, gk__word16 *ends) {
   typedef gk__reduce_tile<Item> tile_of;
   const bool vectors = 16 % sizeof(Item) == 0 && !(Shifted && sizeof(Item) == 16),
              streamed = n >= GK__REDUCE_STREAMED_BYTES / sizeof(Item);
   const unsigned skipped = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
   const unsigned low = skipped * sizeof(Item), mine = threadIdx.x * tile_of::vector;
-  const gk__chunk *const chunks =
-      reinterpret_cast<const gk__chunk *>(reinterpret_cast<const char *>(input) - low) + threadIdx.x;
+  const gk__word16 *const chunks =
+      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - low) + threadIdx.x;
   const unsigned sums = gk__reduce_sums<Operator, Item>::item_count;
   Acc sum[sums];
   GK__UNROLL
   for (unsigned j = 0; j < sums; j++) sum[j] = operation.identity();
   for (size_t tile_idx = piece; tile_idx < plan.tiles; tile_idx += plan.pieces) {
     const size_t i = tile_idx * tile_of::items + mine, left = n - tile_idx * tile_of::items;
-    const gk__chunk *const from = chunks + tile_idx * tile_of::chunks;
-    gk__chunk chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
+    const gk__word16 *const from = chunks + tile_idx * tile_of::chunks;
+    gk__word16 chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
     if (vectors &&
         (Shifted ? tile_idx > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items)) {
       if (streamed) {
@@ -2316,27 +2322,27 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
     gk__reduce_kernel(const Item *input, Out *output, size_t n, Operator operation, gk__reduce_plan plan,
                       gk__state *state, gk__slot<Acc> *slots) {
   GK__SHARED(Acc, warp_value, 32);
-  __shared__ gk__turn turn;
-  __shared__ gk__chunk ends[3];
+  __shared__ gk__ticket ticket;
+  __shared__ gk__word16 ends[3];
   gk__prefetch_tile<GK__REDUCE_THREADS>(input, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<Item>::items),
                                         gk__reduce_tile<Item>::items, !Shifted);
   gk__wait_for_earlier_work();
   if (plan.pieces < GK__REDUCE_PIECES) gk__let_later_work_start();
-  unsigned long long taken = 0; /* the turn is on its way while the data is */
-  if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_turn(&state->reduce_turn);
+  unsigned long long taken = 0; /* the ticket arrives while the data is loaded */
+  if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_ticket(&state->reduce_tickets);
   for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
     Acc value = gk__reduce_piece<Shifted>(input, n, operation, plan, piece, ends);
-    if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) turn = gk__read_turn(taken);
+    if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) ticket = gk__read_ticket(taken);
     value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
     if (threadIdx.x == 0) {
       if (plan.pieces == 1)
         *output = gk__convert<Out, Acc>::from(value);
       else
-        gk__publish(slots + piece, value, turn.tag);
+        gk__publish(slots + piece, value, ticket.tag);
     }
     if (gridDim.x < plan.pieces) __syncthreads(); /* warp_value is used again */
   }
-  if (plan.pieces == 1 || turn.number != gridDim.x - 1) return;
+  if (plan.pieces == 1 || ticket.number != gridDim.x - 1) return;
 
   /* The last to start combines: all others run already. Here, too, loads go out together. */
   Acc value = operation.identity();
@@ -2349,7 +2355,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
     while (missing[0] || missing[1]) {
       GK__UNROLL
       for (unsigned k = 0; k < 2; k++)
-        if (missing[k]) missing[k] = !gk__peek(slot + k * GK__REDUCE_THREADS, &part[k], turn.tag);
+        if (missing[k]) missing[k] = !gk__peek(slot + k * GK__REDUCE_THREADS, &part[k], ticket.tag);
       if (missing[0] || missing[1]) gk__back_off(&nanoseconds);
     }
     value = operation(value, part[0]);
@@ -2357,13 +2363,13 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   }
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-  if (turn.tag == GK__LAST_TAG) { /* before the result, which section 14 has where the slots are */
-    gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__chunk), GK__REDUCE_THREADS);
+  if (ticket.tag == GK__LAST_TAG) { /* before the result, which section 14 has where the slots are */
+    gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__word16), GK__REDUCE_THREADS);
     __syncthreads();
   }
   if (threadIdx.x == 0) {
     *output = gk__convert<Out, Acc>::from(value);
-    gk__end_turns(&state->reduce_turn, turn);
+    gk__end_tickets(&state->reduce_tickets, ticket);
   }
 }
 
@@ -2396,9 +2402,9 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
     return gk__fail(cudaErrorInvalidValue, "%s: the scratch has %zu bytes, but %zu are needed: create it with so many",
                     call, available, bytes);
   if (!given->ptr) return cudaSuccess;
-  if (reinterpret_cast<uintptr_t>(given->ptr) % sizeof(gk__chunk))
+  if (reinterpret_cast<uintptr_t>(given->ptr) % sizeof(gk__word16))
     return gk__fail(cudaErrorInvalidValue, "%s: the scratch's memory is not aligned to %zu bytes, as cudaMalloc's is",
-                    call, sizeof(gk__chunk));
+                    call, sizeof(gk__word16));
   GK_TRY(gk__failed(cudaGetDevice(&device), call));
   if (device != given->device)
     return gk__fail(cudaErrorInvalidValue,
@@ -2493,7 +2499,7 @@ GK__REDUCE_BY(argmax)
  * 11. SCAN
  *
  * One launch, one pass over the data, after Merrill and Garland, "Single-pass parallel prefix scan with decoupled
- * look-back" (2016). A block takes a tile by its turn, so that every tile before its own is already being worked on by
+ * look-back" (2016). A block takes a tile by its ticket, so that every tile before its own is already being worked on by
  * somebody, in whatever order the blocks were started. It publishes its tile's total and gathers what stands before.
  *
  * The original sums whatever totals and prefixes it meets, and a float result then depends on timing. Here the shape is
@@ -2503,7 +2509,7 @@ GK__REDUCE_BY(argmax)
  * them onto the prefix of the oldest of these groups. That one has been known for long; so a tile waits for no more
  * than the totals of the tiles that run beside it.
  *
- * Turns, tags and slots are those of section 9. A thread has few elements up to 2^21, where what counts is how soon a
+ * Tickets, tags and slots are those of section 9. A thread has few elements up to 2^21, where what counts is how soon a
  * tile is done, and more above, where memory is to be kept busy, and a tile leaves more of the groups to others.
  * ==================================================================================================================*/
 
@@ -2654,7 +2660,7 @@ template <class Item, class Out, unsigned Items> struct gk__shared_tile {
     GK__UNROLL
     for (unsigned c = 0; c < each; c++) {
       const unsigned i = c * Threads + thread;
-      if (i < wide) reinterpret_cast<gk__chunk *>(dest)[i] = reinterpret_cast<const gk__chunk *>(from)[i];
+      if (i < wide) reinterpret_cast<gk__word16 *>(dest)[i] = reinterpret_cast<const gk__word16 *>(from)[i];
     }
     done = wide * 16 / static_cast<unsigned>(sizeof(Element));
 #endif
@@ -2671,7 +2677,7 @@ template <class Item, class Out, unsigned Items> struct gk__shared_tile {
   template <class Element> static GK__D void get(Element *item, const Element *tile_items, unsigned first_idx) {
     const Element *const from = tile_items + threadIdx.x * Items + first_idx;
     if (vector_width * sizeof(Element) == 16) {
-      const gk__chunk x = *reinterpret_cast<const gk__chunk *>(from);
+      const gk__word16 x = *reinterpret_cast<const gk__word16 *>(from);
       memcpy(static_cast<void *>(item), &x, vector_width * sizeof(Element));
     } else {
       item[0] = from[0];
@@ -2680,9 +2686,9 @@ template <class Item, class Out, unsigned Items> struct gk__shared_tile {
   template <class Element> static GK__D void put(const Element *item, Element *tile_items, unsigned first_idx) {
     Element *const dest = tile_items + threadIdx.x * Items + first_idx;
     if (vector_width * sizeof(Element) == 16) {
-      gk__chunk x;
+      gk__word16 x;
       memcpy(&x, item, vector_width * sizeof(Element));
-      *reinterpret_cast<gk__chunk *>(dest) = x;
+      *reinterpret_cast<gk__word16 *>(dest) = x;
     } else {
       dest[0] = item[0];
     }
@@ -2781,8 +2787,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
   typedef gk__shared_tile<Item, Out, Items> shared_tile;
   typedef gk__scan_items<Operator, Item, Out, Acc, Items> items;
   typedef gk__scan_start<Acc, Init> start;
-  __shared__ gk__chunk shared[shared_tile::chunks];
-  __shared__ gk__turn turn;
+  __shared__ gk__word16 shared[shared_tile::chunks];
+  __shared__ gk__ticket ticket;
   GK__SHARED(Acc, warp_total, GK__SCAN_WARPS);
   GK__SHARED(Acc, part, GK__SCAN_WARPS + 1);
   static_assert(sizeof(shared) + sizeof(warp_total_bytes) + sizeof(part_bytes) < 48 * 1024 - 64,
@@ -2806,19 +2812,19 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
 #endif
   gk__wait_for_earlier_work();
   if (few) gk__let_later_work_start();
-  /* Blocks that are too few take several tiles, and find out with one more turn each that there are none left. */
+  /* Blocks that are too few take several tiles, and find out with one more ticket each that there are none left. */
   const bool several = plan.blocks < plan.tiles;
-  const size_t last_turn = plan.tiles + (several ? plan.blocks : 0) - 1;
+  const size_t last_ticket = plan.tiles + (several ? plan.blocks : 0) - 1;
   for (bool more = true; more; more = several) {
     if (threadIdx.x == 0) {
       if (plan.tiles > 1) {
-        turn = gk__next_turn(state, last_turn);
+        ticket = gk__next_ticket(state, last_ticket);
       } else {
-        turn.number = 0;
+        ticket.number = 0;
       }
 #if GK__BULK
-      if (in_bulk && turn.number < plan.tiles) {
-        const size_t before = turn.number * static_cast<size_t>(shared_tile::items);
+      if (in_bulk && ticket.number < plan.tiles) {
+        const size_t before = ticket.number * static_cast<size_t>(shared_tile::items);
         const size_t left = n - before < shared_tile::items ? n - before : shared_tile::items;
         const unsigned bytes = static_cast<unsigned>(left * sizeof(Item) / 16 * 16);
         if (bytes) gk__bulk_load(shared_in, input + before, bytes, &loaded);
@@ -2826,7 +2832,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
 #endif
     }
     __syncthreads();
-    const size_t tile_idx = turn.number, first_idx = tile_idx * shared_tile::items;
+    const size_t tile_idx = ticket.number, first_idx = tile_idx * shared_tile::items;
     if (tile_idx >= plan.tiles) break;
     const unsigned item_count =
         n - first_idx < shared_tile::items ? static_cast<unsigned>(n - first_idx) : shared_tile::items;
@@ -2850,7 +2856,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
                                      : items::template total<1>(shared_in, exist, number, operation);
     Acc tile_total = operation.identity(), running = gk__scan_in_tile(total, operation, warp_total, &tile_total);
     if (plan.tiles > 1) {
-      const gk__scan_slots<Acc> tile_slots = {slots, slots + plan.tiles, turn.tag};
+      const gk__scan_slots<Acc> tile_slots = {slots, slots + plan.tiles, ticket.tag};
       running =
           operation(gk__tile_prefix<window>(tile_idx, tile_total, init, operation, plan, tile_slots, part), running);
     } else {
@@ -2884,7 +2890,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
       __syncthreads();
     }
   }
-  if (plan.tiles > 1) gk__end_round(turn, state, slots, plan.capacity, gridDim.x);
+  if (plan.tiles > 1) gk__end_round(ticket, state, slots, plan.capacity, gridDim.x);
 }
 
 template <class Item, class Out, class Operator, class Init>
@@ -2899,7 +2905,7 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
     const size_t bytes = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
     GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
     slots = static_cast<unsigned char *>(use->ptr) + GK__STATE_BYTES + GK__REDUCE_BYTES;
-    plan.capacity = (use->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES) / sizeof(gk__chunk);
+    plan.capacity = (use->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES) / sizeof(gk__word16);
   } else {
     GK_TRY(gk__check_scratch(call, scratch, 0));
   }
@@ -3169,13 +3175,13 @@ template <class Item, class Out, class Acc> struct gk__matmul_args {
   }
 };
 
-/* Three sums to a slot, since it has 12 bytes to a granule. */
+/* Three sums to a slot, since each of its words has 12 bytes of them. */
 template <class Acc> struct gk__three { Acc value[3]; };
 
 /* Blocks that meet in the slots take their jobs by turn, so that whoever waits for another one's slots knows it to run.
  * For all threads of a block. */
-GK__D unsigned gk__take_job(gk__turn *turn, gk__state *state, unsigned jobs) {
-  if (threadIdx.x == 0) *turn = gk__next_turn(state, jobs - 1);
+GK__D unsigned gk__take_job(gk__ticket *turn, gk__state *state, unsigned jobs) {
+  if (threadIdx.x == 0) *turn = gk__next_ticket(state, jobs - 1);
   __syncthreads();
   return turn->number;
 }
@@ -3721,8 +3727,8 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Ite
     GK__UNROLL_BY(1)
     for (unsigned s = 0; s < parts; s++) {
       const gk__slot<gk__three<Acc>> *const pos = from + s * static_cast<size_t>(slots) * Sums::thread_count;
-      const int granules = static_cast<int>(gk__slot<gk__three<Acc>>::granules);
-      unsigned word[many][3 * granules] = {};
+      const int word16_count = static_cast<int>(gk__slot<gk__three<Acc>>::word16_count);
+      unsigned word[many][3 * word16_count] = {};
       const bool stayed = own && s == parts - 1;
       for (bool ready = stayed; !ready;) { /* without a jump from load to load, which would wait for each */
         ready = true;
@@ -3730,8 +3736,8 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Ite
         for (int g = 0; g < many; g++) {
           const int slot = first_idx + g < slots ? first_idx + g : slots - 1;
           GK__UNROLL
-          for (int i = 0; i < granules; i++) {
-            const bool found = gk__load_granule(&pos[slot * Sums::thread_count].granule[i], tag, word[g] + 3 * i);
+          for (int i = 0; i < word16_count; i++) {
+            const bool found = gk__load_word16(&pos[slot * Sums::thread_count].words[i], tag, word[g] + 3 * i);
             ready = ready & found;
           }
         }
@@ -3774,7 +3780,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   const int groups = static_cast<int>(blockDim.x) / thread_count;
   const int group = static_cast<int>(threadIdx.x) / thread_count, t = static_cast<int>(threadIdx.x) % thread_count;
   GK_DYNAMIC_SHARED(Acc, ring);
-  __shared__ gk__turn turn;
+  __shared__ gk__ticket turn;
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
@@ -4658,10 +4664,10 @@ GK__D gk__run<Item, Count> gk__load_run(const Item *from, size_t element_stride,
 /* One that is whole, and not expected to be read again soon. */
 template <int Count, class Item> GK__D gk__run<Item, Count> gk__load_run_once(const Item *from) {
   gk__run<Item, Count> all;
-  gk__chunk chunk[sizeof(all) / sizeof(gk__chunk)];
+  gk__word16 chunk[sizeof(all) / sizeof(gk__word16)];
   GK__UNROLL
-  for (unsigned i = 0; i < sizeof(all) / sizeof(gk__chunk); i++)
-    chunk[i] = gk__load_once(reinterpret_cast<const gk__chunk *>(from) + i);
+  for (unsigned i = 0; i < sizeof(all) / sizeof(gk__word16); i++)
+    chunk[i] = gk__load_once(reinterpret_cast<const gk__word16 *>(from) + i);
   memcpy(static_cast<void *>(&all), chunk, sizeof(all));
   return all;
 }
@@ -4913,7 +4919,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
   const int each = gk__thin_shape<Item, Rows>::each, block_cols = gk__thin_shape<Item, Rows>::col_count;
   GK_DYNAMIC_SHARED(unsigned char, ring);
   Acc *const shared = reinterpret_cast<Acc *>(ring); /* the chains' sums, in the end */
-  __shared__ gk__turn turn;
+  __shared__ gk__ticket turn;
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
   const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.col_count, static_cast<size_t>(block_cols)));
@@ -5093,10 +5099,10 @@ template <int Count, class Item> struct gk__shifted_run {
     shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from) % 16);
     const ptrdiff_t before = static_cast<ptrdiff_t>(shift / sizeof(Item)), all = 16 / static_cast<int>(sizeof(Item));
     if (from - begin >= before && end - from >= Count + (shift ? all - before : 0)) {
-      const gk__chunk *const aligned = reinterpret_cast<const gk__chunk *>(from - before);
+      const gk__word16 *const aligned = reinterpret_cast<const gk__word16 *>(from - before);
       GK__UNROLL
       for (int i = 0; i < loads; i++) {
-        gk__chunk x = {{0, 0, 0, 0}};
+        gk__word16 x = {{0, 0, 0, 0}};
         if (i < loads - 1 || shift) x = aligned[i];
         GK__UNROLL
         for (int j = 0; j < 4; j++) word[i * 4 + j] = x.word[j];
@@ -5159,10 +5165,10 @@ template <int Making> struct gk__maker {
   static const int bytes = 16 / items;
   static const unsigned row_count = 4; /* that a thread loads at a time */
   static GK__D bool store(const unsigned *word, unsigned char *dest, size_t, unsigned, unsigned) {
-    gk__chunk x;
+    gk__word16 x;
     GK__UNROLL
     for (int i = 0; i < 4; i++) x.word[i] = Making == GK__ROUNDING ? gk__tf32(word[i]) : word[i];
-    *reinterpret_cast<gk__chunk *>(dest) = x;
+    *reinterpret_cast<gk__word16 *>(dest) = x;
     return false;
   }
 };
@@ -5170,7 +5176,7 @@ template <> struct gk__maker<GK__SPLITTING> {
   static const int items = 8, bytes = 2;
   static const unsigned row_count = 2;
   static GK__D bool store(const unsigned *word, unsigned char *dest, size_t to_part, unsigned least, unsigned most) {
-    gk__chunk parts[GK__PARTS];
+    gk__word16 parts[GK__PARTS];
     bool outside = false;
     GK__UNROLL
     for (int i = 0; i < items; i += 2) {
@@ -5187,7 +5193,7 @@ template <> struct gk__maker<GK__SPLITTING> {
     }
     GK__UNROLL
     for (int part = 0; part < GK__PARTS; part++)
-      *reinterpret_cast<gk__chunk *>(dest + static_cast<size_t>(part) * to_part) = parts[part];
+      *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(part) * to_part) = parts[part];
     return outside;
   }
 };
@@ -5453,16 +5459,16 @@ GK__D void gk__copy_run(unsigned char *dest, const unsigned char *from, unsigned
 #if GK__COPIES_ASYNC
   gk__copy_async<16>(dest, from, valid);
 #else
-  gk__chunk x = {{0, 0, 0, 0}};
+  gk__word16 x = {{0, 0, 0, 0}};
   if (valid == 16)
-    x = *reinterpret_cast<const gk__chunk *>(from);
+    x = *reinterpret_cast<const gk__word16 *>(from);
   else
     for (unsigned i = 0; i < valid; i += 2) {
       unsigned short half_bits;
       memcpy(&half_bits, from + i, 2);
       x.word[i / 4] |= static_cast<unsigned>(half_bits) << (i % 4 * 8);
     }
-  *reinterpret_cast<gk__chunk *>(dest) = x;
+  *reinterpret_cast<gk__word16 *>(dest) = x;
 #endif
 }
 
@@ -7799,7 +7805,7 @@ __device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__t
         ready = true;
         GK__UNROLL
         for (int g = 0; g < many && first_idx + g < slots; g++)
-          ready = ready & gk__load_granule(from[(first_idx + g) * Sums::thread_count].granule, tag, word[g]);
+          ready = ready & gk__load_word16(from[(first_idx + g) * Sums::thread_count].words, tag, word[g]);
         if (!ready) gk__back_off(&nanoseconds);
       }
       GK__UNROLL
@@ -7828,8 +7834,7 @@ GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, 
   /* Others multiply on this multiprocessor: one slot of the last part is asked for until it is there, mostly the last
    * of all. */
   unsigned back_off = 16, found[3];
-  while (!gk__load_granule(from[(parts - 1) * slots * sums_of::thread_count].granule, tag, found))
-    gk__back_off(&back_off);
+  while (!gk__load_word16(from[(parts - 1) * slots * sums_of::thread_count].words, tag, found)) gk__back_off(&back_off);
   GK__UNROLL_BY(1)
   for (int row_idx = first_idx; row_idx < end; row_idx++) {
     const gk__slot<gk__three<float>> *pos = from + row_idx * each / 3 * sums_of::thread_count;
@@ -7848,7 +7853,7 @@ GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, 
           if (s + static_cast<unsigned>(i) < parts) {
             GK__UNROLL
             for (int g = 0; g < wide; g++)
-              ready = ready & gk__load_granule(pos[(i * slots + g) * sums_of::thread_count].granule, tag, word[i][g]);
+              ready = ready & gk__load_word16(pos[(i * slots + g) * sums_of::thread_count].words, tag, word[i][g]);
           }
         }
         if (!ready) gk__back_off(&nanoseconds);
@@ -8037,7 +8042,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const int thread_count = sums_of::thread_count, t = static_cast<int>(gk__engine_thread<Config>());
   const unsigned group = gk__engine_group<Config>();
   GK_DYNAMIC_SHARED(float, shared);
-  __shared__ gk__turn turn;
+  __shared__ gk__ticket turn;
   __shared__ unsigned long long bars[Config::groups * Config::bars < 6 ? 6 : Config::groups * Config::bars];
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
   typedef gk__engine_role<Config> role;
@@ -8799,7 +8804,7 @@ cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, gk__par
                       room);
     if (at_once > products) at_once = products;
     memory = static_cast<unsigned char *>(partials->scratch->ptr);
-    p.capacity = room / sizeof(gk__chunk);
+    p.capacity = room / sizeof(gk__word16);
   }
   cudaError_t status = cudaSuccess;
   for (size_t done = 0; done < batch && status == cudaSuccess; done += at_once) {
@@ -10036,24 +10041,24 @@ inline cudaError_t gk__dist_join(gk__dist *d, const char *call, ncclComm_t comm,
 
 /* --- What the ranks tell each other -------------------------------------------------------------------------------
  * A record of each rank's piece: its value, and how many elements it has where their indices matter. Records lie where
- * the slots of section 9 do, and are granules, too, of a tag that no call has: so they disturb nobody, even if a rank
- * is lost before all is done. */
+ * the slots of section 9 do, and are made of such words, with a tag that no call has. So no call takes one for a slot of
+ * its own, even if a rank is lost before all is done. */
 
 template <class Acc> GK__HD gk__slot<Acc> gk__untagged(const Acc &value) {
-  unsigned word[3 * gk__slot<Acc>::granules] = {};
+  unsigned word[3 * gk__slot<Acc>::word16_count] = {};
   gk__slot<Acc> slot;
   memcpy(word, &value, sizeof(Acc));
-  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++) {
-    const gk__chunk x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], 0}};
-    slot.granule[g] = x;
+  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++) {
+    const gk__word16 x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], 0}};
+    slot.words[g] = x;
   }
   return slot;
 }
 /* value is anything, and becomes that of the slot. */
 template <class Acc> GK__HD Acc gk__value_of(const gk__slot<Acc> &slot, Acc value) {
-  unsigned word[3 * gk__slot<Acc>::granules];
-  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++)
-    for (unsigned k = 0; k < 3; k++) word[3 * g + k] = slot.granule[g].word[k];
+  unsigned word[3 * gk__slot<Acc>::word16_count];
+  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++)
+    for (unsigned k = 0; k < 3; k++) word[3 * g + k] = slot.words[g].word[k];
   memcpy(static_cast<void *>(&value), word, sizeof(Acc));
   return value;
 }
@@ -10061,9 +10066,9 @@ template <class Acc> GK__HD Acc gk__value_of(const gk__slot<Acc> &slot, Acc valu
 /* Where a block has published its slot, another one's record may come when that has been read. Such a place is never
  * written in another way than slots are cleared. */
 template <class Acc> GK__HD void gk__overwrite(gk__slot<Acc> *slot, const gk__slot<Acc> &with) {
-  for (unsigned g = 0; g < gk__slot<Acc>::granules; g++) {
-    volatile unsigned *const word = slot->granule[g].word;
-    for (unsigned k = 0; k < 4; k++) word[k] = with.granule[g].word[k];
+  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++) {
+    volatile unsigned *const word = slot->words[g].word;
+    for (unsigned k = 0; k < 4; k++) word[k] = with.words[g].word[k];
   }
 }
 
@@ -11567,7 +11572,7 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   if (item_bytes == 0) item_bytes = 1;
-  const size_t slot = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__chunk));
+  const size_t slot = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
   const size_t both = gk__saturated_product(2, item_bytes); /* input and output */
   const size_t all = gk__scan_bytes(gk__plan_scan(n, both), slot);
   const size_t few = gk__scan_bytes(gk__plan_scan(n < GK__SCAN_FEW ? n : GK__SCAN_FEW, both), slot);

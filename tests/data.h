@@ -204,7 +204,7 @@ struct test_scratch : gk_scratch {
   /* As if that many reductions and scans had used it. */
   void set_tags(unsigned used) const {
     gk__state now = state();
-    now.reduce_turn = now.scan_turn = static_cast<unsigned long long>(used) << 32;
+    now.reduce_tickets = now.scan_tickets = static_cast<unsigned long long>(used) << 32;
     EXPECT_OK(cudaMemcpy(ptr, &now, sizeof(now), cudaMemcpyHostToDevice));
   }
   /* As if calls with small tags had used all slots from a byte on: none of them is zero. */
@@ -213,8 +213,8 @@ struct test_scratch : gk_scratch {
     EXPECT_OK(cudaMemset(static_cast<unsigned char *>(ptr) + from, 1, count));
     EXPECT_OK(cudaDeviceSynchronize());
   }
-  unsigned reduce_tags() const { return static_cast<unsigned>(state().reduce_turn >> 32); }
-  unsigned scan_tags() const { return static_cast<unsigned>(state().scan_turn >> 32); }
+  unsigned reduce_tags() const { return static_cast<unsigned>(state().reduce_tickets >> 32); }
+  unsigned scan_tags() const { return static_cast<unsigned>(state().scan_tickets >> 32); }
   size_t bytes_not_zero(size_t from, size_t count) const {
     std::vector<unsigned char> host(count);
     EXPECT_OK(cudaDeviceSynchronize());
@@ -225,8 +225,8 @@ struct test_scratch : gk_scratch {
   }
   ~test_scratch() {
     const gk__state now = state();
-    EXPECT_EQ(now.reduce_turn & 0xffffffffu, 0u);
-    EXPECT_EQ(now.scan_turn & 0xffffffffu, 0u);
+    EXPECT_EQ(now.reduce_tickets & 0xffffffffu, 0u);
+    EXPECT_EQ(now.scan_tickets & 0xffffffffu, 0u);
     EXPECT_EQ(now.scan_done, 0u);
     EXPECT_OK(gk_scratch_destroy(this));
   }

@@ -307,7 +307,7 @@ TEST(groups_of_tiles_argmin) {
 }
 
 /* What stands before a tile, from slots that are laid out by hand: only those that the tile may read are of this scan,
- * and they become so while it waits; of a slot of several granules, the second one first. */
+ * and they become so while it waits; of a slot of several words, the second one first. */
 template <unsigned Window, class A, class Op>
 __global__ void prefix_by_hand(gk__slot<A> *slots, gk__scan_plan plan, size_t tile, unsigned tag, unsigned *started,
                                const A *total, A prefix, A *out) {
@@ -347,12 +347,12 @@ template <unsigned Window, class A, class Op> static void check_prefix(const cha
     std::vector<gk__slot<A>> stale(plan.tiles + plan.groups);
     memset(static_cast<void *>(stale.data()), 0x5a, stale.size() * sizeof(stale[0]));
     for (size_t i = 0; i < stale.size(); i++) {
-      unsigned word[3 * gk__slot<A>::granules] = {};
+      unsigned word[3 * gk__slot<A>::word16_count] = {};
       memcpy(word, i < plan.tiles ? &total[i] : &prefix, sizeof(A));
-      stale[i].granule[0].word[3] = 4;
-      for (unsigned g = 1; g < gk__slot<A>::granules; g++) {
-        for (unsigned j = 0; j < 3; j++) stale[i].granule[g].word[j] = word[3 * g + j];
-        stale[i].granule[g].word[3] = 5;
+      stale[i].words[0].word[3] = 4;
+      for (unsigned g = 1; g < gk__slot<A>::word16_count; g++) {
+        for (unsigned j = 0; j < 3; j++) stale[i].words[g].word[j] = word[3 * g + j];
+        stale[i].words[g].word[3] = 5;
       }
     }
     EXPECT_OK(cudaMemcpy(slots.ptr, stale.data(), stale.size() * sizeof(stale[0]), cudaMemcpyHostToDevice));
@@ -578,7 +578,7 @@ TEST(errors_are_told_and_change_nothing) {
       EXPECT_ERROR(cudaErrorInvalidValue, c.detail, op.scan(kind, 0, c.in, c.out, c.n, 0, 0, c.scratch));
       EXPECT_HAS((op.scan(kind, 0, c.in, c.out, c.n, 0, 0, c.scratch), gk_error_detail()), calls[kind]);
       EXPECT(out.untouched());
-      EXPECT_EQ(scratch.state().scan_turn, 0u);
+      EXPECT_EQ(scratch.state().scan_tickets, 0u);
     }
   EXPECT_OK(gk_scan_inclusive(in.ptr, out.ptr, n, gk_op_sum(), 0, &scratch));
   EXPECT_EQ(gk_error_detail(), std::string());
