@@ -8567,16 +8567,10 @@ inline bool gk__same_order(const gk__split_k &x, const gk__split_k &y) {
 /* Bytes of slots for one partition of k, with the most wasteful of the tiles: the one that puts the fewest sums into a
  * slot and the most of them outside of C. m x n is what is cut; the shape of a tile depends on the device, this bound
  * does not. It does not wrap: more than memory can address is SIZE_MAX. */
-inline size_t gk__slots_of(size_t row_count, size_t col_count, size_t bytes) {
-  const size_t most = static_cast<size_t>(-1);
-  return row_count && col_count > most / row_count ? most
-         : row_count * col_count > most / bytes    ? most
-                                                   : row_count * col_count * bytes;
-}
 template <class Acc> size_t gk__thin_slot_bytes(size_t m, size_t n) {
   const size_t few = m < n ? m : n, many = m < n ? n : m;
-  return gk__slots_of(gk_ceil_div(many, static_cast<size_t>(GK__THIN_MOST_COLS)), few > 1 ? GK__THIN_ROWS : 1,
-                      GK__THIN_MOST_COLS * sizeof(gk__slot<gk__three<Acc>>));
+  const size_t tile_rows = few > 1 ? GK__THIN_ROWS : 1, tile_cols = GK__THIN_MOST_COLS;
+  return gk__saturated_product(gk_ceil_div(many, tile_cols), tile_rows * tile_cols * sizeof(gk__slot<gk__three<Acc>>));
 }
 template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
   size_t most = 0;
@@ -8584,8 +8578,10 @@ template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
     const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
     const size_t thread_count = tile_facts.warps * 32,
                  each = tile_facts.row_count * tile_facts.col_count / thread_count;
-    const size_t bytes = gk__slots_of(gk_ceil_div(m, tile_facts.row_count), gk_ceil_div(n, tile_facts.col_count),
-                                      thread_count * gk_ceil_div(each, size_t(3)) * sizeof(gk__slot<gk__three<Acc>>));
+    const size_t tiles =
+        gk__saturated_product(gk_ceil_div(m, tile_facts.row_count), gk_ceil_div(n, tile_facts.col_count));
+    const size_t bytes =
+        gk__saturated_product(tiles, thread_count * gk_ceil_div(each, size_t(3)) * sizeof(gk__slot<gk__three<Acc>>));
     if (bytes > most) most = bytes;
   }
   return most;
@@ -11582,9 +11578,9 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
   const size_t longest = size_t(1) << 30, tile_cuts = k / gk__tiles<double>::least_part, thin_cuts = k / 512 + 1;
   if (m == 0 || n == 0 || k < gk__tiles<double>::least_k) return 0;
   /* Doubles take more than floats, and may be cut into shorter partitions. */
-  const size_t tiles = gk__slots_of(gk__tile_slot_bytes<double>(m, n), 1,
-                                    tile_cuts < GK__MATMUL_SLICES ? tile_cuts : size_t(GK__MATMUL_SLICES));
-  const size_t thin = gk__slots_of(gk__thin_slot_bytes<double>(m, n), 1, thin_cuts);
+  const size_t tiles = gk__saturated_product(gk__tile_slot_bytes<double>(m, n),
+                                             tile_cuts < GK__MATMUL_SLICES ? tile_cuts : size_t(GK__MATMUL_SLICES));
+  const size_t thin = gk__saturated_product(gk__thin_slot_bytes<double>(m, n), thin_cuts);
   const size_t most = tiles > thin ? tiles : thin;
   return GK__STATE_BYTES + GK__REDUCE_BYTES + (k > longest || most > GK__PARTIALS_BYTES ? GK__PARTIALS_BYTES : most);
 }
