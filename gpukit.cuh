@@ -26,24 +26,25 @@
  *     return 0;
  *   }
  *
- * CONTENTS
+ * CONTENTS (search for the number and the title, as in "10. ARRAY CALLS")
  *
  *    1. this manual
- *    2. configuration        version, requirements, macros
- *    3. host API             valid C99: errors, devices, timing, scratch, typed entry points
- *    4. index                coordinates, ranks, grid-stride loops, launch shapes (from here on C++11)
- *    5. operators            sum, prod, min, max, argmin, argmax, and your own
- *    6. warp                 reduce, scan, shuffle of any type
- *    7. block                reduce, scan, Blelloch's scan in shared memory
- *    8. ptx                  instructions that CUDA C++ has no function for
- *    9. between blocks       tickets and slots, through the scratch
- *   10. reduce               of device arrays, in one launch
- *   11. scan                 of device arrays, in one launch and one pass
- *   12. matmul               the building blocks, the kernel, the call
- *   13. host arrays          the same calls on host arrays
- *   14. past one GPU         reduce, scan and matmul over NCCL's ranks, if GPUKIT_NCCL is defined
- *   15. implementation       the host functions of section 3
- *   16. licence
+ *    2. CONFIGURATION         version, requirements, namespaces
+ *    3. HOST API              valid C99: errors, devices, timing, scratch, options, typed calls for C
+ *    4. CHECKS AND LAUNCHES   C++11 from here on: gk_allclose, launches of your own kernels
+ *    5. INDEX                 coordinates, ranks, grid-stride loops, grids
+ *    6. OPERATORS             sum, prod, min, max, argmin, argmax, and your own
+ *    7. WARP                  reduce, scan, shuffle of any type
+ *    8. BLOCK                 reduce, scan, Blelloch's scan in shared memory
+ *    9. TILE                  the parts of a matmul kernel
+ *   10. ARRAY CALLS           reduce, scan, matmul of device memory
+ *   11. HOST ARRAYS           the same calls on host memory
+ *   12. RANKS                 the same calls over several GPUs by NCCL, if GPUKIT_NCCL is defined
+ *
+ *   Nothing below that is needed to use gpukit:
+ *
+ *   13. PTX, 14. CHECKS AND LAUNCHES, 15. BUILDING BLOCKS, 16. BETWEEN BLOCKS, 17. REDUCE, 18. SCAN, 19. MATMUL,
+ *   20. COPIES OF HOST ARRAYS, 21. PAST ONE GPU, 22. IMPLEMENTATION, 23. HISTORY, 24. LICENCE
  *
  * CONFIGURATION: macros to define before including this file
  *
@@ -59,7 +60,7 @@
  *   GPUKIT_ON_ERROR(e)       the implementing file: what a failed check does when no handler is set; e is a const
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              the implementing file: GK_TIME is an NVTX range, too (needs nvtx3/nvToolsExt.h)
- *   GPUKIT_NCCL              each file that uses section 14, after its #include <nccl.h> (NCCL 2.13.4 or newer) and
+ *   GPUKIT_NCCL              each file that uses section 12, after its #include <nccl.h> (NCCL 2.13.4 or newer) and
  *                            before the first of this one
  *   GPUKIT_DEBUG=1           not a macro but an environment variable: waits after every launch, so that a fault is
  *                            reported by the kernel that made it; and refuses host arrays where device ones belong
@@ -112,15 +113,15 @@
  *   Overlap      On sm_90 and up reduce, scan and matmul are set up while earlier work of the stream runs (programmatic
  *                dependent launch), if their machine code has the wait for that work in it, as code made from older PTX
  *                has not. They read and write nothing before it has ended, and what follows them waits as ever.
- *   Same bits    Reduce, scan and strict matmul with the operators of section 5 give the same bits on every run, every
+ *   Same bits    Reduce, scan and strict matmul with the operators of section 6 give the same bits on every run, every
  *                GPU, every grid, and without a GPU: the order of the arithmetic is fixed by n (or m, n, k), the types
  *                and the operator. Tensor cores, which half types and those who ask get, have the same on every run of
  *                one GPU model. A NaN is a NaN, of unspecified sign and payload. Builds with
  *                --use_fast_math or -ftz=true are outside of this.
  *   Accuracy     No element sees more than n / 2^19 + 24 roundings in a sum of n floats, or n / 2^18 + 110 in a prefix
  *                sum, where a loop has n; each is at most 2^-24 of the sum of magnitudes. Over random data the error of
- *                either stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against double). Section
- *                10 has the bounds of products.
+ *                either stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against double).
+ *                gk_matmul_ex (section 10) has the bounds of products.
  *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
  *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand), symbols of object files
  *                included. Macros of yours that stand before the #include neither disturb this file nor are lost,
@@ -131,21 +132,6 @@
  *
  * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Hopper's tensor cores are at
  *               their best in code for sm_90a, which no -arch=native makes: -gencode arch=compute_90a,code=sm_90a.
- *
- * HISTORY
- *
- *   0.2.0       Names that macros of users would meet, and names that are not for use by hand, are others:
- *                 gk_device_info     warp_size: threads_per_warp
- *                 gk_occupancy_info  block: block_threads
- *                 gk_mismatch        count, first, worst: mismatches, first_index, worst_index
- *                 gk_dist_piece      first, count: first_index, item_count
- *                 gk_dist_matmul_opts  rows: rank_rows
- *                 gk_tile            threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
- *                 GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
- *                 gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y, gk__time_begin/next/scope,
- *                 gk__check_cuda/status/launch: not for users, and without replacement
- *               alpha and beta of gk_matmul_opts may be addresses of floats. New: gk_matmul_scaled.
- *   0.1.0       the six areas
  */
 
 /* Opened for the declarations once, and for the implementation once, each at its first inclusion. */
@@ -372,6 +358,13 @@ extern "C++" {
 #endif
 #define GK__CHECKED GK__NODISCARD GPUKIT_DEF
 
+/* Memory that is accessed as another type than it was written as. */
+#if defined(__GNUC__) || defined(__clang__)
+#define GK__MAY_ALIAS __attribute__((__may_alias__))
+#else
+#define GK__MAY_ALIAS
+#endif
+
 #define GK__PRAGMA(x) _Pragma(#x)
 #ifdef __CUDACC__
 #define GK__UNROLL GK__PRAGMA(unroll)
@@ -379,6 +372,32 @@ extern "C++" {
 #else
 #define GK__UNROLL
 #define GK__UNROLL_BY(item_count)
+#endif
+
+#ifdef __cplusplus
+/* C++ lives in two inline namespaces. The host functions and their types are in one that is named after the version. All
+ * templates and kernels are in one that is named after the version, the architectures compiled for and what else changes
+ * a template's body: the linker merges template instances of equal names, and without this one file would launch kernels
+ * that were compiled for another. With GPUKIT_STATIC no two files share an instance. */
+#ifdef __CUDA_ARCH_LIST__
+#define GK__ARCHS __CUDA_ARCH_LIST__
+#else
+#define GK__ARCHS 0
+#endif
+/* What a stream of 0 means to the launches in a template's body. */
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#define GK__STREAMS _streams_per_thread
+#else
+#define GK__STREAMS
+#endif
+#define GK__JOIN(streams, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                  \
+  GK__VERSIONED(sm##a1##a2##a3##a4##a5##a6##a7##a8##a9##a10##a11##a12##a13##a14##a15##a16##streams)
+#define GK__NAMED(...) GK__JOIN(__VA_ARGS__)
+#ifdef GPUKIT_STATIC
+#define GK__NAMESPACE_KERNELS namespace /* not inline: nvcc allows no kernel in one that is both that and unnamed */
+#else
+#define GK__NAMESPACE_KERNELS inline namespace GK__NAMED(GK__STREAMS, GK__ARCHS, , , , , , , , , , , , , , , , , )
+#endif
 #endif
 
 /* ====================================================================================================================
@@ -450,7 +469,10 @@ GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, i
     const cudaError_t gk__try = (__VA_ARGS__);                                                                         \
     if (gk__try != cudaSuccess) return gk__try;                                                                        \
   } while (0)
-#ifndef __cplusplus
+#ifdef __cplusplus
+#define GK_CHECK(...) ((void)gk__check_begin(), gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
+#define GK_CHECK_LAUNCH(...) (gk__launch_site{__FILE__, __LINE__}(__VA_ARGS__))
+#else
 #define GK_CHECK(...) ((void)gk__check_begin(), gk__check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
 #define GK_CHECK_LAUNCH() gk__check_launch(0, __FILE__, __LINE__)
 #endif
@@ -572,7 +594,7 @@ GK__CHECKED cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
  *
  * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans and products. A slot has 16 bytes,
  * whose last word is a tag and nothing else ever, so that a stale slot cannot be taken for a fresh one whatever types
- * met here before (section 9 says more). Behind them there may be a work area, of which nothing is expected: copies for
+ * met here before (section 16 says more). Behind them there may be a work area, of which nothing is expected: copies for
  * the tensor cores, which are launches of their own. Products that need one allocate it on the stream where the scratch
  * has none. */
 typedef struct gk_scratch {
@@ -608,7 +630,7 @@ typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, 
 /* How a matmul computes; all sum up in float, or for double in double. Strict is a promise of bits, the others are at
  * least as exact as they say: small and thin products are strict anyway, where that is faster, and so is all where the
  * GPU, or the program's code for it, has no tensor cores for the type. (The last enumerator makes room for any int that
- * C may pass.) Section 12 has the bounds of the errors. */
+ * C may pass.) Section 10 has the bounds of the errors. */
 typedef enum gk_precision {
   GK_PRECISION_DEFAULT = 0, /* float and double: strict. Half types: exact products, summed by tensor cores */
   GK_PRECISION_STRICT,      /* IEEE fused multiply-adds, in an order that m, n, k and the type alone decide */
@@ -695,7 +717,7 @@ typedef struct gk_mismatch {
 } gk_mismatch;
 
 /* --- Typed entry points, for C ------------------------------------------------------------------------------------
- * They do what the C++ templates of sections 10 to 12 do; those say more. They are compiled where GPUKIT_C_API is
+ * They do what the C++ templates of sections 10 and 11 do, whose documentation applies here, too. They are compiled where GPUKIT_C_API is
  * defined beside GPUKIT_IMPLEMENTATION. f16 and bf16 arrays are const void * here, since C has no such types, and their
  * results come as float. */
 
@@ -763,9 +785,556 @@ GK__HALF_TYPES(GK__DECLARE_HALF)
 #undef GK__DECLARE_REAL
 #undef GK__DECLARE_HALF
 
-/* --- What the macros and the templates below call; not for use by hand -------------------------------------------*/
+#ifdef __cplusplus
+} // GK__NAMESPACE(HOST)
+#endif /* __cplusplus */
+
+/* ====================================================================================================================
+ * 4. CHECKS AND LAUNCHES (C++11 from here on)
+ * ==================================================================================================================*/
 
 #ifdef __cplusplus
+GK__NAMESPACE(KERNELS) {
+
+/* Returns whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. a and b are host arrays. Infinities of one sign are
+ * close to each other, and a NaN to nothing. Integers are compared exactly, whatever their types; with rtol and atol 0
+ * they must be equal. All other types are compared in double. If the arrays differ, *mismatch (may be NULL) describes the
+ * first and the worst difference, and so does gk_error_detail(). */
+template <class Item, class Other>
+bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch = NULL);
+
+} // GK__NAMESPACE(KERNELS)
+#endif /* __cplusplus */
+
+#ifdef GK__KERNELS
+#define GK__HD __host__ __device__ inline
+#define GK__D __device__ inline
+GK__NAMESPACE(KERNELS) {
+
+/* Launches kernel on the stream. Each argument is converted to the type of the kernel's own parameter. An empty grid is a
+ * success that launches nothing. More than 48 KiB of dynamic shared memory needs no extra call. The error is that of this
+ * launch: an error left behind by earlier work is neither reported nor cleared. */
+template <class... Params, class... Args>
+GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
+                                    cudaStream_t stream, Args &&...args);
+
+/* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one; the message names the kernel. A
+ * template argument's comma needs parentheses: GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n). */
+#define GK_LAUNCH(...)                                                                                                 \
+  ((void)gk__check_begin(),                                                                                            \
+   gk__check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
+
+/* As the host API has them, for a kernel instead of its address. */
+template <class... Params>
+GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block_threads, size_t smem,
+                                       gk_occupancy_info *info);
+template <class... Params>
+GK__NODISCARD cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block_threads, size_t smem);
+template <class... Params>
+GK__NODISCARD cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block_threads);
+
+/* ====================================================================================================================
+ * 5. INDEX: the coordinates of a thread, and the elements that belong to it
+ * ==================================================================================================================*/
+
+/* a / b rounded up, and a rounded up to a multiple of b. a >= 0 and b > 0; no intermediate result overflows. */
+template <class Dividend, class Divisor>
+constexpr __host__ __device__ auto gk_ceil_div(Dividend a, Divisor b) -> decltype(a / b) {
+  return a / b + (a % b != 0);
+}
+template <class Dividend, class Divisor>
+constexpr __host__ __device__ auto gk_round_up(Dividend a, Divisor b) -> decltype(a / b * b) {
+  return gk_ceil_div(a, b) * b;
+}
+
+/* The grid that covers n, w x h or w x h x d elements with one thread each. If CUDA has no grid that large, the result is
+ * the largest one; GK_FOR_1D and GK_FOR_2D still reach every element. Without elements the grid is empty, and GK_LAUNCH
+ * launches nothing. */
+inline dim3 gk_grid_1d(size_t n, unsigned block_threads);
+inline dim3 gk_grid_2d(size_t w, size_t h, dim3 block_dim);
+inline dim3 gk_grid_3d(size_t w, size_t h, size_t d, dim3 block_dim);
+
+/* Coordinates in the whole grid. */
+GK__D size_t gk_x() { return static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+GK__D size_t gk_y() { return static_cast<size_t>(blockIdx.y) * blockDim.y + threadIdx.y; }
+GK__D size_t gk_z() { return static_cast<size_t>(blockIdx.z) * blockDim.z + threadIdx.z; }
+
+/* Ranks count from 0 with x fastest, in blocks and grids of any number of dimensions. Sizes are the numbers of ranks. */
+GK__D unsigned gk_block_size() { return blockDim.x * blockDim.y * blockDim.z; }
+GK__D unsigned gk_thread_rank() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+GK__D size_t gk_grid_size() { return static_cast<size_t>(gridDim.x) * gridDim.y * gridDim.z; }
+GK__D size_t gk_block_rank() {
+  return (static_cast<size_t>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+}
+GK__D size_t gk_global_size() { return gk_grid_size() * gk_block_size(); }
+GK__D size_t gk_global_rank() { return gk_block_rank() * gk_block_size() + gk_thread_rank(); }
+
+/* The lane within the warp, and the warp within the block. */
+GK__D unsigned gk_lane() { return gk_thread_rank() % 32; }
+GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
+
+/* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid. The 1D loop counts all threads of
+ * the grid by their rank; the 2D loop counts them along x and y. The variables have the types of n, w and h, no value of
+ * which overflows. n and h are evaluated once, w once for each row. */
+#define GK_FOR_1D(i, n) for (auto i : gk__stride_1d(n))
+#define GK_FOR_2D(x, y, w, h)                                                                                          \
+  for (auto y : gk__stride_y(h))                                                                                       \
+    for (auto x : gk__stride_x(w))
+
+/* GK_DYNAMIC_SHARED(Item, name) declares Item *name, which points to the block's dynamic shared memory, aligned to 16
+ * bytes. It works in templates and with several types in one file; `extern __shared__ Item name[]` does not. */
+#define GK_DYNAMIC_SHARED(Item, name) Item *name = static_cast<Item *>(gk__dynamic_shared())
+
+} // GK__NAMESPACE(KERNELS)
+
+/* ====================================================================================================================
+ * 6. OPERATORS: how two values are combined. Every call that takes an operator takes either
+ *
+ *    - a tag: gk_op_sum() and its kin. The working type is chosen to suit the arrays (gk_reduce has a table).
+ *    - a functor with Acc operator()(Acc, Acc) const and Acc identity() const, both __host__ __device__. Acc is the
+ *      working type. gk_sum<Acc> and its kin are functors; so is a struct of your own.
+ * ==================================================================================================================*/
+
+/* A value with its index: the working type and the result of argmin and argmax. */
+GK__NAMESPACE(HOST) { /* one type for files of all architectures */
+template <class Item> struct gk_arg {
+  Item value;
+  size_t index;
+};
+} // GK__NAMESPACE(HOST)
+
+GK__NAMESPACE(KERNELS) {
+
+struct gk_op_sum {};
+struct gk_op_prod {};
+struct gk_op_min {};
+struct gk_op_max {};
+struct gk_op_argmin {};
+struct gk_op_argmax {};
+
+/* Integers wrap. Floats are added and multiplied without contraction into fused multiply-adds. Identities: 0 and 1. */
+template <class Acc> struct gk_sum {
+  GK__HD gk_sum() {}
+  GK__HD gk_sum(gk_op_sum) {}
+  GK__HD Acc identity() const;
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const;
+};
+template <class Acc> struct gk_prod {
+  GK__HD gk_prod() {}
+  GK__HD gk_prod(gk_op_prod) {}
+  GK__HD Acc identity() const;
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const;
+};
+/* A NaN anywhere makes the result NaN; -0 is less than +0. Identities: the greatest and the least value of the type,
+ * which are infinities for float and double. */
+template <class Acc> struct gk_min {
+  GK__HD gk_min() {}
+  GK__HD gk_min(gk_op_min) {}
+  GK__HD Acc identity() const;
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const;
+};
+template <class Acc> struct gk_max {
+  GK__HD gk_max() {}
+  GK__HD gk_max(gk_op_max) {}
+  GK__HD Acc identity() const;
+  GK__HD Acc operator()(const Acc &x, const Acc &y) const;
+};
+/* The first of equal values; the first NaN before all values. The index of the identity is SIZE_MAX. */
+template <class Value> struct gk_argmin {
+  GK__HD gk_argmin() {}
+  GK__HD gk_argmin(gk_op_argmin) {}
+  GK__HD gk_arg<Value> identity() const;
+  GK__HD gk_arg<Value> operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const;
+};
+template <class Value> struct gk_argmax {
+  GK__HD gk_argmax() {}
+  GK__HD gk_argmax(gk_op_argmax) {}
+  GK__HD gk_arg<Value> identity() const;
+  GK__HD gk_arg<Value> operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const;
+};
+
+/* ====================================================================================================================
+ * 7. WARP: values pass between lanes in registers. The first `lane_count` lanes take part (all 32 by default), and
+ *    exactly these must make the call. Values are combined in the order of the lanes and in a fixed shape: the operator
+ *    must be associative but need not commute, and the bits are the same on every run. Tags work in the values' own type,
+ *    for half types in float; gk_op_argmin and gk_op_argmax combine values of type gk_arg<...>.
+ * ==================================================================================================================*/
+
+/* Returns the value that lane `from_lane` holds. Acc is any trivially copyable type. */
+template <class Acc> GK__D Acc gk_shuffle(const Acc &value, unsigned from_lane, unsigned lane_count = 32);
+
+/* Every lane gets the combination of all values. */
+template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count = 32);
+
+/* Lane i gets the combination of lanes 0 ... i (Hillis and Steele, "Data parallel algorithms", 1986); exclusive, that of
+ * lanes 0 ... i - 1, and lane 0 the identity. */
+template <class Acc, class Operator>
+GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count = 32);
+template <class Acc, class Operator>
+GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_count = 32);
+
+/* ====================================================================================================================
+ * 8. BLOCK: the same for the threads of a block of any shape and size, in the order of gk_thread_rank(). All threads of
+ *    the block must make the call; the next call may follow without a barrier. Threads is the size of the block if it is
+ *    known at compile time, which makes faster code, or 0.
+ * ==================================================================================================================*/
+
+/* Every thread gets the combination of all values. */
+template <unsigned Threads = 0, class Acc, class Operator> GK__D Acc gk_block_reduce(Acc value, Operator operation);
+
+/* Thread i gets the combination of threads 0 ... i; exclusive, that of threads 0 ... i - 1, and thread 0 the identity.
+ * Every thread gets the combination of all values in *total, unless total is NULL. */
+template <unsigned Threads = 0, class Acc, class Operator>
+GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total = NULL);
+template <unsigned Threads = 0, class Acc, class Operator>
+GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total = NULL);
+
+/* The work-efficient exclusive scan of Blelloch ("Prefix sums and their applications", 1990), in place, over n > 0
+ * elements in shared memory: 2n operations in 2 log2(n) steps, for any n and any block. Element i is data[gk_bank(i)]: one
+ * element of padding for every 32 avoids bank conflicts (Harris, Sengupta and Owens, GPU Gems 3, chapter 39, 2007). data
+ * has room for GK_BLELLOCH_SIZE(n) elements. Returns the total to every thread. The call begins and ends with a barrier. */
+template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator operation);
+GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
+#define GK_BLELLOCH_SIZE(n) (gk_bank(gk__power_of_two(n) - 1) + 1)
+
+/* ====================================================================================================================
+ * 9. TILE: the parts of a matmul kernel, for kernels of your own
+ *
+ *   template <int BM, int BN, int BK, int TM, int TN>
+ *   __global__ void my_matmul(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+ *     __shared__ __align__(16) float as[BK][BM + 4], bs[BK][BN + 4];
+ *     gk_tile<float, BM, BN, TM, TN> acc;                          // BM x BN accumulators, TM x TN in each thread
+ *     const size_t row = BM * (size_t)blockIdx.y, col = BN * (size_t)blockIdx.x;
+ *     for (size_t i = 0; i < k; i += BK) {
+ *       gk_tile_load_transposed<BM, BK>(as, a, k, row, i, m, k);   // as[i][row]: zeros outside of A
+ *       gk_tile_load<BK, BN>(bs, b, n, i, col, k, n);              // bs[i][col]
+ *       __syncthreads();
+ *       gk_tile_multiply(acc, as, bs, BK);
+ *       __syncthreads();
+ *     }
+ *     gk_tile_store(acc, c, n, row, col, m, n, 1.0f, 0.0f);
+ *   }
+ *
+ * launched with gk_tile<...>::thread_count threads in a block of any shape.
+ * ==================================================================================================================*/
+
+/* TileRows x TileCols accumulators, distributed over a block: each thread has ThreadRows x ThreadCols of them. A warp is 4
+ * x 8 threads. A thread's rows and columns come in vectors of up to 16 bytes, so that it reads its operands from shared
+ * memory as vectors. The vectors of neighbouring threads alternate, so that these reads have no bank conflicts. */
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_tile {
+  static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols);
+  static const int run_limit = 16 / static_cast<int>(sizeof(Acc));
+  static const int run_m = ThreadRows < run_limit ? ThreadRows : run_limit,
+                   run_n = ThreadCols < run_limit ? ThreadCols : run_limit;
+  static_assert(TileRows % (4 * ThreadRows) == 0 && TileCols % (8 * ThreadCols) == 0,
+                "gk_tile: a warp covers 4 ThreadRows rows and 8 ThreadCols columns");
+  static_assert(ThreadRows % run_m == 0 && ThreadCols % run_n == 0,
+                "gk_tile: ThreadRows and ThreadCols must be whole runs of 16 bytes, or less than one");
+
+  Acc value[ThreadRows][ThreadCols]; /* value[i][j] is the accumulator at (row_idx(i), col_idx(j)) of the tile */
+  int first_row, first_col;          /* of this thread */
+
+  GK__D gk_tile(); /* all accumulators are zero */
+  GK__D void clear();
+  GK__D int row_idx(int i) const { return first_row + i / run_m * (4 * run_m) + i % run_m; }
+  GK__D int col_idx(int j) const { return first_col + j / run_n * (8 * run_n) + j % run_n; }
+};
+
+/* shared_tile[r][c] = from[row0 + r][col0 + c] for r < LoadRows, c < LoadCols; transposed, shared_tile[c][r]. from is a
+ * row_count x col_count matrix with leading_dim elements from row to row; outside of it the tile gets zeros. All threads of
+ * the block share the work. A barrier must follow before the tile is read. */
+template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
+GK__D void gk_tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
+                        size_t col0, size_t row_count, size_t col_count);
+template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
+GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim,
+                                   size_t row0, size_t col0, size_t row_count, size_t col_count);
+
+/* acc += the product of the first `depth` rows of a_tile (a_tile[k][row]) and b_tile (b_tile[k][col]), in the order of
+ * k. */
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
+GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
+                            const Acc (&a_tile)[TileDepth][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth);
+
+/* c[row0 + r][col0 + c] = alpha acc + beta c, within m x n. With beta 0, c is not read. */
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
+GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
+                         size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta);
+
+/* ====================================================================================================================
+ * 10. ARRAY CALLS: reduce, scan and matmul of device memory. The calls launch work on the stream and synchronise nothing.
+ *     With scratch NULL they allocate and free what they need on the stream (see Scratch in section 3).
+ * ==================================================================================================================*/
+
+/* --- Reduce ------------------------------------------------------------------------------------------------------*/
+
+/* *output = input[0] op input[1] op ... op input[n-1]. input has n elements, output one. n = 0 gives the identity. The
+ * operator must be associative and commutative: the order is fixed, but it is not that of the indices.
+ *
+ *   operator     input           works in           output (any type that the working type converts to)
+ *   sum, prod    i8, i16, u8...  64 bits            a 64-bit integer
+ *                f16, bf16       float              float
+ *                others          their type         their type; integers wrap
+ *   min, max     f16, bf16       float              the type, exactly
+ *                others          their type         the type; a NaN anywhere gives NaN
+ *   argmin/max   any             value and index    gk_arg<value>; the first of equals; the first NaN before all
+ *   a functor    any             its Acc            any
+ */
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operation,
+                                    cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+
+/* gk_reduce with the operator in the name: gk_reduce_sum(input, output, n, stream = 0, scratch = NULL), and prod, min, max,
+ * argmin, argmax. */
+#define GK__REDUCE_BY(name)                                                                                            \
+  template <class Item, class Out>                                                                                     \
+  GK__NODISCARD cudaError_t gk_reduce_##name(const Item *input, Out *output, size_t n, cudaStream_t stream = 0,        \
+                                             const gk_scratch *scratch = NULL) {                                       \
+    return gk_reduce(input, output, n, gk_op_##name(), stream, scratch);                                               \
+  }
+GK__REDUCE_BY(sum)
+GK__REDUCE_BY(prod)
+GK__REDUCE_BY(min)
+GK__REDUCE_BY(max)
+GK__REDUCE_BY(argmin)
+GK__REDUCE_BY(argmax)
+#undef GK__REDUCE_BY
+
+/* --- Scan --------------------------------------------------------------------------------------------------------*/
+
+/* inclusive       output[i] = input[0] op ... op input[i]
+ * exclusive       output[i] = input[0] op ... op input[i-1]; output[0] is the identity
+ * exclusive_init  output[i] = init op input[0] op ... op input[i-1]
+ *
+ * input and output have n elements; output may be input, but may not overlap it otherwise. n = 0 does nothing. The operator
+ * must be associative but need not commute. It works in the type of the output, for f16 and bf16 in float: give a wider
+ * output where sums outgrow the input. argmin and argmax need an output of gk_arg<value>. */
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
+                                            cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
+                                            cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+template <class Item, class Out, class Operator, class Init>
+GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation,
+                                                 Init init, cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+
+/* --- Matmul ------------------------------------------------------------------------------------------------------*/
+
+/* C = A B, or C = alpha A B + beta C. Dense row-major device memory: A is m x k, B is k x n, C is m x n and must not
+ * overlap A or B. Elements are float, double, __half or __nv_bfloat16. Half types are summed in float by tensor cores, and
+ * C may be float; products of float and double are strict (gk_precision). With beta 0, C is never read. k = 0 gives beta
+ * C. */
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                                    cudaStream_t stream = 0);
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double beta, Out *c, size_t m,
+                                           size_t n, size_t k, cudaStream_t stream = 0);
+
+/* The same with all options: transposes, leading dimensions, batches, precision, scratch. NULL: none of them. op(A) is m x
+ * k, and op(B) is k x n.
+ *
+ * Errors of an element of C, at most, in units of 2^-24 of |A| |B| (the sum of the magnitudes of its products):
+ *
+ *   strict                 k             one rounding for each fused multiply-add; split-K makes it less
+ *   half types, tf32       k + 8         plus the rounding of A and B to tf32: up to 2^-10 of each product
+ *   emulated fp32          k / 32 + 16   partial sums leave the tensor cores before these have truncated much
+ *
+ * plus the rounding to C's type. Random data has the square root of that, or less (tests/test_tensor.cu). Emulated fp32
+ * needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and infinities
+ * included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds out which of the
+ * two is needed, at each replay of a graph, too; such a product takes at least as long as a strict one. */
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                                       const gk_matmul_opts *opts, cudaStream_t stream = 0);
+
+/* Which path gk_matmul_ex would take on the current device, and how much memory it would need. The pointers count for
+ * their alignment only. Nothing is launched. */
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                                         const gk_matmul_opts *opts, gk_matmul_path *path);
+
+/* ====================================================================================================================
+ * 11. HOST ARRAYS in, host arrays out: for a first try, a test, an assignment. Each call allocates device memory, copies,
+ *     computes on the legacy default stream, copies back, frees, and waits for all of it. Operators and types are those
+ *     of section 10. The outputs are valid only after success.
+ * ==================================================================================================================*/
+
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_host_reduce(const Item *input, Out *output, size_t n, Operator operation);
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_host_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation);
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_host_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation);
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k);
+
+/* ====================================================================================================================
+ * 12. RANKS: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined. Every rank, a
+ *     process or a thread with a GPU of its own, makes the same call with its own piece of the data, 0 elements included:
+ *
+ *       gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
+ *       GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
+ *       GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
+ *
+ *     The calls put their work and NCCL's on the stream, and wait for nothing. They need the communicator's device to be
+ *     the current one, a blocking communicator, and no ncclGroupStart around them. Section 21 says what they cost.
+ * ==================================================================================================================*/
+
+#ifdef GPUKIT_NCCL
+
+/* The piece of n elements that belongs to rank, if n is split as evenly as possible: the first n % ranks pieces have one
+ * element more. */
+struct gk_dist_piece {
+  size_t first_index, item_count;
+};
+inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank);
+
+/* *output = the reduction of all ranks' pieces, on every rank; otherwise as gk_reduce. n is this rank's number of
+ * elements. argmin and argmax count indices through all pieces, in the order of ranks. The values of the pieces are
+ * combined in that order: the bits of a floating-point sum depend on how many ranks there are and which elements each has,
+ * and on nothing else; with one rank they are those of gk_reduce. Any scratch is large enough for the tags of section 6
+ * and up to 682 ranks; where it is too small, the error names the bytes needed. */
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+                                         cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+
+/* As gk_scan_inclusive and gk_scan_exclusive over all ranks' pieces in the order of ranks. Each rank gets the n results at
+ * the places of its own piece. An operator of your own need not commute. argmin and argmax count indices through all
+ * pieces. The elements are read twice and the results written once. Bits: as gk_dist_reduce. */
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
+                                                 ncclComm_t comm, cudaStream_t stream = 0,
+                                                 const gk_scratch *scratch = NULL);
+template <class Item, class Out, class Operator>
+GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
+                                                 ncclComm_t comm, cudaStream_t stream = 0,
+                                                 const gk_scratch *scratch = NULL);
+
+struct gk_dist_matmul_opts { /* right when zero */
+  gk_matmul_opts matmul;     /* ldb is that of this rank's rows of B; trans_b and batch must be 0. max_blocks leaves
+                               * multiprocessors to NCCL. With max_blocks or a scratch, products follow one another */
+  const size_t *rank_rows;   /* host array: the number of rows of B on each rank; NULL: gk_dist_split(k, ranks, rank) */
+  size_t columns;            /* of B in a part; 0: chosen. The same on every rank */
+  cudaStream_t comm_stream;  /* for the transfer of B, of a high priority; 0: one is created for the call */
+  cudaStream_t turn_stream;  /* for every other product; 0: one is created for the call */
+  void *buffer;              /* for two parts of B, aligned to 16 bytes; NULL: allocated and freed on the stream */
+  size_t buffer_bytes;
+};
+/* The bytes that a buffer needs for B of k x n elements; columns as in the options. 0 if that overflows. */
+inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns = 0);
+
+/* C = alpha A B + beta C, where each rank has m rows of A and of C (any number, 0 included) and some rows of B, k x n in
+ * all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of C is computed
+ * as gk_matmul_ex does for the rank's m, the columns of a part, and k: where its bits do not depend on m and n, those of C
+ * depend neither on the number of ranks nor on which rank has which rows. */
+template <class Item, class Out>
+GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                                         ncclComm_t comm, cudaStream_t stream = 0,
+                                         const gk_dist_matmul_opts *opts = NULL);
+
+/* Waits on the host until the stream is done. If another rank has died, failed or never called, the stream would wait for
+ * ever. Then this call returns an error: cudaErrorTimeout after timeout_ms milliseconds, or cudaErrorUnknown as soon as
+ * NCCL itself has noticed. With abort_comm it also aborts the communicator, which frees the stream and all that waits in
+ * it; the communicator may not be used after that, nor be destroyed. */
+GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms,
+                                              bool abort_comm = false);
+
+#endif /* GPUKIT_NCCL */
+
+} // GK__NAMESPACE(KERNELS)
+#endif /* GK__KERNELS */
+
+/* ####################################################################################################################
+ * ##                                                                                                                ##
+ * ##   Nothing below is needed to use gpukit: this is how it works.                                                 ##
+ * ##                                                                                                                ##
+ * ####################################################################################################################*/
+
+/* ====================================================================================================================
+ * 13. PTX: instructions that CUDA C++ has no function for, one wrapper each, named after the instruction. The kernels of
+ *     section 19 have more of them.
+ * ==================================================================================================================*/
+
+#ifdef GK__KERNELS
+GK__NAMESPACE(KERNELS) {
+
+#ifdef __CUDA_ARCH__
+GK__D void gk__ptx_prefetch_global_l2(const void *address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
+#endif
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+GK__D float gk__ptx_min_nan_f32(float x, float y) {
+  float z;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+GK__D float gk__ptx_max_nan_f32(float x, float y) {
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+#endif
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define GK__BULK 1
+GK__D void gk__ptx_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+GK__D void gk__ptx_griddepcontrol_launch_dependents() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+/* Addresses in shared memory are 32 bits wide for these instructions. Bulk copies need addresses and sizes that are
+ * multiples of 16 bytes. */
+GK__D unsigned gk__shared_address(const void *shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+GK__D void gk__ptx_mbarrier_init(unsigned barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+/* Makes initialised barriers visible to the asynchronous proxy, which completes bulk copies. */
+GK__D void gk__ptx_fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+GK__D void gk__ptx_mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+/* Returns whether the phase of this parity is over. May suspend the thread for a limited time. */
+GK__D bool gk__ptx_mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
+  unsigned passed;
+  asm volatile("{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
+               "selp.u32 %0, 1, 0, over;\n\t}"
+               : "=r"(passed)
+               : "r"(barrier), "r"(parity)
+               : "memory");
+  return passed != 0;
+}
+GK__D void gk__ptx_cp_async_bulk_load(unsigned dest, const void *from, unsigned bytes, unsigned barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dest),
+               "l"(from), "r"(bytes), "r"(barrier)
+               : "memory");
+}
+GK__D void gk__ptx_cp_async_bulk_store(void *dest, unsigned from, unsigned bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(dest), "r"(from), "r"(bytes)
+               : "memory");
+}
+GK__D void gk__ptx_cp_async_bulk_commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+/* Waits until the bulk stores of this thread have read their shared memory. */
+GK__D void gk__ptx_cp_async_bulk_wait_group_read_0() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+/* Orders this thread's accesses to shared memory before those of the asynchronous proxy. */
+GK__D void gk__ptx_fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+#else
+#define GK__BULK 0
+#endif
+
+} // GK__NAMESPACE(KERNELS)
+#endif /* GK__KERNELS */
+
+/* ====================================================================================================================
+ * 14. CHECKS AND LAUNCHES: what the macros of sections 3 and 4 and all calls are made of. The host functions are defined
+ *     in section 22.
+ * ==================================================================================================================*/
+
+#ifdef __cplusplus
+GK__NAMESPACE(HOST) {
 GPUKIT_DEF void gk__clear_detail(void);
 GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) GK__PRINTF(2, 3);
 /* Says of a failed runtime call which gk_ call, or which kernel, it was made for. */
@@ -853,35 +1422,6 @@ GK__LABEL(gk__compare_report)
 #endif
 #endif
 } // GK__NAMESPACE(HOST)
-#endif
-
-/* ====================================================================================================================
- * From here on: C++11. All of it lives in an inline namespace named after this version, the architectures compiled for
- * and what else changes a template's body, because the linker merges equally named template instances of different
- * files, and one file would then launch the kernels of another. With GPUKIT_STATIC no two files may share an instance.
- * ==================================================================================================================*/
-
-#ifdef __cplusplus
-
-#ifdef __CUDA_ARCH_LIST__
-#define GK__ARCHS __CUDA_ARCH_LIST__
-#else
-#define GK__ARCHS 0
-#endif
-/* What a stream of 0 means to the launches in a template's body. */
-#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
-#define GK__STREAMS _streams_per_thread
-#else
-#define GK__STREAMS
-#endif
-#define GK__JOIN(streams, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                  \
-  GK__VERSIONED(sm##a1##a2##a3##a4##a5##a6##a7##a8##a9##a10##a11##a12##a13##a14##a15##a16##streams)
-#define GK__NAMED(...) GK__JOIN(__VA_ARGS__)
-#ifdef GPUKIT_STATIC
-#define GK__NAMESPACE_KERNELS namespace /* not inline: nvcc allows no kernel in one that is both that and unnamed */
-#else
-#define GK__NAMESPACE_KERNELS inline namespace GK__NAMED(GK__STREAMS, GK__ARCHS, , , , , , , , , , , , , , , , , )
-#endif
 
 GK__NAMESPACE(KERNELS) {
 
@@ -917,9 +1457,6 @@ struct gk__launch_site {
   cudaError_t operator()(cudaStream_t stream = 0) const { return gk__check_launch(stream, file, line); }
 };
 
-#define GK_CHECK(...) ((void)gk__check_begin(), gk__check((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__))
-#define GK_CHECK_LAUNCH(...) (gk__launch_site{__FILE__, __LINE__}(__VA_ARGS__))
-
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
 template <class Item, bool Integer = std::is_integral<Item>::value && sizeof(Item) <= 8> struct gk__number_of {
@@ -937,12 +1474,8 @@ template <class Item> struct gk__number_of<Item, true> {
   }
 };
 
-/* Whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. Host arrays. Infinities are close to themselves, a NaN
- * to nothing. Two integers have an exact difference, whatever their types, and with rtol and atol 0 have to be equal; all
- * else is done in double. If not, `where` (may be NULL) tells the first and the worst mismatch, and so does
- * gk_error_detail(). */
 template <class Item, class Other>
-bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *where = NULL) {
+bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
   gk__mismatch all = gk__mismatch();
   all.worst_excess = -1;
   for (size_t i = 0; i < n; i++) {
@@ -950,7 +1483,7 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
     const bool same = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
     if (!same) gk__compare(i, &x, &y, rtol, atol, &all);
   }
-  if (where) *where = all.found;
+  if (mismatch) *mismatch = all.found;
   return gk__compare_report(n, &all) != 0;
 }
 
@@ -960,42 +1493,44 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
 #ifdef GK__KERNELS
 GK__NAMESPACE(KERNELS) {
 
-#define GK__HD __host__ __device__ inline
-#define GK__D __device__ inline
-
 /* --- Launches ----------------------------------------------------------------------------------------------------*/
 
-/* Programmatic dependent launch: the kernel is set up while earlier work of the stream still runs, and waits for it by
- * itself. Every thread of such a kernel calls this before it touches memory. */
+/* Programmatic dependent launch: the kernel starts while earlier work of the stream still runs, and waits for it by
+ * itself. Every thread of such a kernel calls this before it accesses global memory. */
 GK__D void gk__wait_for_earlier_work() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+  gk__ptx_griddepcontrol_wait();
 #endif
 }
 
-/* Lets the next kernel of the stream be set up as soon as all blocks of this one have come here. A block that waits
- * takes a place from others, and leaves them unevenly spread over the multiprocessors; so this is for small grids. */
+/* Allows the next kernel of the stream to start as soon as all blocks of this one have called this or exited. The blocks
+ * of that kernel occupy resources while they wait, and are distributed unevenly over the multiprocessors; so only small
+ * grids call this. */
 GK__D void gk__let_later_work_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  gk__ptx_griddepcontrol_launch_dependents();
 #endif
 }
 
-/* What a block will read first may be on its way to the L2 while the block still waits: no value is read so early, and
- * what earlier work writes goes through the same cache. Elements first ... first + count - 1 of n, by all threads, a
- * line for each at most; the last of them lies in a line of its own if the array begins in the middle of one. */
+/* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line for each thread of the
+ * block. A block calls this before gk__wait_for_earlier_work(). That is safe: no value is read, and what earlier work
+ * writes goes through the L2, too. If the array begins in the middle of a line, the last element is in a line of its own:
+ * then whole_lines is false. */
 template <unsigned Threads, class Item>
 GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
                              bool whole_lines = true) {
 #ifdef __CUDA_ARCH__
   const unsigned byte = threadIdx.x * 128;
   if (byte < item_count * sizeof(Item) && first_idx + byte / sizeof(Item) < n)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(reinterpret_cast<const char *>(input + first_idx) + byte));
+    gk__ptx_prefetch_global_l2(reinterpret_cast<const char *>(input + first_idx) + byte);
   if (!whole_lines && threadIdx.x == Threads - 1 && first_idx < n)
-    asm volatile(
-        "prefetch.global.L2 [%0];" ::"l"(input + (first_idx + item_count < n ? first_idx + item_count : n) - 1));
+    gk__ptx_prefetch_global_l2(input + (first_idx + item_count < n ? first_idx + item_count : n) - 1);
 #else
-  (void)input, (void)n, (void)first_idx, (void)item_count, (void)whole_lines;
+  (void)input;
+  (void)n;
+  (void)first_idx;
+  (void)item_count;
+  (void)whole_lines;
 #endif
 }
 
@@ -1058,51 +1593,29 @@ cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid_di
   return launch::with(name, kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
 }
 
-/* Launches kernel on the stream, each argument converted to the type of the kernel's own parameter. An empty grid is a
- * success that launches nothing; more than 48 KiB of dynamic shared memory is asked for as CUDA wants it. The error is
- * that of this launch: one left behind by earlier work is neither reported nor cleared. */
 template <class... Params, class... Args>
-GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
-                                    cudaStream_t stream, Args &&...args) {
+cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem, cudaStream_t stream,
+                      Args &&...args) {
   return gk__launch("", kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
 }
 
-/* GK_LAUNCH(kernel, grid, block, smem, stream, args...): gk_launch and GK_CHECK in one, and the message names the
- * kernel. A template argument's comma needs parentheses: GK_LAUNCH((scale<float, 4>), grid, block, 0, 0, x, n). */
-#define GK_LAUNCH(...)                                                                                                 \
-  ((void)gk__check_begin(),                                                                                            \
-   gk__check_cuda(gk__launch(#__VA_ARGS__, __VA_ARGS__), "GK_LAUNCH(" #__VA_ARGS__ ")", __FILE__, __LINE__))
-
 template <class... Params>
-GK__NODISCARD cudaError_t gk_occupancy(void (*kernel)(Params...), int block_threads, size_t smem,
-                                       gk_occupancy_info *info) {
+cudaError_t gk_occupancy(void (*kernel)(Params...), int block_threads, size_t smem, gk_occupancy_info *info) {
   return ::gk_occupancy(reinterpret_cast<const void *>(kernel), block_threads, smem, info);
 }
-template <class... Params>
-GK__NODISCARD cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block_threads, size_t smem) {
+template <class... Params> cudaError_t gk_occupancy_print(void (*kernel)(Params...), int block_threads, size_t smem) {
   return ::gk_occupancy_print(reinterpret_cast<const void *>(kernel), block_threads, smem);
 }
-template <class... Params>
-GK__NODISCARD cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block_threads) {
+template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), size_t smem, int *block_threads) {
   return ::gk_block_for(reinterpret_cast<const void *>(kernel), smem, block_threads);
 }
 
 /* ====================================================================================================================
- * 4. INDEX: who am I, and which elements are mine
+ * 15. BUILDING BLOCKS: how the functions of sections 5 to 9 work
  * ==================================================================================================================*/
 
-/* a / b rounded up, and a rounded up to a multiple of b; for a >= 0 and b > 0, without overflow in between. */
-template <class Dividend, class Divisor>
-constexpr __host__ __device__ auto gk_ceil_div(Dividend a, Divisor b) -> decltype(a / b) {
-  return a / b + (a % b != 0);
-}
-template <class Dividend, class Divisor>
-constexpr __host__ __device__ auto gk_round_up(Dividend a, Divisor b) -> decltype(a / b * b) {
-  return gk_ceil_div(a, b) * b;
-}
+/* --- Index -------------------------------------------------------------------------------------------------------*/
 
-/* Grids that cover n, w x h or w x h x d elements with one thread each. Where CUDA has no grid that large, the largest:
- * GK_FOR_1D and GK_FOR_2D still reach every element. No elements, no blocks, and GK_LAUNCH launches nothing. */
 inline unsigned gk__grid_dim(size_t n, unsigned block_threads, unsigned limit) {
   const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads ? block_threads : 1));
   return blocks < limit ? static_cast<unsigned>(blocks) : limit;
@@ -1113,25 +1626,6 @@ inline dim3 gk_grid_3d(size_t w, size_t h, size_t d, dim3 block_dim) {
 }
 inline dim3 gk_grid_2d(size_t w, size_t h, dim3 block_dim) { return gk_grid_3d(w, h, 1, block_dim); }
 inline dim3 gk_grid_1d(size_t n, unsigned block_threads) { return gk_grid_3d(n, 1, 1, dim3(block_threads)); }
-
-/* Coordinates in the whole grid. */
-GK__D size_t gk_x() { return static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
-GK__D size_t gk_y() { return static_cast<size_t>(blockIdx.y) * blockDim.y + threadIdx.y; }
-GK__D size_t gk_z() { return static_cast<size_t>(blockIdx.z) * blockDim.z + threadIdx.z; }
-
-/* Ranks count from 0 with x fastest, whatever the number of dimensions; sizes are their upper bounds. */
-GK__D unsigned gk_block_size() { return blockDim.x * blockDim.y * blockDim.z; }
-GK__D unsigned gk_thread_rank() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
-GK__D size_t gk_grid_size() { return static_cast<size_t>(gridDim.x) * gridDim.y * gridDim.z; }
-GK__D size_t gk_block_rank() {
-  return (static_cast<size_t>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-}
-GK__D size_t gk_global_size() { return gk_grid_size() * gk_block_size(); }
-GK__D size_t gk_global_rank() { return gk_block_rank() * gk_block_size() + gk_thread_rank(); }
-
-/* The lane within the warp, and the warp within the block. */
-GK__D unsigned gk_lane() { return gk_thread_rank() % 32; }
-GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
 
 /* The indices start, start + step, ... below n, in n's own type. They are counted unsigned and stop before they would
  * pass n, so that no n overflows, its type's maximum included. */
@@ -1162,16 +1656,6 @@ template <class Index> GK__D gk__stride<Index> gk__stride_y(Index n) {
   return gk__stride<Index>(n, gk_y(), static_cast<size_t>(gridDim.y) * blockDim.y);
 }
 
-/* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid. The 1D loop counts the threads of
- * a grid of any rank, the 2D loop those of x and y. The variables have the types of n, w and h; these are evaluated
- * once (w once for each row). */
-#define GK_FOR_1D(i, n) for (auto i : gk__stride_1d(n))
-#define GK_FOR_2D(x, y, w, h)                                                                                          \
-  for (auto y : gk__stride_y(h))                                                                                       \
-    for (auto x : gk__stride_x(w))
-
-/* GK_DYNAMIC_SHARED(Item, name) declares Item *name over the block's dynamic shared memory: in templates too, and
- * beside other types elsewhere, which `extern __shared__ Item name[]` does not allow. Aligned to 16 bytes. */
 GK__D void *gk__dynamic_shared() {
 #ifdef CUDA_ON_CPU
   return cuda_cpu_dynamic_shared();
@@ -1180,24 +1664,10 @@ GK__D void *gk__dynamic_shared() {
   return gk__dynamic_shared_bytes;
 #endif
 }
-#define GK_DYNAMIC_SHARED(Item, name) Item *name = static_cast<Item *>(gk__dynamic_shared())
-
-/* ====================================================================================================================
- * 5. OPERATORS: any functor will do that has Acc operator()(Acc, Acc) and Acc identity(), callable on the device (and
- * on the
- *    host, where gk_ calls ask for the identity of nothing). Acc is the working type. gk_sum<Acc> and its kin are such
- *    functors; gk_op_sum and its kin stand for "the one whose working type suits these arrays".
- * ==================================================================================================================*/
-
 /* --- Types -------------------------------------------------------------------------------------------------------*/
 
 } // GK__NAMESPACE(KERNELS)
-/* A value with the index it came from: the working type and the result of argmin and argmax. One type for all files. */
 GK__NAMESPACE(HOST) {
-template <class Item> struct gk_arg {
-  Item value;
-  size_t index;
-};
 /* A float as a class type, for the sake of the global functions that argument-dependent lookup then finds. */
 struct gk__f32 {
   float value;
@@ -1380,12 +1850,7 @@ template <bool Greatest> GK__HD double gk__extreme(const double &x, const double
 }
 template <bool Greatest> GK__HD float gk__extreme(const float &x, const float &y) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  float z; /* the same, in one instruction */
-  if (Greatest)
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-  else
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-  return z;
+  return Greatest ? gk__ptx_max_nan_f32(x, y) : gk__ptx_min_nan_f32(x, y); /* the same, in one instruction */
 #else
   return gk__extreme_float<Greatest, unsigned>(x, y);
 #endif
@@ -1393,40 +1858,23 @@ template <bool Greatest> GK__HD float gk__extreme(const float &x, const float &y
 
 /* --- The operators -----------------------------------------------------------------------------------------------*/
 
-struct gk_op_sum {};
-struct gk_op_prod {};
-struct gk_op_min {};
-struct gk_op_max {};
-struct gk_op_argmin {};
-struct gk_op_argmax {};
-
-template <class Acc> struct gk_sum {
-  GK__HD gk_sum() {}
-  GK__HD gk_sum(gk_op_sum) {}
-  GK__HD Acc identity() const { return Acc(0); }
-  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__arithmetic<Acc>::add(x, y); }
-};
-template <class Acc> struct gk_prod {
-  GK__HD gk_prod() {}
-  GK__HD gk_prod(gk_op_prod) {}
-  GK__HD Acc identity() const { return Acc(1); }
-  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__arithmetic<Acc>::mul(x, y); }
-};
-/* A NaN anywhere makes the result NaN; -0 is less than +0. */
-template <class Acc> struct gk_min {
-  GK__HD gk_min() {}
-  GK__HD gk_min(gk_op_min) {}
-  GK__HD Acc identity() const { return gk__greatest<Acc>(); }
-  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__extreme<false>(x, y); }
-};
-template <class Acc> struct gk_max {
-  GK__HD gk_max() {}
-  GK__HD gk_max(gk_op_max) {}
-  GK__HD Acc identity() const { return gk__least<Acc>(); }
-  GK__HD Acc operator()(const Acc &x, const Acc &y) const { return gk__extreme<true>(x, y); }
-};
-/* Of equal values the first index; the first NaN before all values. Of nothing: the identity, whose index is SIZE_MAX.
- */
+template <class Acc> GK__HD Acc gk_sum<Acc>::identity() const { return Acc(0); }
+template <class Acc> GK__HD Acc gk_sum<Acc>::operator()(const Acc &x, const Acc &y) const {
+  return gk__arithmetic<Acc>::add(x, y);
+}
+template <class Acc> GK__HD Acc gk_prod<Acc>::identity() const { return Acc(1); }
+template <class Acc> GK__HD Acc gk_prod<Acc>::operator()(const Acc &x, const Acc &y) const {
+  return gk__arithmetic<Acc>::mul(x, y);
+}
+template <class Acc> GK__HD Acc gk_min<Acc>::identity() const { return gk__greatest<Acc>(); }
+template <class Acc> GK__HD Acc gk_min<Acc>::operator()(const Acc &x, const Acc &y) const {
+  return gk__extreme<false>(x, y);
+}
+template <class Acc> GK__HD Acc gk_max<Acc>::identity() const { return gk__least<Acc>(); }
+template <class Acc> GK__HD Acc gk_max<Acc>::operator()(const Acc &x, const Acc &y) const {
+  return gk__extreme<true>(x, y);
+}
+/* argmin (Greatest = false) or argmax. */
 template <class Value, bool Greatest> struct gk__argbest {
   GK__HD gk_arg<Value> identity() const {
     return gk_arg<Value>{Greatest ? gk__least<Value>() : gk__greatest<Value>(), static_cast<size_t>(-1)};
@@ -1437,14 +1885,20 @@ template <class Value, bool Greatest> struct gk__argbest {
     return x.index < y.index ? x : y;
   }
 };
-template <class Value> struct gk_argmin : gk__argbest<Value, false> {
-  GK__HD gk_argmin() {}
-  GK__HD gk_argmin(gk_op_argmin) {}
-};
-template <class Value> struct gk_argmax : gk__argbest<Value, true> {
-  GK__HD gk_argmax() {}
-  GK__HD gk_argmax(gk_op_argmax) {}
-};
+template <class Value> GK__HD gk_arg<Value> gk_argmin<Value>::identity() const {
+  return gk__argbest<Value, false>().identity();
+}
+template <class Value>
+GK__HD gk_arg<Value> gk_argmin<Value>::operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
+  return gk__argbest<Value, false>()(x, y);
+}
+template <class Value> GK__HD gk_arg<Value> gk_argmax<Value>::identity() const {
+  return gk__argbest<Value, true>().identity();
+}
+template <class Value>
+GK__HD gk_arg<Value> gk_argmax<Value>::operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
+  return gk__argbest<Value, true>()(x, y);
+}
 
 /* Whether Functor is an operator. Where it is none, one assertion says so, and the sum takes its place. */
 template <class Functor, class = void> struct gk__is_operator { static const bool value = false; };
@@ -1489,23 +1943,42 @@ template <class Acc> struct gk__is_known<gk__no_operator<Acc>> { static const bo
 template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Operator &operation) {
   static_assert(gk__is_known<Functor>::value,
                 "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
-                "A identity() const, both __host__ __device__ (section 5 of gpukit.cuh)");
+                "A identity() const, both __host__ __device__ (section 6 of gpukit.cuh)");
   return Functor(operation);
 }
 template <class Functor> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const Functor &>().identity())>::type type;
 };
 
-/* A tag within a warp or a block: its functor for values of type A, which half types are widened for. */
+template <class Operator> struct gk__is_tag { static const bool value = false; };
+template <> struct gk__is_tag<gk_op_sum> { static const bool value = true; };
+template <> struct gk__is_tag<gk_op_prod> { static const bool value = true; };
+template <> struct gk__is_tag<gk_op_min> { static const bool value = true; };
+template <> struct gk__is_tag<gk_op_max> { static const bool value = true; };
+template <> struct gk__is_tag<gk_op_argmin> { static const bool value = true; };
+template <> struct gk__is_tag<gk_op_argmax> { static const bool value = true; };
+
+/* Whether a warp or a block can combine values of type Acc by the tag: argmin and argmax need values with indices. */
 template <class Tag, class Acc> struct gk__suits { static const bool value = true; };
 template <class Acc> struct gk__suits<gk_op_argmin, Acc> { static const bool value = false; };
 template <class Acc> struct gk__suits<gk_op_argmax, Acc> { static const bool value = false; };
 template <class Value> struct gk__suits<gk_op_argmin, gk_arg<Value>> { static const bool value = true; };
 template <class Value> struct gk__suits<gk_op_argmax, gk_arg<Value>> { static const bool value = true; };
-template <class Tag, class Acc> struct gk__by_tag {
+
+/* How a warp or a block combines values of type Acc. With a functor: by itself, in Acc. */
+template <class Operator, class Acc, bool Tag = gk__is_tag<Operator>::value> struct gk__combination {
+  typedef Operator functor, in_place; /* in_place combines values of type Acc whatever the working type */
+  typedef Acc working;
+  static GK__D const Acc &widen(const Acc &value) { return value; }
+  static GK__D const Acc &narrow(const Acc &value) { return value; }
+};
+/* With a tag: by its functor for Acc. Half types are widened to float for it. */
+template <class Tag, class Acc> struct gk__in_place;
+template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
   static const bool suits = gk__suits<Tag, Acc>::value;
   typedef typename gk__functor<typename std::conditional<suits, Tag, gk_op_sum>::type, Acc>::scan functor;
   typedef typename gk__working<functor>::type working;
+  typedef gk__in_place<Tag, Acc> in_place;
   static GK__D working widen(const Acc &value) {
     static_assert(suits, "gk_op_argmin and gk_op_argmax in a warp or a block combine values that know their indices, "
                          "such as gk_arg<float>{value, index}");
@@ -1513,21 +1986,16 @@ template <class Tag, class Acc> struct gk__by_tag {
   }
   static GK__D Acc narrow(const working &value) { return gk__convert<Acc, working>::from(value); }
 };
-/* The functor where the values themselves are kept. */
-template <class Tag, class Acc> struct gk__kept {
-  typedef gk__by_tag<Tag, Acc> by;
+template <class Tag, class Acc> struct gk__in_place {
+  typedef gk__combination<Tag, Acc> by;
+  GK__D gk__in_place(Tag) {}
   GK__D Acc identity() const { return by::narrow(typename by::functor().identity()); }
   GK__D Acc operator()(const Acc &x, const Acc &y) const {
     return by::narrow(typename by::functor()(by::widen(x), by::widen(y)));
   }
 };
 
-/* ====================================================================================================================
- * 6. WARP: values pass from lane to lane in registers. Every function combines in the order of the lanes and in a fixed
- *    shape, so the operator needs to be associative only, and the bits are the same each time. `item_count` of the first
- *    lanes take part (all 32 by default), and exactly these must make the call. Op is a functor, or gk_op_sum() and its
- *    kin, which work in the values' own type, for half types in float; argmin and argmax combine gk_arg<value>.
- * ==================================================================================================================*/
+/* --- Warp --------------------------------------------------------------------------------------------------------*/
 
 GK__D unsigned gk__lanes(unsigned lane_count) { return 0xffffffffu >> (32 - lane_count); }
 
@@ -1546,9 +2014,8 @@ template <bool Up, class Acc> GK__D Acc gk__shuffle(const Acc &value, unsigned f
   memcpy(static_cast<void *>(&result), word, sizeof(Acc));
   return result;
 }
-/* The value that lane `from` holds; any trivially copyable type, word by word. */
-template <class Acc> GK__D Acc gk_shuffle(const Acc &value, unsigned from, unsigned lane_count = 32) {
-  return gk__shuffle<false>(value, from, lane_count);
+template <class Acc> GK__D Acc gk_shuffle(const Acc &value, unsigned from_lane, unsigned lane_count) {
+  return gk__shuffle<false>(value, from_lane, lane_count);
 }
 
 /* Keeps the compiler from holding in registers, through a loop, what can be found again from x; or from writing a loop
@@ -1635,14 +2102,13 @@ GK__D typename std::enable_if<gk__ranked<Value>::known, gk_arg<Value>>::type
 gk__warp_reduce(const gk_arg<Value> &value, const gk_argmax<Value> &, unsigned lane_count) {
   return gk__warp_reduce_arg<true>(value, lane_count);
 }
-/* Every lane gets the value of all. */
-template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count = 32) {
-  return gk__warp_reduce(value, operation, lane_count);
+template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count) {
+  typedef gk__combination<Operator, Acc> by;
+  return by::narrow(gk__warp_reduce(by::widen(value), typename by::functor(operation), lane_count));
 }
 
-/* Lane i gets the lanes 0 ... i (Hillis and Steele, "Data parallel algorithms", 1986). */
 template <class Acc, class Operator>
-GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count = 32) {
+GK__D Acc gk__warp_scan_inclusive(Acc value, const Operator &operation, unsigned lane_count) {
   const unsigned lane_id = gk_lane();
   GK__UNROLL
   for (unsigned distance = 1; distance < 32; distance *= 2) {
@@ -1651,40 +2117,25 @@ GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_co
   }
   return value;
 }
-/* Lane i gets the lanes 0 ... i-1, lane 0 the identity. */
 template <class Acc, class Operator>
-GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_count = 32) {
+GK__D Acc gk__warp_scan_exclusive(const Acc &value, const Operator &operation, unsigned lane_count) {
   const unsigned lane_id = gk_lane();
   const Acc before =
-      gk_shuffle(gk_warp_scan_inclusive(value, operation, lane_count), lane_id ? lane_id - 1 : 0, lane_count);
+      gk_shuffle(gk__warp_scan_inclusive(value, operation, lane_count), lane_id ? lane_id - 1 : 0, lane_count);
   return lane_id ? before : operation.identity();
 }
+template <class Acc, class Operator>
+GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count) {
+  typedef gk__combination<Operator, Acc> by;
+  return by::narrow(gk__warp_scan_inclusive(by::widen(value), typename by::functor(operation), lane_count));
+}
+template <class Acc, class Operator>
+GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_count) {
+  typedef gk__combination<Operator, Acc> by;
+  return by::narrow(gk__warp_scan_exclusive(by::widen(value), typename by::functor(operation), lane_count));
+}
 
-#define GK__WARP_BY(tag)                                                                                               \
-  template <class Acc> GK__D Acc gk_warp_reduce(Acc value, tag, unsigned lane_count = 32) {                            \
-    typedef gk__by_tag<tag, Acc> by;                                                                                   \
-    return by::narrow(gk_warp_reduce(by::widen(value), typename by::functor(), lane_count));                           \
-  }                                                                                                                    \
-  template <class Acc> GK__D Acc gk_warp_scan_inclusive(Acc value, tag, unsigned lane_count = 32) {                    \
-    typedef gk__by_tag<tag, Acc> by;                                                                                   \
-    return by::narrow(gk_warp_scan_inclusive(by::widen(value), typename by::functor(), lane_count));                   \
-  }                                                                                                                    \
-  template <class Acc> GK__D Acc gk_warp_scan_exclusive(Acc value, tag, unsigned lane_count = 32) {                    \
-    typedef gk__by_tag<tag, Acc> by;                                                                                   \
-    return by::narrow(gk_warp_scan_exclusive(by::widen(value), typename by::functor(), lane_count));                   \
-  }
-GK__WARP_BY(gk_op_sum)
-GK__WARP_BY(gk_op_prod)
-GK__WARP_BY(gk_op_min)
-GK__WARP_BY(gk_op_max)
-GK__WARP_BY(gk_op_argmin)
-GK__WARP_BY(gk_op_argmax)
-#undef GK__WARP_BY
-
-/* ====================================================================================================================
- * 7. BLOCK: the same for the threads of a block of any shape and size, in the order of gk_thread_rank(). All threads of
- *    the block must make the call, and the next call may follow at once.
- * ==================================================================================================================*/
+/* --- Block -------------------------------------------------------------------------------------------------------*/
 
 /* Raw shared memory for values whose type may have constructors. */
 #define GK__SHARED(Item, name, item_count)                                                                             \
@@ -1709,7 +2160,8 @@ GK__D Acc gk__first_warp_reduce(Acc value, Operator operation, Acc *warp_value) 
   return gk_thread_rank() < warps ? gk_warp_reduce(warp_value[gk_lane()], operation, warps) : value;
 }
 /* Every thread gets the value of all. */
-template <unsigned Threads = 0, class Acc, class Operator> GK__D Acc gk_block_reduce(Acc value, Operator operation) {
+template <unsigned Threads, class Acc, class Operator>
+GK__D Acc gk__block_reduce(Acc value, const Operator &operation) {
   GK__SHARED(Acc, warp_value, 32);
   GK__SHARED(Acc, all, 1);
   value = gk__first_warp_reduce<Threads>(value, operation, warp_value);
@@ -1719,9 +2171,8 @@ template <unsigned Threads = 0, class Acc, class Operator> GK__D Acc gk_block_re
   return *all; /* which the next call writes behind a barrier of its own */
 }
 
-/* Thread i gets the threads 0 ... i-1, thread 0 the identity, and every thread the total. */
-template <unsigned Threads = 0, class Acc, class Operator>
-GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total = NULL) {
+template <unsigned Threads, class Acc, class Operator>
+GK__D Acc gk__block_scan_exclusive(const Acc &value, const Operator &operation, Acc *total) {
   GK__SHARED(Acc, warp_prefix, 33);
   const unsigned warps = gk_ceil_div(gk__block_size<Threads>(), 32u), lanes = gk__lanes_here<Threads>();
   const Acc inclusive = gk_warp_scan_inclusive(value, operation, lanes);
@@ -1739,25 +2190,36 @@ GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total = NU
   __syncthreads();
   return gk_lane() ? operation(prefix, before) : prefix;
 }
-/* Thread i gets the threads 0 ... i. */
-template <unsigned Threads = 0, class Acc, class Operator>
-GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total = NULL) {
-  return operation(gk_block_scan_exclusive<Threads>(value, operation, total), value);
+template <unsigned Threads, class Acc, class Operator> GK__D Acc gk_block_reduce(Acc value, Operator operation) {
+  typedef gk__combination<Operator, Acc> by;
+  return by::narrow(gk__block_reduce<Threads>(by::widen(value), typename by::functor(operation)));
+}
+template <unsigned Threads, class Acc, class Operator>
+GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total) {
+  typedef gk__combination<Operator, Acc> by;
+  const typename by::functor functor(operation);
+  typename by::working all = by::widen(value);
+  const typename by::working before = gk__block_scan_exclusive<Threads>(by::widen(value), functor, &all);
+  if (total) *total = by::narrow(all);
+  return by::narrow(functor(before, by::widen(value)));
+}
+template <unsigned Threads, class Acc, class Operator>
+GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total) {
+  typedef gk__combination<Operator, Acc> by;
+  typename by::working all = by::widen(value);
+  const Acc before =
+      by::narrow(gk__block_scan_exclusive<Threads>(by::widen(value), typename by::functor(operation), &all));
+  if (total) *total = by::narrow(all);
+  return before;
 }
 
-/* The work-efficient scan of Blelloch ("Prefix sums and their applications", 1990) over n elements in shared memory, in
- * place and exclusive: up a tree of partial values, and down again, 2n operations in 2 log n steps. Element i stands at
- * data[gk_bank(i)]: one word of padding for every 32 keeps the strided accesses of the tree off each other's banks
- * (Harris, Sengupta and Owens, GPU Gems 3, chapter 39, 2007). n > 0 is any size, and the block any shape; data has room
- * for GK_BLELLOCH_SIZE(n) elements. Returns the total to every thread. Barriers stand before and behind. */
-GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
 /* The smallest power of two that is at least n, without recursion: a debug build would want a stack of unknown size. */
 constexpr __host__ __device__ unsigned gk__smear(unsigned n, unsigned by) { return n | n >> by; }
 constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n) {
   return gk__smear(gk__smear(gk__smear(gk__smear(gk__smear(n - 1, 1), 2), 4), 8), 16) + 1;
 }
-#define GK_BLELLOCH_SIZE(n) (gk_bank(gk__power_of_two(n) - 1) + 1)
-template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator operation) {
+template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator given) {
+  const typename gk__combination<Operator, Acc>::in_place operation(given);
   const unsigned rank = gk_thread_rank(), thread_count = gk_block_size(), padded_size = gk__power_of_two(n);
   for (unsigned i = n + rank; i < padded_size; i += thread_count) data[gk_bank(i)] = operation.identity();
   for (unsigned half_width = 1; half_width < padded_size;
@@ -1786,94 +2248,151 @@ template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data,
   return total;
 }
 
-#define GK__BLOCK_BY(tag)                                                                                              \
-  template <unsigned Threads = 0, class Acc> GK__D Acc gk_block_reduce(Acc value, tag) {                               \
-    typedef gk__by_tag<tag, Acc> by;                                                                                   \
-    return by::narrow(gk_block_reduce<Threads>(by::widen(value), typename by::functor()));                             \
-  }                                                                                                                    \
-  template <unsigned Threads = 0, class Acc> GK__D Acc gk_block_scan_inclusive(Acc value, tag, Acc *total = NULL) {    \
-    typedef gk__by_tag<tag, Acc> by;                                                                                   \
-    typename by::working all = by::widen(value);                                                                       \
-    const Acc upto = by::narrow(gk_block_scan_inclusive<Threads>(all, typename by::functor(), &all));                  \
-    if (total) *total = by::narrow(all);                                                                               \
-    return upto;                                                                                                       \
-  }                                                                                                                    \
-  template <unsigned Threads = 0, class Acc> GK__D Acc gk_block_scan_exclusive(Acc value, tag, Acc *total = NULL) {    \
-    typedef gk__by_tag<tag, Acc> by;                                                                                   \
-    typename by::working all = by::widen(value);                                                                       \
-    const Acc before = by::narrow(gk_block_scan_exclusive<Threads>(all, typename by::functor(), &all));                \
-    if (total) *total = by::narrow(all);                                                                               \
-    return before;                                                                                                     \
-  }                                                                                                                    \
-  template <class Acc> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, tag) {                                  \
-    return gk_block_scan_blelloch(data, n, gk__kept<tag, Acc>());                                                      \
+/* --- Tile --------------------------------------------------------------------------------------------------------*/
+
+/* Loads element (row_idx, col_idx) of a row_count x col_count matrix, or zero outside of it. */
+template <class Stored, class Item>
+GK__D Stored gk__element(const Item *from, size_t leading_dim, size_t row_idx, size_t col_idx, size_t row_count,
+                         size_t col_count) {
+  return row_idx < row_count && col_idx < col_count
+             ? gk__convert<Stored, Item>::from(from[row_idx * leading_dim + col_idx])
+             : Stored(0);
+}
+
+template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
+GK__D void gk_tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
+                        size_t col0, size_t row_count, size_t col_count) {
+  static_assert(LoadRows <= Rows && LoadCols <= Pitch, "gk_tile_load: the tile is smaller than what is to be loaded");
+  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
+    shared_tile[i / LoadCols][i % LoadCols] =
+        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
+}
+template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
+GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim,
+                                   size_t row0, size_t col0, size_t row_count, size_t col_count) {
+  static_assert(LoadCols <= Rows && LoadRows <= Pitch,
+                "gk_tile_load_transposed: the tile is smaller than what is to be loaded");
+  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
+    shared_tile[i % LoadCols][i / LoadCols] =
+        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
+}
+
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
+GK__D gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols>::gk_tile() {
+  const int warp_id = static_cast<int>(gk_warp()), lane_id = static_cast<int>(gk_lane());
+  const int warps_across = TileCols / (8 * ThreadCols);
+  first_row = warp_id / warps_across * (4 * ThreadRows) + lane_id / 8 * run_m;
+  first_col = warp_id % warps_across * (8 * ThreadCols) + lane_id % 8 * run_n;
+  clear();
+}
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
+GK__D void gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols>::clear() {
+  GK__UNROLL
+  for (int i = 0; i < ThreadRows; i++) {
+    GK__UNROLL
+    for (int j = 0; j < ThreadCols; j++) value[i][j] = Acc(0);
   }
-GK__BLOCK_BY(gk_op_sum)
-GK__BLOCK_BY(gk_op_prod)
-GK__BLOCK_BY(gk_op_min)
-GK__BLOCK_BY(gk_op_max)
-GK__BLOCK_BY(gk_op_argmin)
-GK__BLOCK_BY(gk_op_argmax)
-#undef GK__BLOCK_BY
+}
 
-/* ====================================================================================================================
- * 8. PTX: instructions that CUDA C++ has no function for. Rooms further below have some of their own, still.
- * ==================================================================================================================*/
+template <class Acc, int Run> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Run) gk__run { Acc value[Run]; };
 
-/* Bulk copies: from sm_90 on the memory system moves a whole tile by itself, and no thread holds registers for it or
- * waits for its parts. Addresses and sizes are multiples of 16 bytes. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define GK__BULK 1
-#else
-#define GK__BULK 0
-#endif
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
+GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
+                            const Acc (&a_tile)[TileDepth][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth) {
+  typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
+  typedef gk__run<Acc, tile_of::run_m> run_a;
+  typedef gk__run<Acc, tile_of::run_n> run_b;
+  static_assert(TileRows <= PitchA && TileCols <= PitchB && PitchA % tile_of::run_m == 0 &&
+                    PitchB % tile_of::run_n == 0,
+                "gk_tile_multiply: the rows of a shared tile must hold the tile and keep runs of 16 bytes aligned");
+  GK__UNROLL_BY(ThreadRows * ThreadCols < 64 ? 8 : 2) /* more would leave too few registers */
+  for (int k = 0; k < depth; k++) {
+    run_a a[ThreadRows / tile_of::run_m];
+    run_b b[ThreadCols / tile_of::run_n];
+    GK__UNROLL
+    for (int i = 0; i < ThreadRows; i += tile_of::run_m)
+      a[i / tile_of::run_m] = *reinterpret_cast<const run_a *>(&a_tile[k][acc.row_idx(i)]);
+    GK__UNROLL
+    for (int j = 0; j < ThreadCols; j += tile_of::run_n)
+      b[j / tile_of::run_n] = *reinterpret_cast<const run_b *>(&b_tile[k][acc.col_idx(j)]);
+    GK__UNROLL
+    for (int i = 0; i < ThreadRows; i++) {
+      GK__UNROLL
+      for (int j = 0; j < ThreadCols; j++)
+        acc.value[i][j] = gk__fma(a[i / tile_of::run_m].value[i % tile_of::run_m],
+                                  b[j / tile_of::run_n].value[j % tile_of::run_n], acc.value[i][j]);
+    }
+  }
+}
+
+GK__HD float gk__mul(float x, float y) { return gk__arithmetic<float>::mul(x, y); }
+GK__HD double gk__mul(double x, double y) { return gk__arithmetic<double>::mul(x, y); }
+
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
+GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
+                         size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta) {
+  typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
+  typedef gk__run<Out, tile_of::run_n> run_c;
+  const bool runs = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && ldc % tile_of::run_n == 0;
+  GK__UNROLL
+  for (int i = 0; i < ThreadRows; i++) {
+    const size_t row_idx = row0 + static_cast<size_t>(acc.row_idx(i));
+    if (row_idx >= m) continue;
+    GK__UNROLL
+    for (int j = 0; j < ThreadCols; j += tile_of::run_n) {
+      const size_t col_idx = col0 + static_cast<size_t>(acc.col_idx(j));
+      Out *const dest = c + row_idx * ldc + col_idx;
+      Acc result[tile_of::run_n];
+      GK__UNROLL
+      for (int r = 0; r < tile_of::run_n; r++) {
+        result[r] = gk__mul(alpha, acc.value[i][j + r]);
+        if (beta != Acc(0) && col_idx + static_cast<size_t>(r) < n)
+          result[r] = gk__fma(beta, gk__convert<Acc, Out>::from(dest[r]), result[r]);
+      }
+      if (runs && col_idx + tile_of::run_n <= n) {
+        run_c whole;
+        GK__UNROLL
+        for (int r = 0; r < tile_of::run_n; r++) whole.value[r] = gk__convert<Out, Acc>::from(result[r]);
+        *reinterpret_cast<run_c *>(dest) = whole;
+      } else {
+        GK__UNROLL
+        for (int r = 0; r < tile_of::run_n; r++)
+          if (col_idx + static_cast<size_t>(r) < n) dest[r] = gk__convert<Out, Acc>::from(result[r]);
+      }
+    }
+  }
+}
+
+/* --- Bulk copies --------------------------------------------------------------------------------------------------
+ * From sm_90 on the TMA unit copies a contiguous tile between global and shared memory by itself: no thread holds
+ * registers for it. One thread issues a copy. Addresses and sizes are multiples of 16 bytes. */
 #if GK__BULK
-GK__D unsigned gk__shared_address(const void *shared) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
-/* By one thread, and a __syncthreads() before any other use of the barrier. */
+/* One thread calls this. A __syncthreads() must follow before any other use of the barrier. */
 GK__D void gk__bulk_init(unsigned long long *barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
-                   gk__shared_address(barrier))
-               : "memory");
+  gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
+  gk__ptx_fence_mbarrier_init();
 }
-/* By one thread; the barrier's phase is over when the bytes are there. */
+/* One thread calls this. The barrier's phase ends when the bytes have arrived. */
 GK__D void gk__bulk_load(void *dest, const void *from, unsigned bytes, unsigned long long *barrier) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n\t"
-               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%2], [%3], %1, [%0];" ::"r"(
-                   gk__shared_address(barrier)),
-               "r"(bytes), "r"(gk__shared_address(dest)), "l"(from)
-               : "memory");
+  gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
+  gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
 }
-/* Whether the phase of the parity is over; it may wait a little for it. The barrier: its address in shared memory. */
-GK__D bool gk__barrier_passed(unsigned barrier, unsigned parity) {
-  unsigned passed;
-  asm volatile("{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
-               "selp.u32 %0, 1, 0, over;\n\t}"
-               : "=r"(passed)
-               : "r"(barrier), "r"(parity)
-               : "memory");
-  return passed != 0;
-}
-/* By all threads: waits for the end of the barrier's first, second, third ... phase, of parity 0, 1, 0 ... . */
+/* Waits for the end of the barrier's first, second, third ... phase; their parities are 0, 1, 0 ... . */
 GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
-  while (!gk__barrier_passed(gk__shared_address(barrier), parity)) {}
+  while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
 }
-/* By all threads that have written to shared memory what is to be stored, before the barrier behind which one stores
- * it. */
-GK__D void gk__bulk_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-/* By one thread, which comes back when the shared memory has been read. */
+/* One thread calls this. It returns when the shared memory has been read. All threads that wrote to that memory must have
+ * called gk__ptx_fence_proxy_async() and then reached a barrier. */
 GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\tcp.async.bulk.commit_group;\n\t"
-               "cp.async.bulk.wait_group.read 0;" ::"l"(dest),
-               "r"(gk__shared_address(from)), "r"(bytes)
-               : "memory");
+  gk__ptx_cp_async_bulk_store(dest, gk__shared_address(from), bytes);
+  gk__ptx_cp_async_bulk_commit_group();
+  gk__ptx_cp_async_bulk_wait_group_read_0();
 }
 #endif
 
 /* ====================================================================================================================
- * 9. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
- *    scan, split-K and section 14.
+ * 16. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
+ *    scan, split-K and section 21.
  *
  * Ticket. The first thing that a block does is to take a ticket from a counter in the scratch: the number of blocks that
  * have taken one before it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks
@@ -1925,11 +2444,6 @@ GK__D void gk__end_tickets(unsigned long long *word, gk__ticket ticket) {
 }
 
 /* 16 bytes of memory, whatever their type. */
-#if defined(__GNUC__) || defined(__clang__)
-#define GK__MAY_ALIAS __attribute__((__may_alias__))
-#else
-#define GK__MAY_ALIAS
-#endif
 struct GK__MAY_ALIAS __align__(16) gk__word16 {
   unsigned word[4];
 };
@@ -2031,7 +2545,7 @@ GK__D void gk__end_round(const gk__ticket &ticket, gk__state *state, void *slots
 }
 
 /* ====================================================================================================================
- * 10. REDUCE
+ * 17. REDUCE
  *
  * The bits of a result must depend on n, the types and the operator alone. So n is cut into tiles of a fixed size, and
  * the tiles are dealt round robin to a number of pieces that n alone decides; a block works through one piece or several,
@@ -2167,8 +2681,8 @@ template <class Operator, class Item> struct gk__reduce_vector : gk__reduce_any_
 /* The best of a vector first, and only that against what the thread has, whose index is lower. So elements are compared
  * by value alone: an equal one stays behind, but for one that is no better than nothing. */
 template <class Value, bool Greatest, class Item> struct gk__reduce_arg_vector {
-  static GK__D void take(gk_arg<Value> *sum, const gk__word16 &chunk, size_t i, unsigned item_count,
-                         const gk__argbest<Value, Greatest> &) {
+  template <class Operator>
+  static GK__D void take(gk_arg<Value> *sum, const gk__word16 &chunk, size_t i, unsigned item_count, const Operator &) {
     Item item[gk__reduce_tile<Item>::vector];
     memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
     Value best = gk__convert<Value, Item>::from(item[0]);
@@ -2363,7 +2877,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   }
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-  if (ticket.tag == GK__LAST_TAG) { /* before the result, which section 14 has where the slots are */
+  if (ticket.tag == GK__LAST_TAG) { /* before the result, which section 21 has where the slots are */
     gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__word16), GK__REDUCE_THREADS);
     __syncthreads();
   }
@@ -2455,22 +2969,9 @@ cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t 
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
-/* *output = input[0] op input[1] op ... op input[n-1]; input and output are device memory, output one element. The
- * operator must be associative and commutative: the order is fixed, but it is not that of the indices. n = 0 gives the
- * identity.
- *
- *   operator     input           works in           output (any type that the working type converts to)
- *   sum, prod    i8, i16, u8...  64 bits            a 64-bit integer
- *                f16, bf16       float              float
- *                others          their type         their type; integers wrap
- *   min, max     f16, bf16       float              the type, exactly
- *                others          their type         the type; a NaN anywhere gives NaN
- *   argmin/max   any             value and index    gk_arg<value>; the first of equals; the first NaN before all
- *   a functor    any             its Acc            any
- */
 template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operation,
-                                    cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+                      const gk_scratch *scratch) {
   typedef typename gk__known<Item>::type Element;
   typedef typename gk__functor<Operator, Element>::reduce Functor;
   gk__clear_detail();
@@ -2481,22 +2982,8 @@ GK__NODISCARD cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Op
                     gk__functor_of<Functor>(operation), plan, stream, scratch);
 }
 
-#define GK__REDUCE_BY(name)                                                                                            \
-  template <class Item, class Out>                                                                                     \
-  GK__NODISCARD cudaError_t gk_reduce_##name(const Item *input, Out *output, size_t n, cudaStream_t stream = 0,        \
-                                             const gk_scratch *scratch = NULL) {                                       \
-    return gk_reduce(input, output, n, gk_op_##name(), stream, scratch);                                               \
-  }
-GK__REDUCE_BY(sum)
-GK__REDUCE_BY(prod)
-GK__REDUCE_BY(min)
-GK__REDUCE_BY(max)
-GK__REDUCE_BY(argmin)
-GK__REDUCE_BY(argmax)
-#undef GK__REDUCE_BY
-
 /* ====================================================================================================================
- * 11. SCAN
+ * 18. SCAN
  *
  * One launch, one pass over the data, after Merrill and Garland, "Single-pass parallel prefix scan with decoupled
  * look-back" (2016). A block takes a tile by its ticket, so that every tile before its own is already being worked on by
@@ -2509,7 +2996,7 @@ GK__REDUCE_BY(argmax)
  * them onto the prefix of the oldest of these groups. That one has been known for long; so a tile waits for no more
  * than the totals of the tiles that run beside it.
  *
- * Tickets, tags and slots are those of section 9. A thread has few elements up to 2^21, where what counts is how soon a
+ * Tickets, tags and slots are those of section 16. A thread has few elements up to 2^21, where what counts is how soon a
  * tile is done, and more above, where memory is to be kept busy, and a tile leaves more of the groups to others.
  * ==================================================================================================================*/
 
@@ -2589,7 +3076,7 @@ GK__D Acc gk__scan_in_tile(Acc value, const Operator &operation, Acc *warp_total
   return gk_lane() ? operation(before, in_warp) : before;
 }
 
-/* Where a scan starts: at a value that comes with the launch; or at one that lies on the device, of which section 11
+/* Where a scan starts: at a value that comes with the launch; or at one that lies on the device, of which section 18
  * makes use. index is what the first element is counted from. */
 template <class Acc, class Init> struct gk__scan_start {
   static GK__D Acc value(const Init &init) { return init.value(); }
@@ -2872,7 +3359,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
     done = 0;
 #if GK__BULK
     if (out_bulk && own * sizeof(Out) >= 16) {
-      gk__bulk_fence();
+      gk__ptx_fence_proxy_async();
       __syncwarp();
       const unsigned bytes = own * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
       if (gk_lane() == 0) gk__bulk_store(output + first_idx + begin, shared_out + begin, bytes);
@@ -2885,7 +3372,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
     }
     if (several) {
 #if GK__BULK
-      gk__bulk_fence(); /* the next tile's bulk load overwrites what threads have written here */
+      gk__ptx_fence_proxy_async(); /* the next tile's bulk load overwrites what threads have written here */
 #endif
       __syncthreads();
     }
@@ -2931,33 +3418,25 @@ cudaError_t gk__scan_call(const char *call, const Item *input, Out *output, size
                   gk__plan_scan(n, gk__scan_item_bytes<Item, Out>()), stream, scratch);
 }
 
-/* inclusive: output[i] = input[0] op ... op input[i].
- * exclusive: output[i] = input[0] op ... op input[i-1], and output[0] the identity; or with init, output[i] = init op
- * input[0] op ... .
- *
- * input and output are device memory of n elements; output may be input (not: overlap it). The operator must be
- * associative; the order of the operands is kept, so it need not commute. It works in the type of the output, for f16
- * and bf16 in float: give a wider output where sums outgrow the input. n = 0 does nothing. argmin and argmax want an
- * output of gk_arg<value>. */
 template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
-                                            cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+                              const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_inclusive", gk__known_array(input), gk__known_output(output), n, f, f.identity(), true,
                        stream, scratch);
 }
 template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
-                                            cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+                              const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive", gk__known_array(input), gk__known_output(output), n, f, f.identity(), false,
                        stream, scratch);
 }
 template <class Item, class Out, class Operator, class Init>
-GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation,
-                                                 Init init, cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation, Init init,
+                                   cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
   typedef typename gk__working<Functor>::type Acc;
   return gk__scan_call("gk_scan_exclusive_init", gk__known_array(input), gk__known_output(output), n,
@@ -2965,182 +3444,15 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output,
 }
 
 /* ====================================================================================================================
- * 12. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
+ * 19. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
  *
- * Each element of C is a sum of chains of fused multiply-adds. How many, and which products go into which chain, in
- * which order, depends on m, n, k and the type alone, and not on the plan, the device, the transposes and the strides;
- * so its bits are always the same.
+ * Each element of a strict product is a sum of partitions of k, and each partition is a sequence of fused multiply-adds.
+ * How many partitions there are, and which products belong to which partition in which order, depends on m, n, k and the
+ * type alone, and not on the plan, the device, the transposes and the strides. So the bits are always the same.
  *
- * That is a strict product. Tensor cores sum in an order of their own, and cut off where they add. In units of 2^-24 of
- * |A| |B|, which is the sum of the magnitudes of an element's products, an element is off by no more than
- *
- *   strict                   k             one for each rounding of a chain; slices make it less
- *   half types, tf32         k + 8         beside what rounding A and B to tf32 does: up to 2^-10 of each product
- *   emulated fp32, 6 or 9    k / 32 + 16   sums leave the tensor cores before these have cut off much
- *
- * and by the rounding to C's type. Random data has the square root of that, or less (tests/test_tensor.cu). Emulated
- * fp32 needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For anything else, NaN and infinities
- * among it, a strict kernel that waits behind it does the work: bit by bit what GK_PRECISION_STRICT gives. Which of the
- * two has to work is found out on the device, at each replay of a graph, too; such a product is at least as slow as a
- * strict one.
+ * Emulated fp32 leaves a flag in device memory if an operand has values that it cannot represent. A strict kernel is
+ * launched after it; it returns at once if the flag is not set, and else computes the product.
  * ==================================================================================================================*/
-
-/* --- Tiles: the pieces of a matmul kernel, for kernels of your own -------------------------------------------------
- *
- *   template <int BM, int BN, int BK, int TM, int TN>
- *   __global__ void my_matmul(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
- *     __shared__ __align__(16) float as[BK][BM + 4], bs[BK][BN + 4];
- *     gk_tile<float, BM, BN, TM, TN> acc;                          // BM x BN sums, TM x TN in each thread
- *     const size_t row = BM * (size_t)blockIdx.y, col = BN * (size_t)blockIdx.x;
- *     for (size_t i = 0; i < k; i += BK) {
- *       gk_tile_load_transposed<BM, BK>(as, a, k, row, i, m, k);   // as[i][row]: zeros outside of A
- *       gk_tile_load<BK, BN>(bs, b, n, i, col, k, n);              // bs[i][col]
- *       __syncthreads();
- *       gk_tile_multiply(acc, as, bs, BK);
- *       __syncthreads();
- *     }
- *     gk_tile_store(acc, c, n, row, col, m, n, 1.0f, 0.0f);
- *   }
- *
- * launched with gk_tile<...>::thread_count threads in a block of any shape. */
-
-/* Loads element (row_idx, col_idx) of a row_count x col_count matrix, or zero outside of it. */
-template <class Stored, class Item>
-GK__D Stored gk__element(const Item *from, size_t leading_dim, size_t row_idx, size_t col_idx, size_t row_count,
-                         size_t col_count) {
-  return row_idx < row_count && col_idx < col_count
-             ? gk__convert<Stored, Item>::from(from[row_idx * leading_dim + col_idx])
-             : Stored(0);
-}
-
-/* shared_tile[r][c] = from[row0 + r][col0 + c] for r < LoadRows, c < LoadCols. from is row_count x col_count with
- * leading_dim elements from row to row. All threads of the block share the work; a barrier must follow before the tile
- * is read. */
-template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
-GK__D void gk_tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
-                        size_t col0, size_t row_count, size_t col_count) {
-  static_assert(LoadRows <= Rows && LoadCols <= Pitch, "gk_tile_load: the tile is smaller than what is to be loaded");
-  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
-    shared_tile[i / LoadCols][i % LoadCols] =
-        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
-}
-/* shared_tile[c][r] = from[row0 + r][col0 + c]. */
-template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
-GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim,
-                                   size_t row0, size_t col0, size_t row_count, size_t col_count) {
-  static_assert(LoadCols <= Rows && LoadRows <= Pitch,
-                "gk_tile_load_transposed: the tile is smaller than what is to be loaded");
-  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
-    shared_tile[i % LoadCols][i / LoadCols] =
-        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
-}
-
-/* A TileRows x TileCols tile of sums, spread over the block: each thread has ThreadRows x ThreadCols of them. A warp is
- * 4 x 8 threads; a thread's rows (and columns) come in runs of up to 16 bytes, so that it reads its operands from
- * shared memory as vectors, and its neighbours' runs lie between, so that these reads meet no bank twice. */
-template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_tile {
-  static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols);
-  static const int run_limit = 16 / static_cast<int>(sizeof(Acc));
-  static const int run_m = ThreadRows < run_limit ? ThreadRows : run_limit,
-                   run_n = ThreadCols < run_limit ? ThreadCols : run_limit;
-  static_assert(TileRows % (4 * ThreadRows) == 0 && TileCols % (8 * ThreadCols) == 0,
-                "gk_tile: a warp covers 4 ThreadRows rows and 8 ThreadCols columns");
-  static_assert(ThreadRows % run_m == 0 && ThreadCols % run_n == 0,
-                "gk_tile: ThreadRows and ThreadCols must be whole runs of 16 bytes, or less than one");
-
-  Acc value[ThreadRows][ThreadCols];
-  int first_row, first_col; /* of this thread; see row_idx and col_idx */
-
-  GK__D gk_tile() {
-    const int warp_id = static_cast<int>(gk_warp()), lane_id = static_cast<int>(gk_lane()),
-              across = TileCols / (8 * ThreadCols);
-    first_row = warp_id / across * (4 * ThreadRows) + lane_id / 8 * run_m;
-    first_col = warp_id % across * (8 * ThreadCols) + lane_id % 8 * run_n;
-    clear();
-  }
-  GK__D void clear() {
-    GK__UNROLL
-    for (int i = 0; i < ThreadRows; i++) {
-      GK__UNROLL
-      for (int j = 0; j < ThreadCols; j++) value[i][j] = Acc(0);
-    }
-  }
-  /* value[i][j] is the sum at (row_idx(i), col_idx(j)) of the tile. */
-  GK__D int row_idx(int i) const { return first_row + i / run_m * (4 * run_m) + i % run_m; }
-  GK__D int col_idx(int j) const { return first_col + j / run_n * (8 * run_n) + j % run_n; }
-};
-
-template <class Acc, int Run> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Run) gk__run { Acc value[Run]; };
-
-/* acc += the product of the first `depth` rows of a_tile (a_tile[k][row]) and b_tile (b_tile[k][col]), in the order of
- * k. */
-template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
-GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
-                            const Acc (&a_tile)[TileDepth][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth) {
-  typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
-  typedef gk__run<Acc, tile_of::run_m> run_a;
-  typedef gk__run<Acc, tile_of::run_n> run_b;
-  static_assert(TileRows <= PitchA && TileCols <= PitchB && PitchA % tile_of::run_m == 0 &&
-                    PitchB % tile_of::run_n == 0,
-                "gk_tile_multiply: the rows of a shared tile must hold the tile and keep runs of 16 bytes aligned");
-  GK__UNROLL_BY(ThreadRows * ThreadCols < 64 ? 8 : 2) /* more would leave too few registers */
-  for (int k = 0; k < depth; k++) {
-    run_a a[ThreadRows / tile_of::run_m];
-    run_b b[ThreadCols / tile_of::run_n];
-    GK__UNROLL
-    for (int i = 0; i < ThreadRows; i += tile_of::run_m)
-      a[i / tile_of::run_m] = *reinterpret_cast<const run_a *>(&a_tile[k][acc.row_idx(i)]);
-    GK__UNROLL
-    for (int j = 0; j < ThreadCols; j += tile_of::run_n)
-      b[j / tile_of::run_n] = *reinterpret_cast<const run_b *>(&b_tile[k][acc.col_idx(j)]);
-    GK__UNROLL
-    for (int i = 0; i < ThreadRows; i++) {
-      GK__UNROLL
-      for (int j = 0; j < ThreadCols; j++)
-        acc.value[i][j] = gk__fma(a[i / tile_of::run_m].value[i % tile_of::run_m],
-                                  b[j / tile_of::run_n].value[j % tile_of::run_n], acc.value[i][j]);
-    }
-  }
-}
-
-GK__HD float gk__mul(float x, float y) { return gk__arithmetic<float>::mul(x, y); }
-GK__HD double gk__mul(double x, double y) { return gk__arithmetic<double>::mul(x, y); }
-
-/* c[row0 + r][col0 + c] = alpha acc + beta c, within m x n; with beta 0, c is not read. */
-template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
-GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
-                         size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta) {
-  typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
-  typedef gk__run<Out, tile_of::run_n> run_c;
-  const bool runs = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && ldc % tile_of::run_n == 0;
-  GK__UNROLL
-  for (int i = 0; i < ThreadRows; i++) {
-    const size_t row_idx = row0 + static_cast<size_t>(acc.row_idx(i));
-    if (row_idx >= m) continue;
-    GK__UNROLL
-    for (int j = 0; j < ThreadCols; j += tile_of::run_n) {
-      const size_t col_idx = col0 + static_cast<size_t>(acc.col_idx(j));
-      Out *const dest = c + row_idx * ldc + col_idx;
-      Acc result[tile_of::run_n];
-      GK__UNROLL
-      for (int r = 0; r < tile_of::run_n; r++) {
-        result[r] = gk__mul(alpha, acc.value[i][j + r]);
-        if (beta != Acc(0) && col_idx + static_cast<size_t>(r) < n)
-          result[r] = gk__fma(beta, gk__convert<Acc, Out>::from(dest[r]), result[r]);
-      }
-      if (runs && col_idx + tile_of::run_n <= n) {
-        run_c whole;
-        GK__UNROLL
-        for (int r = 0; r < tile_of::run_n; r++) whole.value[r] = gk__convert<Out, Acc>::from(result[r]);
-        *reinterpret_cast<run_c *>(dest) = whole;
-      } else {
-        GK__UNROLL
-        for (int r = 0; r < tile_of::run_n; r++)
-          if (col_idx + static_cast<size_t>(r) < n) dest[r] = gk__convert<Out, Acc>::from(result[r]);
-      }
-    }
-  }
-}
 
 /* --- The kernel ---------------------------------------------------------------------------------------------------
  *
@@ -4406,7 +4718,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   GK__D void multiply_step(sums_of *sums, const fragment_of &now, fragment_of *next, gk__f64_turn<Shape> *turn) const {
     const unsigned empty = turn->empty_at();
     turn->advance();
-    const bool ready = !More || gk__barrier_passed(turn->full_at(), turn->parity);
+    const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(turn->full_at(), turn->parity);
     multiply(sums, now, 0);
     if (!ready) gk__barrier_wait(turn->full_at(), turn->parity);
     const int each = (of_a + of_b) / instructions;
@@ -9809,43 +10121,36 @@ cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t
                             reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream);
 }
 
-/* C = alpha op(A) op(B) + beta C with everything that gk_matmul_opts says; device memory, row-major. op(A) is m x k,
- * op(B) is k x n, C is m x n and must not overlap them. Elements are float, double, __half or __nv_bfloat16; half types
- * are summed in float, and C may be float then. k = 0 gives beta C. */
 template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
-                                       const gk_matmul_opts *opts, cudaStream_t stream = 0) {
+cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                         cudaStream_t stream) {
   return gk__matmul_of<true>(a, b, c, m, n, k, opts, NULL, stream);
 }
 
-/* Which way that call would go on the current device; the pointers count for their alignment. Nothing is launched. */
 template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
-                                         const gk_matmul_opts *opts, gk_matmul_path *path) {
+cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                           const gk_matmul_opts *opts, gk_matmul_path *path) {
   gk__clear_detail();
   if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
   return gk__matmul_of<false>(a, b, c, m, n, k, opts, path, 0);
 }
 
-/* C = A B: dense row-major device memory, A m x k, B k x n, C m x n; floats and doubles strictly. */
 template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
-                                    cudaStream_t stream = 0) {
+cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, cudaStream_t stream) {
   return gk__matmul_of<false>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
-/* C = alpha A B + beta C, likewise: for numbers that are at hand. With beta 0, C is never read. Everything else is said
- * by gk_matmul_ex, with the addresses of alpha and beta. */
 template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double beta, Out *c, size_t m,
-                                           size_t n, size_t k, cudaStream_t stream = 0) {
+cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double beta, Out *c, size_t m, size_t n,
+                             size_t k, cudaStream_t stream) {
   gk_matmul_opts opts = gk_matmul_opts();
-  opts.alpha = &alpha, opts.beta = &beta;
+  opts.alpha = &alpha;
+  opts.beta = &beta;
   return gk__matmul_of<false>(a, b, c, m, n, k, &opts, NULL, stream);
 }
 
 /* ====================================================================================================================
- * 13. HOST ARRAYS in, host arrays out: for a first try, a test, an assignment. Each call allocates, copies, computes on
+ * 20. COPIES OF HOST ARRAYS: in, host arrays out: for a first try, a test, an assignment. Each call allocates, copies, computes on
  *     the legacy default stream, copies back, frees, and waits for all of it. The outputs are valid only after success.
  * ==================================================================================================================*/
 
@@ -9879,7 +10184,7 @@ struct gk__device_copy { /* of host memory, freed with the scope */
 };
 
 template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_host_reduce(const Item *input, Out *output, size_t n, Operator operation) {
+cudaError_t gk_host_reduce(const Item *input, Out *output, size_t n, Operator operation) {
   typedef typename gk__known<Item>::type Element;
   typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_host_reduce";
@@ -9910,15 +10215,15 @@ cudaError_t gk__host_scan(const char *call, bool inclusive, const Item *input, O
   return dest.destroy(call);
 }
 template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_host_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation) {
+cudaError_t gk_host_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation) {
   return gk__host_scan("gk_host_scan_inclusive", true, input, output, n, operation);
 }
 template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_host_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation) {
+cudaError_t gk_host_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation) {
   return gk__host_scan("gk_host_scan_exclusive", false, input, output, n, operation);
 }
 template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k) {
+cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k) {
   typedef typename gk__known<Item>::type Element;
   typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_host_matmul";
@@ -9939,7 +10244,7 @@ GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, s
 }
 
 /* ====================================================================================================================
- * 14. PAST ONE GPU: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined
+ * 21. PAST ONE GPU: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined
  *
  * Each rank, a process or a thread with a GPU of its own, makes the same call with its own piece. The calls take the
  * user's communicator and stream, put their work and NCCL's on the stream, and wait for nothing; so a rank that fails
@@ -9958,7 +10263,7 @@ GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, s
  *
  *   Same bits    A result depends on the pieces, so on the number of ranks, and on no timing, GPU or network. Integers,
  *                min, max and their indices do not depend even on that, nor do bits from one rank differ from those of
- *                sections 10 and 11. A product's elements are computed as by one GPU that has the rank's rows of A and all
+ *                section 10. A product's elements are computed as by one GPU that has the rank's rows of A and all
  *                of B, some columns at a time. All ranks have the same result of a reduction.
  *   Losses       A rank that fails or dies before its call leaves the streams of the others waiting: gk_dist_wait says
  *                so in time, and, if asked, aborts the communicator, which nobody may use after that.
@@ -9991,10 +10296,6 @@ GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, s
 
 /* --- Ranks and errors --------------------------------------------------------------------------------------------*/
 
-struct gk_dist_piece {
-  size_t first_index, item_count;
-};
-/* The piece of n that is rank's, where n is cut as evenly as it can be: the first n % ranks have one more. */
 inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank) {
   const size_t of = static_cast<size_t>(ranks > 0 ? ranks : 1), pos = static_cast<size_t>(rank > 0 ? rank : 0);
   const size_t each = n / of, more = n % of;
@@ -10037,7 +10338,7 @@ inline cudaError_t gk__dist_join(gk__dist *d, const char *call, ncclComm_t comm,
 
 /* --- What the ranks tell each other -------------------------------------------------------------------------------
  * A record of each rank's piece: its value, and how many elements it has where their indices matter. Records lie where
- * the slots of section 9 do, and are made of such words, with a tag that no call has. So no call takes one for a slot of
+ * the slots of section 16 do, and are made of such words, with a tag that no call has. So no call takes one for a slot of
  * its own, even if a rank is lost before all is done. */
 
 template <class Acc> GK__HD gk__slot<Acc> gk__untagged(const Acc &value) {
@@ -10253,16 +10554,9 @@ cudaError_t gk__dist_reduce(const gk__dist &d, const Item *input, Out *output, s
   return gk__fold(d, record, static_cast<size_t>(d.ranks), operation, output);
 }
 
-/* *out = the reduction of all ranks' pieces, on every rank; otherwise as gk_reduce, and of one rank with its bits. n is
- * this rank's number of elements; 0 is fine. argmin and argmax count indices through all pieces, in the order of ranks.
- * The values of the pieces are combined in that order, too: the bits of a floating-point sum depend on how many ranks
- * there are and how the elements are dealt to them, and on nothing else.
- *
- * Any scratch will do for the operators of section 5 and up to 682 ranks; where one is too small, the error names the
- * bytes needed. */
 template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
-                                         cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
+cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+                           cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Item>::type>::reduce Functor;
   const char *const call = "gk_dist_reduce";
   gk__dist d;
@@ -10297,12 +10591,7 @@ inline cudaError_t gk__dist_lost(cudaError_t code, const char *why, unsigned lon
                   milliseconds, then, aborted != ncclSuccess ? ncclGetErrorString(aborted) : "");
 }
 
-/* Waits on the host until the stream is done. If another rank has died, failed or never called, the stream would wait
- * for it for ever; so this call ends with an error: cudaErrorTimeout when timeout_ms milliseconds have passed, or
- * cudaErrorUnknown as soon as NCCL itself has found out. With abort_comm it then aborts the communicator, which frees
- * the stream and everything that waits in it, and after which the communicator may not even be destroyed. */
-GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms,
-                                              bool abort_comm = false) {
+inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms, bool abort_comm) {
   const char *const call = "gk_dist_wait";
   gk__clear_detail();
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
@@ -10332,7 +10621,7 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  * What stands before a rank's piece is the fold of the totals of the ranks before it. So each reads its piece once for
  * the total, and once more for the scan, which finds on the device what it starts at. */
 
-/* Of section 5's operators the totals come from section 10, since these commute. */
+/* Of section 6's operators the totals come from section 17, since these commute. */
 template <class Operator> struct gk__commutes { static const bool value = false; };
 template <class Acc> struct gk__commutes<gk_sum<Acc>> { static const bool value = true; };
 template <class Acc> struct gk__commutes<gk_prod<Acc>> { static const bool value = true; };
@@ -10422,24 +10711,17 @@ cudaError_t gk__dist_scan_call(const char *call, const Item *input, Out *output,
                              stream);
 }
 
-/* As gk_scan_inclusive and gk_scan_exclusive, over all ranks' pieces in the order of ranks: each has its own piece, of
- * n elements, 0 included, and gets the results that belong there; with one rank, the same bits. An operator of your own
- * need not commute. argmin and argmax count indices through all pieces. The elements are read twice and the results
- * written once. The bits of floating-point results depend on how many ranks there are and how the elements are dealt to
- * them, and on nothing else. */
 template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
-                                                 ncclComm_t comm, cudaStream_t stream = 0,
-                                                 const gk_scratch *scratch = NULL) {
+cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+                                   cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__dist_scan_call("gk_dist_scan_inclusive", gk__known_array(input), gk__known_output(output), n, f, true,
                             comm, stream, scratch);
 }
 template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
-                                                 ncclComm_t comm, cudaStream_t stream = 0,
-                                                 const gk_scratch *scratch = NULL) {
+cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+                                   cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__dist_scan_call("gk_dist_scan_exclusive", gk__known_array(input), gk__known_output(output), n, f, false,
@@ -10453,18 +10735,6 @@ GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output,
  * at work, the first ones of the next take the places of those that are done: by turns the products are on two streams.
  */
 
-struct gk_dist_matmul_opts { /* right when zero */
-  /* With ldb of this rank's rows of B; without trans_b and batch. Its max_blocks leaves multiprocessors to NCCL. With
-   * that, or with a scratch, products follow one another. */
-  gk_matmul_opts matmul;
-  const size_t *rank_rows;  /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
-  size_t columns;           /* of B in a part; 0: chosen. The same on every rank */
-  cudaStream_t comm_stream; /* for B on its way, of a high priority; 0: one is made for the call */
-  cudaStream_t turn_stream; /* for every other product; 0: one is made for the call */
-  void *buffer;             /* for two parts of B, aligned to 16 bytes; NULL: allocated on the stream and freed there */
-  size_t buffer_bytes;
-};
-
 /* An eighth of the columns, so that the first part, for which there is nothing yet to compute, is soon there; but
  * enough of them to keep a GPU busy. */
 inline size_t gk__dist_columns(size_t n, size_t columns) {
@@ -10474,8 +10744,7 @@ inline size_t gk__dist_columns(size_t n, size_t columns) {
   }
   return columns < n ? columns : n;
 }
-/* What a buffer has to have for B of k x n elements; columns as in the options. 0 where that overflows. */
-inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns = 0) {
+inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns) {
   const size_t wide = gk__dist_columns(n, columns), row_idx = wide * item_bytes;
   if (row_idx == 0 || wide > static_cast<size_t>(-1) / 2 / item_bytes || k > static_cast<size_t>(-1) / 2 / row_idx)
     return 0;
@@ -10637,14 +10906,9 @@ inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const
   return gk__check_memory(d.call, "b", b);
 }
 
-/* C = alpha A B + beta C, where each rank has m rows of A and of C (any number, 0 included) and some rows of B, k x n
- * in all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of
- * C is computed as gk_matmul_ex does for the same rank's m, a part's columns and k: where its bits do not depend on m
- * and n, those of C depend neither on the number of ranks nor on who has which rows. */
 template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
-                                         ncclComm_t comm, cudaStream_t stream = 0,
-                                         const gk_dist_matmul_opts *opts = NULL) {
+cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, ncclComm_t comm,
+                           cudaStream_t stream, const gk_dist_matmul_opts *opts) {
   typedef typename gk__known<Item>::type Element;
   const char *const call = "gk_dist_matmul";
   const gk_dist_matmul_opts o = opts ? *opts : gk_dist_matmul_opts();
@@ -10691,7 +10955,7 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, s
 #endif
 
 /* ====================================================================================================================
- * 15. IMPLEMENTATION: in the one file that defines GPUKIT_IMPLEMENTATION (compiled as CUDA C++), and for editors to
+ * 22. IMPLEMENTATION: in the one file that defines GPUKIT_IMPLEMENTATION (compiled as CUDA C++), and for editors to
  * see.
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
@@ -11906,7 +12170,24 @@ GPUKIT_DEF void GK__C_API(void) {}
 #endif
 
 /* ====================================================================================================================
- * 16. LICENCE: this software is available under two licences; choose whichever you prefer.
+ * 23. HISTORY
+ *
+ *   0.2.0       Names that macros of users would meet, and names that are not for use by hand, are others:
+ *                 gk_device_info     warp_size: threads_per_warp
+ *                 gk_occupancy_info  block: block_threads
+ *                 gk_mismatch        count, first, worst: mismatches, first_index, worst_index
+ *                 gk_dist_piece      first, count: first_index, item_count
+ *                 gk_dist_matmul_opts  rows: rank_rows
+ *                 gk_tile            threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
+ *                 GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
+ *                 gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y, gk__time_begin/next/scope,
+ *                 gk__check_cuda/status/launch: not for users, and without replacement
+ *               alpha and beta of gk_matmul_opts may be addresses of floats. New: gk_matmul_scaled.
+ *   0.1.0       the six areas
+ * ==================================================================================================================*/
+
+/* ====================================================================================================================
+ * 24. LICENCE: this software is available under two licences; choose whichever you prefer.
  *
  * ALTERNATIVE A - MIT
  *

@@ -28,7 +28,7 @@ TEST(reduce_keeps_nan_and_minus_zero) {
   check_reduce<float>(std::vector<float>{0, 0, 0, -0.0f, 0}, p, gk_op_min(), "minus zero as the least");
 }
 
-/* A working value with more bytes than any of section 5 has. */
+/* A working value with more bytes than any of section 6 has. */
 struct extent {
   double low[4], high[4];
 };

@@ -1,4 +1,4 @@
-/* Section 4 of the header: ranks and coordinates, grid-stride loops, launch shapes, dynamic shared memory. */
+/* Section 5 of the header: ranks and coordinates, grid-stride loops, launch shapes, dynamic shared memory. */
 #include "test.h"
 
 #define GPUKIT_IMPLEMENTATION

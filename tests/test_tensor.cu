@@ -390,7 +390,7 @@ template <class T> static std::vector<T> data_of(data which, uint64_t seed, size
   }
   return x;
 }
-/* The head of section 12 has them. */
+/* The documentation of gk_matmul_ex has them. */
 static double bound_of(gk_precision precision, size_t k) {
   return precision == GK_PRECISION_EMULATED ? static_cast<double>(k) / 32 + 16 : static_cast<double>(k) + 8;
 }

@@ -1,4 +1,4 @@
-/* Sections 5 to 7 of the header: operators, and what warps and blocks do with them. */
+/* Sections 6 to 8 of the header: operators, and what warps and blocks do with them. */
 #include "test.h"
 
 #include <cuda_fp16.h>
