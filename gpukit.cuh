@@ -8714,41 +8714,46 @@ gk__tile_facts gk__plan_matmul(const gk__split_k &order, size_t m, size_t n, siz
   return best;
 }
 
-/* Both from memory, if this thread asked for them lately: to find them out may take longer than a small product. */
+/* Answers that this thread has found lately: finding one may take longer than a small product. The table is
+ * direct-mapped by the shape. Each type of Find has a table of its own. */
 #define GK__ANSWERS 64
-inline size_t gk__answer_of(size_t m, size_t n, size_t k) { return (m * 31 + n * 7 + k) % GK__ANSWERS; }
-template <class Acc> gk__split_k gk__matmul_order_again(size_t m, size_t n, size_t k) {
-  struct answer {
-    size_t m, n, k;
-    gk__split_k order; /* of no slices, before there is an answer */
+struct gk__matmul_question {
+  size_t m, n, k, batch;
+  gk__split_k order;
+  gk_plan wanted;
+  int sms;
+  bool engine, fed;
+  bool operator==(const gk__matmul_question &other) const {
+    return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
+           sms == other.sms && engine == other.engine && fed == other.fed && gk__same_order(order, other.order);
+  }
+};
+template <class Find> auto gk__remembered(const gk__matmul_question &question, const Find &find) -> decltype(find()) {
+  typedef decltype(find()) answer_type;
+  struct entry {
+    bool known;
+    gk__matmul_question question;
+    answer_type answer;
   };
-  static thread_local answer answers[GK__ANSWERS];
-  answer &is = answers[gk__answer_of(m, n, k)];
-  if (is.order.slices == 0 || is.m != m || is.n != n || is.k != k)
-    is.m = m, is.n = n, is.k = k, is.order = gk__matmul_order<Acc>(m, n, k);
-  return is.order;
+  static thread_local entry entries[GK__ANSWERS];
+  entry &cached = entries[(question.m * 31 + question.n * 7 + question.k) % GK__ANSWERS];
+  if (!cached.known || !(cached.question == question)) {
+    cached.answer = find();
+    cached.question = question;
+    cached.known = true;
+  }
+  return cached.answer;
+}
+template <class Acc> gk__split_k gk__matmul_order_again(size_t m, size_t n, size_t k) {
+  const gk__matmul_question question = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false};
+  return gk__remembered(question, [&question] { return gk__matmul_order<Acc>(question.m, question.n, question.k); });
 }
 template <class Acc>
 gk__tile_facts gk__plan_matmul_again(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
                                      bool engine, gk_plan wanted, bool fed) {
-  struct answer {
-    gk__split_k order;
-    size_t m, n, k, batch;
-    gk_plan wanted;
-    int sms;
-    bool engine, fed;
-    gk__tile_facts tile_facts;
-  };
-  static thread_local answer answers[GK__ANSWERS];
-  answer &is = answers[gk__answer_of(m, n, k)];
-  const bool same = is.sms == sms && is.m == m && is.n == n && is.k == k && is.batch == batch && is.wanted == wanted &&
-                    is.engine == engine && is.fed == fed && gk__same_order(is.order, order);
-  if (!same) {
-    is.order = order, is.m = m, is.n = n, is.k = k, is.batch = batch;
-    is.wanted = wanted, is.sms = sms, is.engine = engine, is.fed = fed;
-    is.tile_facts = gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed);
-  }
-  return is.tile_facts;
+  const gk__matmul_question question = {m, n, k, batch, order, wanted, sms, engine, fed};
+  return gk__remembered(question,
+                        [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed); });
 }
 
 /* The slots that `products` of them need, if their slices do not fit into a block. */
