@@ -16,7 +16,7 @@ CLANG_FORMAT ?= clang-format
 .SECONDARY:
 .SECONDEXPANSION:
 .PHONY: help run cpu test test-all checks bench bench-binaries bench-gate bench-dist bench-compile plots examples lessons charts gpu-binaries fuzz \
-        coverage mutate format check-format clean FORCE
+        coverage mutate same-code format check-format clean FORCE
 FORCE:
 
 help:
@@ -38,6 +38,8 @@ help:
 	@echo 'fuzz          feeds any bytes to the picture reader and to cuda_to_cpp (needs clang; FUZZ_SECONDS=60 for each)'
 	@echo 'coverage      lines of gpukit.cuh that no test runs on the CPU'
 	@echo 'mutate        breaks gpukit.cuh in many ways, and shows which break no test notices (MUTATIONS=name: only those)'
+	@echo 'same-code     lists the kernels whose machine code is not that of another commit: make same-code OLD=HEAD~1'
+	@echo '              (NEW=COMMIT: against that, not the working tree; QUICK=1: fewer kernels; needs nvcc, but no GPU)'
 	@echo 'sanitize      tests and lessons on a GPU under the tools of compute-sanitizer (SANITIZE=test_scan: only that)'
 	@echo 'format        formats the sources'
 	@echo 'check-format  lists the sources that are not formatted, and fails if there are any'
@@ -590,6 +592,10 @@ mutate:
 	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' \
 	  $(if $(why_not),,GPU='$(NVCC) -O3 -std=c++17 $(NVCCFLAGS)' GPU_ARCH='$(arch)' GPU_NCCL='$(if $(word 2,$(caps)),$(nccl))') \
 	  tests/mutate.sh $(MUTATIONS)
+
+same-code:
+	$(if $(OLD),,@echo 'make same-code needs OLD=, a commit: make same-code OLD=HEAD~1' >&2; exit 2)
+	@NVCC='$(NVCC)' NVCCFLAGS='$(NVCCFLAGS)' tests/same_code.sh $(if $(QUICK),-q) '$(OLD)' $(if $(NEW),'$(NEW)')
 
 SANITIZER ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v compute-sanitizer)
 SANITIZE  ?= $(tests) tour $(lessons)

@@ -1344,10 +1344,30 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
                                         const dim3 *block_dim, size_t smem, cudaStream_t stream);
-/* *attributes becomes 1 if the kernel may be launched while earlier work runs. waits[device] remembers it; 0 is not
- * known. */
+/* A cache of one value for each device. Its objects are static, so that each value is 0 at first, which means not known.
+ * It has no lock: threads that look for a value at the same time find the same, and one instruction stores it. */
 #define GK__DEVICES 64
-GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsigned *attributes);
+template <class Value> struct gk__per_device {
+  volatile Value known[GK__DEVICES];
+  /* The value of the current device, which find(device, value) finds if it is not known. After a failure it stays
+   * unknown, and so does that of a device past GK__DEVICES. */
+  template <class Find> cudaError_t get(Value *value, const Find &find) {
+    int device = 0;
+    *value = 0;
+    GK_TRY(cudaGetDevice(&device));
+    if (device < GK__DEVICES) *value = known[device];
+    if (*value != 0) return cudaSuccess;
+    GK_TRY(find(device, value));
+    if (device < GK__DEVICES) known[device] = *value;
+    return cudaSuccess;
+  }
+};
+/* What is known of a kernel: 1 is yes, -1 is no. */
+struct gk__kernel_cache {
+  gk__per_device<signed char> overlaps, has_body;
+};
+/* *attributes becomes 1 if the kernel may be launched while earlier work runs. */
+GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attributes);
 GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
 inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1) / GK__WORK_FRONT * GK__WORK_FRONT; }
@@ -1549,12 +1569,30 @@ struct gk__arguments<gk__types<Param, Ps...>, gk__types<Arg, As...>> {
   typedef gk__arguments<gk__types<Ps...>, gk__types<As...>> others;
   static const bool counted = others::counted, converted = gk__casts<Param, Arg>::known && others::converted;
 };
-/* waits: NULL for a kernel that does not call it; else one value for each device, zero at first, for what gk__overlaps
- * finds out about the kernel. */
+
+/* A kernel, and what its launches need to know of it. */
+template <class... Params> struct gk__kernel {
+  void (*function)(Params...);
+  gk__kernel_cache *cache; /* NULL: it does not call gk__wait_for_earlier_work */
+  unsigned cluster_blocks; /* 0: no clusters */
+  const void *address() const { return reinterpret_cast<const void *>(function); }
+};
+template <class... Params> gk__kernel<Params...> gk__kernel_with(void (*function)(Params...), gk__kernel_cache *cache) {
+  const gk__kernel<Params...> kernel = {function, cache, 0};
+  return kernel;
+}
+/* The kernel is an argument of the template, so that each has a cache of its own. */
+template <class Function, Function Kernel> gk__kernel_cache *gk__cache_of() {
+  static gk__kernel_cache cache;
+  return &cache;
+}
+/* GK__KERNEL(kernel<arguments>): for one that calls gk__wait_for_earlier_work. */
+#define GK__KERNEL(...) gk__kernel_with(__VA_ARGS__, gk__cache_of<decltype(&__VA_ARGS__), &__VA_ARGS__>())
+
 template <class... Params, class... Args>
-cudaError_t gk__launch_as(signed char *waits, const char *name, void (*kernel)(Params...), dim3 grid_dim,
-                          dim3 block_dim, size_t smem, cudaStream_t stream, Args &&...args) {
-  const void *address = reinterpret_cast<const void *>(kernel);
+cudaError_t gk__launch_kernel(const char *name, const gk__kernel<Params...> &kernel, dim3 grid_dim, dim3 block_dim,
+                              size_t smem, cudaStream_t stream, Args &&...args) {
+  const void *const address = kernel.address();
   gk__clear_detail();
   if (grid_dim.x == 0 || grid_dim.y == 0 || grid_dim.z == 0) return cudaSuccess;
   GK_TRY(gk__allow_smem(address, name, smem));
@@ -1563,17 +1601,26 @@ cudaError_t gk__launch_as(signed char *waits, const char *name, void (*kernel)(P
   config.blockDim = block_dim;
   config.dynamicSmemBytes = smem;
   config.stream = stream;
-  cudaLaunchAttribute early = cudaLaunchAttribute();
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &early;
-  cudaError_t code = waits ? gk__overlaps(waits, address, &config.numAttrs) : cudaSuccess;
-  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+  cudaLaunchAttribute attributes[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = attributes;
+  cudaError_t code = kernel.cache ? gk__overlaps(kernel.cache, address, &config.numAttrs) : cudaSuccess;
+  if (kernel.cluster_blocks) {
+    cudaLaunchAttribute &cluster = attributes[config.numAttrs++];
+    cluster = cudaLaunchAttribute();
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = kernel.cluster_blocks;
+    cluster.val.clusterDim.y = 1;
+    cluster.val.clusterDim.z = 1;
+  }
+  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel.function, static_cast<Params>(args)...);
   return gk__after_launch(code, address, name, &grid_dim, &block_dim, smem, stream);
 }
 template <bool Fit> struct gk__checked_launch {
-  template <class... Args> static cudaError_t with(Args &&...args) {
-    return gk__launch_as(NULL, static_cast<Args &&>(args)...);
+  template <class... Params, class... Args>
+  static cudaError_t with(const char *name, void (*kernel)(Params...), Args &&...args) {
+    return gk__launch_kernel(name, gk__kernel_with(kernel, NULL), static_cast<Args &&>(args)...);
   }
 };
 template <> struct gk__checked_launch<false> {
@@ -2946,12 +2993,11 @@ template <class Item, class Out, class Operator>
 cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t n, Operator operation,
                        const gk__reduce_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
-  static signed char waits[2][GK__DEVICES];
   const bool may_shift =
       16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16; /* else both kernels are the same */
-  const int shifted = may_shift && reinterpret_cast<uintptr_t>(input) % 16;
-  void (*const kernel_table[])(const Item *, Out *, size_t, Operator, gk__reduce_plan, gk__state *, gk__slot<Acc> *) = {
-      gk__reduce_kernel<false, Item, Out, Operator, Acc>, gk__reduce_kernel<may_shift, Item, Out, Operator, Acc>};
+  const auto kernel = may_shift && reinterpret_cast<uintptr_t>(input) % 16
+                          ? GK__KERNEL(gk__reduce_kernel<may_shift, Item, Out, Operator, Acc>)
+                          : GK__KERNEL(gk__reduce_kernel<false, Item, Out, Operator, Acc>);
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   unsigned char *memory = NULL;
@@ -2961,11 +3007,10 @@ cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t 
   } else {
     GK_TRY(gk__check_scratch(call, scratch, 0));
   }
-  const cudaError_t status =
-      gk__launch_as(waits[shifted], call, kernel_table[shifted], plan.blocks < plan.pieces ? plan.blocks : plan.pieces,
-                    static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
-                    reinterpret_cast<gk__state *>(memory),
-                    reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__STATE_BYTES : NULL));
+  const cudaError_t status = gk__launch_kernel(
+      call, kernel, plan.blocks < plan.pieces ? plan.blocks : plan.pieces, static_cast<unsigned>(GK__REDUCE_THREADS), 0,
+      stream, input, output, n, operation, plan, reinterpret_cast<gk__state *>(memory),
+      reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__STATE_BYTES : NULL));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
@@ -3384,7 +3429,6 @@ template <class Item, class Out, class Operator, class Init>
 cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n, Operator operation, Init init,
                      bool inclusive, gk__scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
-  static signed char waits[2][GK__DEVICES];
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   unsigned char *slots = NULL;
@@ -3398,14 +3442,11 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
   }
   const unsigned many = gk__scan_many(gk__scan_item_bytes<Item, Out>()),
                  few = gk__scan_few(gk__scan_item_bytes<Item, Out>());
-  void (*const kernel_table[])(const Item *, Out *, size_t, Operator, Init, bool, gk__scan_plan, gk__state *,
-                               gk__slot<Acc> *) = {gk__scan_kernel<many, Item, Out, Operator, Acc, Init>,
-                                                   gk__scan_kernel<few, Item, Out, Operator, Acc, Init>};
-  const int which = plan.items != many;
-  const cudaError_t status =
-      gk__launch_as(waits[which], call, kernel_table[which], plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0,
-                    stream, input, output, n, operation, init, inclusive, plan, static_cast<gk__state *>(use->ptr),
-                    reinterpret_cast<gk__slot<Acc> *>(slots));
+  const auto kernel = plan.items == many ? GK__KERNEL(gk__scan_kernel<many, Item, Out, Operator, Acc, Init>)
+                                         : GK__KERNEL(gk__scan_kernel<few, Item, Out, Operator, Acc, Init>);
+  const cudaError_t status = gk__launch_kernel(
+      call, kernel, plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, n, operation, init,
+      inclusive, plan, static_cast<gk__state *>(use->ptr), reinterpret_cast<gk__slot<Acc> *>(slots));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
@@ -4587,15 +4628,15 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
 #define GK__EMPTY_KERNEL                                                                                               \
   __shared__ volatile unsigned char nothing[GK__EMPTY_BYTES];                                                          \
   nothing[threadIdx.x] = 0
-inline cudaError_t gk__has_body(signed char *all, const void *kernel, bool *yes) {
-  int device = 0;
-  cudaError_t code = cudaGetDevice(&device);
-  signed char unknown = 0;
-  volatile signed char *const known = device < GK__DEVICES ? all + device : &unknown;
-  cudaFuncAttributes attributes = cudaFuncAttributes();
-  if (code == cudaSuccess && *known == 0) code = cudaFuncGetAttributes(&attributes, kernel);
-  if (code == cudaSuccess && *known == 0) *known = attributes.sharedSizeBytes < GK__EMPTY_BYTES ? 1 : -1;
-  *yes = *known > 0;
+template <class... Params> cudaError_t gk__has_body(const gk__kernel<Params...> &kernel, bool *yes) {
+  signed char answer = 0;
+  const cudaError_t code = kernel.cache->has_body.get(&answer, [&kernel](int, signed char *found) -> cudaError_t {
+    cudaFuncAttributes attributes;
+    GK_TRY(cudaFuncGetAttributes(&attributes, kernel.address()));
+    *found = attributes.sharedSizeBytes < GK__EMPTY_BYTES ? 1 : -1;
+    return cudaSuccess;
+  });
+  *yes = answer > 0;
   return code;
 }
 
@@ -5583,7 +5624,6 @@ __global__ void __launch_bounds__(gk__making_threads)
 template <int Making, class Item>
 cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned least, unsigned most,
                               unsigned *strict, int sms, cudaStream_t stream) {
-  static signed char waits[GK__DEVICES];
   gk__raw_operand<Item> *const both[] = {&a, &b};
   for (int i = 0; i < 2; i++) {
     gk__raw_operand<Item> &p = *both[i];
@@ -5602,9 +5642,9 @@ cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, 
   const size_t of_b = b.share.jobs <= half_blocks || of_both <= most_blocks ? b.share.jobs : half_blocks;
   /* The product that follows may be set up early where it gains more by that than its blocks cost those of the pass. */
   const size_t elements = a.row_count * a.col_count * a.batch + b.row_count * b.col_count * b.batch;
-  return gk__launch_as(waits, "gk_matmul", gk__making_kernel<Making, Item>, static_cast<unsigned>(of_a + of_b),
-                       static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a),
-                       elements <= (size_t(1) << 22), least, most, strict);
+  return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__making_kernel<Making, Item>), static_cast<unsigned>(of_a + of_b),
+                           static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a),
+                           elements <= (size_t(1) << 22), least, most, strict);
 }
 
 /* --- Tensor cores: the portable way, mma.sync --------------------------------------------------------------------
@@ -6065,7 +6105,6 @@ template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_vi
 }
 template <int Products, class Config, class Element, class Out>
 cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, cudaStream_t stream, int stages = Config::stages) {
-  static signed char waits[GK__DEVICES];
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm));
   const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn)), tiles = tiles_m * tiles_n,
                most = 0x7fffffff;
@@ -6092,9 +6131,9 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, cudaStream_t 
     const size_t all = item_count * tiles, at_once = p.max_blocks && p.max_blocks < all ? p.max_blocks : all;
     for (size_t first_idx = 0; first_idx < all; first_idx += at_once) {
       q.first_idx = static_cast<unsigned>(first_idx);
-      GK_TRY(gk__launch_as(waits, "gk_matmul", gk__mma_kernel<Products, Element, Config, Out>,
-                           static_cast<unsigned>(all - first_idx < at_once ? all - first_idx : at_once),
-                           static_cast<unsigned>(Config::thread_count), smem, stream, q));
+      GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out>),
+                               static_cast<unsigned>(all - first_idx < at_once ? all - first_idx : at_once),
+                               static_cast<unsigned>(Config::thread_count), smem, stream, q));
     }
     q.a.data += item_count * q.a.stride_batch, q.b.data += item_count * q.b.stride_batch,
         q.c += item_count * q.stride_c;
@@ -6848,24 +6887,21 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
 /* Whether this device runs the kernels here: a GPU of compute capability 9.0, and code for sm_90a. What fails is tried
  * again by the next call. */
 template <int First> bool gk__wgmma_here() { /* a template, so that files without products have no kernel of it */
-  static signed char all[GK__DEVICES];       /* 1: yes, -1: no, 0: not known */
-  int device = 0, major = 0, minor = 0;
-  if (cudaGetDevice(&device) != cudaSuccess) return false;
-  signed char unknown = 0;
-  volatile signed char *const known = device < GK__DEVICES ? all + device : &unknown;
-  if (*known) return *known > 0;
-  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
-    return false;
-  bool yes = major == 9 && minor == 0;
-  if (yes) {
+  static gk__per_device<signed char> here;
+  signed char answer = 0;
+  const cudaError_t code = here.get(&answer, [](int device, signed char *found) -> cudaError_t {
+    int major = 0, minor = 0;
     cudaFuncAttributes mark;
-    if (cudaFuncGetAttributes(&mark, gk__wgmma_mark<64 + First>) != cudaSuccess) return false;
-    yes = mark.sharedSizeBytes >= 64;
-    if (yes && !gk__tensor_map_encoder()) return false;
-  }
-  *known = yes ? 1 : -1;
-  return yes;
+    GK_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    GK_TRY(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    *found = -1;
+    if (major != 9 || minor != 0) return cudaSuccess;
+    GK_TRY(cudaFuncGetAttributes(&mark, gk__wgmma_mark<64 + First>));
+    if (mark.sharedSizeBytes < 64) return cudaSuccess;
+    *found = 1;
+    return gk__tensor_map_encoder() ? cudaSuccess : cudaErrorNotSupported;
+  });
+  return code == cudaSuccess && answer > 0;
 }
 
 /* A box is `wide` elements of `box` rows: swizzled if that is 128 bytes. So much is also what the L2 fetches, since
@@ -6920,32 +6956,11 @@ bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<Element> &v, si
   return fits;
 }
 
-/* gk__launch_as for a kernel that overlaps, in clusters of so many blocks. */
-template <class... Params, class... Args>
-cudaError_t gk__launch_clusters(signed char *waits, const char *name, void (*kernel)(Params...), unsigned ranks,
-                                dim3 grid_dim, dim3 block_dim, size_t smem, cudaStream_t stream, Args &&...args) {
-  const void *const address = reinterpret_cast<const void *>(kernel);
-  gk__clear_detail();
-  GK_TRY(gk__allow_smem(address, name, smem));
-  cudaLaunchAttribute with[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
-  with[0].id = cudaLaunchAttributeClusterDimension;
-  with[0].val.clusterDim.x = ranks, with[0].val.clusterDim.y = with[0].val.clusterDim.z = 1;
-  with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  with[1].val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = cudaLaunchConfig_t();
-  config.gridDim = grid_dim, config.blockDim = block_dim, config.dynamicSmemBytes = smem, config.stream = stream;
-  config.attrs = with;
-  cudaError_t code = gk__overlaps(waits, address, &config.numAttrs);
-  config.numAttrs++;
-  if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
-  return gk__after_launch(code, address, name, &grid_dim, &block_dim, smem, stream);
-}
-
 /* Tells the kernel what it is to know of C, of which down x across tiles are made, and launches it: blocks that go on
  * from tile to tile, or clusters of `ranks` blocks that share the k of one. */
 template <class Shape, class Config, class Problem>
-cudaError_t gk__wgmma_enqueue(void (*kernel)(Config), Config &p, const Problem &x, size_t down, size_t across,
-                              unsigned ranks, int sms, signed char *waits, cudaStream_t stream) {
+cudaError_t gk__wgmma_enqueue(gk__kernel<Config> kernel, Config &p, const Problem &x, size_t down, size_t across,
+                              unsigned ranks, int sms, cudaStream_t stream) {
   p.dest = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
   p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
   p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
@@ -6956,13 +6971,13 @@ cudaError_t gk__wgmma_enqueue(void (*kernel)(Config), Config &p, const Problem &
   const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
   const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
   const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
+  kernel.cluster_blocks = ranks;
   cudaError_t status = cudaSuccess;
   for (p.first_idx = 0; p.first_idx < tiles && status == cudaSuccess; p.first_idx = p.tiles) {
     const unsigned left = tiles - p.first_idx, now = left < at_once ? left : at_once;
     p.tiles = ranks > 1 ? p.first_idx + now : tiles; /* blocks that share k make one tile; others go on to the next */
-    status =
-        gk__launch_clusters(waits, "gk_matmul", kernel, ranks, now * ranks, static_cast<unsigned>(Shape::thread_count),
-                            static_cast<size_t>(Shape::smem), stream, p);
+    status = gk__launch_kernel("gk_matmul", kernel, now * ranks, static_cast<unsigned>(Shape::thread_count),
+                               static_cast<size_t>(Shape::smem), stream, p);
   }
   return status;
 }
@@ -6974,12 +6989,10 @@ inline size_t gk__split_tiles(size_t m, size_t split, size_t row_count) {
 /* ranks: blocks that share the k of a tile; 1 where Shape has none that do. */
 template <class Shape, class Element, class Out>
 cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned ranks, int sms, cudaStream_t stream) {
-  static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const char *const call = "gk_matmul";
-  void (*const kernel)(typename Shape::params) = gk__wgmma_kernel<Shape, Element, Out>;
-  const void *const address = reinterpret_cast<const void *>(kernel);
+  const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out>);
   bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
   if (!has_body) return gk__mma_run<Shape::products>(x, sms, stream);
   const size_t bytes = gk__wgmma_type<Out>::bytes, depth = 128 / gk__wgmma_type<Element>::bytes;
   const size_t split = Shape::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
@@ -7013,7 +7026,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned ra
   p.strict = x.strict;
   p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
   p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, down, across, ranks, sms, waits, stream);
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, down, across, ranks, sms, stream);
 }
 
 /* The tiles there are, and what they cost in nanoseconds, measured on an H200: a k block, and all besides. Up to
@@ -7376,12 +7389,10 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 /* ranks: blocks that share the k of a tile. Of A and B, one runs along k. */
 template <class Shape, class Out>
 cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned ranks, int sms, cudaStream_t stream) {
-  static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
   const char *const call = "gk_matmul";
-  void (*const kernel)(typename Shape::params) = gk__tf32_kernel<Shape>;
-  const void *const address = reinterpret_cast<const void *>(kernel);
+  const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape>);
   bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(bodies, address, &has_body), call));
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
   if (!has_body) return gk__mma_run<1>(x, sms, stream);
   typename Shape::params p;
   p.turned = x.a.along_k != 0;
@@ -7402,7 +7413,7 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned ranks
   p.in_pairs = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? 7 : 0), size_t(32)));
   p.many_a = in_cols.stride_batch && x.batch > 1, p.many_b = in_rows.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, down, across, ranks, sms, waits, stream);
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, down, across, ranks, sms, stream);
 }
 
 /* Rows of R by columns. */
@@ -9015,41 +9026,46 @@ gk__tile_facts gk__plan_matmul(const gk__split_k &order, size_t m, size_t n, siz
   return best;
 }
 
-/* Both from memory, if this thread asked for them lately: to find them out may take longer than a small product. */
+/* Answers that this thread has found lately: finding one may take longer than a small product. The table is
+ * direct-mapped by the shape. Each type of Find has a table of its own. */
 #define GK__ANSWERS 64
-inline size_t gk__answer_of(size_t m, size_t n, size_t k) { return (m * 31 + n * 7 + k) % GK__ANSWERS; }
-template <class Acc> gk__split_k gk__matmul_order_again(size_t m, size_t n, size_t k) {
-  struct answer {
-    size_t m, n, k;
-    gk__split_k order; /* of no slices, before there is an answer */
+struct gk__matmul_question {
+  size_t m, n, k, batch;
+  gk__split_k order;
+  gk_plan wanted;
+  int sms;
+  bool engine, fed;
+  bool operator==(const gk__matmul_question &other) const {
+    return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
+           sms == other.sms && engine == other.engine && fed == other.fed && gk__same_order(order, other.order);
+  }
+};
+template <class Find> auto gk__remembered(const gk__matmul_question &question, const Find &find) -> decltype(find()) {
+  typedef decltype(find()) answer_type;
+  struct entry {
+    bool known;
+    gk__matmul_question question;
+    answer_type answer;
   };
-  static thread_local answer answers[GK__ANSWERS];
-  answer &is = answers[gk__answer_of(m, n, k)];
-  if (is.order.slices == 0 || is.m != m || is.n != n || is.k != k)
-    is.m = m, is.n = n, is.k = k, is.order = gk__matmul_order<Acc>(m, n, k);
-  return is.order;
+  static thread_local entry entries[GK__ANSWERS];
+  entry &cached = entries[(question.m * 31 + question.n * 7 + question.k) % GK__ANSWERS];
+  if (!cached.known || !(cached.question == question)) {
+    cached.answer = find();
+    cached.question = question;
+    cached.known = true;
+  }
+  return cached.answer;
+}
+template <class Acc> gk__split_k gk__matmul_order_again(size_t m, size_t n, size_t k) {
+  const gk__matmul_question question = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false};
+  return gk__remembered(question, [&question] { return gk__matmul_order<Acc>(question.m, question.n, question.k); });
 }
 template <class Acc>
 gk__tile_facts gk__plan_matmul_again(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
                                      bool engine, gk_plan wanted, bool fed) {
-  struct answer {
-    gk__split_k order;
-    size_t m, n, k, batch;
-    gk_plan wanted;
-    int sms;
-    bool engine, fed;
-    gk__tile_facts tile_facts;
-  };
-  static thread_local answer answers[GK__ANSWERS];
-  answer &is = answers[gk__answer_of(m, n, k)];
-  const bool same = is.sms == sms && is.m == m && is.n == n && is.k == k && is.batch == batch && is.wanted == wanted &&
-                    is.engine == engine && is.fed == fed && gk__same_order(is.order, order);
-  if (!same) {
-    is.order = order, is.m = m, is.n = n, is.k = k, is.batch = batch;
-    is.wanted = wanted, is.sms = sms, is.engine = engine, is.fed = fed;
-    is.tile_facts = gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed);
-  }
-  return is.tile_facts;
+  const gk__matmul_question question = {m, n, k, batch, order, wanted, sms, engine, fed};
+  return gk__remembered(question,
+                        [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed); });
 }
 
 /* The slots that `products` of them need, if their slices do not fit into a block. */
@@ -9131,9 +9147,8 @@ template <class Config, class Item, class Out, class Acc> struct gk__tile_launch
   cudaStream_t stream;
   cudaError_t operator()(const gk__matmul_args<Item, Out, Acc> &p, unsigned grid_dim, gk__state *state,
                          gk__slot<gk__three<Acc>> *slots) const {
-    static signed char waits[GK__DEVICES];
-    return gk__launch_as(waits, "gk_matmul", gk__matmul_kernel<Config, Item, Out, Acc>, grid_dim, thread_count, smem,
-                         stream, p, state, slots);
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__matmul_kernel<Config, Item, Out, Acc>), grid_dim, thread_count,
+                             smem, stream, p, state, slots);
   }
 };
 /* How many of so many tiles one launch makes: as many as max_blocks allows, if it is not 0, of which each tile has
@@ -9186,9 +9201,8 @@ template <int Rows, class Item, class Out, class Acc> struct gk__thin_launch {
   cudaStream_t stream;
   cudaError_t operator()(const gk__thin_args<Item, Out, Acc> &p, unsigned grid_dim, gk__state *state,
                          gk__slot<gk__three<Acc>> *slots) const {
-    static signed char waits[GK__DEVICES];
-    return gk__launch_as(waits, "gk_matmul", gk__thin_kernel<Rows, Item, Out, Acc>, grid_dim,
-                         static_cast<unsigned>(GK__THIN_THREADS), smem, stream, p, state, slots);
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__thin_kernel<Rows, Item, Out, Acc>), grid_dim,
+                             static_cast<unsigned>(GK__THIN_THREADS), smem, stream, p, state, slots);
   }
 };
 template <int Rows, class Item, class Out, class Acc>
@@ -9239,12 +9253,11 @@ template <class Config, class Item> struct gk__small_launch {
   cudaStream_t stream;
   cudaError_t operator()(const gk__matmul_args<Item, Item, Item> &p, unsigned grid_dim, gk__state *,
                          gk__slot<gk__three<Item>> *) const {
-    static signed char waits[GK__DEVICES];
     const size_t items = gk__operand<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true>::items +
                          gk__operand<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true>::items;
-    return gk__launch_as(waits, "gk_matmul", gk__small_kernel<Config, Item>, grid_dim,
-                         static_cast<unsigned>(Config::sums::thread_count), items * Config::stages * sizeof(Item),
-                         stream, p);
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__small_kernel<Config, Item>), grid_dim,
+                             static_cast<unsigned>(Config::sums::thread_count), items * Config::stages * sizeof(Item),
+                             stream, p);
   }
 };
 /* By small tiles Config, if the product is such a one, else by tiles Fallback. */
@@ -9292,7 +9305,7 @@ template <class Item>
 cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> &p, bool *made,
                                         const gk__partials *partials, cudaStream_t stream) {
   typedef gk__f64_shape Shape;
-  static signed char waits[GK__DEVICES], bodies[GK__DEVICES];
+  auto kernel = GK__KERNEL(gk__f64_kernel<Shape, Item>);
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)),
                tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)), most = size_t(1) << 28;
   if (p.k == 0 || p.slices > Shape::most_slices || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
@@ -9300,8 +9313,7 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> 
     return cudaSuccess;
   int device = 0, sms = 1;
   bool has_body = false;
-  GK_TRY(gk__failed(gk__has_body(bodies, reinterpret_cast<const void *>(gk__f64_kernel<Shape, Item>), &has_body),
-                    "gk_matmul"));
+  GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return cudaSuccess;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
@@ -9316,14 +9328,10 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> 
   if (jobs < grid_dim) grid_dim = jobs;
   *made = true;
   if (partials->measuring) return cudaSuccess; /* its partials are reduced in clusters */
-  if (p.slices > 1)
-    return gk__launch_clusters(waits, "gk_matmul", gk__f64_kernel<Shape, Item>, p.slices,
-                               static_cast<unsigned>(grid_dim),
-                               static_cast<unsigned>(Shape::copying + Shape::multiplying), smem * sizeof(Item), stream,
-                               p, static_cast<unsigned>(jobs));
-  return gk__launch_as(waits, "gk_matmul", gk__f64_kernel<Shape, Item>, static_cast<unsigned>(grid_dim),
-                       static_cast<unsigned>(Shape::copying + Shape::multiplying), smem * sizeof(Item), stream, p,
-                       static_cast<unsigned>(jobs));
+  if (p.slices > 1) kernel.cluster_blocks = p.slices;
+  return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(grid_dim),
+                           static_cast<unsigned>(Shape::copying + Shape::multiplying), smem * sizeof(Item), stream, p,
+                           static_cast<unsigned>(jobs));
 }
 #else
 template <class Item>
@@ -9520,19 +9528,18 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
 /* Found out once for each device. */
 template <int> __global__ void gk__code_kernel() {}
 template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
-  static volatile signed char codes[GK__DEVICES];
+  static gk__per_device<int> codes;
   const char *const call = "gk_matmul";
   int device = 0;
   GK_TRY(gk__failed(cudaGetDevice(&device), call));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&gpu->sms, cudaDevAttrMultiProcessorCount, device), call));
-  gpu->code = device < GK__DEVICES ? codes[device] : 0;
-  if (gpu->code == 0) {
+  const cudaError_t code = codes.get(&gpu->code, [](int, int *found) -> cudaError_t {
     cudaFuncAttributes attributes;
-    const void *const kernel = reinterpret_cast<const void *>(gk__code_kernel<First>);
-    GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
-    gpu->code = attributes.ptxVersion < 127 ? attributes.ptxVersion : 127;
-    if (device < GK__DEVICES) codes[device] = static_cast<signed char>(gpu->code);
-  }
+    GK_TRY(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(gk__code_kernel<First>)));
+    *found = attributes.ptxVersion;
+    return cudaSuccess;
+  });
+  GK_TRY(gk__failed(code, call));
   gpu->wgmma = gk__wgmma_here<First>();
   return cudaSuccess;
 }
@@ -9561,7 +9568,6 @@ template <class Config> struct gk__engine_launch {
   static bool map_operands(gk__fed_params *) { return true; } /* there is nothing to map */
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid_dim, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
-    static signed char waits[GK__DEVICES];
     const size_t row_count = Config::bm, col_count = Config::bn;
     typename Config::params q;
     q.p = p, q.turned = Config::turned(p.trans_a), q.spread = Config::by_rows && !p.trans_b;
@@ -9586,11 +9592,10 @@ template <class Config> struct gk__engine_launch {
     const unsigned each = gk_ceil_div(grid_dim - gathering, static_cast<unsigned>(sms));
     const size_t smem = each < Config::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
     const size_t use = smem > Config::smem ? smem : Config::smem;
-    if (ranks > 1)
-      return gk__launch_clusters(waits, "gk_matmul", gk__engine_kernel<Config>, ranks, grid_dim,
-                                 static_cast<unsigned>(Config::thread_count), use, stream, q, state, slots);
-    return gk__launch_as(waits, "gk_matmul", gk__engine_kernel<Config>, grid_dim,
-                         static_cast<unsigned>(Config::thread_count), use, stream, q, state, slots);
+    auto kernel = GK__KERNEL(gk__engine_kernel<Config>);
+    if (ranks > 1) kernel.cluster_blocks = ranks;
+    return gk__launch_kernel("gk_matmul", kernel, grid_dim, static_cast<unsigned>(Config::thread_count), use, stream, q,
+                             state, slots);
   }
 };
 
@@ -9625,12 +9630,11 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     return p.trans_b || !lies_well(p.a, p.lda) || !lies_well(p.b, p.ldb) || (!p.trans_a && p.k % 4 != 0);
   }
   static bool takes(const args &p) {
-    static signed char bodies[GK__DEVICES];
     bool has_body = false;
     return p.k >= (is_fed(p) ? 16 : 1) && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
            (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
            gk__engine_counts(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
-           !gk__has_body(bodies, reinterpret_cast<const void *>(gk__engine_kernel<aligned>), &has_body) && has_body;
+           !gk__has_body(GK__KERNEL(gk__engine_kernel<aligned>), &has_body) && has_body;
   }
   template <class Config>
   static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, gk__partials *partials,
@@ -9712,11 +9716,10 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
                                                                           : fills && p.k <= most_k;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
-    static signed char waits[GK__DEVICES];
-    return gk__launch_as(waits, "gk_matmul", gk__warp_kernel<float>, static_cast<unsigned>(blocks(p, sms)),
-                         static_cast<unsigned>(tile_type::warps) * 32,
-                         static_cast<size_t>(tile_type::warps * tile_type::smem), stream, p,
-                         static_cast<unsigned>(p.batch * tiles(p)));
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__warp_kernel<float>), static_cast<unsigned>(blocks(p, sms)),
+                             static_cast<unsigned>(tile_type::warps) * 32,
+                             static_cast<size_t>(tile_type::warps * tile_type::smem), stream, p,
+                             static_cast<unsigned>(p.batch * tiles(p)));
   }
 };
 
@@ -9731,16 +9734,14 @@ struct gk__by_panels<float, float, Acc> { /* a template, so that files without p
   typedef gk__matmul_args<float, float, Acc> args;
   typedef gk__by_warps<float, float, Acc> by_warps;
   static bool takes(const args &p, gk_plan wanted, int sms) {
-    static signed char bodies[GK__DEVICES];
     bool has_body = false;
     return wanted == GK_PLAN_AUTO && p.slices == 1 && p.batch == 1 && !p.max_blocks && !p.only_if && !p.trans_a &&
            !p.trans_b && p.n % 4 == 0 && by_warps::in_fours(p.a, p.lda, 0) && by_warps::in_fours(p.b, p.ldb, 0) &&
            by_warps::in_fours(p.c, p.ldc, 0) && gk__panels_pay(p.m, p.n, p.k, static_cast<size_t>(sms)) &&
            gk__engine_counts(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) && gk__wgmma_here<0>() &&
-           !gk__has_body(bodies, reinterpret_cast<const void *>(gk__panel_kernel<gk__panel>), &has_body) && has_body;
+           !gk__has_body(GK__KERNEL(gk__panel_kernel<gk__panel>), &has_body) && has_body;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
-    static signed char waits[GK__DEVICES];
     const int map = gk__wgmma_type<float>::map;
     gk__panel_params q;
     q.p = p;
@@ -9751,8 +9752,8 @@ struct gk__by_panels<float, float, Acc> { /* a template, so that files without p
         !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__panel::col_count, gk__panel::box))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu is too large for the copy engine", p.m, p.n,
                       p.k);
-    return gk__launch_as(waits, "gk_matmul", gk__panel_kernel<gk__panel>, static_cast<unsigned>(sms),
-                         static_cast<unsigned>(gk__panel::warps) * 32, gk__panel::smem(p.k), stream, q);
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__panel_kernel<gk__panel>), static_cast<unsigned>(sms),
+                             static_cast<unsigned>(gk__panel::warps) * 32, gk__panel::smem(p.k), stream, q);
   }
 };
 #endif
@@ -11258,22 +11259,19 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
 
 /* Only machine code that was made for sm_90 or later has the wait in it; what the driver makes from older PTX has none,
  * and would run into the work before it. Older drivers cannot capture such launches. */
-GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsigned *attributes) {
-  int device = 0, major = 0, driver = 0;
-  cudaError_t code = cudaGetDevice(&device);
-  if (code != cudaSuccess) return code;
-  signed char unknown = 0;
-  volatile signed char *const known = device < GK__DEVICES ? waits + device : &unknown;
-  if (*known == 0) {
+GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attributes) {
+  signed char answer = 0;
+  const cudaError_t code = cache->overlaps.get(&answer, [kernel](int device, signed char *found) -> cudaError_t {
+    int major = 0, driver = 0;
     cudaFuncAttributes kernel_code;
-    code = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    if (code == cudaSuccess) code = cudaDriverGetVersion(&driver);
-    if (code == cudaSuccess) code = cudaFuncGetAttributes(&kernel_code, kernel);
-    if (code != cudaSuccess) return code;
-    *known = driver >= 12030 && major >= 9 && kernel_code.ptxVersion >= 90 ? 1 : -1;
-  }
-  *attributes = *known > 0;
-  return cudaSuccess;
+    GK_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    GK_TRY(cudaDriverGetVersion(&driver));
+    GK_TRY(cudaFuncGetAttributes(&kernel_code, kernel));
+    *found = driver >= 12030 && major >= 9 && kernel_code.ptxVersion >= 90 ? 1 : -1;
+    return cudaSuccess;
+  });
+  *attributes = answer > 0;
+  return code;
 }
 
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
