@@ -9845,36 +9845,48 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const It
 }
 
 /* ====================================================================================================================
- * 13. HOST ARRAYS in, host arrays out: for a first try, a test, an assignment. Each call allocates, copies, computes on
- *     the legacy default stream, copies back, frees, and waits for all of it. The outputs are valid only after success.
+ * 13. HOST ARRAYS: reduce, scan and matmul of arrays in host memory: for a first try, a test or an assignment.
+ *
+ * Each call allocates device memory for its arrays, copies the inputs to the device, runs the call of section 10, 11 or
+ * 12 on the legacy default stream, copies the result back and frees the memory. It waits for all of this. An output is
+ * valid only after success.
+ *
+ * A gk__device_array owns the device memory of one array. Its destructor frees the memory on the way out after an error;
+ * after success destroy() frees it, so that an error of cudaFree is returned, too.
+ *
+ * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; from section 5 gk__known, which turns a
+ * pointer to a half type into one to the type of CUDA's header, or stops the compilation if that is not included.
  * ==================================================================================================================*/
 
-struct gk__device_copy { /* of host memory, freed with the scope */
+struct gk__device_array {
   void *ptr;
-  gk__device_copy() : ptr(NULL) {}
-  ~gk__device_copy() {
+  gk__device_array() : ptr(NULL) {}
+  ~gk__device_array() {
     if (ptr) cudaFree(ptr);
   }
-  cudaError_t create(const char *call, const void *host, size_t item_count, size_t item_bytes) {
-    if (item_count > static_cast<size_t>(-1) / item_bytes || (!host && item_count))
-      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements %s", call, item_count,
-                      host ? "is more than memory can address" : "is NULL");
+  /* Refuses a host array that is NULL or that no memory can hold, before anything is allocated for it. */
+  cudaError_t allocate(const char *call, const void *host, size_t item_count, size_t item_bytes) {
+    if (item_count > static_cast<size_t>(-1) / item_bytes)
+      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements is more than memory can address", call,
+                      item_count);
+    if (!host && item_count)
+      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements is NULL", call, item_count);
     const size_t bytes = item_count * item_bytes;
     const cudaError_t code = cudaMalloc(&ptr, bytes ? bytes : 1);
     if (code != cudaSuccess) ptr = NULL;
     return gk__no_memory(code, call, bytes);
   }
-  cudaError_t create_from(const char *call, const void *host, size_t item_count, size_t item_bytes) {
-    GK_TRY(create(call, host, item_count, item_bytes));
+  cudaError_t allocate_copy(const char *call, const void *host, size_t item_count, size_t item_bytes) {
+    GK_TRY(allocate(call, host, item_count, item_bytes));
     return gk__failed(cudaMemcpy(ptr, host, item_count * item_bytes, cudaMemcpyHostToDevice), call);
   }
-  cudaError_t copy_to(const char *call, void *host, size_t bytes) {
+  cudaError_t copy_to_host(const char *call, void *host, size_t bytes) {
     return gk__failed(cudaMemcpy(host, ptr, bytes, cudaMemcpyDeviceToHost), call);
   }
   cudaError_t destroy(const char *call) {
-    void *const old = ptr;
+    void *const freed = ptr;
     ptr = NULL;
-    return gk__failed(cudaFree(old), call);
+    return gk__failed(cudaFree(freed), call);
   }
 };
 
@@ -9884,13 +9896,14 @@ GK__NODISCARD cudaError_t gk_host_reduce(const Item *input, Out *output, size_t 
   typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_host_reduce";
   gk__clear_detail();
-  gk__device_copy from, dest;
-  GK_TRY(from.create_from(call, gk__known_array(input), n, sizeof(Element)));
-  GK_TRY(dest.create(call, gk__known_output(output), 1, sizeof(Result)));
-  GK_TRY(gk_reduce(static_cast<const Element *>(from.ptr), static_cast<Result *>(dest.ptr), n, operation));
-  GK_TRY(dest.copy_to(call, gk__known_output(output), sizeof(Result)));
-  GK_TRY(from.destroy(call));
-  return dest.destroy(call);
+  gk__device_array device_input, device_output;
+  GK_TRY(device_input.allocate_copy(call, gk__known_array(input), n, sizeof(Element)));
+  GK_TRY(device_output.allocate(call, gk__known_output(output), 1, sizeof(Result)));
+  GK_TRY(gk_reduce(static_cast<const Element *>(device_input.ptr), static_cast<Result *>(device_output.ptr), n,
+                   operation));
+  GK_TRY(device_output.copy_to_host(call, gk__known_output(output), sizeof(Result)));
+  GK_TRY(device_input.destroy(call));
+  return device_output.destroy(call);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk__host_scan(const char *call, bool inclusive, const Item *input, Out *output, size_t n,
@@ -9898,16 +9911,16 @@ cudaError_t gk__host_scan(const char *call, bool inclusive, const Item *input, O
   typedef typename gk__known<Item>::type Element;
   typedef typename gk__known<Out>::type Result;
   gk__clear_detail();
-  gk__device_copy from, dest;
-  GK_TRY(from.create_from(call, gk__known_array(input), n, sizeof(Element)));
-  GK_TRY(dest.create(call, gk__known_output(output), n, sizeof(Result)));
-  const Element *const device_in = static_cast<const Element *>(from.ptr);
-  Result *const device_out = static_cast<Result *>(dest.ptr);
-  GK_TRY(inclusive ? gk_scan_inclusive(device_in, device_out, n, operation)
-                   : gk_scan_exclusive(device_in, device_out, n, operation));
-  GK_TRY(dest.copy_to(call, gk__known_output(output), n * sizeof(Result)));
-  GK_TRY(from.destroy(call));
-  return dest.destroy(call);
+  gk__device_array device_input, device_output;
+  GK_TRY(device_input.allocate_copy(call, gk__known_array(input), n, sizeof(Element)));
+  GK_TRY(device_output.allocate(call, gk__known_output(output), n, sizeof(Result)));
+  const Element *const elements = static_cast<const Element *>(device_input.ptr);
+  Result *const results = static_cast<Result *>(device_output.ptr);
+  GK_TRY(inclusive ? gk_scan_inclusive(elements, results, n, operation)
+                   : gk_scan_exclusive(elements, results, n, operation));
+  GK_TRY(device_output.copy_to_host(call, gk__known_output(output), n * sizeof(Result)));
+  GK_TRY(device_input.destroy(call));
+  return device_output.destroy(call);
 }
 template <class Item, class Out, class Operator>
 GK__NODISCARD cudaError_t gk_host_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation) {
@@ -9923,19 +9936,19 @@ GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, s
   typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_host_matmul";
   gk__clear_detail();
-  const size_t most = static_cast<size_t>(-1);
-  if ((k && m > most / k) || (n && k > most / n) || (n && m > most / n))
+  const size_t max_items = static_cast<size_t>(-1);
+  if ((k && m > max_items / k) || (n && k > max_items / n) || (n && m > max_items / n))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", call, m, n, k);
-  gk__device_copy from_a, from_b, dest;
-  GK_TRY(from_a.create_from(call, gk__known_array(a), m * k, sizeof(Element)));
-  GK_TRY(from_b.create_from(call, gk__known_array(b), k * n, sizeof(Element)));
-  GK_TRY(dest.create(call, gk__known_output(c), m * n, sizeof(Result)));
-  GK_TRY(gk_matmul(static_cast<const Element *>(from_a.ptr), static_cast<const Element *>(from_b.ptr),
-                   static_cast<Result *>(dest.ptr), m, n, k));
-  GK_TRY(dest.copy_to(call, gk__known_output(c), m * n * sizeof(Result)));
-  GK_TRY(from_a.destroy(call));
-  GK_TRY(from_b.destroy(call));
-  return dest.destroy(call);
+  gk__device_array device_a, device_b, device_c;
+  GK_TRY(device_a.allocate_copy(call, gk__known_array(a), m * k, sizeof(Element)));
+  GK_TRY(device_b.allocate_copy(call, gk__known_array(b), k * n, sizeof(Element)));
+  GK_TRY(device_c.allocate(call, gk__known_output(c), m * n, sizeof(Result)));
+  GK_TRY(gk_matmul(static_cast<const Element *>(device_a.ptr), static_cast<const Element *>(device_b.ptr),
+                   static_cast<Result *>(device_c.ptr), m, n, k));
+  GK_TRY(device_c.copy_to_host(call, gk__known_output(c), m * n * sizeof(Result)));
+  GK_TRY(device_a.destroy(call));
+  GK_TRY(device_b.destroy(call));
+  return device_c.destroy(call);
 }
 
 /* ====================================================================================================================
