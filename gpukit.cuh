@@ -9954,50 +9954,67 @@ GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, s
 /* ====================================================================================================================
  * 14. PAST ONE GPU: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined
  *
- * Each rank, a process or a thread with a GPU of its own, makes the same call with its own piece. The calls take the
- * user's communicator and stream, put their work and NCCL's on the stream, and wait for nothing; so a rank that fails
- * or dies leaves the others' streams waiting, which gk_dist_wait finds out. They want the communicator's device to be
- * the current one, a blocking communicator, and no ncclGroupStart around them: what they put on the stream behind
- * NCCL's work would come before it.
+ * A rank is a process, or a thread of one, with a GPU of its own. All ranks make the same call, each with its own piece
+ * of the data, which may have 0 elements:
  *
- *   With GPUKIT_NCCL a program that has an ncclComm_t, whoever made it, calls gk_dist_reduce and its kin on every rank,
- *   each with its own piece of the data, 0 elements included:
+ *   gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
+ *   GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
+ *   GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
  *
- *     gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
- *     GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
- *     GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
+ * The calls enqueue their kernels and NCCL's collectives on the caller's stream and do not wait for them. The
+ * communicator must be blocking, and its device must be the current one. A call must not stand between ncclGroupStart
+ * and ncclGroupEnd: NCCL would enqueue its collectives at the end of the group, behind the kernels that read what they
+ * deliver. For the same reason one thread cannot be several ranks.
  *
- *   A rank is a process, or a thread: one thread cannot be several, since each call puts work of its own behind NCCL's.
+ * How they work
  *
- *   Same bits    A result depends on the pieces, so on the number of ranks, and on no timing, GPU or network. Integers,
- *                min, max and their indices do not depend even on that, nor do bits from one rank differ from those of
- *                sections 10 and 11. A product's elements are computed as by one GPU that has the rank's rows of A and all
- *                of B, some columns at a time. All ranks have the same result of a reduction.
- *   Losses       A rank that fails or dies before its call leaves the streams of the others waiting: gk_dist_wait says
- *                so in time, and, if asked, aborts the communicator, which nobody may use after that.
- *                NCCL connects the ranks within their first call: one that is lost before leaves the others in theirs,
- *                unless NCCL_RUNTIME_CONNECT=0 in the environment has it connect them when the communicator is made.
- *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each, in a
- *                buffer of yours, or allocates. To be captured into a graph they want all of these, the matmul its two
- *                streams as well, and ranks that such a call before has connected.
+ *   reduce   Each rank reduces its piece (section 10) to a record: the value, and the number of elements where results
+ *            have indices. An all-gather brings all records to all ranks, and one warp of each rank folds them in the
+ *            order of ranks.
+ *   scan     Each rank reduces its piece to a record, all-gathers the records, and folds those of the lower ranks. The
+ *            result is the value before its piece: the scan of the piece (section 11) starts there. It reads that value
+ *            on the device, so the host does not wait for it.
+ *   matmul   Each rank has some rows of A, B and C, and needs all rows of B. These are all-gathered a part at a time: a
+ *            part is a group of adjacent columns. A buffer holds two parts, so the next part is transferred on a stream
+ *            of its own while one is multiplied (section 12).
  *
- *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
- *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
+ * From above: the scratch and the format of its slots (section 9), in which records are stored; the host side of reduce,
+ * scan and matmul; and section 5's conversions between elements, accumulators and results.
  *
- *     reduce   its piece once from memory, and one all-gather of 16 to 48 bytes a rank. Bytes do not count; it stops
- *              scaling when a piece is read in less time than the all-gather takes.
- *     scan     its piece twice from memory and once to it, where one GPU reads and writes once: so R ranks are at best
- *              2/3 R times as fast. One all-gather, as above.
- *     matmul   2 m n k operations for m rows; meanwhile (R - 1) / R of B's n k elements come in, and are hidden for as
- *              long as operations a second x element size < 2 m x bandwidth. So rows count, not n or k: fewer than
- *              rate x size / (2 x bandwidth) of them on a rank, and it takes as long as B's way there. The first part,
- *              an eighth, is never hidden.
+ * Guarantees
  *
- *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network. Two H200s
- *   of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes 8 to 10 us, time to
- *   read 10 million floats; of large parts 273 GB/s come in, so a product of floats (50 TFLOP/s) hides B from 370 rows
- *   a rank on. With 50 GB/s of network for each GPU the model says 2000 rows; and with 16 hosts around a ring, 20 us a
- *   step, 300 us for a reduction's or scan's all-gather, time to read 340 million floats.
+ *   Same bits    A result depends on the pieces, hence on the number of ranks, but not on timing, GPU or network. Integer
+ *                results, min, max and their indices do not depend on the pieces either. With one rank the bits are
+ *                those of sections 10 and 11. An element of a product is computed as by one GPU that has the rank's rows
+ *                of A and all of B, some columns at a time. A reduction has the same result on all ranks.
+ *   Lost ranks   If a rank fails or dies before its call, the streams of the others wait. gk_dist_wait returns an error
+ *                then, and aborts the communicator if asked to; it may not be used after that. NCCL connects the ranks
+ *                in their first call, on the host. A rank that is lost before it is connected leaves the others blocked
+ *                in that call, unless NCCL_RUNTIME_CONNECT=0 in the environment makes NCCL connect all ranks when the
+ *                communicator is created.
+ *   Memory       Reduce and scan use the caller's scratch, or allocate one. Matmul uses the caller's buffer for two parts
+ *                of B (each an eighth of it by default), or allocates it. A call that is captured into a graph needs the
+ *                caller's scratch or buffer (matmul also both streams of its options), and ranks that an earlier call of
+ *                the same kind has connected.
+ *
+ * Cost with R ranks: compute time + latency x steps + bytes / bandwidth. NCCL's all-gather takes R - 1 steps around a
+ * ring or log2 R steps in a tree. The latency of a step is that of the slowest link.
+ *
+ *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone. It stops scaling
+ *            when reading a piece takes less time than the all-gather.
+ *   scan     Two reads and one write of the piece, where one GPU reads and writes once: the speedup is at most 2/3 R.
+ *            One all-gather, as above.
+ *   matmul   2 m n k operations for m rows. Meanwhile (R - 1) / R of the n k elements of B arrive. That is hidden while
+ *            operations per second x element size < 2 m x bandwidth, so the number of rows counts, and n and k do not.
+ *            With fewer than rate x size / (2 x bandwidth) rows a rank, the call takes as long as the transfer of B. The
+ *            transfer of the first part, an eighth of B, is never hidden.
+ *
+ * The bandwidth within a host is that of the links between its GPUs; between hosts it is a GPU's share of the network.
+ * Measured on two H200s of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes
+ * 8 to 10 us, in which a GPU reads 10 million floats. An all-gather of large parts delivers 273 GB/s, so a product of
+ * floats (50 TFLOP/s) hides the transfer of B from 370 rows a rank on. For 50 GB/s of network per GPU the model gives
+ * 2000 rows. For 16 hosts in a ring, at 20 us a step, it gives 300 us for the all-gather of a reduce or scan, in which a
+ * GPU reads 340 million floats.
  * ==================================================================================================================*/
 
 #ifdef GPUKIT_NCCL
@@ -10009,261 +10026,287 @@ struct gk_dist_piece {
 };
 /* The piece of n that is rank's, where n is cut as evenly as it can be: the first n % ranks have one more. */
 inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank) {
-  const size_t of = static_cast<size_t>(ranks > 0 ? ranks : 1), pos = static_cast<size_t>(rank > 0 ? rank : 0);
-  const size_t each = n / of, more = n % of;
-  const gk_dist_piece piece = {each * pos + (pos < more ? pos : more), each + (pos < more)};
+  const size_t piece_count = static_cast<size_t>(ranks > 0 ? ranks : 1);
+  const size_t piece_idx = static_cast<size_t>(rank > 0 ? rank : 0);
+  const size_t min_items = n / piece_count, longer_pieces = n % piece_count;
+  const size_t longer_before = piece_idx < longer_pieces ? piece_idx : longer_pieces;
+  const gk_dist_piece piece = {min_items * piece_idx + longer_before, min_items + (piece_idx < longer_pieces)};
   return piece;
 }
 
-/* NCCL's status as one of CUDA's, with NCCL's own words in the detail. */
-inline cudaError_t gk__nccl(ncclResult_t result, const char *call, const char *what, ncclComm_t comm) {
+/* As gk__failed, of a call of NCCL: its status as one of CUDA's, and NCCL's message in the detail. */
+inline cudaError_t gk__nccl_failed(ncclResult_t result, const char *call, const char *what, ncclComm_t comm) {
   if (result == ncclSuccess) return cudaSuccess;
-  const bool caller = result == ncclInvalidArgument || result == ncclInvalidUsage;
+  const bool callers_mistake = result == ncclInvalidArgument || result == ncclInvalidUsage;
   if (result == ncclInProgress)
     return gk__fail(cudaErrorNotSupported, "%s: %s: the communicator does not block, as these calls want it to", call,
                     what);
-  const char *const more = ncclGetLastError(comm);
-  return gk__fail(caller ? cudaErrorInvalidValue : cudaErrorUnknown, "%s: %s: %s%s%s", call, what,
-                  ncclGetErrorString(result), more && more[0] ? ": " : "", more ? more : "");
+  const char *const message = ncclGetLastError(comm);
+  const bool has_message = message && message[0];
+  return gk__fail(callers_mistake ? cudaErrorInvalidValue : cudaErrorUnknown, "%s: %s: %s%s%s", call, what,
+                  ncclGetErrorString(result), has_message ? ": " : "", has_message ? message : "");
 }
 
-/* Who calls. */
-struct gk__dist {
-  const char *call;
+/* One call, as the rank that makes it sees it. */
+struct gk__dist_context {
+  const char *call; /* its name, for errors */
   ncclComm_t comm;
   cudaStream_t stream;
-  int ranks, rank, device;
+  int rank_count, rank, device;
 };
-inline cudaError_t gk__dist_join(gk__dist *d, const char *call, ncclComm_t comm, cudaStream_t stream) {
+inline cudaError_t gk__dist_begin(gk__dist_context *ctx, const char *call, ncclComm_t comm, cudaStream_t stream) {
   int current = 0;
-  d->call = call, d->comm = comm, d->stream = stream, d->ranks = d->rank = d->device = 0;
+  memset(ctx, 0, sizeof(*ctx));
+  ctx->call = call;
+  ctx->comm = comm;
+  ctx->stream = stream;
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
-  GK_TRY(gk__nccl(ncclCommCount(comm, &d->ranks), call, "ncclCommCount", comm));
-  GK_TRY(gk__nccl(ncclCommUserRank(comm, &d->rank), call, "ncclCommUserRank", comm));
-  GK_TRY(gk__nccl(ncclCommCuDevice(comm, &d->device), call, "ncclCommCuDevice", comm));
+  GK_TRY(gk__nccl_failed(ncclCommCount(comm, &ctx->rank_count), call, "ncclCommCount", comm));
+  GK_TRY(gk__nccl_failed(ncclCommUserRank(comm, &ctx->rank), call, "ncclCommUserRank", comm));
+  GK_TRY(gk__nccl_failed(ncclCommCuDevice(comm, &ctx->device), call, "ncclCommCuDevice", comm));
   GK_TRY(gk__failed(cudaGetDevice(&current), call));
-  if (d->device != current)
-    return gk__fail(cudaErrorInvalidDevice, "%s: rank %d is device %d, but device %d is current", call, d->rank,
-                    d->device, current);
+  if (ctx->device != current)
+    return gk__fail(cudaErrorInvalidDevice, "%s: rank %d is device %d, but device %d is current", call, ctx->rank,
+                    ctx->device, current);
   return cudaSuccess;
 }
 
-/* --- What the ranks tell each other -------------------------------------------------------------------------------
- * A record of each rank's piece: its value, and how many elements it has where their indices matter. Records lie where
- * the slots of section 9 do, and are made of such words, with a tag that no call has. So no call takes one for a slot of
- * its own, even if a rank is lost before all is done. */
+/* --- Records ------------------------------------------------------------------------------------------------------
+ * A record says of one rank's piece what the other ranks need: the value that the piece reduces to and, where results
+ * have indices, its number of elements. The records of all ranks are an array in the scratch, in the place of section
+ * 9's slots. They have the format of slots, with tag 0, which no call uses. So a later call does not take what is left
+ * of a record for a slot of its own, even if a lost rank ends this call early. */
 
-template <class Acc> GK__HD gk__slot<Acc> gk__untagged(const Acc &value) {
+template <class Acc> GK__HD gk__slot<Acc> gk__pack_untagged(const Acc &value) {
   unsigned word[3 * gk__slot<Acc>::word16_count] = {};
   gk__slot<Acc> slot;
   memcpy(word, &value, sizeof(Acc));
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++) {
-    const gk__word16 x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], 0}};
-    slot.words[g] = x;
+  for (unsigned w = 0; w < gk__slot<Acc>::word16_count; w++) {
+    const gk__word16 x = {{word[3 * w], word[3 * w + 1], word[3 * w + 2], 0}};
+    slot.words[w] = x;
   }
   return slot;
 }
-/* value is anything, and becomes that of the slot. */
-template <class Acc> GK__HD Acc gk__value_of(const gk__slot<Acc> &slot, Acc value) {
+/* The value in the slot. `value` is any Acc to copy it into: not every Acc has a default constructor. */
+template <class Acc> GK__HD Acc gk__unpack(const gk__slot<Acc> &slot, Acc value) {
   unsigned word[3 * gk__slot<Acc>::word16_count];
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++)
-    for (unsigned k = 0; k < 3; k++) word[3 * g + k] = slot.words[g].word[k];
+  for (unsigned w = 0; w < gk__slot<Acc>::word16_count; w++)
+    for (unsigned k = 0; k < 3; k++) word[3 * w + k] = slot.words[w].word[k];
   memcpy(static_cast<void *>(&value), word, sizeof(Acc));
   return value;
 }
 
-/* Where a block has published its slot, another one's record may come when that has been read. Such a place is never
- * written in another way than slots are cleared. */
-template <class Acc> GK__HD void gk__overwrite(gk__slot<Acc> *slot, const gk__slot<Acc> &with) {
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++) {
-    volatile unsigned *const word = slot->words[g].word;
-    for (unsigned k = 0; k < 4; k++) word[k] = with.words[g].word[k];
+/* The last block of a reduce stores its result, a record, over slots that other blocks published and that it has read.
+ * It does so with the same kind of store that clears slots. */
+template <class Acc> GK__HD void gk__store_slot(gk__slot<Acc> *dest, const gk__slot<Acc> &slot) {
+  for (unsigned w = 0; w < gk__slot<Acc>::word16_count; w++) {
+    volatile unsigned *const word = dest->words[w].word;
+    for (unsigned k = 0; k < 4; k++) word[k] = slot.words[w].word[k];
   }
 }
 
 template <class Acc> struct gk__record {
-  gk__slot<Acc> value;
+  gk__slot<Acc> value_slot;
   gk__record() = default;
   gk__record(const gk__record &) = default;
   GK__HD gk__record &operator=(const gk__record &x) {
-    gk__overwrite(&value, x.value);
+    gk__store_slot(&value_slot, x.value_slot);
     return *this;
   }
-  GK__HD explicit gk__record(const Acc &x, size_t = 0) : value(gk__untagged(x)) {}
-  GK__HD size_t elements() const { return 0; }
-  /* A value whose indices count from the piece's first element counts from that of all. */
-  static GK__HD Acc shifted(const Acc &x, size_t) { return x; }
+  GK__HD explicit gk__record(const Acc &x, size_t = 0) : value_slot(gk__pack_untagged(x)) {}
+  GK__HD size_t item_count() const { return 0; }
+  /* A value whose index counts from the first element of its piece, with the index counted from that of all pieces. */
+  static GK__HD Acc with_offset(const Acc &x, size_t) { return x; }
 };
 template <class Value> struct gk__record<gk_arg<Value>> {
-  gk__slot<gk_arg<Value>> value;
-  gk__slot<size_t> item_count;
+  gk__slot<gk_arg<Value>> value_slot;
+  gk__slot<size_t> item_count_slot;
   gk__record() = default;
   gk__record(const gk__record &) = default;
   GK__HD gk__record &operator=(const gk__record &x) {
-    gk__overwrite(&value, x.value);
-    gk__overwrite(&item_count, x.item_count);
+    gk__store_slot(&value_slot, x.value_slot);
+    gk__store_slot(&item_count_slot, x.item_count_slot);
     return *this;
   }
   GK__HD explicit gk__record(const gk_arg<Value> &x, size_t n = 0)
-      : value(gk__untagged(x)), item_count(gk__untagged(n)) {}
-  GK__HD size_t elements() const { return gk__value_of(item_count, size_t(0)); }
-  static GK__HD gk_arg<Value> shifted(const gk_arg<Value> &x, size_t by) {
-    return gk_arg<Value>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + by};
+      : value_slot(gk__pack_untagged(x)), item_count_slot(gk__pack_untagged(n)) {}
+  GK__HD size_t item_count() const { return gk__unpack(item_count_slot, size_t(0)); }
+  static GK__HD gk_arg<Value> with_offset(const gk_arg<Value> &x, size_t offset) {
+    return gk_arg<Value>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + offset};
   }
 };
-/* Whether elements of type Item get their index as they become an Acc; those that are gk_arg have one. */
-template <class Acc, class Item> struct gk__numbered { static const bool value = false; };
-template <class Value, class Item> struct gk__numbered<gk_arg<Value>, Item> { static const bool value = true; };
-template <class Value, class Item> struct gk__numbered<gk_arg<Value>, gk_arg<Item>> {
+/* Whether an element of type Item gets its index when it is converted to Acc. An element that is a gk_arg already has
+ * one, which stays as it is. */
+template <class Acc, class Item> struct gk__adds_index { static const bool value = false; };
+template <class Value, class Item> struct gk__adds_index<gk_arg<Value>, Item> { static const bool value = true; };
+template <class Value, class Item> struct gk__adds_index<gk_arg<Value>, gk_arg<Item>> {
   static const bool value = false;
 };
 
-/* By a grid of one thread. */
-template <class Acc> __global__ void gk__count_kernel(gk__record<Acc> *record, size_t n) {
-  record->item_count = gk__untagged(n);
+/* Stores the number of elements in a record, by a kernel of one thread; does nothing where indices are not added. */
+template <class Acc> __global__ void gk__item_count_kernel(gk__record<Acc> *record, size_t n) {
+  record->item_count_slot = gk__pack_untagged(n);
 }
-template <class Acc, bool Numbered> struct gk__count_elements {
-  static cudaError_t of(const char *, gk__record<Acc> *, size_t, cudaStream_t) { return cudaSuccess; }
+template <class Acc, bool AddsIndex> struct gk__item_count {
+  static cudaError_t store(const gk__dist_context &, gk__record<Acc> *, size_t) { return cudaSuccess; }
 };
-template <class Acc> struct gk__count_elements<Acc, true> {
-  static cudaError_t of(const char *call, gk__record<Acc> *record, size_t n, cudaStream_t stream) {
-    return gk__launch(call, gk__count_kernel<Acc>, dim3(1), dim3(1), 0, stream, record, n);
+template <class Acc> struct gk__item_count<Acc, true> {
+  static cudaError_t store(const gk__dist_context &ctx, gk__record<Acc> *record, size_t n) {
+    return gk__launch(ctx.call, gk__item_count_kernel<Acc>, dim3(1), dim3(1), 0, ctx.stream, record, n);
   }
 };
 
-template <class Out, class Acc> struct gk__folded {
+/* From each rank its own record to all others. */
+template <class Acc> cudaError_t gk__all_gather_records(const gk__dist_context &ctx, gk__record<Acc> *records) {
+  return gk__nccl_failed(ncclAllGather(records + ctx.rank, records, sizeof(*records), ncclUint8, ctx.comm, ctx.stream),
+                         ctx.call, "ncclAllGather", ctx.comm);
+}
+
+/* What the fold of records is stored as: a result, or a record with the number of their elements. */
+template <class Out, class Acc> struct gk__fold_output {
   static GK__D Out from(const Acc &value, size_t) { return gk__convert<Out, Acc>::from(value); }
 };
-template <class Acc> struct gk__folded<gk__record<Acc>, Acc> {
-  static GK__D gk__record<Acc> from(const Acc &value, size_t elements) { return gk__record<Acc>(value, elements); }
+template <class Acc> struct gk__fold_output<gk__record<Acc>, Acc> {
+  static GK__D gk__record<Acc> from(const Acc &value, size_t item_count) { return gk__record<Acc>(value, item_count); }
 };
 
-/* By one warp: *out becomes the strict left fold of the first `item_count` records, the identity if that is none; as a
- * record, it has the sum of their elements. It may be one of them: it is written when all have been read. */
+/* By one warp: *output = the strict left fold of the records, or the identity if there is none. The output may be one of
+ * the records: it is stored after all of them have been loaded.
+ *
+ * The lanes load 32 records at a time. Every lane then combines all of them, one after the other, so the order is that of
+ * ranks, and operators need not commute. */
 template <class Acc, class Out, class Operator>
-__global__ void gk__fold_kernel(const gk__record<Acc> *record, size_t item_count, Operator operation, Out *output) {
+__global__ void gk__fold_kernel(const gk__record<Acc> *records, size_t record_count, Operator operation, Out *output) {
   Acc value = operation.identity();
-  size_t before = 0;
-  for (size_t first_idx = 0; first_idx < item_count; first_idx += 32) {
-    const unsigned here = item_count - first_idx < 32 ? static_cast<unsigned>(item_count - first_idx) : 32;
-    Acc own = operation.identity();
-    size_t elements = 0;
-    if (gk_lane() < here) {
-      own = gk__value_of(record[first_idx + gk_lane()].value, own);
-      elements = record[first_idx + gk_lane()].elements();
+  size_t items_before = 0;
+  for (size_t first_idx = 0; first_idx < record_count; first_idx += 32) {
+    const unsigned loaded = record_count - first_idx < 32 ? static_cast<unsigned>(record_count - first_idx) : 32;
+    Acc own_value = operation.identity();
+    size_t own_items = 0;
+    if (gk_lane() < loaded) {
+      own_value = gk__unpack(records[first_idx + gk_lane()].value_slot, own_value);
+      own_items = records[first_idx + gk_lane()].item_count();
     }
-    for (unsigned from = 0; from < here; from++) {
-      const Acc next = gk__record<Acc>::shifted(gk_shuffle(own, from), before);
-      value = first_idx + from ? operation(value, next) : next;
-      before += gk_shuffle(elements, from);
+    for (unsigned source = 0; source < loaded; source++) {
+      const Acc next = gk__record<Acc>::with_offset(gk_shuffle(own_value, source), items_before);
+      value = first_idx + source ? operation(value, next) : next;
+      items_before += gk_shuffle(own_items, source);
     }
   }
   __syncwarp();
-  if (gk_lane() == 0) *output = gk__folded<Out, Acc>::from(value, before);
+  if (gk_lane() == 0) *output = gk__fold_output<Out, Acc>::from(value, items_before);
 }
 template <class Acc, class Out, class Operator>
-cudaError_t gk__fold(const gk__dist &d, const gk__record<Acc> *record, size_t item_count, const Operator &operation,
-                     Out *output) {
-  return gk__launch(d.call, gk__fold_kernel<Acc, Out, Operator>, dim3(1), dim3(32), 0, d.stream, record, item_count,
-                    operation, output);
+cudaError_t gk__fold_records(const gk__dist_context &ctx, const gk__record<Acc> *records, size_t record_count,
+                             const Operator &operation, Out *output) {
+  return gk__launch(ctx.call, gk__fold_kernel<Acc, Out, Operator>, dim3(1), dim3(32), 0, ctx.stream, records,
+                    record_count, operation, output);
 }
 
-/* A pool of its own for each device: ranks that are threads of one process use each other's buffers by themselves, and
- * memory of the default pool is not for other devices. The first call makes it, and it is kept, since a pool takes long
- * to make, and has to outlive the work that its memory was given to. */
-inline cudaError_t gk__dist_pool(const gk__dist &d, size_t bytes, cudaMemPool_t *pool) {
-  static std::atomic<cudaMemPool_t> kept[GK__DEVICES];
-  enum { most = GK__DEVICES };
-  cudaMemAccessDesc peer[most];
+/* --- Memory that other ranks' devices can access --------------------------------------------------------------------
+ * Where ranks are threads of one process, NCCL has their devices access each other's buffers directly. Memory of a
+ * device's default pool is not accessible to other devices, so each device has a pool of this file's own. The first call
+ * on a device creates the pool. It is never destroyed: it has to outlive the work that its memory was given to, and
+ * creating one is slow. */
+
+inline cudaError_t gk__create_peer_pool(const gk__dist_context &ctx, cudaMemPool_t *pool) {
+  enum { max_peers = GK__DEVICES };
+  cudaMemAccessDesc access[max_peers];
   cudaMemPoolProps props;
-  int devices = 0, pools = 0;
-  size_t peers = 0;
-  if (d.device >= most)
-    return gk__fail(cudaErrorNotSupported, "%s: for device %d there is no pool to take %zu bytes from: pass them",
-                    d.call, d.device, bytes);
-  *pool = kept[d.device].load(std::memory_order_acquire);
-  if (*pool) return cudaSuccess;
-  GK_TRY(gk__failed(cudaGetDeviceCount(&devices), d.call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, d.device), d.call));
-  if (!pools)
-    return gk__fail(cudaErrorNotSupported, "%s: this device cannot allocate on a stream: pass %zu bytes", d.call,
-                    bytes);
-  for (int other = 0; other < devices && peers < most; other++) {
-    int can = 0;
-    if (other != d.device) GK_TRY(gk__failed(cudaDeviceCanAccessPeer(&can, other, d.device), d.call));
-    if (!can) continue;
-    peer[peers].location.type = cudaMemLocationTypeDevice;
-    peer[peers].location.id = other;
-    peer[peers++].flags = cudaMemAccessFlagsProtReadWrite;
+  int device_count = 0;
+  size_t peer_count = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), ctx.call));
+  for (int peer = 0; peer < device_count && peer_count < max_peers; peer++) {
+    int can_access = 0;
+    if (peer != ctx.device) GK_TRY(gk__failed(cudaDeviceCanAccessPeer(&can_access, peer, ctx.device), ctx.call));
+    if (!can_access) continue;
+    access[peer_count].location.type = cudaMemLocationTypeDevice;
+    access[peer_count].location.id = peer;
+    access[peer_count].flags = cudaMemAccessFlagsProtReadWrite;
+    peer_count++;
   }
   memset(&props, 0, sizeof(props));
   props.allocType = cudaMemAllocationTypePinned;
   props.location.type = cudaMemLocationTypeDevice;
-  props.location.id = d.device;
-  GK_TRY(gk__failed(cudaMemPoolCreate(pool, &props), d.call));
-  const cudaError_t code = peers ? cudaMemPoolSetAccess(*pool, peer, peers) : cudaSuccess;
+  props.location.id = ctx.device;
+  GK_TRY(gk__failed(cudaMemPoolCreate(pool, &props), ctx.call));
+  const cudaError_t code = peer_count ? cudaMemPoolSetAccess(*pool, access, peer_count) : cudaSuccess;
+  if (code != cudaSuccess) cudaMemPoolDestroy(*pool);
+  return gk__failed(code, ctx.call);
+}
+/* The pool of the call's device. `bytes` is for the message of an error alone. */
+inline cudaError_t gk__peer_pool(const gk__dist_context &ctx, size_t bytes, cudaMemPool_t *pool) {
+  static std::atomic<cudaMemPool_t> pools[GK__DEVICES];
+  int has_pools = 0;
+  if (ctx.device >= GK__DEVICES)
+    return gk__fail(cudaErrorNotSupported, "%s: for device %d there is no pool to take %zu bytes from: pass them",
+                    ctx.call, ctx.device, bytes);
+  *pool = pools[ctx.device].load(std::memory_order_acquire);
+  if (*pool) return cudaSuccess;
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, ctx.device), ctx.call));
+  if (!has_pools)
+    return gk__fail(cudaErrorNotSupported, "%s: this device cannot allocate on a stream: pass %zu bytes", ctx.call,
+                    bytes);
+  GK_TRY(gk__create_peer_pool(ctx, pool));
   cudaMemPool_t other_thread = NULL;
-  if (code == cudaSuccess && kept[d.device].compare_exchange_strong(other_thread, *pool)) return cudaSuccess;
-  cudaMemPoolDestroy(*pool);
-  *pool = other_thread;
-  return gk__failed(code, d.call);
+  if (!pools[ctx.device].compare_exchange_strong(other_thread, *pool)) {
+    cudaMemPoolDestroy(*pool);
+    *pool = other_thread;
+  }
+  return cudaSuccess;
 }
-/* Memory on the stream, given back by cudaFreeAsync. */
-inline cudaError_t gk__dist_allocate(const gk__dist &d, void **ptr, size_t bytes) {
+/* Memory on the stream, to be freed by cudaFreeAsync. */
+inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, size_t bytes) {
   cudaMemPool_t pool = NULL;
-  GK_TRY(gk__dist_pool(d, bytes, &pool));
-  return gk__no_memory(cudaMallocFromPoolAsync(ptr, bytes, pool, d.stream), d.call, bytes);
+  GK_TRY(gk__peer_pool(ctx, bytes, &pool));
+  return gk__no_memory(cudaMallocFromPoolAsync(ptr, bytes, pool, ctx.stream), ctx.call, bytes);
 }
-/* As gk__choose_scratch. */
-inline cudaError_t gk__dist_scratch(const gk__dist &d, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
-                                    const gk_scratch **chosen) {
-  if (given || d.ranks == 1) return gk__choose_scratch(d.call, bytes, given, temporary, chosen, d.stream);
+/* As gk__choose_scratch, but a temporary scratch can be accessed by the other ranks' devices. */
+inline cudaError_t gk__choose_dist_scratch(const gk__dist_context &ctx, size_t bytes, const gk_scratch *given,
+                                           gk_scratch *temporary, const gk_scratch **chosen) {
+  if (given || ctx.rank_count == 1) return gk__choose_scratch(ctx.call, bytes, given, temporary, chosen, ctx.stream);
   void *ptr = NULL;
-  GK_TRY(gk__dist_allocate(d, &ptr, bytes));
-  const cudaError_t code = cudaMemsetAsync(ptr, 0, bytes, d.stream);
+  GK_TRY(gk__dist_allocate(ctx, &ptr, bytes));
+  const cudaError_t code = cudaMemsetAsync(ptr, 0, bytes, ctx.stream);
   if (code != cudaSuccess) {
-    cudaFreeAsync(ptr, d.stream);
-    return gk__failed(code, d.call);
+    cudaFreeAsync(ptr, ctx.stream);
+    return gk__failed(code, ctx.call);
   }
   temporary->ptr = ptr;
   temporary->bytes = bytes;
-  temporary->device = d.device;
+  temporary->device = ctx.device;
   *chosen = temporary;
   return cudaSuccess;
 }
 
-inline size_t gk__records_bytes(int ranks, size_t record_bytes) {
-  const size_t records = static_cast<size_t>(ranks) * record_bytes;
-  return GK__STATE_BYTES + (records > GK__REDUCE_BYTES ? records : GK__REDUCE_BYTES);
+/* A scratch holds a state, then the slots of a reduce or the records of all ranks. */
+inline size_t gk__record_scratch_bytes(int rank_count, size_t record_bytes) {
+  const size_t all_bytes = static_cast<size_t>(rank_count) * record_bytes;
+  return GK__STATE_BYTES + (all_bytes > GK__REDUCE_BYTES ? all_bytes : GK__REDUCE_BYTES);
 }
-template <class Acc> gk__record<Acc> *gk__records(const gk_scratch *scratch) {
+template <class Acc> gk__record<Acc> *gk__scratch_records(const gk_scratch *scratch) {
   return reinterpret_cast<gk__record<Acc> *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
-}
-/* From each rank its own record to all others. */
-template <class Acc> cudaError_t gk__exchange(const gk__dist &d, gk__record<Acc> *record) {
-  return gk__nccl(ncclAllGather(record + d.rank, record, sizeof(*record), ncclUint8, d.comm, d.stream), d.call,
-                  "ncclAllGather", d.comm);
 }
 
 /* --- Reduce ------------------------------------------------------------------------------------------------------*/
 
 /* The record of this rank's piece, by an operator that commutes. */
 template <class Item, class Operator, class Acc>
-cudaError_t gk__piece_reduce(const gk__dist &d, const Item *input, size_t n, const Operator &operation,
+cudaError_t gk__reduce_piece(const gk__dist_context &ctx, const Item *input, size_t n, const Operator &operation,
                              gk__record<Acc> *record, const gk_scratch *scratch) {
-  GK_TRY(gk__reduce(d.call, input, record, n, operation,
-                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>)), d.stream, scratch));
-  return gk__count_elements<Acc, gk__numbered<Acc, Item>::value>::of(d.call, record, n, d.stream);
+  GK_TRY(gk__reduce(ctx.call, input, record, n, operation,
+                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>)), ctx.stream, scratch));
+  return gk__item_count<Acc, gk__adds_index<Acc, Item>::value>::store(ctx, record, n);
 }
 
 template <class Item, class Out, class Operator>
-cudaError_t gk__dist_reduce(const gk__dist &d, const Item *input, Out *output, size_t n, const Operator &operation,
-                            const gk_scratch *scratch) {
+cudaError_t gk__dist_reduce(const gk__dist_context &ctx, const Item *input, Out *output, size_t n,
+                            const Operator &operation, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
-  gk__record<Acc> *const record = gk__records<Acc>(scratch);
-  GK_TRY(gk__piece_reduce(d, input, n, operation, record + d.rank, scratch));
-  GK_TRY(gk__exchange(d, record));
-  return gk__fold(d, record, static_cast<size_t>(d.ranks), operation, output);
+  gk__record<Acc> *const records = gk__scratch_records<Acc>(scratch);
+  GK_TRY(gk__reduce_piece(ctx, input, n, operation, records + ctx.rank, scratch));
+  GK_TRY(gk__all_gather_records(ctx, records));
+  return gk__fold_records(ctx, records, static_cast<size_t>(ctx.rank_count), operation, output);
 }
 
 /* *out = the reduction of all ranks' pieces, on every rank; otherwise as gk_reduce, and of one rank with its bits. n is
@@ -10278,36 +10321,42 @@ GK__NODISCARD cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t 
                                          cudaStream_t stream = 0, const gk_scratch *scratch = NULL) {
   typedef typename gk__functor<Operator, typename gk__known<Item>::type>::reduce Functor;
   const char *const call = "gk_dist_reduce";
-  gk__dist d;
+  gk__dist_context ctx;
   gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
+  const gk_scratch *chosen = &temporary;
   gk__clear_detail();
   GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, 1));
-  GK_TRY(gk__dist_join(&d, call, comm, stream));
-  const size_t bytes = gk__records_bytes(d.ranks, sizeof(gk__record<typename gk__working<Functor>::type>));
-  GK_TRY(gk__dist_scratch(d, bytes, scratch, &temporary, &use));
-  return gk__release_scratch(
-      gk__dist_reduce(d, gk__known_array(input), gk__known_output(output), n, gk__functor_of<Functor>(operation), use),
-      &temporary, call, stream);
+  GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
+  const size_t bytes =
+      gk__record_scratch_bytes(ctx.rank_count, sizeof(gk__record<typename gk__working<Functor>::type>));
+  GK_TRY(gk__choose_dist_scratch(ctx, bytes, scratch, &temporary, &chosen));
+  const cudaError_t status = gk__dist_reduce(ctx, gk__known_array(input), gk__known_output(output), n,
+                                             gk__functor_of<Functor>(operation), chosen);
+  return gk__release_scratch(status, &temporary, call, stream);
 }
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/
 
-/* The milliseconds since some time or other. */
+/* Milliseconds since an unspecified time. */
 inline unsigned long long gk__now_ms() {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<unsigned long long>(t.tv_sec) * 1000 + static_cast<unsigned long long>(t.tv_nsec) / 1000000;
 }
-/* gk_dist_wait's last words, with what has become of the communicator. */
-inline cudaError_t gk__dist_lost(cudaError_t code, const char *why, unsigned long long milliseconds, ncclComm_t comm,
-                                 bool abort_comm) {
+/* The error that ends gk_dist_wait. It aborts the communicator if that was asked for, and says what came of it. */
+inline cudaError_t gk__dist_wait_failed(cudaError_t code, const char *cause, unsigned long long waited_ms,
+                                        ncclComm_t comm, bool abort_comm) {
   const ncclResult_t aborted = abort_comm ? ncclCommAbort(comm) : ncclSuccess;
-  const char *const then = aborted != ncclSuccess ? "; ncclCommAbort failed, too: "
-                           : abort_comm           ? "; the communicator has been aborted, and may not be used any more"
-                                        : "; the communicator has not been aborted, and the stream may wait for ever";
-  return gk__fail(code, "gk_dist_wait: %s after %llu ms%s%s; what the stream was to make is not valid", why,
-                  milliseconds, then, aborted != ncclSuccess ? ncclGetErrorString(aborted) : "");
+  const char *outcome = "; the communicator has not been aborted, and the stream may wait for ever";
+  const char *abort_error = "";
+  if (aborted != ncclSuccess) {
+    outcome = "; ncclCommAbort failed, too: ";
+    abort_error = ncclGetErrorString(aborted);
+  } else if (abort_comm) {
+    outcome = "; the communicator has been aborted, and may not be used any more";
+  }
+  return gk__fail(code, "gk_dist_wait: %s after %llu ms%s%s; what the stream was to make is not valid", cause,
+                  waited_ms, outcome, abort_error);
 }
 
 /* Waits on the host until the stream is done. If another rank has died, failed or never called, the stream would wait
@@ -10319,33 +10368,34 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
   const char *const call = "gk_dist_wait";
   gk__clear_detail();
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
-  const unsigned long long begin = gk__now_ms();
+  const unsigned long long begin_ms = gk__now_ms();
   for (unsigned polls = 0;; polls++) {
-    /* The time is taken before the look at the stream, so that what was done in time is never late. */
-    const unsigned long long milliseconds = gk__now_ms() - begin;
-    /* cudaStreamQuery, too, leaves its cudaErrorNotReady behind. */
-    const cudaError_t earlier = cudaPeekAtLastError(), done = cudaStreamQuery(stream);
-    if (done == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
-    if (done != cudaSuccess && done != cudaErrorNotReady)
-      return gk__dist_lost(done, cudaGetErrorString(done), milliseconds, comm, abort_comm);
-    ncclResult_t found = ncclSuccess;
-    GK_TRY(gk__nccl(ncclCommGetAsyncError(comm, &found), call, "ncclCommGetAsyncError", comm));
-    if (found != ncclSuccess && found != ncclInProgress)
-      return gk__dist_lost(cudaErrorUnknown, ncclGetErrorString(found), milliseconds, comm, abort_comm);
-    if (done == cudaSuccess) return cudaSuccess;
-    if (milliseconds >= timeout_ms)
-      return gk__dist_lost(cudaErrorTimeout, "the stream still waits, perhaps for a rank that has died or failed,",
-                           milliseconds, comm, abort_comm);
+    /* The clock is read before the stream is queried, so work that ended in time is never reported as late. */
+    const unsigned long long waited_ms = gk__now_ms() - begin_ms;
+    /* cudaStreamQuery makes cudaErrorNotReady the last error, which is cleared here unless there was one before. */
+    const cudaError_t earlier = cudaPeekAtLastError(), status = cudaStreamQuery(stream);
+    if (status == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
+    if (status != cudaSuccess && status != cudaErrorNotReady)
+      return gk__dist_wait_failed(status, cudaGetErrorString(status), waited_ms, comm, abort_comm);
+    ncclResult_t async_error = ncclSuccess;
+    GK_TRY(gk__nccl_failed(ncclCommGetAsyncError(comm, &async_error), call, "ncclCommGetAsyncError", comm));
+    if (async_error != ncclSuccess && async_error != ncclInProgress)
+      return gk__dist_wait_failed(cudaErrorUnknown, ncclGetErrorString(async_error), waited_ms, comm, abort_comm);
+    if (status == cudaSuccess) return cudaSuccess;
+    if (waited_ms >= timeout_ms)
+      return gk__dist_wait_failed(cudaErrorTimeout,
+                                  "the stream still waits, perhaps for a rank that has died or failed,", waited_ms,
+                                  comm, abort_comm);
     const struct timespec pause = {0, 50000};
-    if (polls >= 100) nanosleep(&pause, NULL); /* short waits are not made longer */
+    if (polls >= 100) nanosleep(&pause, NULL); /* the first 100 polls do not sleep, so that short waits stay short */
   }
 }
 
 /* --- Scan ---------------------------------------------------------------------------------------------------------
- * What stands before a rank's piece is the fold of the totals of the ranks before it. So each reads its piece once for
- * the total, and once more for the scan, which finds on the device what it starts at. */
+ * The value before a rank's piece is the fold of the totals of the lower ranks. So each rank reads its piece twice: once
+ * for its total, and once for the scan, which starts at a value in device memory. */
 
-/* Of section 5's operators the totals come from section 10, since these commute. */
+/* The operators of section 5 commute, so section 10's reduce computes their totals. */
 template <class Operator> struct gk__commutes { static const bool value = false; };
 template <class Acc> struct gk__commutes<gk_sum<Acc>> { static const bool value = true; };
 template <class Acc> struct gk__commutes<gk_prod<Acc>> { static const bool value = true; };
@@ -10354,85 +10404,91 @@ template <class Acc> struct gk__commutes<gk_max<Acc>> { static const bool value 
 template <class Value> struct gk__commutes<gk_argmin<Value>> { static const bool value = true; };
 template <class Value> struct gk__commutes<gk_argmax<Value>> { static const bool value = true; };
 
-/* A user's may not commute: here each thread takes elements that stand side by side, and each block tiles that do. The
- * reads of a warp are then apart, but all that they bring is used while it is in the L1. */
+/* A user's operator may not commute. This kernel keeps the order: each thread combines adjacent elements, each block
+ * adjacent tiles, and the partials of the blocks are folded in their order. A warp's loads are strided, but every byte
+ * of a sector that they fetch is used while it is in the L1 cache. */
 enum { GK__TOTAL_THREADS = 256 };
 template <class Item> struct gk__total_tile {
-  static const unsigned each = sizeof(Item) < 64 ? 64 / sizeof(Item) : 1;
-  static const unsigned items = GK__TOTAL_THREADS * each;
+  static const unsigned items_per_thread = sizeof(Item) < 64 ? 64 / sizeof(Item) : 1;
+  static const unsigned items = GK__TOTAL_THREADS * items_per_thread;
 };
 template <class Item, class Operator, class Acc>
 __global__ void __launch_bounds__(GK__TOTAL_THREADS)
-    gk__total_kernel(const Item *input, size_t n, size_t items, Operator operation, gk__record<Acc> *part) {
-  const size_t begin = blockIdx.x * items, end = n - begin < items ? n : begin + items;
+    gk__total_kernel(const Item *input, size_t n, size_t items_per_block, Operator operation,
+                     gk__record<Acc> *partials) {
+  const unsigned items_per_thread = gk__total_tile<Item>::items_per_thread;
+  const size_t begin = blockIdx.x * items_per_block, end = n - begin < items_per_block ? n : begin + items_per_block;
   Acc total = operation.identity();
-  for (size_t tile_idx = begin; tile_idx < end; tile_idx += gk__total_tile<Item>::items) {
-    const size_t first_idx = tile_idx + static_cast<size_t>(threadIdx.x) * gk__total_tile<Item>::each;
+  for (size_t tile_begin = begin; tile_begin < end; tile_begin += gk__total_tile<Item>::items) {
+    const size_t first_idx = tile_begin + static_cast<size_t>(threadIdx.x) * items_per_thread;
     Acc value = operation.identity();
     GK__UNROLL
-    for (unsigned j = 0; j < gk__total_tile<Item>::each; j++)
+    for (unsigned j = 0; j < items_per_thread; j++)
       if (first_idx + j < end) value = operation(value, gk__lift<Acc, Item>::from(input[first_idx + j], first_idx + j));
     total = operation(total, gk_block_reduce<GK__TOTAL_THREADS>(value, operation));
   }
-  if (threadIdx.x == 0) part[blockIdx.x] = gk__record<Acc>(total);
+  if (threadIdx.x == 0) partials[blockIdx.x] = gk__record<Acc>(total);
 }
+/* The record of this rank's piece, by any operator. */
 template <class Item, class Operator, class Acc, bool Commutes> struct gk__piece_total {
-  static cudaError_t of(const gk__dist &d, const Item *input, size_t n, const Operator &operation,
-                        gk__record<Acc> *record, const gk_scratch *scratch) {
-    return gk__piece_reduce(d, input, n, operation, record, scratch);
+  static cudaError_t launch(const gk__dist_context &ctx, const Item *input, size_t n, const Operator &operation,
+                            gk__record<Acc> *record, const gk_scratch *scratch) {
+    return gk__reduce_piece(ctx, input, n, operation, record, scratch);
   }
 };
 template <class Item, class Operator, class Acc> struct gk__piece_total<Item, Operator, Acc, false> {
-  static cudaError_t of(const gk__dist &d, const Item *input, size_t n, const Operator &operation,
-                        gk__record<Acc> *record, const gk_scratch *scratch) {
-    const size_t room = GK__REDUCE_BYTES / sizeof(gk__record<Acc>), tile_items = gk__total_tile<Item>::items;
-    const size_t items = gk_round_up(gk_ceil_div(n, room), tile_items), parts = items ? gk_ceil_div(n, items) : 0;
-    gk__record<Acc> *const part = gk__records<Acc>(scratch);
-    GK_TRY(gk__launch(d.call, gk__total_kernel<Item, Operator, Acc>, dim3(static_cast<unsigned>(parts)),
-                      dim3(GK__TOTAL_THREADS), 0, d.stream, input, n, items, operation, part));
-    GK_TRY(gk__fold(d, part, parts, operation, record));
-    return gk__count_elements<Acc, gk__numbered<Acc, Item>::value>::of(d.call, record, n, d.stream);
+  static cudaError_t launch(const gk__dist_context &ctx, const Item *input, size_t n, const Operator &operation,
+                            gk__record<Acc> *record, const gk_scratch *scratch) {
+    const size_t max_blocks = GK__REDUCE_BYTES / sizeof(gk__record<Acc>), tile_items = gk__total_tile<Item>::items;
+    const size_t items_per_block = gk_round_up(gk_ceil_div(n, max_blocks), tile_items);
+    const size_t blocks = items_per_block ? gk_ceil_div(n, items_per_block) : 0;
+    gk__record<Acc> *const partials = gk__scratch_records<Acc>(scratch);
+    GK_TRY(gk__launch(ctx.call, gk__total_kernel<Item, Operator, Acc>, dim3(static_cast<unsigned>(blocks)),
+                      dim3(GK__TOTAL_THREADS), 0, ctx.stream, input, n, items_per_block, operation, partials));
+    GK_TRY(gk__fold_records(ctx, partials, blocks, operation, record));
+    return gk__item_count<Acc, gk__adds_index<Acc, Item>::value>::store(ctx, record, n);
   }
 };
 
-/* What stands before a rank's piece, as gk__scan_start wants it: its record. */
-template <class Acc, bool Numbered> struct gk__dist_start {
+/* Where the scan of a piece starts, for gk__scan_start: at the value and the index in a record. */
+template <class Acc, bool AddsIndex> struct gk__dist_start {
   const gk__record<Acc> *record;
   Acc identity;
-  GK__D Acc value() const { return gk__value_of(record->value, identity); }
-  GK__D size_t index() const { return Numbered ? record->elements() : 0; }
+  GK__D Acc value() const { return gk__unpack(record->value_slot, identity); }
+  GK__D size_t index() const { return AddsIndex ? record->item_count() : 0; }
 };
 
 template <class Item, class Out, class Operator>
-cudaError_t gk__dist_scan(const gk__dist &d, const Item *input, Out *output, size_t n, const Operator &operation,
-                          bool inclusive, const gk__scan_plan &plan, const gk_scratch *scratch) {
+cudaError_t gk__dist_scan(const gk__dist_context &ctx, const Item *input, Out *output, size_t n,
+                          const Operator &operation, bool inclusive, const gk__scan_plan &plan,
+                          const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
-  gk__record<Acc> *const record = gk__records<Acc>(scratch);
-  /* Nobody stands behind the last rank to ask for its total. */
-  if (d.rank + 1 < d.ranks)
-    GK_TRY((gk__piece_total<Item, Operator, Acc, gk__commutes<Operator>::value>::of(d, input, n, operation,
-                                                                                    record + d.rank, scratch)));
-  if (d.ranks > 1) GK_TRY(gk__exchange(d, record));
-  GK_TRY(gk__fold(d, record, static_cast<size_t>(d.rank), operation, record));
-  const gk__dist_start<Acc, gk__numbered<Acc, Item>::value> start = {record, operation.identity()};
-  return gk__scan(d.call, input, output, n, operation, start, inclusive, plan, d.stream, scratch);
+  typedef gk__piece_total<Item, Operator, Acc, gk__commutes<Operator>::value> Total;
+  gk__record<Acc> *const records = gk__scratch_records<Acc>(scratch);
+  /* No rank uses the total of the last one. */
+  if (ctx.rank + 1 < ctx.rank_count) GK_TRY(Total::launch(ctx, input, n, operation, records + ctx.rank, scratch));
+  if (ctx.rank_count > 1) GK_TRY(gk__all_gather_records(ctx, records));
+  GK_TRY(gk__fold_records(ctx, records, static_cast<size_t>(ctx.rank), operation, records));
+  const gk__dist_start<Acc, gk__adds_index<Acc, Item>::value> start = {records, operation.identity()};
+  return gk__scan(ctx.call, input, output, n, operation, start, inclusive, plan, ctx.stream, scratch);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk__dist_scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
                                bool inclusive, ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
-  gk__dist d;
+  gk__dist_context ctx;
   gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
+  const gk_scratch *chosen = &temporary;
   gk__clear_detail();
   GK_TRY(gk__check_arrays(call, input, output, n, n));
-  GK_TRY(gk__dist_join(&d, call, comm, stream));
+  GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
   const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Item, Out>());
-  const size_t records = gk__records_bytes(d.ranks, sizeof(gk__record<Acc>));
-  const size_t slots = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
-  GK_TRY(gk__dist_scratch(d, records > slots ? records : slots, scratch, &temporary, &use));
-  return gk__release_scratch(gk__dist_scan(d, input, output, n, operation, inclusive, plan, use), &temporary, call,
-                             stream);
+  const size_t record_bytes = gk__record_scratch_bytes(ctx.rank_count, sizeof(gk__record<Acc>));
+  const size_t scan_bytes = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
+  GK_TRY(gk__choose_dist_scratch(ctx, record_bytes > scan_bytes ? record_bytes : scan_bytes, scratch, &temporary,
+                                 &chosen));
+  const cudaError_t status = gk__dist_scan(ctx, input, output, n, operation, inclusive, plan, chosen);
+  return gk__release_scratch(status, &temporary, call, stream);
 }
 
 /* As gk_scan_inclusive and gk_scan_exclusive, over all ranks' pieces in the order of ranks: each has its own piece, of
@@ -10460,11 +10516,14 @@ GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output,
 }
 
 /* --- Matmul -------------------------------------------------------------------------------------------------------
- * Every rank needs all of B, a part of it at a time. The parts are groups of columns, all k rows of them: so no rank
- * adds up products of parts, each element of C is computed at once, and by the very call that one GPU would make. While
- * one part is multiplied the next is on its way, on a stream of its own. And while the last blocks of one product are
- * at work, the first ones of the next take the places of those that are done: by turns the products are on two streams.
- */
+ * Every rank needs all of B, and gets it a part at a time. A part is a group of adjacent columns with all k rows of them.
+ * So an element of C is computed by one product, without adding up partials: the product of A and a part is the call that
+ * one GPU would make.
+ *
+ * Three things overlap. The buffer has two stages, each with room for a part. While the part in one stage is multiplied,
+ * the communication stream fills the other. And products alternate between the call's stream and a second one, so that
+ * the first blocks of one product run beside the last blocks of the product before. Per stage an event says that it has
+ * been filled, and one that its product has read it. */
 
 struct gk_dist_matmul_opts { /* right when zero */
   /* With ldb of this rank's rows of B; without trans_b and batch. Its max_blocks leaves multiprocessors to NCCL. With
@@ -10478,8 +10537,8 @@ struct gk_dist_matmul_opts { /* right when zero */
   size_t buffer_bytes;
 };
 
-/* An eighth of the columns, so that the first part, for which there is nothing yet to compute, is soon there; but
- * enough of them to keep a GPU busy. */
+/* The columns of a part: an eighth of B's, since nothing hides the transfer of the first part; but at least 1024, in
+ * multiples of 256, so that a part's product fills a GPU. */
 inline size_t gk__dist_columns(size_t n, size_t columns) {
   if (columns == 0) {
     columns = gk_round_up(gk_ceil_div(n, size_t(8)), size_t(256));
@@ -10489,165 +10548,224 @@ inline size_t gk__dist_columns(size_t n, size_t columns) {
 }
 /* What a buffer has to have for B of k x n elements; columns as in the options. 0 where that overflows. */
 inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns = 0) {
-  const size_t wide = gk__dist_columns(n, columns), row_idx = wide * item_bytes;
-  if (row_idx == 0 || wide > static_cast<size_t>(-1) / 2 / item_bytes || k > static_cast<size_t>(-1) / 2 / row_idx)
-    return 0;
-  return k * row_idx * (wide < n ? 2 : 1);
+  const size_t max_bytes = static_cast<size_t>(-1) / 2; /* of one stage */
+  const size_t part_columns = gk__dist_columns(n, columns), row_bytes = part_columns * item_bytes;
+  if (row_bytes == 0 || part_columns > max_bytes / item_bytes || k > max_bytes / row_bytes) return 0;
+  const size_t stages = part_columns < n ? 2 : 1;
+  return k * row_bytes * stages;
 }
 
-/* The stream that B travels on, and that of every other product. An event of each kind belongs to each half of the
- * buffer. */
-struct gk__lane {
-  cudaStream_t stream, turn;
-  bool own, own_turn, turned;    /* turned: work has been put into that other stream */
-  cudaEvent_t ready[2], free[2]; /* recorded behind what fills a half, and behind what reads it */
-  gk__lane() : stream(0), turn(0), own(false), own_turn(false), turned(false) {
-    for (int i = 0; i < 2; i++) ready[i] = free[i] = NULL;
+/* What is enqueued on `waiting` from here on runs after what is on `stream` by now. */
+inline cudaError_t gk__wait_for_stream(cudaStream_t waiting, cudaStream_t stream, cudaEvent_t event) {
+  const cudaError_t code = cudaEventRecord(event, stream);
+  return code == cudaSuccess ? cudaStreamWaitEvent(waiting, event, 0) : code;
+}
+
+/* The streams of a call beside its own, and the events of the buffer's stages. */
+struct gk__dist_streams {
+  cudaStream_t comm, second;
+  bool owns_comm, owns_second;
+  bool second_used; /* by a product */
+  cudaEvent_t filled[2], consumed[2];
+  gk__dist_streams() : comm(0), second(0), owns_comm(false), owns_second(false), second_used(false) {
+    for (int stage = 0; stage < 2; stage++) {
+      filled[stage] = NULL;
+      consumed[stage] = NULL;
+    }
   }
-  /* by_turns: else all products are on the call's stream. */
-  cudaError_t create(const gk__dist &d, const gk_dist_matmul_opts &o, bool by_turns) {
-    const char *const call = d.call;
+  /* Unless products alternate, all of them are on the call's stream. */
+  cudaError_t create(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, bool alternate) {
     int least = 0, greatest = 0;
-    stream = o.comm_stream, turn = by_turns ? o.turn_stream : d.stream;
-    if (!stream) { /* of the highest priority: NCCL's few blocks are not to stand in line behind a matmul's many */
-      GK_TRY(gk__failed(cudaDeviceGetStreamPriorityRange(&least, &greatest), call));
-      GK_TRY(gk__failed(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), call));
-      own = true;
+    comm = opts.comm_stream;
+    second = alternate ? opts.turn_stream : ctx.stream;
+    if (!comm) { /* of the highest priority, so that NCCL's few blocks do not queue behind a product's many */
+      GK_TRY(gk__failed(cudaDeviceGetStreamPriorityRange(&least, &greatest), ctx.call));
+      GK_TRY(gk__failed(cudaStreamCreateWithPriority(&comm, cudaStreamNonBlocking, greatest), ctx.call));
+      owns_comm = true;
     }
-    if (by_turns && !turn) {
-      GK_TRY(gk__failed(cudaStreamCreateWithFlags(&turn, cudaStreamNonBlocking), call));
-      own_turn = true;
+    if (alternate && !second) {
+      GK_TRY(gk__failed(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), ctx.call));
+      owns_second = true;
     }
-    for (int i = 0; i < 2; i++) {
-      GK_TRY(gk__failed(cudaEventCreateWithFlags(&ready[i], cudaEventDisableTiming), call));
-      GK_TRY(gk__failed(cudaEventCreateWithFlags(&free[i], cudaEventDisableTiming), call));
+    for (int stage = 0; stage < 2; stage++) {
+      GK_TRY(gk__failed(cudaEventCreateWithFlags(&filled[stage], cudaEventDisableTiming), ctx.call));
+      GK_TRY(gk__failed(cudaEventCreateWithFlags(&consumed[stage], cudaEventDisableTiming), ctx.call));
     }
     return cudaSuccess;
   }
-  /* CUDA keeps what is destroyed for as long as work needs it. */
-  cudaError_t destroy(cudaError_t status, const char *call) {
-    cudaError_t code = cudaSuccess;
-    for (int i = 0; i < 2; i++)
-      for (int j = 0; j < 2; j++) {
-        const cudaEvent_t event = j ? free[i] : ready[i];
-        const cudaError_t gone = event ? cudaEventDestroy(event) : cudaSuccess;
-        if (code == cudaSuccess) code = gone;
-      }
-    const cudaError_t gone = own ? cudaStreamDestroy(stream) : cudaSuccess;
-    const cudaError_t gone_turn = own_turn ? cudaStreamDestroy(turn) : cudaSuccess;
-    if (code == cudaSuccess) code = gone == cudaSuccess ? gone_turn : gone;
-    return status == cudaSuccess ? gk__failed(code, call) : status;
+  /* The end of a call of that status: its stream waits for the others, so that the caller may use C, and the buffer may
+   * be freed. */
+  cudaError_t finish(const gk__dist_context &ctx, cudaError_t status) {
+    const bool failed = status != cudaSuccess;
+    if (second_used) {
+      const cudaError_t code = gk__wait_for_stream(ctx.stream, second, consumed[1]);
+      if (!failed) status = gk__failed(code, ctx.call);
+    }
+    /* After success a product has waited for each part. After an error a part may still be on its way to the buffer. */
+    if (failed && consumed[1]) gk__wait_for_stream(ctx.stream, comm, filled[0]);
+    return status;
+  }
+  /* CUDA keeps destroyed streams and events for as long as work needs them. Returns the status, or the first error if
+   * that is a success. */
+  cudaError_t destroy(const gk__dist_context &ctx, cudaError_t status) {
+    const cudaEvent_t events[] = {filled[0], consumed[0], filled[1], consumed[1]};
+    cudaError_t first_error = cudaSuccess;
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+      const cudaError_t code = events[i] ? cudaEventDestroy(events[i]) : cudaSuccess;
+      if (first_error == cudaSuccess) first_error = code;
+    }
+    const cudaError_t comm_code = owns_comm ? cudaStreamDestroy(comm) : cudaSuccess;
+    if (first_error == cudaSuccess) first_error = comm_code;
+    const cudaError_t second_code = owns_second ? cudaStreamDestroy(second) : cudaSuccess;
+    if (first_error == cudaSuccess) first_error = second_code;
+    return status == cudaSuccess ? gk__failed(first_error, ctx.call) : status;
   }
 };
-/* What is put into stream `dest` from here on comes behind what is in `from` by now. */
-inline cudaError_t gk__join(cudaStream_t dest, cudaStream_t from, cudaEvent_t event) {
-  const cudaError_t code = cudaEventRecord(event, from);
-  return code == cudaSuccess ? cudaStreamWaitEvent(dest, event, 0) : code;
-}
-inline cudaError_t gk__follow(const char *call, cudaStream_t dest, cudaStream_t from, cudaEvent_t event) {
-  return gk__failed(gk__join(dest, from, event), call);
-}
 
 /* The rows of B that a rank has. */
-inline gk_dist_piece gk__rows_of(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, int rank) {
-  if (!o.rank_rows) return gk_dist_split(k, d.ranks, rank);
-  gk_dist_piece piece = {0, o.rank_rows[rank]};
-  for (int r = 0; r < rank; r++) piece.first_index += o.rank_rows[r];
+inline gk_dist_piece gk__rank_rows(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, size_t k, int rank) {
+  if (!opts.rank_rows) return gk_dist_split(k, ctx.rank_count, rank);
+  gk_dist_piece piece = {0, opts.rank_rows[rank]};
+  for (int r = 0; r < rank; r++) piece.first_index += opts.rank_rows[r];
   return piece;
 }
 
-/* From each rank its rows of a part to all others: `dest` has `row_bytes` bytes for each row of B, this rank's already.
- */
-inline cudaError_t gk__share_rows(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, size_t row_bytes,
-                                  char *dest, cudaStream_t stream) {
-  const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
+/* From each rank its rows of a part to all others. `part` has k rows of `row_bytes` bytes, with this rank's in place.
+ * Ranks with different numbers of rows take a broadcast each, since an all-gather wants equal ones. */
+inline cudaError_t gk__all_gather_rows(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, size_t k,
+                                       size_t row_bytes, char *part, cudaStream_t stream) {
+  const gk_dist_piece own = gk__rank_rows(ctx, opts, k, ctx.rank);
   bool equal = true;
-  for (int r = 0; r < d.ranks; r++) equal = equal && gk__rows_of(d, o, k, r).item_count == mine.item_count;
+  for (int r = 0; r < ctx.rank_count; r++) equal = equal && gk__rank_rows(ctx, opts, k, r).item_count == own.item_count;
   if (equal)
-    return gk__nccl(ncclAllGather(dest + mine.first_index * row_bytes, dest, mine.item_count * row_bytes, ncclUint8,
-                                  d.comm, stream),
-                    d.call, "ncclAllGather", d.comm);
-  GK_TRY(gk__nccl(ncclGroupStart(), d.call, "ncclGroupStart", d.comm));
+    return gk__nccl_failed(ncclAllGather(part + own.first_index * row_bytes, part, own.item_count * row_bytes,
+                                         ncclUint8, ctx.comm, stream),
+                           ctx.call, "ncclAllGather", ctx.comm);
+  GK_TRY(gk__nccl_failed(ncclGroupStart(), ctx.call, "ncclGroupStart", ctx.comm));
   cudaError_t status = cudaSuccess;
-  for (int r = 0; r < d.ranks && status == cudaSuccess; r++) {
-    const gk_dist_piece piece = gk__rows_of(d, o, k, r);
-    char *const pos = dest + piece.first_index * row_bytes;
+  for (int r = 0; r < ctx.rank_count && status == cudaSuccess; r++) {
+    const gk_dist_piece piece = gk__rank_rows(ctx, opts, k, r);
+    char *const rank_part = part + piece.first_index * row_bytes;
     if (piece.item_count)
-      status = gk__nccl(ncclBroadcast(pos, pos, piece.item_count * row_bytes, ncclUint8, r, d.comm, stream), d.call,
-                        "ncclBroadcast", d.comm);
+      status = gk__nccl_failed(
+          ncclBroadcast(rank_part, rank_part, piece.item_count * row_bytes, ncclUint8, r, ctx.comm, stream), ctx.call,
+          "ncclBroadcast", ctx.comm);
   }
-  /* A group that was opened is closed, whatever became of it. */
+  /* A group that was opened has to be closed, after an error, too. */
   const ncclResult_t ended = ncclGroupEnd();
-  return status == cudaSuccess ? gk__nccl(ended, d.call, "ncclGroupEnd", d.comm) : status;
+  return status == cudaSuccess ? gk__nccl_failed(ended, ctx.call, "ncclGroupEnd", ctx.comm) : status;
 }
 
-/* Whether the product of any part would be refused, before anything is launched. */
-template <class Item, class Out>
-cudaError_t gk__check_dist_parts(const Item *a, const Item *buffer, Out *c, size_t m, size_t n, size_t k, size_t wide,
-                                 gk_matmul_opts each) {
-  const gk_scratch *const scratch = each.scratch;
-  for (size_t col_idx = 0, part = 0; col_idx < n; col_idx += each.ldb, part++) {
+/* The arguments of a call. */
+template <class Item, class Out> struct gk__dist_product {
+  const Item *a, *b;
+  Out *c;
+  size_t m, n, k;
+  const gk_dist_matmul_opts *opts;
+  Item *buffer;        /* two stages of k rows of part_columns elements */
+  size_t part_columns; /* of each part; the last one may have fewer */
+  size_t parts() const { return gk_ceil_div(n, part_columns); }
+  size_t first_column(size_t part) const { return part * part_columns; }
+  size_t columns(size_t part) const {
+    const size_t remaining = n - first_column(part);
+    return remaining < part_columns ? remaining : part_columns;
+  }
+  Item *stage(size_t part) const { return buffer + part % 2 * k * part_columns; }
+  Out *c_columns(size_t part) const { return m ? c + first_column(part) : c; }
+  gk_matmul_opts matmul_opts(size_t part) const {
+    gk_matmul_opts matmul = opts->matmul;
+    matmul.ldb = columns(part);
+    if (!matmul.ldc) matmul.ldc = n;
+    return matmul;
+  }
+};
+
+/* Refuses the call before anything is launched if the product of any part would be refused. */
+template <class Item, class Out> cudaError_t gk__check_dist_parts(const gk__dist_product<Item, Out> &product) {
+  for (size_t part = 0; part < product.parts(); part++) {
+    const gk_matmul_opts matmul = product.matmul_opts(part);
     gk_matmul_path path;
-    each.ldb = n - col_idx < wide ? n - col_idx : wide;
-    GK_TRY(gk_matmul_plan(a, buffer + part % 2 * k * wide, m ? c + col_idx : c, m, each.ldb, k, &each, &path));
-    GK_TRY(gk__check_scratch("gk_matmul", scratch, path.scratch_bytes));
-    GK_TRY(gk__check_work_area(scratch, path.work_bytes));
-  }
-  return cudaSuccess;
-}
-template <class Item, class Out>
-cudaError_t gk__dist_matmul(const gk__dist &d, gk__lane &side, const Item *a, const Item *b, Out *c, size_t m, size_t n,
-                            size_t k, const gk_dist_matmul_opts &o, Item *buffer) {
-  const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
-  const size_t wide = gk__dist_columns(n, o.columns), ldb = o.matmul.ldb ? o.matmul.ldb : n;
-  gk_matmul_opts each = o.matmul;
-  each.ldc = o.matmul.ldc ? o.matmul.ldc : n;
-  GK_TRY(gk__check_dist_parts(a, buffer, c, m, n, k, wide, each));
-  GK_TRY(gk__follow(d.call, side.stream, d.stream, side.free[0]));
-  for (size_t col_idx = 0, part = 0; col_idx < n; col_idx += each.ldb, part++) {
-    const size_t parity = part % 2;
-    const cudaStream_t stream = parity ? side.turn : d.stream;
-    side.turned = side.turned || stream != d.stream;
-    Item *const dest = buffer + parity * k * wide;
-    each.ldb = n - col_idx < wide ? n - col_idx : wide;
-    const size_t row_bytes = each.ldb * sizeof(Item);
-    if (part > 1) GK_TRY(gk__failed(cudaStreamWaitEvent(side.stream, side.free[parity], 0), d.call));
-    if (mine.item_count)
-      GK_TRY(
-          gk__failed(cudaMemcpy2DAsync(dest + mine.first_index * each.ldb, row_bytes, b + col_idx, ldb * sizeof(Item),
-                                       row_bytes, mine.item_count, cudaMemcpyDeviceToDevice, side.stream),
-                     d.call));
-    GK_TRY(gk__share_rows(d, o, k, row_bytes, reinterpret_cast<char *>(dest), side.stream));
-    GK_TRY(gk__follow(d.call, stream, side.stream, side.ready[parity]));
-    GK_TRY(gk_matmul_ex(a, dest, m ? c + col_idx : c, m, each.ldb, k, &each, stream));
-    GK_TRY(gk__failed(cudaEventRecord(side.free[parity], stream), d.call));
+    GK_TRY(gk_matmul_plan(product.a, product.stage(part), product.c_columns(part), product.m, product.columns(part),
+                          product.k, &matmul, &path));
+    GK_TRY(gk__check_scratch("gk_matmul", matmul.scratch, path.scratch_bytes));
+    GK_TRY(gk__check_work_area(matmul.scratch, path.work_bytes));
   }
   return cudaSuccess;
 }
 
-/* Of the options, what one GPU's call does not check. */
-inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const void *c, size_t n, size_t k,
-                                         size_t item_bytes, const gk_dist_matmul_opts &o) {
-  if (o.matmul.trans_b || o.matmul.batch > 1)
-    return gk__fail(cudaErrorInvalidValue, "%s: B may be neither transposed nor one of a batch", d.call);
-  size_t left = k;
-  for (int r = 0; o.rank_rows && r < d.ranks; r++) {
-    if (o.rank_rows[r] > left || (r == d.ranks - 1 && o.rank_rows[r] < left))
-      return gk__fail(cudaErrorInvalidValue, "%s: the rows of B that the ranks have do not add up to k = %zu", d.call,
-                      k);
-    left -= o.rank_rows[r];
+/* Fills a part's stage on the communication stream: this rank's rows by a copy, the others by NCCL. */
+template <class Item, class Out>
+cudaError_t gk__gather_part(const gk__dist_context &ctx, const gk__dist_product<Item, Out> &product, size_t part,
+                            cudaStream_t stream) {
+  const gk_dist_piece own = gk__rank_rows(ctx, *product.opts, product.k, ctx.rank);
+  const size_t ldb = product.opts->matmul.ldb ? product.opts->matmul.ldb : product.n;
+  const size_t columns = product.columns(part), row_bytes = columns * sizeof(Item);
+  Item *const stage = product.stage(part);
+  if (own.item_count)
+    GK_TRY(gk__failed(cudaMemcpy2DAsync(stage + own.first_index * columns, row_bytes,
+                                        product.b + product.first_column(part), ldb * sizeof(Item), row_bytes,
+                                        own.item_count, cudaMemcpyDeviceToDevice, stream),
+                      ctx.call));
+  return gk__all_gather_rows(ctx, *product.opts, product.k, row_bytes, reinterpret_cast<char *>(stage), stream);
+}
+
+template <class Item, class Out>
+cudaError_t gk__dist_matmul(const gk__dist_context &ctx, gk__dist_streams &streams,
+                            const gk__dist_product<Item, Out> &product) {
+  GK_TRY(gk__check_dist_parts(product));
+  GK_TRY(gk__failed(gk__wait_for_stream(streams.comm, ctx.stream, streams.consumed[0]), ctx.call));
+  for (size_t part = 0; part < product.parts(); part++) {
+    const size_t stage = part % 2;
+    const cudaStream_t stream = stage ? streams.second : ctx.stream;
+    if (stream != ctx.stream) streams.second_used = true;
+    if (part > 1) GK_TRY(gk__failed(cudaStreamWaitEvent(streams.comm, streams.consumed[stage], 0), ctx.call));
+    GK_TRY(gk__gather_part(ctx, product, part, streams.comm));
+    GK_TRY(gk__failed(gk__wait_for_stream(stream, streams.comm, streams.filled[stage]), ctx.call));
+    const gk_matmul_opts matmul = product.matmul_opts(part);
+    GK_TRY(gk_matmul_ex(product.a, product.stage(part), product.c_columns(part), product.m, product.columns(part),
+                        product.k, &matmul, stream));
+    GK_TRY(gk__failed(cudaEventRecord(streams.consumed[stage], stream), ctx.call));
   }
-  if (gk__rows_of(d, o, k, d.rank).item_count == 0) return cudaSuccess;
+  return cudaSuccess;
+}
+
+/* Checks what the calls of gk_matmul_ex do not: b, which they get from the buffer, and who has which of its rows. */
+inline cudaError_t gk__check_dist_b(const gk__dist_context &ctx, const void *b, const void *c, size_t n, size_t k,
+                                    size_t item_bytes, const gk_dist_matmul_opts &opts) {
+  if (opts.matmul.trans_b || opts.matmul.batch > 1)
+    return gk__fail(cudaErrorInvalidValue, "%s: B may be neither transposed nor one of a batch", ctx.call);
+  size_t remaining = k;
+  for (int r = 0; opts.rank_rows && r < ctx.rank_count; r++) {
+    const bool is_last = r == ctx.rank_count - 1;
+    if (opts.rank_rows[r] > remaining || (is_last && opts.rank_rows[r] < remaining))
+      return gk__fail(cudaErrorInvalidValue, "%s: the rows of B that the ranks have do not add up to k = %zu", ctx.call,
+                      k);
+    remaining -= opts.rank_rows[r];
+  }
+  const size_t own_rows = gk__rank_rows(ctx, opts, k, ctx.rank).item_count;
+  if (own_rows == 0) return cudaSuccess;
   if (!b)
-    return gk__fail(cudaErrorInvalidValue, "%s: b is NULL, but rank %d has %zu rows of B", d.call, d.rank,
-                    gk__rows_of(d, o, k, d.rank).item_count);
+    return gk__fail(cudaErrorInvalidValue, "%s: b is NULL, but rank %d has %zu rows of B", ctx.call, ctx.rank,
+                    own_rows);
   if (reinterpret_cast<uintptr_t>(b) % item_bytes)
-    return gk__fail(cudaErrorInvalidValue, "%s: b is not aligned to its elements' %zu bytes", d.call, item_bytes);
-  if (o.matmul.ldb && o.matmul.ldb < n)
+    return gk__fail(cudaErrorInvalidValue, "%s: b is not aligned to its elements' %zu bytes", ctx.call, item_bytes);
+  if (opts.matmul.ldb && opts.matmul.ldb < n)
     return gk__fail(cudaErrorInvalidValue, "%s: ldb is %zu, but the rows of B have %zu elements, for which 0 stands",
-                    d.call, o.matmul.ldb, n);
-  if (b == c) return gk__fail(cudaErrorInvalidValue, "%s: c is the same memory as b; it needs its own", d.call);
-  return gk__check_memory(d.call, "b", b);
+                    ctx.call, opts.matmul.ldb, n);
+  if (b == c) return gk__fail(cudaErrorInvalidValue, "%s: c is the same memory as b; it needs its own", ctx.call);
+  return gk__check_memory(ctx.call, "b", b);
+}
+/* The buffer to use: the caller's if it is large enough, or one that the call allocates. */
+inline cudaError_t gk__choose_dist_buffer(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, size_t bytes,
+                                          void **buffer) {
+  if (opts.buffer && opts.buffer_bytes < bytes)
+    return gk__fail(cudaErrorInvalidValue,
+                    "%s: the buffer has %zu bytes, but %zu are needed: gk_dist_matmul_buffer_bytes", ctx.call,
+                    opts.buffer_bytes, bytes);
+  if (reinterpret_cast<uintptr_t>(opts.buffer) % 16)
+    return gk__fail(cudaErrorInvalidValue, "%s: the buffer is not aligned to 16 bytes", ctx.call);
+  *buffer = opts.buffer;
+  return opts.buffer ? cudaSuccess : gk__dist_allocate(ctx, buffer, bytes);
 }
 
 /* C = alpha A B + beta C, where each rank has m rows of A and of C (any number, 0 included) and some rows of B, k x n
@@ -10659,39 +10777,37 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, s
                                          ncclComm_t comm, cudaStream_t stream = 0,
                                          const gk_dist_matmul_opts *opts = NULL) {
   typedef typename gk__known<Item>::type Element;
+  typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_dist_matmul";
-  const gk_dist_matmul_opts o = opts ? *opts : gk_dist_matmul_opts();
-  gk__dist d;
+  const gk_dist_matmul_opts options = opts ? *opts : gk_dist_matmul_opts();
+  gk__dist_context ctx;
   gk__clear_detail();
-  GK_TRY(gk__dist_join(&d, call, comm, stream));
-  GK_TRY(gk__check_dist_matmul(d, b, c, n, k, sizeof(Element), o));
-  if (d.ranks == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &o.matmul, stream);
+  GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
+  GK_TRY(gk__check_dist_b(ctx, b, c, n, k, sizeof(Element), options));
+  if (ctx.rank_count == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &options.matmul, stream);
 
-  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(Element), o.columns);
+  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(Element), options.columns);
   if (bytes == 0)
     return gk__fail(cudaErrorInvalidValue, "%s: B, %zu x %zu, is more than memory can address", call, k, n);
-  if (o.buffer && o.buffer_bytes < bytes)
-    return gk__fail(cudaErrorInvalidValue,
-                    "%s: the buffer has %zu bytes, but %zu are needed: gk_dist_matmul_buffer_bytes", call,
-                    o.buffer_bytes, bytes);
-  if (reinterpret_cast<uintptr_t>(o.buffer) % 16)
-    return gk__fail(cudaErrorInvalidValue, "%s: the buffer is not aligned to 16 bytes", call);
-  void *buffer = o.buffer;
-  if (!buffer) GK_TRY(gk__dist_allocate(d, &buffer, bytes));
-  gk__lane side;
-  cudaError_t status = side.create(d, o, !o.matmul.scratch && !o.matmul.max_blocks);
-  if (status == cudaSuccess)
-    status = gk__dist_matmul(d, side, gk__known_array(a), gk__known_array(b), gk__known_output(c), m, n, k, o,
-                             static_cast<Element *>(buffer));
-  const bool failed = status != cudaSuccess;
-  if (side.turned) {
-    const cudaError_t joined = gk__join(stream, side.turn, side.free[1]);
-    if (!failed) status = gk__failed(joined, call);
-  }
-  /* After an error B may still be on its way to the buffer. */
-  if (failed && side.free[1]) gk__join(stream, side.stream, side.ready[0]);
-  status = side.destroy(status, call);
-  const cudaError_t freed = o.buffer ? cudaSuccess : cudaFreeAsync(buffer, stream);
+  void *buffer = NULL;
+  GK_TRY(gk__choose_dist_buffer(ctx, options, bytes, &buffer));
+  const gk__dist_product<Element, Result> product = {gk__known_array(a),
+                                                     gk__known_array(b),
+                                                     gk__known_output(c),
+                                                     m,
+                                                     n,
+                                                     k,
+                                                     &options,
+                                                     static_cast<Element *>(buffer),
+                                                     gk__dist_columns(n, options.columns)};
+  gk__dist_streams streams;
+  /* A scratch can serve one product at a time. With max_blocks, two at a time would exceed that limit. */
+  const bool alternate = !options.matmul.scratch && !options.matmul.max_blocks;
+  cudaError_t status = streams.create(ctx, options, alternate);
+  if (status == cudaSuccess) status = gk__dist_matmul(ctx, streams, product);
+  status = streams.finish(ctx, status);
+  status = streams.destroy(ctx, status);
+  const cudaError_t freed = options.buffer ? cudaSuccess : cudaFreeAsync(buffer, stream);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
 #endif /* GPUKIT_NCCL */
