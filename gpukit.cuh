@@ -139,7 +139,7 @@
  *                 gk_occupancy_info  block: block_threads
  *                 gk_mismatch        count, first, worst: mismatches, first_index, worst_index
  *                 gk_dist_piece      first, count: first_index, item_count
- *                 gk_dist_matmul_opts  rows: rank_rows
+ *                 gk_dist_matmul_opts  rows, turn_stream: rank_rows, second_stream
  *                 gk_tile            threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
  *                 GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
  *                 gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y, gk__time_begin/next/scope,
@@ -10529,11 +10529,11 @@ struct gk_dist_matmul_opts { /* right when zero */
   /* With ldb of this rank's rows of B; without trans_b and batch. Its max_blocks leaves multiprocessors to NCCL. With
    * that, or with a scratch, products follow one another. */
   gk_matmul_opts matmul;
-  const size_t *rank_rows;  /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
-  size_t columns;           /* of B in a part; 0: chosen. The same on every rank */
-  cudaStream_t comm_stream; /* for B on its way, of a high priority; 0: one is made for the call */
-  cudaStream_t turn_stream; /* for every other product; 0: one is made for the call */
-  void *buffer;             /* for two parts of B, aligned to 16 bytes; NULL: allocated on the stream and freed there */
+  const size_t *rank_rows;    /* host: how many rows of B each rank has; NULL: those of gk_dist_split(k, ranks, rank) */
+  size_t columns;             /* of B in a part; 0: chosen. The same on every rank */
+  cudaStream_t comm_stream;   /* for B on its way, of a high priority; 0: one is made for the call */
+  cudaStream_t second_stream; /* for every other product; 0: one is made for the call */
+  void *buffer; /* for two parts of B, aligned to 16 bytes; NULL: allocated on the stream and freed there */
   size_t buffer_bytes;
 };
 
@@ -10577,7 +10577,7 @@ struct gk__dist_streams {
   cudaError_t create(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, bool alternate) {
     int least = 0, greatest = 0;
     comm = opts.comm_stream;
-    second = alternate ? opts.turn_stream : ctx.stream;
+    second = alternate ? opts.second_stream : ctx.stream;
     if (!comm) { /* of the highest priority, so that NCCL's few blocks do not queue behind a product's many */
       GK_TRY(gk__failed(cudaDeviceGetStreamPriorityRange(&least, &greatest), ctx.call));
       GK_TRY(gk__failed(cudaStreamCreateWithPriority(&comm, cudaStreamNonBlocking, greatest), ctx.call));

@@ -304,7 +304,7 @@ TEST(a_matmul_in_a_graph) {
     o.buffer = buffer.ptr, o.buffer_bytes = gk_dist_matmul_buffer_bytes(edge, edge, sizeof(float), o.columns);
     DEMAND_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     DEMAND_OK(cudaStreamCreateWithFlags(&o.comm_stream, cudaStreamNonBlocking));
-    DEMAND_OK(cudaStreamCreateWithFlags(&o.turn_stream, cudaStreamNonBlocking));
+    DEMAND_OK(cudaStreamCreateWithFlags(&o.second_stream, cudaStreamNonBlocking));
     const auto multiply = [&] {
       DEMAND_OK(gk_dist_matmul(static_cast<const float *>(a.ptr), static_cast<const float *>(b.ptr), c.ptr, edge, edge,
                                edge, me.comm, stream, &o));
@@ -325,7 +325,7 @@ TEST(a_matmul_in_a_graph) {
     }
     DEMAND_OK(cudaGraphExecDestroy(exec));
     DEMAND_OK(cudaGraphDestroy(graph));
-    for (cudaStream_t s : {o.comm_stream, o.turn_stream, stream}) DEMAND_OK(cudaStreamDestroy(s));
+    for (cudaStream_t s : {o.comm_stream, o.second_stream, stream}) DEMAND_OK(cudaStreamDestroy(s));
   });
 }
 
