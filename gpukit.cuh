@@ -10820,15 +10820,31 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, s
 #endif
 
 /* ====================================================================================================================
- * 15. IMPLEMENTATION: in the one file that defines GPUKIT_IMPLEMENTATION (compiled as CUDA C++), and for editors to
- * see.
+ * 15. IMPLEMENTATION: the host functions of section 3, in the file that defines GPUKIT_IMPLEMENTATION
+ *
+ * This section is outside of the include guard, so that a file may define the macro before any of its inclusions of this
+ * file. GPUKIT_IMPLEMENTED keeps it to one time.
+ *
+ * Errors. A function that fails calls gk__fail, which formats the detail (a sentence that says what was wrong) into
+ * memory of the thread and returns the status. GK_CHECK and its kin hand the status to gk__check_cuda. That decides
+ * whether the thread's detail is about this status, adds CUDA's message and a hint, and calls the handler.
+ *
+ * Launches. Before a launch gk__allow_smem raises the kernel's limit of dynamic shared memory, and gk__overlaps decides
+ * whether the kernel may start while earlier work runs. After it gk__after_launch explains an error, and waits for the
+ * kernel in debug mode.
+ *
+ * The other subsections are a function or a few for each call: devices, timing, scratch, gk_allclose. For C files come
+ * the typed entry points, each of which calls a C++ template for one type.
+ *
+ * From above: the declarations of section 3; what a scan or a product needs of a scratch (sections 11 and 12); for the
+ * typed entry points the templates of sections 10 to 13.
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
 #if defined(GPUKIT_NCCL) && !defined(GK__NCCL)
 #error "GPUKIT_NCCL: define it before gpukit.cuh is included for the first time"
 #endif
 
-/* Editors, which should not show it greyed out. */
+/* Editors define one of these. They are shown the implementation, which would otherwise be greyed out. */
 #if defined(__INTELLISENSE__) || defined(__CLANGD__) || defined(__JETBRAINS_IDE__) || defined(__CDT_PARSER__) ||       \
     defined(Q_CREATOR_RUN)
 #define GK__EDITOR 1
@@ -10886,8 +10902,8 @@ GK__NAMESPACE(HOST) {
                                     "create streams with cudaStreamNonBlocking")                                       \
   X(cudaErrorInvalidMemcpyDirection, "the direction of the copy does not fit the pointers: cudaMemcpyDefault decides " \
                                      "by itself")
-/* Faults of kernels. A GPU does not tell which kernel it was. The stand-in for CUDA has named kernel and thread already.
- */
+/* Faults of kernels. A GPU does not say which kernel it was, so the hints say how to find out. The stand-in for CUDA has
+ * named kernel and thread already. */
 #define GK__FAULTS(X)                                                                                                  \
   X(cudaErrorIllegalAddress, "a kernel went out of bounds")                                                            \
   X(cudaErrorMisalignedAddress, "a kernel used a pointer as a type whose alignment it has not")                        \
@@ -10896,29 +10912,34 @@ GK__NAMESPACE(HOST) {
 
 static thread_local char gk__detail[512];
 static thread_local int gk__detail_code; /* the status that the detail explains */
-/* Details are counted: how many there have been, how many there were when the check that is going on began, and how many
- * at the beginning of the check around it, which that one needs again. (Of three checks inside of each other the outer
- * one may then miss a detail, but none tells one that is older than itself.) */
-static thread_local size_t gk__details, gk__details_before, gk__details_before_outer;
-/* The handler and its user pointer belong together: a flag is held while they are read or written. */
-static std::atomic_flag gk__handler_held = ATOMIC_FLAG_INIT;
+/* A check reports the detail only if it was written while the checked expression ran: so the details of a thread are
+ * counted. A checked expression may itself contain checks; gk__outer_check_start is the count at the start of the check
+ * around the current one, which becomes the current one again. With three nested checks the outermost may miss a detail,
+ * but no check reports one that is older than itself. */
+static thread_local size_t gk__detail_count;      /* details written so far */
+static thread_local size_t gk__check_start;       /* their number at the start of the current check */
+static thread_local size_t gk__outer_check_start; /* and of the one around it */
+
+/* The handler and its user pointer are read and written together, under a spin lock. */
+static std::atomic_flag gk__handler_locked = ATOMIC_FLAG_INIT;
 static gk_error_handler gk__handler;
 static void *gk__handler_user;
-struct gk__handler_hold {
-  gk__handler_hold() {
-    while (gk__handler_held.test_and_set(std::memory_order_acquire)) {}
+struct gk__handler_lock {
+  gk__handler_lock() {
+    while (gk__handler_locked.test_and_set(std::memory_order_acquire)) {}
   }
-  ~gk__handler_hold() { gk__handler_held.clear(std::memory_order_release); }
+  ~gk__handler_lock() { gk__handler_locked.clear(std::memory_order_release); }
 };
 
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
-  const gk__handler_hold hold;
+  const gk__handler_lock lock;
   gk__handler = handler;
   gk__handler_user = user;
 }
 
 GPUKIT_DEF const char *gk_error_detail(void) { return gk__detail; }
 
+/* Debug mode: the environment has GPUKIT_DEBUG, with another value than 0. */
 static bool gk__debug(void) {
   static const bool enabled = getenv("GPUKIT_DEBUG") && strcmp(getenv("GPUKIT_DEBUG"), "0") != 0;
   return enabled;
@@ -10940,8 +10961,8 @@ GPUKIT_DEF const char *gk_error_hint(cudaError_t code) {
   return "";
 }
 
-/* Errors after which the context is lost: every later call returns them, whoever made it. Those at the end go by their
- * numbers, since not every CUDA from 12.0 on has the names. */
+/* Errors that lose the device's context: every later call returns them, whatever it does. The last four are given by
+ * number, since not every CUDA from 12.0 on declares their names. */
 static bool gk__is_sticky(cudaError_t code) {
   enum { contained = 226, tensor_memory_leak = 721, mps_client_terminated = 810, external_device = 911 };
   const int number = static_cast<int>(code);
@@ -10963,7 +10984,7 @@ GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) {
   vsnprintf(gk__detail, sizeof(gk__detail), format, list);
   va_end(list);
   gk__detail_code = code;
-  gk__details++;
+  gk__detail_count++;
   return code;
 }
 
@@ -10979,11 +11000,12 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
   return gk__fail(code, "%s: the device has no %zu bytes left", what, bytes);
 }
 
+/* Hands an error to the handler, or does what a program without a handler wants. */
 static void gk__report(const gk_error *error) {
   gk_error_handler handler;
   void *user;
-  { /* the flag is not held by the call, which may set another handler, or not come back */
-    const gk__handler_hold hold;
+  { /* unlocked before the call of the handler, which may set another handler or not return */
+    const gk__handler_lock lock;
     handler = gk__handler;
     user = gk__handler_user;
   }
@@ -11005,17 +11027,19 @@ static void gk__report(const gk_error *error) {
 }
 
 GPUKIT_DEF void gk__check_begin(void) {
-  gk__details_before_outer = gk__details_before;
-  gk__details_before = gk__details;
+  gk__outer_check_start = gk__check_start;
+  gk__check_start = gk__detail_count;
 }
 
+/* The detail belongs to the error if it explains the same status and is new. If the expression has no call in it, it is
+ * a status that was stored earlier, whose detail may be older than the check. */
 GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line) {
-  const bool is_new = gk__details != gk__details_before, may_be_old = !strchr(expr, '('); /* a stored status */
-  gk__details_before = gk__details_before_outer;
+  const bool is_new = gk__detail_count != gk__check_start, is_stored_status = !strchr(expr, '(');
+  gk__check_start = gk__outer_check_start;
   if (code == cudaSuccess) return code;
-  const bool told = gk__detail_code == static_cast<int>(code) && (is_new || may_be_old);
+  const bool has_detail = gk__detail_code == static_cast<int>(code) && (is_new || is_stored_status);
   char detail[sizeof(gk__detail)];
-  snprintf(detail, sizeof(detail), "%s", told ? gk__detail : "");
+  snprintf(detail, sizeof(detail), "%s", has_detail ? gk__detail : "");
   const gk_error error = {file,
                           line,
                           expr,
@@ -11024,7 +11048,7 @@ GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const 
                           cudaGetErrorString(code),
                           detail,
                           gk_error_hint(code)};
-  if (told) gk__detail_code = cudaSuccess; /* told once; it is not for the next error of the same kind */
+  if (has_detail) gk__detail_code = cudaSuccess; /* reported once; it is not about the next error of this kind */
   gk__report(&error);
   return code;
 }
@@ -11044,18 +11068,25 @@ static cudaError_t gk__debug_wait(cudaStream_t stream) {
   if (!gk__debug()) return cudaSuccess;
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   const cudaError_t code = cudaStreamIsCapturing(stream, &capture);
-  if (gk__is_sticky(code)) return code; /* the kernel has died already */
+  if (gk__is_sticky(code)) return code; /* the kernel has failed already */
   if (code != cudaSuccess || capture != cudaStreamCaptureStatusNone) return cudaSuccess;
   return cudaStreamSynchronize(stream);
 }
 
-/* Asking takes longer than many a call, hence in debug mode only. Some systems let the GPU read all host memory. */
+/* An attribute of the current device. */
+static cudaError_t gk__device_attribute(const char *call, cudaDeviceAttr attribute, int *value) {
+  int device = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  return gk__failed(cudaDeviceGetAttribute(value, attribute, device), call);
+}
+
+/* In debug mode only, since the query takes longer than many calls. Pageable memory is fine on systems whose GPU can
+ * access all host memory. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr) {
-  int device = 0, pageable = 0;
+  int pageable = 0;
   cudaPointerAttributes attributes;
   if (!ptr || !gk__debug()) return cudaSuccess;
-  GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, device), call));
+  GK_TRY(gk__device_attribute(call, cudaDevAttrPageableMemoryAccess, &pageable));
   GK_TRY(gk__failed(cudaPointerGetAttributes(&attributes, ptr), call));
   if (pageable || attributes.type != cudaMemoryTypeUnregistered) return cudaSuccess;
   return gk__fail(cudaErrorInvalidValue, "%s: %s is not in device memory: copy it there first (cudaMalloc, cudaMemcpy)",
@@ -11079,7 +11110,7 @@ GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, i
 
 /* --- Launches ----------------------------------------------------------------------------------------------------*/
 
-/* The kernel's name stands at the front of GK_LAUNCH's arguments, up to the first comma outside brackets. */
+/* The kernel's name is the first of GK_LAUNCH's arguments: the text up to the first comma outside of brackets. */
 struct gk__kernel_name {
   char text[80];
   explicit gk__kernel_name(const char *arguments) {
@@ -11092,37 +11123,42 @@ struct gk__kernel_name {
   }
 };
 
+/* Each kernel gets all that a block can have, and not what this launch needs: otherwise launches of the same kernel by
+ * several threads would lower the limit for each other. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem) {
   if (smem == 0) return cudaSuccess;
-  const gk__kernel_name who(name);
+  const gk__kernel_name kernel_name(name);
+  const char *const call = kernel_name.text;
   cudaFuncAttributes attributes;
-  int device = 0, limit = 0;
-  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), who.text));
-  const size_t fixed = attributes.sharedSizeBytes;
+  int max_block_bytes = 0;
+  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
+  const size_t static_smem = attributes.sharedSizeBytes;
   if (smem <= static_cast<size_t>(attributes.maxDynamicSharedSizeBytes)) return cudaSuccess;
-  GK_TRY(gk__failed(cudaGetDevice(&device), who.text));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), who.text));
-  if (smem > static_cast<size_t>(limit) - fixed)
+  GK_TRY(gk__device_attribute(call, cudaDevAttrMaxSharedMemoryPerBlockOptin, &max_block_bytes));
+  if (smem > static_cast<size_t>(max_block_bytes) - static_smem)
     return gk__fail(cudaErrorInvalidValue,
                     "%s: %zu bytes of dynamic shared memory beside %zu static ones; a block of this device has %d",
-                    who.text, smem, fixed, limit);
-  /* All that there is: launches of the same kernel by other threads would otherwise take it back from each other. */
-  const int most = limit - static_cast<int>(fixed);
+                    call, smem, static_smem, max_block_bytes);
+  const int max_dynamic = max_block_bytes - static_cast<int>(static_smem);
 #if CUDART_VERSION >= 13000
-  /* cudaFuncSetAttribute clears the last error, even one of the caller's. This way leaves it, but counts for nothing
-   * where a program has set the same kernel's attribute itself. */
+  /* cudaFuncSetAttribute clears the last error, even one of the caller's. cudaKernelSetAttributeForDevice does not, but
+   * it has no effect on a kernel whose attribute the program has set by cudaFuncSetAttribute. */
   if (cudaPeekAtLastError() != cudaSuccess) {
+    int device = 0;
     cudaKernel_t handle = NULL;
-    GK_TRY(gk__failed(cudaGetKernel(&handle, kernel), who.text));
+    GK_TRY(gk__failed(cudaGetDevice(&device), call));
+    GK_TRY(gk__failed(cudaGetKernel(&handle, kernel), call));
     return gk__failed(
-        cudaKernelSetAttributeForDevice(handle, cudaFuncAttributeMaxDynamicSharedMemorySize, most, device), who.text);
+        cudaKernelSetAttributeForDevice(handle, cudaFuncAttributeMaxDynamicSharedMemorySize, max_dynamic, device),
+        call);
   }
 #endif
-  return gk__failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most), who.text);
+  return gk__failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_dynamic), call);
 }
 
-/* Only machine code that was made for sm_90 or later has the wait in it; what the driver makes from older PTX has none,
- * and would run into the work before it. Older drivers cannot capture such launches. */
+/* A kernel that starts early must contain the wait for earlier work (gk__wait_for_earlier_work). Code compiled for sm_90
+ * or later does. Code that the driver compiles from older PTX does not, and would race with that work. Drivers before
+ * 12.3 cannot capture such launches. */
 GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsigned *attributes) {
   int device = 0, major = 0, driver = 0;
   cudaError_t code = cudaGetDevice(&device);
@@ -11141,6 +11177,25 @@ GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsi
   return cudaSuccess;
 }
 
+/* Why a launch of that shape failed, as far as that can be told. */
+static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel, const char *shape,
+                                            const dim3 *grid_dim, const dim3 *block_dim) {
+  const unsigned long long thread_count = static_cast<unsigned long long>(block_dim->x) * block_dim->y * block_dim->z;
+  if (thread_count == 0) return gk__fail(code, "%s: the block is empty", shape);
+  if (thread_count > 1024)
+    return gk__fail(code, "%s: the block has %llu threads, but 1024 is the most", shape, thread_count);
+  if (block_dim->z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
+  if (grid_dim->x > 0x7fffffff || grid_dim->y > 65535 || grid_dim->z > 65535)
+    return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
+  /* If the device has no code for the kernel, it has no attributes of it either. */
+  cudaFuncAttributes attributes;
+  memset(&attributes, 0, sizeof(attributes));
+  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+      thread_count > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
+    return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
+                    thread_count, attributes.numRegs, attributes.maxThreadsPerBlock);
+  return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
+}
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
                                         const dim3 *block_dim, size_t smem, cudaStream_t stream) {
   if (code == cudaSuccess && !gk__debug()) return code;
@@ -11150,44 +11205,20 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
            smem);
   if (code == cudaSuccess) {
     code = gk__debug_wait(stream);
-    return code == cudaSuccess ? code
-                               : gk__fail(code, "%s: GPUKIT_DEBUG=1 waited for this kernel, and it failed", shape);
+    if (code == cudaSuccess) return code;
+    return gk__fail(code, "%s: GPUKIT_DEBUG=1 waited for this kernel, and it failed", shape);
   }
   if (gk__is_sticky(code)) return gk__failed(code, shape);
-  /* The device may have no code for this kernel at all, and then knows nothing about it either. */
-  const unsigned long long thread_count = static_cast<unsigned long long>(block_dim->x) * block_dim->y * block_dim->z;
-  cudaFuncAttributes attributes;
-  memset(&attributes, 0, sizeof(attributes));
-  if (thread_count == 0) return gk__fail(code, "%s: the block is empty", shape);
-  if (thread_count > 1024)
-    return gk__fail(code, "%s: the block has %llu threads, but 1024 is the most", shape, thread_count);
-  if (block_dim->z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
-  if (grid_dim->x > 0x7fffffff || grid_dim->y > 65535 || grid_dim->z > 65535)
-    return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
-  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
-      thread_count > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
-    return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
-                    thread_count, attributes.numRegs, attributes.maxThreadsPerBlock);
-  return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
+  return gk__explain_launch_error(code, kernel, shape, grid_dim, block_dim);
 }
 
 /* --- Devices and occupancy ---------------------------------------------------------------------------------------*/
 
-static cudaError_t gk__query(const char *call, int device, gk_device_info *info) {
-  int device_count = 0;
-  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), call));
-  if (device == -1) GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  if (device < 0 || device >= device_count)
-    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", call, device, device_count);
-  memset(info, 0, sizeof(*info));
-  info->device = device;
-  cudaDeviceProp properties; /* for the name alone: the clocks have left the struct, and attributes are much faster */
-  GK_TRY(gk__failed(cudaGetDeviceProperties(&properties, device), call));
-  snprintf(info->name, sizeof(info->name), "%s", properties.name);
-  info->global_bytes = properties.totalGlobalMem;
+/* The members of info that are attributes of the device. */
+static cudaError_t gk__query_attributes(const char *call, int device, gk_device_info *info) {
   const struct {
     cudaDeviceAttr attribute;
-    int *value;
+    int *value; /* NULL: bytes */
     size_t *bytes;
   } wanted[] = {
       {cudaDevAttrComputeCapabilityMajor, &info->major, NULL},
@@ -11229,9 +11260,24 @@ static cudaError_t gk__query(const char *call, int device, gk_device_info *info)
     else
       *wanted[i].bytes = static_cast<size_t>(value);
   }
-  info->peak_gbs = 2.0 * info->memory_khz * 1e3 * (info->bus_bits / 8.0) * 1e-9;
-  int current = 0;
+  return cudaSuccess;
+}
+static cudaError_t gk__query(const char *call, int device, gk_device_info *info) {
+  int device_count = 0, current = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), call));
   GK_TRY(gk__failed(cudaGetDevice(&current), call));
+  if (device == -1) device = current;
+  if (device < 0 || device >= device_count)
+    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", call, device, device_count);
+  memset(info, 0, sizeof(*info));
+  info->device = device;
+  cudaDeviceProp properties; /* for the name alone: CUDA 13 has no clocks in it, and attributes are much faster */
+  GK_TRY(gk__failed(cudaGetDeviceProperties(&properties, device), call));
+  snprintf(info->name, sizeof(info->name), "%s", properties.name);
+  GK_TRY(gk__query_attributes(call, device, info));
+  /* Double data rate: two transfers in a clock. */
+  info->peak_gbs = 2.0 * info->memory_khz * 1e3 * (info->bus_bits / 8.0) * 1e-9;
+  /* cudaMemGetInfo is about the current device. */
   if (current != device) GK_TRY(gk__failed(cudaSetDevice(device), call));
   const cudaError_t code = cudaMemGetInfo(&info->free_bytes, &info->global_bytes);
   if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), call));
@@ -11288,17 +11334,47 @@ GPUKIT_DEF cudaError_t gk_device_best(int *device) {
   return cudaSuccess;
 }
 
-static int gk__round(int x, int unit) { return (x + unit - 1) / unit * unit; }
-
+/* How many blocks a multiprocessor could hold if one resource alone limited them, for each resource. */
+static void gk__occupancy_limits(const gk_device_info &device, gk_occupancy_info *info) {
+  const int partitions = 4, registers_unit = 256;
+  const size_t smem_unit = 128;
+  const int warps = gk_ceil_div(info->block_threads, device.threads_per_warp);
+  info->max_warps_per_sm = device.max_threads_per_sm / device.threads_per_warp;
+  info->by_threads = info->max_warps_per_sm / warps;
+  info->by_blocks = device.max_blocks_per_sm;
+  /* Registers are allocated to warps in units of 256. A warp lives on one of the four partitions of a multiprocessor,
+   * each of which has a quarter of the registers. */
+  const int warp_registers = gk_round_up(info->registers * device.threads_per_warp, registers_unit);
+  info->by_registers = device.max_blocks_per_sm;
+  if (warp_registers) info->by_registers = device.registers_per_sm / partitions / warp_registers * partitions / warps;
+  const size_t used_smem = info->static_smem + info->dynamic_smem + device.shared_reserved_per_block;
+  const size_t block_smem = gk_round_up(used_smem, smem_unit);
+  info->by_smem = device.max_blocks_per_sm;
+  if (block_smem) info->by_smem = static_cast<int>(device.shared_per_sm / block_smem);
+}
+/* The name of the resource that allows the fewest blocks. */
+static const char *gk__occupancy_limit(const gk_occupancy_info &info) {
+  const char *limit = "threads";
+  int fewest = info.by_threads;
+  if (info.by_blocks < fewest) {
+    fewest = info.by_blocks;
+    limit = "blocks";
+  }
+  if (info.by_registers < fewest) {
+    fewest = info.by_registers;
+    limit = "registers";
+  }
+  return info.by_smem < fewest ? "shared memory" : limit;
+}
 GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block_threads, size_t smem, gk_occupancy_info *info) {
   const char *const call = "gk_occupancy";
-  gk_device_info d = gk_device_info();
+  gk_device_info device = gk_device_info();
   gk__clear_detail();
   if (!kernel || !info) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "info" : "kernel");
-  GK_TRY(gk_device_query(-1, &d));
-  if (block_threads < 1 || block_threads > d.max_threads_per_block)
+  GK_TRY(gk_device_query(-1, &device));
+  if (block_threads < 1 || block_threads > device.max_threads_per_block)
     return gk__fail(cudaErrorInvalidValue, "%s: a block of %d threads; 1 to %d are possible", call, block_threads,
-                    d.max_threads_per_block);
+                    device.max_threads_per_block);
   cudaFuncAttributes attributes;
   GK_TRY(gk__allow_smem(kernel, call, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
@@ -11309,24 +11385,11 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block_threads, size_
   info->dynamic_smem = smem;
   info->registers = attributes.numRegs;
   info->static_smem = attributes.sharedSizeBytes;
-  const int warps = gk__round(block_threads, d.threads_per_warp) / d.threads_per_warp;
-  info->max_warps_per_sm = d.max_threads_per_sm / d.threads_per_warp;
-  info->by_threads = info->max_warps_per_sm / warps;
-  info->by_blocks = d.max_blocks_per_sm;
-  /* Registers are given to warps, 256 at a time, and warps live on one of four partitions with a quarter of them each.
-   */
-  const int of_warp = gk__round(info->registers * d.threads_per_warp, 256);
-  info->by_registers = of_warp ? d.registers_per_sm / 4 / of_warp * 4 / warps : d.max_blocks_per_sm;
-  const size_t of_block = (info->static_smem + smem + d.shared_reserved_per_block + 127) / 128 * 128;
-  info->by_smem = of_block ? static_cast<int>(d.shared_per_sm / of_block) : d.max_blocks_per_sm;
+  gk__occupancy_limits(device, info);
+  info->limit = gk__occupancy_limit(*info);
   info->blocks_per_sm = blocks_per_sm;
-  info->warps_per_sm = info->blocks_per_sm * warps;
+  info->warps_per_sm = blocks_per_sm * gk_ceil_div(block_threads, device.threads_per_warp);
   info->occupancy = static_cast<double>(info->warps_per_sm) / info->max_warps_per_sm;
-  int least = info->by_threads;
-  info->limit = "threads";
-  if (info->by_blocks < least) least = info->by_blocks, info->limit = "blocks";
-  if (info->by_registers < least) least = info->by_registers, info->limit = "registers";
-  if (info->by_smem < least) info->limit = "shared memory";
   return cudaSuccess;
 }
 
@@ -11349,13 +11412,17 @@ GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_
   cudaFuncAttributes attributes;
   GK_TRY(gk__allow_smem(kernel, call, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
-  int best = 0, most = 0;
-  for (int size_tried = 32; size_tried <= attributes.maxThreadsPerBlock; size_tried += 32) {
+  /* The block size with the most threads on a multiprocessor; of several such, the one nearest to 256. */
+  int best = 0, best_resident = 0;
+  for (int candidate = 32; candidate <= attributes.maxThreadsPerBlock; candidate += 32) {
     int blocks = 0;
-    GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, size_tried, smem), call));
-    const bool nearer = abs(size_tried - 256) < abs(best - 256);
-    if (blocks * size_tried > most || (blocks * size_tried == most && nearer))
-      most = blocks * size_tried, best = size_tried;
+    GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, candidate, smem), call));
+    const int resident = blocks * candidate;
+    const bool nearer = abs(candidate - 256) < abs(best - 256);
+    if (resident > best_resident || (resident == best_resident && nearer)) {
+      best = candidate;
+      best_resident = resident;
+    }
   }
   if (!best) return gk__fail(cudaErrorInvalidValue, "%s: no block fits with %zu bytes of shared memory", call, smem);
   *block_threads = best;
@@ -11384,18 +11451,23 @@ GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *b
 
 enum { GK__TIMER_EMPTY, GK__TIMER_CREATED, GK__TIMER_STARTED, GK__TIMER_STOPPED };
 
-static cudaError_t gk__timer_needs(const gk_timer *timer, int state, const char *call) {
+/* Refuses a timer that has not reached this state. */
+static cudaError_t gk__check_timer(const gk_timer *timer, int state, const char *call) {
   gk__clear_detail();
   if (!timer) return gk__fail(cudaErrorInvalidValue, "%s: timer is NULL", call);
   if (timer->state >= state) return cudaSuccess;
-  return gk__fail(cudaErrorInvalidValue, "%s: the timer %s", call,
-                  timer->state == GK__TIMER_EMPTY     ? "is empty: create it first"
-                  : timer->state == GK__TIMER_CREATED ? "has not been started"
-                                                      : "has not been stopped");
+  const char *cause = "has not been stopped";
+  if (timer->state == GK__TIMER_EMPTY) cause = "is empty: create it first";
+  if (timer->state == GK__TIMER_CREATED) cause = "has not been started";
+  return gk__fail(cudaErrorInvalidValue, "%s: the timer %s", call, cause);
+}
+static cudaError_t gk__destroy_events(const gk_timer *timer) {
+  const cudaError_t begin_code = cudaEventDestroy(timer->begin), end_code = cudaEventDestroy(timer->end);
+  return begin_code != cudaSuccess ? begin_code : end_code;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_EMPTY, "gk_timer_create"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_EMPTY, "gk_timer_create"));
   if (timer->state) return gk__fail(cudaErrorInvalidValue, "gk_timer_create: the timer is not empty: destroy it first");
   cudaEvent_t begin = NULL, end = NULL;
   GK_TRY(gk__failed(cudaEventCreate(&begin), "gk_timer_create"));
@@ -11404,14 +11476,15 @@ GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer) {
     cudaEventDestroy(begin);
     return gk__failed(code, "gk_timer_create");
   }
-  timer->begin = begin, timer->end = end;
+  timer->begin = begin;
+  timer->end = end;
   timer->stream = 0;
   timer->state = GK__TIMER_CREATED;
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_CREATED, "gk_timer_start"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_CREATED, "gk_timer_start"));
   GK_TRY(gk__failed(cudaEventRecord(timer->begin, stream), "gk_timer_start"));
   timer->stream = stream;
   timer->state = GK__TIMER_STARTED;
@@ -11419,17 +11492,17 @@ GPUKIT_DEF cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream) {
 }
 
 GPUKIT_DEF cudaError_t gk_timer_stop(gk_timer *timer) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_STARTED, "gk_timer_stop"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_STARTED, "gk_timer_stop"));
   GK_TRY(gk__failed(cudaEventRecord(timer->end, timer->stream), "gk_timer_stop"));
   timer->state = GK__TIMER_STOPPED;
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_STOPPED, "gk_timer_ready"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, "gk_timer_ready"));
   if (!ready) return gk__fail(cudaErrorInvalidValue, "gk_timer_ready: ready is NULL");
-  /* cudaEventQuery leaves cudaErrorNotReady behind as the last error, where a later check would take it for a failure.
-   */
+  /* cudaEventQuery makes cudaErrorNotReady the last error, which a later check would take for a failure: it is cleared
+   * here unless there was an error before. */
   const cudaError_t earlier = cudaPeekAtLastError(), code = cudaEventQuery(timer->end);
   if (code == cudaSuccess || code == cudaErrorNotReady) *ready = code == cudaSuccess;
   if (code != cudaErrorNotReady) return gk__failed(code, "gk_timer_ready");
@@ -11438,24 +11511,26 @@ GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
 }
 
 GPUKIT_DEF cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_STOPPED, "gk_timer_ms"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, "gk_timer_ms"));
   if (!milliseconds) return gk__fail(cudaErrorInvalidValue, "gk_timer_ms: milliseconds is NULL");
   GK_TRY(gk__failed(cudaEventSynchronize(timer->end), "gk_timer_ms"));
   return gk__failed(cudaEventElapsedTime(milliseconds, timer->begin, timer->end), "gk_timer_ms");
 }
 
 GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_EMPTY, "gk_timer_destroy"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_EMPTY, "gk_timer_destroy"));
   if (!timer->state) return cudaSuccess;
-  const cudaError_t begin = cudaEventDestroy(timer->begin), end = cudaEventDestroy(timer->end);
+  const cudaError_t code = gk__destroy_events(timer);
   memset(timer, 0, sizeof(*timer));
-  return gk__failed(begin != cudaSuccess ? begin : end, "gk_timer_destroy");
+  return gk__failed(code, "gk_timer_destroy");
 }
 
 GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line) {
   gk__time_scope scope;
   memset(&scope, 0, sizeof(scope));
-  scope.label = label, scope.file = file, scope.line = line;
+  scope.label = label;
+  scope.file = file;
+  scope.line = line;
   gk__check_begin();
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
@@ -11491,122 +11566,148 @@ static double gk__median(double *values, int value_count) {
   return value_count % 2 ? values[value_count / 2] : (values[value_count / 2 - 1] + values[value_count / 2]) / 2;
 }
 
-/* What the function heard from an earlier call, or went on after, is not why it failed. */
+/* Calls one function of a bench. If it fails, the error says why: with the detail of a gk_ call that it made, but not
+ * with one from before, nor with that of an error which it recovered from. */
 static cudaError_t gk__bench_call(gk_bench_fn function, void *user, cudaStream_t stream, size_t i) {
-  const size_t details = gk__details;
+  const size_t details_before = gk__detail_count;
   const cudaError_t code = function(user, stream, i);
   if (code == cudaSuccess) return code;
-  const bool told = gk__details != details && gk__detail_code == static_cast<int>(code);
-  char said[sizeof(gk__detail)];
-  snprintf(said, sizeof(said), "%s", told ? gk__detail : "");
+  const bool has_detail = gk__detail_count != details_before && gk__detail_code == static_cast<int>(code);
+  char detail[sizeof(gk__detail)];
+  snprintf(detail, sizeof(detail), "%s", has_detail ? gk__detail : "");
   return gk__fail(code, "gk_bench: the function to measure failed: %s%s%s", cudaGetErrorString(code),
-                  told ? "; its last gk_ call said: " : "", said);
+                  has_detail ? "; its last gk_ call said: " : "", detail);
 }
 
-/* `calls` calls back to back; *next_call numbers all calls of a bench. */
-static cudaError_t gk__bench_sample(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_timer *timer,
-                                    int calls, size_t *next_call, double *milliseconds) {
-  const size_t buffers = opts->buffers ? opts->buffers : 1;
+/* A bench: functions whose samples are interleaved, so that a drift of the clocks affects all of them alike. */
+struct gk__bench {
+  const gk_bench_fn *functions;
+  void *const *users; /* NULL: none has user data */
+  int function_count, sample_count;
+  gk_bench_opts opts;
+  gk_timer timer;
+  size_t next_call;  /* number of all calls so far: the next one gets buffer next_call % buffers */
+  double *sample_ms; /* sample_count for each function, one function after the other, and sample_count to work with */
+  gk_bench_result *results;
+};
+
+/* One sample: so many calls back to back, and the milliseconds of one. */
+static cudaError_t gk__bench_sample(gk__bench *bench, int f, int calls, double *milliseconds) {
+  const size_t buffers = bench->opts.buffers ? bench->opts.buffers : 1;
+  void *const user = bench->users ? bench->users[f] : NULL;
+  const cudaStream_t stream = bench->opts.stream;
   float elapsed = 0;
-  GK_TRY(gk_timer_start(timer, opts->stream));
-  for (int i = 0; i < calls; i++) GK_TRY(gk__bench_call(function, user, opts->stream, (*next_call)++ % buffers));
-  GK_TRY(gk_timer_stop(timer));
-  GK_TRY(gk_timer_ms(timer, &elapsed));
+  GK_TRY(gk_timer_start(&bench->timer, stream));
+  for (int i = 0; i < calls; i++)
+    GK_TRY(gk__bench_call(bench->functions[f], user, stream, bench->next_call++ % buffers));
+  GK_TRY(gk_timer_stop(&bench->timer));
+  GK_TRY(gk_timer_ms(&bench->timer, &elapsed));
   *milliseconds = static_cast<double>(elapsed) / calls;
   return cudaSuccess;
 }
 
-/* What the samples of one function say; first are those of the function that it is compared with. */
-static void gk__bench_summary(const double *sample, const double *first_sample, double *spare,
-                              const gk_bench_opts *opts, gk_bench_result *result) {
-  const int sample_count = result->samples;
-  double sum = 0, squares = 0;
-  for (int i = 0; i < sample_count; i++) sum += spare[i] = sample[i];
-  result->median_ms = gk__median(spare, sample_count);
-  result->min_ms = spare[0];
-  result->mean_ms = sum / sample_count;
-  for (int i = 0; i < sample_count; i++) squares += (sample[i] - result->mean_ms) * (sample[i] - result->mean_ms);
-  result->stddev_ms = sample_count > 1 ? sqrt(squares / (sample_count - 1)) : 0;
-  for (int i = 0; i < sample_count; i++) spare[i] = first_sample[i] > 0 ? sample[i] / first_sample[i] : 1;
-  result->ratio = gk__median(spare, sample_count);
-  for (int i = 0; i < sample_count; i++) spare[i] = fabs(sample[i] - result->median_ms);
-  if (result->median_ms > 0) {
-    result->noise = gk__median(spare, sample_count) / result->median_ms;
-    result->gbs = opts->bytes / result->median_ms * 1e-6;
-    result->gflops = opts->flops / result->median_ms * 1e-6;
-  }
-}
-
-/* sample has room for the samples of all functions, one function after the other, and for those of one more. */
-static cudaError_t gk__bench_samples(const gk_bench_fn *fns, void *const *users, int sample_count,
-                                     const gk_bench_opts *opts, gk_timer *timer, double *sample,
-                                     gk_bench_result *results) {
-  const int samples = results[0].samples;
-  size_t next_call = 0;
+/* Warms a function up, and chooses how many of its calls make a sample: about a millisecond of them, up to 1000. */
+static cudaError_t gk__bench_prepare(gk__bench *bench, int f) {
   double milliseconds = 0;
-  for (int f = 0; f < sample_count; f++) {
-    void *const user = users ? users[f] : NULL;
-    GK_TRY(gk__bench_sample(fns[f], user, opts, timer, opts->warmup > 0 ? opts->warmup : 3, &next_call, &milliseconds));
-    if (opts->calls > 0) {
-      results[f].calls = opts->calls;
-    } else {
-      GK_TRY(gk__bench_sample(fns[f], user, opts, timer, 3, &next_call, &milliseconds));
-      results[f].calls = milliseconds < 1e-3 ? 1000 : milliseconds > 1 ? 1 : static_cast<int>(1 / milliseconds);
-    }
-  }
-  for (int i = 0; i < samples; i++) {
-    for (int turn = 0; turn < sample_count; turn++) {
-      const int f = i % 2 ? sample_count - 1 - turn : turn;
-      GK_TRY(gk__bench_sample(fns[f], users ? users[f] : NULL, opts, timer, results[f].calls, &next_call,
-                              &sample[f * samples + i]));
-    }
-  }
-  for (int f = 0; f < sample_count; f++)
-    gk__bench_summary(sample + f * samples, sample, sample + sample_count * samples, opts, &results[f]);
+  int *const calls = &bench->results[f].calls;
+  GK_TRY(gk__bench_sample(bench, f, bench->opts.warmup > 0 ? bench->opts.warmup : 3, &milliseconds));
+  *calls = bench->opts.calls;
+  if (*calls > 0) return cudaSuccess;
+  GK_TRY(gk__bench_sample(bench, f, 3, &milliseconds));
+  if (milliseconds < 1e-3)
+    *calls = 1000;
+  else if (milliseconds > 1)
+    *calls = 1;
+  else
+    *calls = static_cast<int>(1 / milliseconds);
   return cudaSuccess;
 }
 
-static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *const *users, int function_count,
-                             const gk_bench_opts *opts, gk_bench_result *results) {
+/* The statistics of a function's samples, which are compared with those of the first function, one by one. */
+static void gk__bench_summary(const gk__bench *bench, int f) {
+  const int sample_count = bench->sample_count;
+  const double *const first_ms = bench->sample_ms, *const own_ms = first_ms + f * sample_count;
+  double *const work = bench->sample_ms + bench->function_count * sample_count;
+  gk_bench_result *const result = &bench->results[f];
+  double sum = 0, squares = 0;
+  for (int i = 0; i < sample_count; i++) {
+    work[i] = own_ms[i];
+    sum += own_ms[i];
+  }
+  result->median_ms = gk__median(work, sample_count);
+  result->min_ms = work[0];
+  result->mean_ms = sum / sample_count;
+  for (int i = 0; i < sample_count; i++) squares += (own_ms[i] - result->mean_ms) * (own_ms[i] - result->mean_ms);
+  result->stddev_ms = sample_count > 1 ? sqrt(squares / (sample_count - 1)) : 0;
+  for (int i = 0; i < sample_count; i++) work[i] = first_ms[i] > 0 ? own_ms[i] / first_ms[i] : 1;
+  result->ratio = gk__median(work, sample_count);
+  for (int i = 0; i < sample_count; i++) work[i] = fabs(own_ms[i] - result->median_ms);
+  if (result->median_ms > 0) {
+    result->noise = gk__median(work, sample_count) / result->median_ms;
+    result->gbs = bench->opts.bytes / result->median_ms * 1e-6;
+    result->gflops = bench->opts.flops / result->median_ms * 1e-6;
+  }
+}
+
+/* All samples, and the results but for peak_percent. The order of the functions alternates, so that none of them always
+ * runs after the same one. */
+static cudaError_t gk__bench_measure(gk__bench *bench) {
+  const int function_count = bench->function_count, sample_count = bench->sample_count;
+  for (int f = 0; f < function_count; f++) GK_TRY(gk__bench_prepare(bench, f));
+  for (int i = 0; i < sample_count; i++) {
+    for (int j = 0; j < function_count; j++) {
+      const int f = i % 2 ? function_count - 1 - j : j;
+      GK_TRY(gk__bench_sample(bench, f, bench->results[f].calls, &bench->sample_ms[f * sample_count + i]));
+    }
+  }
+  for (int f = 0; f < function_count; f++) gk__bench_summary(bench, f);
+  return cudaSuccess;
+}
+
+static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions, void *const *users, int function_count,
+                                 const gk_bench_opts *opts, gk_bench_result *results) {
   gk__clear_detail();
   for (int f = 0; f < function_count; f++)
-    if (!fns[f]) return gk__fail(cudaErrorInvalidValue, "%s: function is NULL", call);
+    if (!functions[f]) return gk__fail(cudaErrorInvalidValue, "%s: function is NULL", call);
   if (!results) return gk__fail(cudaErrorInvalidValue, "%s: result is NULL", call);
-  gk_bench_opts o;
-  memset(&o, 0, sizeof(o));
-  if (opts) o = *opts;
-  const int samples = o.samples > 0 ? o.samples : 30;
-  const size_t n = static_cast<size_t>(function_count), kept = n * static_cast<size_t>(samples);
+  gk__bench bench;
+  memset(&bench, 0, sizeof(bench));
+  if (opts) bench.opts = *opts;
+  bench.functions = functions;
+  bench.users = users;
+  bench.function_count = function_count;
+  bench.sample_count = bench.opts.samples > 0 ? bench.opts.samples : 30;
   gk_device_info device;
   GK_TRY(gk_device_query(-1, &device));
-  double *const sample = static_cast<double *>(malloc(sizeof(double) * (kept + static_cast<size_t>(samples))));
-  gk_bench_result *const found = static_cast<gk_bench_result *>(calloc(n, sizeof(gk_bench_result)));
-  if (!sample || !found) {
-    free(sample);
-    free(found);
-    return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, samples);
+  const size_t n = static_cast<size_t>(function_count),
+               row_bytes = sizeof(double) * static_cast<size_t>(bench.sample_count);
+  bench.sample_ms = static_cast<double *>(malloc(row_bytes * (n + 1)));
+  bench.results = static_cast<gk_bench_result *>(calloc(n, sizeof(gk_bench_result)));
+  cudaError_t code = cudaSuccess;
+  if (!bench.sample_ms || !bench.results)
+    code = gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, bench.sample_count);
+  if (code == cudaSuccess) code = gk_timer_create(&bench.timer);
+  if (code == cudaSuccess) code = gk__bench_measure(&bench);
+  if (bench.timer.state) {
+    const cudaError_t destroyed = gk__destroy_events(&bench.timer);
+    if (code == cudaSuccess) code = gk__failed(destroyed, call); /* else the detail is about the earlier error */
   }
-  for (int f = 0; f < function_count; f++) found[f].samples = samples;
-  gk_timer timer;
-  memset(&timer, 0, sizeof(timer));
-  cudaError_t code = gk_timer_create(&timer);
-  if (code == cudaSuccess) code = gk__bench_samples(fns, users, function_count, &o, &timer, sample, found);
-  for (int f = 0; f < function_count; f++)
-    if (code == cudaSuccess && device.peak_gbs > 0) found[f].peak_percent = 100 * found[f].gbs / device.peak_gbs;
-  if (timer.state) {
-    /* An error of fn keeps its detail. */
-    const cudaError_t begin = cudaEventDestroy(timer.begin), end = cudaEventDestroy(timer.end);
-    if (code == cudaSuccess) code = gk__failed(begin != cudaSuccess ? begin : end, call);
+  if (code == cudaSuccess) {
+    for (int f = 0; f < function_count; f++) {
+      gk_bench_result *const result = &bench.results[f];
+      result->samples = bench.sample_count;
+      if (device.peak_gbs > 0) result->peak_percent = 100 * result->gbs / device.peak_gbs;
+    }
+    if (bench.opts.sample_ms) memcpy(bench.opts.sample_ms, bench.sample_ms, row_bytes * n);
+    memcpy(results, bench.results, sizeof(*results) * n);
   }
-  if (code == cudaSuccess && o.sample_ms) memcpy(o.sample_ms, sample, sizeof(double) * kept);
-  if (code == cudaSuccess) memcpy(results, found, sizeof(*results) * n);
-  free(sample);
-  free(found);
+  free(bench.sample_ms);
+  free(bench.results);
   return code;
 }
 
 GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result) {
-  return gk__bench("gk_bench", &function, &user, 1, opts, result);
+  return gk__bench_run("gk_bench", &function, &user, 1, opts, result);
 }
 GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int function_count,
                                         const gk_bench_opts *opts, gk_bench_result *results) {
@@ -11614,15 +11715,14 @@ GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *use
   gk__clear_detail();
   if (!fns) return gk__fail(cudaErrorInvalidValue, "%s: fns is NULL", call);
   if (function_count < 1) return gk__fail(cudaErrorInvalidValue, "%s: %d functions to compare", call, function_count);
-  return gk__bench(call, fns, users, function_count, opts, results);
+  return gk__bench_run(call, fns, users, function_count, opts, results);
 }
 
 GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
-  int device = 0, l2_bytes = 0;
+  int l2_bytes = 0;
   gk__clear_detail();
   if (!buffers) return gk__fail(cudaErrorInvalidValue, "gk_bench_buffers: buffers is NULL");
-  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_bench_buffers"));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device), "gk_bench_buffers"));
+  GK_TRY(gk__device_attribute("gk_bench_buffers", cudaDevAttrL2CacheSize, &l2_bytes));
   *buffers = bytes ? 1 + 3 * static_cast<size_t>(l2_bytes) / bytes : 1;
   return cudaSuccess;
 }
@@ -11663,17 +11763,16 @@ GPUKIT_DEF cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes,
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch) {
   gk__clear_detail();
   if (!scratch) return gk__fail(cudaErrorInvalidValue, "gk_scratch_destroy: scratch is NULL");
-  /* A failure, as during a capture, leaves the scratch whole, to be destroyed later. */
+  /* If cudaFree fails, as it does during a capture, the scratch stays valid, and can be destroyed later. */
   if (scratch->ptr) GK_TRY(gk__failed(cudaFree(scratch->ptr), "gk_scratch_destroy"));
   memset(scratch, 0, sizeof(*scratch));
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream) {
-  int device = 0, pools = 0;
-  GK_TRY(gk__failed(cudaGetDevice(&device), what));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, device), what));
-  if (!pools)
+  int has_pools = 0;
+  GK_TRY(gk__device_attribute(what, cudaDevAttrMemoryPoolsSupported, &has_pools));
+  if (!has_pools)
     return gk__fail(cudaErrorNotSupported,
                     "%s: this device cannot allocate on a stream: pass a gk_scratch of %zu bytes", what, bytes);
   return gk__no_memory(cudaMallocAsync(ptr, bytes, stream), what, bytes);
@@ -11713,52 +11812,71 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
   const size_t most = tiles > thin ? tiles : thin;
   return GK__STATE_BYTES + GK__REDUCE_BYTES + (k > longest || most > GK__PARTIALS_BYTES ? GK__PARTIALS_BYTES : most);
 }
+/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__PARTS matrices of bfloat16. It does
+ * for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
-  const bool parts = precision == GK_PRECISION_EMULATED;
+  const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
   size_t bytes = GK__WORK_FRONT, leading_dim = 0;
-  const size_t item = parts ? 2 : 4, times = parts ? GK__PARTS : 1, outer[] = {m, n};
+  const size_t item_bytes = emulated ? 2 : 4, copies = emulated ? GK__PARTS : 1, outer[] = {m, n};
   for (int i = 0; i < 2; i++) {
-    const size_t along = gk__padded_bytes(outer[i], &leading_dim, k, item),
-                 across = gk__padded_bytes(k, &leading_dim, outer[i], item);
-    bytes += times * (along > across ? along : across);
+    const size_t k_major = gk__padded_bytes(outer[i], &leading_dim, k, item_bytes);
+    const size_t mn_major = gk__padded_bytes(k, &leading_dim, outer[i], item_bytes);
+    bytes += copies * (k_major > mn_major ? k_major : mn_major);
   }
   return bytes;
 }
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
+/* The exact difference of two integers. False if they are not both integers, or if it takes more than 64 bits: then the
+ * difference as a double is exact enough. */
+static bool gk__integer_difference(const gk__number &a, const gk__number &b, unsigned long long *difference) {
+  const unsigned long long x = a.magnitude, y = b.magnitude;
+  if (a.digits || b.digits) return false;
+  if (a.negative == b.negative) {
+    *difference = x > y ? x - y : y - x;
+    return true;
+  }
+  *difference = x + y;
+  return *difference >= x;
+}
 GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
                             gk__mismatch *all) {
   const double infinity = static_cast<double>(INFINITY), allowed = atol + rtol * fabs(b->value);
   double error = fabs(a->value - b->value);
   bool close = error <= allowed && error < infinity;
-  if (!a->digits && !b->digits) {
-    const unsigned long long x = a->magnitude, y = b->magnitude, sum = x + y;
-    const bool opposite = a->negative != b->negative;
-    const unsigned long long difference = opposite ? sum : x > y ? x - y : y - x;
-    if (!opposite || sum >= x) { /* of 64 bits; a double tells all else well enough */
-      error = static_cast<double>(difference);
-      /* A whole number is no greater than the allowance if it is no greater than what is whole of it. */
-      close =
-          allowed >= 18446744073709551616.0 || (allowed >= 0 && difference <= static_cast<unsigned long long>(allowed));
-    }
+  unsigned long long difference = 0;
+  if (gk__integer_difference(*a, *b, &difference)) {
+    error = static_cast<double>(difference);
+    /* An integer is at most `allowed` if it is at most the integer part of that. 2^64 and up allow any difference. */
+    close =
+        allowed >= 18446744073709551616.0 || (allowed >= 0 && difference <= static_cast<unsigned long long>(allowed));
   }
   if (close) return;
   gk_mismatch *const found = &all->found;
-  if (!found->mismatches++) {
-    found->first_index = i, found->first_a = a->value, found->first_b = b->value;
-    all->first_pair[0] = *a, all->first_pair[1] = *b;
+  if (found->mismatches == 0) {
+    found->first_index = i;
+    found->first_a = a->value;
+    found->first_b = b->value;
+    all->first_pair[0] = *a;
+    all->first_pair[1] = *b;
   }
-  /* Not a number, or infinitely wrong, is worse than all else. */
-  const double excess = error < infinity ? (allowed > 0 ? error / allowed : error) : infinity;
+  found->mismatches++;
+  /* A NaN or an infinite error is the worst. */
+  double excess = infinity;
+  if (error < infinity) excess = allowed > 0 ? error / allowed : error;
   if (excess > all->worst_excess) {
     all->worst_excess = excess;
-    found->worst_index = i, found->worst_a = a->value, found->worst_b = b->value;
-    all->worst_pair[0] = *a, all->worst_pair[1] = *b;
+    found->worst_index = i;
+    found->worst_a = a->value;
+    found->worst_b = b->value;
+    all->worst_pair[0] = *a;
+    all->worst_pair[1] = *b;
   }
 }
 
+/* A number as text: an integer in full, any other with as many digits as tell it from its neighbours. */
 struct gk__number_text {
   char text[40];
   explicit gk__number_text(const gk__number &x) {
@@ -11781,7 +11899,9 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all) {
 
 } // GK__NAMESPACE(HOST)
 
-/* --- Typed entry points ------------------------------------------------------------------------------------------*/
+/* --- Typed entry points, for C ------------------------------------------------------------------------------------
+ * A macro defines the functions of each type; each of them calls the C++ template of the same name. Where C passes an
+ * operator as a gk_op, gk__dispatch_op calls the template with the functor that it stands for. */
 
 #ifdef GPUKIT_C_API
 GK__NAMESPACE(KERNELS) {
@@ -11791,8 +11911,9 @@ inline cudaError_t gk__unknown_op(const char *call, gk_op operation) {
     return gk__fail(cudaErrorInvalidValue, "%s: argmin and argmax have another result: call gk_argreduce", call);
   return gk__fail(cudaErrorInvalidValue, "%s: operator %d is none that it knows", call, static_cast<int>(operation));
 }
-/* call(op, args) with the functor that a gk_op stands for. */
-template <class Call, class... Args> cudaError_t gk__by_op(const char *name, gk_op operation, Call call, Args... args) {
+/* call(functor, args...), where call is one of the objects below, which stand for a template. */
+template <class Call, class... Args>
+cudaError_t gk__dispatch_op(const char *name, gk_op operation, Call call, Args... args) {
   gk__clear_detail();
   switch (operation) {
   case GK_OP_SUM: return call(gk_op_sum(), args...);
@@ -11824,15 +11945,16 @@ template <class Init> struct gk__call_scan_init {
     return gk_scan_exclusive_init(input, output, n, operation, init, stream, scratch);
   }
 };
-/* C's pair of value and index has the members of C++'s. */
-template <class Item, class Value, class Pair>
-cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, Pair *output, size_t n,
+/* CArg is C's struct of value and index, such as gk_arg_f32, which has the layout of the C++ template's. */
+template <class Item, class Value, class CArg>
+cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, CArg *output, size_t n,
                           cudaStream_t stream, gk_scratch *scratch) {
-  static_assert(sizeof(Pair) == sizeof(gk_arg<Value>) && offsetof(Pair, index) == offsetof(gk_arg<Value>, index), "");
-  gk_arg<Value> *const dest = reinterpret_cast<gk_arg<Value> *>(output);
+  static_assert(sizeof(CArg) == sizeof(gk_arg<Value>) && offsetof(CArg, index) == offsetof(gk_arg<Value>, index),
+                "C's struct of value and index has the layout of gk_arg");
+  gk_arg<Value> *const result = reinterpret_cast<gk_arg<Value> *>(output);
   gk__clear_detail();
-  if (operation == GK_OP_ARGMIN) return gk_reduce(input, dest, n, gk_op_argmin(), stream, scratch);
-  if (operation == GK_OP_ARGMAX) return gk_reduce(input, dest, n, gk_op_argmax(), stream, scratch);
+  if (operation == GK_OP_ARGMIN) return gk_reduce(input, result, n, gk_op_argmin(), stream, scratch);
+  if (operation == GK_OP_ARGMAX) return gk_reduce(input, result, n, gk_op_argmax(), stream, scratch);
   return gk__fail(cudaErrorInvalidValue, "%s: operator %d is neither argmin nor argmax", name,
                   static_cast<int>(operation));
 }
@@ -11845,7 +11967,7 @@ extern "C" {
 #define GK__DEFINE(suffix, type)                                                                                       \
   GPUKIT_DEF cudaError_t gk_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation,                \
                                             cudaStream_t stream, gk_scratch *scratch) {                                \
-    return gk__by_op("gk_reduce_" #suffix, operation, gk__call_reduce(), input, output, n, stream, scratch);           \
+    return gk__dispatch_op("gk_reduce_" #suffix, operation, gk__call_reduce(), input, output, n, stream, scratch);     \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_argreduce_##suffix(const type *input, gk_arg_##suffix *output, size_t n, gk_op operation,  \
                                                cudaStream_t stream, gk_scratch *scratch) {                             \
@@ -11853,27 +11975,29 @@ extern "C" {
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,        \
                                                     cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__by_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(), input, output, n, stream,     \
-                     scratch);                                                                                         \
+    return gk__dispatch_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(), input, output, n,       \
+                           stream, scratch);                                                                           \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,        \
                                                     cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__by_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(), input, output, n, stream,     \
-                     scratch);                                                                                         \
+    return gk__dispatch_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(), input, output, n,       \
+                           stream, scratch);                                                                           \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_exclusive_init_##suffix(const type *input, type *output, size_t n, gk_op operation,   \
                                                          type init, cudaStream_t stream, gk_scratch *scratch) {        \
     const gk__call_scan_init<type> call = {init};                                                                      \
-    return gk__by_op("gk_scan_exclusive_init_" #suffix, operation, call, input, output, n, stream, scratch);           \
+    return gk__dispatch_op("gk_scan_exclusive_init_" #suffix, operation, call, input, output, n, stream, scratch);     \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_host_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation) {         \
-    return gk__by_op("gk_host_reduce_" #suffix, operation, gk__call_host_reduce(), input, output, n);                  \
+    return gk__dispatch_op("gk_host_reduce_" #suffix, operation, gk__call_host_reduce(), input, output, n);            \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_host_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation) { \
-    return gk__by_op("gk_host_scan_exclusive_" #suffix, operation, gk__call_host_scan_exclusive(), input, output, n);  \
+    return gk__dispatch_op("gk_host_scan_exclusive_" #suffix, operation, gk__call_host_scan_exclusive(), input,        \
+                           output, n);                                                                                 \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_host_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation) { \
-    return gk__by_op("gk_host_scan_inclusive_" #suffix, operation, gk__call_host_scan_inclusive(), input, output, n);  \
+    return gk__dispatch_op("gk_host_scan_inclusive_" #suffix, operation, gk__call_host_scan_inclusive(), input,        \
+                           output, n);                                                                                 \
   }
 #define GK__DEFINE_REAL(suffix, type)                                                                                  \
   GPUKIT_DEF cudaError_t gk_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,       \
@@ -11899,8 +12023,8 @@ extern "C" {
 #define GK__DEFINE_HALF(suffix, type)                                                                                  \
   GPUKIT_DEF cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,               \
                                             cudaStream_t stream, gk_scratch *scratch) {                                \
-    return gk__by_op("gk_reduce_" #suffix, operation, gk__call_reduce(), static_cast<const type *>(input), output, n,  \
-                     stream, scratch);                                                                                 \
+    return gk__dispatch_op("gk_reduce_" #suffix, operation, gk__call_reduce(), static_cast<const type *>(input),       \
+                           output, n, stream, scratch);                                                                \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_argreduce_##suffix(const void *input, gk_arg_f32 *output, size_t n, gk_op operation,       \
                                                cudaStream_t stream, gk_scratch *scratch) {                             \
@@ -11909,13 +12033,13 @@ extern "C" {
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_exclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,        \
                                                     cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__by_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(),                               \
-                     static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);               \
+    return gk__dispatch_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(),                         \
+                           static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);         \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_inclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,        \
                                                     cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__by_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(),                               \
-                     static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);               \
+    return gk__dispatch_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(),                         \
+                           static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);         \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_matmul_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,      \
                                             cudaStream_t stream) {                                                     \
@@ -11939,8 +12063,9 @@ GK__HALF_TYPES(GK__DEFINE_HALF)
 } /* extern "C" */
 } // GK__NAMESPACE(HOST)
 
-/* The other host functions by C's names. They stand in a namespace of their own, which a C name does not show, since a
- * call by a C++ file would otherwise be ambiguous. */
+/* The other host functions again, with the symbols that C files link to: those of the C++ functions have a prefix
+ * (GK__LABEL). They are in a namespace of their own, which a C symbol does not show: otherwise calls in this file would
+ * be ambiguous. */
 #ifndef GPUKIT_STATIC
 namespace gk__c {
 extern "C" {
