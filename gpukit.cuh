@@ -10695,8 +10695,8 @@ template <class Item, class Out> cudaError_t gk__check_dist_parts(const gk__dist
 
 /* Fills a part's stage on the communication stream: this rank's rows by a copy, the others by NCCL. */
 template <class Item, class Out>
-cudaError_t gk__gather_part(const gk__dist_context &ctx, const gk__dist_product<Item, Out> &product, size_t part,
-                            cudaStream_t stream) {
+cudaError_t gk__fill_stage(const gk__dist_context &ctx, const gk__dist_product<Item, Out> &product, size_t part,
+                           cudaStream_t stream) {
   const gk_dist_piece own = gk__rank_rows(ctx, *product.opts, product.k, ctx.rank);
   const size_t ldb = product.opts->matmul.ldb ? product.opts->matmul.ldb : product.n;
   const size_t columns = product.columns(part), row_bytes = columns * sizeof(Item);
@@ -10719,7 +10719,7 @@ cudaError_t gk__dist_matmul(const gk__dist_context &ctx, gk__dist_streams &strea
     const cudaStream_t stream = stage ? streams.second : ctx.stream;
     if (stream != ctx.stream) streams.second_used = true;
     if (part > 1) GK_TRY(gk__failed(cudaStreamWaitEvent(streams.comm, streams.consumed[stage], 0), ctx.call));
-    GK_TRY(gk__gather_part(ctx, product, part, streams.comm));
+    GK_TRY(gk__fill_stage(ctx, product, part, streams.comm));
     GK_TRY(gk__failed(gk__wait_for_stream(stream, streams.comm, streams.filled[stage]), ctx.call));
     const gk_matmul_opts matmul = product.matmul_opts(part);
     GK_TRY(gk_matmul_ex(product.a, product.stage(part), product.c_columns(part), product.m, product.columns(part),
@@ -10729,7 +10729,7 @@ cudaError_t gk__dist_matmul(const gk__dist_context &ctx, gk__dist_streams &strea
   return cudaSuccess;
 }
 
-/* Checks what the calls of gk_matmul_ex do not: b, which they get from the buffer, and who has which of its rows. */
+/* Checks what the calls of gk_matmul_ex do not: b, since they read the buffer in its place, and its rows on each rank. */
 inline cudaError_t gk__check_dist_b(const gk__dist_context &ctx, const void *b, const void *c, size_t n, size_t k,
                                     size_t item_bytes, const gk_dist_matmul_opts &opts) {
   if (opts.matmul.trans_b || opts.matmul.batch > 1)
