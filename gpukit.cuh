@@ -9851,8 +9851,8 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const It
  * 12 on the legacy default stream, copies the result back and frees the memory. It waits for all of this. An output is
  * valid only after success.
  *
- * A gk__device_array owns the device memory of one array. Its destructor frees the memory on the way out after an error;
- * after success destroy() frees it, so that an error of cudaFree is returned, too.
+ * A gk__device_array owns the device memory of one array. Its destructor frees the memory on the way out after an
+ * error; after success destroy() frees it, so that an error of cudaFree is returned, too.
  *
  * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; from section 5 gk__known, which turns a
  * pointer to a half type into one to the type of CUDA's header, or stops the compilation if that is not included.
@@ -9978,43 +9978,43 @@ GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, s
  *            part is a group of adjacent columns. A buffer holds two parts, so the next part is transferred on a stream
  *            of its own while one is multiplied (section 12).
  *
- * From above: the scratch and the format of its slots (section 9), in which records are stored; the host side of reduce,
- * scan and matmul; and section 5's conversions between elements, accumulators and results.
+ * From above: the scratch and the format of its slots (section 9), in which records are stored; the host side of
+ * reduce, scan and matmul; and section 5's conversions between elements, accumulators and results.
  *
  * Guarantees
  *
- *   Same bits    A result depends on the pieces, hence on the number of ranks, but not on timing, GPU or network. Integer
- *                results, min, max and their indices do not depend on the pieces either. With one rank the bits are
- *                those of sections 10 and 11. An element of a product is computed as by one GPU that has the rank's rows
- *                of A and all of B, some columns at a time. A reduction has the same result on all ranks.
+ *   Same bits    A result depends on the pieces, hence on the number of ranks, but not on timing, GPU or network.
+ *                Integer results, min, max and their indices do not depend on the pieces either. With one rank the bits
+ *                are those of sections 10 and 11. An element of a product is computed as by one GPU that has the rank's
+ *                rows of A and all of B, some columns at a time. A reduction has the same result on all ranks.
  *   Lost ranks   If a rank fails or dies before its call, the streams of the others wait. gk_dist_wait returns an error
  *                then, and aborts the communicator if asked to; it may not be used after that. NCCL connects the ranks
  *                in their first call, on the host. A rank that is lost before it is connected leaves the others blocked
  *                in that call, unless NCCL_RUNTIME_CONNECT=0 in the environment makes NCCL connect all ranks when the
  *                communicator is created.
- *   Memory       Reduce and scan use the caller's scratch, or allocate one. Matmul uses the caller's buffer for two parts
- *                of B (each an eighth of it by default), or allocates it. A call that is captured into a graph needs the
- *                caller's scratch or buffer (matmul also both streams of its options), and ranks that an earlier call of
- *                the same kind has connected.
+ *   Memory       Reduce and scan use the caller's scratch, or allocate one. Matmul uses the caller's buffer for two
+ *                parts of B (each an eighth of it by default), or allocates it. A call that is captured into a graph
+ *                needs the caller's scratch or buffer (matmul also both streams of its options), and ranks that an
+ *                earlier call of the same kind has connected.
  *
  * Cost with R ranks: compute time + latency x steps + bytes / bandwidth. NCCL's all-gather takes R - 1 steps around a
  * ring or log2 R steps in a tree. The latency of a step is that of the slowest link.
  *
- *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone. It stops scaling
- *            when reading a piece takes less time than the all-gather.
+ *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone. It stops
+ *            scaling when reading a piece takes less time than the all-gather.
  *   scan     Two reads and one write of the piece, where one GPU reads and writes once: the speedup is at most 2/3 R.
  *            One all-gather, as above.
  *   matmul   2 m n k operations for m rows. Meanwhile (R - 1) / R of the n k elements of B arrive. That is hidden while
  *            operations per second x element size < 2 m x bandwidth, so the number of rows counts, and n and k do not.
- *            With fewer than rate x size / (2 x bandwidth) rows a rank, the call takes as long as the transfer of B. The
- *            transfer of the first part, an eighth of B, is never hidden.
+ *            With fewer than rate x size / (2 x bandwidth) rows a rank, the call takes as long as the transfer of B.
+ *            The transfer of the first part, an eighth of B, is never hidden.
  *
  * The bandwidth within a host is that of the links between its GPUs; between hosts it is a GPU's share of the network.
  * Measured on two H200s of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes
  * 8 to 10 us, in which a GPU reads 10 million floats. An all-gather of large parts delivers 273 GB/s, so a product of
  * floats (50 TFLOP/s) hides the transfer of B from 370 rows a rank on. For 50 GB/s of network per GPU the model gives
- * 2000 rows. For 16 hosts in a ring, at 20 us a step, it gives 300 us for the all-gather of a reduce or scan, in which a
- * GPU reads 340 million floats.
+ * 2000 rows. For 16 hosts in a ring, at 20 us a step, it gives 300 us for the all-gather of a reduce or scan, in which
+ * a GPU reads 340 million floats.
  * ==================================================================================================================*/
 
 #ifdef GPUKIT_NCCL
@@ -10170,11 +10170,11 @@ template <class Acc> struct gk__fold_output<gk__record<Acc>, Acc> {
   static GK__D gk__record<Acc> from(const Acc &value, size_t item_count) { return gk__record<Acc>(value, item_count); }
 };
 
-/* By one warp: *output = the strict left fold of the records, or the identity if there is none. The output may be one of
- * the records: it is stored after all of them have been loaded.
+/* By one warp: *output = the strict left fold of the records, or the identity if there is none. The output may be one
+ * of the records: it is stored after all of them have been loaded.
  *
- * The lanes load 32 records at a time. Every lane then combines all of them, one after the other, so the order is that of
- * ranks, and operators need not commute. */
+ * The lanes load 32 records at a time. Every lane then combines all of them, one after the other, so the order is that
+ * of ranks, and operators need not commute. */
 template <class Acc, class Out, class Operator>
 __global__ void gk__fold_kernel(const gk__record<Acc> *records, size_t record_count, Operator operation, Out *output) {
   Acc value = operation.identity();
@@ -10205,9 +10205,9 @@ cudaError_t gk__fold_records(const gk__dist_context &ctx, const gk__record<Acc> 
 
 /* --- Memory that other ranks' devices can access --------------------------------------------------------------------
  * Where ranks are threads of one process, NCCL has their devices access each other's buffers directly. Memory of a
- * device's default pool is not accessible to other devices, so each device has a pool of this file's own. The first call
- * on a device creates the pool. It is never destroyed: it has to outlive the work that its memory was given to, and
- * creating one is slow. */
+ * device's default pool is not accessible to other devices, so each device has a pool of this file's own. The first
+ * call on a device creates the pool. It is never destroyed: it has to outlive the work that its memory was given to,
+ * and creating one is slow. */
 
 inline cudaError_t gk__create_peer_pool(const gk__dist_context &ctx, cudaMemPool_t *pool) {
   enum { max_peers = GK__DEVICES };
@@ -10392,8 +10392,8 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
 }
 
 /* --- Scan ---------------------------------------------------------------------------------------------------------
- * The value before a rank's piece is the fold of the totals of the lower ranks. So each rank reads its piece twice: once
- * for its total, and once for the scan, which starts at a value in device memory. */
+ * The value before a rank's piece is the fold of the totals of the lower ranks. So each rank reads its piece twice:
+ * once for its total, and once for the scan, which starts at a value in device memory. */
 
 /* The operators of section 5 commute, so section 10's reduce computes their totals. */
 template <class Operator> struct gk__commutes { static const bool value = false; };
@@ -10516,14 +10516,14 @@ GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output,
 }
 
 /* --- Matmul -------------------------------------------------------------------------------------------------------
- * Every rank needs all of B, and gets it a part at a time. A part is a group of adjacent columns with all k rows of them.
- * So an element of C is computed by one product, without adding up partials: the product of A and a part is the call that
- * one GPU would make.
+ * Every rank needs all of B, and gets it a part at a time. A part is a group of adjacent columns with all k rows of
+ * them. So an element of C is computed by one product, without adding up partials: the product of A and a part is the
+ * call that one GPU would make.
  *
- * Three things overlap. The buffer has two stages, each with room for a part. While the part in one stage is multiplied,
- * the communication stream fills the other. And products alternate between the call's stream and a second one, so that
- * the first blocks of one product run beside the last blocks of the product before. Per stage an event says that it has
- * been filled, and one that its product has read it. */
+ * Transfers and products overlap. The buffer has two stages, each with room for a part. While the part in one stage is
+ * multiplied, the communication stream fills the other. And products alternate between the call's stream and a second
+ * one, so that the first blocks of one product run beside the last blocks of the product before. Per stage an event
+ * says that it has been filled, and one that its product has read it. */
 
 struct gk_dist_matmul_opts { /* right when zero */
   /* With ldb of this rank's rows of B; without trans_b and batch. Its max_blocks leaves multiprocessors to NCCL. With
@@ -10729,7 +10729,8 @@ cudaError_t gk__dist_matmul(const gk__dist_context &ctx, gk__dist_streams &strea
   return cudaSuccess;
 }
 
-/* Checks what the calls of gk_matmul_ex do not: b, since they read the buffer in its place, and its rows on each rank. */
+/* Checks what the calls of gk_matmul_ex do not: b, since they read the buffer in its place, and the ranks' numbers of
+ * rows. */
 inline cudaError_t gk__check_dist_b(const gk__dist_context &ctx, const void *b, const void *c, size_t n, size_t k,
                                     size_t item_bytes, const gk_dist_matmul_opts &opts) {
   if (opts.matmul.trans_b || opts.matmul.batch > 1)
@@ -10822,8 +10823,8 @@ GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, s
 /* ====================================================================================================================
  * 15. IMPLEMENTATION: the host functions of section 3, in the file that defines GPUKIT_IMPLEMENTATION
  *
- * This section is outside of the include guard, so that a file may define the macro before any of its inclusions of this
- * file. GPUKIT_IMPLEMENTED keeps it to one time.
+ * This section is outside of the include guard, so that a file may define the macro before any of its inclusions of
+ * this file. GPUKIT_IMPLEMENTED ensures that it is compiled once.
  *
  * Errors. A function that fails calls gk__fail, which formats the detail (a sentence that says what was wrong) into
  * memory of the thread and returns the status. GK_CHECK and its kin hand the status to gk__check_cuda. That decides
@@ -10902,8 +10903,8 @@ GK__NAMESPACE(HOST) {
                                     "create streams with cudaStreamNonBlocking")                                       \
   X(cudaErrorInvalidMemcpyDirection, "the direction of the copy does not fit the pointers: cudaMemcpyDefault decides " \
                                      "by itself")
-/* Faults of kernels. A GPU does not say which kernel it was, so the hints say how to find out. The stand-in for CUDA has
- * named kernel and thread already. */
+/* Faults of kernels. A GPU does not say which kernel it was, so the hints say how to find out. The stand-in for CUDA
+ * has named kernel and thread already. */
 #define GK__FAULTS(X)                                                                                                  \
   X(cudaErrorIllegalAddress, "a kernel went out of bounds")                                                            \
   X(cudaErrorMisalignedAddress, "a kernel used a pointer as a type whose alignment it has not")                        \
@@ -10912,10 +10913,10 @@ GK__NAMESPACE(HOST) {
 
 static thread_local char gk__detail[512];
 static thread_local int gk__detail_code; /* the status that the detail explains */
-/* A check reports the detail only if it was written while the checked expression ran: so the details of a thread are
+/* A check reports the detail only if it was written while the checked expression ran, so the details of a thread are
  * counted. A checked expression may itself contain checks; gk__outer_check_start is the count at the start of the check
- * around the current one, which becomes the current one again. With three nested checks the outermost may miss a detail,
- * but no check reports one that is older than itself. */
+ * around the current one, which becomes the current one again. With three nested checks the outermost may miss a
+ * detail, but no check reports one that is older than itself. */
 static thread_local size_t gk__detail_count;      /* details written so far */
 static thread_local size_t gk__check_start;       /* their number at the start of the current check */
 static thread_local size_t gk__outer_check_start; /* and of the one around it */
@@ -11000,7 +11001,7 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
   return gk__fail(code, "%s: the device has no %zu bytes left", what, bytes);
 }
 
-/* Hands an error to the handler, or does what a program without a handler wants. */
+/* Hands an error to the handler; without one, to GPUKIT_ON_ERROR or to stderr. */
 static void gk__report(const gk_error *error) {
   gk_error_handler handler;
   void *user;
@@ -11156,9 +11157,9 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
   return gk__failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_dynamic), call);
 }
 
-/* A kernel that starts early must contain the wait for earlier work (gk__wait_for_earlier_work). Code compiled for sm_90
- * or later does. Code that the driver compiles from older PTX does not, and would race with that work. Drivers before
- * 12.3 cannot capture such launches. */
+/* A kernel that starts early must contain the wait for earlier work (gk__wait_for_earlier_work). Code compiled for
+ * sm_90 or later does. Code that the driver compiles from older PTX does not, and would race with that work. Drivers
+ * before 12.3 cannot capture such launches. */
 GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsigned *attributes) {
   int device = 0, major = 0, driver = 0;
   cudaError_t code = cudaGetDevice(&device);
@@ -11177,7 +11178,7 @@ GPUKIT_DEF cudaError_t gk__overlaps(signed char *waits, const void *kernel, unsi
   return cudaSuccess;
 }
 
-/* Why a launch of that shape failed, as far as that can be told. */
+/* Finds out why a launch of this shape failed, and says so in the detail. */
 static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel, const char *shape,
                                             const dim3 *grid_dim, const dim3 *block_dim) {
   const unsigned long long thread_count = static_cast<unsigned long long>(block_dim->x) * block_dim->y * block_dim->z;
@@ -11334,7 +11335,7 @@ GPUKIT_DEF cudaError_t gk_device_best(int *device) {
   return cudaSuccess;
 }
 
-/* How many blocks a multiprocessor could hold if one resource alone limited them, for each resource. */
+/* For each resource: how many blocks a multiprocessor could hold if that resource alone limited them. */
 static void gk__occupancy_limits(const gk_device_info &device, gk_occupancy_info *info) {
   const int partitions = 4, registers_unit = 256;
   const size_t smem_unit = 128;
@@ -11451,7 +11452,7 @@ GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *b
 
 enum { GK__TIMER_EMPTY, GK__TIMER_CREATED, GK__TIMER_STARTED, GK__TIMER_STOPPED };
 
-/* Refuses a timer that has not reached this state. */
+/* Fails unless the timer has reached this state. */
 static cudaError_t gk__check_timer(const gk_timer *timer, int state, const char *call) {
   gk__clear_detail();
   if (!timer) return gk__fail(cudaErrorInvalidValue, "%s: timer is NULL", call);
@@ -11591,7 +11592,7 @@ struct gk__bench {
   gk_bench_result *results;
 };
 
-/* One sample: so many calls back to back, and the milliseconds of one. */
+/* One sample: this many calls back to back; *milliseconds is the time of one call. */
 static cudaError_t gk__bench_sample(gk__bench *bench, int f, int calls, double *milliseconds) {
   const size_t buffers = bench->opts.buffers ? bench->opts.buffers : 1;
   void *const user = bench->users ? bench->users[f] : NULL;
@@ -11606,7 +11607,7 @@ static cudaError_t gk__bench_sample(gk__bench *bench, int f, int calls, double *
   return cudaSuccess;
 }
 
-/* Warms a function up, and chooses how many of its calls make a sample: about a millisecond of them, up to 1000. */
+/* Warms a function up, and chooses how many calls make a sample: a millisecond's worth, from 1 to 1000. */
 static cudaError_t gk__bench_prepare(gk__bench *bench, int f) {
   double milliseconds = 0;
   int *const calls = &bench->results[f].calls;
@@ -11727,7 +11728,10 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
   return cudaSuccess;
 }
 
-/* --- Scratch -----------------------------------------------------------------------------------------------------*/
+/* --- Scratch ------------------------------------------------------------------------------------------------------
+ * A scratch holds section 9's state, the slots of a reduce, and those of a scan or the partials of a product. All of it
+ * is cleared when it is created: zero is the tag that no call uses. The work area behind it, for operands that a
+ * product rounds or splits, is not cleared. */
 
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
   return gk_scratch_create_work(scratch, bytes, 0, stream);
@@ -11796,24 +11800,26 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   if (item_bytes == 0) item_bytes = 1;
-  const size_t slot = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
-  const size_t both = gk__saturated_product(2, item_bytes); /* input and output */
-  const size_t all = gk__scan_bytes(gk__plan_scan(n, both), slot);
-  const size_t few = gk__scan_bytes(gk__plan_scan(n < GK__SCAN_FEW ? n : GK__SCAN_FEW, both), slot);
-  return all > few ? all : few;
+  const size_t slot_bytes = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
+  const size_t max_item_bytes = gk__saturated_product(2, item_bytes); /* input and output */
+  /* Scans of up to GK__SCAN_FEW elements have smaller tiles, so one of these may need more slots than one of n. */
+  const size_t few = n < GK__SCAN_FEW ? n : GK__SCAN_FEW;
+  const size_t bytes_for_n = gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes);
+  const size_t bytes_for_few = gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes);
+  return bytes_for_n > bytes_for_few ? bytes_for_n : bytes_for_few;
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
   const size_t longest = size_t(1) << 30, tile_cuts = k / gk__tiles<double>::least_part, thin_cuts = k / 512 + 1;
   if (m == 0 || n == 0 || k < gk__tiles<double>::least_k) return 0;
-  /* Doubles take more than floats, and may be cut into shorter partitions. */
+  /* The bound is that of doubles: they take more bytes than floats, and their partitions of k may be shorter. */
   const size_t tiles = gk__saturated_product(gk__tile_slot_bytes<double>(m, n),
                                              tile_cuts < GK__MATMUL_SLICES ? tile_cuts : size_t(GK__MATMUL_SLICES));
   const size_t thin = gk__saturated_product(gk__thin_slot_bytes<double>(m, n), thin_cuts);
   const size_t most = tiles > thin ? tiles : thin;
   return GK__STATE_BYTES + GK__REDUCE_BYTES + (k > longest || most > GK__PARTIALS_BYTES ? GK__PARTIALS_BYTES : most);
 }
-/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__PARTS matrices of bfloat16. It does
- * for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
+/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__PARTS matrices of bfloat16. It
+ * does for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
@@ -11911,7 +11917,8 @@ inline cudaError_t gk__unknown_op(const char *call, gk_op operation) {
     return gk__fail(cudaErrorInvalidValue, "%s: argmin and argmax have another result: call gk_argreduce", call);
   return gk__fail(cudaErrorInvalidValue, "%s: operator %d is none that it knows", call, static_cast<int>(operation));
 }
-/* call(functor, args...), where call is one of the objects below, which stand for a template. */
+/* call(functor, args...). A function template cannot be an argument: `call` is an object of a struct below, whose
+ * operator() calls the template. */
 template <class Call, class... Args>
 cudaError_t gk__dispatch_op(const char *name, gk_op operation, Call call, Args... args) {
   gk__clear_detail();
