@@ -1218,8 +1218,8 @@ struct gk_dist_matmul_opts { /* right when zero */
   const size_t *rank_rows;   /* host array: the number of rows of B on each rank; NULL: gk_dist_split(k, ranks, rank) */
   size_t columns;            /* of B in a part; 0: chosen. The same on every rank */
   cudaStream_t comm_stream;  /* for the transfer of B, of a high priority; 0: one is created for the call */
-  cudaStream_t turn_stream;  /* for every other product; 0: one is created for the call */
-  void *buffer;              /* for two parts of B, aligned to 16 bytes; NULL: allocated and freed on the stream */
+  cudaStream_t second_stream; /* for every other product; 0: one is created for the call */
+  void *buffer;               /* for two parts of B, aligned to 16 bytes; NULL: allocated and freed on the stream */
   size_t buffer_bytes;
 };
 /* The bytes that a buffer needs for B of k x n elements; columns as in the options. 0 if that overflows. */
@@ -3121,7 +3121,7 @@ GK__D Acc gk__scan_in_tile(Acc value, const Operator &operation, Acc *warp_total
   return gk_lane() ? operation(before, in_warp) : before;
 }
 
-/* Where a scan starts: at a value that comes with the launch; or at one that lies on the device, of which section 18
+/* Where a scan starts: at a value that comes with the launch; or at one that lies on the device, of which section 21
  * makes use. index is what the first element is counted from. */
 template <class Acc, class Init> struct gk__scan_start {
   static GK__D Acc value(const Init &init) { return init.value(); }
@@ -10151,36 +10151,48 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
 }
 
 /* ====================================================================================================================
- * 20. COPIES OF HOST ARRAYS: in, host arrays out: for a first try, a test, an assignment. Each call allocates, copies, computes on
- *     the legacy default stream, copies back, frees, and waits for all of it. The outputs are valid only after success.
+ * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory: for a first try, a test or an assignment.
+ *
+ * Each call allocates device memory for its arrays, copies the inputs to the device, runs the call of section
+ * 10 on the legacy default stream, copies the result back and frees the memory. It waits for all of this. An output is
+ * valid only after success.
+ *
+ * A gk__device_array owns the device memory of one array. Its destructor frees the memory on the way out after an
+ * error; after success destroy() frees it, so that an error of cudaFree is returned, too.
+ *
+ * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; from section 15 gk__known, which turns a
+ * pointer to a half type into one to the type of CUDA's header, or stops the compilation if that is not included.
  * ==================================================================================================================*/
 
-struct gk__device_copy { /* of host memory, freed with the scope */
+struct gk__device_array {
   void *ptr;
-  gk__device_copy() : ptr(NULL) {}
-  ~gk__device_copy() {
+  gk__device_array() : ptr(NULL) {}
+  ~gk__device_array() {
     if (ptr) cudaFree(ptr);
   }
-  cudaError_t create(const char *call, const void *host, size_t item_count, size_t item_bytes) {
-    if (item_count > static_cast<size_t>(-1) / item_bytes || (!host && item_count))
-      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements %s", call, item_count,
-                      host ? "is more than memory can address" : "is NULL");
+  /* Refuses a host array that is NULL or that no memory can hold, before anything is allocated for it. */
+  cudaError_t allocate(const char *call, const void *host, size_t item_count, size_t item_bytes) {
+    if (item_count > static_cast<size_t>(-1) / item_bytes)
+      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements is more than memory can address", call,
+                      item_count);
+    if (!host && item_count)
+      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements is NULL", call, item_count);
     const size_t bytes = item_count * item_bytes;
     const cudaError_t code = cudaMalloc(&ptr, bytes ? bytes : 1);
     if (code != cudaSuccess) ptr = NULL;
     return gk__no_memory(code, call, bytes);
   }
-  cudaError_t create_from(const char *call, const void *host, size_t item_count, size_t item_bytes) {
-    GK_TRY(create(call, host, item_count, item_bytes));
+  cudaError_t allocate_copy(const char *call, const void *host, size_t item_count, size_t item_bytes) {
+    GK_TRY(allocate(call, host, item_count, item_bytes));
     return gk__failed(cudaMemcpy(ptr, host, item_count * item_bytes, cudaMemcpyHostToDevice), call);
   }
-  cudaError_t copy_to(const char *call, void *host, size_t bytes) {
+  cudaError_t copy_to_host(const char *call, void *host, size_t bytes) {
     return gk__failed(cudaMemcpy(host, ptr, bytes, cudaMemcpyDeviceToHost), call);
   }
   cudaError_t destroy(const char *call) {
-    void *const old = ptr;
+    void *const freed = ptr;
     ptr = NULL;
-    return gk__failed(cudaFree(old), call);
+    return gk__failed(cudaFree(freed), call);
   }
 };
 
@@ -10190,13 +10202,14 @@ cudaError_t gk_host_reduce(const Item *input, Out *output, size_t n, Operator op
   typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_host_reduce";
   gk__clear_detail();
-  gk__device_copy from, dest;
-  GK_TRY(from.create_from(call, gk__known_array(input), n, sizeof(Element)));
-  GK_TRY(dest.create(call, gk__known_output(output), 1, sizeof(Result)));
-  GK_TRY(gk_reduce(static_cast<const Element *>(from.ptr), static_cast<Result *>(dest.ptr), n, operation));
-  GK_TRY(dest.copy_to(call, gk__known_output(output), sizeof(Result)));
-  GK_TRY(from.destroy(call));
-  return dest.destroy(call);
+  gk__device_array device_input, device_output;
+  GK_TRY(device_input.allocate_copy(call, gk__known_array(input), n, sizeof(Element)));
+  GK_TRY(device_output.allocate(call, gk__known_output(output), 1, sizeof(Result)));
+  GK_TRY(gk_reduce(static_cast<const Element *>(device_input.ptr), static_cast<Result *>(device_output.ptr), n,
+                   operation));
+  GK_TRY(device_output.copy_to_host(call, gk__known_output(output), sizeof(Result)));
+  GK_TRY(device_input.destroy(call));
+  return device_output.destroy(call);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk__host_scan(const char *call, bool inclusive, const Item *input, Out *output, size_t n,
@@ -10204,16 +10217,16 @@ cudaError_t gk__host_scan(const char *call, bool inclusive, const Item *input, O
   typedef typename gk__known<Item>::type Element;
   typedef typename gk__known<Out>::type Result;
   gk__clear_detail();
-  gk__device_copy from, dest;
-  GK_TRY(from.create_from(call, gk__known_array(input), n, sizeof(Element)));
-  GK_TRY(dest.create(call, gk__known_output(output), n, sizeof(Result)));
-  const Element *const device_in = static_cast<const Element *>(from.ptr);
-  Result *const device_out = static_cast<Result *>(dest.ptr);
-  GK_TRY(inclusive ? gk_scan_inclusive(device_in, device_out, n, operation)
-                   : gk_scan_exclusive(device_in, device_out, n, operation));
-  GK_TRY(dest.copy_to(call, gk__known_output(output), n * sizeof(Result)));
-  GK_TRY(from.destroy(call));
-  return dest.destroy(call);
+  gk__device_array device_input, device_output;
+  GK_TRY(device_input.allocate_copy(call, gk__known_array(input), n, sizeof(Element)));
+  GK_TRY(device_output.allocate(call, gk__known_output(output), n, sizeof(Result)));
+  const Element *const elements = static_cast<const Element *>(device_input.ptr);
+  Result *const results = static_cast<Result *>(device_output.ptr);
+  GK_TRY(inclusive ? gk_scan_inclusive(elements, results, n, operation)
+                   : gk_scan_exclusive(elements, results, n, operation));
+  GK_TRY(device_output.copy_to_host(call, gk__known_output(output), n * sizeof(Result)));
+  GK_TRY(device_input.destroy(call));
+  return device_output.destroy(call);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_host_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation) {
@@ -10229,68 +10242,85 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
   typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_host_matmul";
   gk__clear_detail();
-  const size_t most = static_cast<size_t>(-1);
-  if ((k && m > most / k) || (n && k > most / n) || (n && m > most / n))
+  const size_t max_items = static_cast<size_t>(-1);
+  if ((k && m > max_items / k) || (n && k > max_items / n) || (n && m > max_items / n))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", call, m, n, k);
-  gk__device_copy from_a, from_b, dest;
-  GK_TRY(from_a.create_from(call, gk__known_array(a), m * k, sizeof(Element)));
-  GK_TRY(from_b.create_from(call, gk__known_array(b), k * n, sizeof(Element)));
-  GK_TRY(dest.create(call, gk__known_output(c), m * n, sizeof(Result)));
-  GK_TRY(gk_matmul(static_cast<const Element *>(from_a.ptr), static_cast<const Element *>(from_b.ptr),
-                   static_cast<Result *>(dest.ptr), m, n, k));
-  GK_TRY(dest.copy_to(call, gk__known_output(c), m * n * sizeof(Result)));
-  GK_TRY(from_a.destroy(call));
-  GK_TRY(from_b.destroy(call));
-  return dest.destroy(call);
+  gk__device_array device_a, device_b, device_c;
+  GK_TRY(device_a.allocate_copy(call, gk__known_array(a), m * k, sizeof(Element)));
+  GK_TRY(device_b.allocate_copy(call, gk__known_array(b), k * n, sizeof(Element)));
+  GK_TRY(device_c.allocate(call, gk__known_output(c), m * n, sizeof(Result)));
+  GK_TRY(gk_matmul(static_cast<const Element *>(device_a.ptr), static_cast<const Element *>(device_b.ptr),
+                   static_cast<Result *>(device_c.ptr), m, n, k));
+  GK_TRY(device_c.copy_to_host(call, gk__known_output(c), m * n * sizeof(Result)));
+  GK_TRY(device_a.destroy(call));
+  GK_TRY(device_b.destroy(call));
+  return device_c.destroy(call);
 }
 
 /* ====================================================================================================================
  * 21. PAST ONE GPU: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined
  *
- * Each rank, a process or a thread with a GPU of its own, makes the same call with its own piece. The calls take the
- * user's communicator and stream, put their work and NCCL's on the stream, and wait for nothing; so a rank that fails
- * or dies leaves the others' streams waiting, which gk_dist_wait finds out. They want the communicator's device to be
- * the current one, a blocking communicator, and no ncclGroupStart around them: what they put on the stream behind
- * NCCL's work would come before it.
+ * A rank is a process, or a thread of one, with a GPU of its own. All ranks make the same call, each with its own piece
+ * of the data, which may have 0 elements:
  *
- *   With GPUKIT_NCCL a program that has an ncclComm_t, whoever made it, calls gk_dist_reduce and its kin on every rank,
- *   each with its own piece of the data, 0 elements included:
+ *   gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
+ *   GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
+ *   GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
  *
- *     gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
- *     GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
- *     GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
+ * The calls enqueue their kernels and NCCL's collectives on the caller's stream and do not wait for them. The
+ * communicator must be blocking, and its device must be the current one. A call must not stand between ncclGroupStart
+ * and ncclGroupEnd: NCCL would enqueue its collectives at the end of the group, behind the kernels that read what they
+ * deliver. For the same reason one thread cannot be several ranks.
  *
- *   A rank is a process, or a thread: one thread cannot be several, since each call puts work of its own behind NCCL's.
+ * How they work
  *
- *   Same bits    A result depends on the pieces, so on the number of ranks, and on no timing, GPU or network. Integers,
- *                min, max and their indices do not depend even on that, nor do bits from one rank differ from those of
- *                section 10. A product's elements are computed as by one GPU that has the rank's rows of A and all
- *                of B, some columns at a time. All ranks have the same result of a reduction.
- *   Losses       A rank that fails or dies before its call leaves the streams of the others waiting: gk_dist_wait says
- *                so in time, and, if asked, aborts the communicator, which nobody may use after that.
- *                NCCL connects the ranks within their first call: one that is lost before leaves the others in theirs,
- *                unless NCCL_RUNTIME_CONNECT=0 in the environment has it connect them when the communicator is made.
- *   Memory       Reduce and scan want a scratch, or allocate; a matmul holds two parts of B, an eighth of it each, in a
- *                buffer of yours, or allocates. To be captured into a graph they want all of these, the matmul its two
- *                streams as well, and ranks that such a call before has connected.
+ *   reduce   Each rank reduces its piece (section 17) to a record: the value, and the number of elements where results
+ *            have indices. An all-gather brings all records to all ranks, and one warp of each rank folds them in the
+ *            order of ranks.
+ *   scan     Each rank reduces its piece to a record, all-gathers the records, and folds those of the lower ranks. The
+ *            result is the value before its piece: the scan of the piece (section 18) starts there. It reads that value
+ *            on the device, so the host does not wait for it.
+ *   matmul   Each rank has some rows of A, B and C, and needs all rows of B. These are all-gathered a part at a time: a
+ *            part is a group of adjacent columns. A buffer holds two parts, so the next part is transferred on a stream
+ *            of its own while one is multiplied (section 19).
  *
- *   How long it takes, with R ranks: compute + latency x steps + bytes / bandwidth. The steps of NCCL's all-gather are
- *   R - 1 around a ring or log2 R in a tree, each with the latency of the slowest link on the way.
+ * From above: the scratch and the format of its slots (section 16), in which records are stored; the host side of
+ * reduce, scan and matmul; and section 15's conversions between elements, accumulators and results.
  *
- *     reduce   its piece once from memory, and one all-gather of 16 to 48 bytes a rank. Bytes do not count; it stops
- *              scaling when a piece is read in less time than the all-gather takes.
- *     scan     its piece twice from memory and once to it, where one GPU reads and writes once: so R ranks are at best
- *              2/3 R times as fast. One all-gather, as above.
- *     matmul   2 m n k operations for m rows; meanwhile (R - 1) / R of B's n k elements come in, and are hidden for as
- *              long as operations a second x element size < 2 m x bandwidth. So rows count, not n or k: fewer than
- *              rate x size / (2 x bandwidth) of them on a rank, and it takes as long as B's way there. The first part,
- *              an eighth, is never hidden.
+ * Guarantees
  *
- *   Within a host the bandwidth is that of its links between GPUs; between hosts, its share of the network. Two H200s
- *   of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes 8 to 10 us, time to
- *   read 10 million floats; of large parts 273 GB/s come in, so a product of floats (50 TFLOP/s) hides B from 370 rows
- *   a rank on. With 50 GB/s of network for each GPU the model says 2000 rows; and with 16 hosts around a ring, 20 us a
- *   step, 300 us for a reduction's or scan's all-gather, time to read 340 million floats.
+ *   Same bits    A result depends on the pieces, hence on the number of ranks, but not on timing, GPU or network.
+ *                Integer results, min, max and their indices do not depend on the pieces either. With one rank the bits
+ *                are those of sections 17 and 18. An element of a product is computed as by one GPU that has the rank's
+ *                rows of A and all of B, some columns at a time. A reduction has the same result on all ranks.
+ *   Lost ranks   If a rank fails or dies before its call, the streams of the others wait. gk_dist_wait returns an error
+ *                then, and aborts the communicator if asked to; it may not be used after that. NCCL connects the ranks
+ *                in their first call, on the host. A rank that is lost before it is connected leaves the others blocked
+ *                in that call, unless NCCL_RUNTIME_CONNECT=0 in the environment makes NCCL connect all ranks when the
+ *                communicator is created.
+ *   Memory       Reduce and scan use the caller's scratch, or allocate one. Matmul uses the caller's buffer for two
+ *                parts of B (each an eighth of it by default), or allocates it. A call that is captured into a graph
+ *                needs the caller's scratch or buffer (matmul also both streams of its options), and ranks that an
+ *                earlier call of the same kind has connected.
+ *
+ * Cost with R ranks: compute time + latency x steps + bytes / bandwidth. NCCL's all-gather takes R - 1 steps around a
+ * ring or log2 R steps in a tree. The latency of a step is that of the slowest link.
+ *
+ *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone. It stops
+ *            scaling when reading a piece takes less time than the all-gather.
+ *   scan     Two reads and one write of the piece, where one GPU reads and writes once: the speedup is at most 2/3 R.
+ *            One all-gather, as above.
+ *   matmul   2 m n k operations for m rows. Meanwhile (R - 1) / R of the n k elements of B arrive. That is hidden while
+ *            operations per second x element size < 2 m x bandwidth, so the number of rows counts, and n and k do not.
+ *            With fewer than rate x size / (2 x bandwidth) rows a rank, the call takes as long as the transfer of B.
+ *            The transfer of the first part, an eighth of B, is never hidden.
+ *
+ * The bandwidth within a host is that of the links between its GPUs; between hosts it is a GPU's share of the network.
+ * Measured on two H200s of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes
+ * 8 to 10 us, in which a GPU reads 10 million floats. An all-gather of large parts delivers 273 GB/s, so a product of
+ * floats (50 TFLOP/s) hides the transfer of B from 370 rows a rank on. For 50 GB/s of network per GPU the model gives
+ * 2000 rows. For 16 hosts in a ring, at 20 us a step, it gives 300 us for the all-gather of a reduce or scan, in which
+ * a GPU reads 340 million floats.
  * ==================================================================================================================*/
 
 #ifdef GPUKIT_NCCL
@@ -10298,261 +10328,287 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
 /* --- Ranks and errors --------------------------------------------------------------------------------------------*/
 
 inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank) {
-  const size_t of = static_cast<size_t>(ranks > 0 ? ranks : 1), pos = static_cast<size_t>(rank > 0 ? rank : 0);
-  const size_t each = n / of, more = n % of;
-  const gk_dist_piece piece = {each * pos + (pos < more ? pos : more), each + (pos < more)};
+  const size_t piece_count = static_cast<size_t>(ranks > 0 ? ranks : 1);
+  const size_t piece_idx = static_cast<size_t>(rank > 0 ? rank : 0);
+  const size_t min_items = n / piece_count, longer_pieces = n % piece_count;
+  const size_t longer_before = piece_idx < longer_pieces ? piece_idx : longer_pieces;
+  const gk_dist_piece piece = {min_items * piece_idx + longer_before, min_items + (piece_idx < longer_pieces)};
   return piece;
 }
 
-/* NCCL's status as one of CUDA's, with NCCL's own words in the detail. */
-inline cudaError_t gk__nccl(ncclResult_t result, const char *call, const char *what, ncclComm_t comm) {
+/* As gk__failed, of a call of NCCL: its status as one of CUDA's, and NCCL's message in the detail. */
+inline cudaError_t gk__nccl_failed(ncclResult_t result, const char *call, const char *what, ncclComm_t comm) {
   if (result == ncclSuccess) return cudaSuccess;
-  const bool caller = result == ncclInvalidArgument || result == ncclInvalidUsage;
+  const bool callers_mistake = result == ncclInvalidArgument || result == ncclInvalidUsage;
   if (result == ncclInProgress)
     return gk__fail(cudaErrorNotSupported, "%s: %s: the communicator does not block, as these calls want it to", call,
                     what);
-  const char *const more = ncclGetLastError(comm);
-  return gk__fail(caller ? cudaErrorInvalidValue : cudaErrorUnknown, "%s: %s: %s%s%s", call, what,
-                  ncclGetErrorString(result), more && more[0] ? ": " : "", more ? more : "");
+  const char *const message = ncclGetLastError(comm);
+  const bool has_message = message && message[0];
+  return gk__fail(callers_mistake ? cudaErrorInvalidValue : cudaErrorUnknown, "%s: %s: %s%s%s", call, what,
+                  ncclGetErrorString(result), has_message ? ": " : "", has_message ? message : "");
 }
 
-/* Who calls. */
-struct gk__dist {
-  const char *call;
+/* One call, as the rank that makes it sees it. */
+struct gk__dist_context {
+  const char *call; /* its name, for errors */
   ncclComm_t comm;
   cudaStream_t stream;
-  int ranks, rank, device;
+  int rank_count, rank, device;
 };
-inline cudaError_t gk__dist_join(gk__dist *d, const char *call, ncclComm_t comm, cudaStream_t stream) {
+inline cudaError_t gk__dist_begin(gk__dist_context *ctx, const char *call, ncclComm_t comm, cudaStream_t stream) {
   int current = 0;
-  d->call = call, d->comm = comm, d->stream = stream, d->ranks = d->rank = d->device = 0;
+  memset(ctx, 0, sizeof(*ctx));
+  ctx->call = call;
+  ctx->comm = comm;
+  ctx->stream = stream;
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
-  GK_TRY(gk__nccl(ncclCommCount(comm, &d->ranks), call, "ncclCommCount", comm));
-  GK_TRY(gk__nccl(ncclCommUserRank(comm, &d->rank), call, "ncclCommUserRank", comm));
-  GK_TRY(gk__nccl(ncclCommCuDevice(comm, &d->device), call, "ncclCommCuDevice", comm));
+  GK_TRY(gk__nccl_failed(ncclCommCount(comm, &ctx->rank_count), call, "ncclCommCount", comm));
+  GK_TRY(gk__nccl_failed(ncclCommUserRank(comm, &ctx->rank), call, "ncclCommUserRank", comm));
+  GK_TRY(gk__nccl_failed(ncclCommCuDevice(comm, &ctx->device), call, "ncclCommCuDevice", comm));
   GK_TRY(gk__failed(cudaGetDevice(&current), call));
-  if (d->device != current)
-    return gk__fail(cudaErrorInvalidDevice, "%s: rank %d is device %d, but device %d is current", call, d->rank,
-                    d->device, current);
+  if (ctx->device != current)
+    return gk__fail(cudaErrorInvalidDevice, "%s: rank %d is device %d, but device %d is current", call, ctx->rank,
+                    ctx->device, current);
   return cudaSuccess;
 }
 
-/* --- What the ranks tell each other -------------------------------------------------------------------------------
- * A record of each rank's piece: its value, and how many elements it has where their indices matter. Records lie where
- * the slots of section 16 do, and are made of such words, with a tag that no call has. So no call takes one for a slot of
- * its own, even if a rank is lost before all is done. */
+/* --- Records ------------------------------------------------------------------------------------------------------
+ * A record says of one rank's piece what the other ranks need: the value that the piece reduces to and, where results
+ * have indices, its number of elements. The records of all ranks are an array in the scratch, in the place of section
+ * 16's slots. They have the format of slots, with tag 0, which no call uses. So a later call does not take what is left
+ * of a record for a slot of its own, even if a lost rank ends this call early. */
 
-template <class Acc> GK__HD gk__slot<Acc> gk__untagged(const Acc &value) {
+template <class Acc> GK__HD gk__slot<Acc> gk__pack_untagged(const Acc &value) {
   unsigned word[3 * gk__slot<Acc>::word16_count] = {};
   gk__slot<Acc> slot;
   memcpy(word, &value, sizeof(Acc));
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++) {
-    const gk__word16 x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], 0}};
-    slot.words[g] = x;
+  for (unsigned w = 0; w < gk__slot<Acc>::word16_count; w++) {
+    const gk__word16 x = {{word[3 * w], word[3 * w + 1], word[3 * w + 2], 0}};
+    slot.words[w] = x;
   }
   return slot;
 }
-/* value is anything, and becomes that of the slot. */
-template <class Acc> GK__HD Acc gk__value_of(const gk__slot<Acc> &slot, Acc value) {
+/* The value in the slot. `value` is any Acc to copy it into: not every Acc has a default constructor. */
+template <class Acc> GK__HD Acc gk__unpack(const gk__slot<Acc> &slot, Acc value) {
   unsigned word[3 * gk__slot<Acc>::word16_count];
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++)
-    for (unsigned k = 0; k < 3; k++) word[3 * g + k] = slot.words[g].word[k];
+  for (unsigned w = 0; w < gk__slot<Acc>::word16_count; w++)
+    for (unsigned k = 0; k < 3; k++) word[3 * w + k] = slot.words[w].word[k];
   memcpy(static_cast<void *>(&value), word, sizeof(Acc));
   return value;
 }
 
-/* Where a block has published its slot, another one's record may come when that has been read. Such a place is never
- * written in another way than slots are cleared. */
-template <class Acc> GK__HD void gk__overwrite(gk__slot<Acc> *slot, const gk__slot<Acc> &with) {
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++) {
-    volatile unsigned *const word = slot->words[g].word;
-    for (unsigned k = 0; k < 4; k++) word[k] = with.words[g].word[k];
+/* The last block of a reduce stores its result, a record, over slots that other blocks published and that it has read.
+ * It does so with the same kind of store that clears slots. */
+template <class Acc> GK__HD void gk__store_slot(gk__slot<Acc> *dest, const gk__slot<Acc> &slot) {
+  for (unsigned w = 0; w < gk__slot<Acc>::word16_count; w++) {
+    volatile unsigned *const word = dest->words[w].word;
+    for (unsigned k = 0; k < 4; k++) word[k] = slot.words[w].word[k];
   }
 }
 
 template <class Acc> struct gk__record {
-  gk__slot<Acc> value;
+  gk__slot<Acc> value_slot;
   gk__record() = default;
   gk__record(const gk__record &) = default;
   GK__HD gk__record &operator=(const gk__record &x) {
-    gk__overwrite(&value, x.value);
+    gk__store_slot(&value_slot, x.value_slot);
     return *this;
   }
-  GK__HD explicit gk__record(const Acc &x, size_t = 0) : value(gk__untagged(x)) {}
-  GK__HD size_t elements() const { return 0; }
-  /* A value whose indices count from the piece's first element counts from that of all. */
-  static GK__HD Acc shifted(const Acc &x, size_t) { return x; }
+  GK__HD explicit gk__record(const Acc &x, size_t = 0) : value_slot(gk__pack_untagged(x)) {}
+  GK__HD size_t item_count() const { return 0; }
+  /* A value whose index counts from the first element of its piece, with the index counted from that of all pieces. */
+  static GK__HD Acc with_offset(const Acc &x, size_t) { return x; }
 };
 template <class Value> struct gk__record<gk_arg<Value>> {
-  gk__slot<gk_arg<Value>> value;
-  gk__slot<size_t> item_count;
+  gk__slot<gk_arg<Value>> value_slot;
+  gk__slot<size_t> item_count_slot;
   gk__record() = default;
   gk__record(const gk__record &) = default;
   GK__HD gk__record &operator=(const gk__record &x) {
-    gk__overwrite(&value, x.value);
-    gk__overwrite(&item_count, x.item_count);
+    gk__store_slot(&value_slot, x.value_slot);
+    gk__store_slot(&item_count_slot, x.item_count_slot);
     return *this;
   }
   GK__HD explicit gk__record(const gk_arg<Value> &x, size_t n = 0)
-      : value(gk__untagged(x)), item_count(gk__untagged(n)) {}
-  GK__HD size_t elements() const { return gk__value_of(item_count, size_t(0)); }
-  static GK__HD gk_arg<Value> shifted(const gk_arg<Value> &x, size_t by) {
-    return gk_arg<Value>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + by};
+      : value_slot(gk__pack_untagged(x)), item_count_slot(gk__pack_untagged(n)) {}
+  GK__HD size_t item_count() const { return gk__unpack(item_count_slot, size_t(0)); }
+  static GK__HD gk_arg<Value> with_offset(const gk_arg<Value> &x, size_t offset) {
+    return gk_arg<Value>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + offset};
   }
 };
-/* Whether elements of type Item get their index as they become an Acc; those that are gk_arg have one. */
-template <class Acc, class Item> struct gk__numbered { static const bool value = false; };
-template <class Value, class Item> struct gk__numbered<gk_arg<Value>, Item> { static const bool value = true; };
-template <class Value, class Item> struct gk__numbered<gk_arg<Value>, gk_arg<Item>> {
+/* Whether an element of type Item gets its index when it is converted to Acc. An element that is a gk_arg already has
+ * one, which stays as it is. */
+template <class Acc, class Item> struct gk__adds_index { static const bool value = false; };
+template <class Value, class Item> struct gk__adds_index<gk_arg<Value>, Item> { static const bool value = true; };
+template <class Value, class Item> struct gk__adds_index<gk_arg<Value>, gk_arg<Item>> {
   static const bool value = false;
 };
 
-/* By a grid of one thread. */
-template <class Acc> __global__ void gk__count_kernel(gk__record<Acc> *record, size_t n) {
-  record->item_count = gk__untagged(n);
+/* Stores the number of elements in a record, by a kernel of one thread; does nothing where indices are not added. */
+template <class Acc> __global__ void gk__item_count_kernel(gk__record<Acc> *record, size_t n) {
+  record->item_count_slot = gk__pack_untagged(n);
 }
-template <class Acc, bool Numbered> struct gk__count_elements {
-  static cudaError_t of(const char *, gk__record<Acc> *, size_t, cudaStream_t) { return cudaSuccess; }
+template <class Acc, bool AddsIndex> struct gk__item_count {
+  static cudaError_t store(const gk__dist_context &, gk__record<Acc> *, size_t) { return cudaSuccess; }
 };
-template <class Acc> struct gk__count_elements<Acc, true> {
-  static cudaError_t of(const char *call, gk__record<Acc> *record, size_t n, cudaStream_t stream) {
-    return gk__launch(call, gk__count_kernel<Acc>, dim3(1), dim3(1), 0, stream, record, n);
+template <class Acc> struct gk__item_count<Acc, true> {
+  static cudaError_t store(const gk__dist_context &ctx, gk__record<Acc> *record, size_t n) {
+    return gk__launch(ctx.call, gk__item_count_kernel<Acc>, dim3(1), dim3(1), 0, ctx.stream, record, n);
   }
 };
 
-template <class Out, class Acc> struct gk__folded {
+/* From each rank its own record to all others. */
+template <class Acc> cudaError_t gk__all_gather_records(const gk__dist_context &ctx, gk__record<Acc> *records) {
+  return gk__nccl_failed(ncclAllGather(records + ctx.rank, records, sizeof(*records), ncclUint8, ctx.comm, ctx.stream),
+                         ctx.call, "ncclAllGather", ctx.comm);
+}
+
+/* What the fold of records is stored as: a result, or a record with the number of their elements. */
+template <class Out, class Acc> struct gk__fold_output {
   static GK__D Out from(const Acc &value, size_t) { return gk__convert<Out, Acc>::from(value); }
 };
-template <class Acc> struct gk__folded<gk__record<Acc>, Acc> {
-  static GK__D gk__record<Acc> from(const Acc &value, size_t elements) { return gk__record<Acc>(value, elements); }
+template <class Acc> struct gk__fold_output<gk__record<Acc>, Acc> {
+  static GK__D gk__record<Acc> from(const Acc &value, size_t item_count) { return gk__record<Acc>(value, item_count); }
 };
 
-/* By one warp: *out becomes the strict left fold of the first `item_count` records, the identity if that is none; as a
- * record, it has the sum of their elements. It may be one of them: it is written when all have been read. */
+/* By one warp: *output = the strict left fold of the records, or the identity if there is none. The output may be one
+ * of the records: it is stored after all of them have been loaded.
+ *
+ * The lanes load 32 records at a time. Every lane then combines all of them, one after the other, so the order is that
+ * of ranks, and operators need not commute. */
 template <class Acc, class Out, class Operator>
-__global__ void gk__fold_kernel(const gk__record<Acc> *record, size_t item_count, Operator operation, Out *output) {
+__global__ void gk__fold_kernel(const gk__record<Acc> *records, size_t record_count, Operator operation, Out *output) {
   Acc value = operation.identity();
-  size_t before = 0;
-  for (size_t first_idx = 0; first_idx < item_count; first_idx += 32) {
-    const unsigned here = item_count - first_idx < 32 ? static_cast<unsigned>(item_count - first_idx) : 32;
-    Acc own = operation.identity();
-    size_t elements = 0;
-    if (gk_lane() < here) {
-      own = gk__value_of(record[first_idx + gk_lane()].value, own);
-      elements = record[first_idx + gk_lane()].elements();
+  size_t items_before = 0;
+  for (size_t first_idx = 0; first_idx < record_count; first_idx += 32) {
+    const unsigned loaded = record_count - first_idx < 32 ? static_cast<unsigned>(record_count - first_idx) : 32;
+    Acc own_value = operation.identity();
+    size_t own_items = 0;
+    if (gk_lane() < loaded) {
+      own_value = gk__unpack(records[first_idx + gk_lane()].value_slot, own_value);
+      own_items = records[first_idx + gk_lane()].item_count();
     }
-    for (unsigned from = 0; from < here; from++) {
-      const Acc next = gk__record<Acc>::shifted(gk_shuffle(own, from), before);
-      value = first_idx + from ? operation(value, next) : next;
-      before += gk_shuffle(elements, from);
+    for (unsigned source = 0; source < loaded; source++) {
+      const Acc next = gk__record<Acc>::with_offset(gk_shuffle(own_value, source), items_before);
+      value = first_idx + source ? operation(value, next) : next;
+      items_before += gk_shuffle(own_items, source);
     }
   }
   __syncwarp();
-  if (gk_lane() == 0) *output = gk__folded<Out, Acc>::from(value, before);
+  if (gk_lane() == 0) *output = gk__fold_output<Out, Acc>::from(value, items_before);
 }
 template <class Acc, class Out, class Operator>
-cudaError_t gk__fold(const gk__dist &d, const gk__record<Acc> *record, size_t item_count, const Operator &operation,
-                     Out *output) {
-  return gk__launch(d.call, gk__fold_kernel<Acc, Out, Operator>, dim3(1), dim3(32), 0, d.stream, record, item_count,
-                    operation, output);
+cudaError_t gk__fold_records(const gk__dist_context &ctx, const gk__record<Acc> *records, size_t record_count,
+                             const Operator &operation, Out *output) {
+  return gk__launch(ctx.call, gk__fold_kernel<Acc, Out, Operator>, dim3(1), dim3(32), 0, ctx.stream, records,
+                    record_count, operation, output);
 }
 
-/* A pool of its own for each device: ranks that are threads of one process use each other's buffers by themselves, and
- * memory of the default pool is not for other devices. The first call makes it, and it is kept, since a pool takes long
- * to make, and has to outlive the work that its memory was given to. */
-inline cudaError_t gk__dist_pool(const gk__dist &d, size_t bytes, cudaMemPool_t *pool) {
-  static std::atomic<cudaMemPool_t> kept[GK__DEVICES];
-  enum { most = GK__DEVICES };
-  cudaMemAccessDesc peer[most];
+/* --- Memory that other ranks' devices can access --------------------------------------------------------------------
+ * Where ranks are threads of one process, NCCL has their devices access each other's buffers directly. Memory of a
+ * device's default pool is not accessible to other devices, so each device has a pool of this file's own. The first
+ * call on a device creates the pool. It is never destroyed: it has to outlive the work that its memory was given to,
+ * and creating one is slow. */
+
+inline cudaError_t gk__create_peer_pool(const gk__dist_context &ctx, cudaMemPool_t *pool) {
+  enum { max_peers = GK__DEVICES };
+  cudaMemAccessDesc access[max_peers];
   cudaMemPoolProps props;
-  int devices = 0, pools = 0;
-  size_t peers = 0;
-  if (d.device >= most)
-    return gk__fail(cudaErrorNotSupported, "%s: for device %d there is no pool to take %zu bytes from: pass them",
-                    d.call, d.device, bytes);
-  *pool = kept[d.device].load(std::memory_order_acquire);
-  if (*pool) return cudaSuccess;
-  GK_TRY(gk__failed(cudaGetDeviceCount(&devices), d.call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, d.device), d.call));
-  if (!pools)
-    return gk__fail(cudaErrorNotSupported, "%s: this device cannot allocate on a stream: pass %zu bytes", d.call,
-                    bytes);
-  for (int other = 0; other < devices && peers < most; other++) {
-    int can = 0;
-    if (other != d.device) GK_TRY(gk__failed(cudaDeviceCanAccessPeer(&can, other, d.device), d.call));
-    if (!can) continue;
-    peer[peers].location.type = cudaMemLocationTypeDevice;
-    peer[peers].location.id = other;
-    peer[peers++].flags = cudaMemAccessFlagsProtReadWrite;
+  int device_count = 0;
+  size_t peer_count = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), ctx.call));
+  for (int peer = 0; peer < device_count && peer_count < max_peers; peer++) {
+    int can_access = 0;
+    if (peer != ctx.device) GK_TRY(gk__failed(cudaDeviceCanAccessPeer(&can_access, peer, ctx.device), ctx.call));
+    if (!can_access) continue;
+    access[peer_count].location.type = cudaMemLocationTypeDevice;
+    access[peer_count].location.id = peer;
+    access[peer_count].flags = cudaMemAccessFlagsProtReadWrite;
+    peer_count++;
   }
   memset(&props, 0, sizeof(props));
   props.allocType = cudaMemAllocationTypePinned;
   props.location.type = cudaMemLocationTypeDevice;
-  props.location.id = d.device;
-  GK_TRY(gk__failed(cudaMemPoolCreate(pool, &props), d.call));
-  const cudaError_t code = peers ? cudaMemPoolSetAccess(*pool, peer, peers) : cudaSuccess;
+  props.location.id = ctx.device;
+  GK_TRY(gk__failed(cudaMemPoolCreate(pool, &props), ctx.call));
+  const cudaError_t code = peer_count ? cudaMemPoolSetAccess(*pool, access, peer_count) : cudaSuccess;
+  if (code != cudaSuccess) cudaMemPoolDestroy(*pool);
+  return gk__failed(code, ctx.call);
+}
+/* The pool of the call's device. `bytes` is for the message of an error alone. */
+inline cudaError_t gk__peer_pool(const gk__dist_context &ctx, size_t bytes, cudaMemPool_t *pool) {
+  static std::atomic<cudaMemPool_t> pools[GK__DEVICES];
+  int has_pools = 0;
+  if (ctx.device >= GK__DEVICES)
+    return gk__fail(cudaErrorNotSupported, "%s: for device %d there is no pool to take %zu bytes from: pass them",
+                    ctx.call, ctx.device, bytes);
+  *pool = pools[ctx.device].load(std::memory_order_acquire);
+  if (*pool) return cudaSuccess;
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, ctx.device), ctx.call));
+  if (!has_pools)
+    return gk__fail(cudaErrorNotSupported, "%s: this device cannot allocate on a stream: pass %zu bytes", ctx.call,
+                    bytes);
+  GK_TRY(gk__create_peer_pool(ctx, pool));
   cudaMemPool_t other_thread = NULL;
-  if (code == cudaSuccess && kept[d.device].compare_exchange_strong(other_thread, *pool)) return cudaSuccess;
-  cudaMemPoolDestroy(*pool);
-  *pool = other_thread;
-  return gk__failed(code, d.call);
+  if (!pools[ctx.device].compare_exchange_strong(other_thread, *pool)) {
+    cudaMemPoolDestroy(*pool);
+    *pool = other_thread;
+  }
+  return cudaSuccess;
 }
-/* Memory on the stream, given back by cudaFreeAsync. */
-inline cudaError_t gk__dist_allocate(const gk__dist &d, void **ptr, size_t bytes) {
+/* Memory on the stream, to be freed by cudaFreeAsync. */
+inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, size_t bytes) {
   cudaMemPool_t pool = NULL;
-  GK_TRY(gk__dist_pool(d, bytes, &pool));
-  return gk__no_memory(cudaMallocFromPoolAsync(ptr, bytes, pool, d.stream), d.call, bytes);
+  GK_TRY(gk__peer_pool(ctx, bytes, &pool));
+  return gk__no_memory(cudaMallocFromPoolAsync(ptr, bytes, pool, ctx.stream), ctx.call, bytes);
 }
-/* As gk__choose_scratch. */
-inline cudaError_t gk__dist_scratch(const gk__dist &d, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
-                                    const gk_scratch **chosen) {
-  if (given || d.ranks == 1) return gk__choose_scratch(d.call, bytes, given, temporary, chosen, d.stream);
+/* As gk__choose_scratch, but a temporary scratch can be accessed by the other ranks' devices. */
+inline cudaError_t gk__choose_dist_scratch(const gk__dist_context &ctx, size_t bytes, const gk_scratch *given,
+                                           gk_scratch *temporary, const gk_scratch **chosen) {
+  if (given || ctx.rank_count == 1) return gk__choose_scratch(ctx.call, bytes, given, temporary, chosen, ctx.stream);
   void *ptr = NULL;
-  GK_TRY(gk__dist_allocate(d, &ptr, bytes));
-  const cudaError_t code = cudaMemsetAsync(ptr, 0, bytes, d.stream);
+  GK_TRY(gk__dist_allocate(ctx, &ptr, bytes));
+  const cudaError_t code = cudaMemsetAsync(ptr, 0, bytes, ctx.stream);
   if (code != cudaSuccess) {
-    cudaFreeAsync(ptr, d.stream);
-    return gk__failed(code, d.call);
+    cudaFreeAsync(ptr, ctx.stream);
+    return gk__failed(code, ctx.call);
   }
   temporary->ptr = ptr;
   temporary->bytes = bytes;
-  temporary->device = d.device;
+  temporary->device = ctx.device;
   *chosen = temporary;
   return cudaSuccess;
 }
 
-inline size_t gk__records_bytes(int ranks, size_t record_bytes) {
-  const size_t records = static_cast<size_t>(ranks) * record_bytes;
-  return GK__STATE_BYTES + (records > GK__REDUCE_BYTES ? records : GK__REDUCE_BYTES);
+/* A scratch holds a state, then the slots of a reduce or the records of all ranks. */
+inline size_t gk__record_scratch_bytes(int rank_count, size_t record_bytes) {
+  const size_t all_bytes = static_cast<size_t>(rank_count) * record_bytes;
+  return GK__STATE_BYTES + (all_bytes > GK__REDUCE_BYTES ? all_bytes : GK__REDUCE_BYTES);
 }
-template <class Acc> gk__record<Acc> *gk__records(const gk_scratch *scratch) {
+template <class Acc> gk__record<Acc> *gk__scratch_records(const gk_scratch *scratch) {
   return reinterpret_cast<gk__record<Acc> *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
-}
-/* From each rank its own record to all others. */
-template <class Acc> cudaError_t gk__exchange(const gk__dist &d, gk__record<Acc> *record) {
-  return gk__nccl(ncclAllGather(record + d.rank, record, sizeof(*record), ncclUint8, d.comm, d.stream), d.call,
-                  "ncclAllGather", d.comm);
 }
 
 /* --- Reduce ------------------------------------------------------------------------------------------------------*/
 
 /* The record of this rank's piece, by an operator that commutes. */
 template <class Item, class Operator, class Acc>
-cudaError_t gk__piece_reduce(const gk__dist &d, const Item *input, size_t n, const Operator &operation,
+cudaError_t gk__reduce_piece(const gk__dist_context &ctx, const Item *input, size_t n, const Operator &operation,
                              gk__record<Acc> *record, const gk_scratch *scratch) {
-  GK_TRY(gk__reduce(d.call, input, record, n, operation,
-                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>)), d.stream, scratch));
-  return gk__count_elements<Acc, gk__numbered<Acc, Item>::value>::of(d.call, record, n, d.stream);
+  GK_TRY(gk__reduce(ctx.call, input, record, n, operation,
+                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>)), ctx.stream, scratch));
+  return gk__item_count<Acc, gk__adds_index<Acc, Item>::value>::store(ctx, record, n);
 }
 
 template <class Item, class Out, class Operator>
-cudaError_t gk__dist_reduce(const gk__dist &d, const Item *input, Out *output, size_t n, const Operator &operation,
-                            const gk_scratch *scratch) {
+cudaError_t gk__dist_reduce(const gk__dist_context &ctx, const Item *input, Out *output, size_t n,
+                            const Operator &operation, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
-  gk__record<Acc> *const record = gk__records<Acc>(scratch);
-  GK_TRY(gk__piece_reduce(d, input, n, operation, record + d.rank, scratch));
-  GK_TRY(gk__exchange(d, record));
-  return gk__fold(d, record, static_cast<size_t>(d.ranks), operation, output);
+  gk__record<Acc> *const records = gk__scratch_records<Acc>(scratch);
+  GK_TRY(gk__reduce_piece(ctx, input, n, operation, records + ctx.rank, scratch));
+  GK_TRY(gk__all_gather_records(ctx, records));
+  return gk__fold_records(ctx, records, static_cast<size_t>(ctx.rank_count), operation, output);
 }
 
 template <class Item, class Out, class Operator>
@@ -10560,69 +10616,76 @@ cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator op
                            cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Item>::type>::reduce Functor;
   const char *const call = "gk_dist_reduce";
-  gk__dist d;
+  gk__dist_context ctx;
   gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
+  const gk_scratch *chosen = &temporary;
   gk__clear_detail();
   GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, 1));
-  GK_TRY(gk__dist_join(&d, call, comm, stream));
-  const size_t bytes = gk__records_bytes(d.ranks, sizeof(gk__record<typename gk__working<Functor>::type>));
-  GK_TRY(gk__dist_scratch(d, bytes, scratch, &temporary, &use));
-  return gk__release_scratch(
-      gk__dist_reduce(d, gk__known_array(input), gk__known_output(output), n, gk__functor_of<Functor>(operation), use),
-      &temporary, call, stream);
+  GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
+  const size_t bytes =
+      gk__record_scratch_bytes(ctx.rank_count, sizeof(gk__record<typename gk__working<Functor>::type>));
+  GK_TRY(gk__choose_dist_scratch(ctx, bytes, scratch, &temporary, &chosen));
+  const cudaError_t status = gk__dist_reduce(ctx, gk__known_array(input), gk__known_output(output), n,
+                                             gk__functor_of<Functor>(operation), chosen);
+  return gk__release_scratch(status, &temporary, call, stream);
 }
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/
 
-/* The milliseconds since some time or other. */
+/* Milliseconds since an unspecified time. */
 inline unsigned long long gk__now_ms() {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<unsigned long long>(t.tv_sec) * 1000 + static_cast<unsigned long long>(t.tv_nsec) / 1000000;
 }
-/* gk_dist_wait's last words, with what has become of the communicator. */
-inline cudaError_t gk__dist_lost(cudaError_t code, const char *why, unsigned long long milliseconds, ncclComm_t comm,
-                                 bool abort_comm) {
+/* The error that ends gk_dist_wait. It aborts the communicator if that was asked for, and says what came of it. */
+inline cudaError_t gk__dist_wait_failed(cudaError_t code, const char *cause, unsigned long long waited_ms,
+                                        ncclComm_t comm, bool abort_comm) {
   const ncclResult_t aborted = abort_comm ? ncclCommAbort(comm) : ncclSuccess;
-  const char *const then = aborted != ncclSuccess ? "; ncclCommAbort failed, too: "
-                           : abort_comm           ? "; the communicator has been aborted, and may not be used any more"
-                                        : "; the communicator has not been aborted, and the stream may wait for ever";
-  return gk__fail(code, "gk_dist_wait: %s after %llu ms%s%s; what the stream was to make is not valid", why,
-                  milliseconds, then, aborted != ncclSuccess ? ncclGetErrorString(aborted) : "");
+  const char *outcome = "; the communicator has not been aborted, and the stream may wait for ever";
+  const char *abort_error = "";
+  if (aborted != ncclSuccess) {
+    outcome = "; ncclCommAbort failed, too: ";
+    abort_error = ncclGetErrorString(aborted);
+  } else if (abort_comm) {
+    outcome = "; the communicator has been aborted, and may not be used any more";
+  }
+  return gk__fail(code, "gk_dist_wait: %s after %llu ms%s%s; what the stream was to make is not valid", cause,
+                  waited_ms, outcome, abort_error);
 }
 
 inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms, bool abort_comm) {
   const char *const call = "gk_dist_wait";
   gk__clear_detail();
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
-  const unsigned long long begin = gk__now_ms();
+  const unsigned long long begin_ms = gk__now_ms();
   for (unsigned polls = 0;; polls++) {
-    /* The time is taken before the look at the stream, so that what was done in time is never late. */
-    const unsigned long long milliseconds = gk__now_ms() - begin;
-    /* cudaStreamQuery, too, leaves its cudaErrorNotReady behind. */
-    const cudaError_t earlier = cudaPeekAtLastError(), done = cudaStreamQuery(stream);
-    if (done == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
-    if (done != cudaSuccess && done != cudaErrorNotReady)
-      return gk__dist_lost(done, cudaGetErrorString(done), milliseconds, comm, abort_comm);
-    ncclResult_t found = ncclSuccess;
-    GK_TRY(gk__nccl(ncclCommGetAsyncError(comm, &found), call, "ncclCommGetAsyncError", comm));
-    if (found != ncclSuccess && found != ncclInProgress)
-      return gk__dist_lost(cudaErrorUnknown, ncclGetErrorString(found), milliseconds, comm, abort_comm);
-    if (done == cudaSuccess) return cudaSuccess;
-    if (milliseconds >= timeout_ms)
-      return gk__dist_lost(cudaErrorTimeout, "the stream still waits, perhaps for a rank that has died or failed,",
-                           milliseconds, comm, abort_comm);
+    /* The clock is read before the stream is queried, so work that ended in time is never reported as late. */
+    const unsigned long long waited_ms = gk__now_ms() - begin_ms;
+    /* cudaStreamQuery makes cudaErrorNotReady the last error, which is cleared here unless there was one before. */
+    const cudaError_t earlier = cudaPeekAtLastError(), status = cudaStreamQuery(stream);
+    if (status == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
+    if (status != cudaSuccess && status != cudaErrorNotReady)
+      return gk__dist_wait_failed(status, cudaGetErrorString(status), waited_ms, comm, abort_comm);
+    ncclResult_t async_error = ncclSuccess;
+    GK_TRY(gk__nccl_failed(ncclCommGetAsyncError(comm, &async_error), call, "ncclCommGetAsyncError", comm));
+    if (async_error != ncclSuccess && async_error != ncclInProgress)
+      return gk__dist_wait_failed(cudaErrorUnknown, ncclGetErrorString(async_error), waited_ms, comm, abort_comm);
+    if (status == cudaSuccess) return cudaSuccess;
+    if (waited_ms >= timeout_ms)
+      return gk__dist_wait_failed(cudaErrorTimeout,
+                                  "the stream still waits, perhaps for a rank that has died or failed,", waited_ms,
+                                  comm, abort_comm);
     const struct timespec pause = {0, 50000};
-    if (polls >= 100) nanosleep(&pause, NULL); /* short waits are not made longer */
+    if (polls >= 100) nanosleep(&pause, NULL); /* the first 100 polls do not sleep, so that short waits stay short */
   }
 }
 
 /* --- Scan ---------------------------------------------------------------------------------------------------------
- * What stands before a rank's piece is the fold of the totals of the ranks before it. So each reads its piece once for
- * the total, and once more for the scan, which finds on the device what it starts at. */
+ * The value before a rank's piece is the fold of the totals of the lower ranks. So each rank reads its piece twice:
+ * once for its total, and once for the scan, which starts at a value in device memory. */
 
-/* Of section 6's operators the totals come from section 17, since these commute. */
+/* The operators of section 15 commute, so section 17's reduce computes their totals. */
 template <class Operator> struct gk__commutes { static const bool value = false; };
 template <class Acc> struct gk__commutes<gk_sum<Acc>> { static const bool value = true; };
 template <class Acc> struct gk__commutes<gk_prod<Acc>> { static const bool value = true; };
@@ -10631,85 +10694,91 @@ template <class Acc> struct gk__commutes<gk_max<Acc>> { static const bool value 
 template <class Value> struct gk__commutes<gk_argmin<Value>> { static const bool value = true; };
 template <class Value> struct gk__commutes<gk_argmax<Value>> { static const bool value = true; };
 
-/* A user's may not commute: here each thread takes elements that stand side by side, and each block tiles that do. The
- * reads of a warp are then apart, but all that they bring is used while it is in the L1. */
+/* A user's operator may not commute. This kernel keeps the order: each thread combines adjacent elements, each block
+ * adjacent tiles, and the partials of the blocks are folded in their order. A warp's loads are strided, but every byte
+ * of a sector that they fetch is used while it is in the L1 cache. */
 enum { GK__TOTAL_THREADS = 256 };
 template <class Item> struct gk__total_tile {
-  static const unsigned each = sizeof(Item) < 64 ? 64 / sizeof(Item) : 1;
-  static const unsigned items = GK__TOTAL_THREADS * each;
+  static const unsigned items_per_thread = sizeof(Item) < 64 ? 64 / sizeof(Item) : 1;
+  static const unsigned items = GK__TOTAL_THREADS * items_per_thread;
 };
 template <class Item, class Operator, class Acc>
 __global__ void __launch_bounds__(GK__TOTAL_THREADS)
-    gk__total_kernel(const Item *input, size_t n, size_t items, Operator operation, gk__record<Acc> *part) {
-  const size_t begin = blockIdx.x * items, end = n - begin < items ? n : begin + items;
+    gk__total_kernel(const Item *input, size_t n, size_t items_per_block, Operator operation,
+                     gk__record<Acc> *partials) {
+  const unsigned items_per_thread = gk__total_tile<Item>::items_per_thread;
+  const size_t begin = blockIdx.x * items_per_block, end = n - begin < items_per_block ? n : begin + items_per_block;
   Acc total = operation.identity();
-  for (size_t tile_idx = begin; tile_idx < end; tile_idx += gk__total_tile<Item>::items) {
-    const size_t first_idx = tile_idx + static_cast<size_t>(threadIdx.x) * gk__total_tile<Item>::each;
+  for (size_t tile_begin = begin; tile_begin < end; tile_begin += gk__total_tile<Item>::items) {
+    const size_t first_idx = tile_begin + static_cast<size_t>(threadIdx.x) * items_per_thread;
     Acc value = operation.identity();
     GK__UNROLL
-    for (unsigned j = 0; j < gk__total_tile<Item>::each; j++)
+    for (unsigned j = 0; j < items_per_thread; j++)
       if (first_idx + j < end) value = operation(value, gk__lift<Acc, Item>::from(input[first_idx + j], first_idx + j));
     total = operation(total, gk_block_reduce<GK__TOTAL_THREADS>(value, operation));
   }
-  if (threadIdx.x == 0) part[blockIdx.x] = gk__record<Acc>(total);
+  if (threadIdx.x == 0) partials[blockIdx.x] = gk__record<Acc>(total);
 }
+/* The record of this rank's piece, by any operator. */
 template <class Item, class Operator, class Acc, bool Commutes> struct gk__piece_total {
-  static cudaError_t of(const gk__dist &d, const Item *input, size_t n, const Operator &operation,
-                        gk__record<Acc> *record, const gk_scratch *scratch) {
-    return gk__piece_reduce(d, input, n, operation, record, scratch);
+  static cudaError_t launch(const gk__dist_context &ctx, const Item *input, size_t n, const Operator &operation,
+                            gk__record<Acc> *record, const gk_scratch *scratch) {
+    return gk__reduce_piece(ctx, input, n, operation, record, scratch);
   }
 };
 template <class Item, class Operator, class Acc> struct gk__piece_total<Item, Operator, Acc, false> {
-  static cudaError_t of(const gk__dist &d, const Item *input, size_t n, const Operator &operation,
-                        gk__record<Acc> *record, const gk_scratch *scratch) {
-    const size_t room = GK__REDUCE_BYTES / sizeof(gk__record<Acc>), tile_items = gk__total_tile<Item>::items;
-    const size_t items = gk_round_up(gk_ceil_div(n, room), tile_items), parts = items ? gk_ceil_div(n, items) : 0;
-    gk__record<Acc> *const part = gk__records<Acc>(scratch);
-    GK_TRY(gk__launch(d.call, gk__total_kernel<Item, Operator, Acc>, dim3(static_cast<unsigned>(parts)),
-                      dim3(GK__TOTAL_THREADS), 0, d.stream, input, n, items, operation, part));
-    GK_TRY(gk__fold(d, part, parts, operation, record));
-    return gk__count_elements<Acc, gk__numbered<Acc, Item>::value>::of(d.call, record, n, d.stream);
+  static cudaError_t launch(const gk__dist_context &ctx, const Item *input, size_t n, const Operator &operation,
+                            gk__record<Acc> *record, const gk_scratch *scratch) {
+    const size_t max_blocks = GK__REDUCE_BYTES / sizeof(gk__record<Acc>), tile_items = gk__total_tile<Item>::items;
+    const size_t items_per_block = gk_round_up(gk_ceil_div(n, max_blocks), tile_items);
+    const size_t blocks = items_per_block ? gk_ceil_div(n, items_per_block) : 0;
+    gk__record<Acc> *const partials = gk__scratch_records<Acc>(scratch);
+    GK_TRY(gk__launch(ctx.call, gk__total_kernel<Item, Operator, Acc>, dim3(static_cast<unsigned>(blocks)),
+                      dim3(GK__TOTAL_THREADS), 0, ctx.stream, input, n, items_per_block, operation, partials));
+    GK_TRY(gk__fold_records(ctx, partials, blocks, operation, record));
+    return gk__item_count<Acc, gk__adds_index<Acc, Item>::value>::store(ctx, record, n);
   }
 };
 
-/* What stands before a rank's piece, as gk__scan_start wants it: its record. */
-template <class Acc, bool Numbered> struct gk__dist_start {
+/* Where the scan of a piece starts, for gk__scan_start: at the value and the index in a record. */
+template <class Acc, bool AddsIndex> struct gk__dist_start {
   const gk__record<Acc> *record;
   Acc identity;
-  GK__D Acc value() const { return gk__value_of(record->value, identity); }
-  GK__D size_t index() const { return Numbered ? record->elements() : 0; }
+  GK__D Acc value() const { return gk__unpack(record->value_slot, identity); }
+  GK__D size_t index() const { return AddsIndex ? record->item_count() : 0; }
 };
 
 template <class Item, class Out, class Operator>
-cudaError_t gk__dist_scan(const gk__dist &d, const Item *input, Out *output, size_t n, const Operator &operation,
-                          bool inclusive, const gk__scan_plan &plan, const gk_scratch *scratch) {
+cudaError_t gk__dist_scan(const gk__dist_context &ctx, const Item *input, Out *output, size_t n,
+                          const Operator &operation, bool inclusive, const gk__scan_plan &plan,
+                          const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
-  gk__record<Acc> *const record = gk__records<Acc>(scratch);
-  /* Nobody stands behind the last rank to ask for its total. */
-  if (d.rank + 1 < d.ranks)
-    GK_TRY((gk__piece_total<Item, Operator, Acc, gk__commutes<Operator>::value>::of(d, input, n, operation,
-                                                                                    record + d.rank, scratch)));
-  if (d.ranks > 1) GK_TRY(gk__exchange(d, record));
-  GK_TRY(gk__fold(d, record, static_cast<size_t>(d.rank), operation, record));
-  const gk__dist_start<Acc, gk__numbered<Acc, Item>::value> start = {record, operation.identity()};
-  return gk__scan(d.call, input, output, n, operation, start, inclusive, plan, d.stream, scratch);
+  typedef gk__piece_total<Item, Operator, Acc, gk__commutes<Operator>::value> Total;
+  gk__record<Acc> *const records = gk__scratch_records<Acc>(scratch);
+  /* No rank uses the total of the last one. */
+  if (ctx.rank + 1 < ctx.rank_count) GK_TRY(Total::launch(ctx, input, n, operation, records + ctx.rank, scratch));
+  if (ctx.rank_count > 1) GK_TRY(gk__all_gather_records(ctx, records));
+  GK_TRY(gk__fold_records(ctx, records, static_cast<size_t>(ctx.rank), operation, records));
+  const gk__dist_start<Acc, gk__adds_index<Acc, Item>::value> start = {records, operation.identity()};
+  return gk__scan(ctx.call, input, output, n, operation, start, inclusive, plan, ctx.stream, scratch);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk__dist_scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
                                bool inclusive, ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
-  gk__dist d;
+  gk__dist_context ctx;
   gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
+  const gk_scratch *chosen = &temporary;
   gk__clear_detail();
   GK_TRY(gk__check_arrays(call, input, output, n, n));
-  GK_TRY(gk__dist_join(&d, call, comm, stream));
+  GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
   const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Item, Out>());
-  const size_t records = gk__records_bytes(d.ranks, sizeof(gk__record<Acc>));
-  const size_t slots = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
-  GK_TRY(gk__dist_scratch(d, records > slots ? records : slots, scratch, &temporary, &use));
-  return gk__release_scratch(gk__dist_scan(d, input, output, n, operation, inclusive, plan, use), &temporary, call,
-                             stream);
+  const size_t record_bytes = gk__record_scratch_bytes(ctx.rank_count, sizeof(gk__record<Acc>));
+  const size_t scan_bytes = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
+  GK_TRY(gk__choose_dist_scratch(ctx, record_bytes > scan_bytes ? record_bytes : scan_bytes, scratch, &temporary,
+                                 &chosen));
+  const cudaError_t status = gk__dist_scan(ctx, input, output, n, operation, inclusive, plan, chosen);
+  return gk__release_scratch(status, &temporary, call, stream);
 }
 
 template <class Item, class Out, class Operator>
@@ -10730,14 +10799,17 @@ cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Ope
 }
 
 /* --- Matmul -------------------------------------------------------------------------------------------------------
- * Every rank needs all of B, a part of it at a time. The parts are groups of columns, all k rows of them: so no rank
- * adds up products of parts, each element of C is computed at once, and by the very call that one GPU would make. While
- * one part is multiplied the next is on its way, on a stream of its own. And while the last blocks of one product are
- * at work, the first ones of the next take the places of those that are done: by turns the products are on two streams.
- */
+ * Every rank needs all of B, and gets it a part at a time. A part is a group of adjacent columns with all k rows of
+ * them. So an element of C is computed by one product, without adding up partials: the product of A and a part is the
+ * call that one GPU would make.
+ *
+ * Transfers and products overlap. The buffer has two stages, each with room for a part. While the part in one stage is
+ * multiplied, the communication stream fills the other. And products alternate between the call's stream and a second
+ * one, so that the first blocks of one product run beside the last blocks of the product before. Per stage an event
+ * says that it has been filled, and one that its product has read it. */
 
-/* An eighth of the columns, so that the first part, for which there is nothing yet to compute, is soon there; but
- * enough of them to keep a GPU busy. */
+/* The columns of a part: an eighth of B's, since nothing hides the transfer of the first part; but at least 1024, in
+ * multiples of 256, so that a part's product fills a GPU. */
 inline size_t gk__dist_columns(size_t n, size_t columns) {
   if (columns == 0) {
     columns = gk_round_up(gk_ceil_div(n, size_t(8)), size_t(256));
@@ -10746,204 +10818,262 @@ inline size_t gk__dist_columns(size_t n, size_t columns) {
   return columns < n ? columns : n;
 }
 inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns) {
-  const size_t wide = gk__dist_columns(n, columns), row_idx = wide * item_bytes;
-  if (row_idx == 0 || wide > static_cast<size_t>(-1) / 2 / item_bytes || k > static_cast<size_t>(-1) / 2 / row_idx)
-    return 0;
-  return k * row_idx * (wide < n ? 2 : 1);
+  const size_t max_bytes = static_cast<size_t>(-1) / 2; /* of one stage */
+  const size_t part_columns = gk__dist_columns(n, columns), row_bytes = part_columns * item_bytes;
+  if (row_bytes == 0 || part_columns > max_bytes / item_bytes || k > max_bytes / row_bytes) return 0;
+  const size_t stages = part_columns < n ? 2 : 1;
+  return k * row_bytes * stages;
 }
 
-/* The stream that B travels on, and that of every other product. An event of each kind belongs to each half of the
- * buffer. */
-struct gk__lane {
-  cudaStream_t stream, turn;
-  bool own, own_turn, turned;    /* turned: work has been put into that other stream */
-  cudaEvent_t ready[2], free[2]; /* recorded behind what fills a half, and behind what reads it */
-  gk__lane() : stream(0), turn(0), own(false), own_turn(false), turned(false) {
-    for (int i = 0; i < 2; i++) ready[i] = free[i] = NULL;
+/* What is enqueued on `waiting` from here on runs after what is on `stream` by now. */
+inline cudaError_t gk__wait_for_stream(cudaStream_t waiting, cudaStream_t stream, cudaEvent_t event) {
+  const cudaError_t code = cudaEventRecord(event, stream);
+  return code == cudaSuccess ? cudaStreamWaitEvent(waiting, event, 0) : code;
+}
+
+/* The streams of a call beside its own, and the events of the buffer's stages. */
+struct gk__dist_streams {
+  cudaStream_t comm, second;
+  bool owns_comm, owns_second;
+  bool second_used; /* by a product */
+  cudaEvent_t filled[2], consumed[2];
+  gk__dist_streams() : comm(0), second(0), owns_comm(false), owns_second(false), second_used(false) {
+    for (int stage = 0; stage < 2; stage++) {
+      filled[stage] = NULL;
+      consumed[stage] = NULL;
+    }
   }
-  /* by_turns: else all products are on the call's stream. */
-  cudaError_t create(const gk__dist &d, const gk_dist_matmul_opts &o, bool by_turns) {
-    const char *const call = d.call;
+  /* Unless products alternate, all of them are on the call's stream. */
+  cudaError_t create(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, bool alternate) {
     int least = 0, greatest = 0;
-    stream = o.comm_stream, turn = by_turns ? o.turn_stream : d.stream;
-    if (!stream) { /* of the highest priority: NCCL's few blocks are not to stand in line behind a matmul's many */
-      GK_TRY(gk__failed(cudaDeviceGetStreamPriorityRange(&least, &greatest), call));
-      GK_TRY(gk__failed(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), call));
-      own = true;
+    comm = opts.comm_stream;
+    second = alternate ? opts.second_stream : ctx.stream;
+    if (!comm) { /* of the highest priority, so that NCCL's few blocks do not queue behind a product's many */
+      GK_TRY(gk__failed(cudaDeviceGetStreamPriorityRange(&least, &greatest), ctx.call));
+      GK_TRY(gk__failed(cudaStreamCreateWithPriority(&comm, cudaStreamNonBlocking, greatest), ctx.call));
+      owns_comm = true;
     }
-    if (by_turns && !turn) {
-      GK_TRY(gk__failed(cudaStreamCreateWithFlags(&turn, cudaStreamNonBlocking), call));
-      own_turn = true;
+    if (alternate && !second) {
+      GK_TRY(gk__failed(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), ctx.call));
+      owns_second = true;
     }
-    for (int i = 0; i < 2; i++) {
-      GK_TRY(gk__failed(cudaEventCreateWithFlags(&ready[i], cudaEventDisableTiming), call));
-      GK_TRY(gk__failed(cudaEventCreateWithFlags(&free[i], cudaEventDisableTiming), call));
+    for (int stage = 0; stage < 2; stage++) {
+      GK_TRY(gk__failed(cudaEventCreateWithFlags(&filled[stage], cudaEventDisableTiming), ctx.call));
+      GK_TRY(gk__failed(cudaEventCreateWithFlags(&consumed[stage], cudaEventDisableTiming), ctx.call));
     }
     return cudaSuccess;
   }
-  /* CUDA keeps what is destroyed for as long as work needs it. */
-  cudaError_t destroy(cudaError_t status, const char *call) {
-    cudaError_t code = cudaSuccess;
-    for (int i = 0; i < 2; i++)
-      for (int j = 0; j < 2; j++) {
-        const cudaEvent_t event = j ? free[i] : ready[i];
-        const cudaError_t gone = event ? cudaEventDestroy(event) : cudaSuccess;
-        if (code == cudaSuccess) code = gone;
-      }
-    const cudaError_t gone = own ? cudaStreamDestroy(stream) : cudaSuccess;
-    const cudaError_t gone_turn = own_turn ? cudaStreamDestroy(turn) : cudaSuccess;
-    if (code == cudaSuccess) code = gone == cudaSuccess ? gone_turn : gone;
-    return status == cudaSuccess ? gk__failed(code, call) : status;
+  /* The end of a call of that status: its stream waits for the others, so that the caller may use C, and the buffer may
+   * be freed. */
+  cudaError_t finish(const gk__dist_context &ctx, cudaError_t status) {
+    const bool failed = status != cudaSuccess;
+    if (second_used) {
+      const cudaError_t code = gk__wait_for_stream(ctx.stream, second, consumed[1]);
+      if (!failed) status = gk__failed(code, ctx.call);
+    }
+    /* After success a product has waited for each part. After an error a part may still be on its way to the buffer. */
+    if (failed && consumed[1]) gk__wait_for_stream(ctx.stream, comm, filled[0]);
+    return status;
+  }
+  /* CUDA keeps destroyed streams and events for as long as work needs them. Returns the status, or the first error if
+   * that is a success. */
+  cudaError_t destroy(const gk__dist_context &ctx, cudaError_t status) {
+    const cudaEvent_t events[] = {filled[0], consumed[0], filled[1], consumed[1]};
+    cudaError_t first_error = cudaSuccess;
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+      const cudaError_t code = events[i] ? cudaEventDestroy(events[i]) : cudaSuccess;
+      if (first_error == cudaSuccess) first_error = code;
+    }
+    const cudaError_t comm_code = owns_comm ? cudaStreamDestroy(comm) : cudaSuccess;
+    if (first_error == cudaSuccess) first_error = comm_code;
+    const cudaError_t second_code = owns_second ? cudaStreamDestroy(second) : cudaSuccess;
+    if (first_error == cudaSuccess) first_error = second_code;
+    return status == cudaSuccess ? gk__failed(first_error, ctx.call) : status;
   }
 };
-/* What is put into stream `dest` from here on comes behind what is in `from` by now. */
-inline cudaError_t gk__join(cudaStream_t dest, cudaStream_t from, cudaEvent_t event) {
-  const cudaError_t code = cudaEventRecord(event, from);
-  return code == cudaSuccess ? cudaStreamWaitEvent(dest, event, 0) : code;
-}
-inline cudaError_t gk__follow(const char *call, cudaStream_t dest, cudaStream_t from, cudaEvent_t event) {
-  return gk__failed(gk__join(dest, from, event), call);
-}
 
 /* The rows of B that a rank has. */
-inline gk_dist_piece gk__rows_of(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, int rank) {
-  if (!o.rank_rows) return gk_dist_split(k, d.ranks, rank);
-  gk_dist_piece piece = {0, o.rank_rows[rank]};
-  for (int r = 0; r < rank; r++) piece.first_index += o.rank_rows[r];
+inline gk_dist_piece gk__rank_rows(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, size_t k, int rank) {
+  if (!opts.rank_rows) return gk_dist_split(k, ctx.rank_count, rank);
+  gk_dist_piece piece = {0, opts.rank_rows[rank]};
+  for (int r = 0; r < rank; r++) piece.first_index += opts.rank_rows[r];
   return piece;
 }
 
-/* From each rank its rows of a part to all others: `dest` has `row_bytes` bytes for each row of B, this rank's already.
- */
-inline cudaError_t gk__share_rows(const gk__dist &d, const gk_dist_matmul_opts &o, size_t k, size_t row_bytes,
-                                  char *dest, cudaStream_t stream) {
-  const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
+/* From each rank its rows of a part to all others. `part` has k rows of `row_bytes` bytes, with this rank's in place.
+ * Ranks with different numbers of rows take a broadcast each, since an all-gather wants equal ones. */
+inline cudaError_t gk__all_gather_rows(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, size_t k,
+                                       size_t row_bytes, char *part, cudaStream_t stream) {
+  const gk_dist_piece own = gk__rank_rows(ctx, opts, k, ctx.rank);
   bool equal = true;
-  for (int r = 0; r < d.ranks; r++) equal = equal && gk__rows_of(d, o, k, r).item_count == mine.item_count;
+  for (int r = 0; r < ctx.rank_count; r++) equal = equal && gk__rank_rows(ctx, opts, k, r).item_count == own.item_count;
   if (equal)
-    return gk__nccl(ncclAllGather(dest + mine.first_index * row_bytes, dest, mine.item_count * row_bytes, ncclUint8,
-                                  d.comm, stream),
-                    d.call, "ncclAllGather", d.comm);
-  GK_TRY(gk__nccl(ncclGroupStart(), d.call, "ncclGroupStart", d.comm));
+    return gk__nccl_failed(ncclAllGather(part + own.first_index * row_bytes, part, own.item_count * row_bytes,
+                                         ncclUint8, ctx.comm, stream),
+                           ctx.call, "ncclAllGather", ctx.comm);
+  GK_TRY(gk__nccl_failed(ncclGroupStart(), ctx.call, "ncclGroupStart", ctx.comm));
   cudaError_t status = cudaSuccess;
-  for (int r = 0; r < d.ranks && status == cudaSuccess; r++) {
-    const gk_dist_piece piece = gk__rows_of(d, o, k, r);
-    char *const pos = dest + piece.first_index * row_bytes;
+  for (int r = 0; r < ctx.rank_count && status == cudaSuccess; r++) {
+    const gk_dist_piece piece = gk__rank_rows(ctx, opts, k, r);
+    char *const rank_part = part + piece.first_index * row_bytes;
     if (piece.item_count)
-      status = gk__nccl(ncclBroadcast(pos, pos, piece.item_count * row_bytes, ncclUint8, r, d.comm, stream), d.call,
-                        "ncclBroadcast", d.comm);
+      status = gk__nccl_failed(
+          ncclBroadcast(rank_part, rank_part, piece.item_count * row_bytes, ncclUint8, r, ctx.comm, stream), ctx.call,
+          "ncclBroadcast", ctx.comm);
   }
-  /* A group that was opened is closed, whatever became of it. */
+  /* A group that was opened has to be closed, after an error, too. */
   const ncclResult_t ended = ncclGroupEnd();
-  return status == cudaSuccess ? gk__nccl(ended, d.call, "ncclGroupEnd", d.comm) : status;
+  return status == cudaSuccess ? gk__nccl_failed(ended, ctx.call, "ncclGroupEnd", ctx.comm) : status;
 }
 
-/* Whether the product of any part would be refused, before anything is launched. */
-template <class Item, class Out>
-cudaError_t gk__check_dist_parts(const Item *a, const Item *buffer, Out *c, size_t m, size_t n, size_t k, size_t wide,
-                                 gk_matmul_opts each) {
-  const gk_scratch *const scratch = each.scratch;
-  for (size_t col_idx = 0, part = 0; col_idx < n; col_idx += each.ldb, part++) {
+/* The arguments of a call. */
+template <class Item, class Out> struct gk__dist_product {
+  const Item *a, *b;
+  Out *c;
+  size_t m, n, k;
+  const gk_dist_matmul_opts *opts;
+  Item *buffer;        /* two stages of k rows of part_columns elements */
+  size_t part_columns; /* of each part; the last one may have fewer */
+  size_t parts() const { return gk_ceil_div(n, part_columns); }
+  size_t first_column(size_t part) const { return part * part_columns; }
+  size_t columns(size_t part) const {
+    const size_t remaining = n - first_column(part);
+    return remaining < part_columns ? remaining : part_columns;
+  }
+  Item *stage(size_t part) const { return buffer + part % 2 * k * part_columns; }
+  Out *c_columns(size_t part) const { return m ? c + first_column(part) : c; }
+  gk_matmul_opts matmul_opts(size_t part) const {
+    gk_matmul_opts matmul = opts->matmul;
+    matmul.ldb = columns(part);
+    if (!matmul.ldc) matmul.ldc = n;
+    return matmul;
+  }
+};
+
+/* Refuses the call before anything is launched if the product of any part would be refused. */
+template <class Item, class Out> cudaError_t gk__check_dist_parts(const gk__dist_product<Item, Out> &product) {
+  for (size_t part = 0; part < product.parts(); part++) {
+    const gk_matmul_opts matmul = product.matmul_opts(part);
     gk_matmul_path path;
-    each.ldb = n - col_idx < wide ? n - col_idx : wide;
-    GK_TRY(gk_matmul_plan(a, buffer + part % 2 * k * wide, m ? c + col_idx : c, m, each.ldb, k, &each, &path));
-    GK_TRY(gk__check_scratch("gk_matmul", scratch, path.scratch_bytes));
-    GK_TRY(gk__check_work_area(scratch, path.work_bytes));
-  }
-  return cudaSuccess;
-}
-template <class Item, class Out>
-cudaError_t gk__dist_matmul(const gk__dist &d, gk__lane &side, const Item *a, const Item *b, Out *c, size_t m, size_t n,
-                            size_t k, const gk_dist_matmul_opts &o, Item *buffer) {
-  const gk_dist_piece mine = gk__rows_of(d, o, k, d.rank);
-  const size_t wide = gk__dist_columns(n, o.columns), ldb = o.matmul.ldb ? o.matmul.ldb : n;
-  gk_matmul_opts each = o.matmul;
-  each.ldc = o.matmul.ldc ? o.matmul.ldc : n;
-  GK_TRY(gk__check_dist_parts(a, buffer, c, m, n, k, wide, each));
-  GK_TRY(gk__follow(d.call, side.stream, d.stream, side.free[0]));
-  for (size_t col_idx = 0, part = 0; col_idx < n; col_idx += each.ldb, part++) {
-    const size_t parity = part % 2;
-    const cudaStream_t stream = parity ? side.turn : d.stream;
-    side.turned = side.turned || stream != d.stream;
-    Item *const dest = buffer + parity * k * wide;
-    each.ldb = n - col_idx < wide ? n - col_idx : wide;
-    const size_t row_bytes = each.ldb * sizeof(Item);
-    if (part > 1) GK_TRY(gk__failed(cudaStreamWaitEvent(side.stream, side.free[parity], 0), d.call));
-    if (mine.item_count)
-      GK_TRY(
-          gk__failed(cudaMemcpy2DAsync(dest + mine.first_index * each.ldb, row_bytes, b + col_idx, ldb * sizeof(Item),
-                                       row_bytes, mine.item_count, cudaMemcpyDeviceToDevice, side.stream),
-                     d.call));
-    GK_TRY(gk__share_rows(d, o, k, row_bytes, reinterpret_cast<char *>(dest), side.stream));
-    GK_TRY(gk__follow(d.call, stream, side.stream, side.ready[parity]));
-    GK_TRY(gk_matmul_ex(a, dest, m ? c + col_idx : c, m, each.ldb, k, &each, stream));
-    GK_TRY(gk__failed(cudaEventRecord(side.free[parity], stream), d.call));
+    GK_TRY(gk_matmul_plan(product.a, product.stage(part), product.c_columns(part), product.m, product.columns(part),
+                          product.k, &matmul, &path));
+    GK_TRY(gk__check_scratch("gk_matmul", matmul.scratch, path.scratch_bytes));
+    GK_TRY(gk__check_work_area(matmul.scratch, path.work_bytes));
   }
   return cudaSuccess;
 }
 
-/* Of the options, what one GPU's call does not check. */
-inline cudaError_t gk__check_dist_matmul(const gk__dist &d, const void *b, const void *c, size_t n, size_t k,
-                                         size_t item_bytes, const gk_dist_matmul_opts &o) {
-  if (o.matmul.trans_b || o.matmul.batch > 1)
-    return gk__fail(cudaErrorInvalidValue, "%s: B may be neither transposed nor one of a batch", d.call);
-  size_t left = k;
-  for (int r = 0; o.rank_rows && r < d.ranks; r++) {
-    if (o.rank_rows[r] > left || (r == d.ranks - 1 && o.rank_rows[r] < left))
-      return gk__fail(cudaErrorInvalidValue, "%s: the rows of B that the ranks have do not add up to k = %zu", d.call,
-                      k);
-    left -= o.rank_rows[r];
+/* Fills a part's stage on the communication stream: this rank's rows by a copy, the others by NCCL. */
+template <class Item, class Out>
+cudaError_t gk__fill_stage(const gk__dist_context &ctx, const gk__dist_product<Item, Out> &product, size_t part,
+                           cudaStream_t stream) {
+  const gk_dist_piece own = gk__rank_rows(ctx, *product.opts, product.k, ctx.rank);
+  const size_t ldb = product.opts->matmul.ldb ? product.opts->matmul.ldb : product.n;
+  const size_t columns = product.columns(part), row_bytes = columns * sizeof(Item);
+  Item *const stage = product.stage(part);
+  if (own.item_count)
+    GK_TRY(gk__failed(cudaMemcpy2DAsync(stage + own.first_index * columns, row_bytes,
+                                        product.b + product.first_column(part), ldb * sizeof(Item), row_bytes,
+                                        own.item_count, cudaMemcpyDeviceToDevice, stream),
+                      ctx.call));
+  return gk__all_gather_rows(ctx, *product.opts, product.k, row_bytes, reinterpret_cast<char *>(stage), stream);
+}
+
+template <class Item, class Out>
+cudaError_t gk__dist_matmul(const gk__dist_context &ctx, gk__dist_streams &streams,
+                            const gk__dist_product<Item, Out> &product) {
+  GK_TRY(gk__check_dist_parts(product));
+  GK_TRY(gk__failed(gk__wait_for_stream(streams.comm, ctx.stream, streams.consumed[0]), ctx.call));
+  for (size_t part = 0; part < product.parts(); part++) {
+    const size_t stage = part % 2;
+    const cudaStream_t stream = stage ? streams.second : ctx.stream;
+    if (stream != ctx.stream) streams.second_used = true;
+    if (part > 1) GK_TRY(gk__failed(cudaStreamWaitEvent(streams.comm, streams.consumed[stage], 0), ctx.call));
+    GK_TRY(gk__fill_stage(ctx, product, part, streams.comm));
+    GK_TRY(gk__failed(gk__wait_for_stream(stream, streams.comm, streams.filled[stage]), ctx.call));
+    const gk_matmul_opts matmul = product.matmul_opts(part);
+    GK_TRY(gk_matmul_ex(product.a, product.stage(part), product.c_columns(part), product.m, product.columns(part),
+                        product.k, &matmul, stream));
+    GK_TRY(gk__failed(cudaEventRecord(streams.consumed[stage], stream), ctx.call));
   }
-  if (gk__rows_of(d, o, k, d.rank).item_count == 0) return cudaSuccess;
+  return cudaSuccess;
+}
+
+/* Checks what the calls of gk_matmul_ex do not: b, since they read the buffer in its place, and the ranks' numbers of
+ * rows. */
+inline cudaError_t gk__check_dist_b(const gk__dist_context &ctx, const void *b, const void *c, size_t n, size_t k,
+                                    size_t item_bytes, const gk_dist_matmul_opts &opts) {
+  if (opts.matmul.trans_b || opts.matmul.batch > 1)
+    return gk__fail(cudaErrorInvalidValue, "%s: B may be neither transposed nor one of a batch", ctx.call);
+  size_t remaining = k;
+  for (int r = 0; opts.rank_rows && r < ctx.rank_count; r++) {
+    const bool is_last = r == ctx.rank_count - 1;
+    if (opts.rank_rows[r] > remaining || (is_last && opts.rank_rows[r] < remaining))
+      return gk__fail(cudaErrorInvalidValue, "%s: the rows of B that the ranks have do not add up to k = %zu", ctx.call,
+                      k);
+    remaining -= opts.rank_rows[r];
+  }
+  const size_t own_rows = gk__rank_rows(ctx, opts, k, ctx.rank).item_count;
+  if (own_rows == 0) return cudaSuccess;
   if (!b)
-    return gk__fail(cudaErrorInvalidValue, "%s: b is NULL, but rank %d has %zu rows of B", d.call, d.rank,
-                    gk__rows_of(d, o, k, d.rank).item_count);
+    return gk__fail(cudaErrorInvalidValue, "%s: b is NULL, but rank %d has %zu rows of B", ctx.call, ctx.rank,
+                    own_rows);
   if (reinterpret_cast<uintptr_t>(b) % item_bytes)
-    return gk__fail(cudaErrorInvalidValue, "%s: b is not aligned to its elements' %zu bytes", d.call, item_bytes);
-  if (o.matmul.ldb && o.matmul.ldb < n)
+    return gk__fail(cudaErrorInvalidValue, "%s: b is not aligned to its elements' %zu bytes", ctx.call, item_bytes);
+  if (opts.matmul.ldb && opts.matmul.ldb < n)
     return gk__fail(cudaErrorInvalidValue, "%s: ldb is %zu, but the rows of B have %zu elements, for which 0 stands",
-                    d.call, o.matmul.ldb, n);
-  if (b == c) return gk__fail(cudaErrorInvalidValue, "%s: c is the same memory as b; it needs its own", d.call);
-  return gk__check_memory(d.call, "b", b);
+                    ctx.call, opts.matmul.ldb, n);
+  if (b == c) return gk__fail(cudaErrorInvalidValue, "%s: c is the same memory as b; it needs its own", ctx.call);
+  return gk__check_memory(ctx.call, "b", b);
+}
+/* The buffer to use: the caller's if it is large enough, or one that the call allocates. */
+inline cudaError_t gk__choose_dist_buffer(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, size_t bytes,
+                                          void **buffer) {
+  if (opts.buffer && opts.buffer_bytes < bytes)
+    return gk__fail(cudaErrorInvalidValue,
+                    "%s: the buffer has %zu bytes, but %zu are needed: gk_dist_matmul_buffer_bytes", ctx.call,
+                    opts.buffer_bytes, bytes);
+  if (reinterpret_cast<uintptr_t>(opts.buffer) % 16)
+    return gk__fail(cudaErrorInvalidValue, "%s: the buffer is not aligned to 16 bytes", ctx.call);
+  *buffer = opts.buffer;
+  return opts.buffer ? cudaSuccess : gk__dist_allocate(ctx, buffer, bytes);
 }
 
 template <class Item, class Out>
 cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, ncclComm_t comm,
                            cudaStream_t stream, const gk_dist_matmul_opts *opts) {
   typedef typename gk__known<Item>::type Element;
+  typedef typename gk__known<Out>::type Result;
   const char *const call = "gk_dist_matmul";
-  const gk_dist_matmul_opts o = opts ? *opts : gk_dist_matmul_opts();
-  gk__dist d;
+  const gk_dist_matmul_opts options = opts ? *opts : gk_dist_matmul_opts();
+  gk__dist_context ctx;
   gk__clear_detail();
-  GK_TRY(gk__dist_join(&d, call, comm, stream));
-  GK_TRY(gk__check_dist_matmul(d, b, c, n, k, sizeof(Element), o));
-  if (d.ranks == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &o.matmul, stream);
+  GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
+  GK_TRY(gk__check_dist_b(ctx, b, c, n, k, sizeof(Element), options));
+  if (ctx.rank_count == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &options.matmul, stream);
 
-  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(Element), o.columns);
+  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(Element), options.columns);
   if (bytes == 0)
     return gk__fail(cudaErrorInvalidValue, "%s: B, %zu x %zu, is more than memory can address", call, k, n);
-  if (o.buffer && o.buffer_bytes < bytes)
-    return gk__fail(cudaErrorInvalidValue,
-                    "%s: the buffer has %zu bytes, but %zu are needed: gk_dist_matmul_buffer_bytes", call,
-                    o.buffer_bytes, bytes);
-  if (reinterpret_cast<uintptr_t>(o.buffer) % 16)
-    return gk__fail(cudaErrorInvalidValue, "%s: the buffer is not aligned to 16 bytes", call);
-  void *buffer = o.buffer;
-  if (!buffer) GK_TRY(gk__dist_allocate(d, &buffer, bytes));
-  gk__lane side;
-  cudaError_t status = side.create(d, o, !o.matmul.scratch && !o.matmul.max_blocks);
-  if (status == cudaSuccess)
-    status = gk__dist_matmul(d, side, gk__known_array(a), gk__known_array(b), gk__known_output(c), m, n, k, o,
-                             static_cast<Element *>(buffer));
-  const bool failed = status != cudaSuccess;
-  if (side.turned) {
-    const cudaError_t joined = gk__join(stream, side.turn, side.free[1]);
-    if (!failed) status = gk__failed(joined, call);
-  }
-  /* After an error B may still be on its way to the buffer. */
-  if (failed && side.free[1]) gk__join(stream, side.stream, side.ready[0]);
-  status = side.destroy(status, call);
-  const cudaError_t freed = o.buffer ? cudaSuccess : cudaFreeAsync(buffer, stream);
+  void *buffer = NULL;
+  GK_TRY(gk__choose_dist_buffer(ctx, options, bytes, &buffer));
+  const gk__dist_product<Element, Result> product = {gk__known_array(a),
+                                                     gk__known_array(b),
+                                                     gk__known_output(c),
+                                                     m,
+                                                     n,
+                                                     k,
+                                                     &options,
+                                                     static_cast<Element *>(buffer),
+                                                     gk__dist_columns(n, options.columns)};
+  gk__dist_streams streams;
+  /* A scratch can serve one product at a time. With max_blocks, two at a time would exceed that limit. */
+  const bool alternate = !options.matmul.scratch && !options.matmul.max_blocks;
+  cudaError_t status = streams.create(ctx, options, alternate);
+  if (status == cudaSuccess) status = gk__dist_matmul(ctx, streams, product);
+  status = streams.finish(ctx, status);
+  status = streams.destroy(ctx, status);
+  const cudaError_t freed = options.buffer ? cudaSuccess : cudaFreeAsync(buffer, stream);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
 #endif /* GPUKIT_NCCL */
@@ -10956,15 +11086,31 @@ cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
 #endif
 
 /* ====================================================================================================================
- * 22. IMPLEMENTATION: in the one file that defines GPUKIT_IMPLEMENTATION (compiled as CUDA C++), and for editors to
- * see.
+ * 22. IMPLEMENTATION: the host functions of section 3, in the file that defines GPUKIT_IMPLEMENTATION
+ *
+ * This section is outside of the include guard, so that a file may define the macro before any of its inclusions of
+ * this file. GPUKIT_IMPLEMENTED ensures that it is compiled once.
+ *
+ * Errors. A function that fails calls gk__fail, which formats the detail (a sentence that says what was wrong) into
+ * memory of the thread and returns the status. GK_CHECK and its kin hand the status to gk__check_cuda. That decides
+ * whether the thread's detail is about this status, adds CUDA's message and a hint, and calls the handler.
+ *
+ * Launches. Before a launch gk__allow_smem raises the kernel's limit of dynamic shared memory, and gk__overlaps decides
+ * whether the kernel may start while earlier work runs. After it gk__after_launch explains an error, and waits for the
+ * kernel in debug mode.
+ *
+ * The other subsections are a function or a few for each call: devices, timing, scratch, gk_allclose. For C files come
+ * the typed entry points, each of which calls a C++ template for one type.
+ *
+ * From above: the declarations of section 3; what a scan or a product needs of a scratch (sections 18 and 19); for the
+ * typed entry points the templates of sections 10 and 11.
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
 #if defined(GPUKIT_NCCL) && !defined(GK__NCCL)
 #error "GPUKIT_NCCL: define it before gpukit.cuh is included for the first time"
 #endif
 
-/* Editors, which should not show it greyed out. */
+/* Editors define one of these. They are shown the implementation, which would otherwise be greyed out. */
 #if defined(__INTELLISENSE__) || defined(__CLANGD__) || defined(__JETBRAINS_IDE__) || defined(__CDT_PARSER__) ||       \
     defined(Q_CREATOR_RUN)
 #define GK__EDITOR 1
@@ -11022,8 +11168,8 @@ GK__NAMESPACE(HOST) {
                                     "create streams with cudaStreamNonBlocking")                                       \
   X(cudaErrorInvalidMemcpyDirection, "the direction of the copy does not fit the pointers: cudaMemcpyDefault decides " \
                                      "by itself")
-/* Faults of kernels. A GPU does not tell which kernel it was. The stand-in for CUDA has named kernel and thread already.
- */
+/* Faults of kernels. A GPU does not say which kernel it was, so the hints say how to find out. The stand-in for CUDA
+ * has named kernel and thread already. */
 #define GK__FAULTS(X)                                                                                                  \
   X(cudaErrorIllegalAddress, "a kernel went out of bounds")                                                            \
   X(cudaErrorMisalignedAddress, "a kernel used a pointer as a type whose alignment it has not")                        \
@@ -11032,29 +11178,34 @@ GK__NAMESPACE(HOST) {
 
 static thread_local char gk__detail[512];
 static thread_local int gk__detail_code; /* the status that the detail explains */
-/* Details are counted: how many there have been, how many there were when the check that is going on began, and how many
- * at the beginning of the check around it, which that one needs again. (Of three checks inside of each other the outer
- * one may then miss a detail, but none tells one that is older than itself.) */
-static thread_local size_t gk__details, gk__details_before, gk__details_before_outer;
-/* The handler and its user pointer belong together: a flag is held while they are read or written. */
-static std::atomic_flag gk__handler_held = ATOMIC_FLAG_INIT;
+/* A check reports the detail only if it was written while the checked expression ran, so the details of a thread are
+ * counted. A checked expression may itself contain checks; gk__outer_check_start is the count at the start of the check
+ * around the current one, which becomes the current one again. With three nested checks the outermost may miss a
+ * detail, but no check reports one that is older than itself. */
+static thread_local size_t gk__detail_count;      /* details written so far */
+static thread_local size_t gk__check_start;       /* their number at the start of the current check */
+static thread_local size_t gk__outer_check_start; /* and of the one around it */
+
+/* The handler and its user pointer are read and written together, under a spin lock. */
+static std::atomic_flag gk__handler_locked = ATOMIC_FLAG_INIT;
 static gk_error_handler gk__handler;
 static void *gk__handler_user;
-struct gk__handler_hold {
-  gk__handler_hold() {
-    while (gk__handler_held.test_and_set(std::memory_order_acquire)) {}
+struct gk__handler_lock {
+  gk__handler_lock() {
+    while (gk__handler_locked.test_and_set(std::memory_order_acquire)) {}
   }
-  ~gk__handler_hold() { gk__handler_held.clear(std::memory_order_release); }
+  ~gk__handler_lock() { gk__handler_locked.clear(std::memory_order_release); }
 };
 
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
-  const gk__handler_hold hold;
+  const gk__handler_lock lock;
   gk__handler = handler;
   gk__handler_user = user;
 }
 
 GPUKIT_DEF const char *gk_error_detail(void) { return gk__detail; }
 
+/* Debug mode: the environment has GPUKIT_DEBUG, with another value than 0. */
 static bool gk__debug(void) {
   static const bool enabled = getenv("GPUKIT_DEBUG") && strcmp(getenv("GPUKIT_DEBUG"), "0") != 0;
   return enabled;
@@ -11076,8 +11227,8 @@ GPUKIT_DEF const char *gk_error_hint(cudaError_t code) {
   return "";
 }
 
-/* Errors after which the context is lost: every later call returns them, whoever made it. Those at the end go by their
- * numbers, since not every CUDA from 12.0 on has the names. */
+/* Errors that lose the device's context: every later call returns them, whatever it does. The last four are given by
+ * number, since not every CUDA from 12.0 on declares their names. */
 static bool gk__is_sticky(cudaError_t code) {
   enum { contained = 226, tensor_memory_leak = 721, mps_client_terminated = 810, external_device = 911 };
   const int number = static_cast<int>(code);
@@ -11099,7 +11250,7 @@ GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) {
   vsnprintf(gk__detail, sizeof(gk__detail), format, list);
   va_end(list);
   gk__detail_code = code;
-  gk__details++;
+  gk__detail_count++;
   return code;
 }
 
@@ -11115,11 +11266,12 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
   return gk__fail(code, "%s: the device has no %zu bytes left", what, bytes);
 }
 
+/* Hands an error to the handler; without one, to GPUKIT_ON_ERROR or to stderr. */
 static void gk__report(const gk_error *error) {
   gk_error_handler handler;
   void *user;
-  { /* the flag is not held by the call, which may set another handler, or not come back */
-    const gk__handler_hold hold;
+  { /* unlocked before the call of the handler, which may set another handler or not return */
+    const gk__handler_lock lock;
     handler = gk__handler;
     user = gk__handler_user;
   }
@@ -11141,17 +11293,19 @@ static void gk__report(const gk_error *error) {
 }
 
 GPUKIT_DEF void gk__check_begin(void) {
-  gk__details_before_outer = gk__details_before;
-  gk__details_before = gk__details;
+  gk__outer_check_start = gk__check_start;
+  gk__check_start = gk__detail_count;
 }
 
+/* The detail belongs to the error if it explains the same status and is new. If the expression has no call in it, it is
+ * a status that was stored earlier, whose detail may be older than the check. */
 GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line) {
-  const bool is_new = gk__details != gk__details_before, may_be_old = !strchr(expr, '('); /* a stored status */
-  gk__details_before = gk__details_before_outer;
+  const bool is_new = gk__detail_count != gk__check_start, is_stored_status = !strchr(expr, '(');
+  gk__check_start = gk__outer_check_start;
   if (code == cudaSuccess) return code;
-  const bool told = gk__detail_code == static_cast<int>(code) && (is_new || may_be_old);
+  const bool has_detail = gk__detail_code == static_cast<int>(code) && (is_new || is_stored_status);
   char detail[sizeof(gk__detail)];
-  snprintf(detail, sizeof(detail), "%s", told ? gk__detail : "");
+  snprintf(detail, sizeof(detail), "%s", has_detail ? gk__detail : "");
   const gk_error error = {file,
                           line,
                           expr,
@@ -11160,7 +11314,7 @@ GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const 
                           cudaGetErrorString(code),
                           detail,
                           gk_error_hint(code)};
-  if (told) gk__detail_code = cudaSuccess; /* told once; it is not for the next error of the same kind */
+  if (has_detail) gk__detail_code = cudaSuccess; /* reported once; it is not about the next error of this kind */
   gk__report(&error);
   return code;
 }
@@ -11180,18 +11334,25 @@ static cudaError_t gk__debug_wait(cudaStream_t stream) {
   if (!gk__debug()) return cudaSuccess;
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   const cudaError_t code = cudaStreamIsCapturing(stream, &capture);
-  if (gk__is_sticky(code)) return code; /* the kernel has died already */
+  if (gk__is_sticky(code)) return code; /* the kernel has failed already */
   if (code != cudaSuccess || capture != cudaStreamCaptureStatusNone) return cudaSuccess;
   return cudaStreamSynchronize(stream);
 }
 
-/* Asking takes longer than many a call, hence in debug mode only. Some systems let the GPU read all host memory. */
+/* An attribute of the current device. */
+static cudaError_t gk__device_attribute(const char *call, cudaDeviceAttr attribute, int *value) {
+  int device = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  return gk__failed(cudaDeviceGetAttribute(value, attribute, device), call);
+}
+
+/* In debug mode only, since the query takes longer than many calls. Pageable memory is fine on systems whose GPU can
+ * access all host memory. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr) {
-  int device = 0, pageable = 0;
+  int pageable = 0;
   cudaPointerAttributes attributes;
   if (!ptr || !gk__debug()) return cudaSuccess;
-  GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, device), call));
+  GK_TRY(gk__device_attribute(call, cudaDevAttrPageableMemoryAccess, &pageable));
   GK_TRY(gk__failed(cudaPointerGetAttributes(&attributes, ptr), call));
   if (pageable || attributes.type != cudaMemoryTypeUnregistered) return cudaSuccess;
   return gk__fail(cudaErrorInvalidValue, "%s: %s is not in device memory: copy it there first (cudaMalloc, cudaMemcpy)",
@@ -11215,7 +11376,7 @@ GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, i
 
 /* --- Launches ----------------------------------------------------------------------------------------------------*/
 
-/* The kernel's name stands at the front of GK_LAUNCH's arguments, up to the first comma outside brackets. */
+/* The kernel's name is the first of GK_LAUNCH's arguments: the text up to the first comma outside of brackets. */
 struct gk__kernel_name {
   char text[80];
   explicit gk__kernel_name(const char *arguments) {
@@ -11228,37 +11389,42 @@ struct gk__kernel_name {
   }
 };
 
+/* Each kernel gets all that a block can have, and not what this launch needs: otherwise launches of the same kernel by
+ * several threads would lower the limit for each other. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem) {
   if (smem == 0) return cudaSuccess;
-  const gk__kernel_name who(name);
+  const gk__kernel_name kernel_name(name);
+  const char *const call = kernel_name.text;
   cudaFuncAttributes attributes;
-  int device = 0, limit = 0;
-  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), who.text));
-  const size_t fixed = attributes.sharedSizeBytes;
+  int max_block_bytes = 0;
+  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
+  const size_t static_smem = attributes.sharedSizeBytes;
   if (smem <= static_cast<size_t>(attributes.maxDynamicSharedSizeBytes)) return cudaSuccess;
-  GK_TRY(gk__failed(cudaGetDevice(&device), who.text));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), who.text));
-  if (smem > static_cast<size_t>(limit) - fixed)
+  GK_TRY(gk__device_attribute(call, cudaDevAttrMaxSharedMemoryPerBlockOptin, &max_block_bytes));
+  if (smem > static_cast<size_t>(max_block_bytes) - static_smem)
     return gk__fail(cudaErrorInvalidValue,
                     "%s: %zu bytes of dynamic shared memory beside %zu static ones; a block of this device has %d",
-                    who.text, smem, fixed, limit);
-  /* All that there is: launches of the same kernel by other threads would otherwise take it back from each other. */
-  const int most = limit - static_cast<int>(fixed);
+                    call, smem, static_smem, max_block_bytes);
+  const int max_dynamic = max_block_bytes - static_cast<int>(static_smem);
 #if CUDART_VERSION >= 13000
-  /* cudaFuncSetAttribute clears the last error, even one of the caller's. This way leaves it, but counts for nothing
-   * where a program has set the same kernel's attribute itself. */
+  /* cudaFuncSetAttribute clears the last error, even one of the caller's. cudaKernelSetAttributeForDevice does not, but
+   * it has no effect on a kernel whose attribute the program has set by cudaFuncSetAttribute. */
   if (cudaPeekAtLastError() != cudaSuccess) {
+    int device = 0;
     cudaKernel_t handle = NULL;
-    GK_TRY(gk__failed(cudaGetKernel(&handle, kernel), who.text));
+    GK_TRY(gk__failed(cudaGetDevice(&device), call));
+    GK_TRY(gk__failed(cudaGetKernel(&handle, kernel), call));
     return gk__failed(
-        cudaKernelSetAttributeForDevice(handle, cudaFuncAttributeMaxDynamicSharedMemorySize, most, device), who.text);
+        cudaKernelSetAttributeForDevice(handle, cudaFuncAttributeMaxDynamicSharedMemorySize, max_dynamic, device),
+        call);
   }
 #endif
-  return gk__failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most), who.text);
+  return gk__failed(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_dynamic), call);
 }
 
-/* Only machine code that was made for sm_90 or later has the wait in it; what the driver makes from older PTX has none,
- * and would run into the work before it. Older drivers cannot capture such launches. */
+/* A kernel that starts early must contain the wait for earlier work (gk__wait_for_earlier_work). Code compiled for
+ * sm_90 or later does. Code that the driver compiles from older PTX does not, and would race with that work. Drivers
+ * before 12.3 cannot capture such launches. */
 GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attributes) {
   signed char answer = 0;
   const cudaError_t code = cache->overlaps.get(&answer, [kernel](int device, signed char *found) -> cudaError_t {
@@ -11274,6 +11440,25 @@ GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel,
   return code;
 }
 
+/* Finds out why a launch of this shape failed, and says so in the detail. */
+static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel, const char *shape,
+                                            const dim3 *grid_dim, const dim3 *block_dim) {
+  const unsigned long long thread_count = static_cast<unsigned long long>(block_dim->x) * block_dim->y * block_dim->z;
+  if (thread_count == 0) return gk__fail(code, "%s: the block is empty", shape);
+  if (thread_count > 1024)
+    return gk__fail(code, "%s: the block has %llu threads, but 1024 is the most", shape, thread_count);
+  if (block_dim->z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
+  if (grid_dim->x > 0x7fffffff || grid_dim->y > 65535 || grid_dim->z > 65535)
+    return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
+  /* If the device has no code for the kernel, it has no attributes of it either. */
+  cudaFuncAttributes attributes;
+  memset(&attributes, 0, sizeof(attributes));
+  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+      thread_count > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
+    return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
+                    thread_count, attributes.numRegs, attributes.maxThreadsPerBlock);
+  return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
+}
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
                                         const dim3 *block_dim, size_t smem, cudaStream_t stream) {
   if (code == cudaSuccess && !gk__debug()) return code;
@@ -11283,44 +11468,20 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
            smem);
   if (code == cudaSuccess) {
     code = gk__debug_wait(stream);
-    return code == cudaSuccess ? code
-                               : gk__fail(code, "%s: GPUKIT_DEBUG=1 waited for this kernel, and it failed", shape);
+    if (code == cudaSuccess) return code;
+    return gk__fail(code, "%s: GPUKIT_DEBUG=1 waited for this kernel, and it failed", shape);
   }
   if (gk__is_sticky(code)) return gk__failed(code, shape);
-  /* The device may have no code for this kernel at all, and then knows nothing about it either. */
-  const unsigned long long thread_count = static_cast<unsigned long long>(block_dim->x) * block_dim->y * block_dim->z;
-  cudaFuncAttributes attributes;
-  memset(&attributes, 0, sizeof(attributes));
-  if (thread_count == 0) return gk__fail(code, "%s: the block is empty", shape);
-  if (thread_count > 1024)
-    return gk__fail(code, "%s: the block has %llu threads, but 1024 is the most", shape, thread_count);
-  if (block_dim->z > 64) return gk__fail(code, "%s: a block has 64 threads in z at most", shape);
-  if (grid_dim->x > 0x7fffffff || grid_dim->y > 65535 || grid_dim->z > 65535)
-    return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
-  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
-      thread_count > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
-    return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
-                    thread_count, attributes.numRegs, attributes.maxThreadsPerBlock);
-  return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
+  return gk__explain_launch_error(code, kernel, shape, grid_dim, block_dim);
 }
 
 /* --- Devices and occupancy ---------------------------------------------------------------------------------------*/
 
-static cudaError_t gk__query(const char *call, int device, gk_device_info *info) {
-  int device_count = 0;
-  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), call));
-  if (device == -1) GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  if (device < 0 || device >= device_count)
-    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", call, device, device_count);
-  memset(info, 0, sizeof(*info));
-  info->device = device;
-  cudaDeviceProp properties; /* for the name alone: the clocks have left the struct, and attributes are much faster */
-  GK_TRY(gk__failed(cudaGetDeviceProperties(&properties, device), call));
-  snprintf(info->name, sizeof(info->name), "%s", properties.name);
-  info->global_bytes = properties.totalGlobalMem;
+/* The members of info that are attributes of the device. */
+static cudaError_t gk__query_attributes(const char *call, int device, gk_device_info *info) {
   const struct {
     cudaDeviceAttr attribute;
-    int *value;
+    int *value; /* NULL: bytes */
     size_t *bytes;
   } wanted[] = {
       {cudaDevAttrComputeCapabilityMajor, &info->major, NULL},
@@ -11362,9 +11523,24 @@ static cudaError_t gk__query(const char *call, int device, gk_device_info *info)
     else
       *wanted[i].bytes = static_cast<size_t>(value);
   }
-  info->peak_gbs = 2.0 * info->memory_khz * 1e3 * (info->bus_bits / 8.0) * 1e-9;
-  int current = 0;
+  return cudaSuccess;
+}
+static cudaError_t gk__query(const char *call, int device, gk_device_info *info) {
+  int device_count = 0, current = 0;
+  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), call));
   GK_TRY(gk__failed(cudaGetDevice(&current), call));
+  if (device == -1) device = current;
+  if (device < 0 || device >= device_count)
+    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", call, device, device_count);
+  memset(info, 0, sizeof(*info));
+  info->device = device;
+  cudaDeviceProp properties; /* for the name alone: CUDA 13 has no clocks in it, and attributes are much faster */
+  GK_TRY(gk__failed(cudaGetDeviceProperties(&properties, device), call));
+  snprintf(info->name, sizeof(info->name), "%s", properties.name);
+  GK_TRY(gk__query_attributes(call, device, info));
+  /* Double data rate: two transfers in a clock. */
+  info->peak_gbs = 2.0 * info->memory_khz * 1e3 * (info->bus_bits / 8.0) * 1e-9;
+  /* cudaMemGetInfo is about the current device. */
   if (current != device) GK_TRY(gk__failed(cudaSetDevice(device), call));
   const cudaError_t code = cudaMemGetInfo(&info->free_bytes, &info->global_bytes);
   if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), call));
@@ -11421,17 +11597,47 @@ GPUKIT_DEF cudaError_t gk_device_best(int *device) {
   return cudaSuccess;
 }
 
-static int gk__round(int x, int unit) { return (x + unit - 1) / unit * unit; }
-
+/* For each resource: how many blocks a multiprocessor could hold if that resource alone limited them. */
+static void gk__occupancy_limits(const gk_device_info &device, gk_occupancy_info *info) {
+  const int partitions = 4, registers_unit = 256;
+  const size_t smem_unit = 128;
+  const int warps = gk_ceil_div(info->block_threads, device.threads_per_warp);
+  info->max_warps_per_sm = device.max_threads_per_sm / device.threads_per_warp;
+  info->by_threads = info->max_warps_per_sm / warps;
+  info->by_blocks = device.max_blocks_per_sm;
+  /* Registers are allocated to warps in units of 256. A warp lives on one of the four partitions of a multiprocessor,
+   * each of which has a quarter of the registers. */
+  const int warp_registers = gk_round_up(info->registers * device.threads_per_warp, registers_unit);
+  info->by_registers = device.max_blocks_per_sm;
+  if (warp_registers) info->by_registers = device.registers_per_sm / partitions / warp_registers * partitions / warps;
+  const size_t used_smem = info->static_smem + info->dynamic_smem + device.shared_reserved_per_block;
+  const size_t block_smem = gk_round_up(used_smem, smem_unit);
+  info->by_smem = device.max_blocks_per_sm;
+  if (block_smem) info->by_smem = static_cast<int>(device.shared_per_sm / block_smem);
+}
+/* The name of the resource that allows the fewest blocks. */
+static const char *gk__occupancy_limit(const gk_occupancy_info &info) {
+  const char *limit = "threads";
+  int fewest = info.by_threads;
+  if (info.by_blocks < fewest) {
+    fewest = info.by_blocks;
+    limit = "blocks";
+  }
+  if (info.by_registers < fewest) {
+    fewest = info.by_registers;
+    limit = "registers";
+  }
+  return info.by_smem < fewest ? "shared memory" : limit;
+}
 GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block_threads, size_t smem, gk_occupancy_info *info) {
   const char *const call = "gk_occupancy";
-  gk_device_info d = gk_device_info();
+  gk_device_info device = gk_device_info();
   gk__clear_detail();
   if (!kernel || !info) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "info" : "kernel");
-  GK_TRY(gk_device_query(-1, &d));
-  if (block_threads < 1 || block_threads > d.max_threads_per_block)
+  GK_TRY(gk_device_query(-1, &device));
+  if (block_threads < 1 || block_threads > device.max_threads_per_block)
     return gk__fail(cudaErrorInvalidValue, "%s: a block of %d threads; 1 to %d are possible", call, block_threads,
-                    d.max_threads_per_block);
+                    device.max_threads_per_block);
   cudaFuncAttributes attributes;
   GK_TRY(gk__allow_smem(kernel, call, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
@@ -11442,24 +11648,11 @@ GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block_threads, size_
   info->dynamic_smem = smem;
   info->registers = attributes.numRegs;
   info->static_smem = attributes.sharedSizeBytes;
-  const int warps = gk__round(block_threads, d.threads_per_warp) / d.threads_per_warp;
-  info->max_warps_per_sm = d.max_threads_per_sm / d.threads_per_warp;
-  info->by_threads = info->max_warps_per_sm / warps;
-  info->by_blocks = d.max_blocks_per_sm;
-  /* Registers are given to warps, 256 at a time, and warps live on one of four partitions with a quarter of them each.
-   */
-  const int of_warp = gk__round(info->registers * d.threads_per_warp, 256);
-  info->by_registers = of_warp ? d.registers_per_sm / 4 / of_warp * 4 / warps : d.max_blocks_per_sm;
-  const size_t of_block = (info->static_smem + smem + d.shared_reserved_per_block + 127) / 128 * 128;
-  info->by_smem = of_block ? static_cast<int>(d.shared_per_sm / of_block) : d.max_blocks_per_sm;
+  gk__occupancy_limits(device, info);
+  info->limit = gk__occupancy_limit(*info);
   info->blocks_per_sm = blocks_per_sm;
-  info->warps_per_sm = info->blocks_per_sm * warps;
+  info->warps_per_sm = blocks_per_sm * gk_ceil_div(block_threads, device.threads_per_warp);
   info->occupancy = static_cast<double>(info->warps_per_sm) / info->max_warps_per_sm;
-  int least = info->by_threads;
-  info->limit = "threads";
-  if (info->by_blocks < least) least = info->by_blocks, info->limit = "blocks";
-  if (info->by_registers < least) least = info->by_registers, info->limit = "registers";
-  if (info->by_smem < least) info->limit = "shared memory";
   return cudaSuccess;
 }
 
@@ -11482,13 +11675,17 @@ GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_
   cudaFuncAttributes attributes;
   GK_TRY(gk__allow_smem(kernel, call, smem));
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
-  int best = 0, most = 0;
-  for (int size_tried = 32; size_tried <= attributes.maxThreadsPerBlock; size_tried += 32) {
+  /* The block size with the most threads on a multiprocessor; of several such, the one nearest to 256. */
+  int best = 0, best_resident = 0;
+  for (int candidate = 32; candidate <= attributes.maxThreadsPerBlock; candidate += 32) {
     int blocks = 0;
-    GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, size_tried, smem), call));
-    const bool nearer = abs(size_tried - 256) < abs(best - 256);
-    if (blocks * size_tried > most || (blocks * size_tried == most && nearer))
-      most = blocks * size_tried, best = size_tried;
+    GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, candidate, smem), call));
+    const int resident = blocks * candidate;
+    const bool nearer = abs(candidate - 256) < abs(best - 256);
+    if (resident > best_resident || (resident == best_resident && nearer)) {
+      best = candidate;
+      best_resident = resident;
+    }
   }
   if (!best) return gk__fail(cudaErrorInvalidValue, "%s: no block fits with %zu bytes of shared memory", call, smem);
   *block_threads = best;
@@ -11517,18 +11714,23 @@ GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *b
 
 enum { GK__TIMER_EMPTY, GK__TIMER_CREATED, GK__TIMER_STARTED, GK__TIMER_STOPPED };
 
-static cudaError_t gk__timer_needs(const gk_timer *timer, int state, const char *call) {
+/* Fails unless the timer has reached this state. */
+static cudaError_t gk__check_timer(const gk_timer *timer, int state, const char *call) {
   gk__clear_detail();
   if (!timer) return gk__fail(cudaErrorInvalidValue, "%s: timer is NULL", call);
   if (timer->state >= state) return cudaSuccess;
-  return gk__fail(cudaErrorInvalidValue, "%s: the timer %s", call,
-                  timer->state == GK__TIMER_EMPTY     ? "is empty: create it first"
-                  : timer->state == GK__TIMER_CREATED ? "has not been started"
-                                                      : "has not been stopped");
+  const char *cause = "has not been stopped";
+  if (timer->state == GK__TIMER_EMPTY) cause = "is empty: create it first";
+  if (timer->state == GK__TIMER_CREATED) cause = "has not been started";
+  return gk__fail(cudaErrorInvalidValue, "%s: the timer %s", call, cause);
+}
+static cudaError_t gk__destroy_events(const gk_timer *timer) {
+  const cudaError_t begin_code = cudaEventDestroy(timer->begin), end_code = cudaEventDestroy(timer->end);
+  return begin_code != cudaSuccess ? begin_code : end_code;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_EMPTY, "gk_timer_create"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_EMPTY, "gk_timer_create"));
   if (timer->state) return gk__fail(cudaErrorInvalidValue, "gk_timer_create: the timer is not empty: destroy it first");
   cudaEvent_t begin = NULL, end = NULL;
   GK_TRY(gk__failed(cudaEventCreate(&begin), "gk_timer_create"));
@@ -11537,14 +11739,15 @@ GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer) {
     cudaEventDestroy(begin);
     return gk__failed(code, "gk_timer_create");
   }
-  timer->begin = begin, timer->end = end;
+  timer->begin = begin;
+  timer->end = end;
   timer->stream = 0;
   timer->state = GK__TIMER_CREATED;
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_CREATED, "gk_timer_start"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_CREATED, "gk_timer_start"));
   GK_TRY(gk__failed(cudaEventRecord(timer->begin, stream), "gk_timer_start"));
   timer->stream = stream;
   timer->state = GK__TIMER_STARTED;
@@ -11552,17 +11755,17 @@ GPUKIT_DEF cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream) {
 }
 
 GPUKIT_DEF cudaError_t gk_timer_stop(gk_timer *timer) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_STARTED, "gk_timer_stop"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_STARTED, "gk_timer_stop"));
   GK_TRY(gk__failed(cudaEventRecord(timer->end, timer->stream), "gk_timer_stop"));
   timer->state = GK__TIMER_STOPPED;
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_STOPPED, "gk_timer_ready"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, "gk_timer_ready"));
   if (!ready) return gk__fail(cudaErrorInvalidValue, "gk_timer_ready: ready is NULL");
-  /* cudaEventQuery leaves cudaErrorNotReady behind as the last error, where a later check would take it for a failure.
-   */
+  /* cudaEventQuery makes cudaErrorNotReady the last error, which a later check would take for a failure: it is cleared
+   * here unless there was an error before. */
   const cudaError_t earlier = cudaPeekAtLastError(), code = cudaEventQuery(timer->end);
   if (code == cudaSuccess || code == cudaErrorNotReady) *ready = code == cudaSuccess;
   if (code != cudaErrorNotReady) return gk__failed(code, "gk_timer_ready");
@@ -11571,24 +11774,26 @@ GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
 }
 
 GPUKIT_DEF cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_STOPPED, "gk_timer_ms"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, "gk_timer_ms"));
   if (!milliseconds) return gk__fail(cudaErrorInvalidValue, "gk_timer_ms: milliseconds is NULL");
   GK_TRY(gk__failed(cudaEventSynchronize(timer->end), "gk_timer_ms"));
   return gk__failed(cudaEventElapsedTime(milliseconds, timer->begin, timer->end), "gk_timer_ms");
 }
 
 GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer) {
-  GK_TRY(gk__timer_needs(timer, GK__TIMER_EMPTY, "gk_timer_destroy"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_EMPTY, "gk_timer_destroy"));
   if (!timer->state) return cudaSuccess;
-  const cudaError_t begin = cudaEventDestroy(timer->begin), end = cudaEventDestroy(timer->end);
+  const cudaError_t code = gk__destroy_events(timer);
   memset(timer, 0, sizeof(*timer));
-  return gk__failed(begin != cudaSuccess ? begin : end, "gk_timer_destroy");
+  return gk__failed(code, "gk_timer_destroy");
 }
 
 GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line) {
   gk__time_scope scope;
   memset(&scope, 0, sizeof(scope));
-  scope.label = label, scope.file = file, scope.line = line;
+  scope.label = label;
+  scope.file = file;
+  scope.line = line;
   gk__check_begin();
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
@@ -11624,122 +11829,148 @@ static double gk__median(double *values, int value_count) {
   return value_count % 2 ? values[value_count / 2] : (values[value_count / 2 - 1] + values[value_count / 2]) / 2;
 }
 
-/* What the function heard from an earlier call, or went on after, is not why it failed. */
+/* Calls one function of a bench. If it fails, the error says why: with the detail of a gk_ call that it made, but not
+ * with one from before, nor with that of an error which it recovered from. */
 static cudaError_t gk__bench_call(gk_bench_fn function, void *user, cudaStream_t stream, size_t i) {
-  const size_t details = gk__details;
+  const size_t details_before = gk__detail_count;
   const cudaError_t code = function(user, stream, i);
   if (code == cudaSuccess) return code;
-  const bool told = gk__details != details && gk__detail_code == static_cast<int>(code);
-  char said[sizeof(gk__detail)];
-  snprintf(said, sizeof(said), "%s", told ? gk__detail : "");
+  const bool has_detail = gk__detail_count != details_before && gk__detail_code == static_cast<int>(code);
+  char detail[sizeof(gk__detail)];
+  snprintf(detail, sizeof(detail), "%s", has_detail ? gk__detail : "");
   return gk__fail(code, "gk_bench: the function to measure failed: %s%s%s", cudaGetErrorString(code),
-                  told ? "; its last gk_ call said: " : "", said);
+                  has_detail ? "; its last gk_ call said: " : "", detail);
 }
 
-/* `calls` calls back to back; *next_call numbers all calls of a bench. */
-static cudaError_t gk__bench_sample(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_timer *timer,
-                                    int calls, size_t *next_call, double *milliseconds) {
-  const size_t buffers = opts->buffers ? opts->buffers : 1;
+/* A bench: functions whose samples are interleaved, so that a drift of the clocks affects all of them alike. */
+struct gk__bench {
+  const gk_bench_fn *functions;
+  void *const *users; /* NULL: none has user data */
+  int function_count, sample_count;
+  gk_bench_opts opts;
+  gk_timer timer;
+  size_t next_call;  /* number of all calls so far: the next one gets buffer next_call % buffers */
+  double *sample_ms; /* sample_count for each function, one function after the other, and sample_count to work with */
+  gk_bench_result *results;
+};
+
+/* One sample: this many calls back to back; *milliseconds is the time of one call. */
+static cudaError_t gk__bench_sample(gk__bench *bench, int f, int calls, double *milliseconds) {
+  const size_t buffers = bench->opts.buffers ? bench->opts.buffers : 1;
+  void *const user = bench->users ? bench->users[f] : NULL;
+  const cudaStream_t stream = bench->opts.stream;
   float elapsed = 0;
-  GK_TRY(gk_timer_start(timer, opts->stream));
-  for (int i = 0; i < calls; i++) GK_TRY(gk__bench_call(function, user, opts->stream, (*next_call)++ % buffers));
-  GK_TRY(gk_timer_stop(timer));
-  GK_TRY(gk_timer_ms(timer, &elapsed));
+  GK_TRY(gk_timer_start(&bench->timer, stream));
+  for (int i = 0; i < calls; i++)
+    GK_TRY(gk__bench_call(bench->functions[f], user, stream, bench->next_call++ % buffers));
+  GK_TRY(gk_timer_stop(&bench->timer));
+  GK_TRY(gk_timer_ms(&bench->timer, &elapsed));
   *milliseconds = static_cast<double>(elapsed) / calls;
   return cudaSuccess;
 }
 
-/* What the samples of one function say; first are those of the function that it is compared with. */
-static void gk__bench_summary(const double *sample, const double *first_sample, double *spare,
-                              const gk_bench_opts *opts, gk_bench_result *result) {
-  const int sample_count = result->samples;
-  double sum = 0, squares = 0;
-  for (int i = 0; i < sample_count; i++) sum += spare[i] = sample[i];
-  result->median_ms = gk__median(spare, sample_count);
-  result->min_ms = spare[0];
-  result->mean_ms = sum / sample_count;
-  for (int i = 0; i < sample_count; i++) squares += (sample[i] - result->mean_ms) * (sample[i] - result->mean_ms);
-  result->stddev_ms = sample_count > 1 ? sqrt(squares / (sample_count - 1)) : 0;
-  for (int i = 0; i < sample_count; i++) spare[i] = first_sample[i] > 0 ? sample[i] / first_sample[i] : 1;
-  result->ratio = gk__median(spare, sample_count);
-  for (int i = 0; i < sample_count; i++) spare[i] = fabs(sample[i] - result->median_ms);
-  if (result->median_ms > 0) {
-    result->noise = gk__median(spare, sample_count) / result->median_ms;
-    result->gbs = opts->bytes / result->median_ms * 1e-6;
-    result->gflops = opts->flops / result->median_ms * 1e-6;
-  }
-}
-
-/* sample has room for the samples of all functions, one function after the other, and for those of one more. */
-static cudaError_t gk__bench_samples(const gk_bench_fn *fns, void *const *users, int sample_count,
-                                     const gk_bench_opts *opts, gk_timer *timer, double *sample,
-                                     gk_bench_result *results) {
-  const int samples = results[0].samples;
-  size_t next_call = 0;
+/* Warms a function up, and chooses how many calls make a sample: a millisecond's worth, from 1 to 1000. */
+static cudaError_t gk__bench_prepare(gk__bench *bench, int f) {
   double milliseconds = 0;
-  for (int f = 0; f < sample_count; f++) {
-    void *const user = users ? users[f] : NULL;
-    GK_TRY(gk__bench_sample(fns[f], user, opts, timer, opts->warmup > 0 ? opts->warmup : 3, &next_call, &milliseconds));
-    if (opts->calls > 0) {
-      results[f].calls = opts->calls;
-    } else {
-      GK_TRY(gk__bench_sample(fns[f], user, opts, timer, 3, &next_call, &milliseconds));
-      results[f].calls = milliseconds < 1e-3 ? 1000 : milliseconds > 1 ? 1 : static_cast<int>(1 / milliseconds);
-    }
-  }
-  for (int i = 0; i < samples; i++) {
-    for (int turn = 0; turn < sample_count; turn++) {
-      const int f = i % 2 ? sample_count - 1 - turn : turn;
-      GK_TRY(gk__bench_sample(fns[f], users ? users[f] : NULL, opts, timer, results[f].calls, &next_call,
-                              &sample[f * samples + i]));
-    }
-  }
-  for (int f = 0; f < sample_count; f++)
-    gk__bench_summary(sample + f * samples, sample, sample + sample_count * samples, opts, &results[f]);
+  int *const calls = &bench->results[f].calls;
+  GK_TRY(gk__bench_sample(bench, f, bench->opts.warmup > 0 ? bench->opts.warmup : 3, &milliseconds));
+  *calls = bench->opts.calls;
+  if (*calls > 0) return cudaSuccess;
+  GK_TRY(gk__bench_sample(bench, f, 3, &milliseconds));
+  if (milliseconds < 1e-3)
+    *calls = 1000;
+  else if (milliseconds > 1)
+    *calls = 1;
+  else
+    *calls = static_cast<int>(1 / milliseconds);
   return cudaSuccess;
 }
 
-static cudaError_t gk__bench(const char *call, const gk_bench_fn *fns, void *const *users, int function_count,
-                             const gk_bench_opts *opts, gk_bench_result *results) {
+/* The statistics of a function's samples, which are compared with those of the first function, one by one. */
+static void gk__bench_summary(const gk__bench *bench, int f) {
+  const int sample_count = bench->sample_count;
+  const double *const first_ms = bench->sample_ms, *const own_ms = first_ms + f * sample_count;
+  double *const work = bench->sample_ms + bench->function_count * sample_count;
+  gk_bench_result *const result = &bench->results[f];
+  double sum = 0, squares = 0;
+  for (int i = 0; i < sample_count; i++) {
+    work[i] = own_ms[i];
+    sum += own_ms[i];
+  }
+  result->median_ms = gk__median(work, sample_count);
+  result->min_ms = work[0];
+  result->mean_ms = sum / sample_count;
+  for (int i = 0; i < sample_count; i++) squares += (own_ms[i] - result->mean_ms) * (own_ms[i] - result->mean_ms);
+  result->stddev_ms = sample_count > 1 ? sqrt(squares / (sample_count - 1)) : 0;
+  for (int i = 0; i < sample_count; i++) work[i] = first_ms[i] > 0 ? own_ms[i] / first_ms[i] : 1;
+  result->ratio = gk__median(work, sample_count);
+  for (int i = 0; i < sample_count; i++) work[i] = fabs(own_ms[i] - result->median_ms);
+  if (result->median_ms > 0) {
+    result->noise = gk__median(work, sample_count) / result->median_ms;
+    result->gbs = bench->opts.bytes / result->median_ms * 1e-6;
+    result->gflops = bench->opts.flops / result->median_ms * 1e-6;
+  }
+}
+
+/* All samples, and the results but for peak_percent. The order of the functions alternates, so that none of them always
+ * runs after the same one. */
+static cudaError_t gk__bench_measure(gk__bench *bench) {
+  const int function_count = bench->function_count, sample_count = bench->sample_count;
+  for (int f = 0; f < function_count; f++) GK_TRY(gk__bench_prepare(bench, f));
+  for (int i = 0; i < sample_count; i++) {
+    for (int j = 0; j < function_count; j++) {
+      const int f = i % 2 ? function_count - 1 - j : j;
+      GK_TRY(gk__bench_sample(bench, f, bench->results[f].calls, &bench->sample_ms[f * sample_count + i]));
+    }
+  }
+  for (int f = 0; f < function_count; f++) gk__bench_summary(bench, f);
+  return cudaSuccess;
+}
+
+static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions, void *const *users, int function_count,
+                                 const gk_bench_opts *opts, gk_bench_result *results) {
   gk__clear_detail();
   for (int f = 0; f < function_count; f++)
-    if (!fns[f]) return gk__fail(cudaErrorInvalidValue, "%s: function is NULL", call);
+    if (!functions[f]) return gk__fail(cudaErrorInvalidValue, "%s: function is NULL", call);
   if (!results) return gk__fail(cudaErrorInvalidValue, "%s: result is NULL", call);
-  gk_bench_opts o;
-  memset(&o, 0, sizeof(o));
-  if (opts) o = *opts;
-  const int samples = o.samples > 0 ? o.samples : 30;
-  const size_t n = static_cast<size_t>(function_count), kept = n * static_cast<size_t>(samples);
+  gk__bench bench;
+  memset(&bench, 0, sizeof(bench));
+  if (opts) bench.opts = *opts;
+  bench.functions = functions;
+  bench.users = users;
+  bench.function_count = function_count;
+  bench.sample_count = bench.opts.samples > 0 ? bench.opts.samples : 30;
   gk_device_info device;
   GK_TRY(gk_device_query(-1, &device));
-  double *const sample = static_cast<double *>(malloc(sizeof(double) * (kept + static_cast<size_t>(samples))));
-  gk_bench_result *const found = static_cast<gk_bench_result *>(calloc(n, sizeof(gk_bench_result)));
-  if (!sample || !found) {
-    free(sample);
-    free(found);
-    return gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, samples);
+  const size_t n = static_cast<size_t>(function_count),
+               row_bytes = sizeof(double) * static_cast<size_t>(bench.sample_count);
+  bench.sample_ms = static_cast<double *>(malloc(row_bytes * (n + 1)));
+  bench.results = static_cast<gk_bench_result *>(calloc(n, sizeof(gk_bench_result)));
+  cudaError_t code = cudaSuccess;
+  if (!bench.sample_ms || !bench.results)
+    code = gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, bench.sample_count);
+  if (code == cudaSuccess) code = gk_timer_create(&bench.timer);
+  if (code == cudaSuccess) code = gk__bench_measure(&bench);
+  if (bench.timer.state) {
+    const cudaError_t destroyed = gk__destroy_events(&bench.timer);
+    if (code == cudaSuccess) code = gk__failed(destroyed, call); /* else the detail is about the earlier error */
   }
-  for (int f = 0; f < function_count; f++) found[f].samples = samples;
-  gk_timer timer;
-  memset(&timer, 0, sizeof(timer));
-  cudaError_t code = gk_timer_create(&timer);
-  if (code == cudaSuccess) code = gk__bench_samples(fns, users, function_count, &o, &timer, sample, found);
-  for (int f = 0; f < function_count; f++)
-    if (code == cudaSuccess && device.peak_gbs > 0) found[f].peak_percent = 100 * found[f].gbs / device.peak_gbs;
-  if (timer.state) {
-    /* An error of fn keeps its detail. */
-    const cudaError_t begin = cudaEventDestroy(timer.begin), end = cudaEventDestroy(timer.end);
-    if (code == cudaSuccess) code = gk__failed(begin != cudaSuccess ? begin : end, call);
+  if (code == cudaSuccess) {
+    for (int f = 0; f < function_count; f++) {
+      gk_bench_result *const result = &bench.results[f];
+      result->samples = bench.sample_count;
+      if (device.peak_gbs > 0) result->peak_percent = 100 * result->gbs / device.peak_gbs;
+    }
+    if (bench.opts.sample_ms) memcpy(bench.opts.sample_ms, bench.sample_ms, row_bytes * n);
+    memcpy(results, bench.results, sizeof(*results) * n);
   }
-  if (code == cudaSuccess && o.sample_ms) memcpy(o.sample_ms, sample, sizeof(double) * kept);
-  if (code == cudaSuccess) memcpy(results, found, sizeof(*results) * n);
-  free(sample);
-  free(found);
+  free(bench.sample_ms);
+  free(bench.results);
   return code;
 }
 
 GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result) {
-  return gk__bench("gk_bench", &function, &user, 1, opts, result);
+  return gk__bench_run("gk_bench", &function, &user, 1, opts, result);
 }
 GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int function_count,
                                         const gk_bench_opts *opts, gk_bench_result *results) {
@@ -11747,20 +11978,22 @@ GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *use
   gk__clear_detail();
   if (!fns) return gk__fail(cudaErrorInvalidValue, "%s: fns is NULL", call);
   if (function_count < 1) return gk__fail(cudaErrorInvalidValue, "%s: %d functions to compare", call, function_count);
-  return gk__bench(call, fns, users, function_count, opts, results);
+  return gk__bench_run(call, fns, users, function_count, opts, results);
 }
 
 GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
-  int device = 0, l2_bytes = 0;
+  int l2_bytes = 0;
   gk__clear_detail();
   if (!buffers) return gk__fail(cudaErrorInvalidValue, "gk_bench_buffers: buffers is NULL");
-  GK_TRY(gk__failed(cudaGetDevice(&device), "gk_bench_buffers"));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device), "gk_bench_buffers"));
+  GK_TRY(gk__device_attribute("gk_bench_buffers", cudaDevAttrL2CacheSize, &l2_bytes));
   *buffers = bytes ? 1 + 3 * static_cast<size_t>(l2_bytes) / bytes : 1;
   return cudaSuccess;
 }
 
-/* --- Scratch -----------------------------------------------------------------------------------------------------*/
+/* --- Scratch ------------------------------------------------------------------------------------------------------
+ * A scratch holds section 16's state, the slots of a reduce, and those of a scan or the partials of a product. All of it
+ * is cleared when it is created: zero is the tag that no call uses. The work area behind it, for operands that a
+ * product rounds or splits, is not cleared. */
 
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
   return gk_scratch_create_work(scratch, bytes, 0, stream);
@@ -11796,17 +12029,16 @@ GPUKIT_DEF cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes,
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch) {
   gk__clear_detail();
   if (!scratch) return gk__fail(cudaErrorInvalidValue, "gk_scratch_destroy: scratch is NULL");
-  /* A failure, as during a capture, leaves the scratch whole, to be destroyed later. */
+  /* If cudaFree fails, as it does during a capture, the scratch stays valid, and can be destroyed later. */
   if (scratch->ptr) GK_TRY(gk__failed(cudaFree(scratch->ptr), "gk_scratch_destroy"));
   memset(scratch, 0, sizeof(*scratch));
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream) {
-  int device = 0, pools = 0;
-  GK_TRY(gk__failed(cudaGetDevice(&device), what));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, device), what));
-  if (!pools)
+  int has_pools = 0;
+  GK_TRY(gk__device_attribute(what, cudaDevAttrMemoryPoolsSupported, &has_pools));
+  if (!has_pools)
     return gk__fail(cudaErrorNotSupported,
                     "%s: this device cannot allocate on a stream: pass a gk_scratch of %zu bytes", what, bytes);
   return gk__no_memory(cudaMallocAsync(ptr, bytes, stream), what, bytes);
@@ -11830,68 +12062,89 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   if (item_bytes == 0) item_bytes = 1;
-  const size_t slot = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
-  const size_t both = gk__saturated_product(2, item_bytes); /* input and output */
-  const size_t all = gk__scan_bytes(gk__plan_scan(n, both), slot);
-  const size_t few = gk__scan_bytes(gk__plan_scan(n < GK__SCAN_FEW ? n : GK__SCAN_FEW, both), slot);
-  return all > few ? all : few;
+  const size_t slot_bytes = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
+  const size_t max_item_bytes = gk__saturated_product(2, item_bytes); /* input and output */
+  /* Scans of up to GK__SCAN_FEW elements have smaller tiles, so one of these may need more slots than one of n. */
+  const size_t few = n < GK__SCAN_FEW ? n : GK__SCAN_FEW;
+  const size_t bytes_for_n = gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes);
+  const size_t bytes_for_few = gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes);
+  return bytes_for_n > bytes_for_few ? bytes_for_n : bytes_for_few;
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
   const size_t longest = size_t(1) << 30, tile_cuts = k / gk__tiles<double>::least_part, thin_cuts = k / 512 + 1;
   if (m == 0 || n == 0 || k < gk__tiles<double>::least_k) return 0;
-  /* Doubles take more than floats, and may be cut into shorter partitions. */
+  /* The bound is that of doubles: they take more bytes than floats, and their partitions of k may be shorter. */
   const size_t tiles = gk__saturated_product(gk__tile_slot_bytes<double>(m, n),
                                              tile_cuts < GK__MATMUL_SLICES ? tile_cuts : size_t(GK__MATMUL_SLICES));
   const size_t thin = gk__saturated_product(gk__thin_slot_bytes<double>(m, n), thin_cuts);
   const size_t most = tiles > thin ? tiles : thin;
   return GK__STATE_BYTES + GK__REDUCE_BYTES + (k > longest || most > GK__PARTIALS_BYTES ? GK__PARTIALS_BYTES : most);
 }
+/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__PARTS matrices of bfloat16. It
+ * does for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
-  const bool parts = precision == GK_PRECISION_EMULATED;
+  const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
   size_t bytes = GK__WORK_FRONT, leading_dim = 0;
-  const size_t item = parts ? 2 : 4, times = parts ? GK__PARTS : 1, outer[] = {m, n};
+  const size_t item_bytes = emulated ? 2 : 4, copies = emulated ? GK__PARTS : 1, outer[] = {m, n};
   for (int i = 0; i < 2; i++) {
-    const size_t along = gk__padded_bytes(outer[i], &leading_dim, k, item),
-                 across = gk__padded_bytes(k, &leading_dim, outer[i], item);
-    bytes += times * (along > across ? along : across);
+    const size_t k_major = gk__padded_bytes(outer[i], &leading_dim, k, item_bytes);
+    const size_t mn_major = gk__padded_bytes(k, &leading_dim, outer[i], item_bytes);
+    bytes += copies * (k_major > mn_major ? k_major : mn_major);
   }
   return bytes;
 }
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
+/* The exact difference of two integers. False if they are not both integers, or if it takes more than 64 bits: then the
+ * difference as a double is exact enough. */
+static bool gk__integer_difference(const gk__number &a, const gk__number &b, unsigned long long *difference) {
+  const unsigned long long x = a.magnitude, y = b.magnitude;
+  if (a.digits || b.digits) return false;
+  if (a.negative == b.negative) {
+    *difference = x > y ? x - y : y - x;
+    return true;
+  }
+  *difference = x + y;
+  return *difference >= x;
+}
 GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
                             gk__mismatch *all) {
   const double infinity = static_cast<double>(INFINITY), allowed = atol + rtol * fabs(b->value);
   double error = fabs(a->value - b->value);
   bool close = error <= allowed && error < infinity;
-  if (!a->digits && !b->digits) {
-    const unsigned long long x = a->magnitude, y = b->magnitude, sum = x + y;
-    const bool opposite = a->negative != b->negative;
-    const unsigned long long difference = opposite ? sum : x > y ? x - y : y - x;
-    if (!opposite || sum >= x) { /* of 64 bits; a double tells all else well enough */
-      error = static_cast<double>(difference);
-      /* A whole number is no greater than the allowance if it is no greater than what is whole of it. */
-      close =
-          allowed >= 18446744073709551616.0 || (allowed >= 0 && difference <= static_cast<unsigned long long>(allowed));
-    }
+  unsigned long long difference = 0;
+  if (gk__integer_difference(*a, *b, &difference)) {
+    error = static_cast<double>(difference);
+    /* An integer is at most `allowed` if it is at most the integer part of that. 2^64 and up allow any difference. */
+    close =
+        allowed >= 18446744073709551616.0 || (allowed >= 0 && difference <= static_cast<unsigned long long>(allowed));
   }
   if (close) return;
   gk_mismatch *const found = &all->found;
-  if (!found->mismatches++) {
-    found->first_index = i, found->first_a = a->value, found->first_b = b->value;
-    all->first_pair[0] = *a, all->first_pair[1] = *b;
+  if (found->mismatches == 0) {
+    found->first_index = i;
+    found->first_a = a->value;
+    found->first_b = b->value;
+    all->first_pair[0] = *a;
+    all->first_pair[1] = *b;
   }
-  /* Not a number, or infinitely wrong, is worse than all else. */
-  const double excess = error < infinity ? (allowed > 0 ? error / allowed : error) : infinity;
+  found->mismatches++;
+  /* A NaN or an infinite error is the worst. */
+  double excess = infinity;
+  if (error < infinity) excess = allowed > 0 ? error / allowed : error;
   if (excess > all->worst_excess) {
     all->worst_excess = excess;
-    found->worst_index = i, found->worst_a = a->value, found->worst_b = b->value;
-    all->worst_pair[0] = *a, all->worst_pair[1] = *b;
+    found->worst_index = i;
+    found->worst_a = a->value;
+    found->worst_b = b->value;
+    all->worst_pair[0] = *a;
+    all->worst_pair[1] = *b;
   }
 }
 
+/* A number as text: an integer in full, any other with as many digits as tell it from its neighbours. */
 struct gk__number_text {
   char text[40];
   explicit gk__number_text(const gk__number &x) {
@@ -11914,7 +12167,9 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all) {
 
 } // GK__NAMESPACE(HOST)
 
-/* --- Typed entry points ------------------------------------------------------------------------------------------*/
+/* --- Typed entry points, for C ------------------------------------------------------------------------------------
+ * A macro defines the functions of each type; each of them calls the C++ template of the same name. Where C passes an
+ * operator as a gk_op, gk__dispatch_op calls the template with the functor that it stands for. */
 
 #ifdef GPUKIT_C_API
 GK__NAMESPACE(KERNELS) {
@@ -11924,8 +12179,10 @@ inline cudaError_t gk__unknown_op(const char *call, gk_op operation) {
     return gk__fail(cudaErrorInvalidValue, "%s: argmin and argmax have another result: call gk_argreduce", call);
   return gk__fail(cudaErrorInvalidValue, "%s: operator %d is none that it knows", call, static_cast<int>(operation));
 }
-/* call(op, args) with the functor that a gk_op stands for. */
-template <class Call, class... Args> cudaError_t gk__by_op(const char *name, gk_op operation, Call call, Args... args) {
+/* call(functor, args...). A function template cannot be an argument: `call` is an object of a struct below, whose
+ * operator() calls the template. */
+template <class Call, class... Args>
+cudaError_t gk__dispatch_op(const char *name, gk_op operation, Call call, Args... args) {
   gk__clear_detail();
   switch (operation) {
   case GK_OP_SUM: return call(gk_op_sum(), args...);
@@ -11957,15 +12214,16 @@ template <class Init> struct gk__call_scan_init {
     return gk_scan_exclusive_init(input, output, n, operation, init, stream, scratch);
   }
 };
-/* C's pair of value and index has the members of C++'s. */
-template <class Item, class Value, class Pair>
-cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, Pair *output, size_t n,
+/* CArg is C's struct of value and index, such as gk_arg_f32, which has the layout of the C++ template's. */
+template <class Item, class Value, class CArg>
+cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, CArg *output, size_t n,
                           cudaStream_t stream, gk_scratch *scratch) {
-  static_assert(sizeof(Pair) == sizeof(gk_arg<Value>) && offsetof(Pair, index) == offsetof(gk_arg<Value>, index), "");
-  gk_arg<Value> *const dest = reinterpret_cast<gk_arg<Value> *>(output);
+  static_assert(sizeof(CArg) == sizeof(gk_arg<Value>) && offsetof(CArg, index) == offsetof(gk_arg<Value>, index),
+                "C's struct of value and index has the layout of gk_arg");
+  gk_arg<Value> *const result = reinterpret_cast<gk_arg<Value> *>(output);
   gk__clear_detail();
-  if (operation == GK_OP_ARGMIN) return gk_reduce(input, dest, n, gk_op_argmin(), stream, scratch);
-  if (operation == GK_OP_ARGMAX) return gk_reduce(input, dest, n, gk_op_argmax(), stream, scratch);
+  if (operation == GK_OP_ARGMIN) return gk_reduce(input, result, n, gk_op_argmin(), stream, scratch);
+  if (operation == GK_OP_ARGMAX) return gk_reduce(input, result, n, gk_op_argmax(), stream, scratch);
   return gk__fail(cudaErrorInvalidValue, "%s: operator %d is neither argmin nor argmax", name,
                   static_cast<int>(operation));
 }
@@ -11978,7 +12236,7 @@ extern "C" {
 #define GK__DEFINE(suffix, type)                                                                                       \
   GPUKIT_DEF cudaError_t gk_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation,                \
                                             cudaStream_t stream, gk_scratch *scratch) {                                \
-    return gk__by_op("gk_reduce_" #suffix, operation, gk__call_reduce(), input, output, n, stream, scratch);           \
+    return gk__dispatch_op("gk_reduce_" #suffix, operation, gk__call_reduce(), input, output, n, stream, scratch);     \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_argreduce_##suffix(const type *input, gk_arg_##suffix *output, size_t n, gk_op operation,  \
                                                cudaStream_t stream, gk_scratch *scratch) {                             \
@@ -11986,27 +12244,29 @@ extern "C" {
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,        \
                                                     cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__by_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(), input, output, n, stream,     \
-                     scratch);                                                                                         \
+    return gk__dispatch_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(), input, output, n,       \
+                           stream, scratch);                                                                           \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,        \
                                                     cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__by_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(), input, output, n, stream,     \
-                     scratch);                                                                                         \
+    return gk__dispatch_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(), input, output, n,       \
+                           stream, scratch);                                                                           \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_exclusive_init_##suffix(const type *input, type *output, size_t n, gk_op operation,   \
                                                          type init, cudaStream_t stream, gk_scratch *scratch) {        \
     const gk__call_scan_init<type> call = {init};                                                                      \
-    return gk__by_op("gk_scan_exclusive_init_" #suffix, operation, call, input, output, n, stream, scratch);           \
+    return gk__dispatch_op("gk_scan_exclusive_init_" #suffix, operation, call, input, output, n, stream, scratch);     \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_host_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation) {         \
-    return gk__by_op("gk_host_reduce_" #suffix, operation, gk__call_host_reduce(), input, output, n);                  \
+    return gk__dispatch_op("gk_host_reduce_" #suffix, operation, gk__call_host_reduce(), input, output, n);            \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_host_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation) { \
-    return gk__by_op("gk_host_scan_exclusive_" #suffix, operation, gk__call_host_scan_exclusive(), input, output, n);  \
+    return gk__dispatch_op("gk_host_scan_exclusive_" #suffix, operation, gk__call_host_scan_exclusive(), input,        \
+                           output, n);                                                                                 \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_host_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation) { \
-    return gk__by_op("gk_host_scan_inclusive_" #suffix, operation, gk__call_host_scan_inclusive(), input, output, n);  \
+    return gk__dispatch_op("gk_host_scan_inclusive_" #suffix, operation, gk__call_host_scan_inclusive(), input,        \
+                           output, n);                                                                                 \
   }
 #define GK__DEFINE_REAL(suffix, type)                                                                                  \
   GPUKIT_DEF cudaError_t gk_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,       \
@@ -12032,8 +12292,8 @@ extern "C" {
 #define GK__DEFINE_HALF(suffix, type)                                                                                  \
   GPUKIT_DEF cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,               \
                                             cudaStream_t stream, gk_scratch *scratch) {                                \
-    return gk__by_op("gk_reduce_" #suffix, operation, gk__call_reduce(), static_cast<const type *>(input), output, n,  \
-                     stream, scratch);                                                                                 \
+    return gk__dispatch_op("gk_reduce_" #suffix, operation, gk__call_reduce(), static_cast<const type *>(input),       \
+                           output, n, stream, scratch);                                                                \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_argreduce_##suffix(const void *input, gk_arg_f32 *output, size_t n, gk_op operation,       \
                                                cudaStream_t stream, gk_scratch *scratch) {                             \
@@ -12042,13 +12302,13 @@ extern "C" {
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_exclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,        \
                                                     cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__by_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(),                               \
-                     static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);               \
+    return gk__dispatch_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(),                         \
+                           static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);         \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_scan_inclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,        \
                                                     cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__by_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(),                               \
-                     static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);               \
+    return gk__dispatch_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(),                         \
+                           static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);         \
   }                                                                                                                    \
   GPUKIT_DEF cudaError_t gk_matmul_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,      \
                                             cudaStream_t stream) {                                                     \
@@ -12072,8 +12332,9 @@ GK__HALF_TYPES(GK__DEFINE_HALF)
 } /* extern "C" */
 } // GK__NAMESPACE(HOST)
 
-/* The other host functions by C's names. They stand in a namespace of their own, which a C name does not show, since a
- * call by a C++ file would otherwise be ambiguous. */
+/* The other host functions again, with the symbols that C files link to: those of the C++ functions have a prefix
+ * (GK__LABEL). They are in a namespace of their own, which a C symbol does not show: otherwise calls in this file would
+ * be ambiguous. */
 #ifndef GPUKIT_STATIC
 namespace gk__c {
 extern "C" {
@@ -12175,7 +12436,7 @@ GPUKIT_DEF void GK__C_API(void) {}
  *                 gk_occupancy_info  block: block_threads
  *                 gk_mismatch        count, first, worst: mismatches, first_index, worst_index
  *                 gk_dist_piece      first, count: first_index, item_count
- *                 gk_dist_matmul_opts  rows: rank_rows
+ *                 gk_dist_matmul_opts  rows, turn_stream: rank_rows, second_stream
  *                 gk_tile            threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
  *                 GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
  *                 gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y, gk__time_begin/next/scope,

@@ -82,12 +82,12 @@ TEST(indices_past_four_billion) {
   device_array<gk__record<A>> records(record);
   device_array<A> out(1);
   device_array<gk__record<A>> start(std::vector<gk__record<A>>(1, gk__record<A>(A{0, 0})));
-  gk__dist d = {"test", NULL, 0, 4, 0, 0};
-  DEMAND_OK(gk__fold(d, records.ptr, 4, gk_argmin<float>(), out.ptr));
+  gk__dist_context d = {"test", NULL, 0, 4, 0, 0};
+  DEMAND_OK(gk__fold_records(d, records.ptr, 4, gk_argmin<float>(), out.ptr));
   DEMAND(same(out.first(), A{3, 2 * large - 1}), show(out.first()));
-  DEMAND_OK(gk__fold(d, records.ptr, 3, gk_argmin<float>(), start.ptr));
-  DEMAND(start.first().elements() == 2 * large, test_show(start.first().elements()));
-  DEMAND(same(gk__value_of(start.first().value, A()), A{3, 2 * large - 1}), "the value in a record");
+  DEMAND_OK(gk__fold_records(d, records.ptr, 3, gk_argmin<float>(), start.ptr));
+  DEMAND(start.first().item_count() == 2 * large, test_show(start.first().item_count()));
+  DEMAND(same(gk__unpack(start.first().value_slot, A()), A{3, 2 * large - 1}), "the value in a record");
 }
 /* More ranks than a warp has lanes. */
 TEST(records_of_a_hundred_ranks) {
@@ -104,8 +104,8 @@ TEST(records_of_a_hundred_ranks) {
     }
     device_array<gk__record<A>> records(record);
     device_array<A> out(1);
-    gk__dist d = {"test", NULL, 0, static_cast<int>(count), 0, 0};
-    DEMAND_OK(gk__fold(d, records.ptr, count, gk_argmax<int>(), out.ptr));
+    gk__dist_context d = {"test", NULL, 0, static_cast<int>(count), 0, 0};
+    DEMAND_OK(gk__fold_records(d, records.ptr, count, gk_argmax<int>(), out.ptr));
     DEMAND(same(out.first(), expected), show(out.first()) + " against " + show(expected));
   }
 }
@@ -304,7 +304,7 @@ TEST(a_matmul_in_a_graph) {
     o.buffer = buffer.ptr, o.buffer_bytes = gk_dist_matmul_buffer_bytes(edge, edge, sizeof(float), o.columns);
     DEMAND_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     DEMAND_OK(cudaStreamCreateWithFlags(&o.comm_stream, cudaStreamNonBlocking));
-    DEMAND_OK(cudaStreamCreateWithFlags(&o.turn_stream, cudaStreamNonBlocking));
+    DEMAND_OK(cudaStreamCreateWithFlags(&o.second_stream, cudaStreamNonBlocking));
     const auto multiply = [&] {
       DEMAND_OK(gk_dist_matmul(static_cast<const float *>(a.ptr), static_cast<const float *>(b.ptr), c.ptr, edge, edge,
                                edge, me.comm, stream, &o));
@@ -325,7 +325,7 @@ TEST(a_matmul_in_a_graph) {
     }
     DEMAND_OK(cudaGraphExecDestroy(exec));
     DEMAND_OK(cudaGraphDestroy(graph));
-    for (cudaStream_t s : {o.comm_stream, o.turn_stream, stream}) DEMAND_OK(cudaStreamDestroy(s));
+    for (cudaStream_t s : {o.comm_stream, o.second_stream, stream}) DEMAND_OK(cudaStreamDestroy(s));
   });
 }
 

@@ -200,7 +200,7 @@ template <class T> static void measure_products(lesson_rank &r, timeline *steps,
   int least = 0, greatest = 0;
   GK_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   GK_CHECK(cudaStreamCreateWithPriority(&opts.comm_stream, cudaStreamNonBlocking, greatest));
-  GK_CHECK(cudaStreamCreateWithFlags(&opts.turn_stream, cudaStreamNonBlocking));
+  GK_CHECK(cudaStreamCreateWithFlags(&opts.second_stream, cudaStreamNonBlocking));
   opts.buffer_bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(T));
   GK_CHECK(cudaMalloc(&opts.buffer, opts.buffer_bytes));
   /* Other ranks' rows of a column; and of the first part, which nothing hides. */
@@ -227,7 +227,7 @@ template <class T> static void measure_products(lesson_rank &r, timeline *steps,
       timeline_create(steps);
       meet(r);
       timeline_start(steps);
-      seen = steps, seen_streams[0] = r.stream, seen_streams[1] = o.turn_stream, open_in = 0;
+      seen = steps, seen_streams[0] = r.stream, seen_streams[1] = o.second_stream, open_in = 0;
       call(r);
       seen = NULL;
       wait_for(r);
@@ -235,7 +235,7 @@ template <class T> static void measure_products(lesson_rank &r, timeline *steps,
     }
   }
   for (void *p : {(void *)a, (void *)b, (void *)c, opts.buffer}) GK_CHECK(cudaFree(p));
-  for (cudaStream_t s : {opts.comm_stream, opts.turn_stream}) GK_CHECK(cudaStreamDestroy(s));
+  for (cudaStream_t s : {opts.comm_stream, opts.second_stream}) GK_CHECK(cudaStreamDestroy(s));
 }
 
 /* What of the all-gathers ran while a product did. */
