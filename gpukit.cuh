@@ -1871,21 +1871,66 @@ GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
 }
 #endif
 
+#ifdef __CUDA_ARCH__
+/* Adds 1 to a counter in global memory, by lane 0 alone, and returns the value before. Asynchronous: the latency is paid
+ * where the result is first used. If every lane added the same constant, the compiler would combine them into one atomic
+ * for the warp, and wait for its result at once. So the number that is added is computed from the lane's. */
+GK__D unsigned long long gk__ptx_atom_add_relaxed_gpu_u64(unsigned long long *address) {
+  unsigned long long before;
+  asm volatile("{\n\t.reg .b32 lane;\n\t.reg .b64 one;\n\tmov.u32 lane, %%laneid;\n\tcvt.u64.u32 one, lane;\n\t"
+               "add.u64 one, one, 1;\n\tatom.relaxed.gpu.global.add.u64 %0, [%1], one;\n\t}"
+               : "=l"(before)
+               : "l"(__cvta_generic_to_global(address))
+               : "memory");
+  return before;
+}
+/* The lower 32 bits of high:low, shifted right by bits % 32. Unlike __funnelshift_r, it is opaque to the compiler's
+ * optimiser. */
+GK__D unsigned gk__ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned bits) {
+  unsigned result;
+  asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
+  return result;
+}
+#endif
+
+/* Accesses of 128 bits that are atomic as a whole (PTX ISA 8.3, sm_70). The address is a multiple of 16 bytes. */
+#if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
+#define GK__PTX_B128 1
+GK__D void gk__ptx_st_relaxed_gpu_b128(void *address, const unsigned *word) {
+  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
+               "mov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\tmov.b128 all, {lo, hi};\n\t"
+               "st.relaxed.gpu.b128 [%0], all;\n\t}" ::"l"(address),
+               "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
+               : "memory");
+}
+GK__D void gk__ptx_ld_relaxed_gpu_b128(const void *address, unsigned *word0, unsigned *word1, unsigned *word2,
+                                       unsigned *word3) {
+  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
+               "ld.relaxed.gpu.b128 all, [%4];\n\t"
+               "mov.b128 {lo, hi}, all;\n\tmov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"
+               : "=r"(*word0), "=r"(*word1), "=r"(*word2), "=r"(*word3)
+               : "l"(address)
+               : "memory");
+}
+#else
+#define GK__PTX_B128 0
+#endif
+
 /* ====================================================================================================================
  * 9. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
- *    scan, split-K and section 14.
+ *    scan, split-K and section 14. Needs nothing but the instructions of section 8.
  *
  * Ticket. The first thing that a block does is to take a ticket from a counter in the scratch: the number of blocks that
  * have taken one before it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks
  * are running already, and do not wait for higher ones. So every wait ends, whatever order the hardware starts blocks in
  * and however few fit on the GPU.
  *
- * Tag. The counter's upper half holds a tag, which the last block of a call increments. It is in device memory, so a
- * replayed graph gets a new one, too.
+ * Tag. The counter's upper half holds the number of tags that calls have used. A call uses the next one, 1 at first, and
+ * its last block increments the number. It is in device memory, so a replayed graph gets a new tag, too.
  *
  * Slot. A value travels in 16-byte words: 12 bytes of the value and the tag. Each word is written and read by one access,
- * so value and tag arrive together: no fence, no flag, and nothing to clear between calls. After 2^32 - 1 calls the tags
- * start again, and the last block clears all slots.
+ * so value and tag arrive together: no fence, no flag, and nothing to clear between calls. A cleared slot has tag 0,
+ * which no call uses. After 2^32 - 1 calls the tags start again at 1, and the last block clears all slots first.
  * ==================================================================================================================*/
 
 /* The state at the front of a scratch. The upper half of a counter is the number of tags used so far, the lower half the
@@ -1898,30 +1943,22 @@ struct gk__state {
 struct gk__ticket {
   unsigned number, tag;
 };
-/* By one thread of each block, a first lane. The atomic is asynchronous: its latency is paid where the result is first
- * used. */
-GK__D unsigned long long gk__take_ticket(unsigned long long *word) {
+/* By lane 0 of one warp of each block. Returns the counter before the increment, for gk__unpack_ticket. On a GPU the
+ * atomic is asynchronous. */
+GK__D unsigned long long gk__take_ticket(unsigned long long *counter) {
 #ifdef __CUDA_ARCH__
-  /* If all lanes added the same constant, the compiler would combine them into one atomic for the warp, and wait for
-   * its result at once. So the number that is added is computed from the lane's. */
-  unsigned long long taken;
-  asm volatile("{\n\t.reg .b32 lane;\n\t.reg .b64 one;\n\tmov.u32 lane, %%laneid;\n\tcvt.u64.u32 one, lane;\n\t"
-               "add.u64 one, one, 1;\n\tatom.relaxed.gpu.global.add.u64 %0, [%1], one;\n\t}"
-               : "=l"(taken)
-               : "l"(__cvta_generic_to_global(word))
-               : "memory");
-  return taken;
+  return gk__ptx_atom_add_relaxed_gpu_u64(counter);
 #else
-  return atomicAdd(word, 1ull);
+  return atomicAdd(counter, 1ull);
 #endif
 }
-GK__D gk__ticket gk__read_ticket(unsigned long long taken) {
-  const gk__ticket ticket = {static_cast<unsigned>(taken), static_cast<unsigned>(taken >> 32) + 1};
+GK__D gk__ticket gk__unpack_ticket(unsigned long long count_before) {
+  const gk__ticket ticket = {static_cast<unsigned>(count_before), static_cast<unsigned>(count_before >> 32) + 1};
   return ticket;
 }
-/* By the one thread that has the last ticket of the call. The next call gets the next tag, or the first one again. */
-GK__D void gk__end_tickets(unsigned long long *word, gk__ticket ticket) {
-  atomicExch(word, ticket.tag == GK__LAST_TAG ? 0ull : static_cast<unsigned long long>(ticket.tag) << 32);
+/* By the one thread that has the last ticket of the call: no tickets are taken, and the ticket's tag is used. */
+GK__D void gk__reset_tickets(unsigned long long *counter, gk__ticket ticket) {
+  atomicExch(counter, ticket.tag == GK__LAST_TAG ? 0ull : static_cast<unsigned long long>(ticket.tag) << 32);
 }
 
 /* 16 bytes of memory, whatever their type. */
@@ -1934,19 +1971,16 @@ struct GK__MAY_ALIAS __align__(16) gk__word16 {
   unsigned word[4];
 };
 
+/* A value in 16-byte words, each of which holds 12 bytes of it and the tag. */
 template <class Acc> struct gk__slot {
   static const unsigned word16_count = (sizeof(Acc) + 11) / 12;
   gk__word16 words[word16_count];
 };
-/* A 16-byte word is stored and loaded by one 128-bit access where PTX has it (ISA 8.3, sm_70). Elsewhere the tag is stored
- * last, behind a fence, and loaded first. */
+/* A 16-byte word is stored and loaded by one 128-bit access where PTX has it. Elsewhere the tag is stored last, behind a
+ * fence, and loaded first. */
 GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
-#if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
-  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
-               "mov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\tmov.b128 all, {lo, hi};\n\t"
-               "st.relaxed.gpu.b128 [%0], all;\n\t}" ::"l"(dest),
-               "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]), "r"(x.word[3])
-               : "memory");
+#if GK__PTX_B128
+  gk__ptx_st_relaxed_gpu_b128(dest, x.word);
 #else
   volatile unsigned *word = dest->word;
   for (int i = 0; i < 3; i++) word[i] = x.word[i];
@@ -1954,17 +1988,12 @@ GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
   word[3] = x.word[3];
 #endif
 }
-/* True if the word has the tag; the value's three parts are then in `word`. */
+/* True if the word has the tag; its 12 bytes of the value are then in word[0 ... 2]. */
 GK__D bool gk__load_word16(const gk__word16 *from, unsigned tag, unsigned *word) {
-#if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
-  unsigned found;
-  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
-               "ld.relaxed.gpu.b128 all, [%4];\n\t"
-               "mov.b128 {lo, hi}, all;\n\tmov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"
-               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(found)
-               : "l"(from)
-               : "memory");
-  return found == tag;
+#if GK__PTX_B128
+  unsigned found_tag;
+  gk__ptx_ld_relaxed_gpu_b128(from, &word[0], &word[1], &word[2], &found_tag);
+  return found_tag == tag;
 #else
   const volatile unsigned *const all = from->word;
   if (all[3] != tag) return false;
@@ -1973,14 +2002,15 @@ GK__D bool gk__load_word16(const gk__word16 *from, unsigned tag, unsigned *word)
   return true;
 #endif
 }
+/* By one thread. Whatever the slot held before is overwritten. */
 template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &value, unsigned tag) {
   unsigned word[3 * gk__slot<Acc>::word16_count];
   for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<Acc>::word16_count - 1 - i] = 0;
   memcpy(word, &value, sizeof(Acc));
   GK__UNROLL
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++) {
-    const gk__word16 x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], tag}};
-    gk__store_word16(&slot->words[g], x);
+  for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++) {
+    const gk__word16 x = {{word[3 * i], word[3 * i + 1], word[3 * i + 2], tag}};
+    gk__store_word16(&slot->words[i], x);
   }
 }
 /* True if the slot holds a value of this call, which is then in *value. Does not wait. */
@@ -1988,46 +2018,49 @@ template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, 
   unsigned word[3 * gk__slot<Acc>::word16_count] = {};
   bool ready = true;
   GK__UNROLL
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++)
-    if (!gk__load_word16(&slot->words[g], tag, word + 3 * g)) ready = false;
+  for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++)
+    if (!gk__load_word16(&slot->words[i], tag, word + 3 * i)) ready = false;
   if (ready) memcpy(static_cast<void *>(value), word, sizeof(Acc));
   return ready;
 }
 /* By all threads of a block, after the last use of any slot before the tags start again. */
-GK__D void gk__clear_slots(void *slots, size_t chunks, unsigned thread_count) {
+GK__D void gk__clear_slots(void *slots, size_t word16_count, unsigned thread_count) {
   volatile unsigned *const word = static_cast<unsigned *>(slots);
   GK__UNROLL_BY(1)
-  for (size_t i = threadIdx.x; i < 4 * chunks; i += thread_count) word[i] = 0;
+  for (size_t i = threadIdx.x; i < 4 * word16_count; i += thread_count) word[i] = 0;
 }
-/* A pause between two looks at a slot, longer each time. It leaves issue slots to the blocks that are waited for. */
+/* A pause between two polls of a slot, up to 64 ns and longer each time. It leaves issue slots to the other blocks of
+ * the SM, which may be those that are waited for. */
 GK__D void gk__back_off(unsigned *nanoseconds) {
   __nanosleep(*nanoseconds);
   if (*nanoseconds < 64) *nanoseconds *= 2;
 }
 
-/* By one thread of a block: its ticket in a scan or a product. The block with the last ticket ends the call's tickets,
- * unless the tags start again: then all slots are to be cleared first. */
+/* By one thread of a block: its ticket in a scan or a product. The block with the last ticket resets the counter, unless
+ * the tags start again: then all slots are to be cleared first. */
 GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
-  const gk__ticket ticket = gk__read_ticket(gk__take_ticket(&state->scan_tickets));
-  if (ticket.number == last_ticket && ticket.tag != GK__LAST_TAG) gk__end_tickets(&state->scan_tickets, ticket);
+  const gk__ticket ticket = gk__unpack_ticket(gk__take_ticket(&state->scan_tickets));
+  if (ticket.number == last_ticket && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
   return ticket;
 }
-/* By all threads of each block that took a ticket, at its end; `blocks` is the number of these blocks. When the tags start
- * again, the last block to get here clears all slots. The fences order each block's use of the slots before its count,
- * and all counts before the clearing. */
-GK__D void gk__end_round(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity, unsigned blocks) {
+/* By all threads of each block that took a ticket, at its end; block_count is the number of these blocks, and capacity
+ * that of the slots' 16-byte words. Does nothing but in the call that uses the last tag: there the last block to get here
+ * clears all slots and resets the counter. The fences order each block's use of the slots before its count, and all
+ * counts before the clearing. */
+GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity,
+                            unsigned block_count) {
   __shared__ bool last;
   if (ticket.tag != GK__LAST_TAG) return;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    last = atomicInc(&state->scan_done, blocks - 1) == blocks - 1;
+    last = atomicInc(&state->scan_done, block_count - 1) == block_count - 1;
     __threadfence();
   }
   __syncthreads();
   if (!last) return;
   gk__clear_slots(slots, capacity, blockDim.x);
-  if (threadIdx.x == 0) gk__end_tickets(&state->scan_tickets, ticket);
+  if (threadIdx.x == 0) gk__reset_tickets(&state->scan_tickets, ticket);
 }
 
 /* ====================================================================================================================
@@ -2113,9 +2146,7 @@ GK__D gk__word16 gk__load_once(const gk__word16 *from) {
  * branch below, and fill the branch with copies of all words. */
 GK__D unsigned gk__shift_right(unsigned low, unsigned high, unsigned bits) {
 #ifdef __CUDA_ARCH__
-  unsigned result;
-  asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
-  return result;
+  return gk__ptx_shf_r_wrap_b32(low, high, bits);
 #else
   return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> bits);
 #endif
@@ -2332,7 +2363,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_ticket(&state->reduce_tickets);
   for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
     Acc value = gk__reduce_piece<Shifted>(input, n, operation, plan, piece, ends);
-    if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) ticket = gk__read_ticket(taken);
+    if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) ticket = gk__unpack_ticket(taken);
     value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
     if (threadIdx.x == 0) {
       if (plan.pieces == 1)
@@ -2369,7 +2400,7 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_R
   }
   if (threadIdx.x == 0) {
     *output = gk__convert<Out, Acc>::from(value);
-    gk__end_tickets(&state->reduce_tickets, ticket);
+    gk__reset_tickets(&state->reduce_tickets, ticket);
   }
 }
 
@@ -2890,7 +2921,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
       __syncthreads();
     }
   }
-  if (plan.tiles > 1) gk__end_round(ticket, state, slots, plan.capacity, gridDim.x);
+  if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
 
 template <class Item, class Out, class Operator, class Init>
@@ -3818,7 +3849,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
     const bool last = work.part == parts - 1, stay = last && all <= most;
     gk__publish_sums(sums, ring + t, all < most ? all : most, place + work.part * each, turn.tag, stay);
     if (last) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag, stay ? ring + t : NULL);
-    gk__end_round(turn, state, slots, p.capacity, gridDim.x);
+    gk__restart_tags(turn, state, slots, p.capacity, gridDim.x);
     return;
   }
   int first_idx = 0, item_count = sums_of::runs;
@@ -5001,7 +5032,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
     if (p.beta != Acc(0)) value = gk__fma(p.beta, gk__convert<Acc, Out>::from(*dest), value);
     *dest = gk__convert<Out, Acc>::from(value);
   }
-  if (p.slices > 1) gk__end_round(turn, state, slots, p.capacity, gridDim.x);
+  if (p.slices > 1) gk__restart_tags(turn, state, slots, p.capacity, gridDim.x);
 }
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
@@ -8068,7 +8099,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
       if (!role::feeds())
         gk__gather_share<Config>(who, q.p, work, slots + work.tile_idx * parts * each + t, turn.tag, share, q.shares,
                                  shared);
-      gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
+      gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
       return;
     }
   }
@@ -8085,7 +8116,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
         gk__cluster_barrier();
         gk__cluster_meet();
       } else if (parts > 1) {
-        gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
+        gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
       }
       return;
     }
@@ -8123,7 +8154,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const bool gathers = work.part == parts - 1 && (!Config::by_rows || q.shares == 0);
   gk__publish_sums(sums, shared + t, all, place + work.part * each, turn.tag, gathers);
   if (gathers) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
-  gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
+  gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
   (void)q, (void)state, (void)slots;
