@@ -1261,6 +1261,51 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
 GK__NAMESPACE(KERNELS) {
 
 #ifdef __CUDA_ARCH__
+/* Adds 1 to a counter in global memory, by lane 0 alone, and returns the value before. Asynchronous: the latency is
+ * paid where the result is first used. If every lane added the same constant, the compiler would combine them into one
+ * atomic for the warp, and wait for its result at once. So the number that is added is computed from the lane's. */
+GK__D unsigned long long gk__ptx_atom_add_relaxed_gpu_u64(unsigned long long *address) {
+  unsigned long long before;
+  asm volatile("{\n\t.reg .b32 lane;\n\t.reg .b64 one;\n\tmov.u32 lane, %%laneid;\n\tcvt.u64.u32 one, lane;\n\t"
+               "add.u64 one, one, 1;\n\tatom.relaxed.gpu.global.add.u64 %0, [%1], one;\n\t}"
+               : "=l"(before)
+               : "l"(__cvta_generic_to_global(address))
+               : "memory");
+  return before;
+}
+/* The lower 32 bits of high:low, shifted right by bits % 32. Unlike __funnelshift_r, it is opaque to the compiler's
+ * optimiser. */
+GK__D unsigned gk__ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned bits) {
+  unsigned result;
+  asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
+  return result;
+}
+#endif
+
+/* Accesses of 128 bits that are atomic as a whole (PTX ISA 8.3, sm_70). The address is a multiple of 16 bytes. */
+#if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
+#define GK__PTX_B128 1
+GK__D void gk__ptx_st_relaxed_gpu_b128(void *address, const unsigned *word) {
+  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
+               "mov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\tmov.b128 all, {lo, hi};\n\t"
+               "st.relaxed.gpu.b128 [%0], all;\n\t}" ::"l"(address),
+               "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
+               : "memory");
+}
+GK__D void gk__ptx_ld_relaxed_gpu_b128(const void *address, unsigned *word0, unsigned *word1, unsigned *word2,
+                                       unsigned *word3) {
+  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
+               "ld.relaxed.gpu.b128 all, [%4];\n\t"
+               "mov.b128 {lo, hi}, all;\n\tmov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"
+               : "=r"(*word0), "=r"(*word1), "=r"(*word2), "=r"(*word3)
+               : "l"(address)
+               : "memory");
+}
+#else
+#define GK__PTX_B128 0
+#endif
+
+#ifdef __CUDA_ARCH__
 GK__D void gk__ptx_prefetch_global_l2(const void *address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
 #endif
 
@@ -2439,23 +2484,23 @@ GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
 
 /* ====================================================================================================================
  * 16. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
- *    scan, split-K and section 21.
+ *    scan, split-K and section 21. Needs nothing but the instructions of section 13.
  *
- * Ticket. The first thing that a block does is to take a ticket from a counter in the scratch: the number of blocks that
- * have taken one before it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks
- * are running already, and do not wait for higher ones. So every wait ends, whatever order the hardware starts blocks in
- * and however few fit on the GPU.
+ * Ticket. The first thing that a block does is to take a ticket from a counter in the scratch: the number of blocks
+ * that have taken one before it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their
+ * blocks are running already, and do not wait for higher ones. So every wait ends, whatever order the hardware starts
+ * blocks in and however few fit on the GPU.
  *
- * Tag. The counter's upper half holds a tag, which the last block of a call increments. It is in device memory, so a
- * replayed graph gets a new one, too.
+ * Tag. The counter's upper half holds the number of tags that calls have used. A call uses the next one, 1 at first,
+ * and its last block increments the number. It is in device memory, so a replayed graph gets a new tag, too.
  *
- * Slot. A value travels in 16-byte words: 12 bytes of the value and the tag. Each word is written and read by one access,
- * so value and tag arrive together: no fence, no flag, and nothing to clear between calls. After 2^32 - 1 calls the tags
- * start again, and the last block clears all slots.
+ * Slot. A value travels in 16-byte words: 12 bytes of the value and the tag. Each word is written and read by one
+ * access, so value and tag arrive together: no fence, no flag, and nothing to clear between calls. A cleared slot has
+ * tag 0, which no call uses. After 2^32 - 1 calls the tags start again at 1, and the last block clears all slots first.
  * ==================================================================================================================*/
 
-/* The state at the front of a scratch. The upper half of a counter is the number of tags used so far, the lower half the
- * number of tickets taken in this call: zero between calls. */
+/* The state at the front of a scratch. The upper half of a counter is the number of tags used so far, the lower half
+ * the number of tickets taken in this call: zero between calls. */
 struct gk__state {
   unsigned long long reduce_tickets, scan_tickets;
   unsigned scan_done; /* blocks that have finished; counted only when tags run out, zero between calls */
@@ -2464,30 +2509,22 @@ struct gk__state {
 struct gk__ticket {
   unsigned number, tag;
 };
-/* By one thread of each block, a first lane. The atomic is asynchronous: its latency is paid where the result is first
- * used. */
-GK__D unsigned long long gk__take_ticket(unsigned long long *word) {
+/* By lane 0 of one warp of each block. Returns the counter before the increment, for gk__unpack_ticket. On a GPU the
+ * atomic is asynchronous. */
+GK__D unsigned long long gk__take_ticket(unsigned long long *counter) {
 #ifdef __CUDA_ARCH__
-  /* If all lanes added the same constant, the compiler would combine them into one atomic for the warp, and wait for
-   * its result at once. So the number that is added is computed from the lane's. */
-  unsigned long long taken;
-  asm volatile("{\n\t.reg .b32 lane;\n\t.reg .b64 one;\n\tmov.u32 lane, %%laneid;\n\tcvt.u64.u32 one, lane;\n\t"
-               "add.u64 one, one, 1;\n\tatom.relaxed.gpu.global.add.u64 %0, [%1], one;\n\t}"
-               : "=l"(taken)
-               : "l"(__cvta_generic_to_global(word))
-               : "memory");
-  return taken;
+  return gk__ptx_atom_add_relaxed_gpu_u64(counter);
 #else
-  return atomicAdd(word, 1ull);
+  return atomicAdd(counter, 1ull);
 #endif
 }
-GK__D gk__ticket gk__read_ticket(unsigned long long taken) {
-  const gk__ticket ticket = {static_cast<unsigned>(taken), static_cast<unsigned>(taken >> 32) + 1};
+GK__D gk__ticket gk__unpack_ticket(unsigned long long count_before) {
+  const gk__ticket ticket = {static_cast<unsigned>(count_before), static_cast<unsigned>(count_before >> 32) + 1};
   return ticket;
 }
-/* By the one thread that has the last ticket of the call. The next call gets the next tag, or the first one again. */
-GK__D void gk__end_tickets(unsigned long long *word, gk__ticket ticket) {
-  atomicExch(word, ticket.tag == GK__LAST_TAG ? 0ull : static_cast<unsigned long long>(ticket.tag) << 32);
+/* By the one thread that has the last ticket of the call: no tickets are taken, and the ticket's tag is used. */
+GK__D void gk__reset_tickets(unsigned long long *counter, gk__ticket ticket) {
+  atomicExch(counter, ticket.tag == GK__LAST_TAG ? 0ull : static_cast<unsigned long long>(ticket.tag) << 32);
 }
 
 /* 16 bytes of memory, whatever their type. */
@@ -2495,19 +2532,16 @@ struct GK__MAY_ALIAS __align__(16) gk__word16 {
   unsigned word[4];
 };
 
+/* A value in 16-byte words, each of which holds 12 bytes of it and the tag. */
 template <class Acc> struct gk__slot {
   static const unsigned word16_count = (sizeof(Acc) + 11) / 12;
   gk__word16 words[word16_count];
 };
-/* A 16-byte word is stored and loaded by one 128-bit access where PTX has it (ISA 8.3, sm_70). Elsewhere the tag is stored
- * last, behind a fence, and loaded first. */
+/* A 16-byte word is stored and loaded by one 128-bit access where PTX has it. Elsewhere the tag is stored last, behind
+ * a fence, and loaded first. */
 GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
-#if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
-  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
-               "mov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\tmov.b128 all, {lo, hi};\n\t"
-               "st.relaxed.gpu.b128 [%0], all;\n\t}" ::"l"(dest),
-               "r"(x.word[0]), "r"(x.word[1]), "r"(x.word[2]), "r"(x.word[3])
-               : "memory");
+#if GK__PTX_B128
+  gk__ptx_st_relaxed_gpu_b128(dest, x.word);
 #else
   volatile unsigned *word = dest->word;
   for (int i = 0; i < 3; i++) word[i] = x.word[i];
@@ -2515,17 +2549,12 @@ GK__D void gk__store_word16(gk__word16 *dest, const gk__word16 &x) {
   word[3] = x.word[3];
 #endif
 }
-/* True if the word has the tag; the value's three parts are then in `word`. */
+/* True if the word has the tag; its 12 bytes of the value are then in word[0 ... 2]. */
 GK__D bool gk__load_word16(const gk__word16 *from, unsigned tag, unsigned *word) {
-#if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
-  unsigned found;
-  asm volatile("{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
-               "ld.relaxed.gpu.b128 all, [%4];\n\t"
-               "mov.b128 {lo, hi}, all;\n\tmov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"
-               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(found)
-               : "l"(from)
-               : "memory");
-  return found == tag;
+#if GK__PTX_B128
+  unsigned found_tag;
+  gk__ptx_ld_relaxed_gpu_b128(from, &word[0], &word[1], &word[2], &found_tag);
+  return found_tag == tag;
 #else
   const volatile unsigned *const all = from->word;
   if (all[3] != tag) return false;
@@ -2534,14 +2563,15 @@ GK__D bool gk__load_word16(const gk__word16 *from, unsigned tag, unsigned *word)
   return true;
 #endif
 }
+/* By one thread. Whatever the slot held before is overwritten. */
 template <class Acc> GK__D void gk__publish(gk__slot<Acc> *slot, const Acc &value, unsigned tag) {
   unsigned word[3 * gk__slot<Acc>::word16_count];
   for (unsigned i = 0; i < 3; i++) word[3 * gk__slot<Acc>::word16_count - 1 - i] = 0;
   memcpy(word, &value, sizeof(Acc));
   GK__UNROLL
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++) {
-    const gk__word16 x = {{word[3 * g], word[3 * g + 1], word[3 * g + 2], tag}};
-    gk__store_word16(&slot->words[g], x);
+  for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++) {
+    const gk__word16 x = {{word[3 * i], word[3 * i + 1], word[3 * i + 2], tag}};
+    gk__store_word16(&slot->words[i], x);
   }
 }
 /* True if the slot holds a value of this call, which is then in *value. Does not wait. */
@@ -2549,392 +2579,473 @@ template <class Acc> GK__D bool gk__peek(const gk__slot<Acc> *slot, Acc *value, 
   unsigned word[3 * gk__slot<Acc>::word16_count] = {};
   bool ready = true;
   GK__UNROLL
-  for (unsigned g = 0; g < gk__slot<Acc>::word16_count; g++)
-    if (!gk__load_word16(&slot->words[g], tag, word + 3 * g)) ready = false;
+  for (unsigned i = 0; i < gk__slot<Acc>::word16_count; i++)
+    if (!gk__load_word16(&slot->words[i], tag, word + 3 * i)) ready = false;
   if (ready) memcpy(static_cast<void *>(value), word, sizeof(Acc));
   return ready;
 }
 /* By all threads of a block, after the last use of any slot before the tags start again. */
-GK__D void gk__clear_slots(void *slots, size_t chunks, unsigned thread_count) {
+GK__D void gk__clear_slots(void *slots, size_t word16_count, unsigned thread_count) {
   volatile unsigned *const word = static_cast<unsigned *>(slots);
   GK__UNROLL_BY(1)
-  for (size_t i = threadIdx.x; i < 4 * chunks; i += thread_count) word[i] = 0;
+  for (size_t i = threadIdx.x; i < 4 * word16_count; i += thread_count) word[i] = 0;
 }
-/* A pause between two looks at a slot, longer each time. It leaves issue slots to the blocks that are waited for. */
+/* A pause between two polls of a slot, up to 64 ns and longer each time. It leaves issue slots to the other blocks of
+ * the SM, which may be those that are waited for. */
 GK__D void gk__back_off(unsigned *nanoseconds) {
   __nanosleep(*nanoseconds);
   if (*nanoseconds < 64) *nanoseconds *= 2;
 }
 
-/* By one thread of a block: its ticket in a scan or a product. The block with the last ticket ends the call's tickets,
+/* By one thread of a block: its ticket in a scan or a product. The block with the last ticket resets the counter,
  * unless the tags start again: then all slots are to be cleared first. */
 GK__D gk__ticket gk__next_ticket(gk__state *state, size_t last_ticket) {
-  const gk__ticket ticket = gk__read_ticket(gk__take_ticket(&state->scan_tickets));
-  if (ticket.number == last_ticket && ticket.tag != GK__LAST_TAG) gk__end_tickets(&state->scan_tickets, ticket);
+  const gk__ticket ticket = gk__unpack_ticket(gk__take_ticket(&state->scan_tickets));
+  if (ticket.number == last_ticket && ticket.tag != GK__LAST_TAG) gk__reset_tickets(&state->scan_tickets, ticket);
   return ticket;
 }
-/* By all threads of each block that took a ticket, at its end; `blocks` is the number of these blocks. When the tags start
- * again, the last block to get here clears all slots. The fences order each block's use of the slots before its count,
- * and all counts before the clearing. */
-GK__D void gk__end_round(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity, unsigned blocks) {
+/* By all threads of each block that took a ticket, at its end; block_count is the number of these blocks, and capacity
+ * that of the slots' 16-byte words. Does nothing but in the call that uses the last tag: there the last block to get
+ * here clears all slots and resets the counter. The fences order each block's use of the slots before its count, and
+ * all counts before the clearing. */
+GK__D void gk__restart_tags(const gk__ticket &ticket, gk__state *state, void *slots, size_t capacity,
+                            unsigned block_count) {
   __shared__ bool last;
   if (ticket.tag != GK__LAST_TAG) return;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    last = atomicInc(&state->scan_done, blocks - 1) == blocks - 1;
+    last = atomicInc(&state->scan_done, block_count - 1) == block_count - 1;
     __threadfence();
   }
   __syncthreads();
   if (!last) return;
   gk__clear_slots(slots, capacity, blockDim.x);
-  if (threadIdx.x == 0) gk__end_tickets(&state->scan_tickets, ticket);
+  if (threadIdx.x == 0) gk__reset_tickets(&state->scan_tickets, ticket);
 }
 
 /* ====================================================================================================================
- * 17. REDUCE
+ * 17. REDUCE: one launch, in an order that depends on n, the types and the operator alone, so that the bits of a result
+ *     do, too. Uses the building blocks of section 15, and the tickets and slots of section 16.
  *
- * The bits of a result must depend on n, the types and the operator alone. So n is cut into tiles of a fixed size, and
- * the tiles are dealt round robin to a number of pieces that n alone decides; a block works through one piece or several,
- * each thread always on the same places of a tile. The block that was the last to start waits for the pieces of all
- * others and combines them, again in a fixed shape. So one launch does it all, on any grid.
+ * n is divided into tiles of a fixed size, and the tiles are dealt to partitions: of P partitions, partition p has the
+ * tiles p, p + P, p + 2P ... P depends on n, on the size of an element and on that of a slot. A block reduces one or
+ * more partitions and publishes the partial of each in a slot. The block with the last ticket waits for all partials
+ * and reduces these. The grid decides which block computes a partial, but not what is in it.
  *
- * A thread keeps up to four sums, and each of these grows by four elements for every tile of its piece; above them
- * stands a tree. So a sum of n floats sees about 4 n / 2^21 + 20 roundings in a row, from 2^28 on 4 n / 2^23 + 20,
- * where a loop would see n.
+ * The order, from the elements up (W: elements of a vector, those of 16 bytes):
+ *
+ *   vector       Vector i of a tile has its elements iW ... iW + W - 1. Thread t has the vectors t, t + 256, t + 512
+ *                and t + 768 of each tile of the partition.
+ *   accumulator  A thread has A = min(W, 4) of them. Accumulator a folds the elements a, a + A ... of the thread's
+ *                vectors from left to right, vector by vector and tile by tile, beginning with the identity.
+ *   thread       The accumulators are folded from left to right.
+ *   block        The threads of a warp are reduced by the tree of gk_warp_reduce (lane i takes in the value of lane
+ *                i + 1, then i + 2, i + 4, i + 8, i + 16), and the 8 warps' values by the same tree: the partial.
+ *   partials     Thread t of the last block folds the partials t, t + 256 ... from left to right, beginning with the
+ *                identity; then come the same two trees.
+ *
+ * (argmin and argmax, and sums of bytes, have one accumulator: any order gives them the same bits.) So a sum of n
+ * floats goes through about 4 n / 2^21 + 20 roundings in a row with 512 partitions, and 4 n / 2^23 + 20 with 2048, from
+ * n = 2^28 on. A plain loop goes through n.
+ *
+ * An array may begin anywhere that suits its element type. If that is not at a multiple of 16 bytes, a vector is put
+ * together from two 16-byte words of memory; which elements it has does not change.
  * ==================================================================================================================*/
 
-/* --- The kernel --------------------------------------------------------------------------------------------------*/
+/* --- Plan --------------------------------------------------------------------------------------------------------*/
 
-enum { GK__REDUCE_THREADS = 256, GK__REDUCE_LOADS = 4, GK__REDUCE_PIECES = 512, GK__REDUCE_MANY_PIECES = 2048 };
-/* From so many tiles on there are many pieces, if there is room for their values, several for each place of a block:
- * multiprocessors are not equally near to the memory, and who is done early takes another. Some more than there are
- * places would be worse than fewer. */
+enum {
+  GK__REDUCE_THREADS = 256,
+  GK__REDUCE_VECTORS = 4, /* of a thread in a tile */
+  GK__REDUCE_PARTITIONS = 512,
+  GK__REDUCE_MANY_PARTITIONS = 2048
+};
+/* From this number of tiles on there are many partitions, if their slots have room: several for each block that a GPU
+ * holds at once. SMs are not equally near to the memory, and one that finishes early starts the block of another
+ * partition. Slightly more partitions than resident blocks would be worse than slightly fewer. */
 #define GK__REDUCE_MANY_TILES 65536u
-/* From so many bytes on the L2 is not asked to keep them: they would not all be there a second time. */
+/* Inputs of at least this many bytes are loaded with an evict-first hint: the L2 would not hold all of them anyway. */
 #define GK__REDUCE_STREAMED_BYTES (size_t(64) << 20)
-/* Blocks that a multiprocessor is to hold at once: all that it has threads for, or fewer of large values. */
+/* Blocks that an SM is to hold at once, for __launch_bounds__. Where an SM has 2048 threads, eight blocks use all of
+ * them; large values need more registers than that leaves. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
-#define GK__REDUCE_RESIDENT(Acc) 4
+#define GK__REDUCE_BLOCKS_PER_SM(Acc) 4
 #else
-#define GK__REDUCE_RESIDENT(Acc) (sizeof(Acc) > 8 ? 5 : 8)
+#define GK__REDUCE_BLOCKS_PER_SM(Acc) (sizeof(Acc) > 8 ? 5 : 8)
 #endif
 
-/* How a reduction is laid out: what the bits depend on (tiles, pieces), and what they do not (blocks). */
+/* The bits depend on tiles and partitions, and not on blocks. */
 struct gk__reduce_plan {
-  size_t tiles;    /* of tile_items elements; the last may be partial */
-  unsigned pieces; /* piece p has the tiles p, p + pieces, ... */
-  unsigned blocks;
-  int needs_scratch; /* more than one piece */
+  size_t tiles; /* the last may be partial */
+  unsigned partitions;
+  unsigned blocks;   /* with fewer than partitions, block b reduces the partitions b, b + blocks ... */
+  int needs_scratch; /* more than one partition */
 };
 template <class Item> struct gk__reduce_tile {
-  static const unsigned vector = 16 % sizeof(Item) ? 1 : 16 / sizeof(Item); /* elements that a thread loads at once */
-  static const unsigned stride = GK__REDUCE_THREADS * vector;               /* from one of its vectors to the next */
-  static const unsigned items = GK__REDUCE_LOADS * stride;
-  static const unsigned chunks = items * sizeof(Item) / 16;
+  static const unsigned vector_width = 16 % sizeof(Item) ? 1 : 16 / sizeof(Item); /* elements of a vector */
+  static const unsigned vector_stride = GK__REDUCE_THREADS * vector_width;        /* between vectors of a thread */
+  static const unsigned items = GK__REDUCE_VECTORS * vector_stride;               /* elements of a tile */
+  static const unsigned word16_count = items * static_cast<unsigned>(sizeof(Item)) / 16; /* 16-byte words of a tile */
 };
-/* Partial values of a thread, so that one operation need not wait for the other; but one of large values, and of bytes,
- * sixteen of which are summed before they meet it. */
-template <class Operator, class Item> struct gk__reduce_sums {
-  static const unsigned item_count = gk__reduce_tile<Item>::vector < 4 ? gk__reduce_tile<Item>::vector : 4;
-};
-template <class Value, class Item> struct gk__reduce_sums<gk_argmin<Value>, Item> {
-  static const unsigned item_count = 1;
-};
-template <class Value, class Item> struct gk__reduce_sums<gk_argmax<Value>, Item> {
-  static const unsigned item_count = 1;
-};
-template <class Acc> struct gk__reduce_sums<gk_sum<Acc>, signed char> { static const unsigned item_count = 1; };
-template <class Acc> struct gk__reduce_sums<gk_sum<Acc>, unsigned char> { static const unsigned item_count = 1; };
 inline gk__reduce_plan gk__plan_reduce(size_t n, size_t tile_items, size_t slot_bytes) {
-  const size_t room = GK__REDUCE_BYTES / slot_bytes;
+  const size_t slots = GK__REDUCE_BYTES / slot_bytes;
   gk__reduce_plan plan;
   plan.tiles = gk_ceil_div(n, tile_items);
-  const bool many = plan.tiles >= GK__REDUCE_MANY_TILES && room >= GK__REDUCE_MANY_PIECES;
-  const size_t most = many ? GK__REDUCE_MANY_PIECES : GK__REDUCE_PIECES, limit = room < most ? room : most;
-  plan.pieces = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
-  if (plan.pieces == 0) plan.pieces = 1; /* of no tiles: its value is the identity */
-  plan.blocks = plan.pieces;
-  plan.needs_scratch = plan.pieces > 1;
+  const bool many = plan.tiles >= GK__REDUCE_MANY_TILES && slots >= GK__REDUCE_MANY_PARTITIONS;
+  const size_t most = many ? GK__REDUCE_MANY_PARTITIONS : GK__REDUCE_PARTITIONS, limit = slots < most ? slots : most;
+  plan.partitions = static_cast<unsigned>(plan.tiles < limit ? plan.tiles : limit);
+  if (plan.partitions == 0) plan.partitions = 1; /* of no tiles: its partial is the identity */
+  plan.blocks = plan.partitions;
+  plan.needs_scratch = plan.partitions > 1;
   return plan;
 }
 
-/* From memory that is not expected to be read again soon. */
-GK__D gk__word16 gk__load_once(const gk__word16 *from) {
+/* --- Vectors -----------------------------------------------------------------------------------------------------*/
+
+/* With an evict-first hint (ld.global.cs), for data that is not expected to be read again soon. */
+GK__D gk__word16 gk__load_streaming(const gk__word16 *from) {
 #ifdef __CUDA_ARCH__
   const uint4 all = __ldcs(reinterpret_cast<const uint4 *>(from));
-  const gk__word16 chunk = {{all.x, all.y, all.z, all.w}};
-  return chunk;
+  const gk__word16 x = {{all.x, all.y, all.z, all.w}};
+  return x;
 #else
   return *from;
 #endif
 }
 
-/* The lower word of two after they were shifted right. If the compiler could see the shift, it would move it out of the
- * branch below, and fill the branch with copies of all words. */
-GK__D unsigned gk__shift_right(unsigned low, unsigned high, unsigned bits) {
+/* The lower 32 bits of high:low, shifted right. Opaque to the compiler: it would move a shift that it sees out of the
+ * branches of gk__align_vectors, and fill these with copies of all words. */
+GK__D unsigned gk__funnel_shift(unsigned low, unsigned high, unsigned bits) {
 #ifdef __CUDA_ARCH__
-  unsigned result;
-  asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
-  return result;
+  return gk__ptx_shf_r_wrap_b32(low, high, bits);
 #else
   return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> bits);
 #endif
 }
-/* Of pairs of neighbouring chunks the 16 bytes that begin `low` bytes past the first. Which words these are is decided
- * by branches that all threads take alike; picking bytes one by one would cost as much as the sum of what is in them.
- * Two choices between two become selects where nothing but words moves, and a small array of floats takes 5 % less time
- * than with a switch, which becomes jumps. */
-template <unsigned Words, class Item>
-GK__D void gk__shift_words(gk__word16 *chunk, const gk__word16 *second, unsigned bits) {
+/* gk__align_vectors for a misalignment of FirstWord 32-bit words and `bits`. */
+template <unsigned FirstWord, class Item>
+GK__D void gk__align_vectors_from(gk__word16 *vector, const gk__word16 *next, unsigned bits) {
   GK__UNROLL
-  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
+  for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++) {
     unsigned word[8];
-    memcpy(word, &chunk[v], sizeof(gk__word16));
-    memcpy(word + 4, &second[v], sizeof(gk__word16));
+    memcpy(word, &vector[v], sizeof(gk__word16));
+    memcpy(word + 4, &next[v], sizeof(gk__word16));
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++)
-      chunk[v].word[k] =
-          sizeof(Item) < 4 ? gk__shift_right(word[Words + k], word[Words + k + 1], bits) : word[Words + k];
+      vector[v].word[k] =
+          sizeof(Item) < 4 ? gk__funnel_shift(word[FirstWord + k], word[FirstWord + k + 1], bits) : word[FirstWord + k];
   }
 }
-template <class Item> GK__D void gk__shift_chunks(gk__word16 *chunk, const gk__word16 *second, unsigned low) {
-  const unsigned bits = low % 4 * 8;
-  if (low < 8)
-    low < 4 ? gk__shift_words<0, Item>(chunk, second, bits) : gk__shift_words<1, Item>(chunk, second, bits);
-  else
-    low < 12 ? gk__shift_words<2, Item>(chunk, second, bits) : gk__shift_words<3, Item>(chunk, second, bits);
+/* A thread's vectors, from pairs of neighbouring 16-byte words: vector[v] and next[v] come in, and the 16 bytes that
+ * begin `misalignment` bytes past the first come out, in vector[v]. All threads take the same branches; to select each
+ * byte by itself would cost as much as the reduction of what is in it. Two nested choices between two become selects
+ * where nothing but words moves; with them a small array of floats takes 5 % less time than with a switch, which
+ * becomes jumps. */
+template <class Item> GK__D void gk__align_vectors(gk__word16 *vector, const gk__word16 *next, unsigned misalignment) {
+  const unsigned bits = misalignment % 4 * 8;
+  if (misalignment < 8) {
+    if (misalignment < 4)
+      gk__align_vectors_from<0, Item>(vector, next, bits);
+    else
+      gk__align_vectors_from<1, Item>(vector, next, bits);
+  } else {
+    if (misalignment < 12)
+      gk__align_vectors_from<2, Item>(vector, next, bits);
+    else
+      gk__align_vectors_from<3, Item>(vector, next, bits);
+  }
 }
 
-/* Takes `item_count` elements of a vector into the thread's sums: element j always into sum j % their number. */
+/* --- Accumulators ------------------------------------------------------------------------------------------------*/
+
+/* Accumulators of a thread: several, so that consecutive operations do not wait for each other. One for argmin and
+ * argmax, whose values are large, and for sums of bytes, sixteen of which are added up before they go into it. */
+template <class Operator, class Item> struct gk__reduce_accumulators {
+  static const unsigned number = gk__reduce_tile<Item>::vector_width < 4 ? gk__reduce_tile<Item>::vector_width : 4;
+};
+template <class Value, class Item> struct gk__reduce_accumulators<gk_argmin<Value>, Item> {
+  static const unsigned number = 1;
+};
+template <class Value, class Item> struct gk__reduce_accumulators<gk_argmax<Value>, Item> {
+  static const unsigned number = 1;
+};
+template <class Acc> struct gk__reduce_accumulators<gk_sum<Acc>, signed char> { static const unsigned number = 1; };
+template <class Acc> struct gk__reduce_accumulators<gk_sum<Acc>, unsigned char> { static const unsigned number = 1; };
+
+/* Takes the first item_count elements of a vector into the accumulators. i: the index of the first one. */
 template <class Acc, class Item, class Operator>
-GK__D void gk__reduce_each(Acc *sum, const Item *item, size_t i, size_t item_count, const Operator &operation) {
+GK__D void gk__accumulate_items(Acc *accumulator, const Item *item, size_t i, size_t item_count,
+                                const Operator &operation) {
   GK__UNROLL
-  for (unsigned j = 0; j < gk__reduce_tile<Item>::vector; j++) {
-    Acc &s = sum[j % gk__reduce_sums<Operator, Item>::item_count];
-    if (j < item_count) s = operation(s, gk__lift<Acc, Item>::from(item[j], i + j));
+  for (unsigned j = 0; j < gk__reduce_tile<Item>::vector_width; j++) {
+    Acc &acc = accumulator[j % gk__reduce_accumulators<Operator, Item>::number];
+    if (j < item_count) acc = operation(acc, gk__lift<Acc, Item>::from(item[j], i + j));
   }
 }
-/* Takes the first `item_count` elements of a vector that stands in a chunk: all, or else what follows them is zero. */
-template <class Operator, class Item> struct gk__reduce_any_vector {
+template <class Item> GK__D void gk__unpack_vector(Item *item, const gk__word16 &vector) {
+  const size_t bytes = gk__reduce_tile<Item>::vector_width * sizeof(Item);
+  memcpy(static_cast<void *>(item), &vector, bytes < sizeof(vector) ? bytes : sizeof(vector));
+}
+
+/* How an operator takes a vector into the accumulators: the first item_count elements, where the others' bytes are
+ * zero. The generic one, element by element: */
+template <class Operator, class Item> struct gk__accumulate_by_items {
   typedef typename gk__working<Operator>::type Acc;
-  static GK__D void take(Acc *sum, const gk__word16 &chunk, size_t i, unsigned item_count, const Operator &operation) {
-    Item item[gk__reduce_tile<Item>::vector];
-    memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
-    gk__reduce_each(sum, item, i, item_count, operation);
+  static GK__D void apply(Acc *accumulator, const gk__word16 &vector, size_t i, unsigned item_count,
+                          const Operator &operation) {
+    Item item[gk__reduce_tile<Item>::vector_width];
+    gk__unpack_vector(item, vector);
+    gk__accumulate_items(accumulator, item, i, item_count, operation);
   }
 };
-template <class Operator, class Item> struct gk__reduce_vector : gk__reduce_any_vector<Operator, Item> {};
-/* The best of a vector first, and only that against what the thread has, whose index is lower. So elements are compared
- * by value alone: an equal one stays behind, but for one that is no better than nothing. */
-template <class Value, bool Greatest, class Item> struct gk__reduce_arg_vector {
+template <class Operator, class Item> struct gk__accumulate_vector : gk__accumulate_by_items<Operator, Item> {};
+/* argmin and argmax find the best element of the vector first, and compare only that one with the accumulator. An
+ * accumulator's index is less than any in the vector, so of equal elements the earlier one is kept, and the indices
+ * need not be compared. An accumulator that has no element yet takes any. */
+template <class Value, bool Greatest, class Item> struct gk__accumulate_best {
   template <class Operator>
-  static GK__D void take(gk_arg<Value> *sum, const gk__word16 &chunk, size_t i, unsigned item_count, const Operator &) {
-    Item item[gk__reduce_tile<Item>::vector];
-    memcpy(static_cast<void *>(item), &chunk, sizeof(item) < sizeof(chunk) ? sizeof(item) : sizeof(chunk));
+  static GK__D void apply(gk_arg<Value> *accumulator, const gk__word16 &vector, size_t i, unsigned item_count,
+                          const Operator &) {
+    Item item[gk__reduce_tile<Item>::vector_width];
+    gk__unpack_vector(item, vector);
     Value best = gk__convert<Value, Item>::from(item[0]);
-    unsigned place = 0;
+    unsigned best_idx = 0;
     GK__UNROLL
-    for (unsigned j = 1; j < gk__reduce_tile<Item>::vector; j++) {
+    for (unsigned j = 1; j < gk__reduce_tile<Item>::vector_width; j++) {
       const Value x = gk__convert<Value, Item>::from(item[j]);
       const bool better = j < item_count && gk__goes_before<Greatest>(x, best);
       best = better ? x : best;
-      place = better ? j : place;
+      best_idx = better ? j : best_idx;
     }
-    if (gk__goes_before<Greatest>(best, sum->value) || sum->index == static_cast<size_t>(-1))
-      *sum = gk_arg<Value>{best, i + place};
+    if (gk__goes_before<Greatest>(best, accumulator->value) || accumulator->index == static_cast<size_t>(-1))
+      *accumulator = gk_arg<Value>{best, i + best_idx};
   }
 };
 template <class Value, class Item>
-struct gk__reduce_vector<gk_argmin<Value>, Item> : gk__reduce_arg_vector<Value, false, Item> {};
+struct gk__accumulate_vector<gk_argmin<Value>, Item> : gk__accumulate_best<Value, false, Item> {};
 template <class Value, class Item>
-struct gk__reduce_vector<gk_argmax<Value>, Item> : gk__reduce_arg_vector<Value, true, Item> {};
+struct gk__accumulate_vector<gk_argmax<Value>, Item> : gk__accumulate_best<Value, true, Item> {};
+/* Elements that bring their own indices, in any order. */
 template <class Value, class Other>
-struct gk__reduce_vector<gk_argmin<Value>, gk_arg<Other>> : gk__reduce_any_vector<gk_argmin<Value>, gk_arg<Other>> {};
+struct gk__accumulate_vector<gk_argmin<Value>, gk_arg<Other>>
+    : gk__accumulate_by_items<gk_argmin<Value>, gk_arg<Other>> {};
 template <class Value, class Other>
-struct gk__reduce_vector<gk_argmax<Value>, gk_arg<Other>> : gk__reduce_any_vector<gk_argmax<Value>, gk_arg<Other>> {};
-/* Sums of bytes: four at a time, in 32 bits, which sixteen of them cannot overflow. */
-template <class Acc> struct gk__reduce_vector<gk_sum<Acc>, signed char> {
-  static GK__D void take(Acc *sum, const gk__word16 &chunk, size_t, unsigned, const gk_sum<Acc> &operation) {
-    int part = 0;
+struct gk__accumulate_vector<gk_argmax<Value>, gk_arg<Other>>
+    : gk__accumulate_by_items<gk_argmax<Value>, gk_arg<Other>> {};
+/* Sums of bytes: four at a time, in 32 bits, which the sixteen bytes of a vector cannot overflow. */
+template <class Acc> struct gk__accumulate_vector<gk_sum<Acc>, signed char> {
+  static GK__D void apply(Acc *accumulator, const gk__word16 &vector, size_t, unsigned, const gk_sum<Acc> &operation) {
+    int vector_sum = 0;
     GK__UNROLL
-    for (int k = 0; k < 4; k++) part = __dp4a(static_cast<int>(chunk.word[k]), 0x01010101, part);
-    sum[0] = operation(sum[0], static_cast<Acc>(part));
+    for (int k = 0; k < 4; k++) vector_sum = __dp4a(static_cast<int>(vector.word[k]), 0x01010101, vector_sum);
+    accumulator[0] = operation(accumulator[0], static_cast<Acc>(vector_sum));
   }
 };
-template <class Acc> struct gk__reduce_vector<gk_sum<Acc>, unsigned char> {
-  static GK__D void take(Acc *sum, const gk__word16 &chunk, size_t, unsigned, const gk_sum<Acc> &operation) {
-    unsigned part = 0;
+template <class Acc> struct gk__accumulate_vector<gk_sum<Acc>, unsigned char> {
+  static GK__D void apply(Acc *accumulator, const gk__word16 &vector, size_t, unsigned, const gk_sum<Acc> &operation) {
+    unsigned vector_sum = 0;
     GK__UNROLL
-    for (int k = 0; k < 4; k++) part = __dp4a(chunk.word[k], 0x01010101u, part);
-    sum[0] = operation(sum[0], static_cast<Acc>(part));
+    for (int k = 0; k < 4; k++) vector_sum = __dp4a(vector.word[k], 0x01010101u, vector_sum);
+    accumulator[0] = operation(accumulator[0], static_cast<Acc>(vector_sum));
   }
 };
 
-/* The tile at an end of an array that lies `low` bytes past an alignment to 16; `here`: elements from its first on, but
- * no more than a tile and a vector. The array's first vector and its last one or two lie in chunks of which only a part
- * is the array's. Such a chunk must not be read as one; these vectors go to shared memory element by element, each by a
- * thread of its own: the first of the tile, and two from number `end` on. All other loads are on their way meanwhile.
- */
-template <class Operator, class Item, class Acc>
-GK__D void gk__reduce_end(Acc *sum, const Item *tile_items, size_t first_idx, unsigned here, unsigned low,
-                          const Operator &operation, gk__word16 *ends) {
-  const unsigned vector = gk__reduce_tile<Item>::vector, stride = gk__reduce_tile<Item>::stride;
-  const unsigned thread = threadIdx.x;
-  const int begin = first_idx == 0,
-            end = static_cast<int>(here / vector - (here % vector + low / sizeof(Item) < vector));
-  const gk__word16 *const from =
-      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(tile_items) - low) + thread;
-  const unsigned apart = thread < vector ? thread : thread + static_cast<unsigned>(end - 1) * vector;
-  Item item;
-  memset(static_cast<void *>(&item), 0, sizeof(Item));
-  if (thread < 3 * vector && apart < here) item = tile_items[apart];
-  gk__word16 chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
-  GK__UNROLL
-  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-    const int pos = static_cast<int>(thread + v * GK__REDUCE_THREADS);
-    chunk[v] = second[v] = gk__word16();
-    if (pos < end && (v || pos >= begin)) {
-      chunk[v] = from[v * GK__REDUCE_THREADS];
-      second[v] = from[v * GK__REDUCE_THREADS + 1];
+/* --- Tiles -------------------------------------------------------------------------------------------------------*/
+
+/* Loads a thread's vectors of a tile of the array's n elements: words, or for an unaligned array the pairs of words
+ * that gk__align_vectors takes. words: the thread's first word of the tile. */
+template <bool Unaligned, class Item>
+GK__D void gk__load_vectors(gk__word16 *vector, gk__word16 *next, const gk__word16 *words, size_t n) {
+  if (n >= GK__REDUCE_STREAMED_BYTES / sizeof(Item)) {
+    GK__UNROLL
+    for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++) {
+      vector[v] = gk__load_streaming(words + v * GK__REDUCE_THREADS);
+      if (Unaligned) next[v] = gk__load_streaming(words + v * GK__REDUCE_THREADS + 1);
+    }
+  } else {
+    GK__UNROLL
+    for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++) {
+      vector[v] = words[v * GK__REDUCE_THREADS];
+      if (Unaligned) next[v] = words[v * GK__REDUCE_THREADS + 1];
     }
   }
-  if (thread < 3 * vector) reinterpret_cast<Item *>(ends)[thread] = item;
-  __syncthreads(); /* while the chunks are still on their way */
-  gk__shift_chunks<Item>(chunk, second, low);
-  if (static_cast<int>(thread) < begin) chunk[0] = ends[0];
-  GK__UNROLL
-  for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-    if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < end)
-      gk__reduce_vector<Operator, Item>::take(sum, chunk[v], first_idx + thread * vector + v * stride, vector,
-                                              operation);
-  const unsigned after = (thread - static_cast<unsigned>(end)) % GK__REDUCE_THREADS;
-  const unsigned pos = (static_cast<unsigned>(end) + after) * vector;
-  if (after < 2 && pos < here && pos < gk__reduce_tile<Item>::items)
-    gk__reduce_vector<Operator, Item>::take(sum, ends[1 + after], first_idx + pos,
-                                            here - pos < vector ? here - pos : vector, operation);
 }
 
-/* What a thread makes of its places in one piece. Shifted: for an array that is not aligned to 16 bytes, whose vectors
- * lie across two chunks; the second of these is the next thread's first one. */
-template <bool Shifted, class Operator, class Item, class Acc = typename gk__working<Operator>::type>
-GK__D Acc gk__reduce_piece(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
-                           unsigned piece, gk__word16 *ends) {
-  typedef gk__reduce_tile<Item> tile_of;
-  const bool vectors = 16 % sizeof(Item) == 0 && !(Shifted && sizeof(Item) == 16),
-             streamed = n >= GK__REDUCE_STREAMED_BYTES / sizeof(Item);
-  const unsigned skipped = Shifted ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
-  const unsigned low = skipped * sizeof(Item), mine = threadIdx.x * tile_of::vector;
-  const gk__word16 *const chunks =
-      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - low) + threadIdx.x;
-  const unsigned sums = gk__reduce_sums<Operator, Item>::item_count;
-  Acc sum[sums];
+/* The first tile of an array that begins `misalignment` bytes past a multiple of 16, or its last one or two. first_idx:
+ * the index of the tile's first element; available: elements from there on, at most those of a tile and a vector.
+ *
+ * A word of memory is not read if a byte of it is outside of the array. So the first vector of the array, and the last
+ * one or two, cannot be put together from words: these edge vectors go to shared memory element by element, each
+ * element loaded by a thread of its own. They are the tile's vector 0 (for the array's first tile), full_end and
+ * full_end + 1. All loads of the tile are issued together. */
+template <class Operator, class Item, class Acc>
+GK__D void gk__reduce_edge_tile(Acc *accumulator, const Item *tile_items, size_t first_idx, unsigned available,
+                                unsigned misalignment, const Operator &operation, gk__word16 *edge_vectors) {
+  const unsigned vector_width = gk__reduce_tile<Item>::vector_width, stride = gk__reduce_tile<Item>::vector_stride;
+  const unsigned thread = threadIdx.x;
+  const int full_begin = first_idx == 0;
+  /* The second word of the array's last whole vector may end outside of the array: then it is an edge vector, too. */
+  const bool last_is_edge = available % vector_width + misalignment / sizeof(Item) < vector_width;
+  const int full_end = static_cast<int>(available / vector_width) - last_is_edge;
+  const gk__word16 *const words =
+      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(tile_items) - misalignment) + thread;
+  /* The threads of vector 0 load its elements, and those behind them the elements from vector full_end on. */
+  const unsigned edge_idx =
+      thread < vector_width ? thread : thread + static_cast<unsigned>(full_end - 1) * vector_width;
+  Item edge_item;
+  memset(static_cast<void *>(&edge_item), 0, sizeof(Item));
+  if (thread < 3 * vector_width && edge_idx < available) edge_item = tile_items[edge_idx];
+  gk__word16 vector[GK__REDUCE_VECTORS], next[GK__REDUCE_VECTORS];
   GK__UNROLL
-  for (unsigned j = 0; j < sums; j++) sum[j] = operation.identity();
-  for (size_t tile_idx = piece; tile_idx < plan.tiles; tile_idx += plan.pieces) {
-    const size_t i = tile_idx * tile_of::items + mine, left = n - tile_idx * tile_of::items;
-    const gk__word16 *const from = chunks + tile_idx * tile_of::chunks;
-    gk__word16 chunk[GK__REDUCE_LOADS], second[GK__REDUCE_LOADS];
-    if (vectors &&
-        (Shifted ? tile_idx > 0 && left + skipped >= tile_of::items + tile_of::vector : left >= tile_of::items)) {
-      if (streamed) {
-        GK__UNROLL
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-          chunk[v] = gk__load_once(from + v * GK__REDUCE_THREADS);
-          if (Shifted) second[v] = gk__load_once(from + v * GK__REDUCE_THREADS + 1);
-        }
-      } else {
-        GK__UNROLL
-        for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-          chunk[v] = from[v * GK__REDUCE_THREADS];
-          if (Shifted) second[v] = from[v * GK__REDUCE_THREADS + 1];
-        }
-      }
-      if (Shifted) gk__shift_chunks<Item>(chunk, second, low);
-      GK__UNROLL
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++)
-        gk__reduce_vector<Operator, Item>::take(sum, chunk[v], i + v * tile_of::stride, tile_of::vector, operation);
-    } else if (!Shifted || !vectors) {
-      /* The last tile; one vector after the other, since the common case needs the registers. */
-      GK__UNROLL_BY(1)
-      for (unsigned v = 0; v < GK__REDUCE_LOADS; v++) {
-        const unsigned address = mine + v * tile_of::stride;
-        if (vectors && left >= address + tile_of::vector) {
-          chunk[0] = from[v * GK__REDUCE_THREADS];
-          gk__reduce_vector<Operator, Item>::take(sum, chunk[0], i + v * tile_of::stride, tile_of::vector, operation);
-        } else if (address < left)
-          gk__reduce_each(sum, input + i + v * tile_of::stride, i + v * tile_of::stride, left - address, operation);
-      }
-    } else {
-      if (tile_idx != piece) __syncthreads(); /* `ends` may still be read */
-      const unsigned most = tile_of::items + tile_of::vector;
-      gk__reduce_end<Operator>(sum, input + (i - mine), i - mine, left < most ? static_cast<unsigned>(left) : most, low,
-                               operation, ends);
+  for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++) {
+    const int vector_idx = static_cast<int>(thread + v * GK__REDUCE_THREADS);
+    vector[v] = next[v] = gk__word16();
+    if (vector_idx < full_end && (v || vector_idx >= full_begin)) {
+      vector[v] = words[v * GK__REDUCE_THREADS];
+      next[v] = words[v * GK__REDUCE_THREADS + 1];
     }
   }
-  Acc value = sum[0];
+  if (thread < 3 * vector_width) reinterpret_cast<Item *>(edge_vectors)[thread] = edge_item;
+  __syncthreads(); /* which does not wait for the loads of words */
+  gk__align_vectors<Item>(vector, next, misalignment);
+  if (static_cast<int>(thread) < full_begin) vector[0] = edge_vectors[0];
   GK__UNROLL
-  for (unsigned j = 1; j < sums; j++) value = operation(value, sum[j]);
+  for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++)
+    if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < full_end)
+      gk__accumulate_vector<Operator, Item>::apply(
+          accumulator, vector[v], first_idx + thread * vector_width + v * stride, vector_width, operation);
+  /* The vectors full_end and full_end + 1 go to the threads whose vectors they are. */
+  const unsigned edge = (thread - static_cast<unsigned>(full_end)) % GK__REDUCE_THREADS;
+  const unsigned tile_pos = (static_cast<unsigned>(full_end) + edge) * vector_width;
+  if (edge < 2 && tile_pos < available && tile_pos < gk__reduce_tile<Item>::items)
+    gk__accumulate_vector<Operator, Item>::apply(
+        accumulator, edge_vectors[1 + edge], first_idx + tile_pos,
+        available - tile_pos < vector_width ? available - tile_pos : vector_width, operation);
+}
+
+/* --- The kernel --------------------------------------------------------------------------------------------------*/
+
+/* What one thread contributes to a partition's partial. Unaligned: for an array that is not aligned to 16 bytes, whose
+ * vectors lie across two words each; the second of these is the first of the next thread's vector. */
+template <bool Unaligned, class Operator, class Item, class Acc = typename gk__working<Operator>::type>
+GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
+                               unsigned partition, gk__word16 *edge_vectors) {
+  typedef gk__reduce_tile<Item> tile_of;
+  const bool use_words = 16 % sizeof(Item) == 0 && !(Unaligned && sizeof(Item) == 16);
+  /* Elements that fit between the last multiple of 16 bytes before the array and the array. */
+  const unsigned lead_items =
+      Unaligned ? static_cast<unsigned>(reinterpret_cast<uintptr_t>(input) % 16 / sizeof(Item)) : 0;
+  const unsigned misalignment = lead_items * sizeof(Item), thread_offset = threadIdx.x * tile_of::vector_width;
+  const gk__word16 *const array_words =
+      reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - misalignment) + threadIdx.x;
+  const unsigned accumulators = gk__reduce_accumulators<Operator, Item>::number;
+  Acc accumulator[accumulators];
+  GK__UNROLL
+  for (unsigned j = 0; j < accumulators; j++) accumulator[j] = operation.identity();
+  for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
+    const size_t i = tile_idx * tile_of::items + thread_offset, available = n - tile_idx * tile_of::items;
+    const gk__word16 *const words = array_words + tile_idx * tile_of::word16_count;
+    const bool is_full = Unaligned ? tile_idx > 0 && available + lead_items >= tile_of::items + tile_of::vector_width
+                                   : available >= tile_of::items;
+    if (use_words && is_full) {
+      gk__word16 vector[GK__REDUCE_VECTORS], next[GK__REDUCE_VECTORS];
+      gk__load_vectors<Unaligned, Item>(vector, next, words, n);
+      if (Unaligned) gk__align_vectors<Item>(vector, next, misalignment);
+      GK__UNROLL
+      for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++)
+        gk__accumulate_vector<Operator, Item>::apply(accumulator, vector[v], i + v * tile_of::vector_stride,
+                                                     tile_of::vector_width, operation);
+    } else if (!Unaligned || !use_words) {
+      /* The partial tile at the array's end; or any tile where vectors are not loaded as words. One vector after the
+       * other, so as not to need more registers than a full tile. */
+      GK__UNROLL_BY(1)
+      for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++) {
+        const unsigned offset = thread_offset + v * tile_of::vector_stride;
+        if (use_words && available >= offset + tile_of::vector_width) {
+          const gk__word16 vector = words[v * GK__REDUCE_THREADS];
+          gk__accumulate_vector<Operator, Item>::apply(accumulator, vector, i + v * tile_of::vector_stride,
+                                                       tile_of::vector_width, operation);
+        } else if (offset < available) {
+          gk__accumulate_items(accumulator, input + i + v * tile_of::vector_stride, i + v * tile_of::vector_stride,
+                               available - offset, operation);
+        }
+      }
+    } else {
+      if (tile_idx != partition) __syncthreads(); /* edge_vectors may still be read */
+      const unsigned most = tile_of::items + tile_of::vector_width;
+      gk__reduce_edge_tile(accumulator, input + (i - thread_offset), i - thread_offset,
+                           available < most ? static_cast<unsigned>(available) : most, misalignment, operation,
+                           edge_vectors);
+    }
+  }
+  Acc value = accumulator[0];
+  GK__UNROLL
+  for (unsigned j = 1; j < accumulators; j++) value = operation(value, accumulator[j]);
   return value;
 }
 
-template <bool Shifted, class Item, class Out, class Operator, class Acc>
-__global__ void __launch_bounds__(GK__REDUCE_THREADS, Shifted ? 4 : GK__REDUCE_RESIDENT(Acc))
+template <bool Unaligned, class Item, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, Unaligned ? 4 : GK__REDUCE_BLOCKS_PER_SM(Acc))
     gk__reduce_kernel(const Item *input, Out *output, size_t n, Operator operation, gk__reduce_plan plan,
                       gk__state *state, gk__slot<Acc> *slots) {
   GK__SHARED(Acc, warp_value, 32);
   __shared__ gk__ticket ticket;
-  __shared__ gk__word16 ends[3];
+  __shared__ gk__word16 edge_vectors[3];
   gk__prefetch_tile<GK__REDUCE_THREADS>(input, n, blockIdx.x * static_cast<size_t>(gk__reduce_tile<Item>::items),
-                                        gk__reduce_tile<Item>::items, !Shifted);
+                                        gk__reduce_tile<Item>::items, !Unaligned);
   gk__wait_for_earlier_work();
-  if (plan.pieces < GK__REDUCE_PIECES) gk__let_later_work_start();
-  unsigned long long taken = 0; /* the ticket arrives while the data is loaded */
-  if (plan.pieces > 1 && threadIdx.x == 0) taken = gk__take_ticket(&state->reduce_tickets);
-  for (unsigned piece = blockIdx.x; piece < plan.pieces; piece += gridDim.x) {
-    Acc value = gk__reduce_piece<Shifted>(input, n, operation, plan, piece, ends);
-    if (plan.pieces > 1 && threadIdx.x == 0 && piece == blockIdx.x) ticket = gk__read_ticket(taken);
+  if (plan.partitions < GK__REDUCE_PARTITIONS) gk__let_later_work_start();
+  unsigned long long count_before = 0; /* read after the first partition: the atomic runs while data is loaded */
+  if (plan.partitions > 1 && threadIdx.x == 0) count_before = gk__take_ticket(&state->reduce_tickets);
+  for (unsigned partition = blockIdx.x; partition < plan.partitions; partition += gridDim.x) {
+    Acc value = gk__reduce_partition<Unaligned>(input, n, operation, plan, partition, edge_vectors);
+    if (plan.partitions > 1 && threadIdx.x == 0 && partition == blockIdx.x) ticket = gk__unpack_ticket(count_before);
     value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
     if (threadIdx.x == 0) {
-      if (plan.pieces == 1)
+      if (plan.partitions == 1)
         *output = gk__convert<Out, Acc>::from(value);
       else
-        gk__publish(slots + piece, value, ticket.tag);
+        gk__publish(slots + partition, value, ticket.tag);
     }
-    if (gridDim.x < plan.pieces) __syncthreads(); /* warp_value is used again */
+    if (gridDim.x < plan.partitions) __syncthreads(); /* warp_value is used again */
   }
-  if (plan.pieces == 1 || ticket.number != gridDim.x - 1) return;
+  if (plan.partitions == 1 || ticket.number != gridDim.x - 1) return;
 
-  /* The last to start combines: all others run already. Here, too, loads go out together. */
+  /* The block with the last ticket waits for the partials and reduces them: all other blocks are running or done. A
+   * thread polls two slots at a time, so that their loads overlap. */
   Acc value = operation.identity();
   unsigned nanoseconds = 16;
-  for (unsigned first_idx = threadIdx.x; first_idx < plan.pieces; first_idx += 2 * GK__REDUCE_THREADS) {
-    const bool two = first_idx + GK__REDUCE_THREADS < plan.pieces;
-    const gk__slot<Acc> *const slot = slots + first_idx;
-    Acc part[2];
-    bool missing[2] = {true, two};
-    while (missing[0] || missing[1]) {
+  for (unsigned partition = threadIdx.x; partition < plan.partitions; partition += 2 * GK__REDUCE_THREADS) {
+    const bool has_second = partition + GK__REDUCE_THREADS < plan.partitions;
+    const gk__slot<Acc> *const slot = slots + partition;
+    Acc partial[2];
+    bool pending[2] = {true, has_second};
+    while (pending[0] || pending[1]) {
       GK__UNROLL
       for (unsigned k = 0; k < 2; k++)
-        if (missing[k]) missing[k] = !gk__peek(slot + k * GK__REDUCE_THREADS, &part[k], ticket.tag);
-      if (missing[0] || missing[1]) gk__back_off(&nanoseconds);
+        if (pending[k]) pending[k] = !gk__peek(slot + k * GK__REDUCE_THREADS, &partial[k], ticket.tag);
+      if (pending[0] || pending[1]) gk__back_off(&nanoseconds);
     }
-    value = operation(value, part[0]);
-    if (two) value = operation(value, part[1]);
+    value = operation(value, partial[0]);
+    if (has_second) value = operation(value, partial[1]);
   }
   __syncthreads();
   value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
-  if (ticket.tag == GK__LAST_TAG) { /* before the result, which section 21 has where the slots are */
+  if (ticket.tag == GK__LAST_TAG) { /* before the result, which section 21 stores over the slots */
     gk__clear_slots(slots, GK__REDUCE_BYTES / sizeof(gk__word16), GK__REDUCE_THREADS);
     __syncthreads();
   }
   if (threadIdx.x == 0) {
     *output = gk__convert<Out, Acc>::from(value);
-    gk__end_tickets(&state->reduce_tickets, ticket);
+    gk__reset_tickets(&state->reduce_tickets, ticket);
   }
 }
 
-/* What reduce and scan ask of their arrays. */
+/* --- Launch: the checks and the scratch of scans, too ------------------------------------------------------------*/
+
+/* What reduce and scan require of their arrays: sizes that memory can have, no null pointer where there are elements,
+ * alignment to the element type, and memory that the device can address. n_out: elements of the output. */
 template <class Item, class Out>
 cudaError_t gk__check_arrays(const char *call, const Item *input, const Out *output, size_t n, size_t n_out) {
   if (n > static_cast<size_t>(-1) / (sizeof(Item) > sizeof(Out) ? sizeof(Item) : sizeof(Out)))
@@ -2948,13 +3059,13 @@ cudaError_t gk__check_arrays(const char *call, const Item *input, const Out *out
   if (reinterpret_cast<uintptr_t>(output) % std::alignment_of<Out>::value)
     return gk__fail(cudaErrorInvalidValue, "%s: output is not aligned to its elements' %zu bytes", call,
                     static_cast<size_t>(std::alignment_of<Out>::value));
-  /* Where there is no element the address may be that of the end of an allocation. */
+  /* An empty array may begin at the end of an allocation. */
   if (n) GK_TRY(gk__check_memory(call, "input", input));
   return n_out ? gk__check_memory(call, "output", output) : cudaSuccess;
 }
 
-/* Whether a caller's scratch can be used on the current device and has `bytes` of state and slots. Every call checks the
- * scratch that it is given, even if it needs none of it. */
+/* Whether a caller's scratch, if there is one, belongs to the current device and has `bytes` of state and slots. Every
+ * call checks the scratch that it is given, even if it does not need it. */
 inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, size_t bytes) {
   const size_t available = given && given->ptr ? given->bytes : 0;
   int device = 0;
@@ -2974,14 +3085,14 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
   return cudaSuccess;
 }
 
-/* The scratch to use: the caller's if it is large enough, or a temporary one, which `temporary` then holds. */
+/* The scratch to use: the caller's, which must be large enough; or, for NULL, a new one in `temporary`. */
 inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
                                       const gk_scratch **chosen, cudaStream_t stream) {
   *chosen = given ? given : temporary;
   return given ? gk__check_scratch(call, given, bytes) : gk__temporary_scratch(temporary, bytes, call, stream);
 }
 
-/* After the launch: a temporary scratch goes back, whatever became of it. */
+/* After the launch: frees a temporary scratch, even if the launch failed. Returns the first error. */
 inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *temporary, const char *call,
                                        cudaStream_t stream) {
   if (!temporary->ptr) return status;
@@ -2993,11 +3104,11 @@ template <class Item, class Out, class Operator>
 cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t n, Operator operation,
                        const gk__reduce_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
-  const bool may_shift =
-      16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16; /* else both kernels are the same */
-  const auto kernel = may_shift && reinterpret_cast<uintptr_t>(input) % 16
-                          ? GK__KERNEL(gk__reduce_kernel<may_shift, Item, Out, Operator, Acc>)
-                          : GK__KERNEL(gk__reduce_kernel<false, Item, Out, Operator, Acc>);
+  /* Where an array cannot be unaligned, or is not loaded as words, both are the aligned kernel. */
+  const bool may_be_unaligned = 16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16;
+  const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(input) % 16
+                          ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Item, Out, Operator>)
+                          : GK__KERNEL(gk__reduce_kernel<false, Item, Out, Operator>);
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = &temporary;
   unsigned char *memory = NULL;
@@ -3007,10 +3118,11 @@ cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t 
   } else {
     GK_TRY(gk__check_scratch(call, scratch, 0));
   }
-  const cudaError_t status = gk__launch_kernel(
-      call, kernel, plan.blocks < plan.pieces ? plan.blocks : plan.pieces, static_cast<unsigned>(GK__REDUCE_THREADS), 0,
-      stream, input, output, n, operation, plan, reinterpret_cast<gk__state *>(memory),
-      reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__STATE_BYTES : NULL));
+  const cudaError_t status =
+      gk__launch_kernel(call, kernel, plan.blocks < plan.partitions ? plan.blocks : plan.partitions,
+                        static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
+                        reinterpret_cast<gk__state *>(memory),
+                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__STATE_BYTES : NULL));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
@@ -3422,7 +3534,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
       __syncthreads();
     }
   }
-  if (plan.tiles > 1) gk__end_round(ticket, state, slots, plan.capacity, gridDim.x);
+  if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
 
 template <class Item, class Out, class Operator, class Init>
@@ -4171,7 +4283,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
     const bool last = work.part == parts - 1, stay = last && all <= most;
     gk__publish_sums(sums, ring + t, all < most ? all : most, place + work.part * each, turn.tag, stay);
     if (last) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag, stay ? ring + t : NULL);
-    gk__end_round(turn, state, slots, p.capacity, gridDim.x);
+    gk__restart_tags(turn, state, slots, p.capacity, gridDim.x);
     return;
   }
   int first_idx = 0, item_count = sums_of::runs;
@@ -5020,7 +5132,7 @@ template <int Count, class Item> GK__D gk__run<Item, Count> gk__load_run_once(co
   gk__word16 chunk[sizeof(all) / sizeof(gk__word16)];
   GK__UNROLL
   for (unsigned i = 0; i < sizeof(all) / sizeof(gk__word16); i++)
-    chunk[i] = gk__load_once(reinterpret_cast<const gk__word16 *>(from) + i);
+    chunk[i] = gk__load_streaming(reinterpret_cast<const gk__word16 *>(from) + i);
   memcpy(static_cast<void *>(&all), chunk, sizeof(all));
   return all;
 }
@@ -5354,7 +5466,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
     if (p.beta != Acc(0)) value = gk__fma(p.beta, gk__convert<Acc, Out>::from(*dest), value);
     *dest = gk__convert<Out, Acc>::from(value);
   }
-  if (p.slices > 1) gk__end_round(turn, state, slots, p.capacity, gridDim.x);
+  if (p.slices > 1) gk__restart_tags(turn, state, slots, p.capacity, gridDim.x);
 }
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
@@ -8391,7 +8503,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
       if (!role::feeds())
         gk__gather_share<Config>(who, q.p, work, slots + work.tile_idx * parts * each + t, turn.tag, share, q.shares,
                                  shared);
-      gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
+      gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
       return;
     }
   }
@@ -8408,7 +8520,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
         gk__cluster_barrier();
         gk__cluster_meet();
       } else if (parts > 1) {
-        gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
+        gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
       }
       return;
     }
@@ -8446,7 +8558,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const bool gathers = work.part == parts - 1 && (!Config::by_rows || q.shares == 0);
   gk__publish_sums(sums, shared + t, all, place + work.part * each, turn.tag, gathers);
   if (gathers) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
-  gk__end_round(turn, state, slots, q.p.capacity, gridDim.x - whole);
+  gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
   (void)q, (void)state, (void)slots;

@@ -1,5 +1,5 @@
 /* Reduce and scan one element below, at and above every size at which their plans change: the first tile, the first
- * piece with two tiles, the switch from few to many elements a thread, groups of tiles, and what a tile's look-back
+ * partition with two tiles, the switch from few to many elements a thread, groups of tiles, and what a tile's look-back
  * reaches. The plans themselves say where that is, so the list follows them. All results are checked on the device. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
@@ -39,9 +39,10 @@ template <class Op, class T> static std::vector<size_t> boundaries_of_reduce() {
   typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type A;
   typedef gk__reduce_tile<T> tile_of;
   const size_t tile = tile_of::items;
-  const size_t all = gk__plan_reduce(4096 * tile, tile, sizeof(gk__slot<A>)).pieces * tile;
-  return around({1, tile_of::vector, 32 * tile_of::vector, tile_of::stride, 3 * tile_of::stride, tile, 2 * tile,
-                 32 * tile, GK__REDUCE_THREADS * tile, all - tile, all, all + tile, 2 * all});
+  const size_t all = gk__plan_reduce(4096 * tile, tile, sizeof(gk__slot<A>)).partitions * tile;
+  return around({1, tile_of::vector_width, 32 * tile_of::vector_width, tile_of::vector_stride,
+                 3 * tile_of::vector_stride, tile, 2 * tile, 32 * tile, GK__REDUCE_THREADS * tile, all - tile, all,
+                 all + tile, 2 * all});
 }
 template <class T, class O> static std::vector<size_t> boundaries_of_scan() {
   const auto items = [](size_t n) { return gk__plan_scan(n, gk__scan_item_bytes<T, O>()).items; };

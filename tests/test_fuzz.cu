@@ -367,7 +367,7 @@ template <class Op, class T, class O> static void fuzz_reduce(const char *name, 
   typedef typename right::template working<T, O> A;
   typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type device_working;
   const size_t tile = gk__reduce_tile<T>::items;
-  const size_t n = c.items(tile, gk__plan_reduce(4096 * tile, tile, sizeof(device_working)).pieces * tile);
+  const size_t n = c.items(tile, gk__plan_reduce(4096 * tile, tile, sizeof(device_working)).partitions * tile);
   std::vector<T> x = elements<T>(c, n);
   sprinkle<Op>(c, x);
   A running = right::template identity<A>();

@@ -23,9 +23,9 @@ TEST(plan_depends_on_n_and_types_alone) {
     for (size_t n : {size_t(0), size_t(1), size_t(4096), size_t(4097), size_t(1) << 20, SIZE_MAX}) {
       const gk__reduce_plan plan = gk__plan_reduce(n, 4096, slot);
       EXPECT(plan.tiles >= n / 4096 && plan.tiles <= n / 4096 + 1);
-      EXPECT(plan.pieces >= 1 && plan.pieces <= (plan.tiles ? plan.tiles : 1));
-      EXPECT(plan.pieces * slot <= GK__REDUCE_BYTES); /* the pieces' values fit */
-      EXPECT_EQ(plan.needs_scratch != 0, plan.pieces > 1);
+      EXPECT(plan.partitions >= 1 && plan.partitions <= (plan.tiles ? plan.tiles : 1));
+      EXPECT(plan.partitions * slot <= GK__REDUCE_BYTES); /* the partials fit */
+      EXPECT_EQ(plan.needs_scratch != 0, plan.partitions > 1);
     }
 }
 
@@ -39,11 +39,11 @@ static cudaError_t reduce_on(unsigned blocks, const T *in, O *out, size_t n, cud
   return gk__reduce("gk_reduce", in, out, n, F(Op()), plan, stream, scratch);
 }
 
-/* The most elements that give each piece one tile. */
-template <class Op, class T> static size_t items_of_all_pieces() {
+/* The most elements that give each partition one tile. */
+template <class Op, class T> static size_t items_of_all_partitions() {
   typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type A;
   const size_t tile = gk__reduce_tile<T>::items;
-  return gk__plan_reduce(4096 * tile, tile, sizeof(A)).pieces * tile;
+  return gk__plan_reduce(4096 * tile, tile, sizeof(A)).partitions * tile;
 }
 
 /* --- the same bits --------------------------------------------------------------------------------------------------*/
@@ -84,7 +84,7 @@ TEST(same_bits_on_any_grid_at_any_alignment) { FLOAT_TYPES(CHECK_BITS) }
 
 /* Where the ends of an array lie in its vectors, in the chunks of 16 bytes that these are read by, and in the tiles. */
 template <class T, class O> static void check_ends_of_type(const char *name) {
-  const size_t vector = gk__reduce_tile<T>::vector, tile = gk__reduce_tile<T>::items;
+  const size_t vector = gk__reduce_tile<T>::vector_width, tile = gk__reduce_tile<T>::items;
   const std::vector<T> host = random_numbers<T>(2 * tile + 1);
   test_scratch scratch;
   device_array<T> in(host);
@@ -129,8 +129,8 @@ TEST(same_bits_of_products) {
   check_bits<gk_op_prod, float, float>("product of f32", host);
 }
 
-TEST(same_bits_past_one_tile_for_each_piece) {
-  const size_t limit = items_of_all_pieces<gk_op_sum, double>();
+TEST(same_bits_past_one_tile_for_each_partition) {
+  const size_t limit = items_of_all_partitions<gk_op_sum, double>();
   const std::vector<double> host = random_numbers<double>(limit + 3000);
   check_bits<gk_op_sum, double, double>("sum of f64", host);
 }
@@ -145,9 +145,9 @@ TEST(same_bits_a_hundred_times) {
 
 /* --- values ---------------------------------------------------------------------------------------------------------*/
 
-/* Around one tile for each piece, where the pieces begin to have more. */
-TEST(every_piece_and_tile_is_seen) {
-  const size_t limit = items_of_all_pieces<gk_op_sum, int32_t>(), tile = gk__reduce_tile<int32_t>::items;
+/* Around one tile for each partition, where the partitions begin to have more. */
+TEST(every_partition_and_tile_is_seen) {
+  const size_t limit = items_of_all_partitions<gk_op_sum, int32_t>(), tile = gk__reduce_tile<int32_t>::items;
   std::vector<int32_t> host(limit + tile + 1);
   for (size_t i = 0; i < host.size(); i++) host[i] = static_cast<int32_t>(mix(8, i) >> 33);
   device_array<int32_t> in(host), shifted(host, 1), out(2);
@@ -349,7 +349,7 @@ struct add_moments {
     return both;
   }
 };
-struct tally { /* 40 bytes: the work area has room for fewer pieces than there could be */
+struct tally { /* 40 bytes: the work area has room for fewer partitions than there could be */
   unsigned count[10];
   __host__ __device__ tally() {}
   __host__ __device__ tally(int x) {
@@ -370,17 +370,17 @@ struct add_tallies {
 };
 
 /* A functor over elements that its working type is made from, or over elements of the working type itself. */
-template <class T, class Op> static void check_functor(const char *name, bool past_the_pieces) {
+template <class T, class Op> static void check_functor(const char *name, bool past_the_partitions) {
   typedef typename gk__working<Op>::type A;
-  const size_t tile = gk__reduce_tile<T>::items, limit = items_of_all_pieces<Op, T>();
-  const size_t largest = past_the_pieces ? limit + tile + 1 : 9 * tile + 5;
+  const size_t tile = gk__reduce_tile<T>::items, limit = items_of_all_partitions<Op, T>();
+  const size_t largest = past_the_partitions ? limit + tile + 1 : 9 * tile + 5;
   std::vector<T> host;
   for (size_t i = 0; i < largest; i++) host.push_back(T(uniform(6, i, -1000, 1000)));
   device_array<T> in(host);
   device_array<A> out(1);
   test_scratch scratch;
   std::vector<size_t> sizes = {0, 1, 31, 33, tile - 1, tile, tile + 1, largest};
-  if (past_the_pieces) sizes.push_back(limit);
+  if (past_the_partitions) sizes.push_back(limit);
   for (size_t n : sizes) {
     A expected = Op().identity();
     for (size_t i = 0; i < n; i++) expected = Op()(expected, static_cast<A>(host[i]));
@@ -396,22 +396,22 @@ TEST(functor_on_24_bytes) { check_functor<moments, add_moments>("moments", false
 TEST(functor_from_another_type) { check_functor<int, add_moments>("moments of int", false); }
 TEST(functor_larger_than_the_work_area_likes) { check_functor<int, add_tallies>("tallies of int", true); }
 
-/* Where n has so many tiles there are more pieces than blocks at once, and than a thread reads at once in the end. A
+/* Where n has so many tiles there are more partitions than blocks at once, and than a thread reads at once in the end. A
  * plan of fewer tiles takes as many where that is said to it. */
-TEST(many_pieces) {
-  const size_t tile = gk__reduce_tile<int>::items, n = (GK__REDUCE_MANY_PIECES + 3) * tile - 1;
+TEST(many_partitions) {
+  const size_t tile = gk__reduce_tile<int>::items, n = (GK__REDUCE_MANY_PARTITIONS + 3) * tile - 1;
   const size_t many = size_t(GK__REDUCE_MANY_TILES) * tile;
-  EXPECT_EQ(gk__plan_reduce(many - tile, tile, sizeof(gk__slot<int>)).pieces, unsigned(GK__REDUCE_PIECES));
-  EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<int>)).pieces, unsigned(GK__REDUCE_MANY_PIECES));
-  EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<gk_arg<int>>)).pieces, unsigned(GK__REDUCE_PIECES));
+  EXPECT_EQ(gk__plan_reduce(many - tile, tile, sizeof(gk__slot<int>)).partitions, unsigned(GK__REDUCE_PARTITIONS));
+  EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<int>)).partitions, unsigned(GK__REDUCE_MANY_PARTITIONS));
+  EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<gk_arg<int>>)).partitions, unsigned(GK__REDUCE_PARTITIONS));
   gk__reduce_plan plan = gk__plan_reduce(n, tile, sizeof(gk__slot<int>));
   std::vector<int> host(n);
   int expected = 0;
   for (size_t i = 0; i < n; i++) expected += host[i] = uniform(9, i, -1000, 1000);
   device_array<int> in(host), out(1);
   test_scratch scratch;
-  plan.pieces = GK__REDUCE_MANY_PIECES;
-  for (unsigned blocks : {plan.pieces, 5u}) {
+  plan.partitions = GK__REDUCE_MANY_PARTITIONS;
+  for (unsigned blocks : {plan.partitions, 5u}) {
     plan.blocks = blocks;
     EXPECT_OK(gk__reduce("gk_reduce", in.ptr, out.ptr, n, gk_sum<int>(), plan, 0, &scratch));
     EXPECT_EQ(out.first(), expected);
