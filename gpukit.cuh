@@ -8292,6 +8292,62 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const _
  * of 132 multiprocessors. What tile to take does not, and knows the device. Both go by the same estimate of the time,
  * in whole numbers, so that every host comes to the same cut. */
 
+/* How long the blocks of Hopper's kernels take, in clocks. */
+struct gk__engine_times {
+  /* For 128 multiply-adds, in 1/100: of each block, where one, two or three share a multiprocessor; and of one that has
+   * it for itself after others. */
+  unsigned each[3], after;
+  unsigned begin, once; /* to begin a block and to end it, and besides for each product */
+  /* Slices whose sums meet in memory, where one block brings them in: for all, for each, and for as many sums as a
+   * multiprocessor has to read, in 128. Where several do: likewise, but for each block that each of them reads from. */
+  unsigned meet[3], share[3];
+  unsigned apart[2], beside[2]; /* in clusters of blocks that have a multiprocessor each, or share it: for all, each */
+  unsigned grouped[3]; /* in groups that fill a multiprocessor: 128 multiply-adds, in 1/100; to begin; for each block */
+};
+/* How long the blocks of the other kernels of floats take, in clocks beside those of the multiply-adds. */
+struct gk__simt_costs {
+  unsigned busy[2];      /* how busy up to four and up to eight warps keep a multiprocessor: 1/100 of what twelve do */
+  unsigned begin;        /* to begin a block and to end it */
+  unsigned groups[2];    /* the sums of each group of a block: 2048 of them and fewer; more: 1/100 for each sum */
+  unsigned partition[3]; /* partitions of k: 1/100 for each sum that a block stores; for all; for each trip to memory */
+  unsigned once[2];      /* for each product: for all; 1/100 for each sum of a tile */
+  /* Rows that are not aligned to 16 bytes: percent of the clocks; for all; 1/100 for each sum of a tile. */
+  unsigned unaligned[3];
+};
+/* The same of doubles. */
+struct gk__f64_costs {
+  unsigned busy;         /* eight warps, in 1/100 of what twelve do */
+  unsigned begin;        /* to begin a block and to end it */
+  unsigned partition[3]; /* partitions of k: for each block; for all; for each trip to memory */
+  unsigned cluster[2];   /* partitions in a cluster: for each block; less for each product */
+};
+/* What the planner's estimates are made of. */
+struct gk__plan_costs {
+  gk__engine_times square, fed, half_idx, third;
+  gk__simt_costs floats;
+  gk__f64_costs doubles;
+};
+/* Fitted to the times of 7,000 products on an H200, of which most are met within a twentieth. `make bench-refit` fits
+ * them, and the shares of gk__tiles, to times that the bench has measured, and prints what the choices lose. */
+inline const gk__plan_costs &gk__measured_costs() {
+  static const gk__plan_costs costs = {
+      {{124, 226}, 150, 5100, 5200, {12000, 5500, 109}, {0}, {11000, 600}, {15500, 670}, {227, 10300, 2600}},
+      {{120, 225},
+       123,
+       6700,
+       2500,
+       {11500, 1520, 55},
+       {1700, 2840, 50},
+       {17700, 770},
+       {15500, 1930},
+       {234, 12150, 5600}},
+      {{140, 253}, 180, 4530, 2360, {2520, 1750, 43}, {3650, 2940, 23}, {6790, 840}, {11440, 830}, {480, 9550, 4100}},
+      {{174, 272, 393}, 177, 900, 6900, {3800, 1040, 54}, {3360, 6260, 3}, {7900, 560}, {11100, 830}, {0}},
+      {{54, 90}, 1500, {350, 50}, {60, 3000, 1700}, {3000, 25}, {5, 500, 25}},
+      {90, 1500, {2000, 8000, 1300}, {12000, 5000}}};
+  return costs;
+}
+
 /* What is known of a tile, from measurements on an H200. */
 struct gk__tile_facts {
   gk_plan plan;
@@ -8303,12 +8359,13 @@ struct gk__tile_facts {
   unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none. Of doubles: as
                       many slices as a cluster joins */
   bool fed;        /* the blocks are */
+  const gk__plan_costs *costs;
 };
 /* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for
  * the one that has the most warps. */
-inline size_t gk__matmul_busy(size_t warps) {
+inline size_t gk__matmul_busy(const gk__simt_costs &costs, size_t warps) {
   const size_t most = gk_round_up(warps, size_t(4));
-  return (most <= 4 ? 54 : most <= 8 ? 90 : 100) * warps / most;
+  return (most <= 4 ? costs.busy[0] : most <= 8 ? costs.busy[1] : 100) * warps / most;
 }
 inline bool gk__is_engine(gk_plan plan) {
   return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
@@ -8328,36 +8385,16 @@ inline unsigned gk__gathering(size_t tiles, size_t slices) {
   return slices < 5 || (slices < 8 && tiles > 56) ? 0 : slices < 8 ? 4 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
 }
 
-/* How long the blocks of Hopper's kernels take, in clocks: fitted to the times of 7,000 products, of which most are met
- * within a twentieth. */
-struct gk__engine_times {
-  /* For 128 multiply-adds, in 1/100: of each block, where one, two or three share a multiprocessor; and of one that has
-   * it for itself after others. */
-  unsigned each[3], after;
-  unsigned begin, once; /* to begin a block and to end it, and besides for each product */
-  /* Slices whose sums meet in memory, where one block brings them in: for all, for each, and for as many sums as a
-   * multiprocessor has to read, in 128. Where several do: likewise, but for each block that each of them reads from. */
-  unsigned meet[3], share[3];
-  unsigned apart[2], beside[2]; /* in clusters of blocks that have a multiprocessor each, or share it: for all, each */
-  unsigned grouped[3]; /* in groups that fill a multiprocessor: 128 multiply-adds, in 1/100; to begin; for each block */
-};
-inline gk__engine_times gk__times_of(const gk__tile_facts &tile_facts) {
-  const gk__engine_times
-      square = {{124, 226}, 150, 5100, 5200, {12000, 5500, 109}, {0}, {11000, 600}, {15500, 670}, {227, 10300, 2600}},
-      fed = {{120, 225},        123, 6700, 2500, {11500, 1520, 55}, {1700, 2840, 50}, {17700, 770}, {15500, 1930},
-             {234, 12150, 5600}},
-      half_idx = {{140, 253},       180, 4530, 2360, {2520, 1750, 43}, {3650, 2940, 23}, {6790, 840}, {11440, 830},
-                  {480, 9550, 4100}},
-      third = {{174, 272, 393}, 177, 900, 6900, {3800, 1040, 54}, {3360, 6260, 3}, {7900, 560}, {11100, 830}, {0}};
-  return tile_facts.room == 3                                      ? third
-         : tile_facts.row_count * tile_facts.col_count < 128 * 128 ? half_idx
-         : tile_facts.fed                                          ? fed
-                                                                   : square;
+inline const gk__engine_times &gk__times_of(const gk__tile_facts &tile_facts) {
+  return tile_facts.room == 3                                      ? tile_facts.costs->third
+         : tile_facts.row_count * tile_facts.col_count < 128 * 128 ? tile_facts.costs->half_idx
+         : tile_facts.fed                                          ? tile_facts.costs->fed
+                                                                   : tile_facts.costs->square;
 }
 /* The sums of so many slices, where they meet in memory. */
 inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
                                              size_t sms) {
-  const gk__engine_times t = gk__times_of(tile_facts);
+  const gk__engine_times &t = gk__times_of(tile_facts);
   const size_t unit = tile_facts.row_count * tile_facts.col_count / 128,
                gathering = tile_facts.fed ? tiles * gk__gathering(tiles, slices) : 0;
   if (slices < 2) return 0;
@@ -8369,7 +8406,7 @@ inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile_facts, s
  * of blocks that have one each, else as groups of blocks, that many of each; ~0: cannot be. */
 inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
                                             size_t depth, size_t last, size_t sms, unsigned joins) {
-  const gk__engine_times t = gk__times_of(tile_facts);
+  const gk__engine_times &t = gk__times_of(tile_facts);
   const size_t blocks = tiles * slices, full = blocks / (tile_facts.room * sms),
                rest = blocks % (tile_facts.room * sms);
   const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
@@ -8411,7 +8448,7 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile_facts, size_t tiles, un
 /* Some whole tiles, and others that are cut. What is cut begins where the last of the whole ones leave room. */
 inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile_facts, size_t whole, size_t cut,
                                                     unsigned slices, size_t depth, size_t k, size_t sms) {
-  const gk__engine_times t = gk__times_of(tile_facts);
+  const gk__engine_times &t = gk__times_of(tile_facts);
   const size_t at_once = tile_facts.room * sms, full = whole / at_once, rest = whole % at_once;
   const unsigned long long unit = tile_facts.row_count * tile_facts.col_count / 128, each = t.each[tile_facts.room - 1];
   const unsigned long long long_one = unit * k * each / 100 + t.begin, short_one = unit * depth * each / 100 + t.begin;
@@ -8434,6 +8471,7 @@ inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile_f
  * slice. */
 inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
                                             unsigned slices, size_t depth, size_t sms) {
+  const gk__simt_costs &costs = tile_facts.costs->floats;
   const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
   const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
@@ -8442,19 +8480,21 @@ inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile_facts, si
   const size_t items = tile_facts.row_count * tile_facts.col_count, trips = items / tile_facts.warps / 2500 + 1;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile_facts.share);
   unsigned long long clocks =
-      (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile_facts.warps) + each * 1500;
-  if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile_facts.warps);
-  if (groups > 1) clocks += groups * (items > 2048 ? items / 2 : 350);
-  if (parts > 1) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
-  return clocks + clocks / 16 + 3000 + items / 4;
+      (each - rest) * work * 100 / gk__matmul_busy(costs, most * groups * tile_facts.warps) + each * costs.begin;
+  if (rest) clocks += rest * work * 100 / gk__matmul_busy(costs, rest * groups * tile_facts.warps);
+  if (groups > 1) clocks += groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
+  if (parts > 1)
+    clocks += each * items * costs.partition[0] / 100 + costs.partition[1] + (parts - 1) * trips * costs.partition[2];
+  return clocks + clocks / 16 + costs.once[0] + items * costs.once[1] / 100;
 }
 /* The same for doubles, whose warps multiply on tensor cores. */
-inline size_t gk__f64_busy(size_t warps) {
-  return warps < 8 ? warps * 45 / 4 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
+inline size_t gk__f64_busy(const gk__f64_costs &costs, size_t warps) {
+  return warps < 8 ? warps * costs.busy / 8 : warps < 12 ? costs.busy + (warps - 8) * (100 - costs.busy) / 4 : 100;
 }
 
 inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
                                          unsigned slices, size_t depth, size_t sms) {
+  const gk__f64_costs &costs = tile_facts.costs->doubles;
   const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
   const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
@@ -8466,11 +8506,12 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_
   if (slices > 1 && slices <= tile_facts.joins) { /* in clusters, of which large ones do not find room everywhere */
     const size_t room = slices > 2 ? sms - sms / 11 : sms,
                  at_once = room / slices > 0 ? room / slices * slices : slices;
-    return gk_ceil_div(blocks, at_once) * (work * 100 / gk__f64_busy(tile_facts.warps) + 12000) - 5000;
+    return gk_ceil_div(blocks, at_once) * (work * 100 / gk__f64_busy(costs, tile_facts.warps) + costs.cluster[0]) -
+           costs.cluster[1];
   }
-  unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(warps) + each * 1500;
-  if (rest) clocks += rest * work * 100 / gk__f64_busy(warps_of_rest);
-  if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
+  unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(costs, warps) + each * costs.begin;
+  if (rest) clocks += rest * work * 100 / gk__f64_busy(costs, warps_of_rest);
+  if (parts > 1) clocks += each * costs.partition[0] + costs.partition[1] + parts * trips * costs.partition[2];
   return clocks;
 }
 /* With rows that are not aligned to 16 bytes, or B stored along k, all tiles of Hopper's kernels are of fed blocks, and
@@ -8491,15 +8532,16 @@ template <class Acc> struct gk__tiles {
   static const unsigned long long doubt = 100; /* one part of so many */
   static const size_t most_blocks = 5 * 132;   /* that are cut, for each that a multiprocessor has room for */
   static gk__tile_facts facts(int i, unsigned = 1) {
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
-                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true},
-                                  {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, 0, true},
-                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, 0, true},
-                                  {GK__PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false},
-                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0, false},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false}};
+    const gk__plan_costs &costs = gk__measured_costs();
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false, &costs},
+                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true, &costs},
+                                  {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, 0, true, &costs},
+                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, 0, true, &costs},
+                                  {GK__PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false, &costs},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0, false, &costs},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false, &costs}};
     return all[i];
   }
   static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
@@ -8512,7 +8554,9 @@ template <class Acc> struct gk__tiles {
       return tile_facts.fed && k % 256 == 0 && all < ~0ull ? all + all / 8 : all;
     }
     all = gk__matmul_clocks(tile_facts, m, n, batch, slices, depth, sms);
-    return fed ? all + all / 20 + 500 + tile_facts.row_count * tile_facts.col_count / 4 : all;
+    const gk__simt_costs &costs = tile_facts.costs->floats;
+    const size_t items = tile_facts.row_count * tile_facts.col_count;
+    return fed ? all + all * costs.unaligned[0] / 100 + costs.unaligned[1] + items * costs.unaligned[2] / 100 : all;
   }
   /* Of a product whose rows follow one another, since the cut cannot depend on more. */
   static bool fed(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
@@ -8525,10 +8569,11 @@ template <> struct gk__tiles<double> {
   static const size_t most_blocks = 1 << 20;
   /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 8 ? 60u : 94u, 8, false},
-                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0, false},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false}};
+    const gk__plan_costs &costs = gk__measured_costs();
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 8 ? 60u : 94u, 8, false, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0, false, &costs},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false, &costs}};
     return all[i];
   }
   static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,
