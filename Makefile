@@ -5,7 +5,8 @@
 #   BACKEND=auto   the first if nvcc and a GPU are there, otherwise the second (default)
 #   ARCH=sm_90a    what nvcc builds for; or flags, as in ARCH='-gencode arch=compute_90a,code=sm_90a'
 #   CXX= CC= NVCC= CLANG_FORMAT=   other tools      CXXFLAGS= NVCCFLAGS=   further flags      V=1   shows the commands
-#   FILE= PHOTO= TABLES= CSV=      one name each, of any characters      ARGS= BENCHFLAGS=   words, as a shell reads them
+#   FILE= PHOTO= TABLES= CSV=      one name each, of any characters
+#   ARGS= BENCHFLAGS= DATA=        words, as a shell reads them
 
 BACKEND      ?= auto
 NVCC         ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v nvcc)
@@ -15,7 +16,7 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-binaries bench-gate bench-dist bench-compile plots examples lessons charts gpu-binaries fuzz \
+.PHONY: help run cpu test test-all checks bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots examples lessons charts gpu-binaries fuzz \
         coverage mutate format check-format clean FORCE
 FORCE:
 
@@ -28,6 +29,8 @@ help:
 	@echo '              BUILD_FOR=sm_90a, sm_90, compute_80 (PTX for the driver to compile), ...: which code is measured'
 	@echo 'bench-binaries builds it for each of BUILDS="$(BUILDS)"'
 	@echo 'bench-gate    compares files of the bench, without a GPU: GATEFLAGS=--help: how'
+	@echo 'bench-refit   fits the costs by which products are planned to times of the bench, without a GPU, and prints the'
+	@echo '              table and what its choices lose (DATA="FILE.csv ..." by BENCHFLAGS=--plan-times=FILE.csv)'
 	@echo 'bench-dist    measures what working together costs several GPUs (needs NCCL; flags: see tests/bench/dist.cu)'
 	@echo 'bench-compile measures compile times and objects: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU;'
 	@echo '              RUNS=5 ONLY="scan matmul" CSV=FILE)'
@@ -319,6 +322,14 @@ build/host/gate: tests/bench/gate.cpp
 	$(Q)$(CXX) -std=c++17 -O1 $(WARNINGS) -Werror $(CXXFLAGS) $(DEPS) $< -o $@
 bench-gate: build/host/gate
 	@$< $(GATEFLAGS)
+
+# The planner is the header's own, on the stand-in.
+build/cpu/refit: tests/bench/refit.cpp build/cpu/flags build/cpu/runtime.o
+	$(call say,CXX)
+	$(Q)$(CPU) $(call runtime,cpu) $(DEPS) $< -o $@ -ldl
+DATA ?= $(wildcard tests/bench/plans-*.csv)
+bench-refit: build/cpu/refit
+	@$< $(DATA)
 
 # Several GPUs, and NCCL: past one GPU against one.
 build/bench/dist: tests/bench/dist.cu build/bench/flags

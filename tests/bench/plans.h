@@ -246,7 +246,7 @@ inline bool parse_plan(const std::string &line, plan_times *times, plan_time *pl
   plan->tile_idx = tile(8), plan->rest_idx = tile(9);
   plan->order = plan_order(shape.k, partitions, number(11), number(12));
   plan->joins = static_cast<unsigned>(number(13)), plan->us = atof(f[14].c_str());
-  return plan->tile_idx >= 0 && (plan->rest_idx >= 0) == !f[9].empty() && plan->us > 0;
+  return plan->tile_idx >= 0 && (plan->rest_idx >= 0) == !f[9].empty() && plan->us > 0 && times->sm_mhz > 0;
 }
 /* False: a line is no plan, or of a tile that the planner does not have, and *bad is that line. */
 inline bool read_plans(std::istream &from, plan_file *file, std::string *bad) {
