@@ -396,10 +396,13 @@ ifneq ($(in_all),)
                      $(CLANG) -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null && echo yes)
   fuzzed := $(if $(TESTS),,$(fuzzers))
 endif
+# Targets of little shared memory; optimised as users have it, which takes long.
+checks_registers := $(if $(in_all),$(addprefix registers_,sm_75.nvcc sm_86.nvcc sm_89.nvcc sm_120.nvcc))
 checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu names \
-               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc)
+               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc \
+                 $(checks_registers))
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) tour_pictures given_names cuda_to_cpp mistakes mutations readme_cmake \
                   readme_notebook $(plain_reversed) $(plain_asan))
@@ -496,6 +499,9 @@ check/lean.nvcc:
 	@mkdir -p build/compile
 	@tests/run.sh one lean.nvcc tests/compile/lean.sh build/compile/lean.o $(NVCC_BASE) -std=c++17 \
 	  -gencode arch=compute_90a,code=sm_90a -c tests/bench/compile/called.cu
+$(checks_registers:%=check/%): check/registers_%.nvcc:
+	@tests/run.sh one registers_$*.nvcc tests/compile/registers.sh build/compile/registers_$* $(NVCC_BASE) -std=c++17 \
+	  -arch=$*
 $(built:%=check/%): check/%.built: build/built/%.o
 	@tests/run.sh one $*.built
 $(unlinkable:%=check/%.nvcc): check/%:

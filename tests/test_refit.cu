@@ -57,6 +57,18 @@ plan_file made_up_file(const refit_table &table) {
 
 } // namespace
 
+/* A number that were left out would never be fitted. */
+TEST(all_numbers_of_the_table_are_fitted) {
+  refit_table table = refit_header();
+  const std::vector<refit_number> numbers = refit_numbers(&table);
+  EXPECT_EQ(numbers.size() * sizeof(unsigned), sizeof(table));
+  for (const refit_number &number : numbers) (*number.value)++;
+  const refit_table header = refit_header();
+  unsigned before[sizeof(table) / sizeof(unsigned)], after[sizeof(table) / sizeof(unsigned)];
+  memcpy(before, &header, sizeof(table));
+  memcpy(after, &table, sizeof(table));
+  for (size_t i = 0; i < numbers.size(); i++) EXPECT_EQ(after[i], before[i] + 1);
+}
 TEST(files_of_plans_are_written_and_read) {
   const plan_file file = made_up_file(known_table());
   std::stringstream text;
