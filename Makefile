@@ -16,8 +16,8 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots examples lessons charts gpu-binaries fuzz \
-        coverage mutate format check-format clean FORCE
+.PHONY: help run cpu test test-all checks bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots \
+        examples lessons charts gpu-binaries fuzz coverage mutate format check-format clean FORCE
 FORCE:
 
 help:

@@ -175,6 +175,20 @@ TEST(costs_without_data_stay) {
     if (!of_floats) EXPECT_EQ(*is[i].value, *was[i].value);
   }
 }
+/* Times that no table can meet end in some table by which the planner can plan. */
+TEST(any_times_end_the_fit) {
+  refit_data data;
+  plan_file file = made_up_file(refit_header());
+  random_numbers draw = random_from(7);
+  for (plan_times &times : file.shapes)
+    for (plan_time &plan : times.plans) plan.us = static_cast<double>(draw.log_uniform(1, 1e6));
+  file.shapes.resize(20);
+  refit_add(&data, file);
+  const refit_table fitted = refit_fit(refit_header(), data.fitted, 100);
+  EXPECT(refit_allowed(fitted));
+  EXPECT(refit_figures_by(fitted, data.fitted).error < refit_figures_by(refit_header(), data.fitted).error);
+  EXPECT_EQ(refit_losses_by(fitted, data.checked).shapes, data.checked.size());
+}
 /* What is printed is what stands in the header: make bench-refit prints it with other numbers. */
 TEST(the_table_is_printed_as_it_stands_in_the_header) {
   const auto squeezed = [](const std::string &text) {

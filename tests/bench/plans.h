@@ -22,7 +22,7 @@ struct plan_shape {
 };
 struct plan_time {
   int tile_idx; /* in gk__tiles */
-  int rest_idx; /* the tile of what is cut, where the rest of C is whole tiles and the two are launches of their own; -1 */
+  int rest_idx; /* the tile of what is cut, where that is a launch of its own beside the one of whole tiles; else -1 */
   gk__split_k order;
   unsigned joins; /* as gk__engine_clocks has it; 0 for the other kernels, which have one way */
   double us;      /* of a call; 0: not measured yet */

@@ -108,16 +108,18 @@ inline std::vector<refit_number> refit_numbers(refit_table *table) {
   refit_add(&all, "share_f64_many", &table->share_f64_many, 1);
   return all;
 }
-/* Some are divisors, or a share of one hundred. */
+/* Whether no estimate divides by 0: the planner divides by the shares and, of two warps of four, by half of `busy`. */
 inline bool refit_allowed(const refit_table &table) {
   const gk__plan_costs &costs = table.costs;
-  bool allowed = costs.floats.busy[0] > 0 && costs.floats.busy[1] > 0 && costs.doubles.busy > 0;
-  allowed = allowed && costs.floats.busy[0] <= 100 && costs.floats.busy[1] <= 100 && costs.doubles.busy <= 100;
+  const unsigned least_busy = 10;
+  bool allowed = table.share_f64_many > 0 && costs.third.each[2] > 0;
+  for (const unsigned busy : {costs.floats.busy[0], costs.floats.busy[1], costs.doubles.busy})
+    allowed = allowed && busy >= least_busy && busy <= 100;
   for (const gk__engine_times *times : {&costs.square, &costs.fed, &costs.half_idx, &costs.third})
     allowed = allowed && times->each[0] > 0 && times->each[1] > 0;
   for (const unsigned share : table.shares) allowed = allowed && share > 0;
   for (const unsigned share : table.shares_f64) allowed = allowed && share > 0;
-  return allowed && table.share_f64_many > 0;
+  return allowed;
 }
 
 /* --- What a table is worth ----------------------------------------------------------------------------------------*/
