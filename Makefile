@@ -5,7 +5,8 @@
 #   BACKEND=auto   the first if nvcc and a GPU are there, otherwise the second (default)
 #   ARCH=sm_90a    what nvcc builds for; or flags, as in ARCH='-gencode arch=compute_90a,code=sm_90a'
 #   CXX= CC= NVCC= CLANG_FORMAT=   other tools      CXXFLAGS= NVCCFLAGS=   further flags      V=1   shows the commands
-#   FILE= PHOTO= TABLES= CSV=      one name each, of any characters      ARGS= BENCHFLAGS=   words, as a shell reads them
+#   FILE= PHOTO= TABLES= CSV=      one name each, of any characters
+#   ARGS= BENCHFLAGS= DATA=        words, as a shell reads them
 
 BACKEND      ?= auto
 NVCC         ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v nvcc)
@@ -15,8 +16,8 @@ CLANG_FORMAT ?= clang-format
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help run cpu test test-all checks bench bench-binaries bench-gate bench-dist bench-compile plots examples lessons charts gpu-binaries fuzz \
-        coverage mutate same-code format check-format clean FORCE
+.PHONY: help run cpu test test-all checks bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots \
+        examples lessons charts gpu-binaries fuzz coverage mutate same-code format check-format clean FORCE
 FORCE:
 
 help:
@@ -28,6 +29,8 @@ help:
 	@echo '              BUILD_FOR=sm_90a, sm_90, compute_80 (PTX for the driver to compile), ...: which code is measured'
 	@echo 'bench-binaries builds it for each of BUILDS="$(BUILDS)"'
 	@echo 'bench-gate    compares files of the bench, without a GPU: GATEFLAGS=--help: how'
+	@echo 'bench-refit   fits the costs by which products are planned to times of the bench, without a GPU, and prints the'
+	@echo '              table and what its choices lose (DATA="FILE.csv ..." by BENCHFLAGS=--plan-times=FILE.csv)'
 	@echo 'bench-dist    measures what working together costs several GPUs (needs NCCL; flags: see tests/bench/dist.cu)'
 	@echo 'bench-compile measures compile times and objects: a bare .cu, with gpukit, with CUB (needs nvcc, but no GPU;'
 	@echo '              RUNS=5 ONLY="scan matmul" CSV=FILE)'
@@ -322,6 +325,14 @@ build/host/gate: tests/bench/gate.cpp
 bench-gate: build/host/gate
 	@$< $(GATEFLAGS)
 
+# The planner is the header's own, on the stand-in.
+build/cpu/refit: tests/bench/refit.cpp build/cpu/flags build/cpu/runtime.o
+	$(call say,CXX)
+	$(Q)$(CPU) $(call runtime,cpu) $(DEPS) $< -o $@ -ldl
+DATA ?= $(wildcard tests/bench/plans-*.csv)
+bench-refit: build/cpu/refit
+	@$< $(DATA)
+
 # Several GPUs, and NCCL: past one GPU against one.
 build/bench/dist: tests/bench/dist.cu build/bench/flags
 	$(call say,NVCC)
@@ -387,10 +398,13 @@ ifneq ($(in_all),)
                      $(CLANG) -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null && echo yes)
   fuzzed := $(if $(TESTS),,$(fuzzers))
 endif
+# Targets of little shared memory; optimised as users have it, which takes long.
+checks_registers := $(if $(in_all),$(addprefix registers_,sm_75.nvcc sm_86.nvcc sm_89.nvcc sm_120.nvcc))
 checks_link := $(linked_cpu:%=%.cpu) $(if $(has_nvcc),$(linked_nvcc:%=%.nvcc))
 checks_all  := $(modes:%=all@%)
 checks_made := $(refused_cpu:%=refused_%.cpu) macros.cpu names \
-               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc)
+               $(if $(has_nvcc),$(refused_nvcc:%=refused_%.nvcc) $(symbols_nvcc:%=symbols_%.nvcc) macros.nvcc lean.nvcc \
+                 $(checks_registers))
 checks_drop_in := $(checks_link) $(checks_made) $(if $(has_nvcc),$(unlinkable:%=%.nvcc) $(checks_all) $(built),nvcc)
 checks_plain := $(if $(TESTS),,$(plain) tour_pictures given_names cuda_to_cpp mistakes mutations readme_cmake \
                   readme_notebook $(plain_reversed) $(plain_asan))
@@ -487,6 +501,9 @@ check/lean.nvcc:
 	@mkdir -p build/compile
 	@tests/run.sh one lean.nvcc tests/compile/lean.sh build/compile/lean.o $(NVCC_BASE) -std=c++17 \
 	  -gencode arch=compute_90a,code=sm_90a -c tests/bench/compile/called.cu
+$(checks_registers:%=check/%): check/registers_%.nvcc:
+	@tests/run.sh one registers_$*.nvcc tests/compile/registers.sh build/compile/registers_$* $(NVCC_BASE) -std=c++17 \
+	  -arch=$*
 $(built:%=check/%): check/%.built: build/built/%.o
 	@tests/run.sh one $*.built
 $(unlinkable:%=check/%.nvcc): check/%:

@@ -4,7 +4,7 @@
  * Indexing, error checking, event timing, matmul, reduction and scan, for your own .cu file: as calls that are right by
  * default and fast, and as building blocks for your own kernels.
  *
- * QUICK START
+ * QUICK START: nvcc -O3 -arch=native hello.cu -o hello
  *
  *   #define GPUKIT_IMPLEMENTATION           // in exactly one .cu file of the program
  *   #include "gpukit.cuh"
@@ -46,28 +46,28 @@
  *   13. PTX, 14. CHECKS AND LAUNCHES, 15. BUILDING BLOCKS, 16. BETWEEN BLOCKS, 17. REDUCE, 18. SCAN, 19. MATMUL,
  *   20. COPIES OF HOST ARRAYS, 21. PAST ONE GPU, 22. IMPLEMENTATION, 23. HISTORY, 24. LICENCE
  *
- * CONFIGURATION: macros to define before including this file
+ * CONFIGURATION: macros to define before the #include
  *
  *   GPUKIT_IMPLEMENTATION    in one .cu file: compiles the host functions there
- *   GPUKIT_STATIC            in any number of .cu files, instead: each has functions, kernels, error handler and detail
- *                            of its own, not seen outside
- *   GPUKIT_DEF               every file: what stands before each host function, e.g. a dllexport; default extern. A
- *                            library that exports them shares CUDA's runtime with its users: nvcc -cudart shared
- *   GPUKIT_TAG               every file of a part of the program: a word that sets the part's gpukit apart, functions,
- *                            kernels and types; see SEVERAL COPIES
- *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: compiles what C files call, the typed entry points
- *                            (gk_reduce_f32, ...) among it; about 25 s of compile time that C++ files have no use for
- *   GPUKIT_ON_ERROR(e)       the implementing file: what a failed check does when no handler is set; e is a const
+ *   GPUKIT_STATIC            instead, in any number of .cu files: each gets functions, kernels, error handler and error
+ *                            detail of its own, with internal linkage
+ *   GPUKIT_DEF               in every file: the specifier of each host function, e.g. a dllexport; default extern. A
+ *                            library that exports them must share the CUDA runtime with its users: nvcc -cudart shared
+ *   GPUKIT_TAG               in every file of a library: a word that keeps the library's copy of gpukit apart from the
+ *                            program's; see SEVERAL COPIES in section 22
+ *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: also compiles the functions that C files call, the typed calls
+ *                            (gk_reduce_f32, ...) included. Takes about 25 s; C++ files do not need it
+ *   GPUKIT_ON_ERROR(e)       in the implementing file: what a failed check does if no handler is set; e is a const
  *                            gk_error *; default: print and abort
- *   GPUKIT_NVTX              the implementing file: GK_TIME is an NVTX range, too (needs nvtx3/nvToolsExt.h)
- *   GPUKIT_NCCL              each file that uses section 12, after its #include <nccl.h> (NCCL 2.13.4 or newer) and
- *                            before the first of this one
- *   GPUKIT_DEBUG=1           not a macro but an environment variable: waits after every launch, so that a fault is
- *                            reported by the kernel that made it; and refuses host arrays where device ones belong
+ *   GPUKIT_NVTX              in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
+ *   GPUKIT_NCCL              in each file that uses section 12: after its #include <nccl.h> (NCCL 2.13.4 or newer) and
+ *                            before its first #include of this file
+ *   GPUKIT_DEBUG=1           an environment variable, not a macro: synchronises after every launch, so that a fault is
+ *                            reported for the kernel that caused it; and refuses host pointers to calls that need device
+ *                            memory
  *
- *   Editors show the implementation, too, where they define __INTELLISENSE__, __JETBRAINS_IDE__, __CDT_PARSER__ or
- *   Q_CREATOR_RUN, as they do by themselves, or __CLANGD__, for which clangd needs a file .clangd that says
- *   CompileFlags: {Add: [-D__CLANGD__]}
+ *   Editors that define __INTELLISENSE__, __JETBRAINS_IDE__, __CDT_PARSER__ or Q_CREATOR_RUN show the implementation, too.
+ *   clangd does so with a file .clangd that says CompileFlags: {Add: [-D__CLANGD__]}
  *
  * API (each call is documented where it is declared)
  *
@@ -99,39 +99,39 @@
  *
  * GUARANTEES
  *
- *   Errors       Every call returns cudaError_t; gk_error_detail() then says what was wrong. C++17 and C23 warn where
- *                a status is not read, unless (void) says that this is meant. No call exits or prints but through the
- *                handler of the checking macros. A call fails for what it did itself: an error left
- *                behind by other work is neither reported nor cleared, unless it is one after which the device's
- *                context is lost; the detail then says that it is from before. (Built with CUDA 12, the first launch
- *                of a kernel with more than 48 KiB of dynamic shared memory clears it, as cudaFuncSetAttribute does.)
- *   Sizes        0, 1, odd, past 2^32; any alignment that the element type allows; a byte count that overflows is an
- *                error.
- *   Streams      Work runs on the stream given, and nothing is synchronised but where the call says so. Reduce, scan
- *                and matmul may be captured into CUDA graphs, and may run at the same time on several streams and
- *                threads, each with a scratch of its own.
- *   Overlap      On sm_90 and up reduce, scan and matmul are set up while earlier work of the stream runs (programmatic
- *                dependent launch), if their machine code has the wait for that work in it, as code made from older PTX
- *                has not. They read and write nothing before it has ended, and what follows them waits as ever.
+ *   Errors       Every call returns cudaError_t, and gk_error_detail() then says what was wrong. C++17 and C23 compilers
+ *                warn about a status that is ignored; a cast to void silences the warning. No call exits or prints, except
+ *                through the handler of the checking macros. A call fails for its own errors only: an error left behind by
+ *                other work is neither reported nor cleared. The exception is an error after which the device's context is
+ *                lost; the detail then says that it is from before. (Built with CUDA 12, the first launch of a kernel
+ *                with more than 48 KiB of dynamic shared memory clears it, as cudaFuncSetAttribute does.)
+ *   Sizes        0, 1, odd, past 2^32; any alignment that the element type allows. A byte count that overflows is an error.
+ *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. Reduce, scan and matmul
+ *                may be captured into CUDA graphs. They may run at the same time on several streams and threads, if each
+ *                has a scratch of its own.
+ *   Overlap      On sm_90 and up, kernels of reduce, scan and matmul start while earlier work of the stream still runs
+ *                (programmatic dependent launch), if their machine code contains the wait for that work; code compiled
+ *                from older PTX does not. They access no global memory before that work has ended. Later work waits for
+ *                them as usual.
  *   Same bits    Reduce, scan and strict matmul with the operators of section 6 give the same bits on every run, every
- *                GPU, every grid, and without a GPU: the order of the arithmetic is fixed by n (or m, n, k), the types
- *                and the operator. Tensor cores, which half types and those who ask get, have the same on every run of
- *                one GPU model. A NaN is a NaN, of unspecified sign and payload. Builds with
- *                --use_fast_math or -ftz=true are outside of this.
- *   Accuracy     No element sees more than n / 2^19 + 24 roundings in a sum of n floats, or n / 2^18 + 110 in a prefix
- *                sum, where a loop has n; each is at most 2^-24 of the sum of magnitudes. Over random data the error of
- *                either stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against double).
- *                gk_matmul_ex (section 10) has the bounds of products.
- *   Nothing lost A call that fails before its kernel starts has left outputs and scratch as they were.
- *   Names        All begin with gk_, GK_ or GPUKIT_ (gk__ and GK__: not for use by hand), symbols of object files
- *                included. Macros of yours that stand before the #include neither disturb this file nor are lost,
- *                if they are named in upper case (N, SIZE, TILE, but no GK_...), by one letter, min, max or swap, or as
- *                rows, cols, row, col, width, height, size, count, block, grid, tile, threads, warp, lane, step, half,
- *                first, zero, copy, mask, near, far, small, in, out, to, at, on, op, fn, ld, ms, ns (tests/compile
- *                has them all). Include CUDA's headers before macros that these do not bear (in .cu files they are).
+ *                GPU, every grid, and without a GPU: n (or m, n, k), the types and the operator alone determine the order
+ *                of the arithmetic. Products on tensor cores (half types; float where asked for) give the same bits on
+ *                every run of one build on one GPU model. A NaN is a NaN, of unspecified sign and payload. Builds with
+ *                --use_fast_math or -ftz=true are excluded.
+ *   Accuracy     A sum of n floats rounds each element at most n / 2^19 + 24 times, and a prefix sum at most n / 2^18 + 110
+ *                times, where a loop rounds n times. One rounding error is at most 2^-24 of the sum of magnitudes. On random
+ *                data the total error stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against
+ *                double). The documentation of gk_matmul_ex has the bounds of products.
+ *   Nothing lost A call that fails before its first kernel starts leaves outputs and scratch as they were.
+ *   Names        All names begin with gk_, GK_ or GPUKIT_, symbols of object files included; gk__ and GK__ are private.
+ *                Your macros from before the #include neither break this file nor are lost, if their names are upper case
+ *                (N, SIZE, TILE, but no GK_...), single letters, min, max, swap, or one of rows, cols, row, col, width,
+ *                height, size, count, block, grid, tile, threads, warp, lane, step, half, first, zero, copy, mask, near,
+ *                far, small, in, out, to, at, on, op, fn, ld, ms, ns (tests/compile has the whole list). CUDA's own headers
+ *                do not tolerate all of these: include them before your macros (nvcc does so in .cu files).
  *
- * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Hopper's tensor cores are at
- *               their best in code for sm_90a, which no -arch=native makes: -gencode arch=compute_90a,code=sm_90a.
+ * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Tensor-core products on Hopper are
+ *               fastest in code for sm_90a, which -arch=native does not make: -gencode arch=compute_90a,code=sm_90a.
  */
 
 /* Opened for the declarations once, and for the implementation once, each at its first inclusion. */
@@ -8727,6 +8727,62 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const _
  * of 132 multiprocessors. What tile to take does not, and knows the device. Both go by the same estimate of the time,
  * in whole numbers, so that every host comes to the same cut. */
 
+/* How long the blocks of Hopper's kernels take, in clocks. */
+struct gk__engine_times {
+  /* For 128 multiply-adds, in 1/100: of each block, where one, two or three share a multiprocessor; and of one that has
+   * it for itself after others. */
+  unsigned each[3], after;
+  unsigned begin, once; /* to begin a block and to end it, and besides for each product */
+  /* Slices whose sums meet in memory, where one block brings them in: for all, for each, and for as many sums as a
+   * multiprocessor has to read, in 128. Where several do: likewise, but for each block that each of them reads from. */
+  unsigned meet[3], share[3];
+  unsigned apart[2], beside[2]; /* in clusters of blocks that have a multiprocessor each, or share it: for all, each */
+  unsigned grouped[3]; /* in groups that fill a multiprocessor: 128 multiply-adds, in 1/100; to begin; for each block */
+};
+/* How long the blocks of the other kernels of floats take, in clocks beside those of the multiply-adds. */
+struct gk__simt_costs {
+  unsigned busy[2];      /* how busy up to four and up to eight warps keep a multiprocessor: 1/100 of what twelve do */
+  unsigned begin;        /* to begin a block and to end it */
+  unsigned groups[2];    /* the sums of each group of a block: 2048 of them and fewer; more: 1/100 for each sum */
+  unsigned partition[3]; /* partitions of k: 1/100 for each sum that a block stores; for all; for each trip to memory */
+  unsigned once[2];      /* for each product: for all; 1/100 for each sum of a tile */
+  /* Rows that are not aligned to 16 bytes: percent of the clocks; for all; 1/100 for each sum of a tile. */
+  unsigned unaligned[3];
+};
+/* The same of doubles. */
+struct gk__f64_costs {
+  unsigned busy;         /* eight warps, in 1/100 of what twelve do */
+  unsigned begin;        /* to begin a block and to end it */
+  unsigned partition[3]; /* partitions of k: for each block; for all; for each trip to memory */
+  unsigned cluster[2];   /* partitions in a cluster: for each block; less for each product */
+};
+/* What the planner's estimates are made of. */
+struct gk__plan_costs {
+  gk__engine_times square, fed, half_idx, third;
+  gk__simt_costs floats;
+  gk__f64_costs doubles;
+};
+/* Fitted to the times of 7,000 products on an H200, of which most are met within a twentieth. `make bench-refit` fits
+ * them, and the shares of gk__tiles, to times that the bench has measured, and prints what the choices lose. */
+inline const gk__plan_costs &gk__measured_costs() {
+  static const gk__plan_costs costs = {
+      {{124, 226}, 150, 5100, 5200, {12000, 5500, 109}, {0}, {11000, 600}, {15500, 670}, {227, 10300, 2600}},
+      {{120, 225},
+       123,
+       6700,
+       2500,
+       {11500, 1520, 55},
+       {1700, 2840, 50},
+       {17700, 770},
+       {15500, 1930},
+       {234, 12150, 5600}},
+      {{140, 253}, 180, 4530, 2360, {2520, 1750, 43}, {3650, 2940, 23}, {6790, 840}, {11440, 830}, {480, 9550, 4100}},
+      {{174, 272, 393}, 177, 900, 6900, {3800, 1040, 54}, {3360, 6260, 3}, {7900, 560}, {11100, 830}, {0}},
+      {{54, 90}, 1500, {350, 50}, {60, 3000, 1700}, {3000, 25}, {5, 500, 25}},
+      {90, 1500, {2000, 8000, 1300}, {12000, 5000}}};
+  return costs;
+}
+
 /* What is known of a tile, from measurements on an H200. */
 struct gk__tile_facts {
   gk_plan plan;
@@ -8738,12 +8794,13 @@ struct gk__tile_facts {
   unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none. Of doubles: as
                       many slices as a cluster joins */
   bool fed;        /* the blocks are */
+  const gk__plan_costs *costs;
 };
 /* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for
  * the one that has the most warps. */
-inline size_t gk__matmul_busy(size_t warps) {
+inline size_t gk__matmul_busy(const gk__simt_costs &costs, size_t warps) {
   const size_t most = gk_round_up(warps, size_t(4));
-  return (most <= 4 ? 54 : most <= 8 ? 90 : 100) * warps / most;
+  return (most <= 4 ? costs.busy[0] : most <= 8 ? costs.busy[1] : 100) * warps / most;
 }
 inline bool gk__is_engine(gk_plan plan) {
   return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
@@ -8763,36 +8820,16 @@ inline unsigned gk__gathering(size_t tiles, size_t slices) {
   return slices < 5 || (slices < 8 && tiles > 56) ? 0 : slices < 8 ? 4 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
 }
 
-/* How long the blocks of Hopper's kernels take, in clocks: fitted to the times of 7,000 products, of which most are met
- * within a twentieth. */
-struct gk__engine_times {
-  /* For 128 multiply-adds, in 1/100: of each block, where one, two or three share a multiprocessor; and of one that has
-   * it for itself after others. */
-  unsigned each[3], after;
-  unsigned begin, once; /* to begin a block and to end it, and besides for each product */
-  /* Slices whose sums meet in memory, where one block brings them in: for all, for each, and for as many sums as a
-   * multiprocessor has to read, in 128. Where several do: likewise, but for each block that each of them reads from. */
-  unsigned meet[3], share[3];
-  unsigned apart[2], beside[2]; /* in clusters of blocks that have a multiprocessor each, or share it: for all, each */
-  unsigned grouped[3]; /* in groups that fill a multiprocessor: 128 multiply-adds, in 1/100; to begin; for each block */
-};
-inline gk__engine_times gk__times_of(const gk__tile_facts &tile_facts) {
-  const gk__engine_times
-      square = {{124, 226}, 150, 5100, 5200, {12000, 5500, 109}, {0}, {11000, 600}, {15500, 670}, {227, 10300, 2600}},
-      fed = {{120, 225},        123, 6700, 2500, {11500, 1520, 55}, {1700, 2840, 50}, {17700, 770}, {15500, 1930},
-             {234, 12150, 5600}},
-      half_idx = {{140, 253},       180, 4530, 2360, {2520, 1750, 43}, {3650, 2940, 23}, {6790, 840}, {11440, 830},
-                  {480, 9550, 4100}},
-      third = {{174, 272, 393}, 177, 900, 6900, {3800, 1040, 54}, {3360, 6260, 3}, {7900, 560}, {11100, 830}, {0}};
-  return tile_facts.room == 3                                      ? third
-         : tile_facts.row_count * tile_facts.col_count < 128 * 128 ? half_idx
-         : tile_facts.fed                                          ? fed
-                                                                   : square;
+inline const gk__engine_times &gk__times_of(const gk__tile_facts &tile_facts) {
+  return tile_facts.room == 3                                      ? tile_facts.costs->third
+         : tile_facts.row_count * tile_facts.col_count < 128 * 128 ? tile_facts.costs->half_idx
+         : tile_facts.fed                                          ? tile_facts.costs->fed
+                                                                   : tile_facts.costs->square;
 }
 /* The sums of so many slices, where they meet in memory. */
 inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
                                              size_t sms) {
-  const gk__engine_times t = gk__times_of(tile_facts);
+  const gk__engine_times &t = gk__times_of(tile_facts);
   const size_t unit = tile_facts.row_count * tile_facts.col_count / 128,
                gathering = tile_facts.fed ? tiles * gk__gathering(tiles, slices) : 0;
   if (slices < 2) return 0;
@@ -8804,7 +8841,7 @@ inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile_facts, s
  * of blocks that have one each, else as groups of blocks, that many of each; ~0: cannot be. */
 inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
                                             size_t depth, size_t last, size_t sms, unsigned joins) {
-  const gk__engine_times t = gk__times_of(tile_facts);
+  const gk__engine_times &t = gk__times_of(tile_facts);
   const size_t blocks = tiles * slices, full = blocks / (tile_facts.room * sms),
                rest = blocks % (tile_facts.room * sms);
   const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
@@ -8846,7 +8883,7 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile_facts, size_t tiles, un
 /* Some whole tiles, and others that are cut. What is cut begins where the last of the whole ones leave room. */
 inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile_facts, size_t whole, size_t cut,
                                                     unsigned slices, size_t depth, size_t k, size_t sms) {
-  const gk__engine_times t = gk__times_of(tile_facts);
+  const gk__engine_times &t = gk__times_of(tile_facts);
   const size_t at_once = tile_facts.room * sms, full = whole / at_once, rest = whole % at_once;
   const unsigned long long unit = tile_facts.row_count * tile_facts.col_count / 128, each = t.each[tile_facts.room - 1];
   const unsigned long long long_one = unit * k * each / 100 + t.begin, short_one = unit * depth * each / 100 + t.begin;
@@ -8869,6 +8906,7 @@ inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile_f
  * slice. */
 inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
                                             unsigned slices, size_t depth, size_t sms) {
+  const gk__simt_costs &costs = tile_facts.costs->floats;
   const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
   const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
@@ -8877,19 +8915,21 @@ inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile_facts, si
   const size_t items = tile_facts.row_count * tile_facts.col_count, trips = items / tile_facts.warps / 2500 + 1;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile_facts.share);
   unsigned long long clocks =
-      (each - rest) * work * 100 / gk__matmul_busy(most * groups * tile_facts.warps) + each * 1500;
-  if (rest) clocks += rest * work * 100 / gk__matmul_busy(rest * groups * tile_facts.warps);
-  if (groups > 1) clocks += groups * (items > 2048 ? items / 2 : 350);
-  if (parts > 1) clocks += each * items * 6 / 10 + 3000 + (parts - 1) * trips * 1700;
-  return clocks + clocks / 16 + 3000 + items / 4;
+      (each - rest) * work * 100 / gk__matmul_busy(costs, most * groups * tile_facts.warps) + each * costs.begin;
+  if (rest) clocks += rest * work * 100 / gk__matmul_busy(costs, rest * groups * tile_facts.warps);
+  if (groups > 1) clocks += groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
+  if (parts > 1)
+    clocks += each * items * costs.partition[0] / 100 + costs.partition[1] + (parts - 1) * trips * costs.partition[2];
+  return clocks + clocks / 16 + costs.once[0] + items * costs.once[1] / 100;
 }
 /* The same for doubles, whose warps multiply on tensor cores. */
-inline size_t gk__f64_busy(size_t warps) {
-  return warps < 8 ? warps * 45 / 4 : warps < 12 ? 90 + (warps - 8) * 5 / 2 : 100;
+inline size_t gk__f64_busy(const gk__f64_costs &costs, size_t warps) {
+  return warps < 8 ? warps * costs.busy / 8 : warps < 12 ? costs.busy + (warps - 8) * (100 - costs.busy) / 4 : 100;
 }
 
 inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
                                          unsigned slices, size_t depth, size_t sms) {
+  const gk__f64_costs &costs = tile_facts.costs->doubles;
   const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
   const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
   const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
@@ -8901,11 +8941,12 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_
   if (slices > 1 && slices <= tile_facts.joins) { /* in clusters, of which large ones do not find room everywhere */
     const size_t room = slices > 2 ? sms - sms / 11 : sms,
                  at_once = room / slices > 0 ? room / slices * slices : slices;
-    return gk_ceil_div(blocks, at_once) * (work * 100 / gk__f64_busy(tile_facts.warps) + 12000) - 5000;
+    return gk_ceil_div(blocks, at_once) * (work * 100 / gk__f64_busy(costs, tile_facts.warps) + costs.cluster[0]) -
+           costs.cluster[1];
   }
-  unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(warps) + each * 1500;
-  if (rest) clocks += rest * work * 100 / gk__f64_busy(warps_of_rest);
-  if (parts > 1) clocks += each * 2000 + 8000 + parts * trips * 1300;
+  unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(costs, warps) + each * costs.begin;
+  if (rest) clocks += rest * work * 100 / gk__f64_busy(costs, warps_of_rest);
+  if (parts > 1) clocks += each * costs.partition[0] + costs.partition[1] + parts * trips * costs.partition[2];
   return clocks;
 }
 /* With rows that are not aligned to 16 bytes, or B stored along k, all tiles of Hopper's kernels are of fed blocks, and
@@ -8926,15 +8967,16 @@ template <class Acc> struct gk__tiles {
   static const unsigned long long doubt = 100; /* one part of so many */
   static const size_t most_blocks = 5 * 132;   /* that are cut, for each that a multiprocessor has room for */
   static gk__tile_facts facts(int i, unsigned = 1) {
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false},
-                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true},
-                                  {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, 0, true},
-                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, 0, true},
-                                  {GK__PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false},
-                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0, false},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false}};
+    const gk__plan_costs &costs = gk__measured_costs();
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false, &costs},
+                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true, &costs},
+                                  {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, 0, true, &costs},
+                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, 0, true, &costs},
+                                  {GK__PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false, &costs},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0, false, &costs},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false, &costs}};
     return all[i];
   }
   static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
@@ -8947,7 +8989,9 @@ template <class Acc> struct gk__tiles {
       return tile_facts.fed && k % 256 == 0 && all < ~0ull ? all + all / 8 : all;
     }
     all = gk__matmul_clocks(tile_facts, m, n, batch, slices, depth, sms);
-    return fed ? all + all / 20 + 500 + tile_facts.row_count * tile_facts.col_count / 4 : all;
+    const gk__simt_costs &costs = tile_facts.costs->floats;
+    const size_t items = tile_facts.row_count * tile_facts.col_count;
+    return fed ? all + all * costs.unaligned[0] / 100 + costs.unaligned[1] + items * costs.unaligned[2] / 100 : all;
   }
   /* Of a product whose rows follow one another, since the cut cannot depend on more. */
   static bool fed(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
@@ -8960,10 +9004,11 @@ template <> struct gk__tiles<double> {
   static const size_t most_blocks = 1 << 20;
   /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 8 ? 60u : 94u, 8, false},
-                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0, false},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false}};
+    const gk__plan_costs &costs = gk__measured_costs();
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 8 ? 60u : 94u, 8, false, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0, false, &costs},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false, &costs}};
     return all[i];
   }
   static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,

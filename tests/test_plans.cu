@@ -15,6 +15,8 @@ TEST(every_plan_fits) { SKIP("about pretended GPUs"); }
 
 #include "child.h"
 
+#include <fstream>
+
 namespace {
 
 /* Knuth's 64-bit congruential generator, whose high bits are used. */
@@ -81,9 +83,32 @@ cudaError_t capture_any(numbers *draw, int i, void *memory, gk_scratch *scratch,
 
 } // namespace
 
+/* The kernels without launch bounds: one is never launched, the others with at most 32 threads. */
+TEST(every_kernel_has_launch_bounds) {
+  const char *const unbounded[] = {"gk__wgmma_mark", "gk__code_kernel", "gk__count_kernel", "gk__fold_kernel"};
+  std::ifstream header("gpukit.cuh");
+  size_t bounded = 0, others = 0;
+  if (!header) SKIP("gpukit.cuh is not here");
+  for (std::string line; std::getline(header, line);) {
+    const size_t qualifier = line.find("__global__ void ");
+    if (qualifier == std::string::npos || line.compare(0, 2, " *") == 0) continue;
+    const std::string rest = line.substr(qualifier + strlen("__global__ void "));
+    if (rest.compare(0, strlen("__launch_bounds__("), "__launch_bounds__(") == 0) {
+      bounded++;
+      continue;
+    }
+    bool known = false;
+    for (const char *name : unbounded) known = known || rest.compare(0, strlen(name), name) == 0;
+    if (!known) test_fail(__FILE__, __LINE__, "no launch bounds: " + line);
+    others++;
+  }
+  EXPECT(bounded >= 14);
+  EXPECT_EQ(others, sizeof(unbounded) / sizeof(*unbounded));
+}
+
 /* Shared memory of at most 64 KB on sm_75, 99 KB on sm_86, 89 and 120, 163 KB on sm_80, 227 KB on sm_90 and 100, and
- * blocks of at most 1024 threads: the stand-in refuses launches of more. All of these have 65536 registers for a block,
- * and each kernel has launch bounds, by which the compiler keeps to them. */
+ * blocks of at most 1024 threads: the stand-in refuses launches of more. All of these have 65536 registers for a block;
+ * each kernel has launch bounds, by which the compiler keeps to them (compile/registers.sh looks at what it makes). */
 TEST(every_plan_fits) {
   const char *const name = "every_plan_fits";
   const char *const targets[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};

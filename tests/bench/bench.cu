@@ -5,6 +5,7 @@
 
 #include "gate.h"
 #include "goals.h"
+#include "plans.h"
 #include "random.h"
 
 #include <cub/version.cuh>
@@ -28,8 +29,8 @@ bench_state bench;
 static std::vector<const char *> filters;
 static bench_file results;             /* of this run, and with --append those of the file */
 static std::set<std::string> appended; /* names of rows that the file has already */
-static std::ofstream csv;
-static size_t measured, wrong_rows;
+static std::ofstream csv, plans_csv;
+static size_t measured, wrong_rows, planned_shapes;
 static std::chrono::steady_clock::time_point start;
 
 /* Rows that are measured again, by name, while that is what the parts of the bench run for; and what came out. */
@@ -309,6 +310,18 @@ void bench_run(const bench_contest *contest) {
     run_mode(*contest, mode.mode, mode.name);
   }
 }
+void bench_write_plans(const plan_times &times) {
+  const plan_shape &shape = times.shape;
+  planned_shapes++, measured += times.plans.size();
+  progress("plans of " + shape.type + " " + std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" +
+           std::to_string(shape.k));
+  write_plans(plans_csv, times);
+  plans_csv.flush(); /* in case that the run is ended early */
+}
+void bench_plan_is_wrong(const std::string &line) {
+  wrong_rows++;
+  fprintf(stderr, "results of gpukit are wrong: %s\n", line.c_str());
+}
 void bench_skip(const bench_contest *contest, const char *reason) {
   end_progress();
   printf("%-36s %-20s skipped: %s\n", (std::string(contest->what) + " " + contest->type).c_str(), contest->size,
@@ -342,6 +355,9 @@ static const char usage[] =
     "  --one-of-each    one row of each operation and type\n"
     "  --plans          products of random shapes by each plan that can be asked for, beside the one that is chosen;\n"
     "                   and what the choice loses against the best of them\n"
+    "  --plan-times=FILE  writes there how long strict products of random shapes take by many plans, for bench-refit,\n"
+    "                   and measures nothing else\n"
+    "  --seconds=N      for each type of that, 60 unless given\n"
     "  --filter=WORDS   only rows whose name has all of these words, or beginnings of words, as in\n"
     "                   --filter='reduce sum f32 2^20 cold' or --filter=matmul, and none of the words after a '-',\n"
     "                   as in --filter='matmul f32 -f32emulated'; several filters: rows of any of them\n"
@@ -466,6 +482,22 @@ static void run_parts() {
   bench_matmul();
 }
 
+/* The exit status. */
+static int run_plan_times(const std::string &path) {
+  plans_csv.open(path);
+  if (!plans_csv) return perror(path.c_str()), 2;
+  plan_file file;
+  file.head.remarks = results.remarks;
+  file.head.remarks.push_back("sms: " + std::to_string(bench.device.sms));
+  write_plans(plans_csv, file);
+  bench_matmul();
+  end_progress();
+  plans_csv.close();
+  printf("%zu plans of %zu shapes in %.0f s%s\n", measured, planned_shapes, seconds_since(start),
+         wrong_rows ? "; SOME RESULTS ARE WRONG" : "");
+  return plans_csv.fail() ? (perror(path.c_str()), 2) : wrong_rows > 0;
+}
+
 /* Of the committed rows those that this run was to measure. */
 static std::vector<bench_row> named_rows(const std::vector<bench_row> &rows) {
   std::vector<bench_row> named;
@@ -508,9 +540,11 @@ static const char *value_of(const char *argument, const char *name) {
 }
 
 int main(int argc, char **argv) {
-  std::string csv_path, against_path, best_path = "tests/bench/best.csv", accepted_path = "tests/bench/accepted.csv";
+  std::string csv_path, plans_path, against_path, best_path = "tests/bench/best.csv",
+                                                  accepted_path = "tests/bench/accepted.csv";
   const char *commit = "unknown", *value;
   bool append = false;
+  double plan_seconds = 60;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--quick")) {
       bench.quick = 1;
@@ -520,6 +554,10 @@ int main(int argc, char **argv) {
         filters.push_back(filter);
     } else if (!strcmp(argv[i], "--plans")) {
       bench.plans = true;
+    } else if ((value = value_of(argv[i], "--plan-times="))) {
+      plans_path = value;
+    } else if ((value = value_of(argv[i], "--seconds="))) {
+      plan_seconds = atof(value);
     } else if (!strcmp(argv[i], "--append")) {
       append = true;
     } else if ((value = value_of(argv[i], "--filter="))) {
@@ -545,7 +583,7 @@ int main(int argc, char **argv) {
     }
   }
   if (bench.seeds.empty()) bench.seeds.push_back(1);
-  if (!bench.random_count) bench.random_count = bench.quick ? 8 : 50;
+  if (!bench.random_count) bench.random_count = !plans_path.empty() ? 100000 : bench.quick ? 8 : 50;
   /* Nobody's environment turns products of floats into something else. */
   for (const char *name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
                            "CUBLAS_EMULATION_STRATEGY"})
@@ -561,6 +599,10 @@ int main(int argc, char **argv) {
   bool wrong_ceiling = false;
   for (const std::string &line : bench_find_ceilings(&wrong_ceiling)) results.remarks.push_back(line);
   for (const std::string &remark : results.remarks) printf("%s\n", remark.c_str());
+  if (!plans_path.empty()) {
+    bench.plan_seconds = plan_seconds > 1 ? plan_seconds : 1;
+    return run_plan_times(plans_path);
+  }
   if (!csv_path.empty() && !open_csv(csv_path, append)) return 2;
   run_parts();
   if (results.rows.empty()) return fputs("bench: no row is named like that\n", stderr), 2;

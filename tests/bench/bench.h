@@ -71,7 +71,8 @@ struct bench_size {
 /* What every part of the bench uses. */
 struct bench_state {
   int quick;
-  bool plans; /* products by every plan that can be asked for, beside the chosen one, and nothing else */
+  bool plans;          /* products by every plan that can be asked for, beside the chosen one, and nothing else */
+  double plan_seconds; /* for the times of plans of each type, for bench-refit, and nothing else; 0: as usual */
   std::vector<uint64_t> seeds; /* of the random shapes and sizes */
   size_t random_count;         /* shapes from each seed; of sizes four fifths of that */
   cudaStream_t stream;
@@ -90,6 +91,11 @@ bool bench_wanted(const bench_contest *contest);
 void bench_run(const bench_contest *contest);
 /* Says so, once, in the table. */
 void bench_skip(const bench_contest *contest, const char *reason);
+
+/* Adds the times of a shape to the file of --plan-times; counts a plan whose result is wrong, and says which. */
+struct plan_times;
+void bench_write_plans(const plan_times &times);
+void bench_plan_is_wrong(const std::string &line);
 
 /* The sizes of reduce and scan, 0-terminated: powers of two, then odd ones; few is a selection for variants. */
 const bench_size *bench_sizes(bool few);

@@ -1,0 +1,215 @@
+/* The fit of the planner's costs (bench/refit.h), on made-up times of plans: that it finds the table again by which the
+ * times were made, and what it says of the choices. */
+#include "test.h"
+
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#ifndef CUDA_ON_CPU
+TEST(costs_are_found_again) { SKIP("needs no GPU"); }
+#else
+
+#include "bench/random.h"
+#include "bench/refit.h"
+
+namespace {
+
+const double made_mhz = 1800;
+
+/* Every number of the header's table is between 0.7 and 1.4 times as large. */
+refit_table known_table() {
+  refit_table table = refit_header();
+  random_numbers draw = random_from(5);
+  for (const refit_number &number : refit_numbers(&table)) {
+    const double factor = 0.7 + 0.7 * static_cast<double>(draw.below(1000)) / 1000;
+    *number.value = static_cast<unsigned>(lround(*number.value * factor));
+  }
+  table.costs.floats.busy[0] = 48, table.costs.floats.busy[1] = 81, table.costs.doubles.busy = 97;
+  return table;
+}
+/* So many shapes of a type, whose times are the estimates by the table, up to 1 % more or less. */
+template <class Acc>
+void add_made_up(plan_file *file, const char *type, bool hopper, size_t count, const refit_table &table) {
+  random_numbers draw = random_from(hopper ? 1 : 2);
+  for (size_t i = 0; i < count; i++) {
+    const random_shape s = next_shape(&draw, i / 2 % 2);
+    const bool fed = s.trans_b || s.n % 4 || (s.trans_a ? s.m : s.k) % 4;
+    plan_times times = {{type, s.m, s.n, s.k, s.trans_a, s.trans_b, hopper, fed}, made_mhz, {}};
+    times.plans = plans_to_measure<Acc>(times.shape, 132);
+    refit_shape shape = {times, 132};
+    refit_in_use() = table;
+    for (plan_time &plan : shape.times.plans) {
+      const double noise = 0.99 + 0.02 * static_cast<double>(draw.below(1000)) / 1000;
+      plan.us = refit_clocks(shape, plan) / made_mhz * noise;
+    }
+    refit_in_use() = refit_header();
+    file->shapes.push_back(shape.times);
+  }
+}
+plan_file made_up_file(const refit_table &table) {
+  plan_file file;
+  file.head.remarks = {"gpu: made up", "build: none", "commit: none", "sms: 132"};
+  add_made_up<float>(&file, "f32", true, 120, table);
+  add_made_up<float>(&file, "f32", false, 80, table);
+  add_made_up<double>(&file, "f64", false, 60, table);
+  return file;
+}
+
+} // namespace
+
+/* A number that were left out would never be fitted. */
+TEST(all_numbers_of_the_table_are_fitted) {
+  refit_table table = refit_header();
+  const std::vector<refit_number> numbers = refit_numbers(&table);
+  EXPECT_EQ(numbers.size() * sizeof(unsigned), sizeof(table));
+  for (const refit_number &number : numbers) (*number.value)++;
+  const refit_table header = refit_header();
+  unsigned before[sizeof(table) / sizeof(unsigned)], after[sizeof(table) / sizeof(unsigned)];
+  memcpy(before, &header, sizeof(table));
+  memcpy(after, &table, sizeof(table));
+  for (size_t i = 0; i < numbers.size(); i++) EXPECT_EQ(after[i], before[i] + 1);
+}
+TEST(files_of_plans_are_written_and_read) {
+  const plan_file file = made_up_file(known_table());
+  std::stringstream text;
+  plan_file read;
+  std::string bad;
+  write_plans(text, file);
+  EXPECT(read_plans(text, &read, &bad));
+  EXPECT_EQ(read.sms(), 132);
+  EXPECT_EQ(read.head.get("gpu"), "made up");
+  EXPECT_EQ(read.shapes.size(), file.shapes.size());
+  for (size_t i = 0; i < read.shapes.size() && i < file.shapes.size(); i++) {
+    EXPECT(read.shapes[i].shape == file.shapes[i].shape);
+    EXPECT(read.shapes[i].plans == file.shapes[i].plans);
+  }
+  for (const char *line :
+       {"f32,1,2,3", "f32,64,64,64,0,0,0,0,7x7,,1,0,0,0,1.0,1800", "f32,64,64,64,0,0,0,0,64x64,,1,0,0,0,0,1800",
+        "f16,64,64,64,0,0,0,0,64x64,,1,0,0,0,1,1800"}) {
+    std::istringstream wrong(line);
+    EXPECT(!read_plans(wrong, &read, &bad));
+    EXPECT_EQ(bad, line);
+  }
+}
+/* Whatever the planner chooses is among the plans that are measured. */
+TEST(chosen_plans_are_measured) {
+  random_numbers draw = random_from(3);
+  for (size_t i = 0; i < 300; i++) {
+    const random_shape s = next_shape(&draw, i / 2 % 2);
+    const bool hopper = i % 3 > 0, fed = i % 3 > 1;
+    const plan_shape shape = {i % 7 ? "f32" : "f64", s.m, s.n, s.k, s.trans_a, s.trans_b, hopper && i % 7, fed};
+    const std::vector<plan_time> all = i % 7 ? plan_all<float>(shape, plan_orders<float>(s.m, s.n, s.k))
+                                             : plan_all<double>(shape, plan_orders<double>(s.m, s.n, s.k));
+    const std::vector<plan_time> plans =
+        i % 7 ? plans_to_measure<float>(shape, 132) : plans_to_measure<double>(shape, 132);
+    const plan_time chosen = i % 7 ? plan_chosen<float>(shape, 132) : plan_chosen<double>(shape, 132);
+    EXPECT(plans[0] == chosen);
+    EXPECT(plans.size() > 3 && plans.size() <= 40);
+    for (const plan_time &plan : plans) EXPECT_EQ(std::count(all.begin(), all.end(), plan), 1);
+    /* By the header's table a replaced one chooses the same. */
+    EXPECT((i % 7 ? plan_chosen<refit_float>(shape, 132) : plan_chosen<refit_double>(shape, 132)) == chosen);
+  }
+}
+TEST(losses_of_choices) {
+  const plan_shape shape = {"f32", 512, 512, 512, false, false, false, false};
+  plan_times times = {shape, made_mhz, plans_to_measure<float>(shape, 132)};
+  for (plan_time &plan : times.plans) plan.us = 10; /* the first one is the planner's */
+  times.plans[1].us = 8;
+  std::vector<refit_shape> shapes(4, {times, 132});
+  shapes[1].times.plans[1].us = 20;
+  shapes[2].times.plans.erase(shapes[2].times.plans.begin());
+  shapes[3].times.plans[2].us = 5;
+  const refit_losses losses = refit_losses_by(refit_header(), shapes);
+  EXPECT_EQ(losses.shapes, size_t(4));
+  EXPECT_EQ(losses.not_measured, size_t(1));
+  EXPECT(fabs(losses.mean - (0.2 + 0 + 0.5) / 3) < 1e-9);
+  EXPECT(fabs(losses.worst - 0.5) < 1e-9 && fabs(losses.percentile_95 - 0.5) < 1e-9);
+  EXPECT_EQ(losses.worst_at, "f32 512x512x512");
+  /* All estimates are equally wrong. */
+  for (plan_time &plan : shapes[0].times.plans) plan.us = 3 * refit_clocks(shapes[0], plan) / made_mhz;
+  shapes.resize(1);
+  const refit_figures figures = refit_figures_by(refit_header(), shapes);
+  EXPECT(fabs(figures.error - log(3)) < 1e-9 && figures.loss == 0);
+}
+TEST(costs_are_found_again) {
+  refit_table known = known_table();
+  refit_data data;
+  refit_add(&data, made_up_file(known));
+  EXPECT_EQ(data.fitted.size(), size_t(130));
+  EXPECT_EQ(data.checked.size(), size_t(130));
+  refit_table fitted = refit_fit(refit_header(), data.fitted, 40);
+  /* Over shapes that it was not fitted to. The times have up to 1 % of noise. */
+  EXPECT(refit_figures_by(refit_header(), data.checked).error > 0.1);
+  EXPECT(refit_figures_by(fitted, data.checked).error < 0.01);
+  const refit_losses header_loses = refit_losses_by(refit_header(), data.checked),
+                     fitted_loses = refit_losses_by(fitted, data.checked),
+                     known_loses = refit_losses_by(known, data.checked);
+  EXPECT(known_loses.mean < header_loses.mean / 2); /* not 0: the planner keeps to orders that hold for every GPU */
+  EXPECT(fitted_loses.mean < known_loses.mean + 0.005);
+  EXPECT(fitted_loses.percentile_95 < known_loses.percentile_95 + 0.02);
+  EXPECT(fitted_loses.not_measured < 20);
+  /* What most of the time depends on, and nothing else can stand for. */
+  const std::vector<refit_number> is = refit_numbers(&fitted), was = refit_numbers(&known);
+  size_t found = 0;
+  for (size_t i = 0; i < is.size(); i++)
+    for (const char *name : {"square.each[0]", "square.each[1]", "fed.each[0]", "fed.each[1]", "half.each[0]",
+                             "half.each[1]", "third.each[1]", "third.each[2]"})
+      if (is[i].name == name) {
+        found++;
+        EXPECT(fabs(double(*is[i].value) / *was[i].value - 1) < 0.03);
+      }
+  EXPECT_EQ(found, size_t(8));
+}
+/* What the times do not depend on is left alone. */
+TEST(costs_without_data_stay) {
+  plan_file file;
+  refit_data data;
+  file.head.remarks = {"sms: 132"};
+  add_made_up<float>(&file, "f32", false, 40, known_table());
+  refit_add(&data, file);
+  refit_table fitted = refit_fit(refit_header(), data.fitted, 40), header = refit_header();
+  EXPECT(refit_figures_by(fitted, data.checked).error < 0.02);
+  const std::vector<refit_number> is = refit_numbers(&fitted), was = refit_numbers(&header);
+  for (size_t i = 0; i < is.size(); i++) {
+    const bool of_floats = is[i].name.compare(0, 7, "floats.") == 0 || is[i].name.compare(0, 6, "share[") == 0;
+    if (!of_floats) EXPECT_EQ(*is[i].value, *was[i].value);
+  }
+}
+/* Times that no table can meet end in some table by which the planner can plan. */
+TEST(any_times_end_the_fit) {
+  refit_data data;
+  plan_file file = made_up_file(refit_header());
+  random_numbers draw = random_from(7);
+  for (plan_times &times : file.shapes)
+    for (plan_time &plan : times.plans) plan.us = static_cast<double>(draw.log_uniform(1, 1e6));
+  file.shapes.resize(20);
+  refit_add(&data, file);
+  const refit_table fitted = refit_fit(refit_header(), data.fitted, 100);
+  EXPECT(refit_allowed(fitted));
+  EXPECT(refit_figures_by(fitted, data.fitted).error < refit_figures_by(refit_header(), data.fitted).error);
+  EXPECT_EQ(refit_losses_by(fitted, data.checked).shapes, data.checked.size());
+}
+/* What is printed is what stands in the header: make bench-refit prints it with other numbers. */
+TEST(the_table_is_printed_as_it_stands_in_the_header) {
+  const auto squeezed = [](const std::string &text) {
+    std::string result;
+    for (const char c : text)
+      if (!isspace(static_cast<unsigned char>(c))) result += c;
+    for (const char *zeros : {",0}", "{0,0}"}) /* which the header leaves out */
+      for (size_t i; (i = result.find(zeros)) != std::string::npos;)
+        result.replace(i, strlen(zeros), *zeros == ',' ? "}" : "{0}");
+    return result;
+  };
+  FILE *const source = fopen("gpukit.cuh", "r");
+  if (!source) SKIP("gpukit.cuh is not here");
+  std::string header;
+  for (int c; (c = fgetc(source)) != EOF;) header += static_cast<char>(c);
+  fclose(source);
+  const std::string all = squeezed(header), table = squeezed(refit_initialiser(refit_header()));
+  EXPECT(all.find(table) != std::string::npos);
+  std::istringstream rows(refit_tiles(refit_header()));
+  for (std::string row; std::getline(rows, row);)
+    if (row.find('{') != std::string::npos && row.find("all[]") == std::string::npos)
+      EXPECT(all.find(squeezed(row).substr(0, squeezed(row).size() - 1)) != std::string::npos);
+}
+#endif
