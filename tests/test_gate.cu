@@ -33,6 +33,15 @@ bench_file file_of(const std::vector<bench_row> &rows) {
   file.rows = rows;
   return file;
 }
+/* Rows of which gpukit takes own_us, and the peer peer_us. */
+std::vector<bench_row> rows_taking(double own_us, double peer_us) {
+  std::vector<bench_row> rows = rows_of(peer_us / own_us, 0.004);
+  for (bench_row &r : rows) {
+    r.ours_us = own_us;
+    r.peer_us = peer_us;
+  }
+  return rows;
+}
 /* What gate_report says of these. */
 bool passes(const std::vector<bench_row> &then, const std::vector<bench_row> &now,
             const std::vector<gate_known_mean> &best = {}, const std::vector<gate_known_mean> &accepted = {}) {
@@ -146,10 +155,18 @@ TEST(means_of_types) {
   EXPECT(fabs(means[0].mean - 2) < 1e-9);
   EXPECT_EQ(means[1].type, "matmul f64");
 }
+TEST(own_times_of_types) {
+  std::vector<bench_row> rows = {row("f32", edges[0], 1, 0), row("f32", edges[1], 1, 0)};
+  rows[0].ours_us = 20;
+  rows[1].ours_us = 80;
+  EXPECT(fabs(gate_means(rows)[0].own_us - 40) < 1e-9);
+  rows[0].ours_us = 2; /* short rows count as gate_short_us */
+  EXPECT(fabs(gate_means(rows)[0].own_us - sqrt(gate_short_us * 80)) < 1e-9);
+}
 /* A loss of one percent at each step passes the comparison with the last baseline, but not that with the best ever. */
 TEST(means_stay_near_the_best_ever) {
-  const std::vector<gate_known_mean> best = {{"matmul f32", "sm_90", "NVIDIA X1", 4, 1.1, "abc"},
-                                             {"matmul bf16", "sm_90", "NVIDIA X1", 4, 1.0, "def"}};
+  const std::vector<gate_known_mean> best = {{"matmul f32", "sm_90", "NVIDIA X1", 4, 1.1, 100 / 1.1, "abc"},
+                                             {"matmul bf16", "sm_90", "NVIDIA X1", 4, 1.0, 100, "def"}};
   const std::vector<bench_row> above = rows_of(1.1 * 0.98, 0.004), under = rows_of(1.1 * 0.96, 0.004);
   EXPECT(passes(above, above, best));
   EXPECT(!passes(under, under, best));
@@ -160,9 +177,59 @@ TEST(means_stay_near_the_best_ever) {
   const std::vector<bench_row> fewer(under.begin(), under.begin() + 3);
   EXPECT(gate_compare_means(gate_means(fewer), "sm_90", "NVIDIA X1", best, {}).empty());
 }
+/* A mean is under its best by its ratio and its own time together. */
+TEST(a_mean_falls_by_its_own_time_alone) {
+  std::vector<gate_known_mean> best;
+  gate_raise_best(&best, file_of(rows_taking(100, 110)));
+  const auto passes_best = [&](double own_us, double peer_us) {
+    const std::vector<bench_row> now = rows_taking(own_us, peer_us);
+    return passes(now, now, best);
+  };
+  EXPECT(passes_best(100, 99));   /* the peer alone is faster by a tenth */
+  EXPECT(passes_best(101, 99));   /* and the own time differs as between two machines */
+  EXPECT(passes_best(104, 114));  /* another machine is slower as a whole */
+  EXPECT(!passes_best(104, 110)); /* the own time grew by 4 %, and the ratio fell by as much */
+  EXPECT(!passes_best(102, 106)); /* the own time grew by 2 %, and the ratio fell by 5 % */
+}
+TEST(short_rows_move_no_mean_under_its_best) {
+  std::vector<gate_known_mean> best;
+  gate_raise_best(&best, file_of(rows_taking(4, 5)));
+  const std::vector<bench_row> now = rows_taking(9, 10);
+  EXPECT(passes(now, now, best));
+}
+/* Each of three baselines passes beside the one before, but the third does not beside the best of all. */
+TEST(a_slow_decay_is_found) {
+  std::vector<gate_known_mean> best;
+  std::vector<bench_row> before = rows_taking(100, 110);
+  gate_raise_best(&best, file_of(before));
+  for (int baseline = 1; baseline <= 3; baseline++) {
+    std::vector<gate_known_mean> best_before;
+    const std::vector<bench_row> now = rows_taking(100 * pow(1.014, baseline), 110);
+    gate_raise_best(&best_before, file_of(before));
+    EXPECT(passes(before, now, best_before));
+    EXPECT_EQ(passes(before, now, best), baseline < 3);
+    gate_raise_best(&best, file_of(now));
+    before = now;
+  }
+}
+/* The run with the greatest mean had a slow peer, and its own time does not replace a shorter one. */
+TEST(a_slow_peer_hides_no_decay) {
+  std::vector<gate_known_mean> best;
+  gate_raise_best(&best, file_of(rows_taking(100, 110)));
+  gate_raise_best(&best, file_of(rows_taking(101.4, 121)));
+  EXPECT(fabs(best[0].mean - 121 / 101.4) < 1e-4);
+  EXPECT_EQ(best[0].own_us, 100.0);
+  const std::vector<bench_row> now = rows_taking(102.8, 110);
+  EXPECT(!passes(now, now, best));
+  /* Nor does a shorter own time beside a fast peer lower the mean. */
+  EXPECT(gate_raise_best(&best, file_of(rows_taking(98, 99))));
+  EXPECT(fabs(best[0].mean - 121 / 101.4) < 1e-4);
+  EXPECT_EQ(best[0].own_us, 98.0);
+}
 TEST(accepted_losses_pass_with_their_reason) {
-  const std::vector<gate_known_mean> best = {{"matmul f32", "sm_90", "NVIDIA X1", 4, 1.1, "abc"}};
-  const std::vector<gate_known_mean> accepted = {{"matmul f32", "sm_90", "NVIDIA X1", 4, 1.04, "fewer kernels"}};
+  const std::vector<gate_known_mean> best = {{"matmul f32", "sm_90", "NVIDIA X1", 4, 1.1, 100 / 1.1, "abc"}};
+  const std::vector<gate_known_mean> accepted = {
+      {"matmul f32", "sm_90", "NVIDIA X1", 4, 1.04, 100 / 1.04, "fewer kernels"}};
   const std::vector<bench_row> is = rows_of(1.04, 0.004), under = rows_of(1.0, 0.004);
   EXPECT(!passes(is, is, best));
   EXPECT(passes(is, is, best, accepted));
@@ -184,19 +251,41 @@ TEST(the_best_is_raised_and_never_lowered) {
   EXPECT(fabs(best[0].mean - 1.2) < 1e-9);
   EXPECT_EQ(best[0].note, "def");
   EXPECT_EQ(best[0].gpu, "NVIDIA X1");
+  /* best.csv has four decimals; taking over the same file again changes nothing. */
+  const std::vector<bench_row> odd = rows_taking(77.12341, 99.98765);
+  std::vector<gate_known_mean> of_odd;
+  EXPECT(gate_raise_best(&of_odd, file_of(odd)));
+  EXPECT_EQ(of_odd[0].own_us, 77.1234);
+  EXPECT(!gate_raise_best(&of_odd, file_of(odd)));
+  /* Means of fewer rows replace those of more, even where they are worse. */
+  file.rows = rows_of(1.0, 0.004);
+  file.rows.resize(3);
+  EXPECT(gate_raise_best(&best, file));
+  for (const gate_known_mean &mean : best) {
+    if (mean.type != "matmul f32") continue;
+    EXPECT_EQ(mean.rows, size_t(3));
+    EXPECT_EQ(mean.mean, 1.0);
+    EXPECT_EQ(mean.own_us, 100.0);
+  }
 }
 TEST(means_are_read) {
-  std::istringstream text("# of the bench\ntype,build,gpu,rows,mean,reason\n"
-                          "matmul f32,sm_90,NVIDIA X1,4,1.04,fewer kernels, shorter code\n");
+  std::istringstream text("# of the bench\ntype,build,gpu,rows,mean,own_us,reason\n"
+                          "matmul f32,sm_90,NVIDIA X1,4,1.04,96.15,fewer kernels, shorter code\n");
   std::vector<gate_known_mean> means;
   std::string bad;
   EXPECT(gate_read_means(text, &means, &bad));
   EXPECT_EQ(means.size(), size_t(1));
   EXPECT_EQ(means[0].note, "fewer kernels, shorter code");
   EXPECT_EQ(means[0].rows, size_t(4));
-  std::istringstream wrong("matmul f32,sm_90,NVIDIA X1\n");
-  EXPECT(!gate_read_means(wrong, &means, &bad));
-  EXPECT_EQ(bad, "matmul f32,sm_90,NVIDIA X1");
+  EXPECT_EQ(means[0].mean, 1.04);
+  EXPECT_EQ(means[0].own_us, 96.15);
+  /* Lines with missing fields, such as those from before own_us was a column, are errors. */
+  for (const char *line : {"matmul f32,sm_90,NVIDIA X1", "matmul f32,sm_90,NVIDIA X1,4,1.04,abc",
+                           "matmul f32,sm_90,NVIDIA X1,4,1.04,fewer kernels, shorter code"}) {
+    std::istringstream wrong(line);
+    EXPECT(!gate_read_means(wrong, &means, &bad));
+    EXPECT_EQ(bad, line);
+  }
 }
 /* None of the runs that a baseline is made of is slower than it. */
 TEST(several_runs_are_one_baseline) {

@@ -72,8 +72,8 @@ static int raise_best(int count, char **paths) {
   to << gate_best_columns() << "\n";
   for (const gate_known_mean &mean : best) {
     char text[300];
-    snprintf(text, sizeof(text), "%s,%s,%s,%zu,%.4f,%s", mean.type.c_str(), mean.build.c_str(), mean.gpu.c_str(),
-             mean.rows, mean.mean, mean.note.c_str());
+    snprintf(text, sizeof(text), "%s,%s,%s,%zu,%.4f,%.4f,%s", mean.type.c_str(), mean.build.c_str(), mean.gpu.c_str(),
+             mean.rows, mean.mean, mean.own_us, mean.note.c_str());
     to << text << "\n";
   }
   to.close();
@@ -85,9 +85,9 @@ static int summary(int count, char **paths) {
     bench_file file;
     if (!read_all(paths[i], &file)) return 2;
     for (const std::string &remark : file.remarks) printf("%s\n", remark.c_str());
-    printf("\n%-20s %6s %10s\n", "type", "rows", "geo. mean");
+    printf("\n%-20s %6s %10s %10s\n", "type", "rows", "geo. mean", "own us");
     for (const gate_mean &mean : gate_means(file.rows))
-      printf("%-20s %6zu %10.3f\n", mean.type.c_str(), mean.rows, mean.mean);
+      printf("%-20s %6zu %10.3f %10.2f\n", mean.type.c_str(), mean.rows, mean.mean, mean.own_us);
     print_summary(file.rows);
   }
   return 0;

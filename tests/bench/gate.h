@@ -1,9 +1,10 @@
 /* The gate: compares the rows of a run with those of a committed file, and the mean of each type with the best that it
  * ever was. Ratios are compared, not times, so that another machine of the same kind gives the same answer. But a row whose
  * own time did not grow is not slower: then its peer was faster in this process (cuBLAS's choice, where its memory is).
+ * Nor is a type under its best mean if its mean own time did not grow.
  *
- *   best.csv       the best geometric mean of each type, and the commit that had it
- *   accepted.csv   the means under that which are accepted, each with its reason */
+ *   best.csv       the best geometric means of each type, and the commit that improved one of them last
+ *   accepted.csv   the means under those that are accepted, each with its reason */
 #ifndef BENCH_GATE_H
 #define BENCH_GATE_H
 
@@ -17,8 +18,11 @@
  * difference that was measured there. */
 static const double gate_row_loss = 0.05, gate_noises = 3, gate_own_growth = 0.025;
 static const double gate_short_us = 10, gate_launch_us = 3;
-/* The share of its best mean that a type may lose. */
-static const double gate_mean_loss = 0.03;
+/* A type is under its best if its mean ratio is lower than the best one by more than the first share, and its mean own time
+ * is longer than the best one by more than the second. Between two H200s with the same binary the mean ratio of a type
+ * differed by up to 11 %, because of short rows and of the peer. Its mean own time, with short rows counted as
+ * gate_short_us, differed by at most 0.8 %, and by at most 0.9 % between two headers in each of three builds. */
+static const double gate_mean_loss = 0.03, gate_mean_growth = 0.015;
 
 inline double gate_loss(const bench_row &then, const bench_row &now) { return 1 - now.ratio / then.ratio; }
 inline bool gate_comparable(const bench_row &then, const bench_row &now) { return then.ratio > 0 && now.ratio > 0; }
@@ -84,46 +88,53 @@ inline gate_rows_result gate_compare_rows(const std::vector<bench_row> &then, co
 struct gate_mean {
   std::string type; /* "matmul f32" */
   size_t rows;
-  double mean; /* geometric, of the ratios */
+  double mean;   /* geometric, of the ratios */
+  double own_us; /* geometric, of gpukit's times, each of them at least gate_short_us */
 };
 /* Of each group and type that the rows have, in alphabetical order. */
 inline std::vector<gate_mean> gate_means(const std::vector<bench_row> &rows) {
   struct sum {
     size_t count;
-    double logs;
+    double ratio_logs, own_logs;
   };
   std::map<std::string, sum> sums;
   for (const bench_row &row : rows) {
     if (!(row.ratio > 0) || row.type.empty() || row.beside_itself()) continue;
     sum &s = sums[row.group + " " + row.type];
-    s.count++, s.logs += log(row.ratio);
+    s.count++;
+    s.ratio_logs += log(row.ratio);
+    s.own_logs += log(std::max(row.ours_us, gate_short_us));
   }
   std::vector<gate_mean> means;
-  for (const auto &s : sums) means.push_back({s.first, s.second.count, exp(s.second.logs / double(s.second.count))});
+  for (const auto &s : sums) {
+    const double count = double(s.second.count);
+    means.push_back({s.first, s.second.count, exp(s.second.ratio_logs / count), exp(s.second.own_logs / count)});
+  }
   return means;
 }
 
 /* A line of best.csv, or of accepted.csv, whose last field is the reason and not the commit. */
 struct gate_known_mean {
   std::string type, build, gpu;
-  size_t rows; /* that the mean is of: means of other numbers of rows are not compared */
-  double mean;
+  size_t rows;         /* that the mean is of: means of other numbers of rows are not compared */
+  double mean, own_us; /* as of gate_mean */
   std::string note;
 };
-inline const char *gate_best_columns() { return "type,build,gpu,rows,mean,commit"; }
-inline const char *gate_accepted_columns() { return "type,build,gpu,rows,mean,reason"; }
+inline const char *gate_best_columns() { return "type,build,gpu,rows,mean,own_us,commit"; }
+inline const char *gate_accepted_columns() { return "type,build,gpu,rows,mean,own_us,reason"; }
 /* Lines that begin with '#', and the names of the columns, are skipped. The note may have commas. */
 inline bool gate_read_means(std::istream &from, std::vector<gate_known_mean> *means, std::string *bad) {
   for (std::string line; std::getline(from, line);) {
     const std::vector<std::string> f = split_fields(line);
     if (line.empty() || line[0] == '#' || f[0] == "type") continue;
-    if (f.size() < 6 || atof(f[4].c_str()) <= 0) {
+    if (f.size() < 7 || atof(f[4].c_str()) <= 0 || atof(f[5].c_str()) <= 0) {
       *bad = line;
       return false;
     }
-    std::string note = f[5];
-    for (size_t i = 6; i < f.size(); i++) note += "," + f[i];
-    means->push_back({f[0], f[1], f[2], static_cast<size_t>(atof(f[3].c_str())), atof(f[4].c_str()), note});
+    std::string note = f[6];
+    for (size_t i = 7; i < f.size(); i++) note += "," + f[i];
+    means->push_back(
+        {f[0], f[1], f[2], static_cast<size_t>(atof(f[3].c_str())), atof(f[4].c_str()), atof(f[5].c_str()), note});
   }
   return true;
 }
@@ -139,36 +150,51 @@ struct gate_lost_mean {
   gate_known_mean best;
   std::string reason; /* of its acceptance; empty: it is not accepted */
 };
-/* The types that are more than gate_mean_loss under their best. An accepted loss is a new best in this: the mean may not
- * fall further under it than under a best. */
+inline bool gate_is_under(const gate_mean &now, const gate_known_mean &known) {
+  return now.mean < known.mean * (1 - gate_mean_loss) && now.own_us > known.own_us * (1 + gate_mean_growth);
+}
+/* The types that are under their best. An accepted loss is a new best in this: the mean may not fall further under it than
+ * under a best. */
 inline std::vector<gate_lost_mean> gate_compare_means(const std::vector<gate_mean> &now, const std::string &build,
                                                       const std::string &gpu, const std::vector<gate_known_mean> &best,
                                                       const std::vector<gate_known_mean> &accepted) {
   std::vector<gate_lost_mean> lost;
   for (const gate_mean &mean : now) {
     const gate_known_mean *const known = gate_find_mean(best, mean, build, gpu);
-    if (!known || mean.mean >= known->mean * (1 - gate_mean_loss)) continue;
+    if (!known || !gate_is_under(mean, *known)) continue;
     const gate_known_mean *const allowed = gate_find_mean(accepted, mean, build, gpu);
-    const bool is_allowed = allowed && mean.mean >= allowed->mean * (1 - gate_mean_loss);
+    const bool is_allowed = allowed && !gate_is_under(mean, *allowed);
     lost.push_back({mean, *known, is_allowed ? allowed->note : ""});
   }
   return lost;
 }
-/* Replaces what the file beats, and adds what is not known yet. True: something has changed. */
+/* Rounds as best.csv does, so that taking over the same file again changes nothing. */
+inline double gate_four_decimals(double value) { return round(value * 1e4) / 1e4; }
+/* Takes over what the file improves, and adds what is not known yet. The greatest mean and the least own_us are each kept
+ * on their own and may come from two runs. A slow peer can raise the mean of a run whose own time grew; if that own time
+ * replaced the least one, a slow decay over several baselines would not be found. True: something has changed. */
 inline bool gate_raise_best(std::vector<gate_known_mean> *best, const bench_file &file) {
   const std::string build = file.get("build"), gpu = file.get("gpu"), commit = file.get("commit");
   bool changed = false;
   for (const gate_mean &mean : gate_means(file.rows)) {
-    gate_known_mean is = {mean.type, build, gpu, mean.rows, mean.mean, commit};
+    gate_known_mean is = {
+        mean.type, build, gpu, mean.rows, gate_four_decimals(mean.mean), gate_four_decimals(mean.own_us), commit};
     bool known = false;
     for (gate_known_mean &other : *best) {
       if (other.type != is.type || other.build != build || other.gpu != gpu) continue;
       known = true;
-      /* A mean of another number of rows is another mean, which replaces the one before. */
-      if (other.rows == is.rows && other.mean >= is.mean) continue;
-      other = is, changed = true;
+      /* Means of another number of rows are other means, which replace the ones before. */
+      if (other.rows == is.rows) {
+        if (other.mean >= is.mean && other.own_us <= is.own_us) continue;
+        is.mean = std::max(is.mean, other.mean);
+        is.own_us = std::min(is.own_us, other.own_us);
+      }
+      other = is;
+      changed = true;
     }
-    if (!known) best->push_back(is), changed = true;
+    if (known) continue;
+    best->push_back(is);
+    changed = true;
   }
   return changed;
 }
@@ -231,10 +257,10 @@ inline bool gate_report(FILE *to, const gate_rows_result &rows, const std::vecto
             row.now.name().c_str(), row.now.ratio, row.then.ratio, 100 * gate_loss(row.then, row.now),
             100 * row.now.noise, 100 * row.then.noise);
   for (const gate_lost_mean &mean : means) {
-    fprintf(to, "  %s %-20s mean of %zu rows %.3f, best %.3f (%s)%s%s\n",
+    fprintf(to, "  %s %-20s mean of %zu rows %.3f, best %.3f; own time %.2f us, best %.2f (%s)%s%s\n",
             mean.reason.empty() ? "UNDER ITS BEST" : "accepted loss", mean.now.type.c_str(), mean.now.rows,
-            mean.now.mean, mean.best.mean, mean.best.note.c_str(), mean.reason.empty() ? "" : ": ",
-            mean.reason.c_str());
+            mean.now.mean, mean.best.mean, mean.now.own_us, mean.best.own_us, mean.best.note.c_str(),
+            mean.reason.empty() ? "" : ": ", mean.reason.c_str());
     if (mean.reason.empty()) passes = false;
   }
   fprintf(to, "the gate %s\n", passes ? "is passed" : "IS NOT PASSED");
