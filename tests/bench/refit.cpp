@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
     refit_add(&data, file);
   }
   const refit_table fitted = refit_fit(refit_header(), data.fitted, 200);
-  printf("\nof gk__measured_costs, fitted to %zu shapes:\n%s%s", data.fitted.size(), refit_initialiser(fitted).c_str(),
+  printf("\nfitted to %zu shapes:\n\n%s\n%s", data.fitted.size(), refit_initialiser(fitted).c_str(),
          refit_tiles(fitted).c_str());
   print_half("shapes that it was not fitted to", fitted, data.checked);
   print_half("shapes that it was fitted to", fitted, data.fitted);

@@ -25,7 +25,7 @@ inline bool refit_differs(int i) {
 }
 /* The header's. */
 inline refit_table refit_header() {
-  refit_table table = {gk__measured_costs(), {}, {}, 0};
+  refit_table table = {gk__measured<0>::costs, {}, {}, 0};
   for (int i = 0; i < gk__tiles<float>::item_count; i++) table.shares[i] = gk__tiles<float>::facts(i).share;
   for (int i = 0; i < gk__tiles<double>::item_count; i++) {
     table.shares_f64[i] = gk__tiles<double>::facts(i).share;
@@ -306,18 +306,18 @@ inline std::string refit_row(const gk__engine_times &t) {
          std::to_string(t.once) + ", " + refit_list(t.meet, 3) + ", " + refit_list(t.share, 3) + ", " +
          refit_list(t.apart, 2) + ", " + refit_list(t.beside, 2) + ", " + refit_list(t.grouped, 3) + "}";
 }
-/* As it stands in gk__measured_costs, but for the line breaks, which `make format` makes. */
+/* As it stands in the header, but for the line breaks, which `make format` makes. */
 inline std::string refit_initialiser(const refit_table &table) {
   const gk__plan_costs &costs = table.costs;
   const gk__simt_costs &floats = costs.floats;
   const gk__f64_costs &doubles = costs.doubles;
-  std::string text = "  static const gk__plan_costs costs = {\n";
+  std::string text = "const gk__plan_costs gk__measured<First>::costs = {\n";
   for (const gk__engine_times *times : {&costs.square, &costs.fed, &costs.half_idx, &costs.third})
-    text += "      " + refit_row(*times) + ",\n";
-  text += "      {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
+    text += "    " + refit_row(*times) + ",\n";
+  text += "    {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
           refit_list(floats.groups, 2) + ", " + refit_list(floats.partition, 3) + ", " + refit_list(floats.once, 2) +
           ", " + refit_list(floats.unaligned, 3) + "},\n";
-  return text + "      {" + std::to_string(doubles.busy) + ", " + std::to_string(doubles.begin) + ", " +
+  return text + "    {" + std::to_string(doubles.busy) + ", " + std::to_string(doubles.begin) + ", " +
          refit_list(doubles.partition, 3) + ", " + refit_list(doubles.cluster, 2) + "}};\n";
 }
 inline const char *refit_name(gk_plan plan) {
