@@ -3140,62 +3140,70 @@ cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operati
 }
 
 /* ====================================================================================================================
- * 18. SCAN
+ * 18. SCAN: one launch and one pass over the data, in an order that depends on n, the types and the operator alone.
+ *     Uses the building blocks of section 15 (bulk copies among them), the tickets and slots of section 16, and the
+ *     checks of section 17.
  *
- * One launch, one pass over the data, after Merrill and Garland, "Single-pass parallel prefix scan with decoupled
- * look-back" (2016). A block takes a tile by its ticket, so that every tile before its own is already being worked on by
- * somebody, in whatever order the blocks were started. It publishes its tile's total and gathers what stands before.
+ * After Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (2016). A block takes a
+ * ticket, which is the number of its tile, so blocks are working on all earlier tiles already, in whatever order the
+ * hardware started them. It loads the tile, publishes the tile's total in a slot, looks back for the prefix of the
+ * tile, which is all that stands before it, and writes the results.
  *
- * The original sums whatever totals and prefixes it meets, and a float result then depends on timing. Here the shape is
- * fixed: 32 tiles are a group, whose total is a tree over theirs; the prefix of a group is the strict left fold of the
- * totals of the groups before it; and what stands before a tile is its group's prefix and a tree over its group's
- * earlier tiles. A block reads the totals of the last few groups' tiles themselves, a warp for each group, and folds
- * them onto the prefix of the oldest of these groups. That one has been known for long; so a tile waits for no more
- * than the totals of the tiles that run beside it.
+ * The original's look-back folds the totals and prefixes that happen to be there, so that the order of a float sum
+ * depends on timing. Here it is fixed:
  *
- * Tickets, tags and slots are those of section 16. A thread has few elements up to 2^21, where what counts is how soon a
- * tile is done, and more above, where memory is to be kept busy, and a tile leaves more of the groups to others.
+ *   thread        A thread's consecutive elements are folded from left to right.
+ *   warp          Lane i gets the total of the lanes 0 ... i by gk_warp_scan_inclusive (Hillis and Steele).
+ *   tile          The totals of the 8 warps are folded from left to right: prefixes of warps, and the tile's total.
+ *   group         32 tiles are a group. Its total is the tree of gk_warp_reduce over the tiles' totals.
+ *   group prefix  The initial value and the totals of all earlier groups, folded from left to right.
+ *   tile prefix   The group's prefix, then the tree of gk_warp_reduce over the earlier tiles of the group, where the
+ *                 identity stands for the tile itself and later ones.
+ *   result        The tile's prefix, then the prefix of the thread in the tile, then its elements from left to right.
+ *
+ * The look-back is decoupled as in the original. The block of a group's last tile publishes the next group's prefix. A
+ * tile's block reads the tile totals of its own group and of the few before it (the window), a warp for each group, and
+ * folds these groups' totals onto the published prefix of the oldest. That prefix is an old one, so a tile waits for
+ * little more than the totals of the tiles that run at the same time. The window's size does not change the order.
  * ==================================================================================================================*/
+
+/* --- Plan --------------------------------------------------------------------------------------------------------*/
 
 enum { GK__SCAN_THREADS = 256, GK__SCAN_WARPS = GK__SCAN_THREADS / 32, GK__SCAN_GROUP = 32 };
 
-/* Elements of one thread, by the shared memory that each takes: its size, or the sizes of input and output together
- * where these differ. Mostly an odd number of 16-byte chunks, which a warp reads from shared memory without bank
- * conflicts, each thread its own in a row. Many of them keep memory busy; few are soon done, which counts where the GPU
- * is not full. */
+/* Bytes of shared memory for an element: its size where results replace inputs, or the sizes of input and output where
+ * these differ. A thread has as many elements as fit in 48 bytes up to n = GK__SCAN_SMALL_N, where what counts is how
+ * soon a tile is done, and in 176 bytes above, where memory is to be kept busy. Both are an odd number of 16-byte
+ * words: a warp whose threads read consecutive words, each thread its own, has no bank conflicts. */
 template <class Item, class Out> constexpr __host__ __device__ size_t gk__scan_item_bytes() {
   return sizeof(Item) == sizeof(Out) ? sizeof(Item) : sizeof(Item) + sizeof(Out);
 }
-constexpr __host__ __device__ unsigned gk__scan_many(size_t bytes) {
-  return bytes < 176 ? static_cast<unsigned>(176 / bytes) : 1;
+constexpr __host__ __device__ unsigned gk__scan_items_for_large_n(size_t item_bytes) {
+  return item_bytes < 176 ? static_cast<unsigned>(176 / item_bytes) : 1;
 }
-constexpr __host__ __device__ unsigned gk__scan_few(size_t bytes) {
-  return bytes < 48 ? static_cast<unsigned>(48 / bytes) : 1;
+constexpr __host__ __device__ unsigned gk__scan_items_for_small_n(size_t item_bytes) {
+  return item_bytes < 48 ? static_cast<unsigned>(48 / item_bytes) : 1;
 }
-#define GK__SCAN_FEW (size_t(1) << 21) /* elements, up to which a thread has few */
-/* Blocks that a multiprocessor is to hold at once, so that it always has loads in flight; sm_75 has room for four. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define GK__SCAN_RESIDENT(items, bytes) 4
-#else
-#define GK__SCAN_RESIDENT(items, bytes) ((items) == gk__scan_few(bytes) ? 6 : 4)
-#endif
+#define GK__SCAN_SMALL_N (size_t(1) << 21)
 
+/* The bits depend on items_per_thread, tiles and groups, and these on n and the size of an element. */
 struct gk__scan_plan {
-  unsigned items; /* of a thread; these, tiles and groups are all that the bits depend on, and they depend on n */
+  unsigned items_per_thread;
   size_t tiles, groups;
-  size_t capacity; /* chunks that the scratch has room for */
-  unsigned blocks; /* one for each tile; or fewer, and they take several */
+  size_t capacity; /* 16-byte words that the scratch has for slots */
+  unsigned blocks; /* one for each tile; or fewer, each of which processes several */
 };
 inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
   gk__scan_plan plan;
-  plan.items = n > GK__SCAN_FEW ? gk__scan_many(item_bytes) : gk__scan_few(item_bytes);
-  plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * plan.items);
+  plan.items_per_thread =
+      n > GK__SCAN_SMALL_N ? gk__scan_items_for_large_n(item_bytes) : gk__scan_items_for_small_n(item_bytes);
+  plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * plan.items_per_thread);
   plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
   plan.capacity = 0;
   plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
   return plan;
 }
-/* A product, or a sum, of sizes; the greatest size where that is too large, which no memory has. */
+/* A product, or a sum, of sizes; SIZE_MAX where that is too large, which no memory has. */
 inline size_t gk__saturated_product(size_t x, size_t y) {
   const size_t most = static_cast<size_t>(-1);
   return y && x > most / y ? most : x * y;
@@ -3204,122 +3212,154 @@ inline size_t gk__saturated_sum(size_t x, size_t y) {
   const size_t most = static_cast<size_t>(-1);
   return x > most - y ? most : x + y;
 }
+/* Of a scratch: the state, the slots of reductions, and a slot for each tile and each group. */
 inline size_t gk__scan_bytes(const gk__scan_plan &plan, size_t slot_bytes) {
   return gk__saturated_sum(GK__STATE_BYTES + GK__REDUCE_BYTES,
                            gk__saturated_product(plan.tiles + plan.groups, slot_bytes));
 }
 
-/* What one scan's blocks share. */
+/* The initial value, which stands before the first element, and the index of the first element, for argmin and argmax.
+ * A value comes with the launch; an object with value() and index() may read them from device memory (section 21). */
+template <class Acc, class Init> struct gk__scan_init {
+  static GK__D Acc value(const Init &init) { return init.value(); }
+  static GK__D size_t index(const Init &init) { return init.index(); }
+};
+template <class Acc> struct gk__scan_init<Acc, Acc> {
+  static GK__D const Acc &value(const Acc &init) { return init; }
+  static GK__D size_t index(const Acc &) { return 0; }
+};
+
+/* What a kernel is compiled for: types, and what follows from the elements of a thread. */
+template <class InputItem, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread>
+struct gk__scan_config {
+  typedef InputItem Item;
+  typedef OutputItem Out;
+  typedef Functor Operator;
+  typedef Initial Init;
+  typedef typename gk__working<Functor>::type Acc;
+  static const unsigned items_per_thread = ItemsPerThread;
+  static const bool small_n = ItemsPerThread == gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
+  /* Groups in the look-back's window, each of which takes a warp. With much data, to read their totals costs as much as
+   * some of the data. */
+  static const unsigned window = small_n ? GK__SCAN_WARPS - 1 : 4;
+  /* For __launch_bounds__: so many that loads are always in flight. An SM of sm_75 has room for four. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  static const unsigned blocks_per_sm = 4;
+#else
+  static const unsigned blocks_per_sm = small_n ? 6 : 4;
+#endif
+};
+
+/* --- Prefixes ----------------------------------------------------------------------------------------------------*/
+
+/* By all threads of a block: the exclusive prefix of the thread in its tile, and the tile's total. Every thread folds
+ * the totals of the warps by itself, which takes less time than a scan by one warp and a second barrier. */
+template <class Acc, class Operator>
+GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *warp_total, Acc *tile_total) {
+  const Acc inclusive = gk_warp_scan_inclusive(thread_total, operation);
+  if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
+  const Acc prefix_in_warp = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0);
+  __syncthreads();
+  Acc total = warp_total[0], warp_prefix = operation.identity();
+  GK__UNROLL
+  for (unsigned w = 1; w < GK__SCAN_WARPS; w++) {
+    if (w == gk_warp()) warp_prefix = total;
+    total = operation(total, warp_total[w]);
+  }
+  *tile_total = total;
+  return gk_lane() ? operation(warp_prefix, prefix_in_warp) : warp_prefix;
+}
+
+/* The slots of one scan and their tag. */
 template <class Acc> struct gk__scan_slots {
   gk__slot<Acc> *tile_total, *group_prefix;
   unsigned tag;
 };
 
-/* What stands before each thread of a tile, which has `value`, and the total of all. Every thread folds the totals of
- * the warps by itself, which is sooner done than one warp's scan and a second barrier. */
-template <class Acc, class Operator>
-GK__D Acc gk__scan_in_tile(Acc value, const Operator &operation, Acc *warp_total, Acc *total) {
-  const Acc inclusive = gk_warp_scan_inclusive(value, operation);
-  if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
-  const Acc in_warp = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0);
-  __syncthreads();
-  Acc all = warp_total[0], before = operation.identity();
-  GK__UNROLL
-  for (unsigned w = 1; w < GK__SCAN_WARPS; w++) {
-    if (w == gk_warp()) before = all;
-    all = operation(all, warp_total[w]);
-  }
-  *total = all;
-  return gk_lane() ? operation(before, in_warp) : before;
-}
-
-/* Where a scan starts: at a value that comes with the launch; or at one that lies on the device, of which section 21
- * makes use. index is what the first element is counted from. */
-template <class Acc, class Init> struct gk__scan_start {
-  static GK__D Acc value(const Init &init) { return init.value(); }
-  static GK__D size_t index(const Init &init) { return init.index(); }
-};
-template <class Acc> struct gk__scan_start<Acc, Acc> {
-  static GK__D const Acc &value(const Acc &init) { return init; }
-  static GK__D size_t index(const Acc &) { return 0; }
-};
-
-/* What stands before this tile, to all threads. Warp w sums the tiles of the group that is w < Window groups back, of
- * the tile's own group those before it; the last warp waits for the prefix of the oldest of these groups. */
+/* The look-back, by all threads of a block: publishes the tile's total, and returns the tile's prefix. Warp w < Window
+ * waits for the tile totals of the group that is w groups back, or of the tile's own group for those before the tile,
+ * and reduces them. The last warp waits for the prefix of the oldest of these groups. partial: shared memory for
+ * GK__SCAN_WARPS + 1 values. */
 template <unsigned Window, class Acc, class Init, class Operator>
 GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &init, const Operator &operation,
-                          const gk__scan_plan &plan, const gk__scan_slots<Acc> &slots, Acc *part) {
+                          const gk__scan_plan &plan, const gk__scan_slots<Acc> &slots, Acc *partial) {
   const size_t group = tile_idx / GK__SCAN_GROUP;
-  const unsigned warp_id = gk_warp(), lane_id = gk_lane(), last = GK__SCAN_WARPS - 1;
+  const unsigned warp_id = gk_warp(), lane_id = gk_lane(), last_warp = GK__SCAN_WARPS - 1;
   static_assert(Window < GK__SCAN_WARPS, "each group has a warp, and the prefix has one");
-  const unsigned back = group < Window ? static_cast<unsigned>(group) : Window - 1; /* from the oldest to this one */
+  const unsigned oldest = group < Window ? static_cast<unsigned>(group) : Window - 1; /* so many groups back */
   const bool ends_group = tile_idx % GK__SCAN_GROUP == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
   if (threadIdx.x == 0) gk__publish(slots.tile_total + tile_idx, tile_total, slots.tag);
   unsigned nanoseconds = 16;
-  if (warp_id <= back) {
-    const size_t other = (group - warp_id) * GK__SCAN_GROUP + lane_id;
+  if (warp_id <= oldest) {
+    const size_t earlier_tile = (group - warp_id) * GK__SCAN_GROUP + lane_id;
     Acc total = operation.identity();
-    if (other < tile_idx)
-      while (!gk__peek(slots.tile_total + other, &total, slots.tag)) gk__back_off(&nanoseconds);
+    if (earlier_tile < tile_idx)
+      while (!gk__peek(slots.tile_total + earlier_tile, &total, slots.tag)) gk__back_off(&nanoseconds);
     __syncwarp();
-    const Acc before = gk_warp_reduce(total, operation);
-    if (lane_id == 0) part[warp_id] = before;
+    const Acc group_total = gk_warp_reduce(total, operation);
+    if (lane_id == 0) partial[warp_id] = group_total;
     if (ends_group && warp_id == 0) {
-      const Acc all = gk_warp_reduce(lane_id < GK__SCAN_GROUP - 1 ? total : tile_total, operation);
-      if (lane_id == 0) part[last + 1] = all;
+      const Acc own_group_total = gk_warp_reduce(lane_id < GK__SCAN_GROUP - 1 ? total : tile_total, operation);
+      if (lane_id == 0) partial[last_warp + 1] = own_group_total;
     }
-  } else if (warp_id == last && lane_id == 0) {
-    Acc prefix(gk__scan_start<Acc, Init>::value(init));
-    if (group > back)
-      while (!gk__peek(slots.group_prefix + (group - back), &prefix, slots.tag)) gk__back_off(&nanoseconds);
-    part[last] = prefix;
+  } else if (warp_id == last_warp && lane_id == 0) {
+    Acc prefix(gk__scan_init<Acc, Init>::value(init));
+    if (group > oldest)
+      while (!gk__peek(slots.group_prefix + (group - oldest), &prefix, slots.tag)) gk__back_off(&nanoseconds);
+    partial[last_warp] = prefix;
   }
   __syncthreads();
-  Acc prefix = part[last];
-  for (unsigned w = back; w > 0; w--) prefix = operation(prefix, part[w]);
+  Acc prefix = partial[last_warp];
+  for (unsigned w = oldest; w > 0; w--) prefix = operation(prefix, partial[w]);
   if (ends_group && threadIdx.x == 0)
-    gk__publish(slots.group_prefix + (group + 1), operation(prefix, part[last + 1]), slots.tag);
-  return operation(prefix, part[0]);
+    gk__publish(slots.group_prefix + (group + 1), operation(prefix, partial[last_warp + 1]), slots.tag);
+  return operation(prefix, partial[0]);
 }
 
-/* A tile in shared memory. Global memory is read and written along the tile, each thread then has a run of Items in a
- * row, of which it takes `vector_width` at a time. Results stand in the place of the inputs where both have the same
- * size, else behind them. */
-template <class Item, class Out, unsigned Items> struct gk__shared_tile {
-  static const unsigned items = Items * GK__SCAN_THREADS;
-  static const bool in_place = sizeof(Item) == sizeof(Out);
-  static const unsigned out_offset = in_place ? 0 : (items * sizeof(Item) + 15) / 16; /* chunks */
-  static const unsigned chunks = out_offset + (items * sizeof(Out) + 15) / 16;
-  static const unsigned vector_width =
-      in_place && 16 % sizeof(Item) == 0 && Items * sizeof(Item) % 16 == 0 ? 16 / sizeof(Item) : 1;
+/* --- A tile in shared memory -------------------------------------------------------------------------------------*/
 
-  /* Between global memory and shared memory: elements done ... count - 1, by threads 0 ... Threads - 1. */
+/* Copies between global and shared memory go along the tile, from thread to thread; then each thread has consecutive
+ * elements, which it reads and writes as vectors. Results replace the inputs where both have the same size; else they
+ * stand behind them. */
+template <class Config> struct gk__scan_tile {
+  typedef typename Config::Item Item;
+  typedef typename Config::Out Out;
+  static const unsigned items = Config::items_per_thread * GK__SCAN_THREADS;
+  static const bool in_place = sizeof(Item) == sizeof(Out);
+  static const unsigned out_offset = in_place ? 0 : (items * sizeof(Item) + 15) / 16; /* 16-byte words */
+  static const unsigned word16_count = out_offset + (items * sizeof(Out) + 15) / 16;
+  static const bool has_vectors =
+      in_place && 16 % sizeof(Item) == 0 && Config::items_per_thread * sizeof(Item) % 16 == 0;
+  static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
+
+  /* Between global and shared memory, by threads 0 ... Threads - 1: the elements from number `copied` up to item_count.
+   * A bulk copy has done those before. Where there are no bulk copies, most elements go as 16-byte words. */
   template <unsigned Threads, class Element>
-  static GK__D void copy_items(Element *dest, const Element *from, unsigned done, unsigned item_count,
+  static GK__D void copy_items(Element *dest, const Element *from, unsigned copied, unsigned item_count,
                                unsigned thread) {
 #if !GK__BULK
     const bool aligned = (reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-    const unsigned wide = aligned ? item_count * static_cast<unsigned>(sizeof(Element)) / 16 : 0;
-    const unsigned each = (items * sizeof(Element) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
+    const unsigned words = aligned ? item_count * static_cast<unsigned>(sizeof(Element)) / 16 : 0;
+    const unsigned words_per_thread = (items * sizeof(Element) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
     GK__UNROLL
-    for (unsigned c = 0; c < each; c++) {
-      const unsigned i = c * Threads + thread;
-      if (i < wide) reinterpret_cast<gk__word16 *>(dest)[i] = reinterpret_cast<const gk__word16 *>(from)[i];
+    for (unsigned v = 0; v < words_per_thread; v++) {
+      const unsigned i = v * Threads + thread;
+      if (i < words) reinterpret_cast<gk__word16 *>(dest)[i] = reinterpret_cast<const gk__word16 *>(from)[i];
     }
-    done = wide * 16 / static_cast<unsigned>(sizeof(Element));
+    copied = words * 16 / static_cast<unsigned>(sizeof(Element));
 #endif
     GK__UNROLL_BY(1)
-    for (unsigned i = done + thread; i < item_count; i += 4 * Threads) {
-      Element *const item_to = dest + i;
+    for (unsigned i = copied + thread; i < item_count; i += 4 * Threads) {
+      Element *const item_dest = dest + i;
       const Element *const item_from = from + i;
       GK__UNROLL
       for (unsigned k = 0; k < 4; k++)
-        if (i + k * Threads < item_count) item_to[k * Threads] = item_from[k * Threads];
+        if (i + k * Threads < item_count) item_dest[k * Threads] = item_from[k * Threads];
     }
   }
-  /* Items first ... first + width - 1 of this thread's own. */
-  template <class Element> static GK__D void get(Element *item, const Element *tile_items, unsigned first_idx) {
-    const Element *const from = tile_items + threadIdx.x * Items + first_idx;
+  /* A vector of this thread's own elements, from number first_idx on. */
+  template <class Element> static GK__D void load_vector(Element *item, const Element *tile_items, unsigned first_idx) {
+    const Element *const from = tile_items + threadIdx.x * Config::items_per_thread + first_idx;
     if (vector_width * sizeof(Element) == 16) {
       const gk__word16 x = *reinterpret_cast<const gk__word16 *>(from);
       memcpy(static_cast<void *>(item), &x, vector_width * sizeof(Element));
@@ -3327,8 +3367,9 @@ template <class Item, class Out, unsigned Items> struct gk__shared_tile {
       item[0] = from[0];
     }
   }
-  template <class Element> static GK__D void put(const Element *item, Element *tile_items, unsigned first_idx) {
-    Element *const dest = tile_items + threadIdx.x * Items + first_idx;
+  template <class Element>
+  static GK__D void store_vector(const Element *item, Element *tile_items, unsigned first_idx) {
+    Element *const dest = tile_items + threadIdx.x * Config::items_per_thread + first_idx;
     if (vector_width * sizeof(Element) == 16) {
       gk__word16 x;
       memcpy(&x, item, vector_width * sizeof(Element));
@@ -3339,9 +3380,60 @@ template <class Item, class Out, unsigned Items> struct gk__shared_tile {
   }
 };
 
-/* What a scan does with neighbouring elements of one thread, of which `item_count` exist, Width at most: takes them
- * into a total; and makes their results, beginning with what stands before them and returning what stands behind. */
-template <class Operator, class Item, class Out, class Acc, unsigned Width> struct gk__scan_any_run {
+/* The bulk copies of a block's tiles; before sm_90 there are none. They copy whole 16-byte words between addresses that
+ * are aligned to 16 bytes, and copy_items does the rest. wait_for_load and store return the number of elements copied;
+ * they are called only where there is a word to copy. */
+#if GK__BULK
+struct gk__scan_bulk_copies {
+  unsigned long long *barrier; /* in shared memory: a phase of it ends when a tile has been loaded */
+  unsigned parity;
+  bool aligned_input, aligned_output;
+
+  /* By all threads; then __syncthreads(). */
+  GK__D void init(unsigned long long *shared_barrier, const void *input, const void *output) {
+    barrier = shared_barrier;
+    parity = 0;
+    aligned_input = reinterpret_cast<uintptr_t>(input) % 16 == 0;
+    aligned_output = reinterpret_cast<uintptr_t>(output) % 16 == 0;
+    if (threadIdx.x == 0) gk__bulk_init(barrier);
+  }
+  /* By one thread. */
+  template <unsigned TileItems, class Item>
+  GK__D void begin_load(Item *dest, const Item *input, size_t n, unsigned tile_idx) {
+    const size_t first_idx = tile_idx * static_cast<size_t>(TileItems);
+    const size_t item_count = n - first_idx < TileItems ? n - first_idx : TileItems;
+    const unsigned bytes = static_cast<unsigned>(item_count * sizeof(Item) / 16 * 16);
+    if (bytes) gk__bulk_load(dest, input + first_idx, bytes, barrier);
+  }
+  /* By all threads. */
+  template <class Item> GK__D unsigned wait_for_load(unsigned item_count) {
+    gk__bulk_wait(barrier, parity);
+    parity ^= 1;
+    return item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
+  }
+  /* By all threads of a warp, which have written the elements. */
+  template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned first_idx, unsigned item_count) const {
+    gk__ptx_fence_proxy_async();
+    __syncwarp();
+    const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
+    if (gk_lane() == 0) gk__bulk_store(dest + first_idx, from + first_idx, bytes);
+    return bytes / static_cast<unsigned>(sizeof(Out));
+  }
+};
+#else
+struct gk__scan_bulk_copies {};
+#endif
+
+/* --- A thread's elements -----------------------------------------------------------------------------------------*/
+
+/* What a scan does with a vector of Width elements, of which the first item_count exist: total takes them into a total;
+ * results writes their results, from what stands before them, and returns what stands before the next. i: the index of
+ * the first one. The generic way, element by element: */
+template <class Config, unsigned Width> struct gk__scan_by_items {
+  typedef typename Config::Item Item;
+  typedef typename Config::Out Out;
+  typedef typename Config::Acc Acc;
+  typedef typename Config::Operator Operator;
   static GK__D Acc total(Acc sum, const Item *x, unsigned item_count, size_t i, const Operator &operation) {
     GK__UNROLL
     for (unsigned j = 0; j < Width; j++)
@@ -3359,15 +3451,15 @@ template <class Operator, class Item, class Out, class Acc, unsigned Width> stru
     return running;
   }
 };
-/* Sums of bytes, which wrap: a word of four at a time. Bytes past the array's end come last, so that no sum that is
- * kept has them in it. */
-template <class Byte> struct gk__scan_byte_run {
+/* Sums of bytes, which wrap: four at a time, a 32-bit word. Bytes past the array's end come last, so that no sum that
+ * is kept has them in it. */
+template <class Byte> struct gk__scan_bytes_by_words {
   static GK__D Byte total(Byte sum, const Byte *x, unsigned, size_t, const gk_sum<Byte> &) {
-    unsigned word[4], all = static_cast<unsigned>(sum);
+    unsigned word[4], running = static_cast<unsigned>(sum);
     memcpy(word, x, 16);
     GK__UNROLL
-    for (unsigned k = 0; k < 4; k++) all = __dp4a(word[k], 0x01010101u, all);
-    return static_cast<Byte>(all);
+    for (unsigned k = 0; k < 4; k++) running = __dp4a(word[k], 0x01010101u, running);
+    return static_cast<Byte>(running);
   }
   static GK__D Byte results(Byte running, Byte *result, const Byte *x, unsigned, size_t, bool inclusive,
                             const gk_sum<Byte> &) {
@@ -3375,158 +3467,180 @@ template <class Byte> struct gk__scan_byte_run {
     memcpy(word, x, 16);
     GK__UNROLL
     for (unsigned k = 0; k < 4; k++) {
-      const unsigned first_four = __dp4a(word[k], 0x00000001u, before), second = __dp4a(word[k], 0x00000101u, before);
-      const unsigned third = __dp4a(word[k], 0x00010101u, before), fourth = __dp4a(word[k], 0x01010101u, before);
-      const unsigned upto =
-          __byte_perm(__byte_perm(first_four, second, 0x0040), __byte_perm(third, fourth, 0x0040), 0x5410);
-      word[k] = inclusive ? upto : __byte_perm(upto, before, 0x2104);
-      before = fourth;
+      const unsigned sum1 = __dp4a(word[k], 0x00000001u, before), sum2 = __dp4a(word[k], 0x00000101u, before);
+      const unsigned sum3 = __dp4a(word[k], 0x00010101u, before), sum4 = __dp4a(word[k], 0x01010101u, before);
+      const unsigned sums = __byte_perm(__byte_perm(sum1, sum2, 0x0040), __byte_perm(sum3, sum4, 0x0040), 0x5410);
+      word[k] = inclusive ? sums : __byte_perm(sums, before, 0x2104);
+      before = sum4;
     }
     memcpy(result, word, 16);
     return static_cast<Byte>(before);
   }
 };
-template <class Operator, class Item, class Out, class Acc, unsigned Width>
-struct gk__scan_run : gk__scan_any_run<Operator, Item, Out, Acc, Width> {};
-template <>
-struct gk__scan_run<gk_sum<unsigned char>, unsigned char, unsigned char, unsigned char, 16>
-    : gk__scan_byte_run<unsigned char> {};
-template <>
-struct gk__scan_run<gk_sum<signed char>, signed char, signed char, signed char, 16> : gk__scan_byte_run<signed char> {};
+template <class Config, unsigned Width> struct gk__scan_vector : gk__scan_by_items<Config, Width> {};
+template <class Init, unsigned Items>
+struct gk__scan_vector<gk__scan_config<unsigned char, unsigned char, gk_sum<unsigned char>, Init, Items>, 16>
+    : gk__scan_bytes_by_words<unsigned char> {};
+template <class Init, unsigned Items>
+struct gk__scan_vector<gk__scan_config<signed char, signed char, gk_sum<signed char>, Init, Items>, 16>
+    : gk__scan_bytes_by_words<signed char> {};
 
-/* All elements of one thread, of which `exist` do. Unrolled where they all do, or else shortly written. */
-template <class Operator, class Item, class Out, class Acc, unsigned Items> struct gk__scan_items {
-  typedef gk__shared_tile<Item, Out, Items> tile_type;
-  typedef gk__scan_run<Operator, Item, Out, Acc, tile_type::vector_width> run;
-  template <unsigned Unrolled>
-  static GK__D Acc total(const Item *input, unsigned exist, size_t i, const Operator &operation) {
+/* The same for all elements of a thread, of which valid_items exist. The loops are unrolled fully where all elements
+ * exist, and not at all where some do not, to keep the code small. Those over types of less than 4 bytes, of which a
+ * thread has many elements, are never unrolled. */
+template <class Config> struct gk__scan_thread {
+  typedef typename Config::Item Item;
+  typedef typename Config::Out Out;
+  typedef typename Config::Acc Acc;
+  typedef typename Config::Operator Operator;
+  typedef gk__scan_tile<Config> tile_type;
+  typedef gk__scan_vector<Config, tile_type::vector_width> vector_type;
+  static const unsigned items = Config::items_per_thread;
+  template <unsigned Factor>
+  static GK__D Acc total_unrolled(const Item *input, unsigned valid_items, size_t i, const Operator &operation) {
     Acc sum = operation.identity();
-    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Unrolled)
-    for (unsigned k = 0; k < Items; k += tile_type::vector_width) {
+    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Factor)
+    for (unsigned k = 0; k < items; k += tile_type::vector_width) {
       Item x[tile_type::vector_width];
-      tile_type::get(x, input, k);
-      sum = run::total(sum, x, exist > k ? exist - k : 0, i + k, operation);
+      tile_type::load_vector(x, input, k);
+      sum = vector_type::total(sum, x, valid_items > k ? valid_items - k : 0, i + k, operation);
     }
     return sum;
   }
-  template <unsigned Unrolled>
-  static GK__D void results(Acc running, Out *output, const Item *input, unsigned exist, size_t i, int inclusive,
-                            const Operator &operation) {
-    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Unrolled)
-    for (unsigned k = 0; k < Items; k += tile_type::vector_width) {
+  template <unsigned Factor>
+  static GK__D void results_unrolled(Acc running, Out *output, const Item *input, unsigned valid_items, size_t i,
+                                     int inclusive, const Operator &operation) {
+    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Factor)
+    for (unsigned k = 0; k < items; k += tile_type::vector_width) {
       gk__forget(&inclusive);
       Item x[tile_type::vector_width];
       Out result[tile_type::vector_width];
-      tile_type::get(x, input, k);
-      running = run::results(running, result, x, exist > k ? exist - k : 0, i + k, inclusive, operation);
-      tile_type::put(result, output, k);
+      tile_type::load_vector(x, input, k);
+      running =
+          vector_type::results(running, result, x, valid_items > k ? valid_items - k : 0, i + k, inclusive, operation);
+      tile_type::store_vector(result, output, k);
     }
+  }
+  static GK__D Acc total(const Item *input, unsigned valid_items, size_t i, const Operator &operation) {
+    if (valid_items >= items) return total_unrolled<items>(input, items, i, operation);
+    return total_unrolled<1>(input, valid_items, i, operation);
+  }
+  static GK__D void results(Acc prefix, Out *output, const Item *input, unsigned valid_items, size_t i, bool inclusive,
+                            const Operator &operation) {
+    if (valid_items >= items)
+      results_unrolled<items>(prefix, output, input, items, i, inclusive, operation);
+    else
+      results_unrolled<1>(prefix, output, input, valid_items, i, inclusive, operation);
   }
 };
 
-template <unsigned Items, class Item, class Out, class Operator, class Acc, class Init>
-__global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk__scan_item_bytes<Item, Out>())))
-    gk__scan_kernel(const Item *input, Out *output, size_t n, Operator operation, Init init, bool inclusive,
-                    gk__scan_plan plan, gk__state *state, gk__slot<Acc> *slots) {
-  typedef gk__shared_tile<Item, Out, Items> shared_tile;
-  typedef gk__scan_items<Operator, Item, Out, Acc, Items> items;
-  typedef gk__scan_start<Acc, Init> start;
-  __shared__ gk__word16 shared[shared_tile::chunks];
+/* --- The kernel --------------------------------------------------------------------------------------------------*/
+
+/* By all threads: a tile's results go to global memory. Each warp stores its own, as soon as it has them. */
+template <class Config, class Out>
+GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, unsigned item_count,
+                          const gk__scan_bulk_copies &bulk) {
+  const unsigned thread_items = Config::items_per_thread, warp_offset = gk_warp() * 32 * thread_items;
+  const unsigned left = item_count > warp_offset ? item_count - warp_offset : 0;
+  const unsigned warp_items = left < 32 * thread_items ? left : 32 * thread_items;
+  unsigned copied = 0;
+#if GK__BULK
+  if (bulk.aligned_output && warp_items * sizeof(Out) >= 16)
+    copied = bulk.store(output + first_idx, shared_out, warp_offset, warp_items);
+#else
+  (void)bulk;
+#endif
+  if (copied < warp_items) {
+    __syncwarp();
+    gk__scan_tile<Config>::template copy_items<32>(output + first_idx + warp_offset, shared_out + warp_offset, copied,
+                                                   warp_items, gk_lane());
+  }
+}
+
+/* By all threads: waits for the bulk load of a tile, and copies what that has not loaded. */
+template <class Config, class Item>
+GK__D void gk__scan_finish_load(Item *shared_in, const Item *input, size_t first_idx, unsigned item_count,
+                                gk__scan_bulk_copies *bulk) {
+  unsigned copied = 0;
+#if GK__BULK
+  if (bulk->aligned_input && item_count * sizeof(Item) >= 16) copied = bulk->template wait_for_load<Item>(item_count);
+#else
+  (void)bulk;
+#endif
+  if (copied < item_count) {
+    gk__scan_tile<Config>::template copy_items<GK__SCAN_THREADS>(shared_in, input + first_idx, copied, item_count,
+                                                                 threadIdx.x);
+    __syncthreads();
+  }
+}
+
+/* Tile by tile: ticket, load, the threads' totals, prefixes, results. A single tile needs no ticket and no slots. */
+template <class Config>
+__global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
+    gk__scan_kernel(const typename Config::Item *input, typename Config::Out *output, size_t n,
+                    typename Config::Operator operation, typename Config::Init init, bool inclusive, gk__scan_plan plan,
+                    gk__state *state, gk__slot<typename Config::Acc> *slots) {
+  typedef typename Config::Item Item;
+  typedef typename Config::Out Out;
+  typedef typename Config::Acc Acc;
+  typedef gk__scan_tile<Config> tile_type;
+  typedef gk__scan_thread<Config> thread_type;
+  typedef gk__scan_init<Acc, typename Config::Init> init_type;
+  __shared__ gk__word16 shared[tile_type::word16_count];
   __shared__ gk__ticket ticket;
   GK__SHARED(Acc, warp_total, GK__SCAN_WARPS);
-  GK__SHARED(Acc, part, GK__SCAN_WARPS + 1);
-  static_assert(sizeof(shared) + sizeof(warp_total_bytes) + sizeof(part_bytes) < 48 * 1024 - 64,
+  GK__SHARED(Acc, partial, GK__SCAN_WARPS + 1);
+  static_assert(sizeof(shared) + sizeof(warp_total_bytes) + sizeof(partial_bytes) < 48 * 1024 - 64,
                 "gk_scan: elements of up to 176 bytes, input and output together where their sizes differ");
   Item *const shared_in = reinterpret_cast<Item *>(shared);
-  Out *const shared_out = reinterpret_cast<Out *>(shared + shared_tile::out_offset);
-  const bool few = Items == gk__scan_few(gk__scan_item_bytes<Item, Out>());
-  const unsigned window = few ? GK__SCAN_WARPS - 1 : 4; /* the totals that are read cost as much as some of the data */
+  Out *const shared_out = reinterpret_cast<Out *>(shared + tile_type::out_offset);
+  gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
 #if GK__BULK
   __shared__ unsigned long long loaded;
-  unsigned parity = 0;
-  const bool in_bulk = reinterpret_cast<uintptr_t>(input) % 16 == 0,
-             out_bulk = reinterpret_cast<uintptr_t>(output) % 16 == 0;
-  if (threadIdx.x == 0) gk__bulk_init(&loaded);
+  bulk.init(&loaded, input, output);
 #endif
-  if (few)
-    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(shared_tile::items),
-                                        shared_tile::items);
+  if (Config::small_n)
+    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(tile_type::items), tile_type::items);
 #if GK__BULK
-  __syncthreads();
+  __syncthreads(); /* the barrier of bulk loads is initialised */
 #endif
   gk__wait_for_earlier_work();
-  if (few) gk__let_later_work_start();
-  /* Blocks that are too few take several tiles, and find out with one more ticket each that there are none left. */
+  if (Config::small_n) gk__let_later_work_start();
+  /* With fewer blocks than tiles, a block takes several, and learns from one more ticket that there are none left. */
   const bool several = plan.blocks < plan.tiles;
   const size_t last_ticket = plan.tiles + (several ? plan.blocks : 0) - 1;
   for (bool more = true; more; more = several) {
     if (threadIdx.x == 0) {
-      if (plan.tiles > 1) {
+      if (plan.tiles > 1)
         ticket = gk__next_ticket(state, last_ticket);
-      } else {
+      else
         ticket.number = 0;
-      }
 #if GK__BULK
-      if (in_bulk && ticket.number < plan.tiles) {
-        const size_t before = ticket.number * static_cast<size_t>(shared_tile::items);
-        const size_t left = n - before < shared_tile::items ? n - before : shared_tile::items;
-        const unsigned bytes = static_cast<unsigned>(left * sizeof(Item) / 16 * 16);
-        if (bytes) gk__bulk_load(shared_in, input + before, bytes, &loaded);
-      }
+      if (bulk.aligned_input && ticket.number < plan.tiles)
+        bulk.template begin_load<tile_type::items>(shared_in, input, n, ticket.number);
 #endif
     }
     __syncthreads();
-    const size_t tile_idx = ticket.number, first_idx = tile_idx * shared_tile::items;
+    const size_t tile_idx = ticket.number, first_idx = tile_idx * tile_type::items;
     if (tile_idx >= plan.tiles) break;
     const unsigned item_count =
-        n - first_idx < shared_tile::items ? static_cast<unsigned>(n - first_idx) : shared_tile::items;
-    const unsigned mine = threadIdx.x * Items,
-                   exist = item_count > mine ? item_count - mine : 0; /* of the thread's elements */
-    const size_t number = start::index(init) + first_idx + mine;
-    unsigned done = 0; /* by bulk copies */
-#if GK__BULK
-    if (in_bulk && item_count * sizeof(Item) >= 16) {
-      gk__bulk_wait(&loaded, parity);
-      parity ^= 1,
-          done = item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
-    }
-#endif
-    if (done < item_count) {
-      shared_tile::template copy_items<GK__SCAN_THREADS>(shared_in, input + first_idx, done, item_count, threadIdx.x);
-      __syncthreads();
-    }
+        n - first_idx < tile_type::items ? static_cast<unsigned>(n - first_idx) : tile_type::items;
+    const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
+    const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
+    const size_t i = init_type::index(init) + first_idx + thread_offset;
+    gk__scan_finish_load<Config>(shared_in, input, first_idx, item_count, &bulk);
 
-    const Acc total = exist >= Items ? items::template total<Items>(shared_in, Items, number, operation)
-                                     : items::template total<1>(shared_in, exist, number, operation);
-    Acc tile_total = operation.identity(), running = gk__scan_in_tile(total, operation, warp_total, &tile_total);
+    const Acc thread_total = thread_type::total(shared_in, valid_items, i, operation);
+    Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
     if (plan.tiles > 1) {
-      const gk__scan_slots<Acc> tile_slots = {slots, slots + plan.tiles, ticket.tag};
-      running =
-          operation(gk__tile_prefix<window>(tile_idx, tile_total, init, operation, plan, tile_slots, part), running);
+      const gk__scan_slots<Acc> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+      running = operation(
+          gk__tile_prefix<Config::window>(tile_idx, tile_total, init, operation, plan, scan_slots, partial), running);
     } else {
-      running = operation(start::value(init), running);
+      running = operation(init_type::value(init), running);
     }
-    if (exist >= Items)
-      items::template results<Items>(running, shared_out, shared_in, Items, number, inclusive, operation);
-    else
-      items::template results<1>(running, shared_out, shared_in, exist, number, inclusive, operation);
-    /* Each warp its own part, as soon as it is done. */
-    const unsigned begin = gk_warp() * 32 * Items, left = item_count > begin ? item_count - begin : 0;
-    const unsigned own = left < 32 * Items ? left : 32 * Items;
-    done = 0;
-#if GK__BULK
-    if (out_bulk && own * sizeof(Out) >= 16) {
-      gk__ptx_fence_proxy_async();
-      __syncwarp();
-      const unsigned bytes = own * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
-      if (gk_lane() == 0) gk__bulk_store(output + first_idx + begin, shared_out + begin, bytes);
-      done = bytes / static_cast<unsigned>(sizeof(Out));
-    }
-#endif
-    if (done < own) {
-      __syncwarp();
-      shared_tile::template copy_items<32>(output + first_idx + begin, shared_out + begin, done, own, gk_lane());
-    }
+    thread_type::results(running, shared_out, shared_in, valid_items, i, inclusive, operation);
+    gk__scan_store<Config>(output, shared_out, first_idx, item_count, bulk);
     if (several) {
 #if GK__BULK
       gk__ptx_fence_proxy_async(); /* the next tile's bulk load overwrites what threads have written here */
@@ -3536,6 +3650,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, GK__SCAN_RESIDENT(Items, (gk
   }
   if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
 }
+
+/* --- Launch ------------------------------------------------------------------------------------------------------*/
 
 template <class Item, class Out, class Operator, class Init>
 cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n, Operator operation, Init init,
@@ -3552,16 +3668,19 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
   } else {
     GK_TRY(gk__check_scratch(call, scratch, 0));
   }
-  const unsigned many = gk__scan_many(gk__scan_item_bytes<Item, Out>()),
-                 few = gk__scan_few(gk__scan_item_bytes<Item, Out>());
-  const auto kernel = plan.items == many ? GK__KERNEL(gk__scan_kernel<many, Item, Out, Operator, Acc, Init>)
-                                         : GK__KERNEL(gk__scan_kernel<few, Item, Out, Operator, Acc, Init>);
+  const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
+  const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
+  typedef gk__scan_config<Item, Out, Operator, Init, items_for_large_n> config_for_large_n;
+  typedef gk__scan_config<Item, Out, Operator, Init, items_for_small_n> config_for_small_n;
+  const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
+                                                                 : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
   const cudaError_t status = gk__launch_kernel(
       call, kernel, plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, n, operation, init,
       inclusive, plan, static_cast<gk__state *>(use->ptr), reinterpret_cast<gk__slot<Acc> *>(slots));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
+/* Checks the arrays, plans and launches. init: of the working type. */
 template <class Item, class Out, class Operator, class Acc>
 cudaError_t gk__scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
                           const Acc &init, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
@@ -10889,7 +11008,7 @@ template <class Item, class Operator, class Acc> struct gk__piece_total<Item, Op
   }
 };
 
-/* Where the scan of a piece starts, for gk__scan_start: at the value and the index in a record. */
+/* Where the scan of a piece starts, for gk__scan_init: at the value and the index in a record. */
 template <class Acc, bool AddsIndex> struct gk__dist_start {
   const gk__record<Acc> *record;
   Acc identity;
@@ -12213,8 +12332,8 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   if (item_bytes == 0) item_bytes = 1;
   const size_t slot_bytes = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
   const size_t max_item_bytes = gk__saturated_product(2, item_bytes); /* input and output */
-  /* Scans of up to GK__SCAN_FEW elements have smaller tiles, so one of these may need more slots than one of n. */
-  const size_t few = n < GK__SCAN_FEW ? n : GK__SCAN_FEW;
+  /* Scans of up to GK__SCAN_SMALL_N elements have smaller tiles, so one of these may need more slots than one of n. */
+  const size_t few = n < GK__SCAN_SMALL_N ? n : GK__SCAN_SMALL_N;
   const size_t bytes_for_n = gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes);
   const size_t bytes_for_few = gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes);
   return bytes_for_n > bytes_for_few ? bytes_for_n : bytes_for_few;

@@ -45,7 +45,7 @@ template <class Op, class T> static std::vector<size_t> boundaries_of_reduce() {
                  all + tile, 2 * all});
 }
 template <class T, class O> static std::vector<size_t> boundaries_of_scan() {
-  const auto items = [](size_t n) { return gk__plan_scan(n, gk__scan_item_bytes<T, O>()).items; };
+  const auto items = [](size_t n) { return gk__plan_scan(n, gk__scan_item_bytes<T, O>()).items_per_thread; };
   std::vector<size_t> places = {1, 16, 32};
   /* Of each stretch with the same number of elements a thread: its end, and tiles and groups in it. */
   for (size_t from = 1; from < most;) {

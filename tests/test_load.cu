@@ -88,7 +88,7 @@ template <class T, class O> static void check_reduce_under_load(const char *name
 template <class T> static void check_scan_under_load(const char *name) {
   typedef typename gk__functor<gk_op_sum, T>::scan F;
   typedef typename gk__working<F>::type A;
-  const size_t tile = GK__SCAN_THREADS * gk__scan_few(sizeof(T));
+  const size_t tile = GK__SCAN_THREADS * gk__scan_items_for_small_n(sizeof(T));
   const std::vector<T> host = random_numbers<T>(tiles * tile / 2 + 77);
   check_a_hundred<T, T>(name, host, host.size(),
                         [&](unsigned blocks, const T *in, T *out, cudaStream_t stream, const gk_scratch *scratch) {

@@ -135,7 +135,9 @@ template <class T, class O> struct operation {
   cudaError_t (*scan)(scan_kind kind, unsigned blocks, const T *in, O *out, size_t n, const O &init, cudaStream_t,
                       const gk_scratch *);
 
-  static size_t tile() { return static_cast<size_t>(GK__SCAN_THREADS) * gk__scan_few(gk__scan_item_bytes<T, O>()); }
+  static size_t tile() {
+    return static_cast<size_t>(GK__SCAN_THREADS) * gk__scan_items_for_small_n(gk__scan_item_bytes<T, O>());
+  }
   size_t scratch_bytes(size_t n) const {
     const size_t larger = sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O);
     return gk_scan_scratch_bytes(n, larger > working_bytes ? larger : working_bytes);
