@@ -5588,6 +5588,43 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
   if (p.slices > 1) gk__restart_tags(turn, state, slots, p.capacity, gridDim.x);
 }
 
+#define GK__MATMUL_SLICES 32 /* partitions of k, at most */
+/* The most that a call takes for partials. No product of up to 2^30 k is cut into more. Longer ones, whose k is cut
+ * because a partition's length is an int, are made some tiles at a time. */
+#define GK__PARTIALS_BYTES (size_t(64) << 20)
+/* The memory for the partials of a call's launches. A call of one launch takes it with that launch. Where several
+ * launches write C, a first pass over them, with `measuring` set, notes what they need and launches nothing. So a call
+ * whose scratch is too small is refused before it has written to C. */
+struct gk__partials {
+  const gk_scratch *given; /* the caller's, or NULL */
+  cudaStream_t stream;
+  bool measuring;
+  size_t least, most;        /* bytes of slots: without which a launch cannot be, and of which it can make use */
+  const gk_scratch *scratch; /* given, or &temporary; NULL before there is one */
+  gk_scratch temporary;
+  size_t bytes() const { return scratch ? scratch->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES : 0; }
+  /* For a launch that makes `products` at once, if there is room. */
+  void measure(size_t product_bytes, size_t products) {
+    const size_t fit = GK__PARTIALS_BYTES / product_bytes, all = product_bytes * (products < fit ? products : fit);
+    if (least < product_bytes) least = product_bytes;
+    if (most < all) most = all;
+    if (most < least) most = least;
+  }
+};
+inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream) {
+  gk__partials partials = gk__partials();
+  partials.given = given, partials.stream = stream;
+  return partials;
+}
+/* Takes the caller's scratch, or a temporary one, if what was measured needs any. */
+inline cudaError_t gk__begin_partials(gk__partials *partials) {
+  const size_t bytes = partials->given ? partials->least : partials->most;
+  partials->measuring = false;
+  if (partials->least == 0) return cudaSuccess;
+  return gk__choose_scratch("gk_matmul", GK__STATE_BYTES + GK__REDUCE_BYTES + bytes, partials->given,
+                            &partials->temporary, &partials->scratch, partials->stream);
+}
+
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
  *
  * Products of half types, of floats rounded to tf32, and of floats in three parts, summed in fp32. The order of the
@@ -5787,12 +5824,12 @@ template <> struct gk__maker<GK__SPLITTING> {
  * *strict becomes 1. */
 template <int Making, class Item>
 __global__ void __launch_bounds__(gk__making_threads)
-    gk__making_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool is_small,
+    gk__making_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool start_early,
                       unsigned least, unsigned most, unsigned *strict) {
   typedef gk__maker<Making> maker;
   __shared__ unsigned shared_tile[gk__turned_tile][gk__turned_tile + 1];
   gk__wait_for_earlier_work();
-  if (is_small) gk__let_later_work_start();
+  if (start_early) gk__let_later_work_start();
   const bool is_first = blockIdx.x < blocks_a;
   const gk__raw_operand<Item> p = is_first ? a : b;
   const unsigned block_idx = is_first ? blockIdx.x : blockIdx.x - blocks_a,
@@ -5854,7 +5891,7 @@ __global__ void __launch_bounds__(gk__making_threads)
 /* Launches it for both. Blocks are shared out by what there is to do. */
 template <int Making, class Item>
 cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned least, unsigned most,
-                              unsigned *strict, int sms, cudaStream_t stream) {
+                              unsigned *strict, int sms, bool persistent, cudaStream_t stream) {
   gk__raw_operand<Item> *const both[] = {&a, &b};
   for (int i = 0; i < 2; i++) {
     gk__raw_operand<Item> &p = *both[i];
@@ -5871,11 +5908,13 @@ cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, 
   const size_t half_blocks = most_blocks / 2;
   const size_t of_a = a.share.jobs <= half_blocks || of_both <= most_blocks ? a.share.jobs : half_blocks;
   const size_t of_b = b.share.jobs <= half_blocks || of_both <= most_blocks ? b.share.jobs : half_blocks;
-  /* The product that follows may be set up early where it gains more by that than its blocks cost those of the pass. */
+  /* The product that follows starts early where it gains more by that than its blocks take from those of this kernel. Only
+   * a persistent one does: blocks of which an SM holds several would fill the SMs that are free first, and leave the
+   * others empty (tf32, 512^3 by mma.sync: 25.7 us instead of 13.3). */
   const size_t elements = a.row_count * a.col_count * a.batch + b.row_count * b.col_count * b.batch;
   return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__making_kernel<Making, Item>), static_cast<unsigned>(of_a + of_b),
                            static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a),
-                           elements <= (size_t(1) << 22), least, most, strict);
+                           persistent && elements <= (size_t(1) << 22), least, most, strict);
 }
 
 /* --- Tensor cores: the portable way, mma.sync --------------------------------------------------------------------
@@ -6033,7 +6072,10 @@ template <class Out> struct gk__mma_args {
   float alpha, beta;
   const unsigned *strict;
   unsigned tiles_m, tiles_n;
-  unsigned first_idx; /* tile of the launch's first block */
+  unsigned first_idx;      /* of the launch's first tile; counted through the batch */
+  unsigned partitions;     /* split-K: of each tile; 1: none */
+  size_t partition_stages; /* of k, in a partition; the last may have fewer */
+  size_t capacity;         /* 16-byte words of the slots */
 };
 
 /* Copies 16 bytes to shared memory, of which `valid` come from memory and the others are zeros. Memcheck takes what is
@@ -6075,7 +6117,8 @@ template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> str
   unsigned rows_left, bytes; /* of the matrix: rows from that run on (along k), bytes of each run (across) */
   unsigned dest, apart;      /* where that run goes; rows from one of its runs to the next */
   bool along;
-  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t row_count, size_t k) {
+  GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t row_count, size_t k_begin,
+                       size_t k_end) {
     const unsigned t = threadIdx.x;
     along = Order == GK__ANY_ORDER ? p.along_k != 0 : Order == GK__ALONG_K;
     stride_part = p.stride_part;
@@ -6083,10 +6126,10 @@ template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> str
     apart = Threads / per_row;
     stride_run = apart * p.leading_dim, advance = along ? static_cast<size_t>(Bytes) : depth * p.leading_dim;
     dest = along ? gk__place_along<Bytes>(row_idx, run) : gk__place_across<Outer>(row_idx, run);
-    const size_t first_idx = along ? row0 + row_idx : row0 + run * (16 / Size),
-                 k0 = along ? run * (16 / Size) : row_idx;
+    const size_t first_idx = along ? row0 + row_idx : row0 + run * (16 / Size);
+    const size_t k0 = k_begin + (along ? run * (16 / Size) : row_idx);
     const size_t left = first_idx < row_count ? row_count - first_idx : 0;
-    k_left = k0 < k ? k - k0 : 0;
+    k_left = k0 < k_end ? k_end - k0 : 0;
     rows_left = left < Outer ? static_cast<unsigned>(left) : Outer;
     bytes = left < 16 / Size ? static_cast<unsigned>(left) * Size : 16;
     from = p.data + batch * p.stride_batch + (along ? first_idx : k0) * p.leading_dim + (along ? k0 : first_idx) * Size;
@@ -6300,32 +6343,99 @@ GK__D void gk__store_mma_sums(const gk__mma_sums<Config> &sums, const gk__mma_ar
   }
 }
 
+/* Split-K. Every partition of a tile but the last publishes its accumulators; the block of the last one adds them to its
+ * own, in the order of the partitions, and stores the tile. It has the highest ticket of them. A thread's accumulators are
+ * those of the thread of the same rank in the other blocks: so they stay in registers, and slots of neighbouring threads
+ * are neighbours. */
+template <class Config> struct gk__mma_partials {
+  static const int items = Config::wm * Config::wn / 32, slots = (items + 2) / 3; /* of a thread */
+  static const int batch = 4;                                                     /* slots that are loaded at a time */
+  typedef gk__slot<gk__three<float>> slot;
+  static GK__D float &item(gk__mma_sums<Config> &sums, int i) {
+    const int n = gk__mma_sums<Config>::n;
+    return sums.value[i / 4 / n][i / 4 % n][i % 4];
+  }
+  static GK__D void publish(gk__mma_sums<Config> &sums, slot *dest, unsigned tag) {
+    GK__UNROLL
+    for (int i = 0; i < slots; i++) {
+      gk__three<float> x = {{0, 0, 0}};
+      GK__UNROLL
+      for (int e = 0; e < 3; e++)
+        if (i * 3 + e < items) x.value[e] = item(sums, i * 3 + e);
+      gk__publish(dest + i * Config::thread_count, x, tag);
+    }
+  }
+  static GK__D void add(gk__mma_sums<Config> &sums, const slot *from, unsigned tag) {
+    GK__UNROLL
+    for (int first = 0; first < slots; first += batch) {
+      gk__three<float> x[batch];
+      unsigned pause = 8;
+      for (;;) {
+        bool ready = true;
+        GK__UNROLL
+        for (int i = 0; i < batch; i++)
+          if (first + i < slots && !gk__peek(from + (first + i) * Config::thread_count, &x[i], tag)) ready = false;
+        if (ready) break;
+        gk__back_off(&pause);
+      }
+      GK__UNROLL
+      for (int i = 0; i < batch * 3; i++)
+        if (first * 3 + i < items) {
+          float &dest = item(sums, first * 3 + i);
+          dest = gk__arithmetic<float>::add(dest, x[i / 3].value[i % 3]);
+        }
+    }
+  }
+};
+
+/* C = alpha A B + beta C for one tile and one partition of k. The grid has a block for each. */
 template <int Products, class Element, class Config, class Out>
-__global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_args<Out> p) {
+__global__ void __launch_bounds__(Config::thread_count)
+    gk__mma_kernel(gk__mma_args<Out> p, gk__state *state, gk__slot<gk__three<float>> *slots) {
   typedef gk__mma_loop<Products, Element, Config> loop;
+  typedef gk__mma_partials<Config> partials;
   const int element_bytes = gk__tensor_type<Element>::bytes;
+  const size_t stage_depth = Config::bytes / element_bytes;
   GK_DYNAMIC_SHARED(unsigned char, ring);
+  __shared__ gk__ticket ticket;
   gk__wait_for_earlier_work();
   if (p.strict && *p.strict) return;
-  const unsigned tiles = p.tiles_m * p.tiles_n, job = p.first_idx + blockIdx.x, batch = job / tiles;
-  const gk__raster_tile work_tile(job % tiles, p.tiles_m, p.tiles_n);
-  const size_t row0 = static_cast<size_t>(work_tile.row_idx) * Config::bm,
-               col0 = static_cast<size_t>(work_tile.col_idx) * Config::bn;
+  const unsigned tiles = p.tiles_m * p.tiles_n, launch_tiles = gridDim.x / p.partitions;
+  const unsigned work_idx = p.partitions > 1 ? gk__take_job(&ticket, state, gridDim.x) : blockIdx.x;
+  const unsigned launch_tile = work_idx % launch_tiles, partition = work_idx / launch_tiles;
+  const unsigned tile_idx = p.first_idx + launch_tile, batch = tile_idx / tiles;
+  const gk__raster_tile work_tile(tile_idx % tiles, p.tiles_m, p.tiles_n);
+  const size_t row0 = static_cast<size_t>(work_tile.row_idx) * Config::bm;
+  const size_t col0 = static_cast<size_t>(work_tile.col_idx) * Config::bn;
   const unsigned warp_id = threadIdx.x / 32, lane_id = gk_lane();
-  const unsigned row_idx = warp_id / Config::warps_n * Config::wm,
-                 col_idx = warp_id % Config::warps_n * Config::wn; /* of the warp, in the tile */
+  const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp, in the tile */
+  const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
   gk__mma_sums<Config> sums;
   sums.clear();
   {
+    const size_t partition_depth = p.partition_stages * stage_depth, k_begin = partition * partition_depth;
+    const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
     gk__mma_loader<Config::bm, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_a> a(
-        p.a, batch, row0, p.m, p.k);
+        p.a, batch, row0, p.m, k_begin, k_end);
     gk__mma_loader<Config::bn, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_b> b(
-        p.b, batch, col0, p.n, p.k);
+        p.b, batch, col0, p.n, k_begin, k_end);
     const gk__mma_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> read_a(row_idx, p.a.along_k);
     const gk__mma_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> read_b(col_idx, p.b.along_k);
-    loop::run(sums, a, b, read_a, read_b, ring, gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / element_bytes)));
+    loop::run(sums, a, b, read_a, read_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
   }
-  gk__store_mma_sums(sums, p, p.c + batch * p.stride_c, row0 + row_idx + lane_id / 4, col0 + col_idx + lane_id % 4 * 2);
+  const size_t tile_slots = static_cast<size_t>(partials::slots) * Config::thread_count;
+  if (partition < p.partitions - 1) {
+    const size_t partial_idx = static_cast<size_t>(partition) * launch_tiles + launch_tile;
+    partials::publish(sums, slots + partial_idx * tile_slots + threadIdx.x, ticket.tag);
+  } else {
+    for (unsigned i = 0; i < partition; i++) {
+      const size_t partial_idx = static_cast<size_t>(i) * launch_tiles + launch_tile;
+      partials::add(sums, slots + partial_idx * tile_slots + threadIdx.x, ticket.tag);
+    }
+    gk__store_mma_sums(sums, p, p.c + batch * p.stride_c, row0 + row_idx + lane_id / 4,
+                       col0 + col_idx + lane_id % 4 * 2);
+  }
+  if (p.partitions > 1) gk__restart_tags(ticket, state, slots, p.capacity, gridDim.x);
 }
 
 template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_view<Element> &v) {
@@ -6334,51 +6444,129 @@ template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_vi
                              v.stride_batch * element_bytes, v.stride_part * element_bytes, v.along_k};
   return p;
 }
+/* A plan of the portable tensor-core kernels: which tile, and the split of k. */
+struct gk__mma_plan {
+  int config;           /* index of the tile; -1: none */
+  int stages;           /* of its ring */
+  size_t tiles;         /* of C, in the whole batch */
+  size_t partitions;    /* of k */
+  size_t tile_partials; /* bytes of slots that a tile of C needs */
+  double microseconds;  /* expected */
+};
+/* Tiles that one launch computes, of so many, all partitions of a tile together; at least one. */
+inline size_t gk__mma_launch_tiles(const gk__mma_plan &plan, size_t tiles, size_t max_blocks, size_t slot_bytes) {
+  if (max_blocks && max_blocks / plan.partitions < tiles) tiles = max_blocks / plan.partitions;
+  if (plan.tile_partials && slot_bytes / plan.tile_partials < tiles) tiles = slot_bytes / plan.tile_partials;
+  return tiles ? tiles : 1;
+}
 template <int Products, class Config, class Element, class Out>
-cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, cudaStream_t stream, int stages = Config::stages) {
+cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
+                           const gk__partials &partials, cudaStream_t stream) {
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm));
-  const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn)), tiles = tiles_m * tiles_n,
-               most = 0x7fffffff;
-  const size_t smem = static_cast<size_t>((Config::a_bytes + Config::b_bytes) * stages *
+  const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn)), tiles = tiles_m * tiles_n;
+  const size_t max_grid = 0x7fffffff;
+  const size_t smem = static_cast<size_t>((Config::a_bytes + Config::b_bytes) * plan.stages *
                                           gk__mma_loop<Products, Element, Config>::parts);
-  if (tiles > most)
+  const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
+  const size_t slot_bytes = partials.bytes();
+  if (tiles > max_grid / plan.partitions)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
-  gk__mma_args<Out> q = {gk__mma_operand_of(p.a),
-                         gk__mma_operand_of(p.b),
-                         p.c,
-                         p.ldc,
-                         p.stride_c,
-                         p.m,
-                         p.n,
-                         p.k,
-                         p.alpha,
-                         p.beta,
-                         p.strict,
-                         static_cast<unsigned>(tiles_m),
-                         static_cast<unsigned>(tiles_n),
-                         0};
-  for (size_t done = 0, item_count; done < p.batch; done += item_count) {
-    item_count = p.batch - done < most / tiles ? p.batch - done : most / tiles;
-    const size_t all = item_count * tiles, at_once = p.max_blocks && p.max_blocks < all ? p.max_blocks : all;
-    for (size_t first_idx = 0; first_idx < all; first_idx += at_once) {
-      q.first_idx = static_cast<unsigned>(first_idx);
+  if (slot_bytes < plan.tile_partials) /* a launch that was not measured must not write past the slots */
+    return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured",
+                    plan.tile_partials, slot_bytes);
+  unsigned char *const scratch = plan.tile_partials ? static_cast<unsigned char *>(partials.scratch->ptr) : NULL;
+  gk__slot<gk__three<float>> *const slots =
+      reinterpret_cast<gk__slot<gk__three<float>> *>(scratch ? scratch + GK__STATE_BYTES + GK__REDUCE_BYTES : NULL);
+  gk__mma_args<Out> q = gk__mma_args<Out>();
+  q.a = gk__mma_operand_of(p.a);
+  q.b = gk__mma_operand_of(p.b);
+  q.c = p.c;
+  q.ldc = p.ldc;
+  q.stride_c = p.stride_c;
+  q.m = p.m;
+  q.n = p.n;
+  q.k = p.k;
+  q.alpha = p.alpha;
+  q.beta = p.beta;
+  q.strict = p.strict;
+  q.tiles_m = static_cast<unsigned>(tiles_m);
+  q.tiles_n = static_cast<unsigned>(tiles_n);
+  q.partitions = static_cast<unsigned>(plan.partitions);
+  q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
+  q.capacity = slot_bytes / sizeof(gk__word16);
+  const size_t max_products = max_grid / plan.partitions / tiles;
+  for (size_t done = 0, products; done < p.batch; done += products) {
+    products = p.batch - done < max_products ? p.batch - done : max_products;
+    const size_t all = products * tiles, at_once = gk__mma_launch_tiles(plan, all, p.max_blocks, slot_bytes);
+    for (size_t first = 0; first < all; first += at_once) {
+      const size_t tile_count = all - first < at_once ? all - first : at_once;
+      q.first_idx = static_cast<unsigned>(first);
       GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out>),
-                               static_cast<unsigned>(all - first_idx < at_once ? all - first_idx : at_once),
-                               static_cast<unsigned>(Config::thread_count), smem, stream, q));
+                               static_cast<unsigned>(tile_count * plan.partitions),
+                               static_cast<unsigned>(Config::thread_count), smem, stream, q,
+                               reinterpret_cast<gk__state *>(scratch), slots));
     }
-    q.a.data += item_count * q.a.stride_batch, q.b.data += item_count * q.b.stride_batch,
-        q.c += item_count * q.stride_c;
+    q.a.data += products * q.a.stride_batch;
+    q.b.data += products * q.b.stride_batch;
+    q.c += products * q.stride_c;
   }
   return cudaSuccess;
 }
-/* Which block: the larger, the faster where there are enough of them, and the more shared memory they want. Parts of
- * floats have one, which every GPU with their instruction can take. */
-template <int Products, class Element, class Out> struct gk__mma_blocks {
-  static cudaError_t run(const gk__tensor_args<Element, Out> &p, int, cudaStream_t stream) {
-    return gk__mma_launch<Products, gk__mma_block<128, 128, 64, 32, 64, 2>>(p, stream);
-  }
+
+/* What a tile costs, in microseconds on an H200. The kernel's time is that of its waves of blocks, and of the reduction of
+ * the partials. A stage is the same for half types and tf32: both multiply 32 bytes of k in one instruction. The figures
+ * were fitted to 1,100 measured plans of 54 shapes (half types and tf32) and 310 of 26 (emulated fp32): the plan that they
+ * choose takes 1.8 % more time than the best that was measured. */
+struct gk__mma_cost {
+  double stage;          /* of a block that has the SM to itself */
+  double stage_rate;     /* of each of as many blocks as fit, divided by their number */
+  double start;          /* of a block, whatever k */
+  double reduce, addend; /* split-K: of the reduction, and for each partial beside the last */
+  unsigned blocks;       /* that an SM holds, if its shared memory is large enough */
 };
-/* Its ring has a fourth stage where all GPUs that may run the code have room for it, if for so large a block at all. */
+struct gk__mma_gpu {
+  size_t sms, smem_limit; /* bytes of shared memory that a block may have */
+};
+/* Takes the cheapest plan with this tile into *best, if it is cheaper than that. A partition has three stages or more, and
+ * all partials of the batch fit into GK__PARTIALS_BYTES. */
+inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan tile, const gk__mma_cost &cost, size_t k_stages,
+                              size_t partial_bytes, size_t sms, size_t blocks_per_sm) {
+  const size_t max_partitions = k_stages / 3 < GK__MATMUL_SLICES ? k_stages / 3 : size_t(GK__MATMUL_SLICES);
+  const size_t wave = sms * blocks_per_sm;
+  for (tile.partitions = 1; tile.partitions == 1 || tile.partitions <= max_partitions; tile.partitions++) {
+    const size_t stages = gk_ceil_div(k_stages, tile.partitions), blocks = tile.tiles * tile.partitions;
+    if (k_stages && gk_ceil_div(k_stages, stages) != tile.partitions) continue; /* the last would be empty */
+    tile.tile_partials = (tile.partitions - 1) * partial_bytes;
+    if (gk__saturated_product(tile.tiles, tile.tile_partials) > GK__PARTIALS_BYTES) break;
+    const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks on an SM in the last wave */
+    const double full_stage = cost.stage_rate * static_cast<double>(blocks_per_sm);
+    const double last_stage = cost.stage_rate * static_cast<double>(left), stage_count = static_cast<double>(stages);
+    tile.microseconds = static_cast<double>(blocks / wave) *
+                        (cost.start + stage_count * (full_stage > cost.stage ? full_stage : cost.stage));
+    if (left) tile.microseconds += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
+    if (tile.partitions > 1) tile.microseconds += cost.reduce + cost.addend * static_cast<double>(tile.partitions - 1);
+    if (best->config < 0 || tile.microseconds < best->microseconds) *best = tile;
+  }
+}
+/* The same for a configuration, unless its ring is too large for the GPU. */
+template <int Products, class Element, class Config>
+void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n,
+                         size_t k, size_t batch, const gk__mma_gpu &gpu) {
+  const size_t smem = static_cast<size_t>((Config::a_bytes + Config::b_bytes) * stages *
+                                          gk__mma_loop<Products, Element, Config>::parts);
+  const size_t fit = gpu.smem_limit / smem, max_tiles = size_t(1) << 48; /* far more than any launch has */
+  const size_t all = gk__saturated_product(gk__saturated_product(gk_ceil_div(m, static_cast<size_t>(Config::bm)),
+                                                                 gk_ceil_div(n, static_cast<size_t>(Config::bn))),
+                                           batch);
+  const gk__mma_plan tile = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
+  if (fit == 0) return;
+  gk__plan_mma_tile(
+      best, tile, cost, gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
+      static_cast<size_t>(gk__mma_partials<Config>::slots) * Config::thread_count * sizeof(gk__slot<gk__three<float>>),
+      gpu.sms, fit < cost.blocks ? fit : cost.blocks);
+}
+/* The ring of the largest tile has a fourth stage where all GPUs that may run the code have room for it, if for so large
+ * a tile at all. */
 #if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
 #define GK__LARGE_STAGES 3
 #else
@@ -6387,50 +6575,113 @@ template <int Products, class Element, class Out> struct gk__mma_blocks {
 template <int OrderA, int OrderB>
 struct gk__mma_large : gk__mma_block<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
 template <class Element, class Out>
-cudaError_t gk__mma_large_run(const gk__tensor_args<Element, Out> &p, int stages, cudaStream_t stream) {
+cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
+                                 const gk__partials &partials, cudaStream_t stream) {
   if (p.a.along_k)
-    return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream, stages)
-                       : gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ACROSS_K>>(p, stream, stages);
-  return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ALONG_K>>(p, stream, stages)
-                     : gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ACROSS_K>>(p, stream, stages);
+    return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, plan, partials, stream)
+                       : gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ACROSS_K>>(p, plan, partials, stream);
+  return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ALONG_K>>(p, plan, partials, stream)
+                     : gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ACROSS_K>>(p, plan, partials, stream);
 }
 template <class Out>
-cudaError_t gk__mma_large_run(const gk__tensor_args<float, Out> &p, int stages, cudaStream_t stream) {
-  return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, stream, stages);
+cudaError_t gk__mma_launch_large(const gk__tensor_args<float, Out> &p, const gk__mma_plan &plan,
+                                 const gk__partials &partials, cudaStream_t stream) {
+  return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, plan, partials, stream);
 }
-/* Time, about: rounds of tiles, by how many a multiprocessor has at once, in multiply-adds for each step of k, over a
- * rate that was measured on an H200. */
-template <class Config> size_t gk__mma_time(size_t m, size_t n, size_t batch, size_t sms, size_t at_once, size_t rate) {
-  const size_t row_count = Config::bm, col_count = Config::bn,
-               tiles = gk_ceil_div(m, row_count) * gk_ceil_div(n, col_count) * batch;
-  return gk_ceil_div(tiles, sms * at_once) * at_once * row_count * col_count * 1000 / rate;
-}
-template <class Element, class Out> struct gk__mma_blocks<1, Element, Out> {
-  static cudaError_t run(const gk__tensor_args<Element, Out> &p, int sms, cudaStream_t stream) {
-    const int order = gk__tensor_type<Element>::bytes == 4 ? GK__ALONG_K : GK__ANY_ORDER; /* tf32 comes along k */
-    typedef gk__mma_large<GK__ALONG_K, GK__ALONG_K> large;
-    typedef gk__mma_block<128, 128, 64, 64, 128, 3, order, order> medium;
-    typedef gk__mma_block<64, 64, 32, 32, 64, 4, order, order> least;
-    const size_t many = static_cast<size_t>(sms);
-    int device = 0, limit = 0;
-    GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
-    GK_TRY(gk__failed(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "gk_matmul"));
-    const int stage_bytes = large::a_bytes + large::b_bytes,
-              stages = stage_bytes * large::stages <= limit ? large::stages : 3;
-    const bool large_fits = stage_bytes * stages <= limit;
-    const bool medium_fits = (medium::a_bytes + medium::b_bytes) * medium::stages <= limit;
-    const size_t of_large = gk__mma_time<large>(p.m, p.n, p.batch, many, 1, 390);
-    const size_t of_medium = gk__mma_time<medium>(p.m, p.n, p.batch, many, 2, 360);
-    const size_t of_least = gk__mma_time<least>(p.m, p.n, p.batch, many, 4, 230);
-    if (large_fits && of_large <= of_medium && of_large <= of_least) return gk__mma_large_run(p, stages, stream);
-    return medium_fits && of_medium <= of_least ? gk__mma_launch<1, medium>(p, stream)
-                                                : gk__mma_launch<1, least>(p, stream);
+/* The tiles of a type: `plan` chooses one, `launch` runs it. Emulated fp32 multiplies three parts of each operand. */
+template <int Products, class Element> struct gk__mma_tiles {
+  typedef gk__mma_block<128, 128, 64, 32, 64, 2> medium;
+  typedef gk__mma_block<64, 64, 32, 32, 64, 3> least;
+  static gk__mma_plan plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
+    const gk__mma_cost of_medium = {0.626, 2.645, 3.178, 4.505, 2.733, 2};
+    const gk__mma_cost of_least = {1.043, 0.971, 2.473, 1.076, 0.841, 3};
+    gk__mma_plan best = {-1, 0, 0, 1, 0, 0};
+    gk__plan_mma_config<Products, Element, medium>(&best, 0, medium::stages, of_medium, m, n, k, batch, gpu);
+    gk__plan_mma_config<Products, Element, least>(&best, 1, least::stages, of_least, m, n, k, batch, gpu);
+    return best;
+  }
+  template <class Out>
+  static cudaError_t launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
+                            const gk__partials &partials, cudaStream_t stream) {
+    return plan.config == 0 ? gk__mma_launch<Products, medium>(p, plan, partials, stream)
+                            : gk__mma_launch<Products, least>(p, plan, partials, stream);
   }
 };
-template <int Products, class Element, class Out>
-cudaError_t gk__mma_run(const gk__tensor_args<Element, Out> &p, int sms, cudaStream_t stream) {
-  return gk__mma_blocks<Products, Element, Out>::run(p, sms, stream);
+template <class Element> struct gk__mma_tiles<1, Element> {
+  static const int order = gk__tensor_type<Element>::bytes == 4 ? GK__ALONG_K : GK__ANY_ORDER; /* tf32 comes along k */
+  typedef gk__mma_large<GK__ALONG_K, GK__ALONG_K> large;
+  typedef gk__mma_block<128, 128, 64, 32, 128, 3, order, order> medium;
+  typedef gk__mma_block<64, 64, 32, 32, 128, 3, order, order> least;
+  static gk__mma_plan plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
+    const gk__mma_cost of_large = {1.171, 0.310, 3.849, 4.432, 6.428, 1};
+    const gk__mma_cost of_medium = {0.586, 0.741, 3.626, 1.620, 5.500, 2};
+    const gk__mma_cost of_least = {0.484, 0.474, 0.897, 2.819, 1.521, 4};
+    const size_t large_stage = large::a_bytes + large::b_bytes;
+    const int large_stages = large_stage * large::stages <= gpu.smem_limit ? large::stages : 3;
+    gk__mma_plan best = {-1, 0, 0, 1, 0, 0};
+    gk__plan_mma_config<1, Element, large>(&best, 0, large_stages, of_large, m, n, k, batch, gpu);
+    gk__plan_mma_config<1, Element, medium>(&best, 1, medium::stages, of_medium, m, n, k, batch, gpu);
+    gk__plan_mma_config<1, Element, least>(&best, 2, least::stages, of_least, m, n, k, batch, gpu);
+    return best;
+  }
+  template <class Out>
+  static cudaError_t launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
+                            const gk__partials &partials, cudaStream_t stream) {
+    if (plan.config == 0) return gk__mma_launch_large(p, plan, partials, stream);
+    return plan.config == 1 ? gk__mma_launch<1, medium>(p, plan, partials, stream)
+                            : gk__mma_launch<1, least>(p, plan, partials, stream);
+  }
+};
+inline cudaError_t gk__find_mma_gpu(gk__mma_gpu *gpu) {
+  const char *const call = "gk_matmul";
+  int device = 0, sms = 0, smem_limit = 0;
+  GK_TRY(gk__failed(cudaGetDevice(&device), call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), call));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call));
+  gpu->sms = static_cast<size_t>(sms);
+  gpu->smem_limit = static_cast<size_t>(smem_limit);
+  return cudaSuccess;
 }
+/* Chooses a plan, and adds to *partials what it needs. The plan is that of the whole batch, also where the work area has
+ * room for a part of it only: so the bits of a product do not depend on the scratch. */
+template <int Products, class Element>
+cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_plan *plan, gk__partials *partials) {
+  gk__mma_gpu gpu;
+  GK_TRY(gk__find_mma_gpu(&gpu));
+  *plan = gk__mma_tiles<Products, Element>::plan(m, n, k, batch, gpu);
+  if (plan->config < 0)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %zu bytes of shared memory for a block, too few",
+                    gpu.smem_limit);
+  if (plan->tile_partials) partials->measure(plan->tile_partials * (plan->tiles / batch), batch);
+  return cudaSuccess;
+}
+/* For Hopper's kernels where the program has no code of them for this type: without split-K, which nobody measured. */
+template <int Products, class Element, class Out>
+cudaError_t gk__mma_run_whole(const gk__tensor_args<Element, Out> &p, cudaStream_t stream) {
+  gk__partials none = gk__partials();
+  gk__mma_plan plan;
+  GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &plan, &none)));
+  plan.partitions = 1;
+  plan.tile_partials = 0;
+  return gk__mma_tiles<Products, Element>::launch(p, plan, none, stream);
+}
+/* The same for a product of Item's. */
+template <class Item> struct gk__mma_of {
+  static cudaError_t plan(gk_precision, size_t m, size_t n, size_t k, size_t batch, gk__partials *partials) {
+    gk__mma_plan plan;
+    return gk__plan_mma<1, Item>(m, n, k, batch, &plan, partials);
+  }
+};
+template <> struct gk__mma_of<float> {
+  static cudaError_t plan(gk_precision precision, size_t m, size_t n, size_t k, size_t batch, gk__partials *partials) {
+    gk__mma_plan plan;
+    return precision == GK_PRECISION_EMULATED ? gk__plan_mma<6, __nv_bfloat16>(m, n, k, batch, &plan, partials)
+                                              : gk__plan_mma<1, float>(m, n, k, batch, &plan, partials);
+  }
+};
+template <> struct gk__mma_of<double> {
+  static cudaError_t plan(gk_precision, size_t, size_t, size_t, size_t, gk__partials *) { return cudaSuccess; }
+};
 
 /* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
  *
@@ -7224,7 +7475,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned ra
   const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out>);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
-  if (!has_body) return gk__mma_run<Shape::products>(x, sms, stream);
+  if (!has_body) return gk__mma_run_whole<Shape::products>(x, stream);
   const size_t bytes = gk__wgmma_type<Out>::bytes, depth = 128 / gk__wgmma_type<Element>::bytes;
   const size_t split = Shape::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
   const size_t down = gk__split_tiles(x.m, split, static_cast<size_t>(Shape::row_count));
@@ -7624,7 +7875,7 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned ranks
   const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape>);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
-  if (!has_body) return gk__mma_run<1>(x, sms, stream);
+  if (!has_body) return gk__mma_run_whole<1>(x, stream);
   typename Shape::params p;
   p.turned = x.a.along_k != 0;
   const gk__operand_view<float> &in_rows = p.turned ? x.b : x.a, &in_cols = p.turned ? x.a : x.b;
@@ -9153,8 +9404,6 @@ inline bool gk__same_order(const gk__split_k &x, const gk__split_k &y) {
          x.whole_cols == y.whole_cols;
 }
 
-#define GK__MATMUL_SLICES 32 /* at most */
-
 /* Bytes of slots for one partition of k, with the most wasteful of the tiles: the one that puts the fewest sums into a
  * slot and the most of them outside of C. m x n is what is cut; the shape of a tile depends on the device, this bound
  * does not. It does not wrap: more than memory can address is SIZE_MAX. */
@@ -9177,9 +9426,6 @@ template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
   }
   return most;
 }
-/* The most that a call takes for partials. No product of up to 2^30 k is cut into more. Longer ones, whose k is cut
- * because a partition's length is an int, are made some tiles at a time. */
-#define GK__PARTIALS_BYTES (size_t(64) << 20)
 template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) {
   return slices < 2 || gk__tile_slot_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / slices;
 }
@@ -9342,39 +9588,6 @@ template <class Config, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t
       gk_ceil_div(m, static_cast<size_t>(Config::bm)) * gk_ceil_div(n, static_cast<size_t>(Config::bn));
   return products * tiles * slices * ((Config::sums::runs * Config::sums::run + 2) / 3) * Config::sums::thread_count *
          sizeof(gk__slot<gk__three<Acc>>);
-}
-
-/* The memory for the partials of a call's launches. A call of one launch takes it with that launch. Where several
- * launches write C, a first pass over them, with `measuring` set, notes what they need and launches nothing. So a call
- * whose scratch is too small is refused before it has written to C. */
-struct gk__partials {
-  const gk_scratch *given; /* the caller's, or NULL */
-  cudaStream_t stream;
-  bool measuring;
-  size_t least, most;        /* bytes of slots: without which a launch cannot be, and of which it can make use */
-  const gk_scratch *scratch; /* given, or &temporary; NULL before there is one */
-  gk_scratch temporary;
-  size_t bytes() const { return scratch ? scratch->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES : 0; }
-  /* For a launch that makes `products` at once, if there is room. */
-  void measure(size_t product_bytes, size_t products) {
-    const size_t fit = GK__PARTIALS_BYTES / product_bytes, all = product_bytes * (products < fit ? products : fit);
-    if (least < product_bytes) least = product_bytes;
-    if (most < all) most = all;
-    if (most < least) most = least;
-  }
-};
-inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream) {
-  gk__partials partials = gk__partials();
-  partials.given = given, partials.stream = stream;
-  return partials;
-}
-/* Takes the caller's scratch, or a temporary one, if what was measured needs any. */
-inline cudaError_t gk__begin_partials(gk__partials *partials) {
-  const size_t bytes = partials->given ? partials->least : partials->most;
-  partials->measuring = false;
-  if (partials->least == 0) return cudaSuccess;
-  return gk__choose_scratch("gk_matmul", GK__STATE_BYTES + GK__REDUCE_BYTES + bytes, partials->given,
-                            &partials->temporary, &partials->scratch, partials->stream);
 }
 
 /* Launches for as many products at a time as there are slots for. `blocks` of them make one product. */
@@ -10187,8 +10400,9 @@ cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t at_on
 }
 
 template <int Making, int Products, class Element, class Item, class Out>
-cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan, int sms,
-                                       const gk__work_area &area, gk__partials *partials, cudaStream_t stream) {
+cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan,
+                                       const gk__mma_plan &mma_plan, int sms, const gk__work_area &area,
+                                       gk__partials *partials, cudaStream_t stream) {
   const size_t batch = p.batch;
   unsigned *const strict = Making == GK__SPLITTING ? reinterpret_cast<unsigned *>(area.memory) : NULL;
   cudaError_t status = cudaSuccess;
@@ -10207,11 +10421,11 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
     q.alpha = p.alpha, q.beta = p.beta, q.strict = strict, q.max_blocks = p.max_blocks;
     if (strict) status = gk__failed(cudaMemsetAsync(strict, 0, sizeof(*strict), stream), "gk_matmul");
     if (status == cudaSuccess && (plan.a.wanted || plan.b.wanted))
-      status =
-          gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), strict, sms, stream);
+      status = gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), strict, sms,
+                                         plan.plan == GK_PLAN_WGMMA, stream);
     if (status == cudaSuccess)
-      status =
-          plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream) : gk__mma_run<Products>(q, sms, stream);
+      status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
+                                          : gk__mma_tiles<Products, Element>::launch(q, mma_plan, *partials, stream);
     if (status == cudaSuccess && strict) {
       p.only_if = strict;
       status = gk__launch_by_order(p, gk__matmul_order_again<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
@@ -10227,17 +10441,17 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   gk__work_area area;
   gk__partials partials = gk__partials_of(scratch, stream);
   GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
-  if (Making == GK__SPLITTING) {
-    GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
-    GK_TRY(gk__begin_partials(&partials));
-  }
+  gk__mma_plan mma_plan = gk__mma_plan();
+  if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
+  if (Making == GK__SPLITTING) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
+  GK_TRY(gk__begin_partials(&partials));
   cudaError_t status = cudaSuccess;
   if (area.bytes && !area.memory) {
     status = gk__temporary_memory(&area.temporary, area.bytes, call, stream);
     area.memory = static_cast<unsigned char *>(area.temporary);
   }
   if (status == cudaSuccess)
-    status = gk__launch_on_tensor_cores<Making, Products, Element>(p, plan, sms, area, &partials, stream);
+    status = gk__launch_on_tensor_cores<Making, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
   const cudaError_t freed = area.temporary ? cudaFreeAsync(area.temporary, stream) : cudaSuccess;
   status = status == cudaSuccess ? gk__failed(freed, call) : status;
   return gk__release_scratch(status, &partials.temporary, call, stream);
@@ -10361,6 +10575,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
       GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(m, n, k), strict_plan, &partials));
     else if (plan.precision >= GK_PRECISION_EMULATED)
       GK_TRY(gk__measure_fallback(p, p.batch, &partials));
+    if (plan.plan == GK_PLAN_MMA) GK_TRY(gk__mma_of<Item>::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
     if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
     return cudaSuccess;
   }

@@ -243,20 +243,18 @@ TEST(tiles_of_tf32) {
 }
 #endif
 
-/* The large block, which the planner would take for no product that is tested in little time. */
-template <class E, class O> static void check_large_block(int trans) {
-  const size_t m = 136, n = 136, k = 136;
+/* Each tile of mma.sync's kernels with k in one, two and three partitions. Integers, so that sums are exact in any order. */
+template <class Config, class E, class O> static void check_mma_tile(int config, int trans) {
+  const size_t m = 136, n = 136, k = 3 * Config::bytes / sizeof(E) - 8; /* three stages */
   gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
   std::vector<E> a(m * k), b(n * k);
   p.a.along_k = !(trans & 1), p.b.along_k = trans >> 1;
   for (size_t i = 0; i < a.size(); i++) a[i] = make<E>(uniform(64, i, -3, 3));
   for (size_t i = 0; i < b.size(); i++) b[i] = make<E>(uniform(65, i, -3, 3));
   device_array<E> device_a(a), device_b(b);
-  device_array<O> c(m * n);
   p.a.data = device_a.ptr, p.a.leading_dim = p.a.along_k ? k : m, p.b.data = device_b.ptr,
   p.b.leading_dim = p.b.along_k ? k : n;
-  p.c = c.ptr, p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1;
-  EXPECT_OK(gk__mma_run<1>(p, 1, 0));
+  p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1;
   std::vector<O> expected(m * n);
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < n; j++) {
@@ -266,12 +264,30 @@ template <class E, class O> static void check_large_block(int trans) {
                static_cast<float>(plain(b[p.b.along_k ? j * k + l : l * n + j]));
       expected[i * n + j] = make<O>(static_cast<double>(sum));
     }
-  EXPECT_SAME(c.get(), expected, "trans %d", trans);
+  const size_t tiles = gk_ceil_div(m, size_t(Config::bm)) * gk_ceil_div(n, size_t(Config::bn));
+  const size_t partial = size_t(gk__mma_partials<Config>::slots) * Config::thread_count * 16;
+  for (size_t partitions = 1; partitions <= 3; partitions++)
+    for (size_t room = 1; room <= tiles; room += tiles > 1 ? tiles - 1 : 1) { /* tiles at a time, by the slots */
+      const gk__mma_plan plan = {config, 3, tiles, partitions, (partitions - 1) * partial, 0};
+      test_scratch scratch(GK__STATE_BYTES + GK__REDUCE_BYTES + 2 * partial * room);
+      gk__partials partials = gk__partials();
+      partials.scratch = &scratch;
+      device_array<O> c(m * n);
+      p.c = c.ptr;
+      EXPECT_OK((gk__mma_tiles<1, E>::launch(p, plan, partials, 0)));
+      EXPECT_SAME(c.get(), expected, "tile %d, trans %d, %zu partitions, room for %zu tiles", config, trans, partitions,
+                  room);
+    }
 }
-TEST(the_large_block) {
+template <class E, class O> static void check_mma_tiles(int trans) {
+  check_mma_tile<typename gk__mma_tiles<1, E>::large, E, O>(0, trans);
+  check_mma_tile<typename gk__mma_tiles<1, E>::medium, E, O>(1, trans);
+  check_mma_tile<typename gk__mma_tiles<1, E>::least, E, O>(2, trans);
+}
+TEST(tiles_of_mma_sync) {
   if (plans_of<__half, float>(GK_PRECISION_DEFAULT).empty()) SKIP("this GPU has no tensor cores for the type");
-  check_large_block<__half, float>(0);
-  check_large_block<__half, float>(3);
+  check_mma_tiles<__half, float>(0);
+  check_mma_tiles<__half, float>(3);
 }
 
 #ifdef GK__WGMMA
@@ -495,7 +511,8 @@ static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, siz
   gk__raw_operand<float> a = gk__raw_operand<float>(), none = a;
   a.from = from.ptr, a.row_count = rows, a.col_count = a.leading_dim = cols, a.batch = 1;
   a.dest = reinterpret_cast<unsigned char *>(to.ptr), a.to_ld = ld * 2, a.to_part = rows * ld * 2;
-  EXPECT_OK((gk__make_operands<GK__SPLITTING>(a, none, gk__least_to_split(), gk__most_to_split(100), flag.ptr, 1, 0)));
+  EXPECT_OK(
+      (gk__make_operands<GK__SPLITTING>(a, none, gk__least_to_split(), gk__most_to_split(100), flag.ptr, 1, true, 0)));
   *parts = to.get();
   return flag.first();
 }
