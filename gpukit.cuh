@@ -237,7 +237,7 @@ template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
  *      GK__NAMESPACE(HOST) {       opens the namespace of host functions and their types
  *      GK__NAMESPACE(KERNELS) {    opens the namespace of kernels, device functions and all templates
  *
- *    Both namespaces are inline, so you never write their names. Section 22 says what they are for.
+ *    The namespaces keep several copies of gpukit in one program apart (section 22). You never write their names.
  * ==================================================================================================================*/
 
 /* --- Checks and headers ------------------------------------------------------------------------------------------*/
@@ -376,7 +376,7 @@ extern "C++" {
 
 /* ====================================================================================================================
  * 3. HOST API: what C and C++ files share, in valid C99: errors, devices, timing, scratch memory, the options of
- *    matmul, and calls of one type for C.
+ *    matmul, and typed calls for C.
  *
  *    Every function that can fail returns cudaError_t. On failure gk_error_detail() is a sentence that says why. Only
  *    the functions named _print and GK_TIME print. Functions wait for the GPU only where their documentation says so.
@@ -401,9 +401,9 @@ typedef struct gk_error {
 } gk_error;
 typedef void (*gk_error_handler)(const gk_error *error, void *user);
 
-/* Sets the handler of the process. A failed check calls it in its own thread, with the `user` pointer that was set with
- * it. It may throw, longjmp, exit or return; if it returns, the program continues behind the check. NULL restores the
- * default: print to stderr and abort. May be called by several threads at the same time. */
+/* Sets the handler that every failed check calls, in the thread of the check and with this `user` pointer. It may
+ * throw, longjmp, exit or return; if it returns, the program continues behind the check. NULL restores the default:
+ * print to stderr and abort. Several threads may set handlers at the same time. */
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user);
 
 /* Why the last gk_ call of this thread failed; "" if it did not. Valid until the thread's next gk_ call. */
@@ -416,11 +416,11 @@ GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
  *                    messages, others by number. The error's detail is that of a gk_ call made in expr. If expr
  *                    contains no call, as in GK_CHECK(status), it is that of the last gk_ call that failed, if that
  *                    returned this status.
- * GK_CHECK_STATUS(expr, to_string)   the same in C, too, for any status that converts to int; to_string(status) is its
- *                    message.
+ * GK_CHECK_STATUS(expr, to_string)
+ *                    likewise, in C, too, for any status that converts to int; to_string(status) returns its message.
  * GK_TRY(expr)       returns from the enclosing function with expr, a cudaError_t, if it is an error.
- * GK_CHECK_LAUNCH()  checks a kernel<<<...>>>() of your own, right behind it: reads and clears CUDA's last error. With
- *                    GPUKIT_DEBUG=1 it also waits for stream 0; in C++ a stream may be given in its place. */
+ * GK_CHECK_LAUNCH()  directly after a kernel<<<...>>>() of your own: checks and clears CUDA's last error. With
+ *                    GPUKIT_DEBUG=1 it also waits for stream 0, or in C++ for the stream that it is given. */
 #define GK_CHECK_STATUS(expr, to_string)                                                                               \
   do {                                                                                                                 \
     const GK__STATUS_TYPE gk__s = (expr);                                                                              \
@@ -458,7 +458,7 @@ typedef struct gk_device_info {
   int managed_memory, memory_pools, cooperative_launch, unified_addressing, integrated, async_engines;
 } gk_device_info;
 
-/* device -1 is the current one. The current device does not change. */
+/* Fills *info; device -1 is the current one. The current device does not change. */
 GK__CHECKED cudaError_t gk_device_query(int device, gk_device_info *info);
 GK__CHECKED cudaError_t gk_device_print(int device); /* prints a table to stdout */
 /* The device with the most SMs x clock; of equal ones, that with the most free memory, then the first. */
@@ -567,7 +567,7 @@ GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
 /* The bytes for reduce, whatever n. */
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
 /* The bytes for reduce and for scans of up to n items. item_bytes is the size of the largest of the input's, the
- * output's and the working type. SIZE_MAX if memory cannot have as many. */
+ * output's and the working type. SIZE_MAX if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
 /* The bytes for products of up to m x n x k, of any type and on any GPU: at most 64 MiB and 33 KiB. 0 if no such
  * product needs a scratch; otherwise it is enough for reduce, too. gk_matmul_plan returns what one call needs. In a
@@ -633,7 +633,7 @@ typedef struct gk_matmul_opts { /* zeros are the defaults */
   gk_factor alpha, beta;        /* C = alpha A B + beta C; NULL: 1 and 0. With beta 0, C is never read */
   size_t batch;                 /* the number of products; 0: 1 */
   size_t stride_a, stride_b;    /* elements from one product's operand to the next; 0: all use the same */
-  size_t stride_c;              /* likewise; 0: the products are dense */
+  size_t stride_c;              /* likewise; 0: m x ldc */
   gk_precision precision;
   gk_plan plan;
   gk_scratch *scratch;
@@ -667,11 +667,12 @@ typedef struct gk_mismatch {
  * where GPUKIT_C_API is defined beside GPUKIT_IMPLEMENTATION. C has no half types: arrays of f16 and bf16 are void *,
  * and the results of gk_reduce and gk_matmul are float.
  *
- *   gk_reduce, gk_argreduce, gk_scan_inclusive, gk_scan_exclusive         _f32 _f64 _i32 _u32 _i64 _u64 _f16 _bf16
+ *   gk_reduce, gk_argreduce (gk_reduce by GK_OP_ARGMIN or GK_OP_ARGMAX),
+ *   gk_scan_inclusive, gk_scan_exclusive                                   _f32 _f64 _i32 _u32 _i64 _u64 _f16 _bf16
  *   gk_scan_exclusive_init, gk_host_reduce, gk_host_scan_inclusive,
- *   gk_host_scan_exclusive; the type gk_arg                               _f32 _f64 _i32 _u32 _i64 _u64
- *   gk_matmul, gk_matmul_ex, gk_matmul_plan                               _f32 _f64 _f16 _bf16
- *   gk_host_matmul, gk_allclose                                           _f32 _f64 */
+ *   gk_host_scan_exclusive; the type gk_arg                                _f32 _f64 _i32 _u32 _i64 _u64
+ *   gk_matmul, gk_matmul_ex, gk_matmul_plan                                _f32 _f64 _f16 _bf16
+ *   gk_host_matmul, gk_allclose                                            _f32 _f64 */
 
 #define GK__REAL_TYPES(X) X(f32, float) X(f64, double)
 #define GK__TYPES(X) GK__REAL_TYPES(X) X(i32, int32_t) X(u32, uint32_t) X(i64, int64_t) X(u64, uint64_t)
@@ -705,7 +706,7 @@ typedef struct gk_mismatch {
   GK__CHECKED cudaError_t gk_host_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n,           \
                                                   size_t k);                                                           \
   GPUKIT_DEF int gk_allclose_##suffix(const type *a, const type *b, size_t n, double rtol, double atol,                \
-                                      gk_mismatch *where);
+                                      gk_mismatch *mismatch);
 #define GK__DECLARE_HALF(suffix, type)                                                                                 \
   GK__CHECKED cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,              \
                                              cudaStream_t stream, gk_scratch *scratch);                                \
@@ -742,7 +743,7 @@ GK__HALF_TYPES(GK__DECLARE_HALF)
 #endif /* __cplusplus */
 
 /* ====================================================================================================================
- * 4. CHECKS AND LAUNCHES (C++11 from here on)
+ * 4. CHECKS AND LAUNCHES: comparing arrays, launching kernels of your own. C++11 from here on.
  * ==================================================================================================================*/
 
 #ifdef __cplusplus
@@ -759,6 +760,7 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
 #endif /* __cplusplus */
 
 #ifdef GK__KERNELS
+/* Functions for host and device, and for the device alone. */
 #define GK__HD __host__ __device__ inline
 #define GK__D __device__ inline
 GK__NAMESPACE(KERNELS) {
@@ -1211,10 +1213,10 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  *
  * Each has a wrapper, which is named after the instruction: gk__ptx_ and its name in PTX, with _ for every dot. A
  * wrapper does nothing else. It exists only when code is compiled for an architecture that has the instruction, so its
- * callers have another path for older ones and for the CPU stand-in. Those that access memory, or order
+ * callers have another path for older ones and for the CPU stand-in. Instructions that read or write memory, or order
  * accesses, are volatile and have the "memory" clobber: the compiler neither removes them nor moves accesses past them.
  *
- * Sections 15 to 18 use these wrappers. The instructions of matmul's kernels alone are in section 19.
+ * Uses nothing from above. Instructions that only matmul's kernels need are in section 19.
  * ==================================================================================================================*/
 
 #ifdef GK__KERNELS
@@ -1362,9 +1364,9 @@ static void (*const gk__c_api)(void) __attribute__((__used__)) = GK__C_API;
 #endif
 #endif
 
-/* Before the checked expression: only a detail that is written from here on belongs to this check. */
+/* Begins a check: only a detail that is written after this belongs to it. */
 GPUKIT_DEF void gk__check_begin(void);
-/* Both report a failure to the handler, and return the code. */
+/* End it: they report an error to the handler, and return the code. gk__check_launch is GK_CHECK_LAUNCH. */
 GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line);
 GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
                                 int line);
@@ -1408,6 +1410,7 @@ GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what);
 GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes); /* likewise, of an allocation */
 /* Raises the kernel's limit of dynamic shared memory to so many bytes, or says why that is impossible. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
+/* For the status of a launch: explains an error, and waits for the kernel with GPUKIT_DEBUG=1. */
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
                                         const dim3 *block_dim, size_t smem, cudaStream_t stream);
 /* A cache of one value for each device. Its objects are static, so that each value is 0 at first, which means not
@@ -1566,7 +1569,7 @@ struct gk__launch_site {
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
-/* An integer of 128 bits is compared as a double. */
+/* Everything but integers of up to 64 bits is compared as a double. */
 template <class Item, bool Integer = std::is_integral<Item>::value && sizeof(Item) <= 8> struct gk__number_of {
   static gk__number from(const Item &x) {
     const gk__number number = {static_cast<double>(x), 0, false, sizeof(Item) > 4 ? 17 : 9};
@@ -1749,14 +1752,15 @@ template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), s
 /* ====================================================================================================================
  * 15. BUILDING BLOCKS: the functions of sections 5 to 9, and what they share with reduce, scan and matmul.
  *
- * Index      Grid-stride loops as range-based for loops.
- * Types      How an element becomes a working value and back: half types and integers narrower than 32 bits are
- *            computed in wider types, and elements of argmin and argmax get their index.
- * Arithmetic, Operators   What each tag and functor computes, and which functor a tag stands for.
- * Warp       Reduce by a tree of shuffles, scan by the method of Hillis and Steele.
- * Block      Each warp by itself, then the first warp over the warps' values, which pass through shared memory.
- * Tile       The parts of a simple matmul kernel.
- * Bulk       Copies between global and shared memory by the TMA unit, for the kernels of sections 17 to 19.
+ *   Index        Grid-stride loops, as ranges of C++'s range-based for.
+ *   Types        From an element to a working value and back. Half types, and integers narrower than 32 bits, are
+ *                computed in wider types; elements of argmin and argmax get their index.
+ *   Arithmetic   Sums, products, minima and maxima that have the same bits everywhere.
+ *   Operators    The functors, and which of them a tag stands for.
+ *   Warp         Reduce by a tree of shuffles, scan by the method of Hillis and Steele.
+ *   Block        Each warp by itself, then the first warp over the values of all, which pass through shared memory.
+ *   Tile         The parts of a simple matmul kernel.
+ *   Bulk copies  Between global and shared memory by the TMA unit, for scans.
  *
  * From above: the instructions of section 13.
  * ==================================================================================================================*/
@@ -1799,8 +1803,7 @@ template <class Item> GK__D void gk__forget(Item **x) {
 
 /* --- Index -------------------------------------------------------------------------------------------------------*/
 
-/* The number of blocks that cover n, at most the limit. A block of 0 threads, which CUDA refuses, counts as one of
- * 1. */
+/* The number of blocks that cover n, at most the limit. 0 threads per block, which CUDA refuses, are taken for 1. */
 inline unsigned gk__grid_dim(size_t n, unsigned block_threads, unsigned limit) {
   const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads ? block_threads : 1));
   return blocks < limit ? static_cast<unsigned>(blocks) : limit;
@@ -1976,7 +1979,6 @@ template <class Item> struct gk__widened {
 
 /* Sums and products that have the same bits everywhere: of floats by intrinsics, which the compiler does not contract
  * into fused multiply-adds; of integers in an unsigned type, because overflow of a signed one is undefined. */
-
 template <class Acc, bool Integral = std::is_integral<Acc>::value> struct gk__arithmetic {
   static GK__HD Acc add(const Acc &x, const Acc &y) { return x + y; }
   static GK__HD Acc mul(const Acc &x, const Acc &y) { return x * y; }
@@ -2581,7 +2583,7 @@ GK__D void gk__bulk_load(void *dest, const void *from, unsigned bytes, unsigned 
   gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
   gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
 }
-/* Waits until the phase of this parity is complete. Phases have parity 0, 1, 0, 1 ... */
+/* Waits until the phase of this parity is complete. The parities of successive phases are 0, 1, 0, 1 ... */
 GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
   while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
 }
@@ -12574,8 +12576,8 @@ extern "C" {
     return gk_host_matmul(a, b, c, m, n, k);                                                                           \
   }                                                                                                                    \
   GPUKIT_DEF int gk_allclose_##suffix(const type *a, const type *b, size_t n, double rtol, double atol,                \
-                                      gk_mismatch *where) {                                                            \
-    return gk_allclose(a, b, n, rtol, atol, where);                                                                    \
+                                      gk_mismatch *mismatch) {                                                         \
+    return gk_allclose(a, b, n, rtol, atol, mismatch);                                                                 \
   }
 #define GK__DEFINE_HALF(suffix, type)                                                                                  \
   GPUKIT_DEF cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,               \
@@ -12661,6 +12663,10 @@ GK__FOR_C(gk__time_scope, gk__time_begin, (const char *label, cudaStream_t strea
 GK__FOR_C(int, gk__time_next, (gk__time_scope * scope), (scope))
 GK__FOR_C(cudaError_t, gk_bench, (gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result),
           (function, user, opts, result))
+GK__FOR_C(cudaError_t, gk_bench_compare,
+          (const gk_bench_fn *fns, void *const *users, int function_count, const gk_bench_opts *opts,
+           gk_bench_result *results),
+          (fns, users, function_count, opts, results))
 GK__FOR_C(cudaError_t, gk_bench_buffers, (size_t bytes, size_t *buffers), (bytes, buffers))
 GK__FOR_C(cudaError_t, gk_scratch_create, (gk_scratch * scratch, size_t bytes, cudaStream_t stream),
           (scratch, bytes, stream))
