@@ -345,9 +345,9 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 
 #define GK__C_API GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file)
 
-/* The name of KERNELS also has the architectures compiled for and the meaning of stream 0: whatever changes the body of
- * a template. The linker merges template instances of equal names, and a file would launch kernels that were compiled
- * for another. With GPUKIT_STATIC no two files share an instance. */
+/* The namespace of kernels is also named after the architectures compiled for and the meaning of stream 0, which change
+ * the bodies of templates. The linker merges template instances of equal names: without this, a file could launch
+ * kernels that were compiled for another one. With GPUKIT_STATIC no two files share an instance. */
 #ifdef __CUDA_ARCH_LIST__
 #define GK__ARCHS __CUDA_ARCH_LIST__
 #else
@@ -2388,6 +2388,7 @@ GK__D Acc gk__block_scan_exclusive(const Acc &value, const Operator &operation, 
   __syncthreads();
   return gk_lane() ? operation(prefix, before) : prefix;
 }
+
 template <unsigned Threads, class Acc, class Operator> GK__D Acc gk_block_reduce(Acc value, Operator operation) {
   typedef gk__combination<Operator, Acc> combination;
   return combination::narrow(
