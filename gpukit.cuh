@@ -2021,16 +2021,19 @@ template <class Acc> GK__HD Acc gk__least() {
 template <> GK__HD float gk__least<float>() { return -gk__greatest<float>(); }
 template <> GK__HD double gk__least<double>() { return -gk__greatest<double>(); }
 
-/* Whether x goes before y in the order of argmin (Greatest = false) or argmax: NaNs first, then by value. */
+/* The order of minima (Greatest = false) and maxima: whether x is better than y; and the same with NaNs before all other
+ * values, which is the order of argmin and argmax. */
+template <bool Greatest, class Value> GK__HD bool gk__is_better(const Value &x, const Value &y) {
+  return Greatest ? y < x : x < y;
+}
 template <bool Greatest, class Value> GK__HD bool gk__goes_before(const Value &x, const Value &y) {
-  if (gk__is_nan(x)) return !gk__is_nan(y);
-  return !gk__is_nan(y) && (Greatest ? y < x : x < y);
+  return gk__is_nan(x) ? !gk__is_nan(y) : !gk__is_nan(y) && gk__is_better<Greatest>(x, y);
 }
 
 /* The lesser (Greatest = false) or the greater of two; NaN if one is a NaN. -0 is less than +0, so that the result does
  * not depend on the order of x and y. */
 template <bool Greatest, class Acc> GK__HD Acc gk__extreme(const Acc &x, const Acc &y) {
-  return (Greatest ? x < y : y < x) ? y : x;
+  return gk__is_better<Greatest>(y, x) ? y : x;
 }
 template <bool Greatest, class Bits, class Float> GK__HD Float gk__extreme_float(Float x, Float y) {
   Bits a, b;
@@ -2241,8 +2244,8 @@ GK__D Acc gk__warp_reduce_tree(Acc value, const Operator &operation, unsigned la
 /* Argmin and argmax of values of up to 32 bits use the warp's integer minimum and maximum of sm_80. The sort key of a
  * value is an integer in the order of gk__goes_before: +0 and -0 have the same one, and NaNs the first. */
 template <bool Greatest> GK__D int gk__sort_key(float x) {
-  if (gk__is_nan(x)) return Greatest ? 0x7fffffff : -0x7fffffff - 1;
   const int bits = __float_as_int(gk__arithmetic<float>::add(x, 0.0f)); /* -0 + 0 is +0 */
+  if (gk__is_nan(x)) return Greatest ? 0x7fffffff : -0x7fffffff - 1;
   return bits < 0 ? bits ^ 0x7fffffff : bits;
 }
 template <bool Greatest> GK__D int gk__sort_key(int x) { return x; }
