@@ -3261,8 +3261,8 @@ cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operati
  * 18. SCAN
  *
  * One launch, one pass over the data, after Merrill and Garland, "Single-pass parallel prefix scan with decoupled
- * look-back" (2016). A block takes a tile by its ticket, so that every tile before its own is already being worked on
- * by somebody, in whatever order the blocks were started. It publishes its tile's total and gathers what stands before.
+ * look-back" (2016). A block takes a tile by its ticket, so that every tile before its own is already being worked on by
+ * somebody, in whatever order the blocks were started. It publishes its tile's total and gathers what stands before.
  *
  * The original sums whatever totals and prefixes it meets, and a float result then depends on timing. Here the shape is
  * fixed: 32 tiles are a group, whose total is a tree over theirs; the prefix of a group is the strict left fold of the
@@ -3271,8 +3271,8 @@ cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operati
  * them onto the prefix of the oldest of these groups. That one has been known for long; so a tile waits for no more
  * than the totals of the tiles that run beside it.
  *
- * Tickets, tags and slots are those of section 16. A thread has few elements up to 2^21, where what counts is how soon
- * a tile is done, and more above, where memory is to be kept busy, and a tile leaves more of the groups to others.
+ * Tickets, tags and slots are those of section 16. A thread has few elements up to 2^21, where what counts is how soon a
+ * tile is done, and more above, where memory is to be kept busy, and a tile leaves more of the groups to others.
  * ==================================================================================================================*/
 
 enum { GK__SCAN_THREADS = 256, GK__SCAN_WARPS = GK__SCAN_THREADS / 32, GK__SCAN_GROUP = 32 };
