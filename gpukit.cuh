@@ -2021,8 +2021,8 @@ template <class Acc> GK__HD Acc gk__least() {
 template <> GK__HD float gk__least<float>() { return -gk__greatest<float>(); }
 template <> GK__HD double gk__least<double>() { return -gk__greatest<double>(); }
 
-/* The order of minima (Greatest = false) and maxima: whether x is better than y; and the same with NaNs before all other
- * values, which is the order of argmin and argmax. */
+/* Whether x is better than y, in the order of minima (Greatest = false) or maxima; and the same with NaNs before all
+ * other values, which is the order of argmin and argmax. */
 template <bool Greatest, class Value> GK__HD bool gk__is_better(const Value &x, const Value &y) {
   return Greatest ? y < x : x < y;
 }
