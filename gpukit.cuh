@@ -55,19 +55,19 @@
  *                            library that exports them must share the CUDA runtime with its users: nvcc -cudart shared
  *   GPUKIT_TAG               in every file of a library: a word that keeps the library's copy of gpukit apart from the
  *                            program's; see SEVERAL COPIES in section 22
- *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: also compiles the functions that C files call, the typed calls
- *                            (gk_reduce_f32, ...) included. Takes about 25 s; C++ files do not need it
+ *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: also compiles the functions that C files call, the typed
+ *                            calls (gk_reduce_f32, ...) included. Takes about 25 s; C++ files do not need it
  *   GPUKIT_ON_ERROR(e)       in the implementing file: what a failed check does if no handler is set; e is a const
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
  *   GPUKIT_NCCL              in each file that uses section 12: after its #include <nccl.h> (NCCL 2.13.4 or newer) and
  *                            before its first #include of this file
  *   GPUKIT_DEBUG=1           an environment variable, not a macro: synchronises after every launch, so that a fault is
- *                            reported for the kernel that caused it; and refuses host pointers to calls that need device
- *                            memory
+ *                            reported for the kernel that caused it; and refuses host pointers to calls that need
+ *                            device memory
  *
- *   Editors that define __INTELLISENSE__, __JETBRAINS_IDE__, __CDT_PARSER__ or Q_CREATOR_RUN show the implementation, too.
- *   clangd does so with a file .clangd that says CompileFlags: {Add: [-D__CLANGD__]}
+ *   Editors that define __INTELLISENSE__, __JETBRAINS_IDE__, __CDT_PARSER__ or Q_CREATOR_RUN show the implementation,
+ *   too. clangd does so with a file .clangd that says CompileFlags: {Add: [-D__CLANGD__]}
  *
  * API (each call is documented where it is declared)
  *
@@ -99,42 +99,45 @@
  *
  * GUARANTEES
  *
- *   Errors       Every call returns cudaError_t, and gk_error_detail() then says what was wrong. C++17 and C23 compilers
- *                warn about a status that is ignored; a cast to void silences the warning. No call exits or prints, except
- *                through the handler of the checking macros. A call fails for its own errors only: an error left behind by
- *                other work is neither reported nor cleared. The exception is an error after which the device's context is
- *                lost; the detail then says that it is from before. (Built with CUDA 12, the first launch of a kernel
- *                with more than 48 KiB of dynamic shared memory clears it, as cudaFuncSetAttribute does.)
- *   Sizes        0, 1, odd, past 2^32; any alignment that the element type allows. A byte count that overflows is an error.
- *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. Reduce, scan and matmul
- *                may be captured into CUDA graphs. They may run at the same time on several streams and threads, if each
- *                has a scratch of its own.
+ *   Errors       Every call returns cudaError_t, and gk_error_detail() then says what was wrong. C++17 and C23
+ *                compilers warn about a status that is ignored; a cast to void silences the warning. No call exits or
+ *                prints, except through the handler of the checking macros. A call fails for its own errors only: an
+ *                error left behind by other work is neither reported nor cleared. The exception is an error after which
+ *                the device's context is lost; the detail then says that it is from before. (Built with CUDA 12, the
+ *                first launch of a kernel with more than 48 KiB of dynamic shared memory clears it, as
+ *                cudaFuncSetAttribute does.)
+ *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
+ *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. Reduce, scan and
+ *                matmul may be captured into CUDA graphs. They may run at the same time on several streams and threads,
+ *                if each has a scratch of its own.
  *   Overlap      On sm_90 and up, kernels of reduce, scan and matmul start while earlier work of the stream still runs
  *                (programmatic dependent launch), if their machine code contains the wait for that work; code compiled
  *                from older PTX does not. They access no global memory before that work has ended. Later work waits for
  *                them as usual.
  *   Same bits    Reduce, scan and strict matmul with the operators of section 6 give the same bits on every run, every
- *                GPU, every grid, and without a GPU: n (or m, n, k), the types and the operator alone determine the order
- *                of the arithmetic. Products on tensor cores (half types; float where asked for) give the same bits on
- *                every run of one build on one GPU model. A NaN is a NaN, of unspecified sign and payload. Builds with
- *                --use_fast_math or -ftz=true are excluded.
- *   Accuracy     A sum of n floats rounds each element at most n / 2^19 + 24 times, and a prefix sum at most n / 2^18 + 110
- *                times, where a loop rounds n times. One rounding error is at most 2^-24 of the sum of magnitudes. On random
- *                data the total error stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu, against
- *                double). The documentation of gk_matmul_ex has the bounds of products.
+ *                GPU, every grid, and without a GPU: n (or m, n, k), the types and the operator alone determine the
+ *                order of the arithmetic. Products on tensor cores (half types; float where asked for) give the same
+ *                bits on every run of one build on one GPU model. A NaN is a NaN, of unspecified sign and payload.
+ *                Builds with --use_fast_math or -ftz=true are excluded.
+ *   Accuracy     A sum of n floats rounds each element at most n / 2^19 + 24 times, and a prefix sum at most n / 2^18 +
+ *                110 times, where a loop rounds n times. One rounding error is at most 2^-24 of the sum of magnitudes.
+ *                On random data the total error stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu,
+ *                against double). The documentation of gk_matmul_ex has the bounds of products.
  *   Nothing lost A call that fails before its first kernel starts leaves outputs and scratch as they were.
  *   Names        All names begin with gk_, GK_ or GPUKIT_, symbols of object files included; gk__ and GK__ are private.
- *                Your macros from before the #include neither break this file nor are lost, if their names are upper case
- *                (N, SIZE, TILE, but no GK_...), single letters, min, max, swap, or one of rows, cols, row, col, width,
- *                height, size, count, block, grid, tile, threads, warp, lane, step, half, first, zero, copy, mask, near,
- *                far, small, in, out, to, at, on, op, fn, ld, ms, ns (tests/compile has the whole list). CUDA's own headers
- *                do not tolerate all of these: include them before your macros (nvcc does so in .cu files).
+ *                Your macros from before the #include neither break this file nor are lost, if their names are upper
+ *                case (N, SIZE, TILE, but no GK_...), single letters, min, max, swap, or one of rows, cols, row, col,
+ *                width, height, size, count, block, grid, tile, threads, warp, lane, step, half, first, zero, copy,
+ *                mask, near, far, small, in, out, to, at, on, op, fn, ld, ms, ns (tests/compile has the whole list).
+ *                CUDA's own headers do not tolerate all of these: include them before your macros, as nvcc does.
  *
- * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Tensor-core products on Hopper are
- *               fastest in code for sm_90a, which -arch=native does not make: -gencode arch=compute_90a,code=sm_90a.
+ * REQUIREMENTS  CUDA 12.0 to 13.x, sm_75 and up, C++11 to C++20; the host API from C99. Tensor-core products on Hopper
+ *               are fastest in code for sm_90a (-gencode arch=compute_90a,code=sm_90a), which -arch=native does not
+ *               make.
  */
 
-/* Opened for the declarations once, and for the implementation once, each at its first inclusion. */
+/* The file has two halves, the declarations and the implementation, and compiles each at its first inclusion that wants
+ * it. GK__OPEN marks such an inclusion. */
 #ifdef GPUKIT_STATIC
 #ifndef GPUKIT_IMPLEMENTATION
 #define GPUKIT_IMPLEMENTATION
@@ -146,9 +149,9 @@
 #if !defined(GPUKIT_CUH) || (defined(GPUKIT_IMPLEMENTATION) && !defined(GPUKIT_IMPLEMENTED))
 #define GK__OPEN
 
-/* Names of one letter, min, max and swap may be macros of the user: hidden here, given back at the end. Template
- * parameters and other names of this file are CamelCase or longer words, so that no more need hiding. (T and U are in
- * CUDA's headers, swap in the standard library's.) */
+/* Macros of the user with names of one letter, or min, max, swap, are undefined here and restored at the end. Other
+ * names in this file are CamelCase or longer words, which users' macros rarely are. (T, U and swap are for the headers
+ * that this file includes: CUDA's and the standard library's.) */
 #pragma push_macro("a")
 #pragma push_macro("b")
 #pragma push_macro("c")
@@ -210,8 +213,8 @@
 #undef min
 #undef swap
 
-/* Inside of extern "C" this line is an error, which shows this name. (Behind the headers that this file includes, it is
- * in extern "C++": so it adds no error to this one.) */
+/* Inside of extern "C" this template is an error, and the message shows this name. The declarations below the headers
+ * are in extern "C++", so that no further errors follow. */
 #ifdef __cplusplus
 template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
 #endif
@@ -226,29 +229,24 @@ template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
 #define GPUKIT_VERSION (GPUKIT_VERSION_MAJOR * 10000 + GPUKIT_VERSION_MINOR * 100 + GPUKIT_VERSION_PATCH)
 
 /* ====================================================================================================================
- * 2. CONFIGURATION (the manual says what each macro does and in which files it counts)
+ * 2. CONFIGURATION: checks that the compiler, the toolkit and the place of the #include are supported, and defines what
+ *    the declarations below are written with. The macros for users are in the manual; none is documented here.
  *
- * SEVERAL COPIES IN ONE PROGRAM
+ *      GK__KERNELS                 is defined if this file is compiled for a GPU or with the CPU stand-in
+ *      GK__CHECKED                 begins the declaration of a host function whose status must not be ignored
+ *      GK__NAMESPACE(HOST) {       opens the namespace of host functions and their types
+ *      GK__NAMESPACE(KERNELS) {    opens the namespace of kernels, device functions and all templates
  *
- *   All that C++ files see lies in inline namespaces that are named after the version and GPUKIT_TAG, kernels also
- *   after the architectures compiled for. So files for different architectures share one implementation, while two
- *   versions bring one each and do not meet: each calls its own. A missing implementation, or one too many, is an
- *   error of the linker about gk_v..._needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file, which says what to do. (So
- *   include this file where its types are named: a forward declaration of your own would be another type.)
- *
- *   C's names cannot carry a version. So one implementation in a program may define GPUKIT_C_API, and every C file asks
- *   the linker for gk_v..._needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file, which another version lacks.
- *
- *   A library that uses gpukit by itself gives all of its files a GPUKIT_TAG of its own, and is not disturbed by the
- *   program around it. So do files compiled differently in a way that no macro tells (--use_fast_math; PTX alone beside
- *   machine code; sm_90 beside sm_90a, where products would do without Hopper's own instructions), where the linker may
- *   merge kernels: before CUDA 13, and with -static-global-template-stub=false.
+ *    The namespaces keep several copies of gpukit in one program apart (section 22). You never write their names.
  * ==================================================================================================================*/
+
+/* --- Checks and headers ------------------------------------------------------------------------------------------*/
 
 #if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER)
 #error "gpukit.cuh needs C++11 or newer"
 #endif
-/* Inside a namespace the second line is an error, which shows this name: before the headers below bring a hundred. */
+/* Inside of a namespace the typedef fails, and the message shows this name. It precedes the headers below, which would
+ * fail with a hundred messages of their own. */
 #ifdef __cplusplus
 struct gk_ERROR_gpukit_cuh_is_included_inside_a_namespace;
 typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outside;
@@ -266,8 +264,8 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #elif __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 #elif __has_include("/usr/local/cuda/include/cuda_runtime_api.h")
-/* A C compiler knows no toolkit unless it is told: then the one where NVIDIA's installer puts it, whose unnamed structs
- * are not C99's. */
+/* A C compiler finds the toolkit's headers only if it is given their folder. Without one, this file takes them from
+ * where NVIDIA's installer puts them. They contain unnamed structs, which C99 does not have. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #include "/usr/local/cuda/include/cuda_runtime_api.h"
@@ -293,57 +291,19 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #error "gpukit.cuh needs sm_75 or newer: build with -arch=native, or -gencode arch=compute_75,code=sm_75 and up"
 #endif
 
-/* Device code can be compiled here: by nvcc, by clang in CUDA mode, or by any C++ compiler through a stand-in of the
- * CUDA runtime that says so. Elsewhere (C, or a .cpp file beside the toolkit) the host API is all there is to see. */
+/* Device code needs nvcc, clang in CUDA mode, or the CPU stand-in, which defines CUDA_ON_CPU. Other files (C, and C++
+ * compiled without CUDA) see the host API only. */
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(CUDA_ON_CPU))
 #define GK__KERNELS 1
 #endif
+
+/* --- Specifiers --------------------------------------------------------------------------------------------------*/
 
 #ifndef GPUKIT_DEF
 #define GPUKIT_DEF extern
 #endif
 
-#ifdef __cplusplus
-extern "C++" {
-#endif
-
-/* gk_v0_2_0, or gk_v0_2_0_TAG; and gk_v0_2_0_what, or gk_v0_2_0_TAG_what. */
-#define GK__VERSION3(major, minor, patch) gk_v##major##_##minor##_##patch
-#define GK__VERSION2(major, minor, patch) GK__VERSION3(major, minor, patch)
-#define GK__VERSION1 GK__VERSION2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH)
-#define GK__VERSIONED2(version, what) version##_##what
-#define GK__VERSIONED1(version, what) GK__VERSIONED2(version, what)
-#ifdef GPUKIT_TAG
-#define GK__VERSION GK__VERSIONED1(GK__VERSION1, GPUKIT_TAG)
-#else
-#define GK__VERSION GK__VERSION1
-#endif
-#define GK__VERSIONED(what) GK__VERSIONED1(GK__VERSION, what)
-
-/* The linker shows this name when an implementation is missing, or there is one too many: so it says what to do. Only
- * the symbols of host functions have it (GK__LABEL), since compilers show the name of a namespace in every message about
- * what lies in it. A compiler without labels gets it as the namespace all the same. */
-#define GK__NEEDED GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file)
-#if defined(__GNUC__) || defined(__clang__)
-#define GK__TEXT2(x) #x
-#define GK__TEXT(x) GK__TEXT2(x)
-#define GK__LABEL(name) extern decltype(name) name __asm__(GK__TEXT(GK__NEEDED) "_for_" #name);
-#define GK__HOST GK__VERSION
-#else
-#define GK__LABEL(name)
-#define GK__HOST GK__NEEDED
-#endif
-#define GK__NAMESPACE_HOST inline namespace GK__HOST
-#define GK__NAMESPACE(which) GK__NAMESPACE_##which
-#define GK__C_API GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file)
-
-#if defined(__GNUC__) || defined(__clang__)
-#define GK__PRINTF(text, first_idx) __attribute__((__format__(__printf__, text, first_idx)))
-#else
-#define GK__PRINTF(text, first_idx)
-#endif
-
-/* A status that nobody reads is a warning, where the language has the word for that; (void) silences it. */
+/* [[nodiscard]], in languages that have it. */
 #if defined(__cplusplus) && defined(__has_cpp_attribute)
 #if __cplusplus >= 201703L && __has_cpp_attribute(nodiscard)
 #define GK__NODISCARD [[nodiscard]]
@@ -358,33 +318,41 @@ extern "C++" {
 #endif
 #define GK__CHECKED GK__NODISCARD GPUKIT_DEF
 
-/* Memory that is accessed as another type than it was written as. */
+/* --- Namespaces --------------------------------------------------------------------------------------------------*/
+
+/* GK__VERSION is gk_v0_2_0, or gk_v0_2_0_TAG with a GPUKIT_TAG; GK__VERSIONED(what) appends _what to it. */
+#define GK__VERSION3(major, minor, patch) gk_v##major##_##minor##_##patch
+#define GK__VERSION2(major, minor, patch) GK__VERSION3(major, minor, patch)
+#define GK__VERSION1 GK__VERSION2(GPUKIT_VERSION_MAJOR, GPUKIT_VERSION_MINOR, GPUKIT_VERSION_PATCH)
+#define GK__VERSIONED2(version, what) version##_##what
+#define GK__VERSIONED1(version, what) GK__VERSIONED2(version, what)
+#ifdef GPUKIT_TAG
+#define GK__VERSION GK__VERSIONED1(GK__VERSION1, GPUKIT_TAG)
+#else
+#define GK__VERSION GK__VERSION1
+#endif
+#define GK__VERSIONED(what) GK__VERSIONED1(GK__VERSION, what)
+
+/* If an implementation is missing, or there are two, the linker's message shows this name. It is in the symbols of host
+ * functions only (GK__LABEL in section 14), because compilers show a namespace in every message about what is in it. A
+ * compiler that cannot name symbols gets it as the namespace. */
+#define GK__NEEDED GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file)
 #if defined(__GNUC__) || defined(__clang__)
-#define GK__MAY_ALIAS __attribute__((__may_alias__))
+#define GK__HOST GK__VERSION
 #else
-#define GK__MAY_ALIAS
+#define GK__HOST GK__NEEDED
 #endif
 
-#define GK__PRAGMA(x) _Pragma(#x)
-#ifdef __CUDACC__
-#define GK__UNROLL GK__PRAGMA(unroll)
-#define GK__UNROLL_BY(item_count) GK__PRAGMA(unroll(item_count))
-#else
-#define GK__UNROLL
-#define GK__UNROLL_BY(item_count)
-#endif
+#define GK__C_API GK__VERSIONED(needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file)
 
-#ifdef __cplusplus
-/* C++ lives in two inline namespaces. The host functions and their types are in one that is named after the version. All
- * templates and kernels are in one that is named after the version, the architectures compiled for and what else changes
- * a template's body: the linker merges template instances of equal names, and without this one file would launch kernels
- * that were compiled for another. With GPUKIT_STATIC no two files share an instance. */
+/* The namespace of kernels is also named after the architectures compiled for and the meaning of stream 0, which change
+ * the bodies of templates. The linker merges template instances of equal names: without this, a file could launch
+ * kernels that were compiled for another one. With GPUKIT_STATIC no two files share an instance. */
 #ifdef __CUDA_ARCH_LIST__
 #define GK__ARCHS __CUDA_ARCH_LIST__
 #else
 #define GK__ARCHS 0
 #endif
-/* What a stream of 0 means to the launches in a template's body. */
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
 #define GK__STREAMS _streams_per_thread
 #else
@@ -393,72 +361,66 @@ extern "C++" {
 #define GK__JOIN(streams, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                  \
   GK__VERSIONED(sm##a1##a2##a3##a4##a5##a6##a7##a8##a9##a10##a11##a12##a13##a14##a15##a16##streams)
 #define GK__NAMED(...) GK__JOIN(__VA_ARGS__)
+
+#define GK__NAMESPACE(which) GK__NAMESPACE_##which
+#define GK__NAMESPACE_HOST inline namespace GK__HOST
 #ifdef GPUKIT_STATIC
-#define GK__NAMESPACE_KERNELS namespace /* not inline: nvcc allows no kernel in one that is both that and unnamed */
+#define GK__NAMESPACE_KERNELS namespace /* nvcc allows no kernels in a namespace that is both inline and unnamed */
 #else
 #define GK__NAMESPACE_KERNELS inline namespace GK__NAMED(GK__STREAMS, GK__ARCHS, , , , , , , , , , , , , , , , , )
 #endif
+
+#ifdef __cplusplus
+extern "C++" {
 #endif
 
 /* ====================================================================================================================
- * 3. HOST API: valid C99. Every function that can fail returns cudaError_t and, on failure, leaves a sentence for
- *    gk_error_detail(). None of them prints (but for those named _print and GK_TIME), exits, or synchronises (but for
- *    those said to).
+ * 3. HOST API: what C and C++ files share, in valid C99: errors, devices, timing, scratch memory, the options of
+ *    matmul, and typed calls for C.
+ *
+ *    Every function that can fail returns cudaError_t. On failure gk_error_detail() is a sentence that says why. Only
+ *    the functions named _print and GK_TIME print. Functions wait for the GPU only where their documentation says so.
  * ==================================================================================================================*/
 
 #ifdef __cplusplus
 GK__NAMESPACE(HOST) {
-#else
-/* Every C file asks for this, and so for the implementation of its own version. */
-GPUKIT_DEF void GK__C_API(void);
-#if defined(__GNUC__) || defined(__clang__)
-static void (*const gk__c_api)(void) __attribute__((__used__)) = GK__C_API;
-#endif
 #endif
 
 /* --- Errors ------------------------------------------------------------------------------------------------------*/
 
-/* What a failed check hands to the handler. Every pointer is valid during the call only, and none is NULL. */
+/* What a failed check passes to the handler. No pointer is NULL. They are valid until the handler returns. */
 typedef struct gk_error {
-  const char *file; /* where the check stands */
+  const char *file; /* source file and line of the check */
   int line;
-  const char *expr;    /* the source text checked */
+  const char *expr;    /* the source text of what was checked */
   int code;            /* the status; for CUDA a cudaError_t */
-  const char *name;    /* "cudaErrorInvalidValue", or "status 7" where nobody knows its name */
-  const char *message; /* the owner's own sentence: cudaGetErrorString and its kin */
-  const char *detail;  /* what gpukit knows: which argument, which kernel, which sizes; "" if nothing */
+  const char *name;    /* of the status: "cudaErrorInvalidValue"; "status 7" if no name is known */
+  const char *message; /* what the status means, from its own library (cudaGetErrorString); "" if unknown */
+  const char *detail;  /* what gpukit adds: which argument, which kernel, which sizes; "" if nothing */
   const char *hint;    /* what to try; "" if nothing */
 } gk_error;
 typedef void (*gk_error_handler)(const gk_error *error, void *user);
 
-/* Called by every failed check of this process, in the thread of the check, and with the user that it was set with,
- * whatever other threads set meanwhile. It may throw, longjmp, exit or return; after a return the program goes on behind
- * the check. NULL brings back the default: print to stderr and abort. */
+/* Sets the handler that every failed check calls, in the thread of the check and with this `user` pointer. It may
+ * throw, longjmp, exit or return; if it returns, the program continues behind the check. NULL restores the default:
+ * print to stderr and abort. Several threads may set handlers at the same time. */
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user);
 
-/* Why the last gk_ call of this thread failed; "" after one that did not. Valid until this thread's next gk_ call. */
+/* Why the last gk_ call of this thread failed; "" if it did not. Valid until the thread's next gk_ call. */
 GPUKIT_DEF const char *gk_error_detail(void);
-/* What to try about a CUDA error; "" if there is nothing better than its name. A static string. */
+/* What to try about a CUDA error: a static string; "" if there is nothing to say beyond its name. */
 GPUKIT_DEF const char *gk_error_hint(cudaError_t code);
 
-/* GK_CHECK(expr)     evaluates expr once; a failure goes to the handler. In C expr is a cudaError_t; in C++ it may be
- *                    any status whose zero is success (cuBLAS and NCCL by name, others by number). The detail is that of
- *                    a gk_ call that expr makes; or where expr makes no call at all, as in GK_CHECK(status), that of the
- *                    last one that failed, if it failed with the same code.
- * GK_CHECK_STATUS    the same for any int-like status in C: to_string(status) gives its message.
- * GK_TRY(expr)       returns a failed cudaError_t from the enclosing function.
- * GK_CHECK_LAUNCH()  after a kernel<<<...>>>(...) of your own: reads and clears CUDA's last error. C++: may be given
- *                    the stream, which GPUKIT_DEBUG=1 then synchronises. */
-GPUKIT_DEF void gk__check_begin(void);
-GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line);
-GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
-                                int line);
-GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, int line);
-#ifdef __cplusplus
-#define GK__STATUS_TYPE auto
-#else
-#define GK__STATUS_TYPE int
-#endif
+/* GK_CHECK(expr)     evaluates expr once, and calls the handler if it failed. In C, expr is a cudaError_t. In C++ it
+ *                    may be any status whose zero is success; those of cuBLAS and NCCL are reported with their own
+ *                    messages, others by number. The error's detail is that of a gk_ call made in expr. If expr
+ *                    contains no call, as in GK_CHECK(status), it is that of the last gk_ call that failed, if that
+ *                    returned this status.
+ * GK_CHECK_STATUS(expr, to_string)
+ *                    likewise, in C, too, for any status that converts to int; to_string(status) returns its message.
+ * GK_TRY(expr)       returns from the enclosing function with expr, a cudaError_t, if it is an error.
+ * GK_CHECK_LAUNCH()  directly after a kernel<<<...>>>() of your own: checks and clears CUDA's last error. With
+ *                    GPUKIT_DEBUG=1 it also waits for stream 0, or in C++ for the stream that it is given. */
 #define GK_CHECK_STATUS(expr, to_string)                                                                               \
   do {                                                                                                                 \
     const GK__STATUS_TYPE gk__s = (expr);                                                                              \
@@ -492,158 +454,147 @@ typedef struct gk_device_info {
   size_t shared_per_block, shared_per_block_optin, shared_per_sm, shared_reserved_per_block; /* bytes */
   size_t global_bytes, free_bytes, constant_bytes, l2_bytes;
   int clock_khz, memory_khz, bus_bits;
-  double peak_gbs; /* memory clock x 2 x bus width: 10^9 bytes a second in theory; 0 where the driver does not tell */
+  double peak_gbs; /* theoretical memory bandwidth, 10^9 bytes/s: 2 x memory clock x bus width; 0 if unknown */
   int managed_memory, memory_pools, cooperative_launch, unified_addressing, integrated, async_engines;
 } gk_device_info;
 
-/* device -1 is the current one. Makes no device current that was not. */
+/* Fills *info; device -1 is the current one. The current device does not change. */
 GK__CHECKED cudaError_t gk_device_query(int device, gk_device_info *info);
-GK__CHECKED cudaError_t gk_device_print(int device); /* a table on stdout */
-/* The device with the most SMs x clock; of equals the one with the most free memory, then the first. */
+GK__CHECKED cudaError_t gk_device_print(int device); /* prints a table to stdout */
+/* The device with the most SMs x clock; of equal ones, that with the most free memory, then the first. */
 GK__CHECKED cudaError_t gk_device_best(int *device);
 
 typedef struct gk_occupancy_info {
-  int block_threads;   /* threads in a block, as asked */
-  size_t dynamic_smem; /* bytes, as asked */
+  int block_threads;   /* threads per block, as given */
+  size_t dynamic_smem; /* bytes per block, as given */
   int registers;       /* per thread */
   size_t static_smem;  /* bytes per block */
   int blocks_per_sm, warps_per_sm, max_warps_per_sm;
   double occupancy;                                 /* warps_per_sm / max_warps_per_sm */
-  int by_threads, by_blocks, by_registers, by_smem; /* the blocks per SM that each resource alone would allow */
+  int by_threads, by_blocks, by_registers, by_smem; /* blocks per SM if this resource were the only limit */
   const char *limit;                                /* "threads", "blocks", "registers" or "shared memory" */
 } gk_occupancy_info;
 
-/* For the current device. kernel is the address of a __global__ function; from C++ the function itself will do.
- * gk_block_for finds the block (a multiple of the warp) with the highest occupancy at smem bytes of dynamic shared
- * memory for each; of equals, the nearest to 256 threads. */
+/* On the current device. kernel is the address of a __global__ function; in C++ also the function itself (section 4).
+ * smem is a block's dynamic shared memory in bytes. gk_block_for finds the number of threads per block (a multiple of
+ * the warp's) with the highest occupancy; of equal ones, the nearest to 256. */
 GK__CHECKED cudaError_t gk_occupancy(const void *kernel, int block_threads, size_t smem, gk_occupancy_info *info);
 GK__CHECKED cudaError_t gk_occupancy_print(const void *kernel, int block_threads, size_t smem);
 GK__CHECKED cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_threads);
 
-/* The grid that covers w x h x d elements with such blocks; cudaErrorInvalidConfiguration if no grid is that large. */
+/* The grid that covers w x h x d elements with such blocks; cudaErrorInvalidConfiguration if CUDA has none so large. */
 GK__CHECKED cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block_dim, dim3 *grid_dim);
 
 /* --- Timing ------------------------------------------------------------------------------------------------------*/
 
-/* Two events on a stream. Zero-initialised it is valid and empty; create may be called on an empty one only. */
+/* Two events on a stream. A zero-initialised timer is valid and empty. */
 typedef struct gk_timer {
   cudaEvent_t begin, end;
   cudaStream_t stream;
   int state; /* 0: empty */
 } gk_timer;
 
-GK__CHECKED cudaError_t gk_timer_create(gk_timer *timer);
-GK__CHECKED cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream); /* may be started again and again */
-GK__CHECKED cudaError_t gk_timer_stop(gk_timer *timer);                       /* on the stream it was started on */
-GK__CHECKED cudaError_t gk_timer_ready(gk_timer *timer, int *ready);       /* never blocks; ready = 0 is not an error */
-GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds); /* waits for the stop; milliseconds */
+GK__CHECKED cudaError_t gk_timer_create(gk_timer *timer);                     /* an error if the timer is not empty */
+GK__CHECKED cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream); /* may be repeated */
+GK__CHECKED cudaError_t gk_timer_stop(gk_timer *timer);                       /* on the stream of the start */
+GK__CHECKED cudaError_t gk_timer_ready(gk_timer *timer, int *ready);       /* does not wait; *ready = 0 is no error */
+GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds); /* waits for the stop */
 GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);                 /* leaves it empty; an empty one is fine */
 
-/* GK_TIME("label", stream) { ... } prints `label: 1.234 ms`, the time on the stream, when the braces end (it waits for
- * the stream there; leave them by no break, return or goto). With GPUKIT_NVTX it is an NVTX range as well. */
-typedef struct gk__time_scope {
-  gk_timer timer;
-  const char *label, *file;
-  int line, runs;
-} gk__time_scope;
-GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line);
-GPUKIT_DEF int gk__time_next(gk__time_scope *scope);
-#define GK__PASTE2(x, y) x##y
-#define GK__PASTE(x, y) GK__PASTE2(x, y)
+/* GK_TIME("label", stream) { ... } measures the time on the stream from { to }, waits for the stream there, and prints
+ * `label: 1.234 ms`. Do not leave the braces by break, return or goto. With GPUKIT_NVTX it is an NVTX range as well. */
 #define GK_TIME(label, stream)                                                                                         \
   for (gk__time_scope GK__PASTE(gk__time_, __LINE__) = gk__time_begin(label, stream, __FILE__, __LINE__);              \
        gk__time_next(&GK__PASTE(gk__time_, __LINE__));)
 
-/* gk_bench calls function(user, stream, i) again and again and says how long one call takes on the stream. i runs
- * through 0 ... buffers-1 in turn: let it pick the buffers, as many as gk_bench_buffers says, and every call finds a
- * cold L2; buffers 0 or 1 measures a hot one. An error of the function ends the bench and is returned. Synchronises. */
+/* gk_bench calls function(user, stream, i) many times and measures how long one call takes on the stream. i counts from
+ * 0 to buffers - 1 and starts again, so that the function can use other memory in each call. With as many buffers as
+ * gk_bench_buffers returns, every call finds a cold L2; with 0 or 1, a hot one. An error of the function ends the
+ * measurement and is returned. Waits for the stream. */
 typedef cudaError_t (*gk_bench_fn)(void *user, cudaStream_t stream, size_t i);
-typedef struct gk_bench_opts { /* right when zero */
+typedef struct gk_bench_opts { /* zeros are the defaults; so is opts NULL */
   cudaStream_t stream;
   size_t buffers;      /* 0: 1 */
   int warmup;          /* calls before the first sample; 0: 3 */
   int samples;         /* 0: 30 */
-  int calls;           /* back to back in a sample; 0: as many as take about a millisecond, 1 to 1000 */
-  double bytes, flops; /* moved and done by one call, for the rates below */
-  double *sample_ms;   /* NULL, or room for `samples` doubles (for each function): one call's time in each sample */
+  int calls;           /* back-to-back calls in a sample; 0: as many as take about 1 ms, from 1 to 1000 */
+  double bytes, flops; /* bytes moved and operations done by one call, for the rates in the result */
+  double *sample_ms;   /* NULL, or an array for the time of one call in each sample; `samples` values per function */
 } gk_bench_opts;
 typedef struct gk_bench_result {
-  double median_ms, min_ms, mean_ms, stddev_ms; /* of one call */
+  double median_ms, min_ms, mean_ms, stddev_ms; /* time of one call, over the samples */
   double noise;                                 /* median absolute deviation / median */
-  double gbs, gflops;                           /* 10^9 bytes and operations a second, at the median */
-  double peak_percent;                          /* gbs against the device's peak_gbs */
-  double ratio; /* the median of its time / the first function's in the same turn; 1 for the first */
+  double gbs, gflops;                           /* 10^9 bytes and operations per second, at the median */
+  double peak_percent;                          /* gbs in percent of the device's peak_gbs */
+  double ratio; /* median over the samples of time / the first function's time in the same round; first function: 1 */
   int samples, calls;
 } gk_bench_result;
 GK__CHECKED cudaError_t gk_bench(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result);
-/* The same for `function_count` functions that take turns, sample by sample and forwards and backwards, so that
- * whatever changes meanwhile (clocks, heat, other work) meets all of them alike. fns[0] is called with users[0], and so
- * on (users NULL: all with NULL); i runs on from one function to the next; results has `function_count` entries. */
+/* Measures several functions in rounds, in each of which every function gives one sample. The order is reversed in
+ * every other round. So a change of clocks, temperature or load during the measurement affects all of them alike.
+ * fns[f] is called with users[f] (users NULL: with NULL); i continues from one function to the next. fns, users and
+ * results have function_count entries. */
 GK__CHECKED cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int function_count,
                                          const gk_bench_opts *opts, gk_bench_result *results);
-/* How many buffers of so many bytes cover three times the L2 (at least 1). */
+/* The number of buffers, of so many bytes each, that together exceed three times the L2; 1 for 0 bytes. */
 GK__CHECKED cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers);
 
 /* --- Scratch -----------------------------------------------------------------------------------------------------*/
 
-/* Device memory that reduce, scan and some products need beside their arrays. With one, a call is a single kernel
- * launch; with NULL the call allocates, clears and frees on the stream (which needs a device with memory pools). It
- * never grows: too small is cudaErrorInvalidValue, and the detail names the bytes needed. One scratch serves calls of
- * any size and type, one after the other on one stream; each stream has its own. Zero-initialised it is valid and
- * empty.
+/* Device memory for what the blocks of reduce, scan and some products pass to each other. With a scratch a reduce or a
+ * scan is a single kernel launch. Without one (NULL) the call also allocates, clears and frees memory on the stream,
+ * for which the device needs memory pools.
  *
- * Inside: 256 bytes of state, 32 KiB of slots for reductions, then slots for scans and products. A slot has 16 bytes,
- * whose last word is a tag and nothing else ever, so that a stale slot cannot be taken for a fresh one whatever types
- * met here before (section 16 says more). Behind them there may be a work area, of which nothing is expected: copies for
- * the tensor cores, which are launches of their own. Products that need one allocate it on the stream where the scratch
- * has none. */
+ * One scratch serves calls of any size and type, one after the other on one stream; each stream needs its own. It never
+ * grows: if it is too small, the call returns cudaErrorInvalidValue, and the detail names the bytes needed. A
+ * zero-initialised gk_scratch is valid and empty.
+ *
+ * It may have a work area, for copies of A and B that tensor cores can read. A product that needs a larger work area
+ * than its scratch has allocates one on the stream. */
 typedef struct gk_scratch {
   void *ptr;
-  size_t bytes;      /* of state and slots */
-  size_t work_bytes; /* behind them */
+  size_t bytes;      /* without the work area */
+  size_t work_bytes; /* of the work area */
   int device;
 } gk_scratch;
-#define GK__STATE_BYTES 256u
-#define GK__REDUCE_BYTES 32768u
-#define GK__WORK_FRONT 256u /* bytes before the copies; and what they are aligned to */
 
-/* Allocates, and clears on the stream. destroy waits for the device, as cudaFree does, and leaves it empty; where it
- * fails, as during a capture, it leaves all as it was. */
+/* Allocates a scratch of at least so many bytes for the current device, and clears it on the stream. gk_scratch_destroy
+ * frees it, which waits for the device, and leaves it empty; if it fails, as during a capture, nothing is changed. */
 GK__CHECKED cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream);
-GK__CHECKED cudaError_t
-gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
-                       cudaStream_t stream); /* the same with a work area, which is not cleared */
+GK__CHECKED cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
+                                               cudaStream_t stream);
 GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
-GPUKIT_DEF size_t gk_reduce_scratch_bytes(void); /* for every n */
-/* For a scan of up to n items; item_bytes is the largest of the sizes of input, output and working type. It serves
- * reduce, too. SIZE_MAX where it is more than memory can address. */
+/* The bytes for reduce, whatever n. */
+GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
+/* The bytes for reduce and for scans of up to n items. item_bytes is the size of the largest of the input's, the
+ * output's and the working type. SIZE_MAX if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
-/* For products of up to m x n x k, of any type and on any GPU: at most 64 MiB and 33 KiB. 0 where none of them needs any.
- * gk_matmul_plan tells what a certain call needs. Of a batch as many products are made at once as there is room for. It
- * serves reduce, too. */
+/* The bytes for products of up to m x n x k, of any type and on any GPU: at most 64 MiB and 33 KiB. 0 if no such
+ * product needs a scratch; otherwise it is enough for reduce, too. gk_matmul_plan returns what one call needs. In a
+ * larger scratch more products of a batch run at the same time. */
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k);
 
 /* --- Reduce, scan, matmul: what both languages share -------------------------------------------------------------*/
 
 typedef enum gk_op { GK_OP_SUM, GK_OP_PROD, GK_OP_MIN, GK_OP_MAX, GK_OP_ARGMIN, GK_OP_ARGMAX } gk_op;
 
-/* How a matmul computes; all sum up in float, or for double in double. Strict is a promise of bits, the others are at
- * least as exact as they say: small and thin products are strict anyway, where that is faster, and so is all where the
- * GPU, or the program's code for it, has no tensor cores for the type. (The last enumerator makes room for any int that
- * C may pass.) Section 10 has the bounds of the errors. */
+/* How a matmul computes. All sum in float, those of doubles in double. GK_PRECISION_STRICT promises the bits of the
+ * result. The others promise bounds of the error, which are in section 10, and are computed by tensor cores. Where
+ * strict kernels are faster (small and thin products), or where the GPU or the program's code for it has no tensor
+ * cores for the type, they are computed as strict. */
 typedef enum gk_precision {
-  GK_PRECISION_DEFAULT = 0, /* float and double: strict. Half types: exact products, summed by tensor cores */
-  GK_PRECISION_STRICT,      /* IEEE fused multiply-adds, in an order that m, n, k and the type alone decide */
-  GK_PRECISION_TF32,        /* float: A and B are rounded to 11 bits, to nearest, ties to even */
-  GK_PRECISION_EMULATED,    /* float: as good as strict, from six products of bfloat16 parts on tensor cores */
-  GK__PRECISION_INT = 0x7fffffff
+  GK_PRECISION_DEFAULT = 0,      /* float and double: strict. Half types: exact products, summed by tensor cores */
+  GK_PRECISION_STRICT,           /* IEEE fused multiply-adds, in an order that depends on m, n, k and the type alone */
+  GK_PRECISION_TF32,             /* float: A and B are rounded to 11 significant bits, to nearest, ties to even */
+  GK_PRECISION_EMULATED,         /* float: as exact as strict, from six products of bfloat16 parts on tensor cores */
+  GK__PRECISION_INT = 0x7fffffff /* so that any int which C passes is a value of the type */
 } gk_precision;
 
-/* Which kernels compute a product. To ask for some that the GPU, or the program's code for it, does not have is an error.
- * (Those with a tile are for tests: strict kernels of that tile or the nearest that the type has. All give the same
- * bits.) */
+/* Which kernels compute a product. It is an error to ask for kernels that the GPU, or the program's code for it, does
+ * not have. The private plans are for tests: a strict kernel with this tile, or with the most similar one that the type
+ * has. All strict kernels give the same bits. */
 typedef enum gk_plan {
-  GK_PLAN_AUTO = 0, /* the fastest, as far as is known */
+  GK_PLAN_AUTO = 0, /* the fastest, by the planner's estimate */
   GK__PLAN_TILE_32,
   GK__PLAN_TILE_64,
   GK__PLAN_TILE_128,
@@ -651,75 +602,77 @@ typedef enum gk_plan {
   GK__PLAN_TILE_32_64,
   GK__PLAN_TILE_128_TMA,
   GK__PLAN_TILE_64_128_TMA,
-  GK_PLAN_MMA,   /* the tensor cores' kernels that every GPU with tensor cores can run */
-  GK_PLAN_WGMMA, /* those for sm_90a */
+  GK_PLAN_MMA,   /* tensor cores by mma.sync: every GPU that has tensor cores */
+  GK_PLAN_WGMMA, /* tensor cores by wgmma: sm_90a */
   GK__PLAN_TILE_128_64_TMA,
-  GK_PLAN_SIMT, /* strict kernels; for half types in place of tensor cores */
+  GK_PLAN_SIMT, /* strict kernels, for half types in place of tensor cores */
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
-/* Where a product's alpha or beta is: the address of a double on the host; from C++ that of a float will do, too. NULL,
- * and all zeros, is none. To C it is a plain pointer; to C++ as large as one, and * reads the number. */
+/* alpha or beta of a product: the address of a double in host memory, in C++ also that of a float; NULL is none. */
 #ifdef __cplusplus
 struct gk_factor {
   gk_factor() = default;
-  gk_factor(const double *number) : address(reinterpret_cast<uintptr_t>(number)) {}
-  template <class Functor,
-            class = typename std::enable_if<std::is_same<typename std::remove_cv<Functor>::type, float>::value>::type>
-  gk_factor(Functor *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {}
-  explicit operator bool() const { return address != 0; }
-  double operator*() const {
-    if (address % 2) return static_cast<double>(*reinterpret_cast<const float *>(address - 1));
-    return *reinterpret_cast<const double *>(address);
-  }
+  gk_factor(const double *number);
+  template <class Number,
+            class = typename std::enable_if<std::is_same<typename std::remove_cv<Number>::type, float>::value>::type>
+  gk_factor(Number *number);
+  explicit operator bool() const; /* whether it is not NULL */
+  double operator*() const;       /* the number */
 
 private:
-  uintptr_t address; /* one more than that of a float: odd, which no number's own is */
+  uintptr_t address; /* of a double; of a float plus 1, which is odd, unlike any double's */
 };
-static_assert(sizeof(gk_factor) == sizeof(const double *), "C sees a pointer");
 #else
 typedef const double *gk_factor;
 #endif
 
-typedef struct gk_matmul_opts { /* right when zero */
-  int trans_a, trans_b;         /* A is stored k x m, B is stored n x k */
-  size_t lda, ldb, ldc;         /* elements from row to row as stored; 0: the rows are dense */
-  gk_factor alpha, beta; /* C = alpha A B + beta C: addresses of numbers; NULL: 1 and 0. With beta 0, C is never read */
-  size_t batch;          /* that many products; 0: 1 */
-  size_t stride_a, stride_b,
-      stride_c; /* elements from product to product; 0 for a or b: one operand for all; c: dense */
+typedef struct gk_matmul_opts { /* zeros are the defaults */
+  int trans_a, trans_b;         /* 1: A is stored as k x m, B as n x k */
+  size_t lda, ldb, ldc;         /* elements from one stored row to the next; 0: the rows are dense */
+  gk_factor alpha, beta;        /* C = alpha A B + beta C; NULL: 1 and 0. With beta 0, C is never read */
+  size_t batch;                 /* the number of products; 0: 1 */
+  size_t stride_a, stride_b;    /* elements from one product's operand to the next; 0: all use the same */
+  size_t stride_c;              /* likewise; 0: m x ldc */
   gk_precision precision;
   gk_plan plan;
   gk_scratch *scratch;
-  /* On the GPU at once, so that other work finds room there; 0: any number. The bits are the same. Those that share the
-   * sums of one tile stay together, even if they are more. */
+  /* The most blocks on the GPU at the same time, to leave room for other work; 0: no limit. Does not change the bits.
+   * The split-K partitions of one tile run at the same time even if they are more. */
   size_t max_blocks;
 } gk_matmul_opts;
 
-/* Bytes of a work area for one product of this precision, whatever its type, alignment and transposes; gk_matmul_plan
- * tells what a certain call needs, which may be 0. Strict products need none. */
+/* The bytes of work area that any product of m x n x k at this precision can do with; 0 for strict ones. gk_matmul_plan
+ * returns what one call needs, which may be less. */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k);
 
-/* Which way a product goes: filled by gk_matmul_plan. */
+/* What gk_matmul_plan returns: how a product would be computed, and with how much memory. */
 typedef struct gk_matmul_path {
-  gk_plan plan;           /* GK_PLAN_MMA or GK_PLAN_WGMMA; else a strict one, as asked for */
-  gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor cores */
-  int copies_a, copies_b; /* whether the operand is copied first: rounded, split, or just to where rows are aligned */
-  size_t scratch_bytes;   /* that a scratch for the call must have, for one product of a batch; 0: it needs none */
-  size_t work_bytes;      /* of the scratch's work area, likewise. With more, more products are made at once */
+  gk_plan plan;           /* GK_PLAN_MMA, GK_PLAN_WGMMA, or another one for strict kernels */
+  gk_precision precision; /* the one computed: strict, or that of the tensor cores */
+  int copies_a, copies_b; /* 1: the operand is copied first, in order to round it, split it or align its rows */
+  size_t scratch_bytes;   /* the scratch for one product of the batch; 0: none */
+  size_t work_bytes;      /* its work area, likewise. In a larger one more products run at the same time */
 } gk_matmul_path;
 
-/* Where two arrays differ: filled by gk_allclose. */
+/* Where two arrays differ: the result of gk_allclose. */
 typedef struct gk_mismatch {
-  size_t mismatches;               /* how many; the rest is valid if there are any */
-  size_t first_index, worst_index; /* of the first, and of the largest error over its allowance (a NaN is worst) */
-  double first_a, first_b, worst_a, worst_b; /* integers past 2^53 rounded; gk_error_detail() has all their digits */
+  size_t mismatches;                         /* the number of elements that differ; if 0, the rest has no meaning */
+  size_t first_index, worst_index;           /* worst: the largest error relative to its tolerance, or a NaN */
+  double first_a, first_b, worst_a, worst_b; /* integers past 2^53 are rounded here, but not in gk_error_detail() */
 } gk_mismatch;
 
-/* --- Typed entry points, for C ------------------------------------------------------------------------------------
- * They do what the C++ templates of sections 10 and 11 do, whose documentation applies here, too. They are compiled where GPUKIT_C_API is
- * defined beside GPUKIT_IMPLEMENTATION. f16 and bf16 arrays are const void * here, since C has no such types, and their
- * results come as float. */
+/* --- Typed calls for C --------------------------------------------------------------------------------------------
+ * Each does what the C++ template of the same name does; the documentation is in sections 10, 11 and 4. They exist
+ * where GPUKIT_C_API is defined beside GPUKIT_IMPLEMENTATION. C has no half types: arrays of f16 and bf16 are void *,
+ * and the results of gk_reduce and gk_matmul are float.
+ *
+ *   gk_reduce, gk_argreduce (gk_reduce by GK_OP_ARGMIN or GK_OP_ARGMAX),
+ *   gk_scan_inclusive, gk_scan_exclusive                                   _f32 _f64 _i32 _u32 _i64 _u64 _f16 _bf16
+ *   gk_scan_exclusive_init, gk_host_reduce, gk_host_scan_inclusive,
+ *   gk_host_scan_exclusive; the type gk_arg                                _f32 _f64 _i32 _u32 _i64 _u64
+ *   gk_matmul, gk_matmul_ex, gk_matmul_plan                                _f32 _f64 _f16 _bf16
+ *   gk_host_matmul, gk_allclose                                            _f32 _f64 */
 
 #define GK__REAL_TYPES(X) X(f32, float) X(f64, double)
 #define GK__TYPES(X) GK__REAL_TYPES(X) X(i32, int32_t) X(u32, uint32_t) X(i64, int64_t) X(u64, uint64_t)
@@ -753,7 +706,7 @@ typedef struct gk_mismatch {
   GK__CHECKED cudaError_t gk_host_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n,           \
                                                   size_t k);                                                           \
   GPUKIT_DEF int gk_allclose_##suffix(const type *a, const type *b, size_t n, double rtol, double atol,                \
-                                      gk_mismatch *where);
+                                      gk_mismatch *mismatch);
 #define GK__DECLARE_HALF(suffix, type)                                                                                 \
   GK__CHECKED cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,              \
                                              cudaStream_t stream, gk_scratch *scratch);                                \
@@ -790,16 +743,16 @@ GK__HALF_TYPES(GK__DECLARE_HALF)
 #endif /* __cplusplus */
 
 /* ====================================================================================================================
- * 4. CHECKS AND LAUNCHES (C++11 from here on)
+ * 4. CHECKS AND LAUNCHES: comparing arrays, launching kernels of your own. C++11 from here on.
  * ==================================================================================================================*/
 
 #ifdef __cplusplus
 GK__NAMESPACE(KERNELS) {
 
-/* Returns whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. a and b are host arrays. Infinities of one sign are
- * close to each other, and a NaN to nothing. Integers are compared exactly, whatever their types; with rtol and atol 0
- * they must be equal. All other types are compared in double. If the arrays differ, *mismatch (may be NULL) describes the
- * first and the worst difference, and so does gk_error_detail(). */
+/* Returns whether |a[i] - b[i]| <= atol + rtol |b[i]| for every i < n. a and b are host arrays. Infinities of one sign
+ * are close to each other, and a NaN to nothing. Integers are compared exactly, whatever their types; with rtol and
+ * atol 0 they must be equal. All other types are compared in double. If the arrays differ, *mismatch (may be NULL)
+ * describes the first and the worst difference, and so does gk_error_detail(). */
 template <class Item, class Other>
 bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch = NULL);
 
@@ -807,13 +760,14 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
 #endif /* __cplusplus */
 
 #ifdef GK__KERNELS
+/* Functions for host and device, and for the device alone. */
 #define GK__HD __host__ __device__ inline
 #define GK__D __device__ inline
 GK__NAMESPACE(KERNELS) {
 
-/* Launches kernel on the stream. Each argument is converted to the type of the kernel's own parameter. An empty grid is a
- * success that launches nothing. More than 48 KiB of dynamic shared memory needs no extra call. The error is that of this
- * launch: an error left behind by earlier work is neither reported nor cleared. */
+/* Launches kernel on the stream. Each argument is converted to the type of the kernel's own parameter. An empty grid is
+ * a success that launches nothing. More than 48 KiB of dynamic shared memory needs no extra call. The error is that of
+ * this launch: an error left behind by earlier work is neither reported nor cleared. */
 template <class... Params, class... Args>
 GK__NODISCARD cudaError_t gk_launch(void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
                                     cudaStream_t stream, Args &&...args);
@@ -847,9 +801,9 @@ constexpr __host__ __device__ auto gk_round_up(Dividend a, Divisor b) -> decltyp
   return gk_ceil_div(a, b) * b;
 }
 
-/* The grid that covers n, w x h or w x h x d elements with one thread each. If CUDA has no grid that large, the result is
- * the largest one; GK_FOR_1D and GK_FOR_2D still reach every element. Without elements the grid is empty, and GK_LAUNCH
- * launches nothing. */
+/* The grid that covers n, w x h or w x h x d elements with one thread each. If CUDA has no grid that large, the result
+ * is the largest one; GK_FOR_1D and GK_FOR_2D still reach every element. Without elements the grid is empty, and
+ * GK_LAUNCH launches nothing. */
 inline dim3 gk_grid_1d(size_t n, unsigned block_threads);
 inline dim3 gk_grid_2d(size_t w, size_t h, dim3 block_dim);
 inline dim3 gk_grid_3d(size_t w, size_t h, size_t d, dim3 block_dim);
@@ -859,7 +813,8 @@ GK__D size_t gk_x() { return static_cast<size_t>(blockIdx.x) * blockDim.x + thre
 GK__D size_t gk_y() { return static_cast<size_t>(blockIdx.y) * blockDim.y + threadIdx.y; }
 GK__D size_t gk_z() { return static_cast<size_t>(blockIdx.z) * blockDim.z + threadIdx.z; }
 
-/* Ranks count from 0 with x fastest, in blocks and grids of any number of dimensions. Sizes are the numbers of ranks. */
+/* Ranks count from 0 with x fastest, in blocks and grids of any number of dimensions. Sizes are the numbers of
+ * ranks. */
 GK__D unsigned gk_block_size() { return blockDim.x * blockDim.y * blockDim.z; }
 GK__D unsigned gk_thread_rank() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 GK__D size_t gk_grid_size() { return static_cast<size_t>(gridDim.x) * gridDim.y * gridDim.z; }
@@ -874,8 +829,8 @@ GK__D unsigned gk_lane() { return gk_thread_rank() % 32; }
 GK__D unsigned gk_warp() { return gk_thread_rank() / 32; }
 
 /* Grid-stride loops: every i < n, every (x, y) in w x h, exactly once, for any grid. The 1D loop counts all threads of
- * the grid by their rank; the 2D loop counts them along x and y. The variables have the types of n, w and h, no value of
- * which overflows. n and h are evaluated once, w once for each row. */
+ * the grid by their rank; the 2D loop counts them along x and y. The variables have the types of n, w and h, no value
+ * of which overflows. n and h are evaluated once, w once for each row. */
 #define GK_FOR_1D(i, n) for (auto i : gk__stride_1d(n))
 #define GK_FOR_2D(x, y, w, h)                                                                                          \
   for (auto y : gk__stride_y(h))                                                                                       \
@@ -956,8 +911,8 @@ template <class Value> struct gk_argmax {
 /* ====================================================================================================================
  * 7. WARP: values pass between lanes in registers. The first `lane_count` lanes take part (all 32 by default), and
  *    exactly these must make the call. Values are combined in the order of the lanes and in a fixed shape: the operator
- *    must be associative but need not commute, and the bits are the same on every run. Tags work in the values' own type,
- *    for half types in float; gk_op_argmin and gk_op_argmax combine values of type gk_arg<...>.
+ *    must be associative but need not commute, and the bits are the same on every run. Tags work in the values' own
+ *    type, for half types in float; gk_op_argmin and gk_op_argmax combine values of type gk_arg<...>.
  * ==================================================================================================================*/
 
 /* Returns the value that lane `from_lane` holds. Acc is any trivially copyable type. */
@@ -966,8 +921,8 @@ template <class Acc> GK__D Acc gk_shuffle(const Acc &value, unsigned from_lane, 
 /* Every lane gets the combination of all values. */
 template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count = 32);
 
-/* Lane i gets the combination of lanes 0 ... i (Hillis and Steele, "Data parallel algorithms", 1986); exclusive, that of
- * lanes 0 ... i - 1, and lane 0 the identity. */
+/* Lane i gets the combination of lanes 0 ... i (Hillis and Steele, "Data parallel algorithms", 1986); exclusive, that
+ * of lanes 0 ... i - 1, and lane 0 the identity. */
 template <class Acc, class Operator>
 GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count = 32);
 template <class Acc, class Operator>
@@ -975,8 +930,8 @@ GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_co
 
 /* ====================================================================================================================
  * 8. BLOCK: the same for the threads of a block of any shape and size, in the order of gk_thread_rank(). All threads of
- *    the block must make the call; the next call may follow without a barrier. Threads is the size of the block if it is
- *    known at compile time, which makes faster code, or 0.
+ *    the block must make the call; the next call may follow without a barrier. Threads is the size of the block if it
+ *    is known at compile time, which makes faster code, or 0.
  * ==================================================================================================================*/
 
 /* Every thread gets the combination of all values. */
@@ -990,9 +945,9 @@ template <unsigned Threads = 0, class Acc, class Operator>
 GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total = NULL);
 
 /* The work-efficient exclusive scan of Blelloch ("Prefix sums and their applications", 1990), in place, over n > 0
- * elements in shared memory: 2n operations in 2 log2(n) steps, for any n and any block. Element i is data[gk_bank(i)]: one
- * element of padding for every 32 avoids bank conflicts (Harris, Sengupta and Owens, GPU Gems 3, chapter 39, 2007). data
- * has room for GK_BLELLOCH_SIZE(n) elements. Returns the total to every thread. The call begins and ends with a barrier. */
+ * elements in shared memory: 2n operations in 2 log2(n) steps, for any n and any block. Element i is data[gk_bank(i)]:
+ * one element of padding for every 32 avoids bank conflicts (Harris, Sengupta and Owens, GPU Gems 3, chapter 39, 2007).
+ * data has room for GK_BLELLOCH_SIZE(n) elements. Returns the total to every thread. Begins and ends with a barrier. */
 template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator operation);
 GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
 #define GK_BLELLOCH_SIZE(n) (gk_bank(gk__power_of_two(n) - 1) + 1)
@@ -1018,18 +973,18 @@ GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
  * launched with gk_tile<...>::thread_count threads in a block of any shape.
  * ==================================================================================================================*/
 
-/* TileRows x TileCols accumulators, distributed over a block: each thread has ThreadRows x ThreadCols of them. A warp is 4
- * x 8 threads. A thread's rows and columns come in vectors of up to 16 bytes, so that it reads its operands from shared
- * memory as vectors. The vectors of neighbouring threads alternate, so that these reads have no bank conflicts. */
+/* TileRows x TileCols accumulators, distributed over a block: each thread has ThreadRows x ThreadCols of them. A warp
+ * is 4 x 8 threads. A thread's rows and columns come in vectors of up to 16 bytes, as which it reads its operands from
+ * shared memory. The vectors of neighbouring threads alternate, so that reads have no bank conflicts. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols> struct gk_tile {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols);
-  static const int run_limit = 16 / static_cast<int>(sizeof(Acc));
+  static const int run_limit = 16 / static_cast<int>(sizeof(Acc)); /* elements of a vector: run_m of A, run_n of B */
   static const int run_m = ThreadRows < run_limit ? ThreadRows : run_limit,
                    run_n = ThreadCols < run_limit ? ThreadCols : run_limit;
   static_assert(TileRows % (4 * ThreadRows) == 0 && TileCols % (8 * ThreadCols) == 0,
                 "gk_tile: a warp covers 4 ThreadRows rows and 8 ThreadCols columns");
   static_assert(ThreadRows % run_m == 0 && ThreadCols % run_n == 0,
-                "gk_tile: ThreadRows and ThreadCols must be whole runs of 16 bytes, or less than one");
+                "gk_tile: ThreadRows and ThreadCols must be whole vectors of 16 bytes, or less than one");
 
   Acc value[ThreadRows][ThreadCols]; /* value[i][j] is the accumulator at (row_idx(i), col_idx(j)) of the tile */
   int first_row, first_col;          /* of this thread */
@@ -1041,8 +996,8 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
 };
 
 /* shared_tile[r][c] = from[row0 + r][col0 + c] for r < LoadRows, c < LoadCols; transposed, shared_tile[c][r]. from is a
- * row_count x col_count matrix with leading_dim elements from row to row; outside of it the tile gets zeros. All threads of
- * the block share the work. A barrier must follow before the tile is read. */
+ * row_count x col_count matrix with leading_dim elements from row to row; outside of it the tile gets zeros. All
+ * threads of the block share the work. A barrier must follow before the tile is read. */
 template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
 GK__D void gk_tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
                         size_t col0, size_t row_count, size_t col_count);
@@ -1062,8 +1017,8 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
                          size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta);
 
 /* ====================================================================================================================
- * 10. ARRAY CALLS: reduce, scan and matmul of device memory. The calls launch work on the stream and synchronise nothing.
- *     With scratch NULL they allocate and free what they need on the stream (see Scratch in section 3).
+ * 10. ARRAY CALLS: reduce, scan and matmul of device memory. The calls launch work on the stream and synchronise
+ *     nothing. With scratch NULL they allocate and free what they need on the stream (see Scratch in section 3).
  * ==================================================================================================================*/
 
 /* --- Reduce ------------------------------------------------------------------------------------------------------*/
@@ -1084,8 +1039,8 @@ template <class Item, class Out, class Operator>
 GK__NODISCARD cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operation,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
-/* gk_reduce with the operator in the name: gk_reduce_sum(input, output, n, stream = 0, scratch = NULL), and prod, min, max,
- * argmin, argmax. */
+/* gk_reduce with the operator in the name: gk_reduce_sum(input, output, n, stream = 0, scratch = NULL), and prod, min,
+ * max, argmin, argmax. */
 #define GK__REDUCE_BY(name)                                                                                            \
   template <class Item, class Out>                                                                                     \
   GK__NODISCARD cudaError_t gk_reduce_##name(const Item *input, Out *output, size_t n, cudaStream_t stream = 0,        \
@@ -1106,9 +1061,9 @@ GK__REDUCE_BY(argmax)
  * exclusive       output[i] = input[0] op ... op input[i-1]; output[0] is the identity
  * exclusive_init  output[i] = init op input[0] op ... op input[i-1]
  *
- * input and output have n elements; output may be input, but may not overlap it otherwise. n = 0 does nothing. The operator
- * must be associative but need not commute. It works in the type of the output, for f16 and bf16 in float: give a wider
- * output where sums outgrow the input. argmin and argmax need an output of gk_arg<value>. */
+ * input and output have n elements; output may be input, but may not overlap it otherwise. n = 0 does nothing. The
+ * operator must be associative but need not commute. It works in the type of the output, for f16 and bf16 in float:
+ * give a wider output where sums outgrow the input. argmin and argmax need an output of gk_arg<value>. */
 template <class Item, class Out, class Operator>
 GK__NODISCARD cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
                                             cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1122,9 +1077,9 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output,
 /* --- Matmul ------------------------------------------------------------------------------------------------------*/
 
 /* C = A B, or C = alpha A B + beta C. Dense row-major device memory: A is m x k, B is k x n, C is m x n and must not
- * overlap A or B. Elements are float, double, __half or __nv_bfloat16. Half types are summed in float by tensor cores, and
- * C may be float; products of float and double are strict (gk_precision). With beta 0, C is never read. k = 0 gives beta
- * C. */
+ * overlap A or B. Elements are float, double, __half or __nv_bfloat16. Half types are summed in float by tensor cores,
+ * and C may be float; products of float and double are strict (gk_precision). With beta 0, C is never read. k = 0 gives
+ * beta C. */
 template <class Item, class Out>
 GK__NODISCARD cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                                     cudaStream_t stream = 0);
@@ -1132,8 +1087,8 @@ template <class Item, class Out>
 GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double beta, Out *c, size_t m,
                                            size_t n, size_t k, cudaStream_t stream = 0);
 
-/* The same with all options: transposes, leading dimensions, batches, precision, scratch. NULL: none of them. op(A) is m x
- * k, and op(B) is k x n.
+/* The same with all options: transposes, leading dimensions, batches, precision, scratch. NULL: none of them. op(A) is
+ * m x k, and op(B) is k x n.
  *
  * Errors of an element of C, at most, in units of 2^-24 of |A| |B| (the sum of the magnitudes of its products):
  *
@@ -1143,8 +1098,8 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const It
  *
  * plus the rounding to C's type. Random data has the square root of that, or less (tests/test_tensor.cu). Emulated fp32
  * needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and infinities
- * included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds out which of the
- * two is needed, at each replay of a graph, too; such a product takes at least as long as a strict one. */
+ * included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds out which of
+ * the two is needed, at each replay of a graph, too; such a product takes at least as long as a strict one. */
 template <class Item, class Out>
 GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
@@ -1156,9 +1111,9 @@ GK__NODISCARD cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, s
                                          const gk_matmul_opts *opts, gk_matmul_path *path);
 
 /* ====================================================================================================================
- * 11. HOST ARRAYS in, host arrays out: for a first try, a test, an assignment. Each call allocates device memory, copies,
- *     computes on the legacy default stream, copies back, frees, and waits for all of it. Operators and types are those
- *     of section 10. The outputs are valid only after success.
+ * 11. HOST ARRAYS in, host arrays out: for a first try, a test, an assignment. Each call allocates device memory,
+ *     copies, computes on the legacy default stream, copies back, frees, and waits for all of it. Operators and types
+ *     are those of section 10. The outputs are valid only after success.
  * ==================================================================================================================*/
 
 template <class Item, class Out, class Operator>
@@ -1172,20 +1127,21 @@ GK__NODISCARD cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, s
 
 /* ====================================================================================================================
  * 12. RANKS: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined. Every rank, a
- *     process or a thread with a GPU of its own, makes the same call with its own piece of the data, 0 elements included:
+ *     process or a thread with a GPU of its own, makes the same call with its own piece of the data, which may be
+ *     empty:
  *
- *       gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
+ *       gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces, in the same order
  *       GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
  *       GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
  *
- *     The calls put their work and NCCL's on the stream, and wait for nothing. They need the communicator's device to be
- *     the current one, a blocking communicator, and no ncclGroupStart around them. Section 21 says what they cost.
+ *     The calls put their work and NCCL's on the stream, and wait for nothing. They need the communicator's device to
+ *     be the current one, a blocking communicator, and no ncclGroupStart around them. Section 21 says what they cost.
  * ==================================================================================================================*/
 
 #ifdef GPUKIT_NCCL
 
-/* The piece of n elements that belongs to rank, if n is split as evenly as possible: the first n % ranks pieces have one
- * element more. */
+/* The piece of n elements that belongs to rank, if n is split as evenly as possible: the first n % ranks pieces have
+ * one element more. */
 struct gk_dist_piece {
   size_t first_index, item_count;
 };
@@ -1193,15 +1149,15 @@ inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank);
 
 /* *output = the reduction of all ranks' pieces, on every rank; otherwise as gk_reduce. n is this rank's number of
  * elements. argmin and argmax count indices through all pieces, in the order of ranks. The values of the pieces are
- * combined in that order: the bits of a floating-point sum depend on how many ranks there are and which elements each has,
- * and on nothing else; with one rank they are those of gk_reduce. Any scratch is large enough for the tags of section 6
- * and up to 682 ranks; where it is too small, the error names the bytes needed. */
+ * combined in that order: the bits of a floating-point sum depend on how many ranks there are and which elements each
+ * has, and on nothing else; with one rank they are those of gk_reduce. Any scratch is large enough for the tags of
+ * section 6 and up to 682 ranks; where it is too small, the error names the bytes needed. */
 template <class Item, class Out, class Operator>
 GK__NODISCARD cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
                                          cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
-/* As gk_scan_inclusive and gk_scan_exclusive over all ranks' pieces in the order of ranks. Each rank gets the n results at
- * the places of its own piece. An operator of your own need not commute. argmin and argmax count indices through all
+/* As gk_scan_inclusive and gk_scan_exclusive over all ranks' pieces in the order of ranks. Each rank gets the n results
+ * at the places of its own piece. An operator of your own need not commute. argmin and argmax count indices through all
  * pieces. The elements are read twice and the results written once. Bits: as gk_dist_reduce. */
 template <class Item, class Out, class Operator>
 GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
@@ -1225,19 +1181,19 @@ struct gk_dist_matmul_opts { /* right when zero */
 /* The bytes that a buffer needs for B of k x n elements; columns as in the options. 0 if that overflows. */
 inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns = 0);
 
-/* C = alpha A B + beta C, where each rank has m rows of A and of C (any number, 0 included) and some rows of B, k x n in
- * all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of C is computed
- * as gk_matmul_ex does for the rank's m, the columns of a part, and k: where its bits do not depend on m and n, those of C
- * depend neither on the number of ranks nor on which rank has which rows. */
+/* C = alpha A B + beta C, where each rank has m rows of A and of C (any number, 0 included) and some rows of B, k x n
+ * in all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of C is
+ * computed as gk_matmul_ex does for the rank's m, the columns of a part, and k: where its bits do not depend on m and
+ * n, those of C depend neither on the number of ranks nor on which rank has which rows. */
 template <class Item, class Out>
 GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                                          ncclComm_t comm, cudaStream_t stream = 0,
                                          const gk_dist_matmul_opts *opts = NULL);
 
-/* Waits on the host until the stream is done. If another rank has died, failed or never called, the stream would wait for
- * ever. Then this call returns an error: cudaErrorTimeout after timeout_ms milliseconds, or cudaErrorUnknown as soon as
- * NCCL itself has noticed. With abort_comm it also aborts the communicator, which frees the stream and all that waits in
- * it; the communicator may not be used after that, nor be destroyed. */
+/* Waits on the host until the stream is done. If another rank has died, failed or never called, the stream would wait
+ * for ever. Then this call returns an error: cudaErrorTimeout after timeout_ms milliseconds, or cudaErrorUnknown as
+ * soon as NCCL itself has noticed. With abort_comm it also aborts the communicator, which frees the stream and all that
+ * waits in it; the communicator may not be used after that, nor be destroyed. */
 GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms,
                                               bool abort_comm = false);
 
@@ -1250,20 +1206,27 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  * ##                                                                                                                ##
  * ##   Nothing below is needed to use gpukit: this is how it works.                                                 ##
  * ##                                                                                                                ##
- * ####################################################################################################################*/
+ * ###################################################################################################################*/
 
 /* ====================================================================================================================
- * 13. PTX: instructions that CUDA C++ has no function for, one wrapper each, named after the instruction. The kernels of
- *     section 19 have more of them.
+ * 13. PTX: instructions that CUDA C++ has no function for.
+ *
+ * Each has a wrapper, which is named after the instruction: gk__ptx_ and its name in PTX, with _ for every dot. A
+ * wrapper does nothing else. It exists only when code is compiled for an architecture that has the instruction, so its
+ * callers have another path for older ones and for the CPU stand-in. Instructions that read or write memory, or order
+ * accesses, are volatile and have the "memory" clobber: the compiler neither removes them nor moves accesses past them.
+ *
+ * Uses nothing from above. Instructions that only matmul's kernels need are in section 19.
  * ==================================================================================================================*/
 
 #ifdef GK__KERNELS
 GK__NAMESPACE(KERNELS) {
 
 #ifdef __CUDA_ARCH__
-/* Adds 1 to a counter in global memory, by lane 0 alone, and returns the value before. Asynchronous: the latency is
- * paid where the result is first used. If every lane added the same constant, the compiler would combine them into one
- * atomic for the warp, and wait for its result at once. So the number that is added is computed from the lane's. */
+/* Adds 1 to a counter in global memory and returns its value before. Called by lane 0 only. The atomic is asynchronous:
+ * its latency is paid at the first use of the result. That needs an operand which the compiler does not know to be the
+ * same in all lanes, so it is computed from the lane's number. For a constant the compiler would combine the atomics of
+ * a warp into one and distribute its result, which waits for it. */
 GK__D unsigned long long gk__ptx_atom_add_relaxed_gpu_u64(unsigned long long *address) {
   unsigned long long before;
   asm volatile("{\n\t.reg .b32 lane;\n\t.reg .b64 one;\n\tmov.u32 lane, %%laneid;\n\tcvt.u64.u32 one, lane;\n\t"
@@ -1273,16 +1236,17 @@ GK__D unsigned long long gk__ptx_atom_add_relaxed_gpu_u64(unsigned long long *ad
                : "memory");
   return before;
 }
-/* The lower 32 bits of high:low, shifted right by bits % 32. Unlike __funnelshift_r, it is opaque to the compiler's
- * optimiser. */
+/* The lower 32 bits of the 64-bit number high:low shifted right by bits % 32. The compiler cannot optimise through it,
+ * as it can through __funnelshift_r. */
 GK__D unsigned gk__ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned bits) {
   unsigned result;
   asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
   return result;
 }
+GK__D void gk__ptx_prefetch_global_l2(const void *address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
 #endif
 
-/* Accesses of 128 bits that are atomic as a whole (PTX ISA 8.3, sm_70). The address is a multiple of 16 bytes. */
+/* 128-bit accesses to global memory, atomic as a whole (PTX ISA 8.3, sm_70). The address must be a multiple of 16. */
 #if defined(__CUDA_ARCH__) && CUDART_VERSION >= 12030
 #define GK__PTX_B128 1
 GK__D void gk__ptx_st_relaxed_gpu_b128(void *address, const unsigned *word) {
@@ -1305,10 +1269,7 @@ GK__D void gk__ptx_ld_relaxed_gpu_b128(const void *address, unsigned *word0, uns
 #define GK__PTX_B128 0
 #endif
 
-#ifdef __CUDA_ARCH__
-GK__D void gk__ptx_prefetch_global_l2(const void *address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
-#endif
-
+/* The result is NaN if x or y is; -0 is less than +0. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 GK__D float gk__ptx_min_nan_f32(float x, float y) {
   float z;
@@ -1324,25 +1285,26 @@ GK__D float gk__ptx_max_nan_f32(float x, float y) {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define GK__BULK 1
+/* Programmatic dependent launch: see section 14. */
 GK__D void gk__ptx_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 GK__D void gk__ptx_griddepcontrol_launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/* Addresses in shared memory are 32 bits wide for these instructions. Bulk copies need addresses and sizes that are
- * multiples of 16 bytes. */
+/* mbarriers and bulk copies: see the end of section 15. They take an address in shared memory as 32 bits. Addresses and
+ * sizes of copies must be multiples of 16 bytes. */
 GK__D unsigned gk__shared_address(const void *shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 GK__D void gk__ptx_mbarrier_init(unsigned barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-/* Makes initialised barriers visible to the asynchronous proxy, which completes bulk copies. */
+/* Makes the initialisation of barriers visible to the asynchronous proxy, which performs bulk copies. */
 GK__D void gk__ptx_fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 GK__D void gk__ptx_mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-/* Returns whether the phase of this parity is over. May suspend the thread for a limited time. */
+/* Returns whether the phase of this parity is complete. May suspend the thread for a limited time first. */
 GK__D bool gk__ptx_mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
   unsigned passed;
   asm volatile("{\n\t.reg .pred over;\n\tmbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
@@ -1362,9 +1324,9 @@ GK__D void gk__ptx_cp_async_bulk_store(void *dest, unsigned from, unsigned bytes
                : "memory");
 }
 GK__D void gk__ptx_cp_async_bulk_commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-/* Waits until the bulk stores of this thread have read their shared memory. */
+/* Waits until all bulk stores that this thread committed have read their shared memory. */
 GK__D void gk__ptx_cp_async_bulk_wait_group_read_0() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
-/* Orders this thread's accesses to shared memory before those of the asynchronous proxy. */
+/* Orders this thread's earlier accesses to shared memory before later ones of the asynchronous proxy. */
 GK__D void gk__ptx_fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #else
 #define GK__BULK 0
@@ -1374,23 +1336,86 @@ GK__D void gk__ptx_fence_proxy_async() { asm volatile("fence.proxy.async.shared:
 #endif /* GK__KERNELS */
 
 /* ====================================================================================================================
- * 14. CHECKS AND LAUNCHES: what the macros of sections 3 and 4 and all calls are made of. The host functions are defined
- *     in section 22.
+ * 14. CHECKS AND LAUNCHES: what the macros of sections 3 and 4, and all calls on the host, are made of.
+ *
+ * Most of it is declared here and defined in section 22, so that a program compiles it once. What depends on a type of
+ * the caller is a template and is defined here: GK_CHECK of any status, gk_allclose, and the launch of a kernel.
+ *
+ * Checks. GK_CHECK calls gk__check_begin, evaluates its argument, and passes the status to gk__check. That overload or
+ * template finds the text for the status and calls gk__check_cuda or gk__check_status, which call the handler.
+ *
+ * Launches. GK_LAUNCH and gk_launch call gk__launch, which first compares the arguments with the kernel's parameters,
+ * at compile time, and then calls gk__launch_kernel, as the calls of sections 17 to 21 do for their own kernels.
+ *
+ * From above: the types of section 3, and the instructions of section 13 that make a kernel wait for earlier work.
  * ==================================================================================================================*/
+
+/* --- What the macros of section 3 call ---------------------------------------------------------------------------*/
 
 #ifdef __cplusplus
 GK__NAMESPACE(HOST) {
+#define GK__STATUS_TYPE auto
+#else
+#define GK__STATUS_TYPE int
+/* Each C file refers to this function, which only an implementation of the same version with GPUKIT_C_API defines. */
+GPUKIT_DEF void GK__C_API(void);
+#if defined(__GNUC__) || defined(__clang__)
+static void (*const gk__c_api)(void) __attribute__((__used__)) = GK__C_API;
+#endif
+#endif
+
+/* Begins a check: only a detail that is written after this belongs to it. */
+GPUKIT_DEF void gk__check_begin(void);
+/* End it: they report an error to the handler, and return the code. gk__check_launch is GK_CHECK_LAUNCH. */
+GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const char *file, int line);
+GPUKIT_DEF int gk__check_status(int code, const char *name, const char *message, const char *expr, const char *file,
+                                int line);
+GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, int line);
+
+/* The variable of GK_TIME's loop. gk__time_next returns 1 the first time, and stops the timer and prints the second. */
+typedef struct gk__time_scope {
+  gk_timer timer;
+  const char *label, *file;
+  int line, runs;
+} gk__time_scope;
+GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line);
+GPUKIT_DEF int gk__time_next(gk__time_scope *scope);
+#define GK__PASTE2(x, y) x##y
+#define GK__PASTE(x, y) GK__PASTE2(x, y)
+
+/* --- What the calls of sections 4 to 12 use ----------------------------------------------------------------------*/
+
+#ifdef __cplusplus
+inline gk_factor::gk_factor(const double *number) : address(reinterpret_cast<uintptr_t>(number)) {}
+template <class Number, class>
+gk_factor::gk_factor(Number *number) : address(reinterpret_cast<uintptr_t>(number) + (number ? 1 : 0)) {}
+inline gk_factor::operator bool() const { return address != 0; }
+inline double gk_factor::operator*() const {
+  if (address % 2) return static_cast<double>(*reinterpret_cast<const float *>(address - 1));
+  return *reinterpret_cast<const double *>(address);
+}
+static_assert(sizeof(gk_factor) == sizeof(const double *), "to C, a gk_factor is a pointer");
+
+#if defined(__GNUC__) || defined(__clang__)
+#define GK__PRINTF(format_idx, first_idx) __attribute__((__format__(__printf__, format_idx, first_idx)))
+#else
+#define GK__PRINTF(format_idx, first_idx)
+#endif
+/* Every gk_ call begins with this. */
 GPUKIT_DEF void gk__clear_detail(void);
+/* Writes the detail, and returns the code. */
 GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) GK__PRINTF(2, 3);
-/* Says of a failed runtime call which gk_ call, or which kernel, it was made for. */
+/* For the status of a call of CUDA's. If it is an error, the detail says that `what` failed: a gk_ call or a kernel. */
 GPUKIT_DEF cudaError_t gk__failed(cudaError_t code, const char *what);
-GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes); /* the same of an allocation */
-/* Lets the kernel have that much dynamic shared memory, or says why it cannot. */
+GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t bytes); /* likewise, of an allocation */
+/* Raises the kernel's limit of dynamic shared memory to so many bytes, or says why that is impossible. */
 GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size_t smem);
+/* For the status of a launch: explains an error, and waits for the kernel with GPUKIT_DEBUG=1. */
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
                                         const dim3 *block_dim, size_t smem, cudaStream_t stream);
-/* A cache of one value for each device. Its objects are static, so that each value is 0 at first, which means not known.
- * It has no lock: threads that look for a value at the same time find the same, and one instruction stores it. */
+/* A cache of one value for each device. Its objects are static, so that each value is 0 at first, which means not
+ * known. It has no lock: threads that look for a value at the same time find the same, and one instruction stores
+ * it. */
 #define GK__DEVICES 64
 template <class Value> struct gk__per_device {
   volatile Value known[GK__DEVICES];
@@ -1413,30 +1438,48 @@ struct gk__kernel_cache {
 };
 /* *attributes becomes 1 if the kernel may be launched while earlier work runs. */
 GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel, unsigned *attributes);
+/* A scratch has the state of section 16 in front, then the slots of reductions, then those of scans or the partials of
+ * products, and then the work area, from gk__work_offset(scratch.bytes) on. The work area begins with GK__WORK_FRONT
+ * bytes for a flag of emulated products (section 19). The copies of A and B behind them are aligned likewise. */
+#define GK__STATE_BYTES 256u
+#define GK__REDUCE_BYTES 32768u
+#define GK__WORK_FRONT 256u
+inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1) / GK__WORK_FRONT * GK__WORK_FRONT; }
+/* Allocate on the stream; a scratch is also cleared. `what` is the call that needs the memory. */
 GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
-inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1) / GK__WORK_FRONT * GK__WORK_FRONT; }
+/* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
-/* An element that gk_allclose compares. */
+/* An element of an array that gk_allclose compares. */
 struct gk__number {
   double value;
   unsigned long long magnitude; /* of an integer, exactly */
   bool negative;
-  int digits; /* that tell a number from its neighbours; 0: an integer */
+  int digits; /* decimal digits that distinguish a float or double from its neighbours; 0: an integer */
 };
-struct gk__mismatch {
+/* What gk_allclose has found so far. */
+struct gk__comparison {
   gk_mismatch found;
   gk__number first_pair[2], worst_pair[2];
-  double worst_excess;
+  double worst_excess; /* error / tolerance */
 };
+/* Compares two elements that are not equal. */
 GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
-                            gk__mismatch *all);
-GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all);
-/* The symbols of all the above, before anything refers to them; with GPUKIT_STATIC the linker sees none. */
+                            gk__comparison *comparison);
+/* Returns whether the arrays are close, and writes the detail if not. */
+GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison *comparison);
+
+/* Gives each host function a symbol that begins with GK__NEEDED, so that the linker's message about a missing
+ * implementation says what to do. This must precede all uses. With GPUKIT_STATIC the linker sees no symbols. */
 #ifndef GPUKIT_STATIC
 #if defined(__GNUC__) || defined(__clang__)
+#define GK__TEXT2(x) #x
+#define GK__TEXT(x) GK__TEXT2(x)
+#define GK__LABEL(name) extern decltype(name) name __asm__(GK__TEXT(GK__NEEDED) "_for_" #name);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wredundant-decls"
+#else
+#define GK__LABEL(name)
 #endif
 GK__LABEL(gk_set_error_handler)
 GK__LABEL(gk_error_detail)
@@ -1490,9 +1533,10 @@ GK__LABEL(gk__compare_report)
 
 GK__NAMESPACE(KERNELS) {
 
-/* --- GK_CHECK for any status --------------------------------------------------------------------------------------
- * The library whose status it is need not be included here, nor at all: its describing function is looked up where the
- * check is instantiated, among the functions that take just this enum. */
+/* --- GK_CHECK of any status ---------------------------------------------------------------------------------------
+ * The functions that describe a status of cuBLAS or NCCL are found by argument-dependent lookup where a check is
+ * instantiated. So this file needs no header of these libraries. The overload with an int is preferred where the
+ * function exists, and that with a long is taken for all other types. */
 
 template <class Status> auto gk__status_text(Status status, int) -> decltype(cublasGetStatusString(status)) {
   return cublasGetStatusString(status);
@@ -1516,6 +1560,7 @@ template <class Status> Status gk__check(Status status, const char *expr, const 
   return status;
 }
 
+/* GK_CHECK_LAUNCH() or GK_CHECK_LAUNCH(stream). */
 struct gk__launch_site {
   const char *file;
   int line;
@@ -1524,6 +1569,7 @@ struct gk__launch_site {
 
 /* --- gk_allclose -------------------------------------------------------------------------------------------------*/
 
+/* Everything but integers of up to 64 bits is compared as a double. */
 template <class Item, bool Integer = std::is_integral<Item>::value && sizeof(Item) <= 8> struct gk__number_of {
   static gk__number from(const Item &x) {
     const gk__number number = {static_cast<double>(x), 0, false, sizeof(Item) > 4 ? 17 : 9};
@@ -1541,15 +1587,15 @@ template <class Item> struct gk__number_of<Item, true> {
 
 template <class Item, class Other>
 bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
-  gk__mismatch all = gk__mismatch();
-  all.worst_excess = -1;
+  gk__comparison comparison = gk__comparison();
+  comparison.worst_excess = -1;
   for (size_t i = 0; i < n; i++) {
     const gk__number x = gk__number_of<Item>::from(a[i]), y = gk__number_of<Other>::from(b[i]);
-    const bool same = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
-    if (!same) gk__compare(i, &x, &y, rtol, atol, &all);
+    const bool is_equal = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
+    if (!is_equal) gk__compare(i, &x, &y, rtol, atol, &comparison);
   }
-  if (mismatch) *mismatch = all.found;
-  return gk__compare_report(n, &all) != 0;
+  if (mismatch) *mismatch = comparison.found;
+  return gk__compare_report(n, &comparison) != 0;
 }
 
 } // GK__NAMESPACE(KERNELS)
@@ -1568,9 +1614,9 @@ GK__D void gk__wait_for_earlier_work() {
 #endif
 }
 
-/* Allows the next kernel of the stream to start as soon as all blocks of this one have called this or exited. The blocks
- * of that kernel occupy resources while they wait, and are distributed unevenly over the multiprocessors; so only small
- * grids call this. */
+/* Allows the next kernel of the stream to start as soon as all blocks of this one have called this or exited. The
+ * blocks of that kernel occupy resources while they wait, and are distributed unevenly over the multiprocessors; so
+ * only small grids call this. */
 GK__D void gk__let_later_work_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   gk__ptx_griddepcontrol_launch_dependents();
@@ -1579,8 +1625,8 @@ GK__D void gk__let_later_work_start() {
 
 /* Prefetches the elements first_idx ... first_idx + item_count - 1 of n into the L2, one line for each thread of the
  * block. A block calls this before gk__wait_for_earlier_work(). That is safe: no value is read, and what earlier work
- * writes goes through the L2, too. If the array begins in the middle of a line, the last element is in a line of its own:
- * then whole_lines is false. */
+ * writes goes through the L2, too. If the array begins in the middle of a line, the last element is in a line of its
+ * own: then whole_lines is false. */
 template <unsigned Threads, class Item>
 GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsigned item_count,
                              bool whole_lines = true) {
@@ -1599,8 +1645,9 @@ GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsi
 #endif
 }
 
-/* Whether the arguments As become the parameters Ps of a kernel: as many, and each by a conversion. Where they do not, one
- * assertion says so, and nothing is compiled that would say it again, in the words of CUDA's headers. */
+/* Whether a kernel with parameters of types Ps can be called with arguments of types As: `counted` if there are as
+ * many, and `converted` if each converts. If not, one assertion says so, and nothing is compiled that would fail once
+ * more, in CUDA's headers. */
 template <class... Ts> struct gk__types {};
 template <class Param, class Arg, class = void> struct gk__casts { static const bool known = false; };
 template <class Param, class Arg>
@@ -1703,11 +1750,60 @@ template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), s
 }
 
 /* ====================================================================================================================
- * 15. BUILDING BLOCKS: how the functions of sections 5 to 9 work
+ * 15. BUILDING BLOCKS: the functions of sections 5 to 9, and what they share with reduce, scan and matmul.
+ *
+ *   Index        Grid-stride loops, as ranges of C++'s range-based for.
+ *   Types        From an element to a working value and back. Half types, and integers narrower than 32 bits, are
+ *                computed in wider types; elements of argmin and argmax get their index.
+ *   Arithmetic   Sums, products, minima and maxima that have the same bits everywhere.
+ *   Operators    The functors, and which of them a tag stands for.
+ *   Warp         Reduce by a tree of shuffles, scan by the method of Hillis and Steele.
+ *   Block        Each warp by itself, then the first warp over the values of all, which pass through shared memory.
+ *   Tile         The parts of a simple matmul kernel.
+ *   Bulk copies  Between global and shared memory by the TMA unit, for scans.
+ *
+ * From above: the instructions of section 13.
  * ==================================================================================================================*/
+
+/* --- Compiler ----------------------------------------------------------------------------------------------------*/
+
+/* In front of a loop: unrolls it, entirely or by a factor. */
+#define GK__PRAGMA(x) _Pragma(#x)
+#ifdef __CUDACC__
+#define GK__UNROLL GK__PRAGMA(unroll)
+#define GK__UNROLL_BY(factor) GK__PRAGMA(unroll(factor))
+#else
+#define GK__UNROLL
+#define GK__UNROLL_BY(factor)
+#endif
+
+/* For types through which memory of other types is accessed. */
+#if defined(__GNUC__) || defined(__clang__)
+#define GK__MAY_ALIAS __attribute__((__may_alias__))
+#else
+#define GK__MAY_ALIAS
+#endif
+
+/* Makes the compiler treat x as a new value here. It then does not keep in registers, through a loop, what it can
+ * compute from x again, and does not specialise a loop for the values of x. */
+template <class Item> GK__D void gk__forget(Item *x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(*x));
+#else
+  (void)x;
+#endif
+}
+template <class Item> GK__D void gk__forget(Item **x) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+l"(*x));
+#else
+  (void)x;
+#endif
+}
 
 /* --- Index -------------------------------------------------------------------------------------------------------*/
 
+/* The number of blocks that cover n, at most the limit. 0 threads per block, which CUDA refuses, are taken for 1. */
 inline unsigned gk__grid_dim(size_t n, unsigned block_threads, unsigned limit) {
   const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads ? block_threads : 1));
   return blocks < limit ? static_cast<unsigned>(blocks) : limit;
@@ -1719,8 +1815,9 @@ inline dim3 gk_grid_3d(size_t w, size_t h, size_t d, dim3 block_dim) {
 inline dim3 gk_grid_2d(size_t w, size_t h, dim3 block_dim) { return gk_grid_3d(w, h, 1, block_dim); }
 inline dim3 gk_grid_1d(size_t n, unsigned block_threads) { return gk_grid_3d(n, 1, 1, dim3(block_threads)); }
 
-/* The indices start, start + step, ... below n, in n's own type. They are counted unsigned and stop before they would
- * pass n, so that no n overflows, its type's maximum included. */
+/* The indices start, start + stride, start + 2 stride ... below n, as a range for a `for` loop. Indices have n's type.
+ * They are counted in an unsigned type, and the last step goes to the end and not past it, so nothing overflows even if
+ * n is the type's maximum. */
 template <class Index> struct gk__stride {
   typedef typename std::conditional<(sizeof(Index) > 4), unsigned long long, unsigned>::type Unsigned;
   struct iterator {
@@ -1729,14 +1826,15 @@ template <class Index> struct gk__stride {
     __device__ bool operator!=(const iterator &) const { return index != end; }
     __device__ void operator++() { index = end - index > stride ? index + stride : end; }
   };
-  iterator begin_at;
+  iterator start_iterator;
   __device__ gk__stride(Index n, size_t start, size_t stride) {
-    begin_at.end = n > Index(0) ? static_cast<Unsigned>(n) : 0;
-    begin_at.index = start < begin_at.end ? static_cast<Unsigned>(start) : begin_at.end;
-    begin_at.stride = stride < static_cast<Unsigned>(-1) ? static_cast<Unsigned>(stride) : static_cast<Unsigned>(-1);
+    start_iterator.end = n > Index(0) ? static_cast<Unsigned>(n) : 0;
+    start_iterator.index = start < start_iterator.end ? static_cast<Unsigned>(start) : start_iterator.end;
+    start_iterator.stride =
+        stride < static_cast<Unsigned>(-1) ? static_cast<Unsigned>(stride) : static_cast<Unsigned>(-1);
   }
-  __device__ iterator begin() const { return begin_at; }
-  __device__ iterator end() const { return begin_at; } /* an iterator knows its own end */
+  __device__ iterator begin() const { return start_iterator; }
+  __device__ iterator end() const { return start_iterator; } /* not used: an iterator knows its own end */
 };
 template <class Index> GK__D gk__stride<Index> gk__stride_1d(Index n) {
   return gk__stride<Index>(n, gk_global_rank(), gk_global_size());
@@ -1756,23 +1854,26 @@ GK__D void *gk__dynamic_shared() {
   return gk__dynamic_shared_bytes;
 #endif
 }
+
 /* --- Types -------------------------------------------------------------------------------------------------------*/
 
 } // GK__NAMESPACE(KERNELS)
 GK__NAMESPACE(HOST) {
-/* A float as a class type, for the sake of the global functions that argument-dependent lookup then finds. */
+/* A float as a class. A call with one, such as __float2half_rn(x), is looked up in the namespace of its argument, the
+ * global one, when the template is instantiated. So the header of a half type may be included behind this file. */
 struct gk__f32 {
   float value;
   GK__HD operator float() const { return value; }
 };
 } // GK__NAMESPACE(HOST)
-struct __half; /* of cuda_fp16.h and cuda_bf16.h, which only a file that uses them needs to include */
+struct __half; /* defined in cuda_fp16.h and cuda_bf16.h, which only files that use these types include */
 struct __nv_bfloat16;
 GK__NAMESPACE(KERNELS) {
 
-/* The type of an array's elements; and their address, by that type. Where the header of a half type is missing, one
- * assertion says so, and float takes its place, so that nothing more is said. (The assertion stands in a function: clang
- * takes a class with a failed one for broken, and says so, too.) */
+/* gk__known<Item>::type is the type that a call computes with for an array of Items: Item itself without const; but
+ * float for a half type whose header is not included. One assertion reports the missing header, and with float the rest
+ * of the call compiles, so that no further errors follow. The assertion is in a function, because clang reports a class
+ * with a failed assertion once more at each use. */
 template <class Item> struct gk__is_declared_half { static const bool value = false; };
 template <> struct gk__is_declared_half<__half> { static const bool value = true; };
 template <> struct gk__is_declared_half<__nv_bfloat16> { static const bool value = true; };
@@ -1801,9 +1902,9 @@ template <class Item> typename gk__known<Item>::type *gk__known_output(Item *arr
       const_cast<typename std::remove_const<Item>::type *>(array));
 }
 
-/* Conversions between input, working type and output. Those of the half types go by the functions of their headers,
- * since a build may have switched the operators off; these are found when a half type is used, through an argument of a
- * class type where the function itself takes a float. */
+/* gk__convert<Target, From>::from(x): conversions between the types of input, computation and output. Half types are
+ * converted by the functions of their headers and not by operators, which a build may have disabled
+ * (__CUDA_NO_HALF_CONVERSIONS__). Wide types go to a half type through float. */
 template <class Item> struct gk__half_traits { static const bool is_half = false; };
 template <> struct gk__half_traits<__half> {
   static const bool is_half = true;
@@ -1845,7 +1946,7 @@ template <class Target, class From> struct gk__convert<gk_arg<Target>, gk_arg<Fr
   }
 };
 
-/* An element becomes a working value; for argmin and argmax, one that knows its index. */
+/* Element i of an array as a working value; for argmin and argmax, with its index. */
 template <class Acc, class Item> struct gk__lift {
   static GK__HD Acc from(const Item &x, size_t) { return gk__convert<Acc, Item>::from(x); }
 };
@@ -1860,7 +1961,8 @@ template <class Value, class Item> struct gk__lift<gk_arg<Value>, gk_arg<Item>> 
   }
 };
 
-/* Half types are carried in float; sums and products of integers narrower than 32 bits are widened to 64. */
+/* The types to compute in. gk__carried: float for half types, otherwise the type itself. gk__widened is for the sums
+ * and products of a reduction: 64 bits for integers narrower than 32, otherwise as gk__carried. */
 template <class Item> struct gk__carried {
   typedef typename std::conditional<gk__half_traits<Item>::is_half, float, Item>::type type;
 };
@@ -1873,10 +1975,10 @@ template <class Item> struct gk__widened {
                                     typename gk__carried<Item>::type>::type type;
 };
 
-/* --- Arithmetic ---------------------------------------------------------------------------------------------------
- * Floats by the intrinsics that no compiler contracts into a fused multiply-add; integers wrap, which signed ones may
- * do only by way of unsigned ones. */
+/* --- Arithmetic --------------------------------------------------------------------------------------------------*/
 
+/* Sums and products that have the same bits everywhere: of floats by intrinsics, which the compiler does not contract
+ * into fused multiply-adds; of integers in an unsigned type, because overflow of a signed one is undefined. */
 template <class Acc, bool Integral = std::is_integral<Acc>::value> struct gk__arithmetic {
   static GK__HD Acc add(const Acc &x, const Acc &y) { return x + y; }
   static GK__HD Acc mul(const Acc &x, const Acc &y) { return x * y; }
@@ -1896,6 +1998,8 @@ template <> struct gk__arithmetic<double, false> {
   static GK__D double mul(double x, double y) { return __dmul_rn(x, y); }
 };
 #endif
+GK__HD float gk__mul(float x, float y) { return gk__arithmetic<float>::mul(x, y); }
+GK__HD double gk__mul(double x, double y) { return gk__arithmetic<double>::mul(x, y); }
 GK__HD float gk__fma(float x, float y, float z) { return fmaf(x, y, z); }
 GK__HD double gk__fma(double x, double y, double z) { return fma(x, y, z); }
 
@@ -1903,7 +2007,7 @@ template <class Acc> GK__HD bool gk__is_nan(const Acc &) { return false; }
 GK__HD bool gk__is_nan(float x) { return x != x; }
 GK__HD bool gk__is_nan(double x) { return x != x; }
 
-/* The least and the greatest value: infinities where the type has them. */
+/* The greatest and the least value of a type, infinities included. */
 template <class Acc> GK__HD Acc gk__greatest() {
   static_assert(std::is_integral<Acc>::value,
                 "gk_min<Acc>, gk_max<Acc>: Acc is an integer, float or double; half types work in float");
@@ -1917,20 +2021,25 @@ template <class Acc> GK__HD Acc gk__least() {
 template <> GK__HD float gk__least<float>() { return -gk__greatest<float>(); }
 template <> GK__HD double gk__least<double>() { return -gk__greatest<double>(); }
 
-/* Whether x goes before y in the order of argmin (Greatest = false) or argmax: a NaN before all else, then by value. */
+/* Whether x is better than y, in the order of minima (Greatest = false) or maxima; and the same with NaNs before all
+ * other values, which is the order of argmin and argmax. */
+template <bool Greatest, class Value> GK__HD bool gk__is_better(const Value &x, const Value &y) {
+  return Greatest ? y < x : x < y;
+}
 template <bool Greatest, class Value> GK__HD bool gk__goes_before(const Value &x, const Value &y) {
-  return gk__is_nan(x) ? !gk__is_nan(y) : !gk__is_nan(y) && (Greatest ? y < x : x < y);
+  return gk__is_nan(x) ? !gk__is_nan(y) : !gk__is_nan(y) && gk__is_better<Greatest>(x, y);
 }
 
-/* The lesser (or greater) of two; a NaN if there is one; and of zeros, -0 is less than +0, so that no order shows. */
+/* The lesser (Greatest = false) or the greater of two; NaN if one is a NaN. -0 is less than +0, so that the result does
+ * not depend on the order of x and y. */
 template <bool Greatest, class Acc> GK__HD Acc gk__extreme(const Acc &x, const Acc &y) {
-  return (Greatest ? x < y : y < x) ? y : x;
+  return gk__is_better<Greatest>(y, x) ? y : x;
 }
 template <bool Greatest, class Bits, class Float> GK__HD Float gk__extreme_float(Float x, Float y) {
   Bits a, b;
   memcpy(&a, &x, sizeof(a));
   memcpy(&b, &y, sizeof(b));
-  if (x == y) { /* which leaves zeros of both signs */
+  if (x == y) { /* the bits differ only for zeros of both signs */
     a = Greatest ? a & b : a | b;
     memcpy(&x, &a, sizeof(x));
     return x;
@@ -1942,13 +2051,13 @@ template <bool Greatest> GK__HD double gk__extreme(const double &x, const double
 }
 template <bool Greatest> GK__HD float gk__extreme(const float &x, const float &y) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  return Greatest ? gk__ptx_max_nan_f32(x, y) : gk__ptx_min_nan_f32(x, y); /* the same, in one instruction */
+  return Greatest ? gk__ptx_max_nan_f32(x, y) : gk__ptx_min_nan_f32(x, y); /* the same in one instruction */
 #else
   return gk__extreme_float<Greatest, unsigned>(x, y);
 #endif
 }
 
-/* --- The operators -----------------------------------------------------------------------------------------------*/
+/* --- Operators ---------------------------------------------------------------------------------------------------*/
 
 template <class Acc> GK__HD Acc gk_sum<Acc>::identity() const { return Acc(0); }
 template <class Acc> GK__HD Acc gk_sum<Acc>::operator()(const Acc &x, const Acc &y) const {
@@ -1992,7 +2101,8 @@ GK__HD gk_arg<Value> gk_argmax<Value>::operator()(const gk_arg<Value> &x, const 
   return gk__argbest<Value, true>()(x, y);
 }
 
-/* Whether Functor is an operator. Where it is none, one assertion says so, and the sum takes its place. */
+/* Whether Functor is an operator: it has operator() and identity(). If not, an assertion in gk__functor_of says so, and
+ * a placeholder, which is a sum, takes its place, so that no further errors follow. */
 template <class Functor, class = void> struct gk__is_operator { static const bool value = false; };
 template <class Functor>
 struct gk__is_operator<Functor,
@@ -2000,14 +2110,14 @@ struct gk__is_operator<Functor,
                            std::declval<const Functor &>().identity(), std::declval<const Functor &>().identity())))> {
   static const bool value = true;
 };
-template <class Acc> struct gk__no_operator : gk_sum<Acc> {
-  template <class Operator> GK__HD gk__no_operator(const Operator &) {}
+template <class Acc> struct gk__placeholder : gk_sum<Acc> {
+  template <class Operator> GK__HD gk__placeholder(const Operator &) {}
 };
 
-/* The functor for an operator over elements of type Item: in a reduction Item is the input, in a scan the output. */
+/* The functor that an operator stands for. Item is the type of the input in a reduction, of the output in a scan. */
 template <class Operator, class Item> struct gk__functor {
   typedef typename std::conditional<gk__is_operator<Operator>::value, Operator,
-                                    gk__no_operator<typename gk__carried<Item>::type>>::type reduce,
+                                    gk__placeholder<typename gk__carried<Item>::type>>::type reduce,
       scan;
 };
 template <class Item> struct gk__functor<gk_op_sum, Item> {
@@ -2030,14 +2140,15 @@ template <class Item> struct gk__functor<gk_op_argmin, Item> {
 template <class Item> struct gk__functor<gk_op_argmax, Item> {
   typedef gk_argmax<typename gk__carried<Item>::type> reduce, scan;
 };
-template <class Functor> struct gk__is_known { static const bool value = true; };
-template <class Acc> struct gk__is_known<gk__no_operator<Acc>> { static const bool value = false; };
+template <class Functor> struct gk__is_placeholder { static const bool value = false; };
+template <class Acc> struct gk__is_placeholder<gk__placeholder<Acc>> { static const bool value = true; };
 template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Operator &operation) {
-  static_assert(gk__is_known<Functor>::value,
+  static_assert(!gk__is_placeholder<Functor>::value,
                 "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
                 "A identity() const, both __host__ __device__ (section 6 of gpukit.cuh)");
   return Functor(operation);
 }
+/* The type that a functor works in: that of its identity. */
 template <class Functor> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const Functor &>().identity())>::type type;
 };
@@ -2050,27 +2161,29 @@ template <> struct gk__is_tag<gk_op_max> { static const bool value = true; };
 template <> struct gk__is_tag<gk_op_argmin> { static const bool value = true; };
 template <> struct gk__is_tag<gk_op_argmax> { static const bool value = true; };
 
-/* Whether a warp or a block can combine values of type Acc by the tag: argmin and argmax need values with indices. */
-template <class Tag, class Acc> struct gk__suits { static const bool value = true; };
-template <class Acc> struct gk__suits<gk_op_argmin, Acc> { static const bool value = false; };
-template <class Acc> struct gk__suits<gk_op_argmax, Acc> { static const bool value = false; };
-template <class Value> struct gk__suits<gk_op_argmin, gk_arg<Value>> { static const bool value = true; };
-template <class Value> struct gk__suits<gk_op_argmax, gk_arg<Value>> { static const bool value = true; };
+/* Whether a warp or a block can combine values of type Acc by the tag: argmin and argmax need gk_arg. */
+template <class Tag, class Acc> struct gk__tag_suits { static const bool value = true; };
+template <class Acc> struct gk__tag_suits<gk_op_argmin, Acc> { static const bool value = false; };
+template <class Acc> struct gk__tag_suits<gk_op_argmax, Acc> { static const bool value = false; };
+template <class Value> struct gk__tag_suits<gk_op_argmin, gk_arg<Value>> { static const bool value = true; };
+template <class Value> struct gk__tag_suits<gk_op_argmax, gk_arg<Value>> { static const bool value = true; };
 
-/* How a warp or a block combines values of type Acc. With a functor: by itself, in Acc. */
+/* How a warp or a block combines values of type Acc: it widens them to the working type, applies the functor, and
+ * narrows the result. acc_functor does all three, for values that are stored as Acc in between. A functor of the user's
+ * works in Acc itself. */
 template <class Operator, class Acc, bool Tag = gk__is_tag<Operator>::value> struct gk__combination {
-  typedef Operator functor, in_place; /* in_place combines values of type Acc whatever the working type */
+  typedef Operator functor, acc_functor;
   typedef Acc working;
   static GK__D const Acc &widen(const Acc &value) { return value; }
   static GK__D const Acc &narrow(const Acc &value) { return value; }
 };
-/* With a tag: by its functor for Acc. Half types are widened to float for it. */
-template <class Tag, class Acc> struct gk__in_place;
+/* A tag stands for the functor for Acc, which for half types works in float. */
+template <class Tag, class Acc> struct gk__acc_functor;
 template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
-  static const bool suits = gk__suits<Tag, Acc>::value;
+  static const bool suits = gk__tag_suits<Tag, Acc>::value;
   typedef typename gk__functor<typename std::conditional<suits, Tag, gk_op_sum>::type, Acc>::scan functor;
   typedef typename gk__working<functor>::type working;
-  typedef gk__in_place<Tag, Acc> in_place;
+  typedef gk__acc_functor<Tag, Acc> acc_functor;
   static GK__D working widen(const Acc &value) {
     static_assert(suits, "gk_op_argmin and gk_op_argmax in a warp or a block combine values that know their indices, "
                          "such as gk_arg<float>{value, index}");
@@ -2078,30 +2191,31 @@ template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
   }
   static GK__D Acc narrow(const working &value) { return gk__convert<Acc, working>::from(value); }
 };
-template <class Tag, class Acc> struct gk__in_place {
-  typedef gk__combination<Tag, Acc> by;
-  GK__D gk__in_place(Tag) {}
-  GK__D Acc identity() const { return by::narrow(typename by::functor().identity()); }
+template <class Tag, class Acc> struct gk__acc_functor {
+  typedef gk__combination<Tag, Acc> combination;
+  GK__D gk__acc_functor(Tag) {}
+  GK__D Acc identity() const { return combination::narrow(typename combination::functor().identity()); }
   GK__D Acc operator()(const Acc &x, const Acc &y) const {
-    return by::narrow(typename by::functor()(by::widen(x), by::widen(y)));
+    return combination::narrow(typename combination::functor()(combination::widen(x), combination::widen(y)));
   }
 };
 
 /* --- Warp --------------------------------------------------------------------------------------------------------*/
 
-GK__D unsigned gk__lanes(unsigned lane_count) { return 0xffffffffu >> (32 - lane_count); }
+/* The mask of the first lanes, for instructions that synchronise these. */
+GK__D unsigned gk__lane_mask(unsigned lane_count) { return 0xffffffffu >> (32 - lane_count); }
 
-/* The value of another lane: of lane `from`; or (Up) of the one that is so many lanes up, where `lane_count`, a power
- * of two, has one, and else its own. */
-template <bool Up, class Acc> GK__D Acc gk__shuffle(const Acc &value, unsigned from, unsigned lane_count) {
-  const unsigned words = (sizeof(Acc) + 3) / 4, lanes = gk__lanes(lane_count);
+/* The value of another lane, word by word: of lane `from`; or, with Relative, of the lane `from` places further up, and
+ * the lane's own value if there is none. Relative needs a lane_count that is a power of two. */
+template <bool Relative, class Acc> GK__D Acc gk__shuffle(const Acc &value, unsigned from, unsigned lane_count) {
+  const unsigned words = (sizeof(Acc) + 3) / 4, lane_mask = gk__lane_mask(lane_count);
   unsigned word[words];
   word[words - 1] = 0;
   memcpy(word, &value, sizeof(Acc));
   GK__UNROLL
   for (unsigned i = 0; i < words; i++)
-    word[i] = Up ? __shfl_down_sync(lanes, word[i], from, static_cast<int>(lane_count))
-                 : __shfl_sync(lanes, word[i], static_cast<int>(from));
+    word[i] = Relative ? __shfl_down_sync(lane_mask, word[i], from, static_cast<int>(lane_count))
+                       : __shfl_sync(lane_mask, word[i], static_cast<int>(from));
   Acc result(value);
   memcpy(static_cast<void *>(&result), word, sizeof(Acc));
   return result;
@@ -2110,69 +2224,54 @@ template <class Acc> GK__D Acc gk_shuffle(const Acc &value, unsigned from_lane, 
   return gk__shuffle<false>(value, from_lane, lane_count);
 }
 
-/* Keeps the compiler from holding in registers, through a loop, what can be found again from x; or from writing a loop
- * once for each value of x. */
-template <class Item> GK__D void gk__forget(Item *x) {
-#ifdef __CUDA_ARCH__
-  asm volatile("" : "+r"(*x));
-#else
-  (void)x;
-#endif
-}
-template <class Item> GK__D void gk__forget(Item **x) {
-#ifdef __CUDA_ARCH__
-  asm volatile("" : "+l"(*x));
-#else
-  (void)x;
-#endif
-}
-
-/* At each step lane i, which holds the lanes i ... i+step-1, takes in the step after. Of a power of two lanes all do
- * so, which is simpler; what those at the end make of it does not reach lane 0. */
+/* A tree: before each step lane i has combined the lanes i ... i + distance - 1, and then takes in the value of lane
+ * i + distance. If lane_count is a power of two, lanes for which there is no such lane combine their own value with
+ * itself. That takes no test, and the result does not reach lane 0. */
 template <class Acc, class Operator>
 GK__D Acc gk__warp_reduce_tree(Acc value, const Operator &operation, unsigned lane_count) {
   const unsigned lane_id = gk_lane();
-  const bool whole = (lane_count & (lane_count - 1)) == 0;
+  const bool is_power_of_two = (lane_count & (lane_count - 1)) == 0;
   GK__UNROLL
   for (unsigned distance = 1; distance < 32; distance *= 2) {
-    const bool has = whole ? distance < lane_count : lane_id + distance < lane_count;
-    const Acc other = whole ? gk__shuffle<true>(value, distance, lane_count)
-                            : gk__shuffle<false>(value, has ? lane_id + distance : lane_id, lane_count);
-    if (has) value = operation(value, other);
+    const bool combines = is_power_of_two ? distance < lane_count : lane_id + distance < lane_count;
+    const Acc other = is_power_of_two ? gk__shuffle<true>(value, distance, lane_count)
+                                      : gk__shuffle<false>(value, combines ? lane_id + distance : lane_id, lane_count);
+    if (combines) value = operation(value, other);
   }
   return gk_shuffle(value, 0, lane_count);
 }
 
-/* For argmin and argmax of values of 32 bits at most, of which the hardware finds the least at once: an integer in the
- * order of the values, where zeros are equal and a NaN comes before all. */
-template <bool Greatest> GK__D int gk__rank(float x) {
-  const int bits = __float_as_int(gk__arithmetic<float>::add(x, 0.0f));
-  const int nan = Greatest ? 0x7fffffff : -0x7fffffff - 1;
-  return gk__is_nan(x) ? nan : bits < 0 ? bits ^ 0x7fffffff : bits;
+/* Argmin and argmax of values of up to 32 bits use the warp's integer minimum and maximum of sm_80. The sort key of a
+ * value is an integer in the order of gk__goes_before: +0 and -0 have the same one, and NaNs the first. */
+template <bool Greatest> GK__D int gk__sort_key(float x) {
+  const int bits = __float_as_int(gk__arithmetic<float>::add(x, 0.0f)); /* -0 + 0 is +0 */
+  if (gk__is_nan(x)) return Greatest ? 0x7fffffff : -0x7fffffff - 1;
+  return bits < 0 ? bits ^ 0x7fffffff : bits;
 }
-template <bool Greatest> GK__D int gk__rank(int x) { return x; }
-template <bool Greatest> GK__D int gk__rank(unsigned x) { return static_cast<int>(x ^ 0x80000000u); }
+template <bool Greatest> GK__D int gk__sort_key(int x) { return x; }
+template <bool Greatest> GK__D int gk__sort_key(unsigned x) { return static_cast<int>(x ^ 0x80000000u); }
 
-template <class Value> struct gk__ranked {
-  static const bool known = std::is_integral<Value>::value && sizeof(Value) <= 4;
+template <class Value> struct gk__has_sort_key {
+  static const bool value = std::is_integral<Value>::value && sizeof(Value) <= 4;
 };
-template <> struct gk__ranked<float> { static const bool known = true; };
+template <> struct gk__has_sort_key<float> { static const bool value = true; };
+/* First the best key, then among the lanes that have it the least index: the minimum of the indices' upper halves, then
+ * that of the lower ones. */
 template <bool Greatest, class Value>
 GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_count) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   typedef typename std::conditional<std::is_signed<Value>::value, int, unsigned>::type integer;
   typedef typename std::conditional<std::is_integral<Value>::value, integer, Value>::type wide;
-  const unsigned lanes = gk__lanes(lane_count);
-  const int rank = gk__rank<Greatest>(static_cast<wide>(x.value));
-  const int best = Greatest ? __reduce_max_sync(lanes, rank) : __reduce_min_sync(lanes, rank);
-  /* Of those that have it, the least index, by its upper half and then its lower one. */
-  const unsigned long long index = x.index, none = ~0ull;
-  const unsigned upper = static_cast<unsigned>((rank == best ? index : none) >> 32);
-  const unsigned least_upper = __reduce_min_sync(lanes, upper);
-  const bool may = rank == best && upper == least_upper;
-  const unsigned lower = may ? static_cast<unsigned>(index) : 0xffffffffu;
-  const unsigned least_lower = __reduce_min_sync(lanes, lower);
-  const unsigned winners = __ballot_sync(lanes, may && lower == least_lower);
+  const unsigned lane_mask = gk__lane_mask(lane_count);
+  const int key = gk__sort_key<Greatest>(static_cast<wide>(x.value));
+  const int best_key = Greatest ? __reduce_max_sync(lane_mask, key) : __reduce_min_sync(lane_mask, key);
+  const unsigned long long index = x.index, no_index = ~0ull;
+  const unsigned upper = static_cast<unsigned>((key == best_key ? index : no_index) >> 32);
+  const unsigned least_upper = __reduce_min_sync(lane_mask, upper);
+  const bool is_candidate = key == best_key && upper == least_upper;
+  const unsigned lower = is_candidate ? static_cast<unsigned>(index) : 0xffffffffu;
+  const unsigned least_lower = __reduce_min_sync(lane_mask, lower);
+  const unsigned winners = __ballot_sync(lane_mask, is_candidate && lower == least_lower);
   return gk_arg<Value>{gk_shuffle(x.value, static_cast<unsigned>(__ffs(static_cast<int>(winners))) - 1, lane_count),
                        static_cast<size_t>(static_cast<unsigned long long>(least_upper) << 32 | least_lower)};
 #else
@@ -2185,18 +2284,19 @@ GK__D Acc gk__warp_reduce(const Acc &value, const Operator &operation, unsigned 
   return gk__warp_reduce_tree(value, operation, lane_count);
 }
 template <class Value>
-GK__D typename std::enable_if<gk__ranked<Value>::known, gk_arg<Value>>::type
+GK__D typename std::enable_if<gk__has_sort_key<Value>::value, gk_arg<Value>>::type
 gk__warp_reduce(const gk_arg<Value> &value, const gk_argmin<Value> &, unsigned lane_count) {
   return gk__warp_reduce_arg<false>(value, lane_count);
 }
 template <class Value>
-GK__D typename std::enable_if<gk__ranked<Value>::known, gk_arg<Value>>::type
+GK__D typename std::enable_if<gk__has_sort_key<Value>::value, gk_arg<Value>>::type
 gk__warp_reduce(const gk_arg<Value> &value, const gk_argmax<Value> &, unsigned lane_count) {
   return gk__warp_reduce_arg<true>(value, lane_count);
 }
 template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count) {
-  typedef gk__combination<Operator, Acc> by;
-  return by::narrow(gk__warp_reduce(by::widen(value), typename by::functor(operation), lane_count));
+  typedef gk__combination<Operator, Acc> combination;
+  return combination::narrow(
+      gk__warp_reduce(combination::widen(value), typename combination::functor(operation), lane_count));
 }
 
 template <class Acc, class Operator>
@@ -2218,122 +2318,139 @@ GK__D Acc gk__warp_scan_exclusive(const Acc &value, const Operator &operation, u
 }
 template <class Acc, class Operator>
 GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count) {
-  typedef gk__combination<Operator, Acc> by;
-  return by::narrow(gk__warp_scan_inclusive(by::widen(value), typename by::functor(operation), lane_count));
+  typedef gk__combination<Operator, Acc> combination;
+  return combination::narrow(
+      gk__warp_scan_inclusive(combination::widen(value), typename combination::functor(operation), lane_count));
 }
 template <class Acc, class Operator>
 GK__D Acc gk_warp_scan_exclusive(Acc value, Operator operation, unsigned lane_count) {
-  typedef gk__combination<Operator, Acc> by;
-  return by::narrow(gk__warp_scan_exclusive(by::widen(value), typename by::functor(operation), lane_count));
+  typedef gk__combination<Operator, Acc> combination;
+  return combination::narrow(
+      gk__warp_scan_exclusive(combination::widen(value), typename combination::functor(operation), lane_count));
 }
 
 /* --- Block -------------------------------------------------------------------------------------------------------*/
 
-/* Raw shared memory for values whose type may have constructors. */
+/* Item *name points to item_count Items in shared memory. A __shared__ array cannot have a type with constructors, so
+ * this is one of bytes. */
 #define GK__SHARED(Item, name, item_count)                                                                             \
   __shared__ __align__(16) unsigned char name##_bytes[(item_count) * sizeof(Item)];                                    \
   Item *const name = reinterpret_cast<Item *>(name##_bytes)
 
-/* Threads: the block's size where it is known when compiling, 0 where not. */
+/* Threads is the number of threads in the block if it is known at compile time, and otherwise 0. */
 template <unsigned Threads> GK__D unsigned gk__block_size() { return Threads ? Threads : gk_block_size(); }
-template <unsigned Threads> GK__D unsigned gk__lanes_here() {
-  const unsigned left = gk__block_size<Threads>() - gk_warp() * 32;
-  return Threads % 32 == 0 && Threads ? 32 : left < 32 ? left : 32;
+/* The number of threads in this warp: less than 32 in the last one if the block's size is no multiple of 32. */
+template <unsigned Threads> GK__D unsigned gk__warp_size() {
+  if (Threads % 32 == 0 && Threads) return 32;
+  const unsigned remaining = gk__block_size<Threads>() - gk_warp() * 32;
+  return remaining < 32 ? remaining : 32;
 }
 
-/* The first warp gets the value of all, one value of each warp having gone through warp_value; behind one barrier. */
+/* The threads of the first warp get the combination of all values; what other threads get is not specified. warp_value
+ * has room for one value of each warp. If there are several warps, there is one barrier. */
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk__first_warp_reduce(Acc value, Operator operation, Acc *warp_value) {
-  const unsigned warps = gk_ceil_div(gk__block_size<Threads>(), 32u);
-  value = gk_warp_reduce(value, operation, gk__lanes_here<Threads>());
-  if (warps == 1) return value;
+  const unsigned warp_count = gk_ceil_div(gk__block_size<Threads>(), 32u);
+  value = gk_warp_reduce(value, operation, gk__warp_size<Threads>());
+  if (warp_count == 1) return value;
   if (gk_lane() == 0) warp_value[gk_warp()] = value;
   __syncthreads();
-  return gk_thread_rank() < warps ? gk_warp_reduce(warp_value[gk_lane()], operation, warps) : value;
+  return gk_thread_rank() < warp_count ? gk_warp_reduce(warp_value[gk_lane()], operation, warp_count) : value;
 }
-/* Every thread gets the value of all. */
+/* The next call may follow without a barrier: it writes warp_value after every thread of the first warp has read that
+ * here and reached the second barrier, and total_value behind a barrier of its own. */
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk__block_reduce(Acc value, const Operator &operation) {
   GK__SHARED(Acc, warp_value, 32);
-  GK__SHARED(Acc, all, 1);
+  GK__SHARED(Acc, total_value, 1);
   value = gk__first_warp_reduce<Threads>(value, operation, warp_value);
   if (gk__block_size<Threads>() <= 32) return value;
-  if (gk_thread_rank() == 0) *all = value;
+  if (gk_thread_rank() == 0) *total_value = value;
   __syncthreads();
-  return *all; /* which the next call writes behind a barrier of its own */
+  return *total_value;
 }
 
+/* Each warp scans its values and stores its total in warp_prefix[warp + 1]. The first warp scans these totals, so that
+ * warp_prefix[warp] becomes the combination of all warps before. */
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk__block_scan_exclusive(const Acc &value, const Operator &operation, Acc *total) {
   GK__SHARED(Acc, warp_prefix, 33);
-  const unsigned warps = gk_ceil_div(gk__block_size<Threads>(), 32u), lanes = gk__lanes_here<Threads>();
-  const Acc inclusive = gk_warp_scan_inclusive(value, operation, lanes);
-  if (gk_lane() == lanes - 1) warp_prefix[gk_warp() + 1] = inclusive;
-  const Acc before = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0, lanes);
+  const unsigned warp_count = gk_ceil_div(gk__block_size<Threads>(), 32u), lane_count = gk__warp_size<Threads>();
+  const Acc inclusive = gk_warp_scan_inclusive(value, operation, lane_count);
+  if (gk_lane() == lane_count - 1) warp_prefix[gk_warp() + 1] = inclusive;
+  const Acc before = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0, lane_count);
   __syncthreads();
-  if (gk_thread_rank() < warps) {
-    const Acc upto = gk_warp_scan_inclusive(warp_prefix[gk_lane() + 1], operation, warps);
-    warp_prefix[gk_lane() + 1] = upto;
+  if (gk_thread_rank() < warp_count) {
+    const Acc next_prefix = gk_warp_scan_inclusive(warp_prefix[gk_lane() + 1], operation, warp_count);
+    warp_prefix[gk_lane() + 1] = next_prefix;
     if (gk_lane() == 0) warp_prefix[0] = operation.identity();
   }
   __syncthreads();
   const Acc prefix = warp_prefix[gk_warp()];
-  if (total) *total = warp_prefix[warps];
+  if (total) *total = warp_prefix[warp_count];
   __syncthreads();
   return gk_lane() ? operation(prefix, before) : prefix;
 }
+
 template <unsigned Threads, class Acc, class Operator> GK__D Acc gk_block_reduce(Acc value, Operator operation) {
-  typedef gk__combination<Operator, Acc> by;
-  return by::narrow(gk__block_reduce<Threads>(by::widen(value), typename by::functor(operation)));
+  typedef gk__combination<Operator, Acc> combination;
+  return combination::narrow(
+      gk__block_reduce<Threads>(combination::widen(value), typename combination::functor(operation)));
 }
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total) {
-  typedef gk__combination<Operator, Acc> by;
-  const typename by::functor functor(operation);
-  typename by::working all = by::widen(value);
-  const typename by::working before = gk__block_scan_exclusive<Threads>(by::widen(value), functor, &all);
-  if (total) *total = by::narrow(all);
-  return by::narrow(functor(before, by::widen(value)));
+  typedef gk__combination<Operator, Acc> combination;
+  const typename combination::functor functor(operation);
+  typename combination::working block_total = combination::widen(value);
+  const typename combination::working before =
+      gk__block_scan_exclusive<Threads>(combination::widen(value), functor, &block_total);
+  if (total) *total = combination::narrow(block_total);
+  return combination::narrow(functor(before, combination::widen(value)));
 }
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total) {
-  typedef gk__combination<Operator, Acc> by;
-  typename by::working all = by::widen(value);
-  const Acc before =
-      by::narrow(gk__block_scan_exclusive<Threads>(by::widen(value), typename by::functor(operation), &all));
-  if (total) *total = by::narrow(all);
-  return before;
+  typedef gk__combination<Operator, Acc> combination;
+  const typename combination::functor functor(operation);
+  typename combination::working block_total = combination::widen(value);
+  const typename combination::working before =
+      gk__block_scan_exclusive<Threads>(combination::widen(value), functor, &block_total);
+  if (total) *total = combination::narrow(block_total);
+  return combination::narrow(before);
 }
 
-/* The smallest power of two that is at least n, without recursion: a debug build would want a stack of unknown size. */
-constexpr __host__ __device__ unsigned gk__smear(unsigned n, unsigned by) { return n | n >> by; }
+/* The smallest power of two that is at least n: all bits below the highest one of n - 1 are set, then 1 is added. This
+ * is not recursive, since nvcc cannot determine the stack size of recursive functions in debug builds. */
+constexpr __host__ __device__ unsigned gk__or_shifted(unsigned n, unsigned shift) { return n | n >> shift; }
 constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n) {
-  return gk__smear(gk__smear(gk__smear(gk__smear(gk__smear(n - 1, 1), 2), 4), 8), 16) + 1;
+  return gk__or_shifted(gk__or_shifted(gk__or_shifted(gk__or_shifted(gk__or_shifted(n - 1, 1), 2), 4), 8), 16) + 1;
 }
-template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator given) {
-  const typename gk__combination<Operator, Acc>::in_place operation(given);
+/* A balanced binary tree over the elements, padded with identities to a power of two. On the way up (the first loop)
+ * each node's right end gets the combination of its two children. On the way down a node's prefix goes to its left
+ * child, and combined with the left child's value to its right one. */
+template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator operation) {
+  const typename gk__combination<Operator, Acc>::acc_functor functor(operation);
   const unsigned rank = gk_thread_rank(), thread_count = gk_block_size(), padded_size = gk__power_of_two(n);
-  for (unsigned i = n + rank; i < padded_size; i += thread_count) data[gk_bank(i)] = operation.identity();
-  for (unsigned half_width = 1; half_width < padded_size;
-       half_width *= 2) { /* pairs of neighbours, each `half_width` wide, become one */
+  for (unsigned i = n + rank; i < padded_size; i += thread_count) data[gk_bank(i)] = functor.identity();
+  for (unsigned child_size = 1; child_size < padded_size; child_size *= 2) {
     __syncthreads();
-    for (unsigned i = rank; i < padded_size / 2 / half_width; i += thread_count) {
-      const unsigned left = gk_bank((2 * i + 1) * half_width - 1), right = gk_bank((2 * i + 2) * half_width - 1);
-      data[right] = operation(data[left], data[right]);
+    for (unsigned i = rank; i < padded_size / 2 / child_size; i += thread_count) {
+      const unsigned left_idx = gk_bank((2 * i + 1) * child_size - 1),
+                     right_idx = gk_bank((2 * i + 2) * child_size - 1);
+      data[right_idx] = functor(data[left_idx], data[right_idx]);
     }
   }
   __syncthreads();
   const Acc total = data[gk_bank(padded_size - 1)];
   __syncthreads();
-  if (rank == 0) data[gk_bank(padded_size - 1)] = operation.identity();
-  for (unsigned half_width = padded_size / 2; half_width > 0;
-       half_width /= 2) { /* a prefix goes to the left child, and past it to the right */
+  if (rank == 0) data[gk_bank(padded_size - 1)] = functor.identity();
+  for (unsigned child_size = padded_size / 2; child_size > 0; child_size /= 2) {
     __syncthreads();
-    for (unsigned i = rank; i < padded_size / 2 / half_width; i += thread_count) {
-      const unsigned left = gk_bank((2 * i + 1) * half_width - 1), right = gk_bank((2 * i + 2) * half_width - 1);
-      const Acc prefix = data[right], below = data[left];
-      data[left] = prefix;
-      data[right] = operation(prefix, below);
+    for (unsigned i = rank; i < padded_size / 2 / child_size; i += thread_count) {
+      const unsigned left_idx = gk_bank((2 * i + 1) * child_size - 1),
+                     right_idx = gk_bank((2 * i + 2) * child_size - 1);
+      const Acc prefix = data[right_idx], left_value = data[left_idx];
+      data[left_idx] = prefix;
+      data[right_idx] = functor(prefix, left_value);
     }
   }
   __syncthreads();
@@ -2354,7 +2471,8 @@ GK__D Stored gk__element(const Item *from, size_t leading_dim, size_t row_idx, s
 template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
 GK__D void gk_tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
                         size_t col0, size_t row_count, size_t col_count) {
-  static_assert(LoadRows <= Rows && LoadCols <= Pitch, "gk_tile_load: the tile is smaller than what is to be loaded");
+  static_assert(LoadRows <= Rows && LoadCols <= Pitch,
+                "gk_tile_load: the shared tile is smaller than what is to be loaded");
   for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
     shared_tile[i / LoadCols][i % LoadCols] =
         gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
@@ -2363,7 +2481,7 @@ template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class I
 GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim,
                                    size_t row0, size_t col0, size_t row_count, size_t col_count) {
   static_assert(LoadCols <= Rows && LoadRows <= Pitch,
-                "gk_tile_load_transposed: the tile is smaller than what is to be loaded");
+                "gk_tile_load_transposed: the shared tile is smaller than what is to be loaded");
   for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
     shared_tile[i % LoadCols][i / LoadCols] =
         gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
@@ -2372,9 +2490,9 @@ GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Ite
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
 GK__D gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols>::gk_tile() {
   const int warp_id = static_cast<int>(gk_warp()), lane_id = static_cast<int>(gk_lane());
-  const int warps_across = TileCols / (8 * ThreadCols);
-  first_row = warp_id / warps_across * (4 * ThreadRows) + lane_id / 8 * run_m;
-  first_col = warp_id % warps_across * (8 * ThreadCols) + lane_id % 8 * run_n;
+  const int warps_per_row = TileCols / (8 * ThreadCols);
+  first_row = warp_id / warps_per_row * (4 * ThreadRows) + lane_id / 8 * run_m;
+  first_col = warp_id % warps_per_row * (8 * ThreadCols) + lane_id % 8 * run_n;
   clear();
 }
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
@@ -2386,6 +2504,7 @@ GK__D void gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols>::clear() {
   }
 }
 
+/* A vector: so many values that one instruction loads or stores. */
 template <class Acc, int Run> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Run) gk__run { Acc value[Run]; };
 
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
@@ -2396,8 +2515,8 @@ GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadC
   typedef gk__run<Acc, tile_of::run_n> run_b;
   static_assert(TileRows <= PitchA && TileCols <= PitchB && PitchA % tile_of::run_m == 0 &&
                     PitchB % tile_of::run_n == 0,
-                "gk_tile_multiply: the rows of a shared tile must hold the tile and keep runs of 16 bytes aligned");
-  GK__UNROLL_BY(ThreadRows * ThreadCols < 64 ? 8 : 2) /* more would leave too few registers */
+                "gk_tile_multiply: the rows of a shared tile must hold the tile and keep vectors of 16 bytes aligned");
+  GK__UNROLL_BY(ThreadRows * ThreadCols < 64 ? 8 : 2) /* larger factors need more registers than a thread has */
   for (int k = 0; k < depth; k++) {
     run_a a[ThreadRows / tile_of::run_m];
     run_b b[ThreadCols / tile_of::run_n];
@@ -2417,15 +2536,13 @@ GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadC
   }
 }
 
-GK__HD float gk__mul(float x, float y) { return gk__arithmetic<float>::mul(x, y); }
-GK__HD double gk__mul(double x, double y) { return gk__arithmetic<double>::mul(x, y); }
-
+/* Stores whole vectors where all rows of c begin at multiples of a vector's size. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
 GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
                          size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta) {
   typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
   typedef gk__run<Out, tile_of::run_n> run_c;
-  const bool runs = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && ldc % tile_of::run_n == 0;
+  const bool is_aligned = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && ldc % tile_of::run_n == 0;
   GK__UNROLL
   for (int i = 0; i < ThreadRows; i++) {
     const size_t row_idx = row0 + static_cast<size_t>(acc.row_idx(i));
@@ -2441,7 +2558,7 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
         if (beta != Acc(0) && col_idx + static_cast<size_t>(r) < n)
           result[r] = gk__fma(beta, gk__convert<Acc, Out>::from(dest[r]), result[r]);
       }
-      if (runs && col_idx + tile_of::run_n <= n) {
+      if (is_aligned && col_idx + tile_of::run_n <= n) {
         run_c whole;
         GK__UNROLL
         for (int r = 0; r < tile_of::run_n; r++) whole.value[r] = gk__convert<Out, Acc>::from(result[r]);
@@ -2456,25 +2573,26 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
 }
 
 /* --- Bulk copies --------------------------------------------------------------------------------------------------
- * From sm_90 on the TMA unit copies a contiguous tile between global and shared memory by itself: no thread holds
- * registers for it. One thread issues a copy. Addresses and sizes are multiples of 16 bytes. */
+ * From sm_90 on the TMA unit copies contiguous memory between global and shared memory. One thread starts a copy, and
+ * no thread needs registers for the data. Addresses and sizes are multiples of 16 bytes. */
+
 #if GK__BULK
-/* One thread calls this. A __syncthreads() must follow before any other use of the barrier. */
+/* Called by one thread. A __syncthreads() must follow before any other use of the barrier. */
 GK__D void gk__bulk_init(unsigned long long *barrier) {
   gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
   gk__ptx_fence_mbarrier_init();
 }
-/* One thread calls this. The barrier's phase ends when the bytes have arrived. */
+/* Called by one thread. The barrier's phase completes when the bytes have arrived. */
 GK__D void gk__bulk_load(void *dest, const void *from, unsigned bytes, unsigned long long *barrier) {
   gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
   gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
 }
-/* Waits for the end of the barrier's first, second, third ... phase; their parities are 0, 1, 0 ... . */
+/* Waits until the phase of this parity is complete. The parities of successive phases are 0, 1, 0, 1 ... */
 GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
   while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
 }
-/* One thread calls this. It returns when the shared memory has been read. All threads that wrote to that memory must have
- * called gk__ptx_fence_proxy_async() and then reached a barrier. */
+/* Called by one thread, behind a barrier that follows a gk__ptx_fence_proxy_async() of each thread which wrote to the
+ * shared memory. Returns when that memory has been read. */
 GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
   gk__ptx_cp_async_bulk_store(dest, gk__shared_address(from), bytes);
   gk__ptx_cp_async_bulk_commit_group();
@@ -10634,7 +10752,8 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
 }
 
 /* ====================================================================================================================
- * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory: for a first try, a test or an assignment.
+ * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory: for a first try, a test or an
+ *     assignment.
  *
  * Each call allocates device memory for its arrays, copies the inputs to the device, runs the call of section
  * 10 on the legacy default stream, copies the result back and frees the memory. It waits for all of this. An output is
@@ -11571,6 +11690,24 @@ cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
 /* ====================================================================================================================
  * 22. IMPLEMENTATION: the host functions of section 3, in the file that defines GPUKIT_IMPLEMENTATION
  *
+ * SEVERAL COPIES IN ONE PROGRAM. A program may contain copies of gpukit that differ: in their version, in the
+ * architectures they are compiled for, in their macros. The linker must not take a function of one for that of another.
+ *
+ *   C++      Host functions and their types are in an inline namespace named after the version and GPUKIT_TAG.
+ *            Templates and kernels are in one that is also named after the architectures and the meaning of stream 0.
+ *            So files for different architectures share an implementation, while each version needs its own and calls
+ *            no other. (Hence do not declare types of gpukit yourself, not even forward: those would be other types.)
+ *   Linker   The symbols of host functions begin with gk_v..._needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file. So
+ *            the linker's message about a missing or a second implementation says what to do.
+ *   C        A C function has one name in all versions, so only one implementation in a program may have GPUKIT_C_API.
+ *            Each C file refers to gk_v..._needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file, so that
+ *            linking fails if that implementation is of another version.
+ *   Tags     A library that uses gpukit internally defines the same GPUKIT_TAG in all of its files, one that no other
+ *            library has, and is then independent of the program's copy. Files also need a tag of their own if they are
+ *            compiled with flags that the preprocessor cannot see: --use_fast_math, PTX alone instead of machine code,
+ *            sm_90 instead of sm_90a (which lacks wgmma). Otherwise the linker may merge their kernels with those of
+ *            other files. It does so before CUDA 13, and with -static-global-template-stub=false.
+ *
  * This section is outside of the include guard, so that a file may define the macro before any of its inclusions of
  * this file. GPUKIT_IMPLEMENTED ensures that it is compiled once.
  *
@@ -12474,8 +12611,8 @@ GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
 }
 
 /* --- Scratch ------------------------------------------------------------------------------------------------------
- * A scratch holds section 16's state, the slots of a reduce, and those of a scan or the partials of a product. All of it
- * is cleared when it is created: zero is the tag that no call uses. The work area behind it, for operands that a
+ * A scratch holds section 16's state, the slots of a reduce, and those of a scan or the partials of a product. All of
+ * it is cleared when it is created: zero is the tag that no call uses. The work area behind it, for operands that a
  * product rounds or splits, is not cleared. */
 
 GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cudaStream_t stream) {
@@ -12593,7 +12730,7 @@ static bool gk__integer_difference(const gk__number &a, const gk__number &b, uns
   return *difference >= x;
 }
 GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
-                            gk__mismatch *all) {
+                            gk__comparison *comparison) {
   const double infinity = static_cast<double>(INFINITY), allowed = atol + rtol * fabs(b->value);
   double error = fabs(a->value - b->value);
   bool close = error <= allowed && error < infinity;
@@ -12605,25 +12742,25 @@ GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, 
         allowed >= 18446744073709551616.0 || (allowed >= 0 && difference <= static_cast<unsigned long long>(allowed));
   }
   if (close) return;
-  gk_mismatch *const found = &all->found;
+  gk_mismatch *const found = &comparison->found;
   if (found->mismatches == 0) {
     found->first_index = i;
     found->first_a = a->value;
     found->first_b = b->value;
-    all->first_pair[0] = *a;
-    all->first_pair[1] = *b;
+    comparison->first_pair[0] = *a;
+    comparison->first_pair[1] = *b;
   }
   found->mismatches++;
   /* A NaN or an infinite error is the worst. */
   double excess = infinity;
   if (error < infinity) excess = allowed > 0 ? error / allowed : error;
-  if (excess > all->worst_excess) {
-    all->worst_excess = excess;
+  if (excess > comparison->worst_excess) {
+    comparison->worst_excess = excess;
     found->worst_index = i;
     found->worst_a = a->value;
     found->worst_b = b->value;
-    all->worst_pair[0] = *a;
-    all->worst_pair[1] = *b;
+    comparison->worst_pair[0] = *a;
+    comparison->worst_pair[1] = *b;
   }
 }
 
@@ -12637,14 +12774,14 @@ struct gk__number_text {
       snprintf(text, sizeof(text), "%s%llu", x.negative ? "-" : "", x.magnitude);
   }
 };
-GPUKIT_DEF int gk__compare_report(size_t n, const gk__mismatch *all) {
-  const gk_mismatch *const found = &all->found;
+GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison *comparison) {
+  const gk_mismatch *const found = &comparison->found;
   gk__clear_detail();
   if (found->mismatches)
     gk__fail(cudaErrorUnknown, "gk_allclose: %zu of %zu differ: first [%zu]: %s against %s, worst [%zu]: %s against %s",
-             found->mismatches, n, found->first_index, gk__number_text(all->first_pair[0]).text,
-             gk__number_text(all->first_pair[1]).text, found->worst_index, gk__number_text(all->worst_pair[0]).text,
-             gk__number_text(all->worst_pair[1]).text);
+             found->mismatches, n, found->first_index, gk__number_text(comparison->first_pair[0]).text,
+             gk__number_text(comparison->first_pair[1]).text, found->worst_index,
+             gk__number_text(comparison->worst_pair[0]).text, gk__number_text(comparison->worst_pair[1]).text);
   return found->mismatches == 0;
 }
 
@@ -12769,8 +12906,8 @@ extern "C" {
     return gk_host_matmul(a, b, c, m, n, k);                                                                           \
   }                                                                                                                    \
   GPUKIT_DEF int gk_allclose_##suffix(const type *a, const type *b, size_t n, double rtol, double atol,                \
-                                      gk_mismatch *where) {                                                            \
-    return gk_allclose(a, b, n, rtol, atol, where);                                                                    \
+                                      gk_mismatch *mismatch) {                                                         \
+    return gk_allclose(a, b, n, rtol, atol, mismatch);                                                                 \
   }
 #define GK__DEFINE_HALF(suffix, type)                                                                                  \
   GPUKIT_DEF cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,               \
@@ -12856,6 +12993,10 @@ GK__FOR_C(gk__time_scope, gk__time_begin, (const char *label, cudaStream_t strea
 GK__FOR_C(int, gk__time_next, (gk__time_scope * scope), (scope))
 GK__FOR_C(cudaError_t, gk_bench, (gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result),
           (function, user, opts, result))
+GK__FOR_C(cudaError_t, gk_bench_compare,
+          (const gk_bench_fn *fns, void *const *users, int function_count, const gk_bench_opts *opts,
+           gk_bench_result *results),
+          (fns, users, function_count, opts, results))
 GK__FOR_C(cudaError_t, gk_bench_buffers, (size_t bytes, size_t *buffers), (bytes, buffers))
 GK__FOR_C(cudaError_t, gk_scratch_create, (gk_scratch * scratch, size_t bytes, cudaStream_t stream),
           (scratch, bytes, stream))

@@ -153,14 +153,19 @@ static cudaError_t one_matmul(void *user, cudaStream_t stream, size_t i) {
 static void check_bench(void) {
   gk_bench_opts opts = {0};
   gk_bench_result result;
+  const gk_bench_fn function = one_matmul;
   float *memory = NULL;
+  void *user;
   opts.samples = 3;
   opts.calls = 2;
   opts.flops = 2.0 * (double)SIDE;
   GK_CHECK(cudaMalloc((void **)&memory, 3 * SIDE * sizeof(float)));
   GK_CHECK(cudaMemset(memory, 0, 3 * SIDE * sizeof(float)));
+  user = memory;
   GK_CHECK(gk_bench(one_matmul, memory, &opts, &result));
   EXPECT(result.samples == 3 && result.calls == 2 && result.median_ms > 0);
+  GK_CHECK(gk_bench_compare(&function, &user, 1, &opts, &result));
+  EXPECT(result.samples == 3 && result.ratio == 1);
   GK_CHECK(cudaFree(memory));
 }
 
