@@ -6035,14 +6035,17 @@ cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, 
                            persistent && elements <= (size_t(1) << 22), least, most, strict);
 }
 
-/* --- Tensor cores: the portable way, mma.sync --------------------------------------------------------------------
+/* --- Tensor cores: portable kernels, mma.sync --------------------------------------------------------------------
  *
- * A block makes a tile of C, a warp a part of it, from tiles of A and B that go through a ring in shared memory. These
- * lie there as they are stored, along k or across it, in runs of 16 bytes of which the place within 128 bytes is
- * exclusive-ored with the row's number: so ldmatrix, which reads eight rows at a time, meets each bank once either way.
- * A step of the tensor cores takes 32 bytes of k, whatever the type.
+ * A block computes a tile of C for one partition of k, and each of its warps a part of the tile. Tiles of A and B pass
+ * through a ring of stages in shared memory, loaded by cp.async. They keep the order in which they are stored, K-major or
+ * MN-major. The 16-byte words of a row are permuted within 128 bytes (word index XOR row index), so that ldmatrix, which
+ * reads eight rows at a time, has no bank conflicts in either order. One mma.sync takes 32 bytes of k of any type.
  *
- * Without a GPU the same kernel runs: what ldmatrix and mma do is spelled out with shuffles. */
+ * Split-K: where a product has few tiles and a long k, k is split into partitions, which are reduced in a fixed order by the
+ * block of the last one. So the bits do not depend on timing.
+ *
+ * Without a GPU the same kernel runs: ldmatrix and mma.sync are made of shuffles. */
 
 /* Four matrices of 8 x 8 halves, or 8 x 4 floats: lane l gives the address of row l % 8 of matrix l / 8, and gets its
  * share of each; with Trans, of their transposes. */
@@ -6098,7 +6101,7 @@ template <> struct gk__mma<__half> {
 #endif
   }
 };
-/* Code that is too old for the instruction is never launched. */
+/* Code for a GPU without the instruction is never launched. */
 template <> struct gk__mma<__nv_bfloat16> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
@@ -6163,8 +6166,8 @@ template <class Element> struct gk__mma {
 
 /* In which order an operand is stored, where that is known when the kernel is compiled. */
 enum { GK__ACROSS_K, GK__ALONG_K, GK__ANY_ORDER };
-/* A tile of C: TileRows x TileCols for the block, WarpRows x WarpCols for a warp, and Bytes of k in each of the Stages
- * of the ring. */
+/* A configuration: a tile of C of TileRows x TileCols for the block and WarpRows x WarpCols for a warp, and Bytes of k in
+ * each of the Stages of the ring. */
 template <int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages, int OrderA = GK__ANY_ORDER,
           int OrderB = GK__ANY_ORDER>
 struct gk__mma_block {
@@ -6221,6 +6224,15 @@ template <int Bytes> GK__D unsigned gk__place_along(unsigned row_idx, unsigned r
 }
 template <int Outer> GK__D unsigned gk__place_across(unsigned k, unsigned run) {
   return k * (Outer * 2) + ((run ^ k % 8) * 16);
+}
+
+/* The ring begins at a line of shared memory. Static variables stand in front of dynamic shared memory, and a row of 128
+ * bytes that begins in the middle of a line is written as two: with the 16 bytes of a ticket in front, 4096^3 took 414 us
+ * instead of 312 (f16, tile of 128 x 256, H200). */
+enum { GK__RING_ALIGNMENT = 128 };
+GK__D unsigned char *gk__align_ring(unsigned char *shared) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(shared);
+  return shared + (GK__RING_ALIGNMENT - address % GK__RING_ALIGNMENT) % GK__RING_ALIGNMENT;
 }
 
 /* Brings the tiles of one operand to the ring, one stage after the other: each in a few shares, which the caller puts
@@ -6426,84 +6438,114 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
   }
 };
 
-/* C = alpha sums + beta C, two columns at a time. */
-template <class Config, class Out>
-GK__D void gk__store_mma_sums(const gk__mma_sums<Config> &sums, const gk__mma_args<Out> &p, Out *c, size_t row0,
-                              size_t col0) {
-  typedef gk__run<Out, 2> pair;
-  const bool pairs = reinterpret_cast<uintptr_t>(c) % sizeof(pair) == 0 && p.ldc % 2 == 0;
-  GK__UNROLL
-  for (int i = 0; i < sums.m * 2; i++) {
-    const size_t row_idx = row0 + static_cast<size_t>(i * 8);
-    if (row_idx >= p.m) break;
+/* The epilogue. The block's accumulators go to shared memory, where the ring was, and loops over the tile do the rest. So
+ * rows of C are stored 16 bytes at a time, and the code is a third of what it is when unrolled over the accumulators. */
+template <class Config> struct gk__mma_epilogue {
+  static const int items = Config::bm * Config::bn;
+  static const int pitch = Config::bn + 8; /* words; the rows that a warp stores at once have different banks */
+  static const int slots = (items + 2) / 3;
+  typedef gk__slot<gk__three<float>> slot;
+  static const int bytes = Config::bm * pitch * 4;
+
+  static GK__D float &item(float *tile, int i) { return tile[i / Config::bn * pitch + i % Config::bn]; }
+  /* By each warp, of which these are the first row and column in the tile. */
+  static GK__D void store_accumulators(const gk__mma_sums<Config> &sums, float *tile, unsigned row_idx,
+                                       unsigned col_idx) {
+    const unsigned lane_id = gk_lane();
+    float *const dest = tile + (row_idx + lane_id / 4) * pitch + col_idx + lane_id % 4 * 2;
     GK__UNROLL
-    for (int j = 0; j < sums.n; j++) {
-      const size_t col_idx = col0 + static_cast<size_t>(j * 8);
-      if (col_idx >= p.n) break;
-      Out *const dest = c + row_idx * p.ldc + col_idx;
-      const bool both = col_idx + 1 < p.n;
-      float result[2];
+    for (int i = 0; i < sums.m * 2; i++) {
       GK__UNROLL
-      for (int e = 0; e < 2; e++) {
-        result[e] = gk__mul(p.alpha, sums.value[i / 2][j][i % 2 * 2 + e]);
-        if (p.beta != 0 && (e == 0 || both))
-          result[e] = gk__fma(p.beta, gk__convert<float, Out>::from(dest[e]), result[e]);
-      }
-      if (pairs && both) {
-        pair x;
-        x.value[0] = gk__convert<Out, float>::from(result[0]), x.value[1] = gk__convert<Out, float>::from(result[1]);
-        *reinterpret_cast<pair *>(dest) = x;
-      } else {
-        dest[0] = gk__convert<Out, float>::from(result[0]);
-        if (both) dest[1] = gk__convert<Out, float>::from(result[1]);
+      for (int j = 0; j < sums.n; j++) {
+        GK__UNROLL
+        for (int e = 0; e < 2; e++) dest[i * 8 * pitch + j * 8 + e] = sums.value[i / 2][j][i % 2 * 2 + e];
       }
     }
   }
-}
-
-/* Split-K. Every partition of a tile but the last publishes its accumulators; the block of the last one adds them to its
- * own, in the order of the partitions, and stores the tile. It has the highest ticket of them. A thread's accumulators are
- * those of the thread of the same rank in the other blocks: so they stay in registers, and slots of neighbouring threads
- * are neighbours. */
-template <class Config> struct gk__mma_partials {
-  static const int items = Config::wm * Config::wn / 32, slots = (items + 2) / 3; /* of a thread */
-  static const int batch = 4;                                                     /* slots that are loaded at a time */
-  typedef gk__slot<gk__three<float>> slot;
-  static GK__D float &item(gk__mma_sums<Config> &sums, int i) {
-    const int n = gk__mma_sums<Config>::n;
-    return sums.value[i / 4 / n][i / 4 % n][i % 4];
-  }
-  static GK__D void publish(gk__mma_sums<Config> &sums, slot *dest, unsigned tag) {
-    GK__UNROLL
-    for (int i = 0; i < slots; i++) {
+  /* Split-K: a partial for the block that reduces the tile. */
+  static GK__D void publish(float *tile, slot *partial, unsigned tag) {
+    GK__UNROLL_BY(4)
+    for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count) {
       gk__three<float> x = {{0, 0, 0}};
       GK__UNROLL
       for (int e = 0; e < 3; e++)
-        if (i * 3 + e < items) x.value[e] = item(sums, i * 3 + e);
-      gk__publish(dest + i * Config::thread_count, x, tag);
+        if (i * 3 + e < items) x.value[e] = item(tile, i * 3 + e);
+      gk__publish(partial + i, x, tag);
     }
   }
-  static GK__D void add(gk__mma_sums<Config> &sums, const slot *from, unsigned tag) {
-    GK__UNROLL
-    for (int first = 0; first < slots; first += batch) {
-      gk__three<float> x[batch];
-      unsigned pause = 8;
-      for (;;) {
-        bool ready = true;
+  /* Adds `count` partials to the tile, in their order; they are `stride` slots apart. */
+  static GK__D void add(float *tile, const slot *partials, unsigned count, size_t stride, unsigned tag) {
+    GK__UNROLL_BY(1)
+    for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count * batch) {
+      gk__three<float> sum[batch];
+      GK__UNROLL
+      for (int b = 0; b < batch; b++) {
         GK__UNROLL
-        for (int i = 0; i < batch; i++)
-          if (first + i < slots && !gk__peek(from + (first + i) * Config::thread_count, &x[i], tag)) ready = false;
-        if (ready) break;
-        gk__back_off(&pause);
+        for (int e = 0; e < 3; e++) {
+          const int pos = (i + b * Config::thread_count) * 3 + e;
+          sum[b].value[e] = pos < items ? item(tile, pos) : 0;
+        }
+      }
+      GK__UNROLL_BY(1)
+      for (unsigned k = 0; k < count; k++) {
+        gk__three<float> x[batch];
+        unsigned pause = 8;
+        for (bool ready = false; !ready;) {
+          ready = true;
+          GK__UNROLL
+          for (int b = 0; b < batch; b++)
+            if (i + b * Config::thread_count < slots &&
+                !gk__peek(partials + k * stride + i + b * Config::thread_count, &x[b], tag))
+              ready = false;
+          if (!ready) gk__back_off(&pause);
+        }
+        GK__UNROLL
+        for (int b = 0; b < batch; b++) {
+          GK__UNROLL
+          for (int e = 0; e < 3; e++)
+            if (i + b * Config::thread_count < slots)
+              sum[b].value[e] = gk__arithmetic<float>::add(sum[b].value[e], x[b].value[e]);
+        }
       }
       GK__UNROLL
-      for (int i = 0; i < batch * 3; i++)
-        if (first * 3 + i < items) {
-          float &dest = item(sums, first * 3 + i);
-          dest = gk__arithmetic<float>::add(dest, x[i / 3].value[i % 3]);
+      for (int b = 0; b < batch; b++) {
+        GK__UNROLL
+        for (int e = 0; e < 3; e++) {
+          const int pos = (i + b * Config::thread_count) * 3 + e;
+          if (pos < items) item(tile, pos) = sum[b].value[e];
         }
+      }
     }
   }
+  /* C = alpha tile + beta C, four columns at a time. */
+  template <class Out>
+  static GK__D void store(const float *tile, const gk__mma_args<Out> &p, Out *c, size_t row0, size_t col0) {
+    typedef gk__run<Out, 4> vector;
+    const bool aligned = reinterpret_cast<uintptr_t>(c) % sizeof(vector) == 0 && p.ldc % 4 == 0;
+    GK__UNROLL_BY(4)
+    for (int i = static_cast<int>(threadIdx.x); i < items / 4; i += Config::thread_count) {
+      const int row_idx = i / (Config::bn / 4), col_idx = i % (Config::bn / 4) * 4;
+      const size_t row = row0 + static_cast<size_t>(row_idx), col = col0 + static_cast<size_t>(col_idx);
+      if (row >= p.m || col >= p.n) continue;
+      Out *const dest = c + row * p.ldc + col;
+      const gk__run<float, 4> sums = *reinterpret_cast<const gk__run<float, 4> *>(tile + row_idx * pitch + col_idx);
+      const bool whole = aligned && col + 4 <= p.n;
+      vector old = vector();
+      if (p.beta != 0 && whole) old = *reinterpret_cast<const vector *>(dest);
+      GK__UNROLL
+      for (int e = 0; e < 4; e++) {
+        if (col + static_cast<size_t>(e) >= p.n) break;
+        float x = gk__mul(p.alpha, sums.value[e]);
+        if (p.beta != 0) x = gk__fma(p.beta, gk__convert<float, Out>::from(whole ? old.value[e] : dest[e]), x);
+        old.value[e] = gk__convert<Out, float>::from(x);
+        if (!whole) dest[e] = old.value[e];
+      }
+      if (whole) *reinterpret_cast<vector *>(dest) = old;
+    }
+  }
+
+private:
+  static const int batch = 11; /* slots that a thread loads at a time: all that it has of a tile of 64 x 64 */
 };
 
 /* C = alpha A B + beta C for one tile and one partition of k. The grid has a block for each. */
@@ -6511,10 +6553,14 @@ template <int Products, class Element, class Config, class Out>
 __global__ void __launch_bounds__(Config::thread_count)
     gk__mma_kernel(gk__mma_args<Out> p, gk__state *state, gk__slot<gk__three<float>> *slots) {
   typedef gk__mma_loop<Products, Element, Config> loop;
-  typedef gk__mma_partials<Config> partials;
+  typedef gk__mma_epilogue<Config> epilogue;
   const int element_bytes = gk__tensor_type<Element>::bytes;
   const size_t stage_depth = Config::bytes / element_bytes;
-  GK_DYNAMIC_SHARED(unsigned char, ring);
+  static_assert(epilogue::bytes <=
+                    (Config::stages < 3 ? Config::stages : 3) * loop::parts * (Config::a_bytes + Config::b_bytes),
+                "the tile of accumulators takes the place of the ring");
+  GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
+  unsigned char *const ring = gk__align_ring(dynamic_shared);
   __shared__ gk__ticket ticket;
   gk__wait_for_earlier_work();
   if (p.strict && *p.strict) return;
@@ -6525,7 +6571,7 @@ __global__ void __launch_bounds__(Config::thread_count)
   const gk__raster_tile work_tile(tile_idx % tiles, p.tiles_m, p.tiles_n);
   const size_t row0 = static_cast<size_t>(work_tile.row_idx) * Config::bm;
   const size_t col0 = static_cast<size_t>(work_tile.col_idx) * Config::bn;
-  const unsigned warp_id = threadIdx.x / 32, lane_id = gk_lane();
+  const unsigned warp_id = threadIdx.x / 32;
   const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp, in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
   gk__mma_sums<Config> sums;
@@ -6541,17 +6587,20 @@ __global__ void __launch_bounds__(Config::thread_count)
     const gk__mma_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> read_b(col_idx, p.b.along_k);
     loop::run(sums, a, b, read_a, read_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
   }
-  const size_t tile_slots = static_cast<size_t>(partials::slots) * Config::thread_count;
+  float *const tile = reinterpret_cast<float *>(ring);
+  __syncthreads();
+  epilogue::store_accumulators(sums, tile, row_idx, col_idx);
+  __syncthreads();
+  const size_t partial_stride = static_cast<size_t>(launch_tiles) * epilogue::slots;
+  gk__slot<gk__three<float>> *const partials = slots + static_cast<size_t>(launch_tile) * epilogue::slots;
   if (partition < p.partitions - 1) {
-    const size_t partial_idx = static_cast<size_t>(partition) * launch_tiles + launch_tile;
-    partials::publish(sums, slots + partial_idx * tile_slots + threadIdx.x, ticket.tag);
+    epilogue::publish(tile, partials + partition * partial_stride, ticket.tag);
   } else {
-    for (unsigned i = 0; i < partition; i++) {
-      const size_t partial_idx = static_cast<size_t>(i) * launch_tiles + launch_tile;
-      partials::add(sums, slots + partial_idx * tile_slots + threadIdx.x, ticket.tag);
+    if (partition > 0) {
+      epilogue::add(tile, partials, partition, partial_stride, ticket.tag);
+      __syncthreads();
     }
-    gk__store_mma_sums(sums, p, p.c + batch * p.stride_c, row0 + row_idx + lane_id / 4,
-                       col0 + col_idx + lane_id % 4 * 2);
+    epilogue::store(tile, p, p.c + batch * p.stride_c, row0, col0);
   }
   if (p.partitions > 1) gk__restart_tags(ticket, state, slots, p.capacity, gridDim.x);
 }
@@ -6571,6 +6620,10 @@ struct gk__mma_plan {
   size_t tile_partials; /* bytes of slots that a tile of C needs */
   double microseconds;  /* expected */
 };
+template <int Products, class Element, class Config> size_t gk__mma_smem(int stages) {
+  const int stage_bytes = (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::parts;
+  return static_cast<size_t>(stages * stage_bytes) + GK__RING_ALIGNMENT;
+}
 /* Tiles that one launch computes, of so many, all partitions of a tile together; at least one. */
 inline size_t gk__mma_launch_tiles(const gk__mma_plan &plan, size_t tiles, size_t max_blocks, size_t slot_bytes) {
   if (max_blocks && max_blocks / plan.partitions < tiles) tiles = max_blocks / plan.partitions;
@@ -6583,8 +6636,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm));
   const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn)), tiles = tiles_m * tiles_n;
   const size_t max_grid = 0x7fffffff;
-  const size_t smem = static_cast<size_t>((Config::a_bytes + Config::b_bytes) * plan.stages *
-                                          gk__mma_loop<Products, Element, Config>::parts);
+  const size_t smem = gk__mma_smem<Products, Element, Config>(plan.stages);
   const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
   const size_t slot_bytes = partials.bytes();
   if (tiles > max_grid / plan.partitions)
@@ -6666,22 +6718,28 @@ inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan tile, const gk__m
     if (best->config < 0 || tile.microseconds < best->microseconds) *best = tile;
   }
 }
+/* Bounds for all of these plans: bytes of a partial of every tile of C, and k in a partition. The deepest tile is that of
+ * 128 x 256, and the shallowest stage that of emulated fp32 and tf32. */
+#define GK__MMA_PARTITION_DEPTH 96
+inline size_t gk__mma_slot_bytes(size_t m, size_t n) {
+  const size_t rows = gk_ceil_div(m, size_t(128)), cols = gk_ceil_div(n, size_t(256));
+  return gk__saturated_product(gk__saturated_product(rows, cols), (128 * 256 + 2) / 3 * sizeof(gk__word16));
+}
 /* The same for a configuration, unless its ring is too large for the GPU. */
 template <int Products, class Element, class Config>
 void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n,
                          size_t k, size_t batch, const gk__mma_gpu &gpu) {
-  const size_t smem = static_cast<size_t>((Config::a_bytes + Config::b_bytes) * stages *
-                                          gk__mma_loop<Products, Element, Config>::parts);
+  const size_t smem = gk__mma_smem<Products, Element, Config>(stages);
   const size_t fit = gpu.smem_limit / smem, max_tiles = size_t(1) << 48; /* far more than any launch has */
   const size_t all = gk__saturated_product(gk__saturated_product(gk_ceil_div(m, static_cast<size_t>(Config::bm)),
                                                                  gk_ceil_div(n, static_cast<size_t>(Config::bn))),
                                            batch);
   const gk__mma_plan tile = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
-  gk__plan_mma_tile(
-      best, tile, cost, gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
-      static_cast<size_t>(gk__mma_partials<Config>::slots) * Config::thread_count * sizeof(gk__slot<gk__three<float>>),
-      gpu.sms, fit < cost.blocks ? fit : cost.blocks);
+  gk__plan_mma_tile(best, tile, cost,
+                    gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
+                    gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__three<float>>), gpu.sms,
+                    fit < cost.blocks ? fit : cost.blocks);
 }
 /* The ring of the largest tile has a fourth stage where all GPUs that may run the code have room for it, if for so large
  * a tile at all. */
@@ -6735,7 +6793,7 @@ template <class Element> struct gk__mma_tiles<1, Element> {
     const gk__mma_cost of_medium = {0.586, 0.741, 3.626, 1.620, 5.500, 2};
     const gk__mma_cost of_least = {0.484, 0.474, 0.897, 2.819, 1.521, 4};
     const size_t large_stage = large::a_bytes + large::b_bytes;
-    const int large_stages = large_stage * large::stages <= gpu.smem_limit ? large::stages : 3;
+    const int large_stages = large_stage * large::stages + GK__RING_ALIGNMENT <= gpu.smem_limit ? large::stages : 3;
     gk__mma_plan best = {-1, 0, 0, 1, 0, 0};
     gk__plan_mma_config<1, Element, large>(&best, 0, large_stages, of_large, m, n, k, batch, gpu);
     gk__plan_mma_config<1, Element, medium>(&best, 1, medium::stages, of_medium, m, n, k, batch, gpu);
@@ -12697,7 +12755,9 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
   const size_t tiles = gk__saturated_product(gk__tile_slot_bytes<double>(m, n),
                                              tile_cuts < GK__MATMUL_SLICES ? tile_cuts : size_t(GK__MATMUL_SLICES));
   const size_t thin = gk__saturated_product(gk__thin_slot_bytes<double>(m, n), thin_cuts);
-  const size_t most = tiles > thin ? tiles : thin;
+  const size_t split_k = gk__saturated_product(gk__mma_slot_bytes(m, n), k / GK__MMA_PARTITION_DEPTH);
+  size_t most = tiles > thin ? tiles : thin;
+  if (split_k > most) most = split_k;
   return GK__STATE_BYTES + GK__REDUCE_BYTES + (k > longest || most > GK__PARTIALS_BYTES ? GK__PARTIALS_BYTES : most);
 }
 /* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__PARTS matrices of bfloat16. It

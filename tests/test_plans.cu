@@ -83,9 +83,31 @@ cudaError_t capture_any(numbers *draw, int i, void *memory, gk_scratch *scratch,
 
 } // namespace
 
+/* The plans of mma.sync's kernels: their rings fit the GPU, and their partials the scratch that gk_matmul_scratch_bytes
+ * promises. */
+template <int Products, class Element> static void check_mma_plans() {
+  const size_t limits[] = {64 << 10, 99 << 10, 163 << 10, 227 << 10}, sms[] = {40, 82, 108, 132, 170};
+  numbers draw = {Products};
+  for (size_t i = 0; i < 20000; i++) {
+    const size_t m = draw.edge(), n = draw.edge(), k = draw.edge() * (i % 3 ? 1 : 64), batch = i % 4 ? 1 : draw.edge();
+    const gk__mma_gpu gpu = {sms[i % 5], limits[i / 5 % 4]};
+    if (Products > 1 && gpu.smem_limit < (99 << 10)) continue; /* such a GPU has no bfloat16 */
+    const gk__mma_plan plan = gk__mma_tiles<Products, Element>::plan(m, n, k, batch, gpu);
+    EXPECT(plan.config >= 0 && plan.partitions >= 1 && plan.partitions <= GK__MATMUL_SLICES);
+    EXPECT((plan.tile_partials == 0) == (plan.partitions == 1));
+    EXPECT(plan.tile_partials <= GK__PARTIALS_BYTES / plan.tiles);
+    const size_t bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + plan.tile_partials * (plan.tiles / batch);
+    EXPECT(plan.tile_partials == 0 || bytes <= gk_matmul_scratch_bytes(m, n, k));
+  }
+}
+TEST(plans_of_mma_sync) {
+  check_mma_plans<1, __half>();
+  check_mma_plans<1, float>();
+  check_mma_plans<6, __nv_bfloat16>();
+}
 /* The kernels without launch bounds: one is never launched, the others with at most 32 threads. */
 TEST(every_kernel_has_launch_bounds) {
-  const char *const unbounded[] = {"gk__wgmma_mark", "gk__code_kernel", "gk__count_kernel", "gk__fold_kernel"};
+  const char *const unbounded[] = {"gk__wgmma_mark", "gk__code_kernel", "gk__item_count_kernel", "gk__fold_kernel"};
   std::ifstream header("gpukit.cuh");
   size_t bounded = 0, others = 0;
   if (!header) SKIP("gpukit.cuh is not here");

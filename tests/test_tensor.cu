@@ -265,7 +265,7 @@ template <class Config, class E, class O> static void check_mma_tile(int config,
       expected[i * n + j] = make<O>(static_cast<double>(sum));
     }
   const size_t tiles = gk_ceil_div(m, size_t(Config::bm)) * gk_ceil_div(n, size_t(Config::bn));
-  const size_t partial = size_t(gk__mma_partials<Config>::slots) * Config::thread_count * 16;
+  const size_t partial = size_t(gk__mma_epilogue<Config>::slots) * 16;
   for (size_t partitions = 1; partitions <= 3; partitions++)
     for (size_t room = 1; room <= tiles; room += tiles > 1 ? tiles - 1 : 1) { /* tiles at a time, by the slots */
       const gk__mma_plan plan = {config, 3, tiles, partitions, (partitions - 1) * partial, 0};
