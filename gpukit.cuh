@@ -57,6 +57,11 @@
  *                            program's; see SEVERAL COPIES in section 22
  *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: also compiles the functions that C files call, the typed
  *                            calls (gk_reduce_f32, ...) included. Takes about 25 s; C++ files do not need it
+ *   GPUKIT_PRODUCTS=float    in any number of files, the implementing one among them: the products (gk_matmul, ...) of
+ *                            these types (any of float,double,__half,__nv_bfloat16) are compiled in the implementing file
+ *                            alone. The others compile in a second or so, and must be compiled for the same GPUs. This
+ *                            header itself can be that file: nvcc -x cu -DGPUKIT_IMPLEMENTATION -DGPUKIT_PRODUCTS=float
+ *                            -c gpukit.cuh -o gpukit.o (half types: -include cuda_fp16.h -include cuda_bf16.h, too)
  *   GPUKIT_ON_ERROR(e)       in the implementing file: what a failed check does if no handler is set; e is a const
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
@@ -10809,6 +10814,34 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
   return gk__matmul_of<false>(a, b, c, m, n, k, &opts, NULL, stream);
 }
 
+/* --- Products that are compiled once -------------------------------------------------------------------------------
+ * GPUKIT_PRODUCTS=float,... declares the instances of the types that it names, so that a file which calls them compiles no
+ * kernel of products. The file that also defines GPUKIT_IMPLEMENTATION defines them (section 22). */
+
+#ifdef GPUKIT_PRODUCTS
+#ifdef GPUKIT_STATIC
+#error "GPUKIT_PRODUCTS: with GPUKIT_STATIC files share nothing, and so no products either"
+#endif
+#define GK__PRODUCTS_OF(which, item, out)                                                                              \
+  which template cudaError_t gk_matmul(const item *, const item *, out *, size_t, size_t, size_t, cudaStream_t);       \
+  which template cudaError_t gk_matmul_scaled(double, const item *, const item *, double, out *, size_t, size_t,       \
+                                              size_t, cudaStream_t);                                                   \
+  which template cudaError_t gk_matmul_ex(const item *, const item *, out *, size_t, size_t, size_t,                   \
+                                          const gk_matmul_opts *, cudaStream_t);                                       \
+  which template cudaError_t gk_matmul_plan(const item *, const item *, out *, size_t, size_t, size_t,                 \
+                                            const gk_matmul_opts *, gk_matmul_path *);
+#define GK__PRODUCTS_float(which) GK__PRODUCTS_OF(which, float, float)
+#define GK__PRODUCTS_double(which) GK__PRODUCTS_OF(which, double, double)
+#define GK__PRODUCTS___half(which) GK__PRODUCTS_OF(which, __half, __half) GK__PRODUCTS_OF(which, __half, float)
+#define GK__PRODUCTS___nv_bfloat16(which)                                                                              \
+  GK__PRODUCTS_OF(which, __nv_bfloat16, __nv_bfloat16) GK__PRODUCTS_OF(which, __nv_bfloat16, float)
+#define GK__PRODUCTS_(which) /* the list has fewer than four types */
+#define GK__PRODUCTS4(which, item1, item2, item3, item4, ...)                                                          \
+  GK__PRODUCTS_##item1(which) GK__PRODUCTS_##item2(which) GK__PRODUCTS_##item3(which) GK__PRODUCTS_##item4(which)
+#define GK__PRODUCTS(which, ...) GK__PRODUCTS4(which, __VA_ARGS__, , , , )
+GK__PRODUCTS(extern, GPUKIT_PRODUCTS)
+#endif
+
 /* ====================================================================================================================
  * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory: for a first try, a test or an
  *     assignment.
@@ -12850,6 +12883,14 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison *comparison) {
 /* --- Typed entry points, for C ------------------------------------------------------------------------------------
  * A macro defines the functions of each type; each of them calls the C++ template of the same name. Where C passes an
  * operator as a gk_op, gk__dispatch_op calls the template with the functor that it stands for. */
+
+/* --- Products that are compiled once -----------------------------------------------------------------------------*/
+
+#if defined(GPUKIT_PRODUCTS) && defined(GK__KERNELS)
+GK__NAMESPACE(KERNELS) {
+GK__PRODUCTS(, GPUKIT_PRODUCTS)
+} // GK__NAMESPACE(KERNELS)
+#endif
 
 #ifdef GPUKIT_C_API
 GK__NAMESPACE(KERNELS) {

@@ -23,6 +23,7 @@ rows=(
   'reduce sm_80 one gk_reduce_sum of floats'
   'scan sm_80 one gk_scan_exclusive of floats'
   'matmul sm_80 gk_matmul of floats'
+  'once sm_80 ... compiled once, in another file'
   'matmul_ex sm_80 gk_matmul_ex of floats'
   'c_api sm_80 GPUKIT_C_API'
   'cub sm_80 CUB: reduce and scan of floats'

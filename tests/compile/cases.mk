@@ -62,6 +62,7 @@ way.lambda.nvcc  := --extended-lambda
 way.fast.nvcc    := --use_fast_math
 way.debug.nvcc   := -G
 way.half         := -DOF_HALF
+way.once         := -DGPUKIT_PRODUCTS=__half,__nv_bfloat16
 way.hopper.nvcc  := -gencode arch=compute_90a,code=sm_90a
 way.plain90.nvcc := -gencode arch=compute_90,code=sm_90
 $(foreach std,11 14 17 20,$(eval way.$(std).nvcc := -std=c++$(std)))
@@ -96,6 +97,7 @@ linked.rdc       := -rdc=true parts@ part@rdc+impl part@rdc
 linked.rdc_many  := -rdc=true parts@ part@rdc+impl part@rdc part@rdc+2 part@rdc+other+impl part@rdc+tag+impl \
                     part@rdc+static part@rdc+static+2
 linked.lto       := -rdc=true -dlto parts@ part@lto+impl part@lto
+linked.once      := parts@ product@impl+once product@once+half product@once product@half
 linked.hopper    := parts@ product@impl+half+hopper product@plain90
 linked.merged_hopper   := parts@ product@merged+impl+hopper product@merged+plain90
 linked.merged_archs    := parts@ part@merged+impl+old part@merged+new
@@ -112,6 +114,10 @@ refused.c_api    := c99@ part@impl
 says.c_api       := gk_v0_2_0_needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file
 refused.c_version := c99@ c99_implementation@other
 says.c_version   := gk_v0_2_0_needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file
+refused.once     := parts@ product@impl product@once+half
+says.once        := gk_matmul<__half
+refused.once_static := product@once+static
+says.once_static := GPUKIT_PRODUCTS: with GPUKIT_STATIC files share nothing
 refused.inside   := refused@inside
 says.inside      := gk_ERROR_gpukit_cuh_is_included_inside_a_namespace
 refused.extern_c := refused@extern_c
@@ -158,9 +164,10 @@ symbols.static   := apart part@static part@static+2
 symbols.tag      := apart part@merged+impl part@merged+tag+fast+impl
 
 linked_cpu   := hostile macro_names below groups groups_below bare bare_static twice c99 c99_cpp c23 c99_cpp20 two five static archs settings \
-                versions clangd vscode shared $(if $(shell command -v clang++),c99_clang)
+                versions clangd vscode shared once $(if $(shell command -v clang++),c99_clang)
 linked_nvcc  := hostile macro_names twice two rdc merged_versions
-refused_cpu  := missing too_many version c_api inside extern_c arch nccl mistake unread unread_c $(one_sentence) shape_only
+refused_cpu  := missing too_many version c_api inside extern_c arch nccl mistake unread unread_c $(one_sentence) shape_only \
+                once once_static
 refused_nvcc := missing extern_c cpp standard mistake unread no_half operator_1 one_less
 symbols_nvcc := versions
 modes        := compute_90a+11
