@@ -3841,9 +3841,9 @@ cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Ope
 /* ====================================================================================================================
  * 19. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
  *
- * Each element of a strict product is a sum of partitions of k, and each partition is a sequence of fused multiply-adds.
- * How many partitions there are, and which products belong to which partition in which order, depends on m, n, k and the
- * type alone, and not on the plan, the device, the transposes and the strides. So the bits are always the same.
+ * Each element of a strict product is a sum of partitions of k. A partition is a sequence of fused multiply-adds. How
+ * many partitions there are, and which products belong to which one in which order, depends on m, n, k and the type
+ * alone, and not on the plan, the device, the transposes and the strides. So the bits are always the same.
  *
  * Emulated fp32 leaves a flag in device memory if an operand has values that it cannot represent. A strict kernel is
  * launched after it; it returns at once if the flag is not set, and else computes the product.
@@ -6452,12 +6452,12 @@ template <class Config> struct gk__mma_epilogue {
   typedef gk__slot<gk__three<float>> slot;
   static const int bytes = Config::bm * pitch * 4;
 
-  static GK__D float &item(float *tile, int i) { return tile[i / Config::bn * pitch + i % Config::bn]; }
+  static GK__D float &item(float *c_tile, int i) { return c_tile[i / Config::bn * pitch + i % Config::bn]; }
   /* By each warp, of which these are the first row and column in the tile. */
-  static GK__D void store_accumulators(const gk__mma_sums<Config> &sums, float *tile, unsigned row_idx,
+  static GK__D void store_accumulators(const gk__mma_sums<Config> &sums, float *c_tile, unsigned row_idx,
                                        unsigned col_idx) {
     const unsigned lane_id = gk_lane();
-    float *const dest = tile + (row_idx + lane_id / 4) * pitch + col_idx + lane_id % 4 * 2;
+    float *const dest = c_tile + (row_idx + lane_id / 4) * pitch + col_idx + lane_id % 4 * 2;
     GK__UNROLL
     for (int i = 0; i < sums.m * 2; i++) {
       GK__UNROLL
@@ -6468,18 +6468,18 @@ template <class Config> struct gk__mma_epilogue {
     }
   }
   /* Split-K: a partial for the block that reduces the tile. */
-  static GK__D void publish(float *tile, slot *partial, unsigned tag) {
+  static GK__D void publish(float *c_tile, slot *partial, unsigned tag) {
     GK__UNROLL_BY(4)
     for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count) {
       gk__three<float> x = {{0, 0, 0}};
       GK__UNROLL
       for (int e = 0; e < 3; e++)
-        if (i * 3 + e < items) x.value[e] = item(tile, i * 3 + e);
+        if (i * 3 + e < items) x.value[e] = item(c_tile, i * 3 + e);
       gk__publish(partial + i, x, tag);
     }
   }
-  /* Adds `count` partials to the tile, in their order; they are `stride` slots apart. */
-  static GK__D void add(float *tile, const slot *partials, unsigned count, size_t stride, unsigned tag) {
+  /* Adds `partial_count` partials to the tile, in their order; they are `stride` slots apart. */
+  static GK__D void add(float *c_tile, const slot *partials, unsigned partial_count, size_t stride, unsigned tag) {
     GK__UNROLL_BY(1)
     for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count * batch) {
       gk__three<float> sum[batch];
@@ -6488,11 +6488,11 @@ template <class Config> struct gk__mma_epilogue {
         GK__UNROLL
         for (int e = 0; e < 3; e++) {
           const int pos = (i + b * Config::thread_count) * 3 + e;
-          sum[b].value[e] = pos < items ? item(tile, pos) : 0;
+          sum[b].value[e] = pos < items ? item(c_tile, pos) : 0;
         }
       }
       GK__UNROLL_BY(1)
-      for (unsigned k = 0; k < count; k++) {
+      for (unsigned k = 0; k < partial_count; k++) {
         gk__three<float> x[batch];
         unsigned pause = 8;
         for (bool ready = false; !ready;) {
@@ -6517,29 +6517,29 @@ template <class Config> struct gk__mma_epilogue {
         GK__UNROLL
         for (int e = 0; e < 3; e++) {
           const int pos = (i + b * Config::thread_count) * 3 + e;
-          if (pos < items) item(tile, pos) = sum[b].value[e];
+          if (pos < items) item(c_tile, pos) = sum[b].value[e];
         }
       }
     }
   }
   /* C = alpha tile + beta C, four columns at a time. */
   template <class Out>
-  static GK__D void store(const float *tile, const gk__mma_args<Out> &p, Out *c, size_t row0, size_t col0) {
+  static GK__D void store(const float *c_tile, const gk__mma_args<Out> &p, Out *c, size_t row0, size_t col0) {
     typedef gk__run<Out, 4> vector;
     const bool aligned = reinterpret_cast<uintptr_t>(c) % sizeof(vector) == 0 && p.ldc % 4 == 0;
     GK__UNROLL_BY(4)
     for (int i = static_cast<int>(threadIdx.x); i < items / 4; i += Config::thread_count) {
       const int row_idx = i / (Config::bn / 4), col_idx = i % (Config::bn / 4) * 4;
-      const size_t row = row0 + static_cast<size_t>(row_idx), col = col0 + static_cast<size_t>(col_idx);
-      if (row >= p.m || col >= p.n) continue;
-      Out *const dest = c + row * p.ldc + col;
-      const gk__run<float, 4> sums = *reinterpret_cast<const gk__run<float, 4> *>(tile + row_idx * pitch + col_idx);
-      const bool whole = aligned && col + 4 <= p.n;
+      const size_t c_row = row0 + static_cast<size_t>(row_idx), c_col = col0 + static_cast<size_t>(col_idx);
+      if (c_row >= p.m || c_col >= p.n) continue;
+      Out *const dest = c + c_row * p.ldc + c_col;
+      const gk__run<float, 4> sums = *reinterpret_cast<const gk__run<float, 4> *>(c_tile + row_idx * pitch + col_idx);
+      const bool whole = aligned && c_col + 4 <= p.n;
       vector old = vector();
       if (p.beta != 0 && whole) old = *reinterpret_cast<const vector *>(dest);
       GK__UNROLL
       for (int e = 0; e < 4; e++) {
-        if (col + static_cast<size_t>(e) >= p.n) break;
+        if (c_col + static_cast<size_t>(e) >= p.n) break;
         float x = gk__mul(p.alpha, sums.value[e]);
         if (p.beta != 0) x = gk__fma(p.beta, gk__convert<float, Out>::from(whole ? old.value[e] : dest[e]), x);
         old.value[e] = gk__convert<Out, float>::from(x);
@@ -6592,20 +6592,20 @@ __global__ void __launch_bounds__(Config::thread_count)
     const gk__mma_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> read_b(col_idx, p.b.along_k);
     loop::run(sums, a, b, read_a, read_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
   }
-  float *const tile = reinterpret_cast<float *>(ring);
+  float *const c_tile = reinterpret_cast<float *>(ring);
   __syncthreads();
-  epilogue::store_accumulators(sums, tile, row_idx, col_idx);
+  epilogue::store_accumulators(sums, c_tile, row_idx, col_idx);
   __syncthreads();
   const size_t partial_stride = static_cast<size_t>(launch_tiles) * epilogue::slots;
   gk__slot<gk__three<float>> *const partials = slots + static_cast<size_t>(launch_tile) * epilogue::slots;
   if (partition < p.partitions - 1) {
-    epilogue::publish(tile, partials + partition * partial_stride, ticket.tag);
+    epilogue::publish(c_tile, partials + partition * partial_stride, ticket.tag);
   } else {
     if (partition > 0) {
-      epilogue::add(tile, partials, partition, partial_stride, ticket.tag);
+      epilogue::add(c_tile, partials, partition, partial_stride, ticket.tag);
       __syncthreads();
     }
-    epilogue::store(tile, p, p.c + batch * p.stride_c, row0, col0);
+    epilogue::store(c_tile, p, p.c + batch * p.stride_c, row0, col0);
   }
   if (p.partitions > 1) gk__restart_tags(ticket, state, slots, p.capacity, gridDim.x);
 }
@@ -6673,9 +6673,9 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   for (size_t done = 0, products; done < p.batch; done += products) {
     products = p.batch - done < max_products ? p.batch - done : max_products;
     const size_t all = products * tiles, at_once = gk__mma_launch_tiles(plan, all, p.max_blocks, slot_bytes);
-    for (size_t first = 0; first < all; first += at_once) {
-      const size_t tile_count = all - first < at_once ? all - first : at_once;
-      q.first_idx = static_cast<unsigned>(first);
+    for (size_t first_tile = 0; first_tile < all; first_tile += at_once) {
+      const size_t tile_count = all - first_tile < at_once ? all - first_tile : at_once;
+      q.first_idx = static_cast<unsigned>(first_tile);
       GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out>),
                                static_cast<unsigned>(tile_count * plan.partitions),
                                static_cast<unsigned>(Config::thread_count), smem, stream, q,
@@ -6704,31 +6704,31 @@ struct gk__mma_gpu {
 };
 /* Takes the cheapest plan with this tile into *best, if it is cheaper than that. A partition has three stages or more, and
  * all partials of the batch fit into GK__PARTIALS_BYTES. */
-inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan tile, const gk__mma_cost &cost, size_t k_stages,
+inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan plan, const gk__mma_cost &cost, size_t k_stages,
                               size_t partial_bytes, size_t sms, size_t blocks_per_sm) {
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_SLICES ? k_stages / 3 : size_t(GK__MATMUL_SLICES);
   const size_t wave = sms * blocks_per_sm;
-  for (tile.partitions = 1; tile.partitions == 1 || tile.partitions <= max_partitions; tile.partitions++) {
-    const size_t stages = gk_ceil_div(k_stages, tile.partitions), blocks = tile.tiles * tile.partitions;
-    if (k_stages && gk_ceil_div(k_stages, stages) != tile.partitions) continue; /* the last would be empty */
-    tile.tile_partials = (tile.partitions - 1) * partial_bytes;
-    if (gk__saturated_product(tile.tiles, tile.tile_partials) > GK__PARTIALS_BYTES) break;
+  for (plan.partitions = 1; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
+    const size_t stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
+    if (k_stages && gk_ceil_div(k_stages, stages) != plan.partitions) continue; /* the last would be empty */
+    plan.tile_partials = (plan.partitions - 1) * partial_bytes;
+    if (gk__saturated_product(plan.tiles, plan.tile_partials) > GK__PARTIALS_BYTES) break;
     const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks on an SM in the last wave */
     const double full_stage = cost.stage_rate * static_cast<double>(blocks_per_sm);
     const double last_stage = cost.stage_rate * static_cast<double>(left), stage_count = static_cast<double>(stages);
-    tile.microseconds = static_cast<double>(blocks / wave) *
+    plan.microseconds = static_cast<double>(blocks / wave) *
                         (cost.start + stage_count * (full_stage > cost.stage ? full_stage : cost.stage));
-    if (left) tile.microseconds += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
-    if (tile.partitions > 1) tile.microseconds += cost.reduce + cost.addend * static_cast<double>(tile.partitions - 1);
-    if (best->config < 0 || tile.microseconds < best->microseconds) *best = tile;
+    if (left) plan.microseconds += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
+    if (plan.partitions > 1) plan.microseconds += cost.reduce + cost.addend * static_cast<double>(plan.partitions - 1);
+    if (best->config < 0 || plan.microseconds < best->microseconds) *best = plan;
   }
 }
 /* Bounds for all of these plans: bytes of a partial of every tile of C, and k in a partition. The deepest tile is that of
  * 128 x 256, and the shallowest stage that of emulated fp32 and tf32. */
 #define GK__MMA_PARTITION_DEPTH 96
 inline size_t gk__mma_slot_bytes(size_t m, size_t n) {
-  const size_t rows = gk_ceil_div(m, size_t(128)), cols = gk_ceil_div(n, size_t(256));
-  return gk__saturated_product(gk__saturated_product(rows, cols), (128 * 256 + 2) / 3 * sizeof(gk__word16));
+  const size_t tile_rows = gk_ceil_div(m, size_t(128)), tile_cols = gk_ceil_div(n, size_t(256));
+  return gk__saturated_product(gk__saturated_product(tile_rows, tile_cols), (128 * 256 + 2) / 3 * sizeof(gk__word16));
 }
 /* The same for a configuration, unless its ring is too large for the GPU. */
 template <int Products, class Element, class Config>
@@ -6739,9 +6739,9 @@ void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__m
   const size_t all = gk__saturated_product(gk__saturated_product(gk_ceil_div(m, static_cast<size_t>(Config::bm)),
                                                                  gk_ceil_div(n, static_cast<size_t>(Config::bn))),
                                            batch);
-  const gk__mma_plan tile = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
+  const gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
-  gk__plan_mma_tile(best, tile, cost,
+  gk__plan_mma_tile(best, plan, cost,
                     gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
                     gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__three<float>>), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
