@@ -13166,7 +13166,8 @@ GPUKIT_DEF void GK__C_API(void) {}
  *                 GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
  *                 gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y, gk__time_begin/next/scope,
  *                 gk__check_cuda/status/launch: not for users, and without replacement
- *               alpha and beta of gk_matmul_opts may be addresses of floats. New: gk_matmul_scaled.
+ *               alpha and beta of gk_matmul_opts may be addresses of floats. New: gk_matmul_scaled, GPUKIT_PRODUCTS;
+ *               gk_bench_compare for C. Tensor-core products of few tiles and a long k have other bits by mma.sync.
  *   0.1.0       the six areas
  * ==================================================================================================================*/
 
