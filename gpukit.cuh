@@ -6070,18 +6070,18 @@ cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, 
 
 /* --- Tensor cores: portable kernels, mma.sync --------------------------------------------------------------------
  *
- * A block computes a tile of C for one partition of k, and each of its warps a part of the tile. Tiles of A and B pass
- * through a ring of stages in shared memory, loaded by cp.async. They keep the order in which they are stored, K-major or
- * MN-major. The 16-byte words of a row are permuted within 128 bytes (word index XOR row index), so that ldmatrix, which
- * reads eight rows at a time, has no bank conflicts in either order. One mma.sync takes 32 bytes of k of any type.
+ * A block computes one tile of C for one partition of k; each of its warps computes a part of the tile. cp.async loads
+ * tiles of A and B into a ring of stages in shared memory. They keep their storage order, K-major or MN-major. The
+ * 16-byte words of a row are permuted within 128 bytes (word index XOR row index), so that ldmatrix, which reads eight
+ * rows at a time, has no bank conflicts in either order. One MMA step covers 32 bytes of k for every type.
  *
- * Split-K: where a product has few tiles and a long k, k is split into partitions, which are reduced in a fixed order by the
- * block of the last one. So the bits do not depend on timing.
+ * Split-K: if a product has few tiles and a long k, k is split into partitions. The block of the last partition reduces
+ * the partials in a fixed order, so the bits do not depend on timing.
  *
- * Without a GPU the same kernel runs: ldmatrix and mma.sync are made of shuffles. */
+ * The CPU stand-in runs the same kernel, with ldmatrix and mma.sync emulated by shuffles. */
 
-/* Four matrices of 8 x 8 halves, or 8 x 4 floats: lane l gives the address of row l % 8 of matrix l / 8, and gets its
- * share of each; with Trans, of their transposes. */
+/* ldmatrix.x4: loads four matrices of 8 x 8 halves, or 8 x 4 floats. Lane l passes the address of row l % 8 of matrix
+ * l / 8. dest[i] is its fragment of matrix i, or with Trans of the transpose of matrix i. */
 template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsigned char *row_data) {
 #ifdef __CUDA_ARCH__
   const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row_data));
@@ -6113,7 +6113,7 @@ template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsi
 #endif
 }
 
-/* d += A B of 16 x 8 sums and 32 bytes of k, spread over the warp as mma.sync wants it. */
+/* d += A B for a 16 x 8 tile and 32 bytes of k. The fragments are those of mma.sync.m16n8 (PTX ISA). */
 template <class Element> struct gk__mma_sync;
 #ifdef __CUDA_ARCH__
 #define GK__MMA(shape, types)                                                                                          \
@@ -6134,7 +6134,7 @@ template <> struct gk__mma_sync<__half> {
 #endif
   }
 };
-/* Code for a GPU without the instruction is never launched. */
+/* The planner never chooses bfloat16 or tf32 for code below compute_80, so the empty bodies never run. */
 template <> struct gk__mma_sync<__nv_bfloat16> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
@@ -6155,7 +6155,7 @@ template <> struct gk__mma_sync<float> {
 };
 #undef GK__MMA
 #else
-/* The elements of a word, as floats. */
+/* The elements of a 32-bit word, as floats. */
 template <class Element> struct gk__word_elements { /* __half */
   static const int item_count = 2;
   static GK__D float element_at(unsigned word, int i) {
@@ -6173,8 +6173,8 @@ template <> struct gk__word_elements<float> {
   static const int item_count = 1;
   static GK__D float element_at(unsigned word, int) { return __uint_as_float(word); }
 };
-/* One chain of multiply-adds for each sum: the hardware's order is another, and the bits may be, too. A lane has rows g
- * and g + 8 of A in the lanes 4 g + 0 ... 3, and each of its two columns of B in four lanes likewise. */
+/* Emulation for the stand-in: one sequence of FMAs in the order of k for each accumulator. The order in hardware differs,
+ * so the bits may differ, too. Lanes 4 g to 4 g + 3 hold rows g and g + 8 of A; four lanes hold a column of B. */
 template <class Element> struct gk__mma_sync {
   static GK__D unsigned long long both(unsigned low, unsigned high) {
     return low | static_cast<unsigned long long>(high) << 32;
@@ -6198,21 +6198,22 @@ template <class Element> struct gk__mma_sync {
 };
 #endif
 
-/* In which order an operand is stored, where that is known when the kernel is compiled. */
+/* The storage order of an operand; GK__ANY_MAJOR: known at run time only. */
 enum { GK__MN_MAJOR, GK__K_MAJOR, GK__ANY_MAJOR };
-/* A configuration: a tile of C of TileRows x TileCols for the block and WarpRows x WarpCols for a warp, and Bytes of k in
- * each of the Stages of the ring. */
+/* A kernel configuration. A block computes TileRows x TileCols of C, and a warp WarpRows x WarpCols. The ring has Stages
+ * stages, each with Bytes bytes of k. */
 template <int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages, int OrderA = GK__ANY_MAJOR,
           int OrderB = GK__ANY_MAJOR>
 struct gk__mma_config {
   static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, bytes = Bytes, stages = Stages,
                    order_a = OrderA, order_b = OrderB;
   static const int warps_n = TileCols / WarpCols, thread_count = TileRows / WarpRows * warps_n * 32;
-  static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* of one part of an operand in one stage */
-  static const int steps = Bytes / 32, shares = steps - 1;                 /* of k in a stage; and of what they load */
+  static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* in one stage; of one part */
+  static const int k_steps = Bytes / 32;                                   /* MMA steps in a stage */
+  static const int load_groups = k_steps - 1; /* groups of copies that load a stage: one after each step but the last */
   static_assert((Bytes == 64 || Bytes == 128) && TileRows % 64 == 0 && TileCols % 64 == 0 && WarpRows % 32 == 0 &&
                     WarpCols % 32 == 0 && WarpRows <= 64 && WarpCols <= 64,
-                "the places of the runs of 16 bytes in shared memory");
+                "the permutation of 16-byte words needs rows of 64, or a multiple of 128, bytes");
 };
 
 struct gk__mma_operand { /* strides in bytes */
@@ -6227,14 +6228,14 @@ template <class Out> struct gk__mma_args {
   float alpha, beta;
   const unsigned *strict;
   unsigned tiles_m, tiles_n;
-  unsigned first_idx;      /* of the launch's first tile; counted through the batch */
-  unsigned partitions;     /* split-K: of each tile; 1: none */
-  size_t partition_stages; /* of k, in a partition; the last may have fewer */
-  size_t capacity;         /* 16-byte words of the slots */
+  unsigned first_tile;     /* of this launch; tiles are numbered through the batch */
+  unsigned partitions;     /* of k; 1: no split-K */
+  size_t partition_stages; /* of k in a partition; the last partition may have fewer */
+  size_t capacity;         /* of the slots, in 16-byte words */
 };
 
-/* Copies 16 bytes to shared memory, of which `valid` come from memory and the others are zeros. Memcheck takes what is
- * asynchronous for a copy of all 16, and so reports the end of an array that ends within them. */
+/* Copies the first `valid` of 16 bytes to shared memory, and sets the others to 0. (compute-sanitizer memcheck takes the
+ * asynchronous form for a read of all 16 bytes, so it reports an array that ends within them.) */
 GK__D void gk__copy_16_bytes(unsigned char *dest, const unsigned char *from, unsigned valid) {
 #if GK__COPIES_ASYNC
   gk__copy_async<16>(dest, from, valid);
@@ -6252,93 +6253,96 @@ GK__D void gk__copy_16_bytes(unsigned char *dest, const unsigned char *from, uns
 #endif
 }
 
-/* Where run `run` of row `row_idx` lies in a tile that is stored along k. Across k, a row has 128 bytes or more. */
-template <int Bytes> GK__D unsigned gk__k_major_offset(unsigned row_idx, unsigned run) {
-  return row_idx * Bytes + ((run ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
+/* The offset of a 16-byte word in a tile in shared memory. K-major: a row has Bytes bytes of k. */
+template <int Bytes> GK__D unsigned gk__k_major_offset(unsigned row_idx, unsigned word_idx) {
+  return row_idx * Bytes + ((word_idx ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
 }
-template <int Outer> GK__D unsigned gk__mn_major_offset(unsigned k, unsigned run) {
-  return k * (Outer * 2) + ((run ^ k % 8) * 16);
+/* MN-major: a row has one k of Outer elements of two bytes, which are 128 bytes or more. */
+template <int Outer> GK__D unsigned gk__mn_major_offset(unsigned k, unsigned word_idx) {
+  return k * (Outer * 2) + ((word_idx ^ k % 8) * 16);
 }
 
-/* The ring begins at a line of shared memory. Static variables stand in front of dynamic shared memory, and a row of 128
- * bytes that begins in the middle of a line is written as two: with the 16 bytes of a ticket in front, 4096^3 took 414 us
- * instead of 312 (f16, tile of 128 x 256, H200). */
+/* Aligns the ring to 128 bytes. Static shared variables come before the dynamic ones, and a 128-byte row that crosses a
+ * 128-byte boundary needs two shared-memory wavefronts: with the 16 bytes of a ticket in front of an unaligned ring,
+ * 4096^3 took 414 us instead of 312 (f16, tile of 128 x 256, H200). */
 enum { GK__RING_ALIGNMENT = 128 };
 GK__D unsigned char *gk__align_ring(unsigned char *shared) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(shared);
   return shared + (GK__RING_ALIGNMENT - address % GK__RING_ALIGNMENT) % GK__RING_ALIGNMENT;
 }
 
-/* Brings the tiles of one operand to the ring, one stage after the other: each in a few shares, which the caller puts
- * between other work. */
-template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> struct gk__mma_loader {
-  static const int runs = Outer * Bytes / 16 / Threads; /* of a thread, in a part and stage */
-  static const int depth = Bytes / Size;
-  static_assert(runs * Threads * 16 == Outer * Bytes, "every thread has as many");
-  const unsigned char *from;
-  size_t stride_run, stride_part, advance; /* bytes: from run to run, part to part, stage to stage */
-  size_t k_left;                           /* from this thread's first run on, in a stage to come */
-  unsigned rows_left, bytes; /* of the matrix: rows from that run on (along k), bytes of each run (across) */
-  unsigned dest, apart;      /* where that run goes; rows from one of its runs to the next */
-  bool along;
+/* Loads the tiles of one operand into the ring, stage by stage. Parts: 3 for emulated fp32. Each stage can be loaded in
+ * several groups of copies, which the caller issues between MMA instructions. */
+template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Order> struct gk__mma_loader {
+  static const int words_per_thread = Outer * Bytes / 16 / Threads; /* 16-byte words; per part and stage */
+  static const int stage_depth = Bytes / ElementBytes;              /* of k */
+  static_assert(words_per_thread * Threads * 16 == Outer * Bytes, "every thread copies the same number of words");
+  const unsigned char *from;                      /* this thread's first word in the next stage */
+  size_t word_stride, stride_part, stage_advance; /* bytes from one of its words, parts and stages to the next */
+  size_t k_left;                                  /* k from its first word to the end, 0 beyond */
+  unsigned rows_left, bytes; /* K-major: rows from its first to the end. MN-major: valid bytes of each of its words */
+  unsigned dest, row_step;   /* offset of its first word in a stage; rows from one of its words to the next */
+  bool k_major;
   GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t row_count, size_t k_begin,
                        size_t k_end) {
-    const unsigned t = threadIdx.x;
-    along = Order == GK__ANY_MAJOR ? p.along_k != 0 : Order == GK__K_MAJOR;
+    k_major = Order == GK__ANY_MAJOR ? p.along_k != 0 : Order == GK__K_MAJOR;
     stride_part = p.stride_part;
-    const unsigned per_row = along ? Bytes / 16 : Outer * Size / 16, row_idx = t / per_row, run = t % per_row;
-    apart = Threads / per_row;
-    stride_run = apart * p.leading_dim, advance = along ? static_cast<size_t>(Bytes) : depth * p.leading_dim;
-    dest = along ? gk__k_major_offset<Bytes>(row_idx, run) : gk__mn_major_offset<Outer>(row_idx, run);
-    const size_t first_idx = along ? row0 + row_idx : row0 + run * (16 / Size);
-    const size_t k0 = k_begin + (along ? run * (16 / Size) : row_idx);
-    const size_t left = first_idx < row_count ? row_count - first_idx : 0;
+    const unsigned words_per_row = k_major ? Bytes / 16 : Outer * ElementBytes / 16;
+    const unsigned row_idx = threadIdx.x / words_per_row, word_idx = threadIdx.x % words_per_row;
+    row_step = Threads / words_per_row;
+    word_stride = row_step * p.leading_dim;
+    stage_advance = k_major ? static_cast<size_t>(Bytes) : stage_depth * p.leading_dim;
+    dest = k_major ? gk__k_major_offset<Bytes>(row_idx, word_idx) : gk__mn_major_offset<Outer>(row_idx, word_idx);
+    const size_t outer_idx = k_major ? row0 + row_idx : row0 + word_idx * (16 / ElementBytes);
+    const size_t k0 = k_begin + (k_major ? word_idx * (16 / ElementBytes) : row_idx);
+    const size_t outer_left = outer_idx < row_count ? row_count - outer_idx : 0;
     k_left = k0 < k_end ? k_end - k0 : 0;
-    rows_left = left < Outer ? static_cast<unsigned>(left) : Outer;
-    bytes = left < 16 / Size ? static_cast<unsigned>(left) * Size : 16;
-    from = p.data + batch * p.stride_batch + (along ? first_idx : k0) * p.leading_dim + (along ? k0 : first_idx) * Size;
+    rows_left = outer_left < Outer ? static_cast<unsigned>(outer_left) : Outer;
+    bytes = outer_left < 16 / ElementBytes ? static_cast<unsigned>(outer_left) * ElementBytes : 16;
+    from = p.data + batch * p.stride_batch + (k_major ? outer_idx : k0) * p.leading_dim +
+           (k_major ? k0 : outer_idx) * ElementBytes;
   }
-  /* One of the shares of the next stage; beyond k it is all zeros. There are no branches, so that the compiler may put
-   * all of it between the products. */
-  GK__D void load(unsigned char *stage, int share, int shares) const {
-    const unsigned k_near = k_left < static_cast<size_t>(depth) ? static_cast<unsigned>(k_left) : depth;
-    const unsigned row_count = along ? rows_left : k_near;
-    const unsigned valid = !along ? bytes : k_near < 16 / Size ? k_near * Size : 16;
+  /* Copies group `group_idx` of `group_count` of the next stage; zeros beyond the end of k. There are no branches, so
+   * that the compiler can schedule the copies between MMA instructions. */
+  GK__D void load(unsigned char *stage, int group_idx, int group_count) const {
+    const unsigned k_valid = k_left < static_cast<size_t>(stage_depth) ? static_cast<unsigned>(k_left) : stage_depth;
+    const unsigned row_count = k_major ? rows_left : k_valid;
+    const unsigned valid = !k_major ? bytes : k_valid < 16 / ElementBytes ? k_valid * ElementBytes : 16;
     GK__UNROLL
     for (int part = 0; part < Parts; part++) {
-      const unsigned char *run = from + static_cast<size_t>(part) * stride_part;
+      const unsigned char *word = from + static_cast<size_t>(part) * stride_part;
       GK__UNROLL
-      for (int i = 0; i < runs; i++) {
-        if (i % shares == share)
-          gk__copy_16_bytes(stage + part * Outer * Bytes + dest + i * Threads * 16, run,
-                            static_cast<unsigned>(i) * apart < row_count ? valid : 0);
-        run += stride_run;
+      for (int i = 0; i < words_per_thread; i++) {
+        if (i % group_count == group_idx)
+          gk__copy_16_bytes(stage + part * Outer * Bytes + dest + i * Threads * 16, word,
+                            static_cast<unsigned>(i) * row_step < row_count ? valid : 0);
+        word += word_stride;
       }
     }
   }
   GK__D void load(unsigned char *stage) {
     load(stage, 0, 1);
-    next();
+    advance();
   }
-  GK__D void next() {
-    k_left = k_left > static_cast<size_t>(depth) ? k_left - static_cast<size_t>(depth) : 0;
-    from += advance;
+  GK__D void advance() {
+    k_left = k_left > static_cast<size_t>(stage_depth) ? k_left - static_cast<size_t>(stage_depth) : 0;
+    from += stage_advance;
   }
 };
 
-/* Reads what a warp needs of a tile: OuterRows rows of A, or columns of B, at a step of k. */
+/* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. */
 template <int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
   unsigned offset;
-  bool along;
-  GK__D gk__mma_fragment_reader(unsigned first_idx, int along_k) {
-    const unsigned lane_id = gk_lane(), upper = IsA ? lane_id / 8 % 2 : lane_id / 16,
-                   later = IsA ? lane_id / 16 : lane_id / 8 % 2;
-    along = Order == GK__ANY_MAJOR ? along_k != 0 : Order == GK__K_MAJOR;
-    offset = along ? gk__k_major_offset<Bytes>(first_idx + upper * 8 + lane_id % 8, later)
-                   : gk__mn_major_offset<Outer>(later * 8 + lane_id % 8, first_idx / 8 + upper);
+  bool k_major;
+  GK__D gk__mma_fragment_reader(unsigned outer0, int along_k) {
+    const unsigned lane_id = gk_lane(), outer_half = IsA ? lane_id / 8 % 2 : lane_id / 16,
+                   k_half = IsA ? lane_id / 16 : lane_id / 8 % 2;
+    k_major = Order == GK__ANY_MAJOR ? along_k != 0 : Order == GK__K_MAJOR;
+    offset = k_major ? gk__k_major_offset<Bytes>(outer0 + outer_half * 8 + lane_id % 8, k_half)
+                     : gk__mn_major_offset<Outer>(k_half * 8 + lane_id % 8, outer0 / 8 + outer_half);
   }
   GK__D void read(unsigned (&dest)[OuterRows / 16][4], const unsigned char *shared_tile, int k_step) const {
-    if (along) {
+    if (k_major) {
       GK__UNROLL
       for (int i = 0; i < OuterRows / 16; i++)
         gk__ldmatrix_x4<false>(dest[i], shared_tile + (offset ^ static_cast<unsigned>(k_step * 32)) + i * 16 * Bytes);
@@ -6351,7 +6355,7 @@ template <int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__m
   }
 };
 
-/* A warp's sums. */
+/* The accumulators of a warp. */
 template <class Config> struct gk__mma_accumulators {
   static const int m = Config::wm / 16, n = Config::wn / 8;
   float value[m][n][4];
@@ -6359,11 +6363,11 @@ template <class Config> struct gk__mma_accumulators {
     GK__UNROLL
     for (int i = 0; i < m * n * 4; i++) value[i / 4 / n][i / 4 % n][i % 4] = 0;
   }
-  GK__D void add(const gk__mma_accumulators &some) {
+  GK__D void add(const gk__mma_accumulators &stage_acc) {
     GK__UNROLL
     for (int i = 0; i < m * n * 4; i++) {
       float &dest = value[i / 4 / n][i / 4 % n][i % 4];
-      dest = gk__arithmetic<float>::add(dest, some.value[i / 4 / n][i / 4 % n][i % 4]);
+      dest = gk__arithmetic<float>::add(dest, stage_acc.value[i / 4 / n][i / 4 % n][i % 4]);
     }
   }
   template <class Element> GK__D void add(const unsigned (&a)[m][4], const unsigned (&b)[n / 2][4]) {
@@ -6371,20 +6375,21 @@ template <class Config> struct gk__mma_accumulators {
     for (int i = 0; i < m; i++) {
       GK__UNROLL
       for (int j = 0; j < n; j++) {
-        const int pos = i % 2 ? n - 1 - j : j; /* there and back: what was used last is used next */
+        const int pos = i % 2 ? n - 1 - j : j; /* serpentine order: consecutive MMAs share an operand */
         gk__mma_sync<Element>::add(value[i][pos], a[i], b[pos / 2][pos % 2 * 2], b[pos / 2][pos % 2 * 2 + 1]);
       }
     }
   }
 };
 
-/* Floats in parts, six products of them: these come in bands of like size, from the smallest on, and after
- * each stage the tensor cores' sums, which they cut off rather than round, go into others that are rounded. */
+/* The main loop for emulated fp32: six products of bfloat16 parts. Part i has about 2^-8i of the magnitude of its float,
+ * so products with equal sums of part indices are of similar magnitude; the smallest come first. Tensor cores truncate
+ * their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
 template <int Products, class Element, class Config> struct gk__mma_loop {
-  static const int parts = GK__PARTS, bands = 3;
-  template <class LoaderA, class LoaderB, class ReadA, class ReadB>
-  static GK__D void run(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReadA &read_a,
-                        const ReadB &read_b, unsigned char *ring, size_t stages) {
+  static const int parts = GK__PARTS, index_sums = 3;
+  template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
+  static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
+                             const ReaderB &reader_b, unsigned char *ring, size_t stages) {
     const int stage_bytes = parts * (Config::a_bytes + Config::b_bytes);
     GK__UNROLL
     for (int s = 0; s < Config::stages - 1; s++) {
@@ -6392,46 +6397,49 @@ template <int Products, class Element, class Config> struct gk__mma_loop {
       b.load(ring + s * stage_bytes + parts * Config::a_bytes);
       gk__copy_commit();
     }
-    int now = 0, free = Config::stages - 1;
+    int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (size_t stage = 0; stage < stages; stage++) {
       gk__copy_wait<Config::stages - 2>();
       __syncthreads();
-      a.load(ring + free * stage_bytes);
-      b.load(ring + free * stage_bytes + parts * Config::a_bytes);
+      a.load(ring + load_idx * stage_bytes);
+      b.load(ring + load_idx * stage_bytes + parts * Config::a_bytes);
       gk__copy_commit();
-      const unsigned char *const at_a = ring + now * stage_bytes, *const at_b = at_a + parts * Config::a_bytes;
-      gk__mma_accumulators<Config> some;
-      some.clear();
+      const unsigned char *const stage_a = ring + read_idx * stage_bytes, *const stage_b =
+                                                                              stage_a + parts * Config::a_bytes;
+      gk__mma_accumulators<Config> stage_acc;
+      stage_acc.clear();
       GK__UNROLL
-      for (int band = bands - 1; band >= 0; band--) {
+      for (int index_sum = index_sums - 1; index_sum >= 0; index_sum--) {
         GK__UNROLL
         for (int i = 0; i < parts; i++) {
-          if (band - i < 0 || band - i >= parts) continue;
+          if (index_sum - i < 0 || index_sum - i >= parts) continue;
           GK__UNROLL
-          for (int k_step = 0; k_step < Config::steps; k_step++) {
-            unsigned input[Config::wm / 16][4], with[Config::wn / 16][4];
-            read_a.read(input, at_a + i * Config::a_bytes, k_step);
-            read_b.read(with, at_b + (band - i) * Config::b_bytes, k_step);
-            some.template add<Element>(input, with);
+          for (int k_step = 0; k_step < Config::k_steps; k_step++) {
+            unsigned a_fragment[Config::wm / 16][4], b_fragment[Config::wn / 16][4];
+            reader_a.read(a_fragment, stage_a + i * Config::a_bytes, k_step);
+            reader_b.read(b_fragment, stage_b + (index_sum - i) * Config::b_bytes, k_step);
+            stage_acc.template add<Element>(a_fragment, b_fragment);
           }
         }
       }
-      acc.add(some);
-      free = now, now = now == Config::stages - 1 ? 0 : now + 1;
+      acc.add(stage_acc);
+      load_idx = read_idx;
+      read_idx = read_idx == Config::stages - 1 ? 0 : read_idx + 1;
     }
     gk__copy_wait<0>();
   }
 };
 
-/* All of k in the tensor cores' own sums. What a warp reads for the next step is on its way while they work. */
+/* The main loop for half-precision types and tf32. The fragments of the next k step are loaded while the tensor cores
+ * multiply those of this one. */
 template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
   static const int parts = 1;
-  template <class LoaderA, class LoaderB, class ReadA, class ReadB>
-  static GK__D void run(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReadA &read_a,
-                        const ReadB &read_b, unsigned char *ring, size_t stages) {
+  template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
+  static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
+                             const ReaderB &reader_b, unsigned char *ring, size_t stages) {
     const int stage_bytes = Config::a_bytes + Config::b_bytes;
-    unsigned input[2][Config::wm / 16][4], with[2][Config::wn / 16][4];
+    unsigned a_fragment[2][Config::wm / 16][4], b_fragment[2][Config::wn / 16][4];
     GK__UNROLL
     for (int s = 0; s < Config::stages - 1; s++) {
       a.load(ring + s * stage_bytes);
@@ -6440,49 +6448,51 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
     }
     gk__copy_wait<Config::stages - 2>();
     __syncthreads();
-    read_a.read(input[0], ring, 0);
-    read_b.read(with[0], ring + Config::a_bytes, 0);
-    int now = 0, free = Config::stages - 1;
+    reader_a.read(a_fragment[0], ring, 0);
+    reader_b.read(b_fragment[0], ring + Config::a_bytes, 0);
+    int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (size_t stage = 0; stage < stages; stage++) {
-      const int next = now == Config::stages - 1 ? 0 : now + 1;
+      const int next_idx = read_idx == Config::stages - 1 ? 0 : read_idx + 1;
       GK__UNROLL
-      for (int k_step = 0; k_step < Config::steps; k_step++) {
-        if (k_step == Config::steps - 1) {
+      for (int k_step = 0; k_step < Config::k_steps; k_step++) {
+        if (k_step == Config::k_steps - 1) {
           gk__copy_wait<Config::stages - 2>();
           __syncthreads();
         }
-        const unsigned char *const from = ring + (k_step == Config::steps - 1 ? next : now) * stage_bytes;
-        read_a.read(input[(k_step + 1) % 2], from, (k_step + 1) % Config::steps);
-        read_b.read(with[(k_step + 1) % 2], from + Config::a_bytes, (k_step + 1) % Config::steps);
-        if (k_step < Config::shares) {
-          a.load(ring + free * stage_bytes, k_step, Config::shares);
-          b.load(ring + free * stage_bytes + Config::a_bytes, k_step, Config::shares);
+        const unsigned char *const stage_data =
+            ring + (k_step == Config::k_steps - 1 ? next_idx : read_idx) * stage_bytes;
+        reader_a.read(a_fragment[(k_step + 1) % 2], stage_data, (k_step + 1) % Config::k_steps);
+        reader_b.read(b_fragment[(k_step + 1) % 2], stage_data + Config::a_bytes, (k_step + 1) % Config::k_steps);
+        if (k_step < Config::load_groups) {
+          a.load(ring + load_idx * stage_bytes, k_step, Config::load_groups);
+          b.load(ring + load_idx * stage_bytes + Config::a_bytes, k_step, Config::load_groups);
         }
-        if (k_step == Config::shares - 1) {
-          a.next();
-          b.next();
+        if (k_step == Config::load_groups - 1) {
+          a.advance();
+          b.advance();
           gk__copy_commit();
         }
-        acc.template add<Element>(input[k_step % 2], with[k_step % 2]);
+        acc.template add<Element>(a_fragment[k_step % 2], b_fragment[k_step % 2]);
       }
-      free = now, now = next;
+      load_idx = read_idx;
+      read_idx = next_idx;
     }
     gk__copy_wait<0>();
   }
 };
 
-/* The epilogue. The block's accumulators go to shared memory, where the ring was, and loops over the tile do the rest. So
- * rows of C are stored 16 bytes at a time, and the code is a third of what it is when unrolled over the accumulators. */
+/* The epilogue. Each warp stores its accumulators to shared memory, over the ring, and the block then loops over the tile.
+ * So C is written in vectors, and the code is a third of the size that it has when unrolled over the accumulators. */
 template <class Config> struct gk__mma_epilogue {
   static const int items = Config::bm * Config::bn;
-  static const int pitch = Config::bn + 8; /* words; the rows that a warp stores at once have different banks */
+  static const int pitch = Config::bn + 8; /* floats; padded, so that store_accumulators has no bank conflicts */
   static const int slots = (items + 2) / 3;
   typedef gk__slot<gk__three<float>> slot;
   static const int bytes = Config::bm * pitch * 4;
 
   static GK__D float &item(float *c_tile, int i) { return c_tile[i / Config::bn * pitch + i % Config::bn]; }
-  /* By each warp, of which these are the first row and column in the tile. */
+  /* row_idx, col_idx: the first row and column of this warp in the tile. */
   static GK__D void store_accumulators(const gk__mma_accumulators<Config> &acc, float *c_tile, unsigned row_idx,
                                        unsigned col_idx) {
     const unsigned lane_id = gk_lane();
@@ -6496,7 +6506,7 @@ template <class Config> struct gk__mma_epilogue {
       }
     }
   }
-  /* Split-K: a partial for the block that reduces the tile. */
+  /* Split-K: publishes this partial for the block that reduces the tile. */
   static GK__D void publish(float *c_tile, slot *partial, unsigned tag) {
     GK__UNROLL_BY(4)
     for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count) {
@@ -6507,13 +6517,13 @@ template <class Config> struct gk__mma_epilogue {
       gk__publish(partial + i, x, tag);
     }
   }
-  /* Adds `partial_count` partials to the tile, in their order; they are `stride` slots apart. */
+  /* Adds `partial_count` partials to the tile in the order of their partitions. A partial has `stride` slots. */
   static GK__D void add(float *c_tile, const slot *partials, unsigned partial_count, size_t stride, unsigned tag) {
     GK__UNROLL_BY(1)
-    for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count * batch) {
-      gk__three<float> sum[batch];
+    for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count * slots_per_load) {
+      gk__three<float> sum[slots_per_load];
       GK__UNROLL
-      for (int b = 0; b < batch; b++) {
+      for (int b = 0; b < slots_per_load; b++) {
         GK__UNROLL
         for (int e = 0; e < 3; e++) {
           const int pos = (i + b * Config::thread_count) * 3 + e;
@@ -6522,19 +6532,19 @@ template <class Config> struct gk__mma_epilogue {
       }
       GK__UNROLL_BY(1)
       for (unsigned k = 0; k < partial_count; k++) {
-        gk__three<float> x[batch];
+        gk__three<float> x[slots_per_load];
         unsigned pause = 8;
         for (bool ready = false; !ready;) {
           ready = true;
           GK__UNROLL
-          for (int b = 0; b < batch; b++)
+          for (int b = 0; b < slots_per_load; b++)
             if (i + b * Config::thread_count < slots &&
                 !gk__peek(partials + k * stride + i + b * Config::thread_count, &x[b], tag))
               ready = false;
           if (!ready) gk__back_off(&pause);
         }
         GK__UNROLL
-        for (int b = 0; b < batch; b++) {
+        for (int b = 0; b < slots_per_load; b++) {
           GK__UNROLL
           for (int e = 0; e < 3; e++)
             if (i + b * Config::thread_count < slots)
@@ -6542,7 +6552,7 @@ template <class Config> struct gk__mma_epilogue {
         }
       }
       GK__UNROLL
-      for (int b = 0; b < batch; b++) {
+      for (int b = 0; b < slots_per_load; b++) {
         GK__UNROLL
         for (int e = 0; e < 3; e++) {
           const int pos = (i + b * Config::thread_count) * 3 + e;
@@ -6551,7 +6561,7 @@ template <class Config> struct gk__mma_epilogue {
       }
     }
   }
-  /* C = alpha tile + beta C, four columns at a time. */
+  /* C = alpha tile + beta C, in vectors of four columns. */
   template <class Out>
   static GK__D void store(const float *c_tile, const gk__mma_args<Out> &p, Out *c, size_t row0, size_t col0) {
     typedef gk__run<Out, 4> vector;
@@ -6579,10 +6589,12 @@ template <class Config> struct gk__mma_epilogue {
   }
 
 private:
-  static const int batch = 11; /* slots that a thread loads at a time: all that it has of a tile of 64 x 64 */
+  static const int slots_per_load = 11; /* slots in flight per thread: all of a tile of 64 x 64 */
 };
 
-/* C = alpha A B + beta C for one tile and one partition of k. The grid has a block for each. */
+/* C = alpha A B + beta C for one tile and one partition of k. The grid has one block for each of them. The partition of a
+ * block comes from its ticket, lowest first: the block that reduces a tile only waits for blocks with lower tickets,
+ * which are running already. */
 template <int Products, class Element, class Config, class Out>
 __global__ void __launch_bounds__(Config::thread_count)
     gk__mma_kernel(gk__mma_args<Out> p, gk__state *state, gk__slot<gk__three<float>> *slots) {
@@ -6592,7 +6604,7 @@ __global__ void __launch_bounds__(Config::thread_count)
   const size_t stage_depth = Config::bytes / element_bytes;
   static_assert(epilogue::bytes <=
                     (Config::stages < 3 ? Config::stages : 3) * loop::parts * (Config::a_bytes + Config::b_bytes),
-                "the tile of accumulators takes the place of the ring");
+                "the tile of accumulators is stored over the ring");
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
   unsigned char *const ring = gk__align_ring(dynamic_shared);
   __shared__ gk__ticket ticket;
@@ -6601,12 +6613,12 @@ __global__ void __launch_bounds__(Config::thread_count)
   const unsigned tiles = p.tiles_m * p.tiles_n, launch_tiles = gridDim.x / p.partitions;
   const unsigned work_idx = p.partitions > 1 ? gk__take_job(&ticket, state, gridDim.x) : blockIdx.x;
   const unsigned launch_tile = work_idx % launch_tiles, partition = work_idx / launch_tiles;
-  const unsigned tile_idx = p.first_idx + launch_tile, batch = tile_idx / tiles;
+  const unsigned tile_idx = p.first_tile + launch_tile, batch = tile_idx / tiles;
   const gk__raster_tile work_tile(tile_idx % tiles, p.tiles_m, p.tiles_n);
   const size_t row0 = static_cast<size_t>(work_tile.row_idx) * Config::bm;
   const size_t col0 = static_cast<size_t>(work_tile.col_idx) * Config::bn;
   const unsigned warp_id = threadIdx.x / 32;
-  const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp, in the tile */
+  const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
   gk__mma_accumulators<Config> acc;
   acc.clear();
@@ -6617,11 +6629,11 @@ __global__ void __launch_bounds__(Config::thread_count)
         p.a, batch, row0, p.m, k_begin, k_end);
     gk__mma_loader<Config::bn, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_b> b(
         p.b, batch, col0, p.n, k_begin, k_end);
-    const gk__mma_fragment_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> read_a(row_idx,
-                                                                                                       p.a.along_k);
-    const gk__mma_fragment_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> read_b(col_idx,
-                                                                                                        p.b.along_k);
-    loop::run(acc, a, b, read_a, read_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
+    const gk__mma_fragment_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(row_idx,
+                                                                                                         p.a.along_k);
+    const gk__mma_fragment_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(col_idx,
+                                                                                                          p.b.along_k);
+    loop::multiply(acc, a, b, reader_a, reader_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
   __syncthreads();
@@ -6647,20 +6659,20 @@ template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_vi
                              v.stride_batch * element_bytes, v.stride_part * element_bytes, v.along_k};
   return p;
 }
-/* A plan of the portable tensor-core kernels: which tile, and the split of k. */
+/* A plan of the portable tensor-core kernels: the configuration and the split of k. */
 struct gk__mma_plan {
-  int config;           /* index of the tile; -1: none */
-  int stages;           /* of its ring */
+  int config;           /* index of the configuration; -1: none */
+  int stages;           /* of the ring */
   size_t tiles;         /* of C, in the whole batch */
   size_t partitions;    /* of k */
-  size_t tile_partials; /* bytes of slots that a tile of C needs */
+  size_t tile_partials; /* bytes of slots for the partials of one tile of C */
   double microseconds;  /* expected */
 };
 template <int Products, class Element, class Config> size_t gk__mma_smem(int stages) {
   const int stage_bytes = (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::parts;
   return static_cast<size_t>(stages * stage_bytes) + GK__RING_ALIGNMENT;
 }
-/* Tiles that one launch computes, of so many, all partitions of a tile together; at least one. */
+/* How many of `tiles` tiles of C one launch computes, with all their partitions; at least one. */
 inline size_t gk__mma_launch_tiles(const gk__mma_plan &plan, size_t tiles, size_t max_blocks, size_t slot_bytes) {
   if (max_blocks && max_blocks / plan.partitions < tiles) tiles = max_blocks / plan.partitions;
   if (plan.tile_partials && slot_bytes / plan.tile_partials < tiles) tiles = slot_bytes / plan.tile_partials;
@@ -6677,7 +6689,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   const size_t slot_bytes = partials.bytes();
   if (tiles > max_grid / plan.partitions)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
-  if (slot_bytes < plan.tile_partials) /* a launch that was not measured must not write past the slots */
+  if (slot_bytes < plan.tile_partials) /* else a plan that was not measured would write past the slots */
     return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured",
                     plan.tile_partials, slot_bytes);
   unsigned char *const scratch = plan.tile_partials ? static_cast<unsigned char *>(partials.scratch->ptr) : NULL;
@@ -6703,12 +6715,14 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   const size_t max_products = max_grid / plan.partitions / tiles;
   for (size_t done = 0, products; done < p.batch; done += products) {
     products = p.batch - done < max_products ? p.batch - done : max_products;
-    const size_t all = products * tiles, at_once = gk__mma_launch_tiles(plan, all, p.max_blocks, slot_bytes);
-    for (size_t first_tile = 0; first_tile < all; first_tile += at_once) {
-      const size_t tile_count = all - first_tile < at_once ? all - first_tile : at_once;
-      q.first_idx = static_cast<unsigned>(first_tile);
+    const size_t all_tiles = products * tiles,
+                 tiles_per_launch = gk__mma_launch_tiles(plan, all_tiles, p.max_blocks, slot_bytes);
+    for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += tiles_per_launch) {
+      const size_t launch_tiles =
+          all_tiles - launch_begin < tiles_per_launch ? all_tiles - launch_begin : tiles_per_launch;
+      q.first_tile = static_cast<unsigned>(launch_begin);
       GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out>),
-                               static_cast<unsigned>(tile_count * plan.partitions),
+                               static_cast<unsigned>(launch_tiles * plan.partitions),
                                static_cast<unsigned>(Config::thread_count), smem, stream, q,
                                reinterpret_cast<gk__state *>(scratch), slots));
     }
@@ -6719,32 +6733,32 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   return cudaSuccess;
 }
 
-/* What a tile costs, in microseconds on an H200. The kernel's time is that of its waves of blocks, and of the reduction of
- * the partials. A stage is the same for half types and tf32: both multiply 32 bytes of k in one instruction. The figures
- * were fitted to 1,100 measured plans of 54 shapes (half types and tf32) and 310 of 26 (emulated fp32): the plan that they
- * choose takes 1.8 % more time than the best that was measured. */
+/* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks, plus
+ * the time to reduce the partials. Half-precision types and tf32 have the same cost per stage: one instruction multiplies
+ * 32 bytes of k of either. The costs were fitted to 1,100 measured plans of 54 shapes (half-precision types and tf32) and
+ * to 310 of 26 shapes (emulated fp32). The chosen plans are 1.8 % slower than the best that were measured. */
 struct gk__mma_cost {
-  double stage;          /* of a block that has the SM to itself */
-  double stage_rate;     /* of each of as many blocks as fit, divided by their number */
-  double start;          /* of a block, whatever k */
-  double reduce, addend; /* split-K: of the reduction, and for each partial beside the last */
-  unsigned blocks;       /* that an SM holds, if its shared memory is large enough */
+  double stage;          /* one stage of a block that is alone on its SM */
+  double stage_rate;     /* one stage of a full SM, divided by the number of its blocks */
+  double start;          /* fixed cost of a block */
+  double reduce, addend; /* split-K: fixed cost of the reduction, and cost of each partial but the last */
+  unsigned blocks;       /* resident blocks per SM, if its shared memory suffices */
 };
 struct gk__mma_gpu {
-  size_t sms, smem_limit; /* bytes of shared memory that a block may have */
+  size_t sms, smem_limit; /* smem_limit: bytes of shared memory per block */
 };
-/* Takes the cheapest plan with this tile into *best, if it is cheaper than that. A partition has three stages or more, and
- * all partials of the batch fit into GK__PARTIALS_BYTES. */
+/* Replaces *best by the cheapest plan with this configuration, if that is cheaper. A partition has at least three stages,
+ * and the partials of the whole batch fit into GK__PARTIALS_BYTES. */
 inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan plan, const gk__mma_cost &cost, size_t k_stages,
                               size_t partial_bytes, size_t sms, size_t blocks_per_sm) {
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_SLICES ? k_stages / 3 : size_t(GK__MATMUL_SLICES);
   const size_t wave = sms * blocks_per_sm;
   for (plan.partitions = 1; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
     const size_t stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
-    if (k_stages && gk_ceil_div(k_stages, stages) != plan.partitions) continue; /* the last would be empty */
+    if (k_stages && gk_ceil_div(k_stages, stages) != plan.partitions) continue; /* the last partition would be empty */
     plan.tile_partials = (plan.partitions - 1) * partial_bytes;
     if (gk__saturated_product(plan.tiles, plan.tile_partials) > GK__PARTIALS_BYTES) break;
-    const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks on an SM in the last wave */
+    const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks per SM in the last wave */
     const double full_stage = cost.stage_rate * static_cast<double>(blocks_per_sm);
     const double last_stage = cost.stage_rate * static_cast<double>(left), stage_count = static_cast<double>(stages);
     plan.microseconds = static_cast<double>(blocks / wave) *
@@ -6754,19 +6768,20 @@ inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan plan, const gk__m
     if (best->config < 0 || plan.microseconds < best->microseconds) *best = plan;
   }
 }
-/* Bounds for all of these plans: bytes of a partial of every tile of C, and k in a partition. The deepest tile is that of
- * 128 x 256, and the shallowest stage that of emulated fp32 and tf32. */
+/* Bounds for every plan, for the size of the scratch: the least k of a partition, and the bytes of slots for one partial
+ * of all of C. The largest tile is 128 x 256. The shallowest stages are those of emulated fp32 and tf32: 32 of k. */
 #define GK__MMA_PARTITION_DEPTH 96
 inline size_t gk__mma_slot_bytes(size_t m, size_t n) {
   const size_t tile_rows = gk_ceil_div(m, size_t(128)), tile_cols = gk_ceil_div(n, size_t(256));
   return gk__saturated_product(gk__saturated_product(tile_rows, tile_cols), (128 * 256 + 2) / 3 * sizeof(gk__word16));
 }
-/* The same for a configuration, unless its ring is too large for the GPU. */
+/* The same for a configuration and a product, unless the ring does not fit into shared memory. */
 template <int Products, class Element, class Config>
 void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n,
                          size_t k, size_t batch, const gk__mma_gpu &gpu) {
   const size_t smem = gk__mma_smem<Products, Element, Config>(stages);
-  const size_t fit = gpu.smem_limit / smem, max_tiles = size_t(1) << 48; /* far more than any launch has */
+  const size_t fit = gpu.smem_limit / smem, max_tiles = size_t(1)
+                                                        << 48; /* more than any launch has; keeps products below 2^64 */
   const size_t all = gk__saturated_product(gk__saturated_product(gk_ceil_div(m, static_cast<size_t>(Config::bm)),
                                                                  gk_ceil_div(n, static_cast<size_t>(Config::bn))),
                                            batch);
@@ -6777,8 +6792,8 @@ void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__m
                     gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__three<float>>), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
 }
-/* The ring of the largest tile has a fourth stage where all GPUs that may run the code have room for it, if for so large
- * a tile at all. */
+/* The ring of the largest tile has four stages in code for compute_90 and up, and on the host, which chooses the size: it
+ * asks for three if the device has no room for the fourth. */
 #if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
 #define GK__LARGE_STAGES 3
 #else
@@ -6800,7 +6815,7 @@ cudaError_t gk__mma_launch_large(const gk__tensor_args<float, Out> &p, const gk_
                                  const gk__partials &partials, cudaStream_t stream) {
   return gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream);
 }
-/* The tiles of a type: `plan` chooses one, `launch` runs it. Emulated fp32 multiplies three parts of each operand. */
+/* The configurations of a type: plan() chooses one, launch() launches its kernel. The general case is emulated fp32. */
 template <int Products, class Element> struct gk__mma_tiles {
   typedef gk__mma_config<128, 128, 64, 32, 64, 2> medium;
   typedef gk__mma_config<64, 64, 32, 32, 64, 3> least;
@@ -6820,7 +6835,8 @@ template <int Products, class Element> struct gk__mma_tiles {
   }
 };
 template <class Element> struct gk__mma_tiles<1, Element> {
-  static const int order = gk__tensor_type<Element>::bytes == 4 ? GK__K_MAJOR : GK__ANY_MAJOR; /* tf32 comes along k */
+  static const int order =
+      gk__tensor_type<Element>::bytes == 4 ? GK__K_MAJOR : GK__ANY_MAJOR; /* tf32 operands are always K-major */
   typedef gk__mma_large<GK__K_MAJOR, GK__K_MAJOR> large;
   typedef gk__mma_config<128, 128, 64, 32, 128, 3, order, order> medium;
   typedef gk__mma_config<64, 64, 32, 32, 128, 3, order, order> least;
@@ -6854,8 +6870,8 @@ inline cudaError_t gk__find_mma_gpu(gk__mma_gpu *gpu) {
   gpu->smem_limit = static_cast<size_t>(smem_limit);
   return cudaSuccess;
 }
-/* Chooses a plan, and adds to *partials what it needs. The plan is that of the whole batch, also where the work area has
- * room for a part of it only: so the bits of a product do not depend on the scratch. */
+/* Chooses a plan, and adds the size of its partials to *partials. The plan is made for the whole batch, even if the work
+ * area holds only a part of it, so that the bits of a product do not depend on the scratch. */
 template <int Products, class Element>
 cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_plan *plan, gk__partials *partials) {
   gk__mma_gpu gpu;
@@ -6867,7 +6883,8 @@ cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_pla
   if (plan->tile_partials) partials->measure(plan->tile_partials * (plan->tiles / batch), batch);
   return cudaSuccess;
 }
-/* For Hopper's kernels where the program has no code of them for this type: without split-K, which nobody measured. */
+/* The fallback of Hopper's kernels, if the binary has no code of theirs for this type. Without split-K, because the
+ * scratch was not measured for it. */
 template <int Products, class Element, class Out>
 cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out> &p, cudaStream_t stream) {
   gk__partials none = gk__partials();
@@ -6877,7 +6894,7 @@ cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out> &p, cudaS
   plan.tile_partials = 0;
   return gk__mma_tiles<Products, Element>::launch(p, plan, none, stream);
 }
-/* The same for a product of Item's. */
+/* Plans a product of elements of type Item. */
 template <class Item> struct gk__mma_of {
   static cudaError_t plan(gk_precision, size_t m, size_t n, size_t k, size_t batch, gk__partials *partials) {
     gk__mma_plan plan;
