@@ -5750,23 +5750,23 @@ inline cudaError_t gk__begin_partials(gk__partials *partials) {
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
  *
- * Products of half types, of floats rounded to tf32, and of floats in three parts, summed in fp32. The order of the
- * sums within one step is the hardware's own, so bits are the same on each run of one GPU model, and not from one to
- * another.
+ * Products of half-precision types, of floats rounded to tf32, and of floats split into three bfloat16 parts (emulated
+ * fp32). All accumulate in fp32. The hardware defines the order of the additions within one MMA instruction, so the bits
+ * of a result are reproducible on one GPU model, but differ between models.
  *
- * The kernels take operands whose base and rows begin at multiples of 16 bytes. Others, and those that have to be
- * rounded, turned or split, are copied into the work area of a scratch first: a pass of the speed of memory, where
- * reading them as they lie would slow down the whole product. Hopper's kernels read an A along k wherever its rows
- * begin, and those for tf32 round and turn by themselves. */
+ * The kernels need operands whose base address and rows are 16-byte aligned. An operand that is not aligned, or that has
+ * to be rounded, transposed or split, is first copied to the work area of the scratch. This pass runs at memory
+ * bandwidth, and costs less than a product that reads such an operand directly. There are two exceptions, both on
+ * Hopper: the kernels read a K-major A of any alignment, and the tf32 kernels round and transpose as they load. */
 
-/* An operand as the tensor cores' kernels take it: base and strides are multiples of 16 bytes. */
+/* An operand as the tensor-core kernels read it: the base address and the strides are multiples of 16 bytes. */
 template <class Element> struct gk__operand_view {
   const Element *data;
-  size_t leading_dim;  /* elements from stored row to stored row */
-  size_t stride_batch; /* elements from product to product; 0: the same for all */
-  size_t stride_part;  /* elements from part to part (emulated fp32), else unused */
-  int along_k;         /* whether a stored row runs along k: A as stored m x k, B as stored n x k; else k x m, k x n */
-  unsigned split;      /* more than 1: an A that is not aligned, to be read as so many matrices of every split-th row */
+  size_t leading_dim;  /* elements from one stored row to the next */
+  size_t stride_batch; /* elements from one product to the next; 0: the whole batch shares one matrix */
+  size_t stride_part;  /* elements from one bfloat16 part to the next (emulated fp32); else unused */
+  int along_k;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
+  unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
 };
 template <class Element, class Out> struct gk__tensor_args {
   gk__operand_view<Element> a, b;
@@ -5774,69 +5774,77 @@ template <class Element, class Out> struct gk__tensor_args {
   size_t ldc, stride_c;
   size_t m, n, k, batch;
   float alpha, beta;
-  const unsigned *strict; /* emulated fp32: device flag; where it is not 0, the kernel returns at once. Else NULL */
-  size_t max_blocks;      /* on the GPU at once; 0: any number */
+  const unsigned *strict; /* emulated fp32: device flag; if it is not 0, the kernel returns at once. Else NULL */
+  size_t max_blocks;      /* of a launch; 0: no limit */
 };
-/* The parts of a float in emulated fp32. */
+/* The number of bfloat16 parts of a float in emulated fp32. */
 #define GK__PARTS 3
 
-/* What the kernels know of an element: its bytes, and the code that its instructions need (80: compute_80). The half
- * types need not be complete here: emulated fp32 has parts of one of them in files that use neither. */
+/* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). The half-precision
+ * types may be incomplete here: emulated fp32 uses __nv_bfloat16 in files that do not include its header. */
 template <class Element> struct gk__tensor_type;
 template <> struct gk__tensor_type<__half> { static const int bytes = 2, code = 75; };
 template <> struct gk__tensor_type<__nv_bfloat16> { static const int bytes = 2, code = 80; };
 template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 80; };
 
-/* --- Tensor cores: operands made ready ---------------------------------------------------------------------------*/
+/* --- Tensor cores: operand preparation ---------------------------------------------------------------------------*/
 
+/* Copy: to aligned, zero-padded rows. Round: to tf32, transposing if needed. Split: into bfloat16 parts. */
 enum { GK__COPYING, GK__ROUNDING, GK__SPLITTING };
 
-/* How the threads of a block share the rows of a matrix: `wide` stand side by side, each with a run of 16 bytes, and
- * `tall` below each other, each for `each` rows, of which it loads some at a time; so many such jobs lie across
- * it, and below each other. Jobs are few enough for 32 bits, in which dividing is cheap. */
-static const unsigned gk__making_threads = 256, gk__turned_tile = 32;
-struct gk__shared_rows {
-  unsigned wide, tall, each, across, down, jobs;
+/* How the matrices are divided among blocks. In a work tile, threads_x threads stand side by side and each handles one
+ * vector of a row; threads_y threads stand below each other and each handles rows_per_thread rows. tiles_x by tiles_y
+ * tiles cover a matrix. The number of work tiles fits into 32 bits, because 32-bit division is cheaper. */
+static const unsigned gk__prepare_threads = 256, gk__transpose_tile = 32;
+struct gk__prepare_tiling {
+  unsigned threads_x, threads_y, rows_per_thread, tiles_x, tiles_y, tile_count;
 };
-inline gk__shared_rows gk__share_rows(size_t row_count, size_t runs, size_t batch, unsigned at_once, int sms) {
-  gk__shared_rows s = {1, 1, 16, 1, 1, 0};
-  while (s.wide < runs && s.wide < gk__making_threads) s.wide *= 2;
-  while (s.wide > 16 && gk_round_up(runs, static_cast<size_t>(s.wide)) > runs + runs / 8) s.wide /= 2; /* few idle */
-  s.tall = gk__making_threads / s.wide;
-  s.across = static_cast<unsigned>(gk_ceil_div(runs, static_cast<size_t>(s.wide)));
+inline gk__prepare_tiling gk__plan_prepare_tiling(size_t row_count, size_t vectors_per_row, size_t batch,
+                                                  unsigned rows_per_load, int sms) {
+  gk__prepare_tiling t = {1, 1, 16, 1, 1, 0};
+  while (t.threads_x < vectors_per_row && t.threads_x < gk__prepare_threads) t.threads_x *= 2;
+  /* At most an eighth of the threads is idle, unless a row has less than 16 vectors. */
+  while (t.threads_x > 16 &&
+         gk_round_up(vectors_per_row, static_cast<size_t>(t.threads_x)) > vectors_per_row + vectors_per_row / 8)
+    t.threads_x /= 2;
+  t.threads_y = gk__prepare_threads / t.threads_x;
+  t.tiles_x = static_cast<unsigned>(gk_ceil_div(vectors_per_row, static_cast<size_t>(t.threads_x)));
   const size_t enough = static_cast<size_t>(sms) * 8;
-  while (s.each > at_once && gk_ceil_div(row_count, static_cast<size_t>(s.tall * s.each)) * s.across * batch < enough)
-    s.each /= 2;
-  s.down = static_cast<unsigned>(gk_ceil_div(row_count, static_cast<size_t>(s.tall * s.each)));
-  s.jobs = static_cast<unsigned>(s.across * s.down * batch);
-  return s;
+  while (t.rows_per_thread > rows_per_load &&
+         gk_ceil_div(row_count, static_cast<size_t>(t.threads_y * t.rows_per_thread)) * t.tiles_x * batch < enough)
+    t.rows_per_thread /= 2;
+  t.tiles_y = static_cast<unsigned>(gk_ceil_div(row_count, static_cast<size_t>(t.threads_y * t.rows_per_thread)));
+  t.tile_count = static_cast<unsigned>(t.tiles_x * t.tiles_y * batch);
+  return t;
 }
-/* The place in a job that is job / (across * down) of the matrices'. */
-struct gk__shared_place {
-  size_t matrix, row_idx, run;
+/* The first vector of this thread in a work tile: the matrix in the batch, its row, and the vector's index in the row. */
+struct gk__prepare_position {
+  size_t matrix, row_idx, vector_idx;
 };
-GK__D gk__shared_place gk__place_of_job(const gk__shared_rows &s, unsigned job) {
-  const unsigned rest = job % (s.across * s.down);
-  const gk__shared_place work = {job / (s.across * s.down),
-                                 static_cast<size_t>(rest / s.across) * (s.tall * s.each) + threadIdx.x / s.wide,
-                                 static_cast<size_t>(rest % s.across) * s.wide + threadIdx.x % s.wide};
-  return work;
+GK__D gk__prepare_position gk__prepare_position_of(const gk__prepare_tiling &t, unsigned tile_idx) {
+  const unsigned in_matrix = tile_idx % (t.tiles_x * t.tiles_y);
+  const gk__prepare_position pos = {
+      tile_idx / (t.tiles_x * t.tiles_y),
+      static_cast<size_t>(in_matrix / t.tiles_x) * (t.threads_y * t.rows_per_thread) + threadIdx.x / t.threads_x,
+      static_cast<size_t>(in_matrix % t.tiles_x) * t.threads_x + threadIdx.x % t.threads_x};
+  return pos;
 }
 
-/* One operand, as it is stored and as it is wanted: by rows, or as tiles that are turned. */
+/* An operand as the caller stores it, and where its prepared copy goes. */
 template <class Item> struct gk__raw_operand {
   const Item *from;
-  size_t row_count, col_count, leading_dim, stride, batch; /* batch 0: there is nothing to do */
+  size_t row_count, col_count, leading_dim, stride, batch; /* in elements; batch 0: no preparation is needed */
   unsigned char *dest;
-  size_t to_ld, to_stride, to_part; /* bytes */
-  bool turned;                      /* wanted the other way round: rounding only; each job makes a tile */
-  gk__shared_rows share;
+  size_t to_ld, to_stride, to_part; /* of the copy: bytes from row to row, matrix to matrix, part to part */
+  bool turned;                      /* the copy is transposed (GK__ROUNDING only); a work tile is then square */
+  gk__prepare_tiling tiling;
 };
 
-/* Count elements of a row, of which `left` are left, and zeros past its end, in words as they lie in memory. They come
- * by loads of 16 bytes from where these are aligned, and are shifted into place when all loads of a thread are under
- * way; near the ends of the matrix (begin, end), where aligned loads would leave it, they come one by one. */
-template <int Count, class Item> struct gk__shifted_run {
+/* Count consecutive elements of a row from any address, in 32-bit words. `left` elements of the row remain; those past
+ * its end become zeros. load() issues aligned 16-byte loads that cover the elements; shift_and_pad() then shifts the
+ * words into place. The two are separate so that a thread can issue all its loads before it waits for the first. Where
+ * aligned loads would read outside of the matrix [begin, end), the elements are loaded one by one. */
+template <int Count, class Item> struct gk__unaligned_vector {
   static const int words = Count * static_cast<int>(sizeof(Item)) / 4, loads = words / 4 + 1;
   unsigned word[loads * 4], shift;
   GK__D void load(const Item *from, size_t left, const Item *begin, const Item *end) {
@@ -5868,8 +5876,8 @@ template <int Count, class Item> struct gk__shifted_run {
       }
     }
   }
-  /* Makes the first `words` words what is wanted. */
-  GK__D void settle(size_t left) {
+  /* After this the first `words` words hold the elements. */
+  GK__D void shift_and_pad(size_t left) {
     GK__UNROLL
     for (int i = 0; i < words + 2; i++) word[i] = shift & 8 ? word[i + 2] : word[i];
     GK__UNROLL
@@ -5884,177 +5892,197 @@ template <int Count, class Item> struct gk__shifted_run {
   }
 };
 
-/* To the nearest tf32, ties to even, as the copy engine does. */
+/* Rounds to the nearest tf32, ties to even, as TMA does. */
 GK__HD unsigned gk__tf32(unsigned bits) {
   const unsigned magnitude = bits & 0x7fffffffu;
   if (magnitude >= 0x7f800000u) return magnitude > 0x7f800000u ? 0x7fffffffu : bits;
   return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
 }
-/* To the nearest bfloat16, ties to even, as its upper half and zeros. Not for infinities and NaN. */
-GK__HD unsigned gk__to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
-/* x is the sum of three bfloat16, each in the upper half of its word: the remainders are exact, since each rounding
- * takes off at least eight of its 24 bits. */
-GK__D void gk__split(unsigned (&part)[GK__PARTS], unsigned bits) {
+/* Rounds to the nearest bfloat16, ties to even; the result is in the upper half of the word. Not for infinity and NaN. */
+GK__HD unsigned gk__round_to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
+/* Splits a float into the sum of three bfloat16, each in the upper half of its word. The remainders are exact, and the
+ * last is 0, because each part takes at least eight of the 24 significant bits. */
+GK__D void gk__split_to_bf16(unsigned (&part)[GK__PARTS], unsigned bits) {
   float rest = __uint_as_float(bits);
   GK__UNROLL
   for (int i = 0; i < GK__PARTS; i++) {
-    part[i] = gk__to_bf16(__float_as_uint(rest));
+    part[i] = gk__round_to_bf16(__float_as_uint(rest));
     rest = gk__arithmetic<float>::add(rest, -__uint_as_float(part[i]));
   }
 }
 
-/* What is made of a run of elements: of 16 bytes, or of each part. */
-template <int Making> struct gk__maker {
-  static const int items = Making == GK__COPYING ? 8 : 4; /* of a run */
+/* A vector of prepared elements: it is 16 bytes, or 16 bytes of each part. */
+template <int Preparation> struct gk__prepared_vector {
+  static const int items = Preparation == GK__COPYING ? 8 : 4;
   static const int bytes = 16 / items;
-  static const unsigned row_count = 4; /* that a thread loads at a time */
+  static const unsigned rows_per_load = 4; /* rows of which a thread has loads in flight */
   static GK__D bool store(const unsigned *word, unsigned char *dest, size_t, unsigned, unsigned) {
     gk__word16 x;
     GK__UNROLL
-    for (int i = 0; i < 4; i++) x.word[i] = Making == GK__ROUNDING ? gk__tf32(word[i]) : word[i];
+    for (int i = 0; i < 4; i++) x.word[i] = Preparation == GK__ROUNDING ? gk__tf32(word[i]) : word[i];
     *reinterpret_cast<gk__word16 *>(dest) = x;
     return false;
   }
 };
-template <> struct gk__maker<GK__SPLITTING> {
+/* store() returns whether an element is not 0, and its magnitude as bits is not in [min_magnitude, max_magnitude). */
+template <> struct gk__prepared_vector<GK__SPLITTING> {
   static const int items = 8, bytes = 2;
-  static const unsigned row_count = 2;
-  static GK__D bool store(const unsigned *word, unsigned char *dest, size_t to_part, unsigned least, unsigned most) {
+  static const unsigned rows_per_load = 2;
+  static GK__D bool store(const unsigned *word, unsigned char *dest, size_t to_part, unsigned min_magnitude,
+                          unsigned max_magnitude) {
     gk__word16 parts[GK__PARTS];
-    bool outside = false;
+    bool out_of_range = false;
     GK__UNROLL
     for (int i = 0; i < items; i += 2) {
       unsigned low[GK__PARTS], high[GK__PARTS];
-      gk__split(low, word[i]);
-      gk__split(high, word[i + 1]);
+      gk__split_to_bf16(low, word[i]);
+      gk__split_to_bf16(high, word[i + 1]);
       GK__UNROLL
       for (int part = 0; part < GK__PARTS; part++) parts[part].word[i / 2] = low[part] >> 16 | high[part];
       GK__UNROLL
       for (int j = 0; j < 2; j++) {
         const unsigned magnitude = word[i + j] & 0x7fffffffu;
-        outside |= (magnitude != 0 && magnitude < least) || magnitude >= most;
+        out_of_range |= (magnitude != 0 && magnitude < min_magnitude) || magnitude >= max_magnitude;
       }
     }
     GK__UNROLL
     for (int part = 0; part < GK__PARTS; part++)
       *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(part) * to_part) = parts[part];
-    return outside;
+    return out_of_range;
   }
 };
 
-/* Copies both operands, and does with the elements what is due. Where a part could be lost, or a product of parts leave
- * the range in which it is good (floats whose magnitude, as bits, is below `least` but not zero, or at least `most`),
- * *strict becomes 1. */
-template <int Making, class Item>
-__global__ void __launch_bounds__(gk__making_threads)
-    gk__making_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool start_early,
-                      unsigned least, unsigned most, unsigned *strict) {
-  typedef gk__maker<Making> maker;
-  __shared__ unsigned shared_tile[gk__turned_tile][gk__turned_tile + 1];
+/* Rounds one square tile of a matrix to tf32, and stores it transposed. By all threads of the block. */
+typedef unsigned gk__transpose_buffer[gk__transpose_tile][gk__transpose_tile + 1]; /* padded: no bank conflicts */
+template <class Item>
+GK__D void gk__prepare_transposed(const gk__raw_operand<Item> &p, unsigned tile_idx,
+                                  gk__transpose_buffer &shared_tile) {
+  const unsigned in_matrix = tile_idx % (p.tiling.tiles_x * p.tiling.tiles_y);
+  const unsigned rows_per_pass = gk__prepare_threads / gk__transpose_tile;
+  const unsigned x = threadIdx.x % gk__transpose_tile, y = threadIdx.x / gk__transpose_tile;
+  const size_t matrix = tile_idx / (p.tiling.tiles_x * p.tiling.tiles_y);
+  const size_t row0 = static_cast<size_t>(in_matrix / p.tiling.tiles_x) * gk__transpose_tile;
+  const size_t col0 = static_cast<size_t>(in_matrix % p.tiling.tiles_x) * gk__transpose_tile;
+  const Item *const from = p.from + matrix * p.stride;
+  unsigned char *const dest = p.dest + matrix * p.to_stride;
+  GK__UNROLL
+  for (unsigned i = 0; i < gk__transpose_tile; i += rows_per_pass) {
+    unsigned bits = 0;
+    if (row0 + y + i < p.row_count && col0 + x < p.col_count)
+      memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, 4);
+    shared_tile[y + i][x] = gk__tf32(bits);
+  }
+  __syncthreads();
+  /* The transposed rows end with zeros, up to a multiple of 16 bytes. */
+  GK__UNROLL
+  for (unsigned i = 0; i < gk__transpose_tile; i += rows_per_pass)
+    if (col0 + y + i < p.col_count && row0 + x < gk_round_up(p.row_count, static_cast<size_t>(4)))
+      *reinterpret_cast<unsigned *>(dest + (col0 + y + i) * p.to_ld + (row0 + x) * 4) = shared_tile[x][y + i];
+  __syncthreads();
+}
+/* Prepares both operands: the first blocks_a blocks prepare A, the others B. Emulated fp32 is as accurate as fp32 only
+ * if every element is 0 or has a magnitude (as bits) in [min_magnitude, max_magnitude). If one has not, *strict becomes
+ * 1, and a strict kernel computes the product. */
+template <int Preparation, class Item>
+__global__ void __launch_bounds__(gk__prepare_threads)
+    gk__prepare_kernel(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned blocks_a, bool start_early,
+                       unsigned min_magnitude, unsigned max_magnitude, unsigned *strict) {
+  typedef gk__prepared_vector<Preparation> prepared;
+  __shared__ gk__transpose_buffer transpose_buffer;
   gk__wait_for_earlier_work();
   if (start_early) gk__let_later_work_start();
-  const bool is_first = blockIdx.x < blocks_a;
-  const gk__raw_operand<Item> p = is_first ? a : b;
-  const unsigned block_idx = is_first ? blockIdx.x : blockIdx.x - blocks_a,
-                 blocks = is_first ? blocks_a : gridDim.x - blocks_a;
-  bool outside = false;
-  for (unsigned job = block_idx; job < p.share.jobs; job += blocks) {
-    if (Making == GK__ROUNDING && p.turned) {
-      const unsigned rest = job % (p.share.across * p.share.down), rows_per_pass = gk__making_threads / gk__turned_tile;
-      const unsigned x = threadIdx.x % gk__turned_tile, y = threadIdx.x / gk__turned_tile;
-      const size_t matrix = job / (p.share.across * p.share.down);
-      const size_t row0 = static_cast<size_t>(rest / p.share.across) * gk__turned_tile;
-      const size_t col0 = static_cast<size_t>(rest % p.share.across) * gk__turned_tile;
-      const Item *const from = p.from + matrix * p.stride;
-      unsigned char *const dest = p.dest + matrix * p.to_stride;
+  const bool is_a = blockIdx.x < blocks_a;
+  const gk__raw_operand<Item> p = is_a ? a : b;
+  const unsigned block_idx = is_a ? blockIdx.x : blockIdx.x - blocks_a;
+  const unsigned blocks = is_a ? blocks_a : gridDim.x - blocks_a;
+  bool out_of_range = false;
+  for (unsigned tile_idx = block_idx; tile_idx < p.tiling.tile_count; tile_idx += blocks) {
+    if (Preparation == GK__ROUNDING && p.turned) {
+      gk__prepare_transposed(p, tile_idx, transpose_buffer);
+      continue;
+    }
+    const gk__prepare_position pos = gk__prepare_position_of(p.tiling, tile_idx);
+    const size_t col_idx = pos.vector_idx * prepared::items;
+    if (col_idx >= p.col_count) continue;
+    const Item *const begin = p.from + pos.matrix * p.stride;
+    const Item *const end = begin + (p.row_count - 1) * p.leading_dim + p.col_count;
+    const Item *from = begin + pos.row_idx * p.leading_dim;
+    unsigned char *dest = p.dest + pos.matrix * p.to_stride + pos.row_idx * p.to_ld + col_idx * prepared::bytes;
+    const unsigned row_count = static_cast<unsigned>(gk_ceil_div(
+        p.row_count > pos.row_idx ? p.row_count - pos.row_idx : 0, static_cast<size_t>(p.tiling.threads_y)));
+    GK__UNROLL_BY(1)
+    for (unsigned done = 0; done < p.tiling.rows_per_thread && done < row_count; done += prepared::rows_per_load) {
+      gk__unaligned_vector<prepared::items, Item> vectors[prepared::rows_per_load];
+      /* All loads of these rows are issued before the first store. */
       GK__UNROLL
-      for (unsigned i = 0; i < gk__turned_tile; i += rows_per_pass) {
-        unsigned bits = 0;
-        if (row0 + y + i < p.row_count && col0 + x < p.col_count)
-          memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, 4);
-        shared_tile[y + i][x] = gk__tf32(bits);
-      }
-      __syncthreads();
+      for (unsigned i = 0; i < prepared::rows_per_load; i++)
+        if (done + i < row_count)
+          vectors[i].load(from + i * (p.tiling.threads_y * p.leading_dim) + col_idx, p.col_count - col_idx, begin, end);
       GK__UNROLL
-      for (unsigned i = 0; i < gk__turned_tile; i += rows_per_pass)
-        if (col0 + y + i < p.col_count && row0 + x < gk_round_up(p.row_count, static_cast<size_t>(4))) /* whole runs */
-          *reinterpret_cast<unsigned *>(dest + (col0 + y + i) * p.to_ld + (row0 + x) * 4) = shared_tile[x][y + i];
-      __syncthreads();
-    } else {
-      const gk__shared_place work = gk__place_of_job(p.share, job);
-      const size_t col_idx = work.run * maker::items;
-      if (col_idx >= p.col_count) continue;
-      const Item *const begin = p.from + work.matrix * p.stride, *const end = begin +
-                                                                              (p.row_count - 1) * p.leading_dim +
-                                                                              p.col_count;
-      const Item *from = begin + work.row_idx * p.leading_dim;
-      unsigned char *dest = p.dest + work.matrix * p.to_stride + work.row_idx * p.to_ld + col_idx * maker::bytes;
-      const unsigned row_count = static_cast<unsigned>(
-          gk_ceil_div(p.row_count > work.row_idx ? p.row_count - work.row_idx : 0, static_cast<size_t>(p.share.tall)));
-      GK__UNROLL_BY(1)
-      for (unsigned done = 0; done < p.share.each && done < row_count; done += maker::row_count) {
-        gk__shifted_run<maker::items, Item> run[maker::row_count];
-        GK__UNROLL
-        for (unsigned i = 0; i < maker::row_count; i++)
-          if (done + i < row_count)
-            run[i].load(from + i * (p.share.tall * p.leading_dim) + col_idx, p.col_count - col_idx, begin, end);
-        GK__UNROLL
-        for (unsigned i = 0; i < maker::row_count; i++) {
-          if (done + i >= row_count) break;
-          run[i].settle(p.col_count - col_idx);
-          if (maker::store(run[i].word, dest + i * (p.share.tall * p.to_ld), p.to_part, least, most)) outside = true;
-        }
-        from += maker::row_count * p.share.tall * p.leading_dim, dest += maker::row_count * p.share.tall * p.to_ld;
+      for (unsigned i = 0; i < prepared::rows_per_load; i++) {
+        if (done + i >= row_count) break;
+        vectors[i].shift_and_pad(p.col_count - col_idx);
+        if (prepared::store(vectors[i].word, dest + i * (p.tiling.threads_y * p.to_ld), p.to_part, min_magnitude,
+                            max_magnitude))
+          out_of_range = true;
       }
+      from += prepared::rows_per_load * p.tiling.threads_y * p.leading_dim;
+      dest += prepared::rows_per_load * p.tiling.threads_y * p.to_ld;
     }
   }
-  if (Making == GK__SPLITTING && __syncthreads_or(outside) && threadIdx.x == 0) atomicExch(strict, 1u);
+  if (Preparation == GK__SPLITTING && __syncthreads_or(out_of_range) && threadIdx.x == 0) atomicExch(strict, 1u);
 }
 
-/* Launches it for both. Blocks are shared out by what there is to do. */
-template <int Making, class Item>
-cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned least, unsigned most,
-                              unsigned *strict, int sms, bool persistent, cudaStream_t stream) {
+/* Launches the kernel for both operands. If there is more work than resident blocks can do at once, each operand gets at
+ * least half of the blocks, or as many as it has work tiles. */
+template <int Preparation, class Item>
+cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned min_magnitude,
+                              unsigned max_magnitude, unsigned *strict, int sms, bool persistent, cudaStream_t stream) {
+  typedef gk__prepared_vector<Preparation> prepared;
   gk__raw_operand<Item> *const both[] = {&a, &b};
   for (int i = 0; i < 2; i++) {
     gk__raw_operand<Item> &p = *both[i];
-    p.share = gk__share_rows(p.row_count, gk_ceil_div(p.col_count, static_cast<size_t>(gk__maker<Making>::items)),
-                             p.batch, gk__maker<Making>::row_count, sms);
+    p.tiling = gk__plan_prepare_tiling(p.row_count, gk_ceil_div(p.col_count, static_cast<size_t>(prepared::items)),
+                                       p.batch, prepared::rows_per_load, sms);
     if (p.turned) {
-      const size_t side = gk__turned_tile, across = gk_ceil_div(p.col_count, side),
-                   down = gk_ceil_div(p.row_count, side);
-      p.share.across = static_cast<unsigned>(across), p.share.down = static_cast<unsigned>(down);
-      p.share.jobs = static_cast<unsigned>(across * down * p.batch);
+      const size_t edge = gk__transpose_tile;
+      const size_t tiles_x = gk_ceil_div(p.col_count, edge), tiles_y = gk_ceil_div(p.row_count, edge);
+      p.tiling.tiles_x = static_cast<unsigned>(tiles_x);
+      p.tiling.tiles_y = static_cast<unsigned>(tiles_y);
+      p.tiling.tile_count = static_cast<unsigned>(tiles_x * tiles_y * p.batch);
     }
   }
-  const size_t most_blocks = static_cast<size_t>(sms) * 16, of_both = size_t(a.share.jobs) + b.share.jobs;
-  const size_t half_blocks = most_blocks / 2;
-  const size_t of_a = a.share.jobs <= half_blocks || of_both <= most_blocks ? a.share.jobs : half_blocks;
-  const size_t of_b = b.share.jobs <= half_blocks || of_both <= most_blocks ? b.share.jobs : half_blocks;
-  /* The product that follows starts early where it gains more by that than its blocks take from those of this kernel. Only
-   * a persistent one does: blocks of which an SM holds several would fill the SMs that are free first, and leave the
-   * others empty (tf32, 512^3 by mma.sync: 25.7 us instead of 13.3). */
+  const size_t max_blocks = static_cast<size_t>(sms) * 16, half_blocks = max_blocks / 2;
+  const size_t tiles_a = a.tiling.tile_count, tiles_b = b.tiling.tile_count;
+  const bool all_fit = tiles_a + tiles_b <= max_blocks;
+  const size_t blocks_a = tiles_a <= half_blocks || all_fit ? tiles_a : half_blocks;
+  const size_t blocks_b = tiles_b <= half_blocks || all_fit ? tiles_b : half_blocks;
+  /* Let the product kernel start early only where that gains more than its blocks take from this kernel: if it is
+   * persistent, and the operands are small. Other kernels have several blocks on an SM; these would fill the SMs that
+   * become free first, and leave the others empty (tf32, 512^3 with mma.sync: 25.7 us instead of 13.3). */
   const size_t elements = a.row_count * a.col_count * a.batch + b.row_count * b.col_count * b.batch;
-  return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__making_kernel<Making, Item>), static_cast<unsigned>(of_a + of_b),
-                           static_cast<unsigned>(gk__making_threads), 0, stream, a, b, static_cast<unsigned>(of_a),
-                           persistent && elements <= (size_t(1) << 22), least, most, strict);
+  const bool start_early = persistent && elements <= (size_t(1) << 22);
+  return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__prepare_kernel<Preparation, Item>),
+                           static_cast<unsigned>(blocks_a + blocks_b), static_cast<unsigned>(gk__prepare_threads), 0,
+                           stream, a, b, static_cast<unsigned>(blocks_a), start_early, min_magnitude, max_magnitude,
+                           strict);
 }
 
 /* --- Tensor cores: portable kernels, mma.sync --------------------------------------------------------------------
  *
- * A block computes a tile of C for one partition of k, and each of its warps a part of the tile. Tiles of A and B pass
- * through a ring of stages in shared memory, loaded by cp.async. They keep the order in which they are stored, K-major or
- * MN-major. The 16-byte words of a row are permuted within 128 bytes (word index XOR row index), so that ldmatrix, which
- * reads eight rows at a time, has no bank conflicts in either order. One mma.sync takes 32 bytes of k of any type.
+ * A block computes one tile of C for one partition of k; each of its warps computes a part of the tile. cp.async loads
+ * tiles of A and B into a ring of stages in shared memory. They keep their storage order, K-major or MN-major. The
+ * 16-byte words of a row are permuted within 128 bytes (word index XOR row index), so that ldmatrix, which reads eight
+ * rows at a time, has no bank conflicts in either order. One MMA step covers 32 bytes of k for every type.
  *
- * Split-K: where a product has few tiles and a long k, k is split into partitions, which are reduced in a fixed order by the
- * block of the last one. So the bits do not depend on timing.
+ * Split-K: if a product has few tiles and a long k, k is split into partitions. The block of the last partition reduces
+ * the partials in a fixed order, so the bits do not depend on timing.
  *
- * Without a GPU the same kernel runs: ldmatrix and mma.sync are made of shuffles. */
+ * The CPU stand-in runs the same kernel, with ldmatrix and mma.sync emulated by shuffles. */
 
-/* Four matrices of 8 x 8 halves, or 8 x 4 floats: lane l gives the address of row l % 8 of matrix l / 8, and gets its
- * share of each; with Trans, of their transposes. */
-template <bool Trans> GK__D void gk__load_matrices(unsigned (&dest)[4], const unsigned char *row_data) {
+/* ldmatrix.x4: loads four matrices of 8 x 8 halves, or 8 x 4 floats. Lane l passes the address of row l % 8 of matrix
+ * l / 8. dest[i] is its fragment of matrix i, or with Trans of the transpose of matrix i. */
+template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsigned char *row_data) {
 #ifdef __CUDA_ARCH__
   const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row_data));
   if (Trans)
@@ -6085,15 +6113,15 @@ template <bool Trans> GK__D void gk__load_matrices(unsigned (&dest)[4], const un
 #endif
 }
 
-/* d += A B of 16 x 8 sums and 32 bytes of k, spread over the warp as mma.sync wants it. */
-template <class Element> struct gk__mma;
+/* d += A B for a 16 x 8 tile and 32 bytes of k. The fragments are those of mma.sync.m16n8 (PTX ISA). */
+template <class Element> struct gk__mma_sync;
 #ifdef __CUDA_ARCH__
 #define GK__MMA(shape, types)                                                                                          \
   asm volatile("mma.sync.aligned." shape ".row.col.f32." types ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "   \
                "{%0, %1, %2, %3};"                                                                                     \
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                        \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
-template <> struct gk__mma<__half> {
+template <> struct gk__mma_sync<__half> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
     GK__MMA("m16n8k16", "f16.f16");
@@ -6106,8 +6134,8 @@ template <> struct gk__mma<__half> {
 #endif
   }
 };
-/* Code for a GPU without the instruction is never launched. */
-template <> struct gk__mma<__nv_bfloat16> {
+/* The planner never chooses bfloat16 or tf32 for code below compute_80, so the empty bodies never run. */
+template <> struct gk__mma_sync<__nv_bfloat16> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
     GK__MMA("m16n8k16", "bf16.bf16");
@@ -6116,7 +6144,7 @@ template <> struct gk__mma<__nv_bfloat16> {
 #endif
   }
 };
-template <> struct gk__mma<float> {
+template <> struct gk__mma_sync<float> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
     GK__MMA("m16n8k8", "tf32.tf32");
@@ -6127,8 +6155,8 @@ template <> struct gk__mma<float> {
 };
 #undef GK__MMA
 #else
-/* The elements of a word, as floats. */
-template <class Element> struct gk__word_of { /* __half */
+/* The elements of a 32-bit word, as floats. */
+template <class Element> struct gk__word_elements { /* __half */
   static const int item_count = 2;
   static GK__D float element_at(unsigned word, int i) {
     const unsigned short bits = static_cast<unsigned short>(word >> (16 * i));
@@ -6137,17 +6165,17 @@ template <class Element> struct gk__word_of { /* __half */
     return gk__convert<float, Element>::from(x);
   }
 };
-template <> struct gk__word_of<__nv_bfloat16> {
+template <> struct gk__word_elements<__nv_bfloat16> {
   static const int item_count = 2;
   static GK__D float element_at(unsigned word, int i) { return __uint_as_float(i ? word & 0xffff0000u : word << 16); }
 };
-template <> struct gk__word_of<float> {
+template <> struct gk__word_elements<float> {
   static const int item_count = 1;
   static GK__D float element_at(unsigned word, int) { return __uint_as_float(word); }
 };
-/* One chain of multiply-adds for each sum: the hardware's order is another, and the bits may be, too. A lane has rows g
- * and g + 8 of A in the lanes 4 g + 0 ... 3, and each of its two columns of B in four lanes likewise. */
-template <class Element> struct gk__mma {
+/* Emulation for the stand-in: one sequence of FMAs in the order of k for each accumulator. The order in hardware differs,
+ * so the bits may differ, too. Lanes 4 g to 4 g + 3 hold rows g and g + 8 of A; four lanes hold a column of B. */
+template <class Element> struct gk__mma_sync {
   static GK__D unsigned long long both(unsigned low, unsigned high) {
     return low | static_cast<unsigned long long>(high) << 32;
   }
@@ -6160,30 +6188,32 @@ template <class Element> struct gk__mma {
         y[i][quarter] = __shfl_sync(~0u, both(b0, b1), static_cast<int>((lane_id % 4 * 2 + i) * 4 + quarter));
       }
     for (unsigned word = 0; word < 8; word++)
-      for (int e = 0; e < gk__word_of<Element>::item_count; e++)
+      for (int e = 0; e < gk__word_elements<Element>::item_count; e++)
         for (int i = 0; i < 4; i++)
           d[i] = gk__fma(
-              gk__word_of<Element>::element_at(static_cast<unsigned>(x[i / 2][word % 4] >> word / 4 * 32), e),
-              gk__word_of<Element>::element_at(static_cast<unsigned>(y[i % 2][word % 4] >> word / 4 * 32), e), d[i]);
+              gk__word_elements<Element>::element_at(static_cast<unsigned>(x[i / 2][word % 4] >> word / 4 * 32), e),
+              gk__word_elements<Element>::element_at(static_cast<unsigned>(y[i % 2][word % 4] >> word / 4 * 32), e),
+              d[i]);
   }
 };
 #endif
 
-/* In which order an operand is stored, where that is known when the kernel is compiled. */
-enum { GK__ACROSS_K, GK__ALONG_K, GK__ANY_ORDER };
-/* A configuration: a tile of C of TileRows x TileCols for the block and WarpRows x WarpCols for a warp, and Bytes of k in
- * each of the Stages of the ring. */
-template <int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages, int OrderA = GK__ANY_ORDER,
-          int OrderB = GK__ANY_ORDER>
-struct gk__mma_block {
+/* The storage order of an operand; GK__ANY_MAJOR: known at run time only. */
+enum { GK__MN_MAJOR, GK__K_MAJOR, GK__ANY_MAJOR };
+/* A kernel configuration. A block computes TileRows x TileCols of C, and a warp WarpRows x WarpCols. The ring has Stages
+ * stages, each with Bytes bytes of k. */
+template <int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages, int OrderA = GK__ANY_MAJOR,
+          int OrderB = GK__ANY_MAJOR>
+struct gk__mma_config {
   static const int bm = TileRows, bn = TileCols, wm = WarpRows, wn = WarpCols, bytes = Bytes, stages = Stages,
                    order_a = OrderA, order_b = OrderB;
   static const int warps_n = TileCols / WarpCols, thread_count = TileRows / WarpRows * warps_n * 32;
-  static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* of one part of an operand in one stage */
-  static const int steps = Bytes / 32, shares = steps - 1;                 /* of k in a stage; and of what they load */
+  static const int a_bytes = TileRows * Bytes, b_bytes = TileCols * Bytes; /* in one stage; of one part */
+  static const int k_steps = Bytes / 32;                                   /* MMA steps in a stage */
+  static const int load_groups = k_steps - 1; /* groups of copies that load a stage: one after each step but the last */
   static_assert((Bytes == 64 || Bytes == 128) && TileRows % 64 == 0 && TileCols % 64 == 0 && WarpRows % 32 == 0 &&
                     WarpCols % 32 == 0 && WarpRows <= 64 && WarpCols <= 64,
-                "the places of the runs of 16 bytes in shared memory");
+                "the permutation of 16-byte words needs rows of 64, or a multiple of 128, bytes");
 };
 
 struct gk__mma_operand { /* strides in bytes */
@@ -6198,15 +6228,15 @@ template <class Out> struct gk__mma_args {
   float alpha, beta;
   const unsigned *strict;
   unsigned tiles_m, tiles_n;
-  unsigned first_idx;      /* of the launch's first tile; counted through the batch */
-  unsigned partitions;     /* split-K: of each tile; 1: none */
-  size_t partition_stages; /* of k, in a partition; the last may have fewer */
-  size_t capacity;         /* 16-byte words of the slots */
+  unsigned first_tile;     /* of this launch; tiles are numbered through the batch */
+  unsigned partitions;     /* of k; 1: no split-K */
+  size_t partition_stages; /* of k in a partition; the last partition may have fewer */
+  size_t capacity;         /* of the slots, in 16-byte words */
 };
 
-/* Copies 16 bytes to shared memory, of which `valid` come from memory and the others are zeros. Memcheck takes what is
- * asynchronous for a copy of all 16, and so reports the end of an array that ends within them. */
-GK__D void gk__copy_run(unsigned char *dest, const unsigned char *from, unsigned valid) {
+/* Copies the first `valid` of 16 bytes to shared memory, and sets the others to 0. (compute-sanitizer memcheck takes the
+ * asynchronous form for a read of all 16 bytes, so it reports an array that ends within them.) */
+GK__D void gk__copy_16_bytes(unsigned char *dest, const unsigned char *from, unsigned valid) {
 #if GK__COPIES_ASYNC
   gk__copy_async<16>(dest, from, valid);
 #else
@@ -6223,118 +6253,121 @@ GK__D void gk__copy_run(unsigned char *dest, const unsigned char *from, unsigned
 #endif
 }
 
-/* Where run `run` of row `row_idx` lies in a tile that is stored along k. Across k, a row has 128 bytes or more. */
-template <int Bytes> GK__D unsigned gk__place_along(unsigned row_idx, unsigned run) {
-  return row_idx * Bytes + ((run ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
+/* The offset of a 16-byte word in a tile in shared memory. K-major: a row has Bytes bytes of k. */
+template <int Bytes> GK__D unsigned gk__k_major_offset(unsigned row_idx, unsigned word_idx) {
+  return row_idx * Bytes + ((word_idx ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
 }
-template <int Outer> GK__D unsigned gk__place_across(unsigned k, unsigned run) {
-  return k * (Outer * 2) + ((run ^ k % 8) * 16);
+/* MN-major: a row has one k of Outer elements of two bytes, which are 128 bytes or more. */
+template <int Outer> GK__D unsigned gk__mn_major_offset(unsigned k, unsigned word_idx) {
+  return k * (Outer * 2) + ((word_idx ^ k % 8) * 16);
 }
 
-/* The ring begins at a line of shared memory. Static variables stand in front of dynamic shared memory, and a row of 128
- * bytes that begins in the middle of a line is written as two: with the 16 bytes of a ticket in front, 4096^3 took 414 us
- * instead of 312 (f16, tile of 128 x 256, H200). */
+/* Aligns the ring to 128 bytes. Static shared variables come before the dynamic ones, and a 128-byte row that crosses a
+ * 128-byte boundary needs two shared-memory wavefronts: with the 16 bytes of a ticket in front of an unaligned ring,
+ * 4096^3 took 414 us instead of 312 (f16, tile of 128 x 256, H200). */
 enum { GK__RING_ALIGNMENT = 128 };
 GK__D unsigned char *gk__align_ring(unsigned char *shared) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(shared);
   return shared + (GK__RING_ALIGNMENT - address % GK__RING_ALIGNMENT) % GK__RING_ALIGNMENT;
 }
 
-/* Brings the tiles of one operand to the ring, one stage after the other: each in a few shares, which the caller puts
- * between other work. */
-template <int Outer, int Bytes, int Threads, int Size, int Parts, int Order> struct gk__mma_loader {
-  static const int runs = Outer * Bytes / 16 / Threads; /* of a thread, in a part and stage */
-  static const int depth = Bytes / Size;
-  static_assert(runs * Threads * 16 == Outer * Bytes, "every thread has as many");
-  const unsigned char *from;
-  size_t stride_run, stride_part, advance; /* bytes: from run to run, part to part, stage to stage */
-  size_t k_left;                           /* from this thread's first run on, in a stage to come */
-  unsigned rows_left, bytes; /* of the matrix: rows from that run on (along k), bytes of each run (across) */
-  unsigned dest, apart;      /* where that run goes; rows from one of its runs to the next */
-  bool along;
+/* Loads the tiles of one operand into the ring, stage by stage. Parts: 3 for emulated fp32. Each stage can be loaded in
+ * several groups of copies, which the caller issues between MMA instructions. */
+template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Order> struct gk__mma_loader {
+  static const int words_per_thread = Outer * Bytes / 16 / Threads; /* 16-byte words; per part and stage */
+  static const int stage_depth = Bytes / ElementBytes;              /* of k */
+  static_assert(words_per_thread * Threads * 16 == Outer * Bytes, "every thread copies the same number of words");
+  const unsigned char *from;                      /* this thread's first word in the next stage */
+  size_t word_stride, stride_part, stage_advance; /* bytes from one of its words, parts and stages to the next */
+  size_t k_left;                                  /* k from its first word to the end, 0 beyond */
+  unsigned rows_left, bytes; /* K-major: rows from its first to the end. MN-major: valid bytes of each of its words */
+  unsigned dest, row_step;   /* offset of its first word in a stage; rows from one of its words to the next */
+  bool k_major;
   GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t row_count, size_t k_begin,
                        size_t k_end) {
-    const unsigned t = threadIdx.x;
-    along = Order == GK__ANY_ORDER ? p.along_k != 0 : Order == GK__ALONG_K;
+    k_major = Order == GK__ANY_MAJOR ? p.along_k != 0 : Order == GK__K_MAJOR;
     stride_part = p.stride_part;
-    const unsigned per_row = along ? Bytes / 16 : Outer * Size / 16, row_idx = t / per_row, run = t % per_row;
-    apart = Threads / per_row;
-    stride_run = apart * p.leading_dim, advance = along ? static_cast<size_t>(Bytes) : depth * p.leading_dim;
-    dest = along ? gk__place_along<Bytes>(row_idx, run) : gk__place_across<Outer>(row_idx, run);
-    const size_t first_idx = along ? row0 + row_idx : row0 + run * (16 / Size);
-    const size_t k0 = k_begin + (along ? run * (16 / Size) : row_idx);
-    const size_t left = first_idx < row_count ? row_count - first_idx : 0;
+    const unsigned words_per_row = k_major ? Bytes / 16 : Outer * ElementBytes / 16;
+    const unsigned row_idx = threadIdx.x / words_per_row, word_idx = threadIdx.x % words_per_row;
+    row_step = Threads / words_per_row;
+    word_stride = row_step * p.leading_dim;
+    stage_advance = k_major ? static_cast<size_t>(Bytes) : stage_depth * p.leading_dim;
+    dest = k_major ? gk__k_major_offset<Bytes>(row_idx, word_idx) : gk__mn_major_offset<Outer>(row_idx, word_idx);
+    const size_t outer_idx = k_major ? row0 + row_idx : row0 + word_idx * (16 / ElementBytes);
+    const size_t k0 = k_begin + (k_major ? word_idx * (16 / ElementBytes) : row_idx);
+    const size_t outer_left = outer_idx < row_count ? row_count - outer_idx : 0;
     k_left = k0 < k_end ? k_end - k0 : 0;
-    rows_left = left < Outer ? static_cast<unsigned>(left) : Outer;
-    bytes = left < 16 / Size ? static_cast<unsigned>(left) * Size : 16;
-    from = p.data + batch * p.stride_batch + (along ? first_idx : k0) * p.leading_dim + (along ? k0 : first_idx) * Size;
+    rows_left = outer_left < Outer ? static_cast<unsigned>(outer_left) : Outer;
+    bytes = outer_left < 16 / ElementBytes ? static_cast<unsigned>(outer_left) * ElementBytes : 16;
+    from = p.data + batch * p.stride_batch + (k_major ? outer_idx : k0) * p.leading_dim +
+           (k_major ? k0 : outer_idx) * ElementBytes;
   }
-  /* One of the shares of the next stage; beyond k it is all zeros. There are no branches, so that the compiler may put
-   * all of it between the products. */
-  GK__D void load(unsigned char *stage, int share, int shares) const {
-    const unsigned k_near = k_left < static_cast<size_t>(depth) ? static_cast<unsigned>(k_left) : depth;
-    const unsigned row_count = along ? rows_left : k_near;
-    const unsigned valid = !along ? bytes : k_near < 16 / Size ? k_near * Size : 16;
+  /* Copies group `group_idx` of `group_count` of the next stage; zeros beyond the end of k. There are no branches, so
+   * that the compiler can schedule the copies between MMA instructions. */
+  GK__D void load(unsigned char *stage, int group_idx, int group_count) const {
+    const unsigned k_valid = k_left < static_cast<size_t>(stage_depth) ? static_cast<unsigned>(k_left) : stage_depth;
+    const unsigned row_count = k_major ? rows_left : k_valid;
+    const unsigned valid = !k_major ? bytes : k_valid < 16 / ElementBytes ? k_valid * ElementBytes : 16;
     GK__UNROLL
     for (int part = 0; part < Parts; part++) {
-      const unsigned char *run = from + static_cast<size_t>(part) * stride_part;
+      const unsigned char *word = from + static_cast<size_t>(part) * stride_part;
       GK__UNROLL
-      for (int i = 0; i < runs; i++) {
-        if (i % shares == share)
-          gk__copy_run(stage + part * Outer * Bytes + dest + i * Threads * 16, run,
-                       static_cast<unsigned>(i) * apart < row_count ? valid : 0);
-        run += stride_run;
+      for (int i = 0; i < words_per_thread; i++) {
+        if (i % group_count == group_idx)
+          gk__copy_16_bytes(stage + part * Outer * Bytes + dest + i * Threads * 16, word,
+                            static_cast<unsigned>(i) * row_step < row_count ? valid : 0);
+        word += word_stride;
       }
     }
   }
   GK__D void load(unsigned char *stage) {
     load(stage, 0, 1);
-    next();
+    advance();
   }
-  GK__D void next() {
-    k_left = k_left > static_cast<size_t>(depth) ? k_left - static_cast<size_t>(depth) : 0;
-    from += advance;
+  GK__D void advance() {
+    k_left = k_left > static_cast<size_t>(stage_depth) ? k_left - static_cast<size_t>(stage_depth) : 0;
+    from += stage_advance;
   }
 };
 
-/* Reads what a warp needs of a tile: OuterRows rows of A, or columns of B, at a step of k. */
-template <int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_reader {
+/* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. */
+template <int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
   unsigned offset;
-  bool along;
-  GK__D gk__mma_reader(unsigned first_idx, int along_k) {
-    const unsigned lane_id = gk_lane(), upper = IsA ? lane_id / 8 % 2 : lane_id / 16,
-                   later = IsA ? lane_id / 16 : lane_id / 8 % 2;
-    along = Order == GK__ANY_ORDER ? along_k != 0 : Order == GK__ALONG_K;
-    offset = along ? gk__place_along<Bytes>(first_idx + upper * 8 + lane_id % 8, later)
-                   : gk__place_across<Outer>(later * 8 + lane_id % 8, first_idx / 8 + upper);
+  bool k_major;
+  GK__D gk__mma_fragment_reader(unsigned outer0, int along_k) {
+    const unsigned lane_id = gk_lane(), outer_half = IsA ? lane_id / 8 % 2 : lane_id / 16,
+                   k_half = IsA ? lane_id / 16 : lane_id / 8 % 2;
+    k_major = Order == GK__ANY_MAJOR ? along_k != 0 : Order == GK__K_MAJOR;
+    offset = k_major ? gk__k_major_offset<Bytes>(outer0 + outer_half * 8 + lane_id % 8, k_half)
+                     : gk__mn_major_offset<Outer>(k_half * 8 + lane_id % 8, outer0 / 8 + outer_half);
   }
   GK__D void read(unsigned (&dest)[OuterRows / 16][4], const unsigned char *shared_tile, int k_step) const {
-    if (along) {
+    if (k_major) {
       GK__UNROLL
       for (int i = 0; i < OuterRows / 16; i++)
-        gk__load_matrices<false>(dest[i], shared_tile + (offset ^ static_cast<unsigned>(k_step * 32)) + i * 16 * Bytes);
+        gk__ldmatrix_x4<false>(dest[i], shared_tile + (offset ^ static_cast<unsigned>(k_step * 32)) + i * 16 * Bytes);
     } else {
       GK__UNROLL
       for (int i = 0; i < OuterRows / 16; i++)
-        gk__load_matrices<true>(dest[i],
-                                shared_tile + (offset ^ static_cast<unsigned>(i * 32)) + k_step * 16 * Outer * 2);
+        gk__ldmatrix_x4<true>(dest[i],
+                              shared_tile + (offset ^ static_cast<unsigned>(i * 32)) + k_step * 16 * Outer * 2);
     }
   }
 };
 
-/* A warp's sums. */
-template <class Config> struct gk__mma_sums {
+/* The accumulators of a warp. */
+template <class Config> struct gk__mma_accumulators {
   static const int m = Config::wm / 16, n = Config::wn / 8;
   float value[m][n][4];
   GK__D void clear() {
     GK__UNROLL
     for (int i = 0; i < m * n * 4; i++) value[i / 4 / n][i / 4 % n][i % 4] = 0;
   }
-  GK__D void add(const gk__mma_sums &some) {
+  GK__D void add(const gk__mma_accumulators &stage_acc) {
     GK__UNROLL
     for (int i = 0; i < m * n * 4; i++) {
       float &dest = value[i / 4 / n][i / 4 % n][i % 4];
-      dest = gk__arithmetic<float>::add(dest, some.value[i / 4 / n][i / 4 % n][i % 4]);
+      dest = gk__arithmetic<float>::add(dest, stage_acc.value[i / 4 / n][i / 4 % n][i % 4]);
     }
   }
   template <class Element> GK__D void add(const unsigned (&a)[m][4], const unsigned (&b)[n / 2][4]) {
@@ -6342,20 +6375,21 @@ template <class Config> struct gk__mma_sums {
     for (int i = 0; i < m; i++) {
       GK__UNROLL
       for (int j = 0; j < n; j++) {
-        const int pos = i % 2 ? n - 1 - j : j; /* there and back: what was used last is used next */
-        gk__mma<Element>::add(value[i][pos], a[i], b[pos / 2][pos % 2 * 2], b[pos / 2][pos % 2 * 2 + 1]);
+        const int pos = i % 2 ? n - 1 - j : j; /* serpentine order: consecutive MMAs share an operand */
+        gk__mma_sync<Element>::add(value[i][pos], a[i], b[pos / 2][pos % 2 * 2], b[pos / 2][pos % 2 * 2 + 1]);
       }
     }
   }
 };
 
-/* Floats in parts, six products of them: these come in bands of like size, from the smallest on, and after
- * each stage the tensor cores' sums, which they cut off rather than round, go into others that are rounded. */
+/* The main loop for emulated fp32: six products of bfloat16 parts. Part i has about 2^-8i of the magnitude of its float,
+ * so products with equal sums of part indices are of similar magnitude; the smallest come first. Tensor cores truncate
+ * their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
 template <int Products, class Element, class Config> struct gk__mma_loop {
-  static const int parts = GK__PARTS, bands = 3;
-  template <class LoaderA, class LoaderB, class ReadA, class ReadB>
-  static GK__D void run(gk__mma_sums<Config> &sums, LoaderA &a, LoaderB &b, const ReadA &read_a, const ReadB &read_b,
-                        unsigned char *ring, size_t stages) {
+  static const int parts = GK__PARTS, index_sums = 3;
+  template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
+  static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
+                             const ReaderB &reader_b, unsigned char *ring, size_t stages) {
     const int stage_bytes = parts * (Config::a_bytes + Config::b_bytes);
     GK__UNROLL
     for (int s = 0; s < Config::stages - 1; s++) {
@@ -6363,46 +6397,49 @@ template <int Products, class Element, class Config> struct gk__mma_loop {
       b.load(ring + s * stage_bytes + parts * Config::a_bytes);
       gk__copy_commit();
     }
-    int now = 0, free = Config::stages - 1;
+    int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (size_t stage = 0; stage < stages; stage++) {
       gk__copy_wait<Config::stages - 2>();
       __syncthreads();
-      a.load(ring + free * stage_bytes);
-      b.load(ring + free * stage_bytes + parts * Config::a_bytes);
+      a.load(ring + load_idx * stage_bytes);
+      b.load(ring + load_idx * stage_bytes + parts * Config::a_bytes);
       gk__copy_commit();
-      const unsigned char *const at_a = ring + now * stage_bytes, *const at_b = at_a + parts * Config::a_bytes;
-      gk__mma_sums<Config> some;
-      some.clear();
+      const unsigned char *const stage_a = ring + read_idx * stage_bytes, *const stage_b =
+                                                                              stage_a + parts * Config::a_bytes;
+      gk__mma_accumulators<Config> stage_acc;
+      stage_acc.clear();
       GK__UNROLL
-      for (int band = bands - 1; band >= 0; band--) {
+      for (int index_sum = index_sums - 1; index_sum >= 0; index_sum--) {
         GK__UNROLL
         for (int i = 0; i < parts; i++) {
-          if (band - i < 0 || band - i >= parts) continue;
+          if (index_sum - i < 0 || index_sum - i >= parts) continue;
           GK__UNROLL
-          for (int k_step = 0; k_step < Config::steps; k_step++) {
-            unsigned input[Config::wm / 16][4], with[Config::wn / 16][4];
-            read_a.read(input, at_a + i * Config::a_bytes, k_step);
-            read_b.read(with, at_b + (band - i) * Config::b_bytes, k_step);
-            some.template add<Element>(input, with);
+          for (int k_step = 0; k_step < Config::k_steps; k_step++) {
+            unsigned a_fragment[Config::wm / 16][4], b_fragment[Config::wn / 16][4];
+            reader_a.read(a_fragment, stage_a + i * Config::a_bytes, k_step);
+            reader_b.read(b_fragment, stage_b + (index_sum - i) * Config::b_bytes, k_step);
+            stage_acc.template add<Element>(a_fragment, b_fragment);
           }
         }
       }
-      sums.add(some);
-      free = now, now = now == Config::stages - 1 ? 0 : now + 1;
+      acc.add(stage_acc);
+      load_idx = read_idx;
+      read_idx = read_idx == Config::stages - 1 ? 0 : read_idx + 1;
     }
     gk__copy_wait<0>();
   }
 };
 
-/* All of k in the tensor cores' own sums. What a warp reads for the next step is on its way while they work. */
+/* The main loop for half-precision types and tf32. The fragments of the next k step are loaded while the tensor cores
+ * multiply those of this one. */
 template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
   static const int parts = 1;
-  template <class LoaderA, class LoaderB, class ReadA, class ReadB>
-  static GK__D void run(gk__mma_sums<Config> &sums, LoaderA &a, LoaderB &b, const ReadA &read_a, const ReadB &read_b,
-                        unsigned char *ring, size_t stages) {
+  template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
+  static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
+                             const ReaderB &reader_b, unsigned char *ring, size_t stages) {
     const int stage_bytes = Config::a_bytes + Config::b_bytes;
-    unsigned input[2][Config::wm / 16][4], with[2][Config::wn / 16][4];
+    unsigned a_fragment[2][Config::wm / 16][4], b_fragment[2][Config::wn / 16][4];
     GK__UNROLL
     for (int s = 0; s < Config::stages - 1; s++) {
       a.load(ring + s * stage_bytes);
@@ -6411,63 +6448,65 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
     }
     gk__copy_wait<Config::stages - 2>();
     __syncthreads();
-    read_a.read(input[0], ring, 0);
-    read_b.read(with[0], ring + Config::a_bytes, 0);
-    int now = 0, free = Config::stages - 1;
+    reader_a.read(a_fragment[0], ring, 0);
+    reader_b.read(b_fragment[0], ring + Config::a_bytes, 0);
+    int read_idx = 0, load_idx = Config::stages - 1;
     GK__UNROLL_BY(1)
     for (size_t stage = 0; stage < stages; stage++) {
-      const int next = now == Config::stages - 1 ? 0 : now + 1;
+      const int next_idx = read_idx == Config::stages - 1 ? 0 : read_idx + 1;
       GK__UNROLL
-      for (int k_step = 0; k_step < Config::steps; k_step++) {
-        if (k_step == Config::steps - 1) {
+      for (int k_step = 0; k_step < Config::k_steps; k_step++) {
+        if (k_step == Config::k_steps - 1) {
           gk__copy_wait<Config::stages - 2>();
           __syncthreads();
         }
-        const unsigned char *const from = ring + (k_step == Config::steps - 1 ? next : now) * stage_bytes;
-        read_a.read(input[(k_step + 1) % 2], from, (k_step + 1) % Config::steps);
-        read_b.read(with[(k_step + 1) % 2], from + Config::a_bytes, (k_step + 1) % Config::steps);
-        if (k_step < Config::shares) {
-          a.load(ring + free * stage_bytes, k_step, Config::shares);
-          b.load(ring + free * stage_bytes + Config::a_bytes, k_step, Config::shares);
+        const unsigned char *const stage_data =
+            ring + (k_step == Config::k_steps - 1 ? next_idx : read_idx) * stage_bytes;
+        reader_a.read(a_fragment[(k_step + 1) % 2], stage_data, (k_step + 1) % Config::k_steps);
+        reader_b.read(b_fragment[(k_step + 1) % 2], stage_data + Config::a_bytes, (k_step + 1) % Config::k_steps);
+        if (k_step < Config::load_groups) {
+          a.load(ring + load_idx * stage_bytes, k_step, Config::load_groups);
+          b.load(ring + load_idx * stage_bytes + Config::a_bytes, k_step, Config::load_groups);
         }
-        if (k_step == Config::shares - 1) {
-          a.next();
-          b.next();
+        if (k_step == Config::load_groups - 1) {
+          a.advance();
+          b.advance();
           gk__copy_commit();
         }
-        sums.template add<Element>(input[k_step % 2], with[k_step % 2]);
+        acc.template add<Element>(a_fragment[k_step % 2], b_fragment[k_step % 2]);
       }
-      free = now, now = next;
+      load_idx = read_idx;
+      read_idx = next_idx;
     }
     gk__copy_wait<0>();
   }
 };
 
-/* The epilogue. The block's accumulators go to shared memory, where the ring was, and loops over the tile do the rest. So
- * rows of C are stored 16 bytes at a time, and the code is a third of what it is when unrolled over the accumulators. */
+/* The epilogue. Each warp stores its accumulators to shared memory, over the ring, and the block then loops over the tile.
+ * So C is written in vectors, and the code is a third of the size that it has when unrolled over the accumulators. */
 template <class Config> struct gk__mma_epilogue {
   static const int items = Config::bm * Config::bn;
-  static const int pitch = Config::bn + 8; /* words; the rows that a warp stores at once have different banks */
+  static const int pitch = Config::bn + 8; /* floats; padded, so that store_accumulators has no bank conflicts */
   static const int slots = (items + 2) / 3;
   typedef gk__slot<gk__three<float>> slot;
   static const int bytes = Config::bm * pitch * 4;
 
   static GK__D float &item(float *c_tile, int i) { return c_tile[i / Config::bn * pitch + i % Config::bn]; }
-  /* By each warp, of which these are the first row and column in the tile. */
-  static GK__D void store_accumulators(const gk__mma_sums<Config> &sums, float *c_tile, unsigned row_idx,
+  /* row_idx, col_idx: the first row and column of this warp in the tile. */
+  static GK__D void store_accumulators(const gk__mma_accumulators<Config> &acc, float *c_tile, unsigned row_idx,
                                        unsigned col_idx) {
     const unsigned lane_id = gk_lane();
     float *const dest = c_tile + (row_idx + lane_id / 4) * pitch + col_idx + lane_id % 4 * 2;
     GK__UNROLL
-    for (int i = 0; i < sums.m * 2; i++) {
+    for (int i = 0; i < acc.m * 2; i++) {
       GK__UNROLL
-      for (int j = 0; j < sums.n; j++) {
+      for (int j = 0; j < acc.n; j++) {
         GK__UNROLL
-        for (int e = 0; e < 2; e++) dest[i * 8 * pitch + j * 8 + e] = sums.value[i / 2][j][i % 2 * 2 + e];
+        for (int e = 0; e < 2; e++) dest[i * 8 * pitch + j * 8 + e] = acc.value[i / 2][j][i % 2 * 2 + e];
       }
     }
   }
-  /* Split-K: a partial for the block that reduces the tile. */
+  /* Split-K: publishes this partial for the block that reduces the tile. */
   static GK__D void publish(float *c_tile, slot *partial, unsigned tag) {
     GK__UNROLL_BY(4)
     for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count) {
@@ -6478,13 +6517,13 @@ template <class Config> struct gk__mma_epilogue {
       gk__publish(partial + i, x, tag);
     }
   }
-  /* Adds `partial_count` partials to the tile, in their order; they are `stride` slots apart. */
+  /* Adds `partial_count` partials to the tile in the order of their partitions. A partial has `stride` slots. */
   static GK__D void add(float *c_tile, const slot *partials, unsigned partial_count, size_t stride, unsigned tag) {
     GK__UNROLL_BY(1)
-    for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count * batch) {
-      gk__three<float> sum[batch];
+    for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count * slots_per_load) {
+      gk__three<float> sum[slots_per_load];
       GK__UNROLL
-      for (int b = 0; b < batch; b++) {
+      for (int b = 0; b < slots_per_load; b++) {
         GK__UNROLL
         for (int e = 0; e < 3; e++) {
           const int pos = (i + b * Config::thread_count) * 3 + e;
@@ -6493,19 +6532,19 @@ template <class Config> struct gk__mma_epilogue {
       }
       GK__UNROLL_BY(1)
       for (unsigned k = 0; k < partial_count; k++) {
-        gk__three<float> x[batch];
+        gk__three<float> x[slots_per_load];
         unsigned pause = 8;
         for (bool ready = false; !ready;) {
           ready = true;
           GK__UNROLL
-          for (int b = 0; b < batch; b++)
+          for (int b = 0; b < slots_per_load; b++)
             if (i + b * Config::thread_count < slots &&
                 !gk__peek(partials + k * stride + i + b * Config::thread_count, &x[b], tag))
               ready = false;
           if (!ready) gk__back_off(&pause);
         }
         GK__UNROLL
-        for (int b = 0; b < batch; b++) {
+        for (int b = 0; b < slots_per_load; b++) {
           GK__UNROLL
           for (int e = 0; e < 3; e++)
             if (i + b * Config::thread_count < slots)
@@ -6513,7 +6552,7 @@ template <class Config> struct gk__mma_epilogue {
         }
       }
       GK__UNROLL
-      for (int b = 0; b < batch; b++) {
+      for (int b = 0; b < slots_per_load; b++) {
         GK__UNROLL
         for (int e = 0; e < 3; e++) {
           const int pos = (i + b * Config::thread_count) * 3 + e;
@@ -6522,7 +6561,7 @@ template <class Config> struct gk__mma_epilogue {
       }
     }
   }
-  /* C = alpha tile + beta C, four columns at a time. */
+  /* C = alpha tile + beta C, in vectors of four columns. */
   template <class Out>
   static GK__D void store(const float *c_tile, const gk__mma_args<Out> &p, Out *c, size_t row0, size_t col0) {
     typedef gk__run<Out, 4> vector;
@@ -6533,14 +6572,14 @@ template <class Config> struct gk__mma_epilogue {
       const size_t c_row = row0 + static_cast<size_t>(row_idx), c_col = col0 + static_cast<size_t>(col_idx);
       if (c_row >= p.m || c_col >= p.n) continue;
       Out *const dest = c + c_row * p.ldc + c_col;
-      const gk__run<float, 4> sums = *reinterpret_cast<const gk__run<float, 4> *>(c_tile + row_idx * pitch + col_idx);
+      const gk__run<float, 4> acc = *reinterpret_cast<const gk__run<float, 4> *>(c_tile + row_idx * pitch + col_idx);
       const bool whole = aligned && c_col + 4 <= p.n;
       vector old = vector();
       if (p.beta != 0 && whole) old = *reinterpret_cast<const vector *>(dest);
       GK__UNROLL
       for (int e = 0; e < 4; e++) {
         if (c_col + static_cast<size_t>(e) >= p.n) break;
-        float x = gk__mul(p.alpha, sums.value[e]);
+        float x = gk__mul(p.alpha, acc.value[e]);
         if (p.beta != 0) x = gk__fma(p.beta, gk__convert<float, Out>::from(whole ? old.value[e] : dest[e]), x);
         old.value[e] = gk__convert<Out, float>::from(x);
         if (!whole) dest[e] = old.value[e];
@@ -6550,10 +6589,12 @@ template <class Config> struct gk__mma_epilogue {
   }
 
 private:
-  static const int batch = 11; /* slots that a thread loads at a time: all that it has of a tile of 64 x 64 */
+  static const int slots_per_load = 11; /* slots in flight per thread: all of a tile of 64 x 64 */
 };
 
-/* C = alpha A B + beta C for one tile and one partition of k. The grid has a block for each. */
+/* C = alpha A B + beta C for one tile and one partition of k. The grid has one block for each of them. The partition of a
+ * block comes from its ticket, lowest first: the block that reduces a tile only waits for blocks with lower tickets,
+ * which are running already. */
 template <int Products, class Element, class Config, class Out>
 __global__ void __launch_bounds__(Config::thread_count)
     gk__mma_kernel(gk__mma_args<Out> p, gk__state *state, gk__slot<gk__three<float>> *slots) {
@@ -6563,7 +6604,7 @@ __global__ void __launch_bounds__(Config::thread_count)
   const size_t stage_depth = Config::bytes / element_bytes;
   static_assert(epilogue::bytes <=
                     (Config::stages < 3 ? Config::stages : 3) * loop::parts * (Config::a_bytes + Config::b_bytes),
-                "the tile of accumulators takes the place of the ring");
+                "the tile of accumulators is stored over the ring");
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
   unsigned char *const ring = gk__align_ring(dynamic_shared);
   __shared__ gk__ticket ticket;
@@ -6572,15 +6613,15 @@ __global__ void __launch_bounds__(Config::thread_count)
   const unsigned tiles = p.tiles_m * p.tiles_n, launch_tiles = gridDim.x / p.partitions;
   const unsigned work_idx = p.partitions > 1 ? gk__take_job(&ticket, state, gridDim.x) : blockIdx.x;
   const unsigned launch_tile = work_idx % launch_tiles, partition = work_idx / launch_tiles;
-  const unsigned tile_idx = p.first_idx + launch_tile, batch = tile_idx / tiles;
+  const unsigned tile_idx = p.first_tile + launch_tile, batch = tile_idx / tiles;
   const gk__raster_tile work_tile(tile_idx % tiles, p.tiles_m, p.tiles_n);
   const size_t row0 = static_cast<size_t>(work_tile.row_idx) * Config::bm;
   const size_t col0 = static_cast<size_t>(work_tile.col_idx) * Config::bn;
   const unsigned warp_id = threadIdx.x / 32;
-  const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp, in the tile */
+  const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
-  gk__mma_sums<Config> sums;
-  sums.clear();
+  gk__mma_accumulators<Config> acc;
+  acc.clear();
   {
     const size_t partition_depth = p.partition_stages * stage_depth, k_begin = partition * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
@@ -6588,13 +6629,15 @@ __global__ void __launch_bounds__(Config::thread_count)
         p.a, batch, row0, p.m, k_begin, k_end);
     gk__mma_loader<Config::bn, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_b> b(
         p.b, batch, col0, p.n, k_begin, k_end);
-    const gk__mma_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> read_a(row_idx, p.a.along_k);
-    const gk__mma_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> read_b(col_idx, p.b.along_k);
-    loop::run(sums, a, b, read_a, read_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
+    const gk__mma_fragment_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(row_idx,
+                                                                                                         p.a.along_k);
+    const gk__mma_fragment_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(col_idx,
+                                                                                                          p.b.along_k);
+    loop::multiply(acc, a, b, reader_a, reader_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
   __syncthreads();
-  epilogue::store_accumulators(sums, c_tile, row_idx, col_idx);
+  epilogue::store_accumulators(acc, c_tile, row_idx, col_idx);
   __syncthreads();
   const size_t partial_stride = static_cast<size_t>(launch_tiles) * epilogue::slots;
   gk__slot<gk__three<float>> *const partials = slots + static_cast<size_t>(launch_tile) * epilogue::slots;
@@ -6616,20 +6659,20 @@ template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_vi
                              v.stride_batch * element_bytes, v.stride_part * element_bytes, v.along_k};
   return p;
 }
-/* A plan of the portable tensor-core kernels: which tile, and the split of k. */
+/* A plan of the portable tensor-core kernels: the configuration and the split of k. */
 struct gk__mma_plan {
-  int config;           /* index of the tile; -1: none */
-  int stages;           /* of its ring */
+  int config;           /* index of the configuration; -1: none */
+  int stages;           /* of the ring */
   size_t tiles;         /* of C, in the whole batch */
   size_t partitions;    /* of k */
-  size_t tile_partials; /* bytes of slots that a tile of C needs */
+  size_t tile_partials; /* bytes of slots for the partials of one tile of C */
   double microseconds;  /* expected */
 };
 template <int Products, class Element, class Config> size_t gk__mma_smem(int stages) {
   const int stage_bytes = (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::parts;
   return static_cast<size_t>(stages * stage_bytes) + GK__RING_ALIGNMENT;
 }
-/* Tiles that one launch computes, of so many, all partitions of a tile together; at least one. */
+/* How many of `tiles` tiles of C one launch computes, with all their partitions; at least one. */
 inline size_t gk__mma_launch_tiles(const gk__mma_plan &plan, size_t tiles, size_t max_blocks, size_t slot_bytes) {
   if (max_blocks && max_blocks / plan.partitions < tiles) tiles = max_blocks / plan.partitions;
   if (plan.tile_partials && slot_bytes / plan.tile_partials < tiles) tiles = slot_bytes / plan.tile_partials;
@@ -6646,7 +6689,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   const size_t slot_bytes = partials.bytes();
   if (tiles > max_grid / plan.partitions)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
-  if (slot_bytes < plan.tile_partials) /* a launch that was not measured must not write past the slots */
+  if (slot_bytes < plan.tile_partials) /* else a plan that was not measured would write past the slots */
     return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured",
                     plan.tile_partials, slot_bytes);
   unsigned char *const scratch = plan.tile_partials ? static_cast<unsigned char *>(partials.scratch->ptr) : NULL;
@@ -6672,12 +6715,14 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   const size_t max_products = max_grid / plan.partitions / tiles;
   for (size_t done = 0, products; done < p.batch; done += products) {
     products = p.batch - done < max_products ? p.batch - done : max_products;
-    const size_t all = products * tiles, at_once = gk__mma_launch_tiles(plan, all, p.max_blocks, slot_bytes);
-    for (size_t first_tile = 0; first_tile < all; first_tile += at_once) {
-      const size_t tile_count = all - first_tile < at_once ? all - first_tile : at_once;
-      q.first_idx = static_cast<unsigned>(first_tile);
+    const size_t all_tiles = products * tiles,
+                 tiles_per_launch = gk__mma_launch_tiles(plan, all_tiles, p.max_blocks, slot_bytes);
+    for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += tiles_per_launch) {
+      const size_t launch_tiles =
+          all_tiles - launch_begin < tiles_per_launch ? all_tiles - launch_begin : tiles_per_launch;
+      q.first_tile = static_cast<unsigned>(launch_begin);
       GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out>),
-                               static_cast<unsigned>(tile_count * plan.partitions),
+                               static_cast<unsigned>(launch_tiles * plan.partitions),
                                static_cast<unsigned>(Config::thread_count), smem, stream, q,
                                reinterpret_cast<gk__state *>(scratch), slots));
     }
@@ -6688,32 +6733,32 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   return cudaSuccess;
 }
 
-/* What a tile costs, in microseconds on an H200. The kernel's time is that of its waves of blocks, and of the reduction of
- * the partials. A stage is the same for half types and tf32: both multiply 32 bytes of k in one instruction. The figures
- * were fitted to 1,100 measured plans of 54 shapes (half types and tf32) and 310 of 26 (emulated fp32): the plan that they
- * choose takes 1.8 % more time than the best that was measured. */
+/* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks, plus
+ * the time to reduce the partials. Half-precision types and tf32 have the same cost per stage: one instruction multiplies
+ * 32 bytes of k of either. The costs were fitted to 1,100 measured plans of 54 shapes (half-precision types and tf32) and
+ * to 310 of 26 shapes (emulated fp32). The chosen plans are 1.8 % slower than the best that were measured. */
 struct gk__mma_cost {
-  double stage;          /* of a block that has the SM to itself */
-  double stage_rate;     /* of each of as many blocks as fit, divided by their number */
-  double start;          /* of a block, whatever k */
-  double reduce, addend; /* split-K: of the reduction, and for each partial beside the last */
-  unsigned blocks;       /* that an SM holds, if its shared memory is large enough */
+  double stage;          /* one stage of a block that is alone on its SM */
+  double stage_rate;     /* one stage of a full SM, divided by the number of its blocks */
+  double start;          /* fixed cost of a block */
+  double reduce, addend; /* split-K: fixed cost of the reduction, and cost of each partial but the last */
+  unsigned blocks;       /* resident blocks per SM, if its shared memory suffices */
 };
 struct gk__mma_gpu {
-  size_t sms, smem_limit; /* bytes of shared memory that a block may have */
+  size_t sms, smem_limit; /* smem_limit: bytes of shared memory per block */
 };
-/* Takes the cheapest plan with this tile into *best, if it is cheaper than that. A partition has three stages or more, and
- * all partials of the batch fit into GK__PARTIALS_BYTES. */
+/* Replaces *best by the cheapest plan with this configuration, if that is cheaper. A partition has at least three stages,
+ * and the partials of the whole batch fit into GK__PARTIALS_BYTES. */
 inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan plan, const gk__mma_cost &cost, size_t k_stages,
                               size_t partial_bytes, size_t sms, size_t blocks_per_sm) {
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_SLICES ? k_stages / 3 : size_t(GK__MATMUL_SLICES);
   const size_t wave = sms * blocks_per_sm;
   for (plan.partitions = 1; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
     const size_t stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
-    if (k_stages && gk_ceil_div(k_stages, stages) != plan.partitions) continue; /* the last would be empty */
+    if (k_stages && gk_ceil_div(k_stages, stages) != plan.partitions) continue; /* the last partition would be empty */
     plan.tile_partials = (plan.partitions - 1) * partial_bytes;
     if (gk__saturated_product(plan.tiles, plan.tile_partials) > GK__PARTIALS_BYTES) break;
-    const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks on an SM in the last wave */
+    const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks per SM in the last wave */
     const double full_stage = cost.stage_rate * static_cast<double>(blocks_per_sm);
     const double last_stage = cost.stage_rate * static_cast<double>(left), stage_count = static_cast<double>(stages);
     plan.microseconds = static_cast<double>(blocks / wave) *
@@ -6723,19 +6768,20 @@ inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan plan, const gk__m
     if (best->config < 0 || plan.microseconds < best->microseconds) *best = plan;
   }
 }
-/* Bounds for all of these plans: bytes of a partial of every tile of C, and k in a partition. The deepest tile is that of
- * 128 x 256, and the shallowest stage that of emulated fp32 and tf32. */
+/* Bounds for every plan, for the size of the scratch: the least k of a partition, and the bytes of slots for one partial
+ * of all of C. The largest tile is 128 x 256. The shallowest stages are those of emulated fp32 and tf32: 32 of k. */
 #define GK__MMA_PARTITION_DEPTH 96
 inline size_t gk__mma_slot_bytes(size_t m, size_t n) {
   const size_t tile_rows = gk_ceil_div(m, size_t(128)), tile_cols = gk_ceil_div(n, size_t(256));
   return gk__saturated_product(gk__saturated_product(tile_rows, tile_cols), (128 * 256 + 2) / 3 * sizeof(gk__word16));
 }
-/* The same for a configuration, unless its ring is too large for the GPU. */
+/* The same for a configuration and a product, unless the ring does not fit into shared memory. */
 template <int Products, class Element, class Config>
 void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n,
                          size_t k, size_t batch, const gk__mma_gpu &gpu) {
   const size_t smem = gk__mma_smem<Products, Element, Config>(stages);
-  const size_t fit = gpu.smem_limit / smem, max_tiles = size_t(1) << 48; /* far more than any launch has */
+  const size_t fit = gpu.smem_limit / smem, max_tiles = size_t(1)
+                                                        << 48; /* more than any launch has; keeps products below 2^64 */
   const size_t all = gk__saturated_product(gk__saturated_product(gk_ceil_div(m, static_cast<size_t>(Config::bm)),
                                                                  gk_ceil_div(n, static_cast<size_t>(Config::bn))),
                                            batch);
@@ -6746,33 +6792,33 @@ void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__m
                     gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__three<float>>), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
 }
-/* The ring of the largest tile has a fourth stage where all GPUs that may run the code have room for it, if for so large
- * a tile at all. */
+/* The ring of the largest tile has four stages in code for compute_90 and up, and on the host, which chooses the size: it
+ * asks for three if the device has no room for the fourth. */
 #if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
 #define GK__LARGE_STAGES 3
 #else
 #define GK__LARGE_STAGES 4
 #endif
 template <int OrderA, int OrderB>
-struct gk__mma_large : gk__mma_block<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
+struct gk__mma_large : gk__mma_config<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
 template <class Element, class Out>
 cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
                                  const gk__partials &partials, cudaStream_t stream) {
   if (p.a.along_k)
-    return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, plan, partials, stream)
-                       : gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ACROSS_K>>(p, plan, partials, stream);
-  return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ALONG_K>>(p, plan, partials, stream)
-                     : gk__mma_launch<1, gk__mma_large<GK__ACROSS_K, GK__ACROSS_K>>(p, plan, partials, stream);
+    return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream)
+                       : gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__MN_MAJOR>>(p, plan, partials, stream);
+  return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__MN_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream)
+                     : gk__mma_launch<1, gk__mma_large<GK__MN_MAJOR, GK__MN_MAJOR>>(p, plan, partials, stream);
 }
 template <class Out>
 cudaError_t gk__mma_launch_large(const gk__tensor_args<float, Out> &p, const gk__mma_plan &plan,
                                  const gk__partials &partials, cudaStream_t stream) {
-  return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, plan, partials, stream);
+  return gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream);
 }
-/* The tiles of a type: `plan` chooses one, `launch` runs it. Emulated fp32 multiplies three parts of each operand. */
+/* The configurations of a type: plan() chooses one, launch() launches its kernel. The general case is emulated fp32. */
 template <int Products, class Element> struct gk__mma_tiles {
-  typedef gk__mma_block<128, 128, 64, 32, 64, 2> medium;
-  typedef gk__mma_block<64, 64, 32, 32, 64, 3> least;
+  typedef gk__mma_config<128, 128, 64, 32, 64, 2> medium;
+  typedef gk__mma_config<64, 64, 32, 32, 64, 3> least;
   static gk__mma_plan plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
     const gk__mma_cost of_medium = {0.626, 2.645, 3.178, 4.505, 2.733, 2};
     const gk__mma_cost of_least = {1.043, 0.971, 2.473, 1.076, 0.841, 3};
@@ -6789,10 +6835,11 @@ template <int Products, class Element> struct gk__mma_tiles {
   }
 };
 template <class Element> struct gk__mma_tiles<1, Element> {
-  static const int order = gk__tensor_type<Element>::bytes == 4 ? GK__ALONG_K : GK__ANY_ORDER; /* tf32 comes along k */
-  typedef gk__mma_large<GK__ALONG_K, GK__ALONG_K> large;
-  typedef gk__mma_block<128, 128, 64, 32, 128, 3, order, order> medium;
-  typedef gk__mma_block<64, 64, 32, 32, 128, 3, order, order> least;
+  static const int order =
+      gk__tensor_type<Element>::bytes == 4 ? GK__K_MAJOR : GK__ANY_MAJOR; /* tf32 operands are always K-major */
+  typedef gk__mma_large<GK__K_MAJOR, GK__K_MAJOR> large;
+  typedef gk__mma_config<128, 128, 64, 32, 128, 3, order, order> medium;
+  typedef gk__mma_config<64, 64, 32, 32, 128, 3, order, order> least;
   static gk__mma_plan plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
     const gk__mma_cost of_large = {1.171, 0.310, 3.849, 4.432, 6.428, 1};
     const gk__mma_cost of_medium = {0.586, 0.741, 3.626, 1.620, 5.500, 2};
@@ -6823,8 +6870,8 @@ inline cudaError_t gk__find_mma_gpu(gk__mma_gpu *gpu) {
   gpu->smem_limit = static_cast<size_t>(smem_limit);
   return cudaSuccess;
 }
-/* Chooses a plan, and adds to *partials what it needs. The plan is that of the whole batch, also where the work area has
- * room for a part of it only: so the bits of a product do not depend on the scratch. */
+/* Chooses a plan, and adds the size of its partials to *partials. The plan is made for the whole batch, even if the work
+ * area holds only a part of it, so that the bits of a product do not depend on the scratch. */
 template <int Products, class Element>
 cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_plan *plan, gk__partials *partials) {
   gk__mma_gpu gpu;
@@ -6836,9 +6883,10 @@ cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_pla
   if (plan->tile_partials) partials->measure(plan->tile_partials * (plan->tiles / batch), batch);
   return cudaSuccess;
 }
-/* For Hopper's kernels where the program has no code of them for this type: without split-K, which nobody measured. */
+/* The fallback of Hopper's kernels, if the binary has no code of theirs for this type. Without split-K, because the
+ * scratch was not measured for it. */
 template <int Products, class Element, class Out>
-cudaError_t gk__mma_run_whole(const gk__tensor_args<Element, Out> &p, cudaStream_t stream) {
+cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out> &p, cudaStream_t stream) {
   gk__partials none = gk__partials();
   gk__mma_plan plan;
   GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &plan, &none)));
@@ -6846,7 +6894,7 @@ cudaError_t gk__mma_run_whole(const gk__tensor_args<Element, Out> &p, cudaStream
   plan.tile_partials = 0;
   return gk__mma_tiles<Products, Element>::launch(p, plan, none, stream);
 }
-/* The same for a product of Item's. */
+/* Plans a product of elements of type Item. */
 template <class Item> struct gk__mma_of {
   static cudaError_t plan(gk_precision, size_t m, size_t n, size_t k, size_t batch, gk__partials *partials) {
     gk__mma_plan plan;
@@ -6952,31 +7000,33 @@ struct gk__wgmma_shape {
 #ifdef GK__WGMMA_CODE
 
 /* d += A B of 64 x Cols sums and 16 k (8 for tf32); not += but = where `more` is 0. */
-#define GK__SUMS_8(i)                                                                                                  \
+#define GK__WGMMA_ACC_8(i)                                                                                             \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
       "+f"(d[i + 7])
-#define GK__SUMS_32(i) GK__SUMS_8(i), GK__SUMS_8(i + 8), GK__SUMS_8(i + 16), GK__SUMS_8(i + 24)
-#define GK__NAMES_1 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-#define GK__NAMES_2 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define GK__NAMES_3 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-#define GK__NAMES_4 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define GK__NAMES_5 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-#define GK__NAMES_6 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define GK__NAMES_7 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-#define GK__NAMES_8 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define GK__NAMES_64 GK__NAMES_1 GK__NAMES_2
-#define GK__NAMES_128 GK__NAMES_64 GK__NAMES_3 GK__NAMES_4
-#define GK__NAMES_192 GK__NAMES_128 GK__NAMES_5 GK__NAMES_6
-#define GK__NAMES_256 GK__NAMES_192 GK__NAMES_7 GK__NAMES_8
+#define GK__WGMMA_ACC_32(i) GK__WGMMA_ACC_8(i), GK__WGMMA_ACC_8(i + 8), GK__WGMMA_ACC_8(i + 16), GK__WGMMA_ACC_8(i + 24)
+#define GK__WGMMA_REGS_1 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+#define GK__WGMMA_REGS_2 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GK__WGMMA_REGS_3 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+#define GK__WGMMA_REGS_4 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define GK__WGMMA_REGS_5 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+#define GK__WGMMA_REGS_6 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define GK__WGMMA_REGS_7                                                                                               \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+#define GK__WGMMA_REGS_8                                                                                               \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define GK__WGMMA_REGS_64 GK__WGMMA_REGS_1 GK__WGMMA_REGS_2
+#define GK__WGMMA_REGS_128 GK__WGMMA_REGS_64 GK__WGMMA_REGS_3 GK__WGMMA_REGS_4
+#define GK__WGMMA_REGS_192 GK__WGMMA_REGS_128 GK__WGMMA_REGS_5 GK__WGMMA_REGS_6
+#define GK__WGMMA_REGS_256 GK__WGMMA_REGS_192 GK__WGMMA_REGS_7 GK__WGMMA_REGS_8
 #define GK__WGMMA_16(col_count, type, a, b, more, turn_a, turn_b, ...)                                                 \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count       \
-               "k16.f32." type "." type " {" GK__NAMES_##col_count "}, " a ", " b ", add, 1, 1, " turn_a ", " turn_b   \
-                                                                   ";\n}"                                              \
+               "k16.f32." type "." type " {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1, " turn_a          \
+                                                                        ", " turn_b ";\n}"                             \
                : __VA_ARGS__                                                                                           \
                : "l"(from_a), "l"(from_b), "r"(add), "n"(TurnA), "n"(TurnB))
 #define GK__WGMMA_8(col_count, a, b, more, ...)                                                                        \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count       \
-               "k8.f32.tf32.tf32 {" GK__NAMES_##col_count "}, " a ", " b ", add, 1, 1;\n}"                             \
+               "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1;\n}"                        \
                : __VA_ARGS__                                                                                           \
                : "l"(from_a), "l"(from_b), "r"(add))
 #define GK__WGMMA_COLS(col_count, a, b, more, turn_a, turn_b, ...)                                                     \
@@ -6991,28 +7041,29 @@ struct gk__wgmma_shape {
     }                                                                                                                  \
   }
 template <int Cols, int Kind, int TurnA, int TurnB> struct gk__wgmma;
-GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", GK__SUMS_32(0));
-GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", GK__SUMS_32(0), GK__SUMS_32(32));
-GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", GK__SUMS_32(0), GK__SUMS_32(32), GK__SUMS_32(64));
-GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", GK__SUMS_32(0), GK__SUMS_32(32), GK__SUMS_32(64),
-               GK__SUMS_32(96));
+GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", GK__WGMMA_ACC_32(0));
+GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
+GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+               GK__WGMMA_ACC_32(64));
+GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+               GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 
 /* How wgmma finds an operand: 1024 bytes from 8 rows to the next, or from 8 k to the next where the operand lies across
  * k, and then one box from 64 rows (columns) to the next; swizzled in 128 bytes. */
-GK__D uint64_t gk__wgmma_view(unsigned address) {
+GK__D uint64_t gk__wgmma_descriptor(unsigned address) {
   return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (address & 0x3ffff) / 16;
 }
 GK__D void gk__wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 GK__D void gk__wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 /* Until all is done; the sums are not read before. */
-template <int Count> GK__D void gk__wgmma_finish(float (&sums)[Count]) {
+template <int Count> GK__D void gk__wgmma_finish(float (&acc)[Count]) {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   GK__UNROLL
-  for (int i = 0; i < Count; i++) asm volatile("" : "+f"(sums[i])::"memory");
+  for (int i = 0; i < Count; i++) asm volatile("" : "+f"(acc[i])::"memory");
 }
-template <int Each, int Count> GK__D void gk__wgmma_finish(float (&sums)[Each][Count]) {
+template <int Each, int Count> GK__D void gk__wgmma_finish(float (&acc)[Each][Count]) {
   GK__UNROLL
-  for (int e = 0; e < Each; e++) gk__wgmma_finish(sums[e]);
+  for (int e = 0; e < Each; e++) gk__wgmma_finish(acc[e]);
 }
 
 /* Of one lane of a whole warp, always the same. That it is alone the compiler knows, too: where a lane is asked for its
@@ -7030,7 +7081,7 @@ GK__D void gk__box_load(unsigned dest, const gk__tensor_map *map, unsigned barri
                "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(product), "r"(part)
                : "memory");
 }
-GK__D void gk__box_store(const gk__tensor_map *map, unsigned from, unsigned x, unsigned y, unsigned product,
+GK__D void gk__tma_store(const gk__tensor_map *map, unsigned from, unsigned x, unsigned y, unsigned product,
                          unsigned part) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];\n"
                "cp.async.bulk.commit_group;" ::"l"(map),
@@ -7039,7 +7090,7 @@ GK__D void gk__box_store(const gk__tensor_map *map, unsigned from, unsigned x, u
 }
 
 /* Two neighbours of C as 32 bits, and back. */
-template <class Out> GK__D unsigned gk__pack(float x, float y) {
+template <class Out> GK__D unsigned gk__pack_pair(float x, float y) {
   unsigned both;
   if (gk__wgmma_type<Out>::kind == 0)
     asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
@@ -7047,7 +7098,7 @@ template <class Out> GK__D unsigned gk__pack(float x, float y) {
     asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
   return both;
 }
-template <class Out> GK__D float gk__unpack(unsigned bits) {
+template <class Out> GK__D float gk__unpack_half(unsigned bits) {
   float x;
   if (gk__wgmma_type<Out>::kind == 0)
     asm("{\n.reg .b16 h;\ncvt.u16.u32 h, %1;\ncvt.f32.f16 %0, h;\n}" : "=f"(x) : "r"(bits));
@@ -7067,10 +7118,10 @@ GK__D void gk__load_pair(const void *row_data, unsigned col_idx, int item_count,
     const unsigned short *const from = static_cast<const unsigned short *>(row_data) + col_idx;
     if (item_count > 1 && in_pairs) {
       const unsigned both = *reinterpret_cast<const unsigned *>(from);
-      *x = gk__unpack<Out>(both & 0xffff), *y = gk__unpack<Out>(both >> 16);
+      *x = gk__unpack_half<Out>(both & 0xffff), *y = gk__unpack_half<Out>(both >> 16);
     } else {
-      if (item_count > 0) *x = gk__unpack<Out>(from[0]);
-      if (item_count > 1) *y = gk__unpack<Out>(from[1]);
+      if (item_count > 0) *x = gk__unpack_half<Out>(from[0]);
+      if (item_count > 1) *y = gk__unpack_half<Out>(from[1]);
     }
   }
 }
@@ -7086,7 +7137,7 @@ GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool
     }
   } else {
     unsigned short *const dest = static_cast<unsigned short *>(row_data) + col_idx;
-    const unsigned both = gk__pack<Out>(x, y);
+    const unsigned both = gk__pack_pair<Out>(x, y);
     if (item_count > 1 && in_pairs)
       *reinterpret_cast<unsigned *>(dest) = both;
     else {
@@ -7097,7 +7148,7 @@ GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool
 }
 
 /* Where a warpgroup is in the ring. A barrier's phase has a parity; the ring changes it on each round. */
-template <class Shape> struct gk__ring {
+template <class Shape> struct gk__wgmma_pipeline {
   unsigned smem, stage, parity;
   unsigned sent; /* boxes of C */
   GK__D unsigned data() const { return smem + stage * Shape::stage_bytes; }
@@ -7125,14 +7176,14 @@ GK__D void gk__cluster_rank(unsigned *rank, unsigned *ranks) {
   asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(*ranks));
 }
 /* Adds four floats in shared memory to four sums. */
-GK__D void gk__add_four(float (&sum)[4], unsigned from) {
+GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
   const gk__run<float, 4> x = gk__load_shared(from);
   GK__UNROLL
   for (int i = 0; i < 4; i++) sum[i] += x.value[i];
 }
 
 /* Which tile, and whose product. Its rows are those of the part-th matrix that A is split into, from `row_idx` on. */
-struct gk__wgmma_place {
+struct gk__wgmma_work_tile {
   unsigned batch, row_idx, col_idx, part;
   /* The i-th row, in C. */
   template <class Config> GK__D unsigned in_c(const Config &p, unsigned i) const {
@@ -7140,18 +7191,18 @@ struct gk__wgmma_place {
   }
 };
 template <class Shape>
-GK__D gk__wgmma_place gk__wgmma_place_of(const gk__wgmma_params &p, unsigned tile_idx, unsigned matrices) {
+GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk__wgmma_params &p, unsigned tile_idx, unsigned matrices) {
   const unsigned each = p.down * p.across, of_band = p.band * p.across;
   const unsigned in_product = tile_idx % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
   const unsigned high = min(p.band, p.down - top), down = top + in_band % high;
-  return gk__wgmma_place{tile_idx / each, down / matrices * Shape::row_count, in_band / high * Shape::col_count,
-                         down % matrices};
+  return gk__wgmma_work_tile{tile_idx / each, down / matrices * Shape::row_count, in_band / high * Shape::col_count,
+                             down % matrices};
 }
 
 /* The loader's part of a tile. */
 template <class Shape, class Element>
-GK__D void gk__wgmma_load(const typename Shape::params &p, gk__ring<Shape> &ring, const gk__wgmma_place &work,
-                          unsigned first_idx, unsigned k_blocks) {
+GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &ring,
+                          const gk__wgmma_work_tile &work, unsigned first_idx, unsigned k_blocks) {
   const unsigned product_a = p.many_a ? work.batch : 0, product_b = p.many_b ? work.batch : 0;
   const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, early = p.early(work.part);
   for (unsigned k = first_idx * depth; k < (first_idx + k_blocks) * depth; k += depth) {
@@ -7180,7 +7231,8 @@ GK__D void gk__wgmma_load(const typename Shape::params &p, gk__ring<Shape> &ring
 /* Makes A's first elements zeros, `bytes` of each of the `row_count` that lie at `from` in the stage that comes next.
  */
 template <class Shape>
-GK__D void gk__wgmma_clear(const gk__ring<Shape> &ring, unsigned from, unsigned row_count, unsigned bytes) {
+GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &ring, unsigned from, unsigned row_count,
+                                unsigned bytes) {
   gk__barrier_wait(ring.full(), ring.parity);
   for (unsigned i = threadIdx.x - 128; i < row_count; i += Shape::groups * 128) {
     const unsigned row_address = ring.data() + from + i * 128;
@@ -7195,13 +7247,13 @@ GK__D void gk__wgmma_clear(const gk__ring<Shape> &ring, unsigned from, unsigned 
 }
 
 /* A warp has read a stage. */
-GK__D void gk__wgmma_release(unsigned empty) {
+GK__D void gk__wgmma_release_stage(unsigned empty) {
   if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
 }
 
 /* Which part of A (of_b: of B) the i-th of the products of a k block takes, the least significant first. The three
  * products that are left out (parts 2 and 2, 1 and 2, 2 and 1) are below the rounding of fp32. */
-template <int Products> GK__D unsigned gk__part_of_product(int i, bool of_b) {
+template <int Products> GK__D unsigned gk__bf16_part(int i, bool of_b) {
   const unsigned a[] = {0, 1, 2, 0, 1, 0}, b[] = {2, 1, 0, 1, 0, 0};
   return of_b ? b[i + 6 - Products] : a[i + 6 - Products];
 }
@@ -7209,14 +7261,14 @@ template <int Products> GK__D unsigned gk__part_of_product(int i, bool of_b) {
 /* The sums of 64 rows over k blocks. The tensor cores cut what they add; so the sums of parts leave them for proper
  * additions after each k block. */
 template <class Shape, int Kind, int TurnA, int TurnB>
-GK__D void gk__wgmma_sum(float (&sums)[Shape::each][Shape::col_count / 2], gk__ring<Shape> &ring, unsigned group,
-                         unsigned k_blocks) {
+GK__D void gk__wgmma_multiply(float (&acc)[Shape::each][Shape::col_count / 2], gk__wgmma_pipeline<Shape> &ring,
+                              unsigned group, unsigned k_blocks) {
   const unsigned step_a = (TurnA ? 2048 : 32) / 16, step_b = (TurnB ? 2048 : 32) / 16;
   unsigned last = 0;
   for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
     gk__barrier_wait(ring.full(), ring.parity);
-    const uint64_t a = gk__wgmma_view(ring.data() + group * (Shape::each * Shape::box_bytes));
-    const uint64_t b = gk__wgmma_view(ring.data() + Shape::parts * Shape::a_bytes);
+    const uint64_t a = gk__wgmma_descriptor(ring.data() + group * (Shape::each * Shape::box_bytes));
+    const uint64_t b = gk__wgmma_descriptor(ring.data() + Shape::parts * Shape::a_bytes);
     gk__wgmma_begin();
     if (Shape::products == 1) {
       GK__UNROLL
@@ -7224,20 +7276,20 @@ GK__D void gk__wgmma_sum(float (&sums)[Shape::each][Shape::col_count / 2], gk__r
         GK__UNROLL
         for (unsigned e = 0; e < Shape::each; e++)
           gk__wgmma<Shape::col_count, Kind, TurnA, TurnB>::multiply(
-              sums[e], a + e * (Shape::box_bytes / 16) + i * step_a, b + i * step_b, i > 0 || k_block > 0);
+              acc[e], a + e * (Shape::box_bytes / 16) + i * step_a, b + i * step_b, i > 0 || k_block > 0);
       }
       gk__wgmma_commit();
       if (k_block > 0) {
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-        gk__wgmma_release(last);
+        gk__wgmma_release_stage(last);
       }
       last = ring.empty();
     } else {
       float part[1][Shape::col_count / 2];
       GK__UNROLL
       for (int product = 0; product < Shape::products; product++) {
-        const uint64_t of_a = a + gk__part_of_product<Shape::products>(product, false) * (Shape::a_bytes / 16);
-        const uint64_t of_b = b + gk__part_of_product<Shape::products>(product, true) * (Shape::b_bytes / 16);
+        const uint64_t of_a = a + gk__bf16_part<Shape::products>(product, false) * (Shape::a_bytes / 16);
+        const uint64_t of_b = b + gk__bf16_part<Shape::products>(product, true) * (Shape::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
           gk__wgmma<Shape::col_count, Kind, TurnA, TurnB>::multiply(part[0], of_a + i * step_a, of_b + i * step_b,
@@ -7245,15 +7297,15 @@ GK__D void gk__wgmma_sum(float (&sums)[Shape::each][Shape::col_count / 2], gk__r
       }
       gk__wgmma_commit();
       gk__wgmma_finish(part);
-      gk__wgmma_release(ring.empty());
+      gk__wgmma_release_stage(ring.empty());
       GK__UNROLL
-      for (int i = 0; i < Shape::col_count / 2; i++) sums[0][i] += part[0][i];
+      for (int i = 0; i < Shape::col_count / 2; i++) acc[0][i] += part[0][i];
     }
     ring.advance();
   }
   if (Shape::products == 1) {
-    gk__wgmma_finish(sums);
-    if (k_blocks > 0) gk__wgmma_release(last);
+    gk__wgmma_finish(acc);
+    if (k_blocks > 0) gk__wgmma_release_stage(last);
   }
 }
 
@@ -7265,32 +7317,32 @@ GK__D void gk__wgmma_add_c(const gk__wgmma_params &p, const void *row_data, unsi
   gk__load_pair<Out>(row_data, col_idx, item_count, p.in_pairs, old, old + 1);
   two[0] = fmaf(p.beta, old[0], two[0]), two[1] = fmaf(p.beta, old[1], two[1]);
 }
-GK__D int gk__wgmma_count(const gk__wgmma_params &p, unsigned row_idx, unsigned col_idx) {
+GK__D int gk__wgmma_valid_count(const gk__wgmma_params &p, unsigned row_idx, unsigned col_idx) {
   return row_idx >= p.m || col_idx >= p.n ? 0 : col_idx + 1 < p.n ? 2 : 1;
 }
 /* Adds beta C to two neighbours and writes those that are inside; c is where their row begins. */
 template <class Out>
-GK__D void gk__wgmma_put(const gk__wgmma_params &p, void *c, unsigned row_idx, unsigned col_idx, float *two) {
-  const int item_count = gk__wgmma_count(p, row_idx, col_idx);
+GK__D void gk__wgmma_store_pair(const gk__wgmma_params &p, void *c, unsigned row_idx, unsigned col_idx, float *two) {
+  const int item_count = gk__wgmma_valid_count(p, row_idx, col_idx);
   if (p.beta != 0) gk__wgmma_add_c<Out>(p, c, col_idx, item_count, two);
   gk__store_pair<Out>(c, col_idx, item_count, p.in_pairs, two[0], two[1]);
 }
 
 /* A warp's 16 rows of sums on their way to shared memory, Wide bytes of C of each: a thread has, of each 8 columns, two
  * neighbours in one row and two in the row 8 below. Swizzled, so that no bank is met twice. */
-template <class Out, int Wide> GK__D void gk__wgmma_lay_down(const float *sums, unsigned dest) {
+template <class Out, int Wide> GK__D void gk__wgmma_store_shared(const float *acc, unsigned dest) {
   const unsigned lane_id = threadIdx.x % 32;
   GK__UNROLL
   for (unsigned i = 0; i < Wide / 32; i++) {
     if (gk__wgmma_type<Out>::bytes == 2) {
-      const float *const s = sums + i * 8;
+      const float *const s = acc + i * 8;
       const unsigned r = lane_id % 16, place = dest + r * Wide + ((2 * i + lane_id / 16) ^ r % 8) * 16;
       asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place),
-                   "r"(gk__pack<Out>(s[0], s[1])), "r"(gk__pack<Out>(s[2], s[3])), "r"(gk__pack<Out>(s[4], s[5])),
-                   "r"(gk__pack<Out>(s[6], s[7]))
+                   "r"(gk__pack_pair<Out>(s[0], s[1])), "r"(gk__pack_pair<Out>(s[2], s[3])),
+                   "r"(gk__pack_pair<Out>(s[4], s[5])), "r"(gk__pack_pair<Out>(s[6], s[7]))
                    : "memory");
     } else {
-      const float *const s = sums + i * 4;
+      const float *const s = acc + i * 4;
       const unsigned r = lane_id / 4,
                      place = dest + r * Wide + ((2 * i + lane_id % 4 / 2) ^ r % 8) * 16 + lane_id % 2 * 8;
       asm volatile("st.shared.v2.f32 [%0], {%2, %3};\nst.shared.v2.f32 [%1], {%4, %5};" ::"r"(place),
@@ -7299,7 +7351,7 @@ template <class Out, int Wide> GK__D void gk__wgmma_lay_down(const float *sums, 
     }
   }
 }
-GK__D unsigned gk__wgmma_laid_down(unsigned row_idx, unsigned pos, unsigned in_row) {
+GK__D unsigned gk__wgmma_load_shared(unsigned row_idx, unsigned pos, unsigned in_row) {
   unsigned word;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(row_idx + (in_row ^ pos % 8 * 16)) : "memory");
   return word;
@@ -7309,19 +7361,19 @@ GK__D unsigned gk__wgmma_laid_down(unsigned row_idx, unsigned pos, unsigned in_r
  * lane by lane, whatever the row's alignment. A row that begins in the middle of a word gives its first and its last
  * element by themselves, since their neighbours are others' to write. */
 template <class Out, int Wide>
-GK__D void gk__wgmma_write_row(unsigned char *dest, unsigned from, unsigned pos, int item_count) {
+GK__D void gk__wgmma_store_row(unsigned char *dest, unsigned from, unsigned pos, int item_count) {
   const int lane_id = static_cast<int>(threadIdx.x % 32);
   from += pos * Wide;
   if (gk__wgmma_type<Out>::bytes == 4) {
     GK__UNROLL
     for (int i = lane_id; i < Wide / 4; i += 32)
       if (i < item_count)
-        reinterpret_cast<unsigned *>(dest)[i] = gk__wgmma_laid_down(from, pos, static_cast<unsigned>(i) * 4);
+        reinterpret_cast<unsigned *>(dest)[i] = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
   } else if (reinterpret_cast<uintptr_t>(dest) & 2) {
     GK__UNROLL
     for (int i = lane_id; i < Wide / 4; i += 32) { /* elements 2 i + 1 and 2 i + 2; the last word has only the first */
-      const unsigned low = gk__wgmma_laid_down(from, pos, static_cast<unsigned>(i) * 4);
-      const unsigned high = gk__wgmma_laid_down(from, pos, static_cast<unsigned>(i + 1) * 4 % Wide);
+      const unsigned low = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
+      const unsigned high = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i + 1) * 4 % Wide);
       unsigned short *const two = reinterpret_cast<unsigned short *>(dest) + 2 * i + 1;
       if (i == 0 && item_count > 0) two[-1] = static_cast<unsigned short>(low & 0xffff);
       if (i < Wide / 4 - 1 && 2 * i + 2 < item_count)
@@ -7332,7 +7384,7 @@ GK__D void gk__wgmma_write_row(unsigned char *dest, unsigned from, unsigned pos,
   } else {
     GK__UNROLL
     for (int i = lane_id; i < Wide / 4; i += 32) {
-      const unsigned both = gk__wgmma_laid_down(from, pos, static_cast<unsigned>(i) * 4);
+      const unsigned both = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
       if (2 * i + 1 < item_count)
         reinterpret_cast<unsigned *>(dest)[i] = both;
       else if (2 * i < item_count)
@@ -7344,8 +7396,8 @@ GK__D void gk__wgmma_write_row(unsigned char *dest, unsigned from, unsigned pos,
 /* Sums leave the registers. Where the copy engine can write C, it gets boxes of 64 rows by 128 bytes, through two
  * buffers; elsewhere each warp writes its 16 rows. */
 template <class Shape, class Out>
-GK__D void gk__wgmma_store(const typename Shape::params &p, float (&sums)[Shape::each][Shape::col_count / 2],
-                           const gk__wgmma_place &work, unsigned group, gk__ring<Shape> &ring) {
+GK__D void gk__wgmma_store(const typename Shape::params &p, float (&acc)[Shape::each][Shape::col_count / 2],
+                           const gk__wgmma_work_tile &work, unsigned group, gk__wgmma_pipeline<Shape> &ring) {
   const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
   const int wide = Shape::col_count * bytes % 256 == 0 ? 256 : 128;
   unsigned char *const c = static_cast<unsigned char *>(p.dest) + work.batch * p.stride_c * bytes;
@@ -7353,7 +7405,7 @@ GK__D void gk__wgmma_store(const typename Shape::params &p, float (&sums)[Shape:
   for (unsigned e = 0; e < Shape::each; e++) {
     const unsigned inside = (group * Shape::each + e) * 64 + warp_id * 16, col_idx = work.col_idx + lane_id % 4 * 2;
     GK__UNROLL
-    for (int i = 0; i < Shape::col_count / 2; i++) sums[e][i] *= p.alpha;
+    for (int i = 0; i < Shape::col_count / 2; i++) acc[e][i] *= p.alpha;
     if (p.beta != 0) {
       GK__UNROLL
       for (unsigned half_idx = 0; half_idx < 2; half_idx++) {
@@ -7361,7 +7413,7 @@ GK__D void gk__wgmma_store(const typename Shape::params &p, float (&sums)[Shape:
         GK__UNROLL
         for (unsigned i = 0; i < Shape::col_count / 8; i++)
           gk__wgmma_add_c<Out>(p, c + row_idx * p.ldc * bytes, col_idx + i * 8,
-                               gk__wgmma_count(p, row_idx, col_idx + i * 8), sums[e] + i * 4 + half_idx * 2);
+                               gk__wgmma_valid_count(p, row_idx, col_idx + i * 8), acc[e] + i * 4 + half_idx * 2);
       }
     }
     if (!p.by_engine) {
@@ -7371,12 +7423,12 @@ GK__D void gk__wgmma_store(const typename Shape::params &p, float (&sums)[Shape:
         const unsigned first_idx = work.col_idx + piece * (wide / bytes);
         const int item_count = first_idx < p.n ? static_cast<int>(min(p.n - first_idx, wide / bytes)) : 0;
         __syncwarp();
-        gk__wgmma_lay_down<Out, wide>(sums[e] + piece * (wide / bytes / 2), buffer);
+        gk__wgmma_store_shared<Out, wide>(acc[e] + piece * (wide / bytes / 2), buffer);
         __syncwarp();
         GK__UNROLL_BY(4)
         for (unsigned r = 0; r < 16; r++) {
           const unsigned row_idx = work.in_c(p, inside + r);
-          gk__wgmma_write_row<Out, wide>(c + (row_idx * p.ldc + first_idx) * bytes, buffer, r,
+          gk__wgmma_store_row<Out, wide>(c + (row_idx * p.ldc + first_idx) * bytes, buffer, r,
                                          row_idx < p.m ? item_count : 0);
         }
       }
@@ -7387,11 +7439,11 @@ GK__D void gk__wgmma_store(const typename Shape::params &p, float (&sums)[Shape:
       const unsigned dest = ring.smem + Shape::out_at + (group * 2 + ring.sent % 2) * Shape::box_bytes;
       if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
       asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
-      gk__wgmma_lay_down<Out, 128>(sums[e] + box * (64 / bytes), dest + warp_id * (16 * 128));
+      gk__wgmma_store_shared<Out, 128>(acc[e] + box * (64 / bytes), dest + warp_id * (16 * 128));
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
       if (threadIdx.x % 128 == 0)
-        gk__box_store(&p.c, dest, work.col_idx + box * (128 / bytes), work.row_idx + (group * Shape::each + e) * 64,
+        gk__tma_store(&p.c, dest, work.col_idx + box * (128 / bytes), work.row_idx + (group * Shape::each + e) * 64,
                       work.batch, work.part);
     }
   }
@@ -7400,9 +7452,9 @@ GK__D void gk__wgmma_store(const typename Shape::params &p, float (&sums)[Shape:
 /* The blocks of a cluster have the sums of their shares of k. Each adds up those of some rows, in the order of k: all
  * lay down their sums where the operands were, and the copy engine brings each what the others have of its rows. */
 template <class Shape, class Out>
-GK__D void gk__wgmma_join(const typename Shape::params &p, float (&sums)[Shape::each][Shape::col_count / 2],
-                          const gk__wgmma_place &work, unsigned group, const gk__ring<Shape> &ring, unsigned rank,
-                          unsigned ranks) {
+GK__D void gk__wgmma_cluster_reduce(const typename Shape::params &p, float (&acc)[Shape::each][Shape::col_count / 2],
+                                    const gk__wgmma_work_tile &work, unsigned group,
+                                    const gk__wgmma_pipeline<Shape> &ring, unsigned rank, unsigned ranks) {
   const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
   const unsigned row_count = Shape::row_count / ranks, slice = row_count * Shape::pitch,
                  others = ring.smem + Shape::out_at;
@@ -7411,7 +7463,7 @@ GK__D void gk__wgmma_join(const typename Shape::params &p, float (&sums)[Shape::
   GK__UNROLL
   for (int i = 0; i < Shape::col_count / 2; i += 2)
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(dest + i / 2 % 2 * 8 * Shape::pitch + i / 4 * 32),
-                 "f"(sums[0][i]), "f"(sums[0][i + 1])
+                 "f"(acc[0][i]), "f"(acc[0][i + 1])
                  : "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::groups) : "memory");
@@ -7433,12 +7485,12 @@ GK__D void gk__wgmma_join(const typename Shape::params &p, float (&sums)[Shape::
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
     for (unsigned from = 0; from < ranks; from++)
-      gk__add_four(sum, (from == rank ? ring.smem : others) + from * slice + inside);
+      gk__add_vector(sum, (from == rank ? ring.smem : others) + from * slice + inside);
     GK__UNROLL
     for (int e = 0; e < 4; e++) sum[e] *= p.alpha;
     unsigned char *const c = static_cast<unsigned char *>(p.dest) + (work.batch * p.stride_c + row_idx * p.ldc) * bytes;
     GK__UNROLL
-    for (unsigned e = 0; e < 4; e += 2) gk__wgmma_put<Out>(p, c, row_idx, col_idx + e, sum + e);
+    for (unsigned e = 0; e < 4; e += 2) gk__wgmma_store_pair<Out>(p, c, row_idx, col_idx + e, sum + e);
   }
 }
 #endif /* GK__WGMMA_CODE */
@@ -7451,7 +7503,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned rank = 0, ranks = 1; /* in the cluster */
   if (Shape::shares_k) gk__cluster_rank(&rank, &ranks);
-  gk__ring<Shape> ring = {smem, 0, 0, 0};
+  gk__wgmma_pipeline<Shape> ring = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
     ring.begin(Shape::shares_k);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
@@ -7475,34 +7527,34 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     if (Shape::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
       for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks)
-        gk__wgmma_load<Shape, Element>(p, ring, gk__wgmma_place_of<Shape>(p, tile_idx, p.matrices()), first_idx,
+        gk__wgmma_load<Shape, Element>(p, ring, gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices()), first_idx,
                                        k_blocks);
     if (Shape::shares_k) gk__cluster_meet(); /* until all have been sent what they need */
   } else {
     if (Shape::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int kind = gk__wgmma_type<Element>::kind;
     for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks) {
-      const gk__wgmma_place work = gk__wgmma_place_of<Shape>(p, tile_idx, p.matrices());
-      float sums[Shape::each][Shape::col_count / 2];
+      const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices());
+      float acc[Shape::each][Shape::col_count / 2];
       if (Shape::products > 1 || k_blocks == 0) {
         GK__UNROLL
         for (int i = 0; i < Shape::each * (Shape::col_count / 2); i++)
-          sums[i / (Shape::col_count / 2)][i % (Shape::col_count / 2)] = 0;
+          acc[i / (Shape::col_count / 2)][i % (Shape::col_count / 2)] = 0;
       }
       if (first_idx == 0 && p.early(work.part))
-        gk__wgmma_clear(ring, 0, Shape::row_count, p.early(work.part) * gk__wgmma_type<Element>::bytes);
+        gk__wgmma_clear_lead(ring, 0, Shape::row_count, p.early(work.part) * gk__wgmma_type<Element>::bytes);
       if (kind == 2 || (p.a_along_k && p.b_along_k))
-        gk__wgmma_sum<Shape, kind, 0, 0>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_multiply<Shape, kind, 0, 0>(acc, ring, warpgroup - 1, k_blocks);
       else if (p.a_along_k)
-        gk__wgmma_sum<Shape, kind, 0, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, ring, warpgroup - 1, k_blocks);
       else if (p.b_along_k)
-        gk__wgmma_sum<Shape, kind, kind != 2, 0>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, ring, warpgroup - 1, k_blocks);
       else
-        gk__wgmma_sum<Shape, kind, kind != 2, kind != 2>(sums, ring, warpgroup - 1, k_blocks);
+        gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, ring, warpgroup - 1, k_blocks);
       if (Shape::shares_k)
-        gk__wgmma_join<Shape, Out>(p, sums, work, warpgroup - 1, ring, rank, ranks);
+        gk__wgmma_cluster_reduce<Shape, Out>(p, acc, work, warpgroup - 1, ring, rank, ranks);
       else
-        gk__wgmma_store<Shape, Out>(p, sums, work, warpgroup - 1, ring);
+        gk__wgmma_store<Shape, Out>(p, acc, work, warpgroup - 1, ring);
     }
     /* Shared memory is needed until it has been read; the writes end with the kernel. */
     if (!Shape::shares_k && threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
@@ -7646,7 +7698,7 @@ cudaError_t gk__wgmma_enqueue(gk__kernel<Config> kernel, Config &p, const Proble
 }
 
 /* Tiles below each other, of each matrix of each split-th row. */
-inline size_t gk__split_tiles(size_t m, size_t split, size_t row_count) {
+inline size_t gk__split_tile_count(size_t m, size_t split, size_t row_count) {
   return split * gk_ceil_div(gk_ceil_div(m, split), row_count);
 }
 /* ranks: blocks that share the k of a tile; 1 where Shape has none that do. */
@@ -7656,10 +7708,10 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned ra
   const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out>);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
-  if (!has_body) return gk__mma_run_whole<Shape::products>(x, stream);
+  if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
   const size_t bytes = gk__wgmma_type<Out>::bytes, depth = 128 / gk__wgmma_type<Element>::bytes;
   const size_t split = Shape::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
-  const size_t down = gk__split_tiles(x.m, split, static_cast<size_t>(Shape::row_count));
+  const size_t down = gk__split_tile_count(x.m, split, static_cast<size_t>(Shape::row_count));
   const size_t across = gk_ceil_div(x.n, static_cast<size_t>(Shape::col_count));
   const size_t c_address = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
   const size_t most_apart =
@@ -7694,21 +7746,23 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned ra
 
 /* The tiles there are, and what they cost in nanoseconds, measured on an H200: a k block, and all besides. Up to
  * `ranks` blocks share their k. */
-struct gk__wgmma_facts {
+struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block, besides, ranks;
 };
 /* What each row of A, or column of B, takes longer in a k block where rows begin within sectors, in hundredths of
  * nanoseconds. */
-struct gk__wgmma_slower {
+struct gk__wgmma_sector_penalty {
   unsigned row_idx, col_idx;
 };
-template <class Element> bool gk__within_sectors(const gk__operand_view<Element> &v) {
+template <class Element> bool gk__begins_within_sectors(const gk__operand_view<Element> &v) {
   return v.split <= 1 &&
          (reinterpret_cast<uintptr_t>(v.data) % 32 || v.leading_dim * gk__wgmma_type<Element>::bytes % 32);
 }
-template <class Element, class Out> gk__wgmma_slower gk__wgmma_slower_of(const gk__tensor_args<Element, Out> &p) {
-  const gk__wgmma_slower slower = {gk__within_sectors(p.a) ? 85u : 0u, gk__within_sectors(p.b) ? 160u : 0u};
+template <class Element, class Out>
+gk__wgmma_sector_penalty gk__wgmma_sector_penalty_of(const gk__tensor_args<Element, Out> &p) {
+  const gk__wgmma_sector_penalty slower = {gk__begins_within_sectors(p.a) ? 85u : 0u,
+                                           gk__begins_within_sectors(p.b) ? 160u : 0u};
   return slower;
 }
 struct gk__wgmma_choice {
@@ -7717,9 +7771,9 @@ struct gk__wgmma_choice {
 };
 /* Which takes the least time, every multiprocessor making one tile at a time. The blocks of a cluster lie close to each
  * other, which leaves some multiprocessors without one. */
-inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_facts *tiles, int tile_count, size_t row_count,
-                                         size_t col_count, size_t k_blocks, size_t batch, gk__wgmma_slower slower,
-                                         int sms) {
+inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count, size_t row_count,
+                                         size_t col_count, size_t k_blocks, size_t batch,
+                                         gk__wgmma_sector_penalty slower, int sms) {
   gk__wgmma_choice best = {0, 1};
   unsigned long long least = ~0ull;
   for (int i = 0; i < tile_count; i++)
@@ -7742,10 +7796,10 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_facts *tiles, int tile_
 template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out>
   static cudaError_t run(const gk__tensor_args<Element, Out> &p, size_t row_count, size_t col_count, size_t k_blocks,
-                         size_t batch, gk__wgmma_slower slower, int sms, cudaStream_t stream) {
+                         size_t batch, gk__wgmma_sector_penalty slower, int sms, cudaStream_t stream) {
     cudaError_t (*const launches[])(const gk__tensor_args<Element, Out> &, unsigned, int,
                                     cudaStream_t) = {Tiles::template launch<Products, Splits, Element, Out>...};
-    const gk__wgmma_facts tiles[] = {
+    const gk__wgmma_tile_cost tiles[] = {
         {Tiles::row_count, Tiles::col_count, Tiles::k_block * Products, Tiles::besides, Tiles::ranks}...};
     const gk__wgmma_choice choice =
         gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), row_count, col_count, k_blocks, batch, slower, sms);
@@ -7789,7 +7843,7 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &p, int sms, cudaS
   typedef gk__wgmma_all<Products> tiles;
   const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<Element>::bytes)),
                split = p.a.split;
-  const gk__wgmma_slower slower = gk__wgmma_slower_of(p);
+  const gk__wgmma_sector_penalty slower = gk__wgmma_sector_penalty_of(p);
   if (split > 1)
     return tiles::split::run(p, gk_ceil_div(p.m, split), p.n, k_blocks, p.batch * split, slower, sms, stream);
   return tiles::whole::run(p, p.m, p.n, k_blocks, p.batch, slower, sms, stream);
@@ -7832,23 +7886,24 @@ template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
   template <> struct gk__wgmma_registers<col_count> {                                                                  \
     static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t from_b, int add) {          \
       asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count   \
-                   "k8.f32.tf32.tf32 {" GK__NAMES_##col_count "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b                \
-                                                              ", add, 1, 1;\n}"                                        \
+                   "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b           \
+                                                                   ", add, 1, 1;\n}"                                   \
                    : __VA_ARGS__                                                                                       \
                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(from_b), "r"(add));                               \
     }                                                                                                                  \
   }
 template <int Cols> struct gk__wgmma_registers;
-GK__WGMMA_REGISTERS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__SUMS_32(0));
-GK__WGMMA_REGISTERS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__SUMS_32(0), GK__SUMS_32(32));
-GK__WGMMA_REGISTERS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__SUMS_32(0), GK__SUMS_32(32), GK__SUMS_32(64));
-GK__WGMMA_REGISTERS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__SUMS_32(0), GK__SUMS_32(32),
-                    GK__SUMS_32(64), GK__SUMS_32(96));
+GK__WGMMA_REGISTERS(64, "%32", "%33", "%34", "%35", "%36", "%37", GK__WGMMA_ACC_32(0));
+GK__WGMMA_REGISTERS(128, "%64", "%65", "%66", "%67", "%68", "%69", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
+GK__WGMMA_REGISTERS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+                    GK__WGMMA_ACC_32(64));
+GK__WGMMA_REGISTERS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
+                    GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 
 /* Where the first of a thread's two rows is among the 32 of a box: 8 bytes in one of the runs of 16 bytes. */
-GK__D unsigned gk__tf32_run() { return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4; }
+GK__D unsigned gk__tf32_word_idx() { return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4; }
 GK__D unsigned gk__tf32_row(unsigned group) {
-  return group * 64 + threadIdx.x / 64 % 2 * 32 + gk__tf32_run() * 4 + threadIdx.x / 4 % 2 * 2;
+  return group * 64 + threadIdx.x / 64 % 2 * 32 + gk__tf32_word_idx() * 4 + threadIdx.x / 4 % 2 * 2;
 }
 
 /* Of which matrix a tile's columns are, and where they begin in that. */
@@ -7856,7 +7911,7 @@ struct gk__tf32_columns {
   unsigned part, col_idx;
 };
 template <class Shape>
-GK__D gk__tf32_columns gk__tf32_columns_of(const typename Shape::params &p, const gk__wgmma_place &work) {
+GK__D gk__tf32_columns gk__tf32_columns_of(const typename Shape::params &p, const gk__wgmma_work_tile &work) {
   const unsigned tile_idx = work.col_idx / Shape::col_count;
   return gk__tf32_columns{tile_idx % p.matrices(), tile_idx / p.matrices() * Shape::col_count};
 }
@@ -7864,8 +7919,8 @@ GK__D gk__tf32_columns gk__tf32_columns_of(const typename Shape::params &p, cons
 /* The loader's part of a tile. Boxes outside of R are not asked for: what lies in their place goes into sums that
  * nobody keeps. */
 template <class Shape>
-GK__D void gk__tf32_load(const typename Shape::params &p, gk__ring<Shape> &ring, const gk__wgmma_place &work,
-                         unsigned first_idx, unsigned k_blocks) {
+GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &ring,
+                         const gk__wgmma_work_tile &work, unsigned first_idx, unsigned k_blocks) {
   const unsigned product_a = p.many_a ? work.batch : 0, product_b = p.many_b ? work.batch : 0;
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   const gk__tensor_map *const map_a = p.map_a(columns.part);
@@ -7886,16 +7941,17 @@ GK__D void gk__tf32_load(const typename Shape::params &p, gk__ring<Shape> &ring,
 
 /* The sums of 64 rows. Four steps of 8 k are under way at a time, each with registers of its own. */
 template <class Shape>
-GK__D void gk__tf32_sum(float (&sums)[Shape::col_count / 2], gk__ring<Shape> &ring, unsigned group, unsigned k_blocks) {
+GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipeline<Shape> &ring, unsigned group,
+                             unsigned k_blocks) {
   const unsigned k = threadIdx.x % 4;
   const unsigned near_address = (group * 2 + threadIdx.x / 64 % 2) * Shape::box_bytes + k * 128 +
-                                (gk__tf32_run() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
+                                (gk__tf32_word_idx() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
   unsigned a[4][4], last = 0;
   GK__UNROLL_BY(1)
   for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
     gk__barrier_wait(ring.full(), ring.parity);
     const unsigned from = ring.data() + near_address, far_address = ring.data() + (near_address ^ 64) + 512; /* k + 4 */
-    const uint64_t b = gk__wgmma_view(ring.data() + Shape::r_bytes);
+    const uint64_t b = gk__wgmma_descriptor(ring.data() + Shape::r_bytes);
     GK__UNROLL
     for (unsigned i = 0; i < 4; i++) {
       asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
@@ -7905,20 +7961,20 @@ GK__D void gk__tf32_sum(float (&sums)[Shape::col_count / 2], gk__ring<Shape> &ri
                    : "r"(far_address + i * 1024)
                    : "memory");
       gk__wgmma_begin();
-      gk__wgmma_registers<Shape::col_count>::multiply(sums, a[i], b + i * 2, i > 0 || k_block > 0);
+      gk__wgmma_registers<Shape::col_count>::multiply(acc, a[i], b + i * 2, i > 0 || k_block > 0);
       gk__wgmma_commit();
     }
-    if (k_block > 0) gk__wgmma_release(last);
+    if (k_block > 0) gk__wgmma_release_stage(last);
     last = ring.empty();
     ring.advance();
   }
-  gk__wgmma_finish(sums);
-  if (k_blocks > 0) gk__wgmma_release(last);
+  gk__wgmma_finish(acc);
+  if (k_blocks > 0) gk__wgmma_release_stage(last);
 }
 
 /* Stores the sums of each `every`-th 8 columns, from the first-th on, which `sum` gives: of two rows, two each. */
 template <class Shape, class Sum>
-GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_place &work, unsigned group,
+GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_tile &work, unsigned group,
                           unsigned first_idx, unsigned every, Sum sum) {
   const unsigned in_rows = work.row_idx + gk__tf32_row(group), lane_id = threadIdx.x % 4;
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
@@ -7963,8 +8019,8 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_place
       *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
       *reinterpret_cast<float2 *>(dest + p.matrices() * p.ldc + col_idx) = make_float2(d[2], d[3]);
     } else {
-      gk__wgmma_put<float>(p, dest, row_idx, col_idx, d);
-      gk__wgmma_put<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2);
+      gk__wgmma_store_pair<float>(p, dest, row_idx, col_idx, d);
+      gk__wgmma_store_pair<float>(p, dest + p.matrices() * p.ldc, row_idx + p.matrices(), col_idx, d + 2);
     }
   }
 }
@@ -7972,9 +8028,9 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_place
 /* The blocks of a cluster have the sums of their shares of k. Each block gets those of every `ranks`-th 8 columns from
  * all, as the threads have them, and adds them up in the order of k. */
 template <class Shape>
-GK__D void gk__tf32_join(const typename Shape::params &p, const float (&sums)[Shape::col_count / 2],
-                         const gk__wgmma_place &work, unsigned group, const gk__ring<Shape> &ring, unsigned rank,
-                         unsigned ranks) {
+GK__D void gk__tf32_cluster_reduce(const typename Shape::params &p, const float (&acc)[Shape::col_count / 2],
+                                   const gk__wgmma_work_tile &work, unsigned group,
+                                   const gk__wgmma_pipeline<Shape> &ring, unsigned rank, unsigned ranks) {
   const unsigned each = Shape::quads / ranks * Shape::quad_bytes, mine = ring.smem + (threadIdx.x - 128) * 16;
   const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(ranks)) - 1), dest = mine + rank * each;
   gk__cluster_meet(); /* all operands have been read */
@@ -7984,14 +8040,14 @@ GK__D void gk__tf32_join(const typename Shape::params &p, const float (&sums)[Sh
                  "mapa.shared::cluster.u32 barrier, %1, %2;\n"
                  "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], {%3, %4, %5, %6}, "
                  "[barrier];\n}" ::"r"(dest + (i >> shift) * Shape::quad_bytes),
-                 "r"(ring.joined()), "r"(i & (ranks - 1)), "f"(sums[i * 4]), "f"(sums[i * 4 + 1]), "f"(sums[i * 4 + 2]),
-                 "f"(sums[i * 4 + 3])
+                 "r"(ring.joined()), "r"(i & (ranks - 1)), "f"(acc[i * 4]), "f"(acc[i * 4 + 1]), "f"(acc[i * 4 + 2]),
+                 "f"(acc[i * 4 + 3])
                  : "memory");
   gk__barrier_wait(ring.joined(), 0);
   gk__tf32_store<Shape>(p, work, group, rank, ranks, [=](unsigned i, float(&d)[4]) {
     d[0] = d[1] = d[2] = d[3] = 0;
     GK__UNROLL_BY(1)
-    for (unsigned from = 0; from < ranks; from++) gk__add_four(d, mine + from * each + i * Shape::quad_bytes);
+    for (unsigned from = 0; from < ranks; from++) gk__add_vector(d, mine + from * each + i * Shape::quad_bytes);
   });
 }
 #endif /* GK__WGMMA_CODE */
@@ -8004,7 +8060,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   unsigned rank, ranks; /* in the cluster */
   gk__cluster_rank(&rank, &ranks);
-  gk__ring<Shape> ring = {smem, 0, 0, 0};
+  gk__wgmma_pipeline<Shape> ring = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
     ring.begin(true);
     gk__barrier_expect(ring.joined(), Shape::row_count * Shape::col_count * 4);
@@ -8020,26 +8076,26 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
       for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks)
-        gk__tf32_load<Shape>(p, ring, gk__wgmma_place_of<Shape>(p, tile_idx, 1), first_idx, k_blocks);
+        gk__tf32_load<Shape>(p, ring, gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1), first_idx, k_blocks);
     if (ranks > 1) gk__cluster_meet();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks) {
-      const gk__wgmma_place work = gk__wgmma_place_of<Shape>(p, tile_idx, 1);
-      float sums[Shape::col_count / 2];
+      const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1);
+      float acc[Shape::col_count / 2];
       if (k_blocks == 0) {
         GK__UNROLL
-        for (int i = 0; i < Shape::col_count / 2; i++) sums[i] = 0;
+        for (int i = 0; i < Shape::col_count / 2; i++) acc[i] = 0;
       }
       const unsigned early = p.early(gk__tf32_columns_of<Shape>(p, work).part);
-      if (first_idx == 0 && early) gk__wgmma_clear(ring, Shape::r_bytes, Shape::col_count, early * 4);
-      gk__tf32_sum<Shape>(sums, ring, warpgroup - 1, k_blocks);
+      if (first_idx == 0 && early) gk__wgmma_clear_lead(ring, Shape::r_bytes, Shape::col_count, early * 4);
+      gk__tf32_multiply<Shape>(acc, ring, warpgroup - 1, k_blocks);
       if (ranks > 1)
-        gk__tf32_join<Shape>(p, sums, work, warpgroup - 1, ring, rank, ranks);
+        gk__tf32_cluster_reduce<Shape>(p, acc, work, warpgroup - 1, ring, rank, ranks);
       else
         gk__tf32_store<Shape>(p, work, warpgroup - 1, 0, 1, [&](unsigned i, float(&d)[4]) {
           GK__UNROLL
-          for (unsigned j = 0; j < 4; j++) d[j] = sums[i * 4 + j];
+          for (unsigned j = 0; j < 4; j++) d[j] = acc[i * 4 + j];
         });
     }
   }
@@ -8056,7 +8112,7 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned ranks
   const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape>);
   bool has_body = false;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
-  if (!has_body) return gk__mma_run_whole<1>(x, stream);
+  if (!has_body) return gk__mma_launch_unsplit<1>(x, stream);
   typename Shape::params p;
   p.turned = x.a.along_k != 0;
   const gk__operand_view<float> &in_rows = p.turned ? x.b : x.a, &in_cols = p.turned ? x.a : x.b;
@@ -8064,7 +8120,7 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned ranks
                stride_c = x.batch > 1 ? x.stride_c : 0;
   const size_t split = Shape::params::splits ? in_cols.split : 1, part_cols = gk_ceil_div(col_count, split);
   const size_t most_cols = Shape::col_count, down = gk_ceil_div(row_count, static_cast<size_t>(Shape::row_count));
-  const size_t across = gk__split_tiles(col_count, split, most_cols);
+  const size_t across = gk__split_tile_count(col_count, split, most_cols);
   const int box = static_cast<int>(part_cols < most_cols ? gk_round_up(part_cols, size_t(8)) : most_cols);
   if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
       !gk__map_operand(&p.b, in_rows, row_count, x.k, x.batch, 1, 32) ||
@@ -8091,18 +8147,18 @@ template <int Cols, int Stages, unsigned KBlock, unsigned Besides, unsigned Rank
 typedef gk__tf32_tile<256, 4, 765, 900> gk__tf32_256;
 typedef gk__tf32_tile<192, 5, 580, 800> gk__tf32_192;
 typedef gk__tf32_tile<128, 6, 430, 700> gk__tf32_128;
-typedef gk__tf32_tile<256, 4, 765, 5000, 8> gk__tf32_shared_256;
+typedef gk__tf32_tile<256, 4, 765, 5000, 8> gk__tf32_256_split_k;
 /* Both operands along k: as the half types. */
 template <int Products, class Out>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tiles<1, false, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_tile<64, 9, 330, 600>,
-                          gk__tf32_shared_256, gk__tf32_tile<128, 6, 430, 4000, 8>, gk__tf32_tile<64, 9, 330, 2600, 8>>
+                          gk__tf32_256_split_k, gk__tf32_tile<128, 6, 430, 4000, 8>, gk__tf32_tile<64, 9, 330, 2600, 8>>
       whole_tiles;
-  typedef gk__wgmma_tiles<1, true, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_shared_256> split_tiles;
+  typedef gk__wgmma_tiles<1, true, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_256_split_k> split_tiles;
   const size_t k_blocks = gk_ceil_div(p.k, size_t(32)), split = p.a.split;
   if (p.a.along_k && p.b.along_k)
-    return gk__wgmma_all<1>::whole::run(p, p.m, p.n, k_blocks, p.batch, gk__wgmma_slower_of(p), sms, stream);
-  const gk__wgmma_slower slower = gk__wgmma_slower();
+    return gk__wgmma_all<1>::whole::run(p, p.m, p.n, k_blocks, p.batch, gk__wgmma_sector_penalty_of(p), sms, stream);
+  const gk__wgmma_sector_penalty slower = gk__wgmma_sector_penalty();
   const size_t row_count = p.a.along_k ? p.n : p.m, col_count = p.a.along_k ? p.m : p.n;
   if (split > 1)
     return split_tiles::run(p, row_count, gk_ceil_div(col_count, split), k_blocks, p.batch * split, slower, sms,
