@@ -6702,10 +6702,18 @@ struct gk__mma_cost {
 struct gk__mma_gpu {
   size_t sms, smem_limit; /* bytes of shared memory that a block may have */
 };
-/* Takes the cheapest plan with this tile into *best, if it is cheaper than that. A partition has three stages or more, and
- * all partials of the batch fit into GK__PARTIALS_BYTES. */
-inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan plan, const gk__mma_cost &cost, size_t k_stages,
-                              size_t partial_bytes, size_t sms, size_t blocks_per_sm) {
+/* The cheapest of the plans that it takes. */
+struct gk__mma_cheapest {
+  gk__mma_plan plan;
+  void take(const gk__mma_plan &other) {
+    if (plan.config < 0 || other.microseconds < plan.microseconds) plan = other;
+  }
+};
+/* Gives *plans every plan with this tile. A partition has three stages or more, and all partials of the batch fit into
+ * GK__PARTIALS_BYTES. */
+template <class Plans>
+void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost, size_t k_stages, size_t partial_bytes,
+                       size_t sms, size_t blocks_per_sm) {
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_SLICES ? k_stages / 3 : size_t(GK__MATMUL_SLICES);
   const size_t wave = sms * blocks_per_sm;
   for (plan.partitions = 1; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
@@ -6720,7 +6728,7 @@ inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan plan, const gk__m
                         (cost.start + stage_count * (full_stage > cost.stage ? full_stage : cost.stage));
     if (left) plan.microseconds += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
     if (plan.partitions > 1) plan.microseconds += cost.reduce + cost.addend * static_cast<double>(plan.partitions - 1);
-    if (best->config < 0 || plan.microseconds < best->microseconds) *best = plan;
+    plans->take(plan);
   }
 }
 /* Bounds for all of these plans: bytes of a partial of every tile of C, and k in a partition. The deepest tile is that of
@@ -6731,9 +6739,9 @@ inline size_t gk__mma_slot_bytes(size_t m, size_t n) {
   return gk__saturated_product(gk__saturated_product(tile_rows, tile_cols), (128 * 256 + 2) / 3 * sizeof(gk__word16));
 }
 /* The same for a configuration, unless its ring is too large for the GPU. */
-template <int Products, class Element, class Config>
-void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n,
-                         size_t k, size_t batch, const gk__mma_gpu &gpu) {
+template <int Products, class Element, class Config, class Plans>
+void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n, size_t k,
+                         size_t batch, const gk__mma_gpu &gpu) {
   const size_t smem = gk__mma_smem<Products, Element, Config>(stages);
   const size_t fit = gpu.smem_limit / smem, max_tiles = size_t(1) << 48; /* far more than any launch has */
   const size_t all = gk__saturated_product(gk__saturated_product(gk_ceil_div(m, static_cast<size_t>(Config::bm)),
@@ -6741,7 +6749,7 @@ void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__m
                                            batch);
   const gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
-  gk__plan_mma_tile(best, plan, cost,
+  gk__plan_mma_tile(plans, plan, cost,
                     gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
                     gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__three<float>>), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
@@ -6769,17 +6777,22 @@ cudaError_t gk__mma_launch_large(const gk__tensor_args<float, Out> &p, const gk_
                                  const gk__partials &partials, cudaStream_t stream) {
   return gk__mma_launch<1, gk__mma_large<GK__ALONG_K, GK__ALONG_K>>(p, plan, partials, stream);
 }
-/* The tiles of a type: `plan` chooses one, `launch` runs it. Emulated fp32 multiplies three parts of each operand. */
+/* The tiles of a type: `costs` are theirs, `each_plan` gives *plans every plan and its time by such costs, and `launch`
+ * runs one. Emulated fp32 multiplies three parts of each operand. */
 template <int Products, class Element> struct gk__mma_tiles {
   typedef gk__mma_block<128, 128, 64, 32, 64, 2> medium;
   typedef gk__mma_block<64, 64, 32, 32, 64, 3> least;
-  static gk__mma_plan plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
-    const gk__mma_cost of_medium = {0.626, 2.645, 3.178, 4.505, 2.733, 2};
-    const gk__mma_cost of_least = {1.043, 0.971, 2.473, 1.076, 0.841, 3};
-    gk__mma_plan best = {-1, 0, 0, 1, 0, 0};
-    gk__plan_mma_config<Products, Element, medium>(&best, 0, medium::stages, of_medium, m, n, k, batch, gpu);
-    gk__plan_mma_config<Products, Element, least>(&best, 1, least::stages, of_least, m, n, k, batch, gpu);
-    return best;
+  static const int config_count = 2;
+  static const gk__mma_cost *costs() {
+    static const gk__mma_cost of_configs[] = {{0.626, 2.645, 3.178, 4.505, 2.733, 2},
+                                              {1.043, 0.971, 2.473, 1.076, 0.841, 3}};
+    return of_configs;
+  }
+  template <class Plans>
+  static void each_plan(Plans *plans, const gk__mma_cost *cost, size_t m, size_t n, size_t k, size_t batch,
+                        const gk__mma_gpu &gpu) {
+    gk__plan_mma_config<Products, Element, medium>(plans, 0, medium::stages, cost[0], m, n, k, batch, gpu);
+    gk__plan_mma_config<Products, Element, least>(plans, 1, least::stages, cost[1], m, n, k, batch, gpu);
   }
   template <class Out>
   static cudaError_t launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
@@ -6793,17 +6806,21 @@ template <class Element> struct gk__mma_tiles<1, Element> {
   typedef gk__mma_large<GK__ALONG_K, GK__ALONG_K> large;
   typedef gk__mma_block<128, 128, 64, 32, 128, 3, order, order> medium;
   typedef gk__mma_block<64, 64, 32, 32, 128, 3, order, order> least;
-  static gk__mma_plan plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
-    const gk__mma_cost of_large = {1.171, 0.310, 3.849, 4.432, 6.428, 1};
-    const gk__mma_cost of_medium = {0.586, 0.741, 3.626, 1.620, 5.500, 2};
-    const gk__mma_cost of_least = {0.484, 0.474, 0.897, 2.819, 1.521, 4};
+  static const int config_count = 3;
+  static const gk__mma_cost *costs() {
+    static const gk__mma_cost of_configs[] = {{1.171, 0.310, 3.849, 4.432, 6.428, 1},
+                                              {0.586, 0.741, 3.626, 1.620, 5.500, 2},
+                                              {0.484, 0.474, 0.897, 2.819, 1.521, 4}};
+    return of_configs;
+  }
+  template <class Plans>
+  static void each_plan(Plans *plans, const gk__mma_cost *cost, size_t m, size_t n, size_t k, size_t batch,
+                        const gk__mma_gpu &gpu) {
     const size_t large_stage = large::a_bytes + large::b_bytes;
     const int large_stages = large_stage * large::stages + GK__RING_ALIGNMENT <= gpu.smem_limit ? large::stages : 3;
-    gk__mma_plan best = {-1, 0, 0, 1, 0, 0};
-    gk__plan_mma_config<1, Element, large>(&best, 0, large_stages, of_large, m, n, k, batch, gpu);
-    gk__plan_mma_config<1, Element, medium>(&best, 1, medium::stages, of_medium, m, n, k, batch, gpu);
-    gk__plan_mma_config<1, Element, least>(&best, 2, least::stages, of_least, m, n, k, batch, gpu);
-    return best;
+    gk__plan_mma_config<1, Element, large>(plans, 0, large_stages, cost[0], m, n, k, batch, gpu);
+    gk__plan_mma_config<1, Element, medium>(plans, 1, medium::stages, cost[1], m, n, k, batch, gpu);
+    gk__plan_mma_config<1, Element, least>(plans, 2, least::stages, cost[2], m, n, k, batch, gpu);
   }
   template <class Out>
   static cudaError_t launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
@@ -6813,6 +6830,13 @@ template <class Element> struct gk__mma_tiles<1, Element> {
                             : gk__mma_launch<1, least>(p, plan, partials, stream);
   }
 };
+template <int Products, class Element>
+gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
+  typedef gk__mma_tiles<Products, Element> tiles;
+  gk__mma_cheapest cheapest = {{-1, 0, 0, 1, 0, 0}};
+  tiles::each_plan(&cheapest, tiles::costs(), m, n, k, batch, gpu);
+  return cheapest.plan;
+}
 inline cudaError_t gk__find_mma_gpu(gk__mma_gpu *gpu) {
   const char *const call = "gk_matmul";
   int device = 0, sms = 0, smem_limit = 0;
@@ -6829,7 +6853,7 @@ template <int Products, class Element>
 cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_plan *plan, gk__partials *partials) {
   gk__mma_gpu gpu;
   GK_TRY(gk__find_mma_gpu(&gpu));
-  *plan = gk__mma_tiles<Products, Element>::plan(m, n, k, batch, gpu);
+  *plan = gk__cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
   if (plan->config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %zu bytes of shared memory for a block, too few",
                     gpu.smem_limit);
