@@ -57,11 +57,11 @@
  *                            program's; see SEVERAL COPIES in section 22
  *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: also compiles the functions that C files call, the typed
  *                            calls (gk_reduce_f32, ...) included. Takes about 25 s; C++ files do not need it
- *   GPUKIT_PRODUCTS=float    in any number of files, the implementing one among them: the products (gk_matmul, ...) of
- *                            these types (any of float,double,__half,__nv_bfloat16) are compiled in the implementing file
- *                            alone. The others compile in a second or so, and must be compiled for the same GPUs. This
- *                            header itself can be that file: nvcc -x cu -DGPUKIT_IMPLEMENTATION -DGPUKIT_PRODUCTS=float
- *                            -c gpukit.cuh -o gpukit.o (half types: -include cuda_fp16.h -include cuda_bf16.h, too)
+ *   GPUKIT_PRODUCTS_F32      in any number of files, the implementing one among them: products (gk_matmul, ...) of floats
+ *                            are compiled in the implementing file alone. The others compile in a second or so, and must
+ *                            be compiled for the same GPUs. This header itself can be the implementing file: nvcc -x cu
+ *                            -DGPUKIT_IMPLEMENTATION -DGPUKIT_PRODUCTS_F32 -c gpukit.cuh -o gpukit.o
+ *   GPUKIT_PRODUCTS_F64, _F16, _BF16   the same of double, __half and __nv_bfloat16 (-include cuda_fp16.h, cuda_bf16.h)
  *   GPUKIT_ON_ERROR(e)       in the implementing file: what a failed check does if no handler is set; e is a const
  *                            gk_error *; default: print and abort
  *   GPUKIT_NVTX              in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
@@ -6747,10 +6747,18 @@ struct gk__mma_cost {
 struct gk__mma_gpu {
   size_t sms, smem_limit; /* smem_limit: bytes of shared memory per block */
 };
-/* Replaces *best by the cheapest plan with this configuration, if that is cheaper. A partition has at least three stages,
- * and the partials of the whole batch fit into GK__PARTIALS_BYTES. */
-inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan plan, const gk__mma_cost &cost, size_t k_stages,
-                              size_t partial_bytes, size_t sms, size_t blocks_per_sm) {
+/* The cheapest of the plans that it takes. */
+struct gk__mma_cheapest {
+  gk__mma_plan plan;
+  void take(const gk__mma_plan &other) {
+    if (plan.config < 0 || other.microseconds < plan.microseconds) plan = other;
+  }
+};
+/* Gives *plans every plan with this configuration. A partition has at least three stages, and the partials of the whole
+ * batch fit into GK__PARTIALS_BYTES. */
+template <class Plans>
+void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost, size_t k_stages, size_t partial_bytes,
+                       size_t sms, size_t blocks_per_sm) {
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_SLICES ? k_stages / 3 : size_t(GK__MATMUL_SLICES);
   const size_t wave = sms * blocks_per_sm;
   for (plan.partitions = 1; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
@@ -6765,7 +6773,7 @@ inline void gk__plan_mma_tile(gk__mma_plan *best, gk__mma_plan plan, const gk__m
                         (cost.start + stage_count * (full_stage > cost.stage ? full_stage : cost.stage));
     if (left) plan.microseconds += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
     if (plan.partitions > 1) plan.microseconds += cost.reduce + cost.addend * static_cast<double>(plan.partitions - 1);
-    if (best->config < 0 || plan.microseconds < best->microseconds) *best = plan;
+    plans->take(plan);
   }
 }
 /* Bounds for every plan, for the size of the scratch: the least k of a partition, and the bytes of slots for one partial
@@ -6776,9 +6784,9 @@ inline size_t gk__mma_slot_bytes(size_t m, size_t n) {
   return gk__saturated_product(gk__saturated_product(tile_rows, tile_cols), (128 * 256 + 2) / 3 * sizeof(gk__word16));
 }
 /* The same for a configuration and a product, unless the ring does not fit into shared memory. */
-template <int Products, class Element, class Config>
-void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n,
-                         size_t k, size_t batch, const gk__mma_gpu &gpu) {
+template <int Products, class Element, class Config, class Plans>
+void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cost &cost, size_t m, size_t n, size_t k,
+                         size_t batch, const gk__mma_gpu &gpu) {
   const size_t smem = gk__mma_smem<Products, Element, Config>(stages);
   const size_t fit = gpu.smem_limit / smem, max_tiles = size_t(1)
                                                         << 48; /* more than any launch has; keeps products below 2^64 */
@@ -6787,7 +6795,7 @@ void gk__plan_mma_config(gk__mma_plan *best, int config, int stages, const gk__m
                                            batch);
   const gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
-  gk__plan_mma_tile(best, plan, cost,
+  gk__plan_mma_tile(plans, plan, cost,
                     gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
                     gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__three<float>>), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
@@ -6815,17 +6823,22 @@ cudaError_t gk__mma_launch_large(const gk__tensor_args<float, Out> &p, const gk_
                                  const gk__partials &partials, cudaStream_t stream) {
   return gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream);
 }
-/* The configurations of a type: plan() chooses one, launch() launches its kernel. The general case is emulated fp32. */
+/* The configurations of a type: `costs` are theirs, `each_plan` gives *plans every plan and its time by such costs, and `launch`
+ * runs one. Emulated fp32 multiplies three parts of each operand. */
 template <int Products, class Element> struct gk__mma_tiles {
   typedef gk__mma_config<128, 128, 64, 32, 64, 2> medium;
   typedef gk__mma_config<64, 64, 32, 32, 64, 3> least;
-  static gk__mma_plan plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
-    const gk__mma_cost of_medium = {0.626, 2.645, 3.178, 4.505, 2.733, 2};
-    const gk__mma_cost of_least = {1.043, 0.971, 2.473, 1.076, 0.841, 3};
-    gk__mma_plan best = {-1, 0, 0, 1, 0, 0};
-    gk__plan_mma_config<Products, Element, medium>(&best, 0, medium::stages, of_medium, m, n, k, batch, gpu);
-    gk__plan_mma_config<Products, Element, least>(&best, 1, least::stages, of_least, m, n, k, batch, gpu);
-    return best;
+  static const int config_count = 2;
+  static const gk__mma_cost *costs() {
+    static const gk__mma_cost of_configs[] = {{0.626, 2.645, 3.178, 4.505, 2.733, 2},
+                                              {1.043, 0.971, 2.473, 1.076, 0.841, 3}};
+    return of_configs;
+  }
+  template <class Plans>
+  static void each_plan(Plans *plans, const gk__mma_cost *cost, size_t m, size_t n, size_t k, size_t batch,
+                        const gk__mma_gpu &gpu) {
+    gk__plan_mma_config<Products, Element, medium>(plans, 0, medium::stages, cost[0], m, n, k, batch, gpu);
+    gk__plan_mma_config<Products, Element, least>(plans, 1, least::stages, cost[1], m, n, k, batch, gpu);
   }
   template <class Out>
   static cudaError_t launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
@@ -6840,17 +6853,21 @@ template <class Element> struct gk__mma_tiles<1, Element> {
   typedef gk__mma_large<GK__K_MAJOR, GK__K_MAJOR> large;
   typedef gk__mma_config<128, 128, 64, 32, 128, 3, order, order> medium;
   typedef gk__mma_config<64, 64, 32, 32, 128, 3, order, order> least;
-  static gk__mma_plan plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
-    const gk__mma_cost of_large = {1.171, 0.310, 3.849, 4.432, 6.428, 1};
-    const gk__mma_cost of_medium = {0.586, 0.741, 3.626, 1.620, 5.500, 2};
-    const gk__mma_cost of_least = {0.484, 0.474, 0.897, 2.819, 1.521, 4};
+  static const int config_count = 3;
+  static const gk__mma_cost *costs() {
+    static const gk__mma_cost of_configs[] = {{1.171, 0.310, 3.849, 4.432, 6.428, 1},
+                                              {0.586, 0.741, 3.626, 1.620, 5.500, 2},
+                                              {0.484, 0.474, 0.897, 2.819, 1.521, 4}};
+    return of_configs;
+  }
+  template <class Plans>
+  static void each_plan(Plans *plans, const gk__mma_cost *cost, size_t m, size_t n, size_t k, size_t batch,
+                        const gk__mma_gpu &gpu) {
     const size_t large_stage = large::a_bytes + large::b_bytes;
     const int large_stages = large_stage * large::stages + GK__RING_ALIGNMENT <= gpu.smem_limit ? large::stages : 3;
-    gk__mma_plan best = {-1, 0, 0, 1, 0, 0};
-    gk__plan_mma_config<1, Element, large>(&best, 0, large_stages, of_large, m, n, k, batch, gpu);
-    gk__plan_mma_config<1, Element, medium>(&best, 1, medium::stages, of_medium, m, n, k, batch, gpu);
-    gk__plan_mma_config<1, Element, least>(&best, 2, least::stages, of_least, m, n, k, batch, gpu);
-    return best;
+    gk__plan_mma_config<1, Element, large>(plans, 0, large_stages, cost[0], m, n, k, batch, gpu);
+    gk__plan_mma_config<1, Element, medium>(plans, 1, medium::stages, cost[1], m, n, k, batch, gpu);
+    gk__plan_mma_config<1, Element, least>(plans, 2, least::stages, cost[2], m, n, k, batch, gpu);
   }
   template <class Out>
   static cudaError_t launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
@@ -6860,6 +6877,13 @@ template <class Element> struct gk__mma_tiles<1, Element> {
                             : gk__mma_launch<1, least>(p, plan, partials, stream);
   }
 };
+template <int Products, class Element>
+gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
+  typedef gk__mma_tiles<Products, Element> tiles;
+  gk__mma_cheapest cheapest = {{-1, 0, 0, 1, 0, 0}};
+  tiles::each_plan(&cheapest, tiles::costs(), m, n, k, batch, gpu);
+  return cheapest.plan;
+}
 inline cudaError_t gk__find_mma_gpu(gk__mma_gpu *gpu) {
   const char *const call = "gk_matmul";
   int device = 0, sms = 0, smem_limit = 0;
@@ -6876,7 +6900,7 @@ template <int Products, class Element>
 cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_plan *plan, gk__partials *partials) {
   gk__mma_gpu gpu;
   GK_TRY(gk__find_mma_gpu(&gpu));
-  *plan = gk__mma_tiles<Products, Element>::plan(m, n, k, batch, gpu);
+  *plan = gk__cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
   if (plan->config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %zu bytes of shared memory for a block, too few",
                     gpu.smem_limit);
@@ -10871,12 +10895,14 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
 }
 
 /* --- Products that are compiled once -------------------------------------------------------------------------------
- * GPUKIT_PRODUCTS=float,... declares the instances of the types that it names, so that a file which calls them compiles no
- * kernel of products. The file that also defines GPUKIT_IMPLEMENTATION defines them (section 22). */
+ * GPUKIT_PRODUCTS_F32, _F64, _F16 and _BF16 declare the instances of their type. A file that calls them then compiles no
+ * kernel of products. The file that also defines GPUKIT_IMPLEMENTATION defines the instances (section 22). */
 
-#ifdef GPUKIT_PRODUCTS
+#if defined(GPUKIT_PRODUCTS_F32) || defined(GPUKIT_PRODUCTS_F64) || defined(GPUKIT_PRODUCTS_F16) ||                    \
+    defined(GPUKIT_PRODUCTS_BF16)
 #ifdef GPUKIT_STATIC
-#error "GPUKIT_PRODUCTS: with GPUKIT_STATIC files share nothing, and so no products either"
+#error "GPUKIT_PRODUCTS_...: with GPUKIT_STATIC files share nothing, and so no products either"
+#endif
 #endif
 #define GK__PRODUCTS_OF(which, item, out)                                                                              \
   which template cudaError_t gk_matmul(const item *, const item *, out *, size_t, size_t, size_t, cudaStream_t);       \
@@ -10886,17 +10912,30 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
                                           const gk_matmul_opts *, cudaStream_t);                                       \
   which template cudaError_t gk_matmul_plan(const item *, const item *, out *, size_t, size_t, size_t,                 \
                                             const gk_matmul_opts *, gk_matmul_path *);
-#define GK__PRODUCTS_float(which) GK__PRODUCTS_OF(which, float, float)
-#define GK__PRODUCTS_double(which) GK__PRODUCTS_OF(which, double, double)
-#define GK__PRODUCTS___half(which) GK__PRODUCTS_OF(which, __half, __half) GK__PRODUCTS_OF(which, __half, float)
-#define GK__PRODUCTS___nv_bfloat16(which)                                                                              \
-  GK__PRODUCTS_OF(which, __nv_bfloat16, __nv_bfloat16) GK__PRODUCTS_OF(which, __nv_bfloat16, float)
-#define GK__PRODUCTS_(which) /* the list has fewer than four types */
-#define GK__PRODUCTS4(which, item1, item2, item3, item4, ...)                                                          \
-  GK__PRODUCTS_##item1(which) GK__PRODUCTS_##item2(which) GK__PRODUCTS_##item3(which) GK__PRODUCTS_##item4(which)
-#define GK__PRODUCTS(which, ...) GK__PRODUCTS4(which, __VA_ARGS__, , , , )
-GK__PRODUCTS(extern, GPUKIT_PRODUCTS)
+#ifdef GPUKIT_PRODUCTS_F32
+#define GK__PRODUCTS_F32(which) GK__PRODUCTS_OF(which, float, float)
+#else
+#define GK__PRODUCTS_F32(which)
 #endif
+#ifdef GPUKIT_PRODUCTS_F64
+#define GK__PRODUCTS_F64(which) GK__PRODUCTS_OF(which, double, double)
+#else
+#define GK__PRODUCTS_F64(which)
+#endif
+#ifdef GPUKIT_PRODUCTS_F16
+#define GK__PRODUCTS_F16(which) GK__PRODUCTS_OF(which, __half, __half) GK__PRODUCTS_OF(which, __half, float)
+#else
+#define GK__PRODUCTS_F16(which)
+#endif
+#ifdef GPUKIT_PRODUCTS_BF16
+#define GK__PRODUCTS_BF16(which)                                                                                       \
+  GK__PRODUCTS_OF(which, __nv_bfloat16, __nv_bfloat16) GK__PRODUCTS_OF(which, __nv_bfloat16, float)
+#else
+#define GK__PRODUCTS_BF16(which)
+#endif
+#define GK__PRODUCTS(which)                                                                                            \
+  GK__PRODUCTS_F32(which) GK__PRODUCTS_F64(which) GK__PRODUCTS_F16(which) GK__PRODUCTS_BF16(which)
+GK__PRODUCTS(extern)
 
 /* ====================================================================================================================
  * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory: for a first try, a test or an
@@ -12942,9 +12981,9 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison *comparison) {
 
 /* --- Products that are compiled once -----------------------------------------------------------------------------*/
 
-#if defined(GPUKIT_PRODUCTS) && defined(GK__KERNELS)
+#ifdef GK__KERNELS
 GK__NAMESPACE(KERNELS) {
-GK__PRODUCTS(, GPUKIT_PRODUCTS)
+GK__PRODUCTS()
 } // GK__NAMESPACE(KERNELS)
 #endif
 
@@ -13222,7 +13261,7 @@ GPUKIT_DEF void GK__C_API(void) {}
  *                 GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
  *                 gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y, gk__time_begin/next/scope,
  *                 gk__check_cuda/status/launch: not for users, and without replacement
- *               alpha and beta of gk_matmul_opts may be addresses of floats. New: gk_matmul_scaled, GPUKIT_PRODUCTS;
+ *               alpha and beta of gk_matmul_opts may be addresses of floats. New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...;
  *               gk_bench_compare for C. Tensor-core products of few tiles and a long k have other bits by mma.sync.
  *   0.1.0       the six areas
  * ==================================================================================================================*/

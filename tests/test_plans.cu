@@ -92,7 +92,7 @@ template <int Products, class Element> static void check_mma_plans() {
     const size_t m = draw.edge(), n = draw.edge(), k = draw.edge() * (i % 3 ? 1 : 64), batch = i % 4 ? 1 : draw.edge();
     const gk__mma_gpu gpu = {sms[i % 5], limits[i / 5 % 4]};
     if (Products > 1 && gpu.smem_limit < (99 << 10)) continue; /* such a GPU has no bfloat16 */
-    const gk__mma_plan plan = gk__mma_tiles<Products, Element>::plan(m, n, k, batch, gpu);
+    const gk__mma_plan plan = gk__cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
     EXPECT(plan.config >= 0 && plan.partitions >= 1 && plan.partitions <= GK__MATMUL_SLICES);
     EXPECT((plan.tile_partials == 0) == (plan.partitions == 1));
     EXPECT(plan.tile_partials <= GK__PARTIALS_BYTES / plan.tiles);

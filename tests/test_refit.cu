@@ -1,5 +1,5 @@
-/* The fit of the planner's costs (bench/refit.h), on made-up times of plans: that it finds the table again by which the
- * times were made, and what it says of the choices. */
+/* The fits of the planners' costs (bench/refit.h, bench/refit_mma.h), on made-up times of plans: that they find the tables
+ * again by which the times were made, and what they say of the choices. */
 #include "test.h"
 
 #define GPUKIT_IMPLEMENTATION
@@ -11,6 +11,7 @@ TEST(costs_are_found_again) { SKIP("needs no GPU"); }
 
 #include "bench/random.h"
 #include "bench/refit.h"
+#include "bench/refit_mma.h"
 
 namespace {
 
@@ -55,6 +56,40 @@ plan_file made_up_file(const refit_table &table) {
   return file;
 }
 
+const gk__mma_gpu mma_gpu = {132, 232448};
+
+/* Every cost of the header's table is between 0.7 and 1.4 times as large. */
+refit_mma_table known_mma_table(bool emulated) {
+  refit_mma_table table = refit_mma_header(emulated);
+  random_numbers draw = random_from(7);
+  for (size_t i = 0; i < table.size() * REFIT_MMA_NUMBERS; i++)
+    *refit_mma_number(&table, i) *= 0.7 + 0.7 * static_cast<double>(draw.below(1000)) / 1000;
+  return table;
+}
+/* So many shapes of a type, whose times are the estimates by the table, up to 1 % more or less. */
+void add_made_up_mma(plan_file *file, const char *type, size_t count, const refit_mma_table &table) {
+  random_numbers draw = random_from(*type == 't' ? 1 : 2);
+  for (size_t i = 0; i < count; i++) {
+    const random_shape s = next_shape(&draw, i / 2 % 2);
+    refit_mma_shape shape = {{{type, s.m, s.n, s.k, false, true, false, false}, made_mhz, {}}, mma_gpu};
+    const refit_mma_estimates estimates = refit_mma_estimate(table, shape);
+    for (const gk__mma_plan &plan : mma_plans_to_measure(shape.times.shape, mma_gpu)) {
+      plan_time time = mma_plan_time(shape.times.shape, plan);
+      time.us = estimates.of(time) * (0.99 + 0.02 * static_cast<double>(draw.below(1000)) / 1000);
+      shape.times.plans.push_back(time);
+    }
+    file->shapes.push_back(shape.times);
+  }
+}
+plan_file made_up_mma_file(const refit_mma_table &table, const refit_mma_table &emulated_table) {
+  plan_file file;
+  file.head.remarks = {"gpu: made up", "build: none", "commit: none", "sms: 132", "smem: 232448"};
+  add_made_up_mma(&file, "f16", 60, table);
+  add_made_up_mma(&file, "tf32", 60, table);
+  add_made_up_mma(&file, "emulated", 80, emulated_table);
+  return file;
+}
+
 } // namespace
 
 /* A number that were left out would never be fitted. */
@@ -70,13 +105,17 @@ TEST(all_numbers_of_the_table_are_fitted) {
   for (size_t i = 0; i < numbers.size(); i++) EXPECT_EQ(after[i], before[i] + 1);
 }
 TEST(files_of_plans_are_written_and_read) {
-  const plan_file file = made_up_file(known_table());
+  plan_file file = made_up_file(known_table());
+  const plan_file mma_file = made_up_mma_file(known_mma_table(false), known_mma_table(true));
+  file.head = mma_file.head;
+  file.shapes.insert(file.shapes.end(), mma_file.shapes.begin(), mma_file.shapes.end());
   std::stringstream text;
   plan_file read;
   std::string bad;
   write_plans(text, file);
   EXPECT(read_plans(text, &read, &bad));
   EXPECT_EQ(read.sms(), 132);
+  EXPECT_EQ(read.smem_limit(), size_t(232448));
   EXPECT_EQ(read.head.get("gpu"), "made up");
   EXPECT_EQ(read.shapes.size(), file.shapes.size());
   for (size_t i = 0; i < read.shapes.size() && i < file.shapes.size(); i++) {
@@ -85,7 +124,8 @@ TEST(files_of_plans_are_written_and_read) {
   }
   for (const char *line :
        {"f32,1,2,3", "f32,64,64,64,0,0,0,0,7x7,,1,0,0,0,1.0,1800", "f32,64,64,64,0,0,0,0,64x64,,1,0,0,0,0,1800",
-        "f16,64,64,64,0,0,0,0,64x64,,1,0,0,0,1,1800"}) {
+        "f16,64,64,64,0,0,0,0,32x64,,1,0,0,0,1,1800", "emulated,64,64,64,0,0,0,0,128x256,,1,0,0,0,1,1800",
+        "bf16,64,64,64,0,0,0,0,64x64,,1,0,0,0,1,1800"}) {
     std::istringstream wrong(line);
     EXPECT(!read_plans(wrong, &read, &bad));
     EXPECT_EQ(bad, line);
@@ -160,6 +200,98 @@ TEST(costs_are_found_again) {
       }
   EXPECT_EQ(found, size_t(8));
 }
+/* Every plan that is measured is one of the planner's, the chosen one is the first, and none is there twice. */
+TEST(chosen_plans_of_mma_sync_are_measured) {
+  random_numbers draw = random_from(3);
+  for (size_t i = 0; i < 300; i++) {
+    const random_shape s = next_shape(&draw, i / 2 % 2);
+    const char *const type = i % 3 == 0 ? "f16" : i % 3 == 1 ? "tf32" : "emulated";
+    const refit_mma_shape shape = {{{type, s.m, s.n, s.k, false, true, false, false}, made_mhz, {}}, mma_gpu};
+    const std::vector<gk__mma_plan> plans = mma_plans_to_measure(shape.times.shape, mma_gpu);
+    const gk__mma_plan chosen = i % 3 == 0   ? gk__cheapest_mma_plan<1, __half>(s.m, s.n, s.k, 1, mma_gpu)
+                                : i % 3 == 1 ? gk__cheapest_mma_plan<1, float>(s.m, s.n, s.k, 1, mma_gpu)
+                                             : gk__cheapest_mma_plan<6, __nv_bfloat16>(s.m, s.n, s.k, 1, mma_gpu);
+    EXPECT(plans[0].config == chosen.config && plans[0].partitions == chosen.partitions);
+    EXPECT(plans.size() >= static_cast<size_t>(mma_tile_count(type)) && plans.size() <= 31);
+    const refit_mma_estimates estimates = refit_mma_estimate(refit_mma_header(i % 3 == 2), shape);
+    std::vector<plan_time> times;
+    for (const gk__mma_plan &plan : plans) {
+      times.push_back(mma_plan_time(shape.times.shape, plan));
+      EXPECT(estimates.of(times.back()) == plan.microseconds);
+      EXPECT_EQ(mma_tile_of(type, mma_tile_name(type, plan.config)), plan.config);
+      EXPECT_EQ(std::count(times.begin(), times.end(), times.back()), 1);
+    }
+  }
+}
+TEST(losses_of_choices_of_mma_sync) {
+  refit_mma_shape shape = {{{"f16", 512, 512, 2048, false, true, false, false}, made_mhz, {}}, mma_gpu};
+  for (const gk__mma_plan &plan : mma_plans_to_measure(shape.times.shape, mma_gpu)) {
+    shape.times.plans.push_back(mma_plan_time(shape.times.shape, plan));
+    shape.times.plans.back().us = 10;
+  }
+  std::vector<refit_mma_shape> shapes(4, shape);
+  shapes[0].times.plans[1].us = 8; /* the first one is the planner's */
+  shapes[1].times.plans[1].us = 20;
+  shapes[2].times.plans.erase(shapes[2].times.plans.begin());
+  shapes[3].times.plans[2].us = 5;
+  const refit_mma_losses losses = refit_mma_losses_by(refit_mma_header(false), shapes);
+  EXPECT_EQ(losses.shapes, size_t(4));
+  EXPECT_EQ(losses.not_measured, size_t(1));
+  EXPECT(fabs(losses.mean - (0.2 + 0 + 0 + 0.5) / 4) < 1e-9);
+  EXPECT(fabs(losses.worst - 0.5) < 1e-9 && fabs(losses.percentile_95 - 0.5) < 1e-9);
+  EXPECT_EQ(losses.worst_at, "f16 512x512x2048");
+  /* All estimates are equally wrong. */
+  const refit_mma_estimates estimates = refit_mma_estimate(refit_mma_header(false), shape);
+  for (plan_time &plan : shapes[0].times.plans) plan.us = 3 * estimates.of(plan);
+  shapes.resize(1);
+  EXPECT(fabs(refit_mma_losses_by(refit_mma_header(false), shapes).error - log(3)) < 1e-9);
+  EXPECT(fabs(refit_mma_badness(refit_mma_header(false), shapes) - 0.1 * log(3)) < 1e-9);
+}
+TEST(costs_of_mma_sync_are_found_again) {
+  const plan_file file = made_up_mma_file(known_mma_table(false), known_mma_table(true));
+  for (const bool emulated : {false, true}) {
+    refit_mma_data data;
+    refit_mma_add(&data, file, emulated);
+    EXPECT_EQ(data.fitted.size(), size_t(emulated ? 40 : 60));
+    EXPECT_EQ(data.checked.size(), size_t(emulated ? 40 : 60));
+    refit_mma_table known = known_mma_table(emulated),
+                    fitted = refit_mma_fit(refit_mma_header(emulated), data.fitted, 4000);
+    /* Over shapes that it was not fitted to. The times have up to 1 % of noise. */
+    const refit_mma_losses header_loses = refit_mma_losses_by(refit_mma_header(emulated), data.checked),
+                           fitted_loses = refit_mma_losses_by(fitted, data.checked);
+    EXPECT(header_loses.error > 0.1 && header_loses.mean > 0.01);
+    EXPECT(fitted_loses.error < 0.006 && fitted_loses.mean < 0.001 && fitted_loses.worst < 0.02);
+    for (size_t i = 0; i < known.size(); i++) {
+      const gk__mma_cost &is = fitted[i], &was = known[i];
+      const auto full_stage = [](const gk__mma_cost &cost) {
+        const double rate = cost.stage_rate * cost.blocks;
+        return rate > cost.stage ? rate : cost.stage;
+      };
+      EXPECT(fabs(full_stage(is) / full_stage(was) - 1) < 0.02);
+      EXPECT(fabs(is.start / was.start - 1) < 0.03);
+      EXPECT(fabs(is.addend / was.addend - 1) < 0.1);
+      EXPECT_EQ(is.blocks, was.blocks);
+    }
+  }
+}
+/* Costs of a tile of which nothing is known stay, and a plan that the planner does not have is no harm. */
+TEST(costs_of_mma_sync_without_data_stay) {
+  plan_file file = made_up_mma_file(known_mma_table(false), known_mma_table(true));
+  refit_mma_data data;
+  for (plan_times &times : file.shapes) {
+    const auto is_large = [](const plan_time &plan) { return plan.tile_idx == 0; };
+    times.plans.erase(std::remove_if(times.plans.begin(), times.plans.end(), is_large), times.plans.end());
+  }
+  file.shapes[0].plans.assign(1, {1, -1, plan_order(file.shapes[0].shape.k, 31, 0, 0), 0, 1});
+  refit_mma_add(&data, file, false);
+  refit_mma_table fitted = refit_mma_fit(refit_mma_header(false), data.fitted, 1000), header = refit_mma_header(false);
+  for (size_t i = 0; i < REFIT_MMA_NUMBERS; i++) EXPECT(*refit_mma_number(&fitted, i) == *refit_mma_number(&header, i));
+  EXPECT(refit_mma_losses_by(fitted, data.checked).error < refit_mma_losses_by(header, data.checked).error / 2);
+  data.fitted.resize(1);
+  data.fitted[0].times.plans[0].order.slices = 1000;
+  EXPECT_EQ(refit_mma_losses_by(header, data.fitted).not_measured, size_t(1));
+  EXPECT(refit_mma_badness(header, data.fitted) == 0);
+}
 /* What the times do not depend on is left alone. */
 TEST(costs_without_data_stay) {
   plan_file file;
@@ -207,6 +339,8 @@ TEST(the_table_is_printed_as_it_stands_in_the_header) {
   fclose(source);
   const std::string all = squeezed(header), table = squeezed(refit_initialiser(refit_header()));
   EXPECT(all.find(table) != std::string::npos);
+  for (const bool emulated : {false, true})
+    EXPECT(all.find(squeezed(refit_mma_initialiser(refit_mma_header(emulated)))) != std::string::npos);
   std::istringstream rows(refit_tiles(refit_header()));
   for (std::string row; std::getline(rows, row);)
     if (row.find('{') != std::string::npos && row.find("all[]") == std::string::npos)

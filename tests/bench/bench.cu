@@ -355,8 +355,9 @@ static const char usage[] =
     "  --one-of-each    one row of each operation and type\n"
     "  --plans          products of random shapes by each plan that can be asked for, beside the one that is chosen;\n"
     "                   and what the choice loses against the best of them\n"
-    "  --plan-times=FILE  writes there how long strict products of random shapes take by many plans, for bench-refit,\n"
-    "                   and measures nothing else\n"
+    "  --plan-times=FILE  writes there how long products of random shapes take by many plans, for bench-refit, and\n"
+    "                   measures nothing else: strict products, and those by mma.sync (f16, tf32, emulated).\n"
+    "                   --filter='tf32' names the types\n"
     "  --seconds=N      for each type of that, 60 unless given\n"
     "  --filter=WORDS   only rows whose name has all of these words, or beginnings of words, as in\n"
     "                   --filter='reduce sum f32 2^20 cold' or --filter=matmul, and none of the words after a '-',\n"
@@ -489,6 +490,9 @@ static int run_plan_times(const std::string &path) {
   plan_file file;
   file.head.remarks = results.remarks;
   file.head.remarks.push_back("sms: " + std::to_string(bench.device.sms));
+  gk__mma_gpu gpu = {};
+  GK_CHECK(gk__find_mma_gpu(&gpu));
+  file.head.remarks.push_back("smem: " + std::to_string(gpu.smem_limit));
   write_plans(plans_csv, file);
   bench_matmul();
   end_progress();

@@ -380,7 +380,7 @@ template <class T> static void matmul_accuracy(const matmul_call<T> &, const mat
 
 template <class T> static void matmul_type(const matmul_peers &peers, std::initializer_list<matmul_way> ways) {
   matmul_call<T> call = {};
-  if (bench.plan_seconds > 0) return; /* plan_times.h, for the types that the planner has tiles for */
+  if (bench.plan_seconds > 0) return; /* plan_times.h, for the types that there are costs of */
   call.a = reinterpret_cast<T *>(bench.in), call.c = reinterpret_cast<T *>(bench.out);
   call.peers = peers;
   reference_fill(reinterpret_cast<T *>(bench.in), bench.capacity / sizeof(T), 3);

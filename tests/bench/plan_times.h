@@ -1,12 +1,36 @@
-/* How long random strict products take by each of the plans that the planner takes for good ones, and some others: for
- * --plan-times=FILE, which bench-refit reads. Every result is checked. */
+/* How long random products take by each of many plans, for --plan-times=FILE, which bench-refit reads: strict products by
+ * the plans that the planner takes for good ones, and some others; products by mma.sync by those of mma_plans.h. Every
+ * result is checked. */
 #ifndef BENCH_PLAN_TIMES_H
 #define BENCH_PLAN_TIMES_H
 
 #include "matmul.h"
-#include "plans.h"
+#include "mma_plans.h"
 
 #include <chrono>
+
+/* Whether the filters name "plan times TYPE hot". */
+inline bool plan_times_wanted(const char *type) {
+  bench_contest c = {};
+  c.group = "plan", c.what = "times", c.type = type, c.modes = BENCH_HOT;
+  return bench_wanted(&c);
+}
+/* Runs `time_shape` on random shapes from the first seed on, for bench.plan_seconds: on two of any edges, then on two of
+ * multiples of 32. It has the memory that a call with any of the plans needs for partials. */
+template <class TimeShape> void time_random_shapes(const TimeShape &time_shape) {
+  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  gk_scratch scratch = {};
+  GK_CHECK(gk_scratch_create(&scratch, GK__PARTIALS_BYTES + GK__STATE_BYTES + GK__REDUCE_BYTES, bench.stream));
+  random_numbers draw = random_from(bench.seeds[0]);
+  for (size_t i = 0; i < bench.random_count && seconds() < bench.plan_seconds; i++) {
+    const plan_times times = time_shape(next_shape(&draw, i / 2 % 2), &scratch);
+    if (!times.plans.empty()) bench_write_plans(times);
+  }
+  GK_CHECK(gk_scratch_destroy(&scratch));
+}
+
+/* --- Strict products ----------------------------------------------------------------------------------------------*/
 
 /* A product by one plan. matmul_wrong sees the call alone. */
 template <class T> struct planned_call : matmul_call<T> {
@@ -65,16 +89,16 @@ template <class T> bool has_no_tiles(const gk__matmul_args<T, T, T> &args, int s
 }
 
 /* The times of all of these plans of one shape, which take turns. A plan that the GPU refuses is left out. */
-template <class T> void measure_plans(std::vector<planned_call<T>> *calls, plan_times *times) {
+template <class T, class Call> void measure_plans(gk_bench_fn run, std::vector<Call> *calls, plan_times *times) {
   std::vector<gk_bench_fn> fns;
   std::vector<void *> users;
-  for (planned_call<T> &call : *calls) {
+  for (Call &call : *calls) {
     matmul_call<T> *const user = &call;
-    if (run_plan<T>(user, bench.stream, 0) != cudaSuccess) {
+    if (run(user, bench.stream, 0) != cudaSuccess) {
       cudaGetLastError();
       continue;
     }
-    fns.push_back(run_plan<T>);
+    fns.push_back(run);
     users.push_back(user);
     times->plans.push_back(call.plan);
   }
@@ -86,7 +110,7 @@ template <class T> void measure_plans(std::vector<planned_call<T>> *calls, plan_
   times->sm_mhz = bench_sm_mhz();
   std::vector<plan_time> right;
   for (size_t i = 0; i < fns.size(); i++) {
-    const bench_contestant one = {"gpukit", run_plan<T>, users[i]};
+    const bench_contestant one = {"gpukit", run, users[i]};
     times->plans[i].us = 1e3 * found[i].median_ms;
     if (matmul_wrong<T>(&one, 0) == 0)
       right.push_back(times->plans[i]);
@@ -119,30 +143,100 @@ template <class T> plan_times time_shape(const matmul_call<T> &given, const char
     call.plan = plan;
     calls.push_back(call);
   }
-  measure_plans(&calls, &times);
+  measure_plans<T>(run_plan<T>, &calls, &times);
   return times;
 }
 
-/* Random shapes from the first seed on, for bench.plan_seconds: two of any edges, then two of multiples of 32. */
 template <class T> void time_plans(const char *type) {
-  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  if (!plan_times_wanted(type)) return;
   matmul_call<T> call = {};
-  gk_scratch scratch = {};
   call.a = reinterpret_cast<T *>(bench.in), call.c = reinterpret_cast<T *>(bench.out);
-  call.way.units = 16;
+  call.way.units = 16, call.batch = 1;
   reference_fill(reinterpret_cast<T *>(bench.in), bench.capacity / sizeof(T), 3);
-  GK_CHECK(gk_scratch_create(&scratch, GK__PARTIALS_BYTES + GK__STATE_BYTES + GK__REDUCE_BYTES, bench.stream));
-  call.scratch = &scratch, call.batch = 1;
-  random_numbers draw = random_from(bench.seeds[0]);
-  for (size_t i = 0; i < bench.random_count && seconds() < bench.plan_seconds; i++) {
-    const random_shape shape = next_shape(&draw, i / 2 % 2);
-    call.m = shape.m, call.n = shape.n, call.k = shape.k;
+  time_random_shapes([&](const random_shape &shape, gk_scratch *scratch) {
+    call.m = shape.m, call.n = shape.n, call.k = shape.k, call.scratch = scratch;
     call.trans_a = shape.trans_a, call.trans_b = shape.trans_b;
-    const plan_times times = time_shape(call, type);
-    if (!times.plans.empty()) bench_write_plans(times);
+    return time_shape(call, type);
+  });
+}
+
+/* --- Products by mma.sync -----------------------------------------------------------------------------------------*/
+
+/* A product by one plan, on operands that are prepared. matmul_wrong sees the call, on operands as they are given. */
+template <class Element, class T> struct mma_call : matmul_call<T> {
+  gk__tensor_args<Element, T> args;
+  gk__mma_plan mma_plan;
+  plan_time plan;
+};
+template <int Products, class Element, class T> cudaError_t run_mma_plan(void *user, cudaStream_t stream, size_t) {
+  const mma_call<Element, T> &call = *static_cast<mma_call<Element, T> *>(static_cast<matmul_call<T> *>(user));
+  gk__partials partials = gk__partials_of(call.scratch, stream);
+  partials.scratch = call.scratch;
+  return gk__mma_tiles<Products, Element>::launch(call.args, call.mma_plan, partials, stream);
+}
+
+/* Prepares both operands in bench.out, behind C. False: the memory does not suffice, or this build has no such kernels. */
+template <int Making, class Element, class T> bool prepare_operands(mma_call<Element, T> *call) {
+  const size_t m = call->m, n = call->n, k = call->k, front = gk_round_up(m * n * sizeof(T), size_t{GK__WORK_FRONT});
+  gk__tensor_gpu gpu = {0, 0, false};
+  GK_CHECK(gk__find_tensor_gpu<0>(&gpu));
+  const gk__product product = {gk__item_of<T>::value,
+                               m,
+                               n,
+                               k,
+                               1,
+                               {reinterpret_cast<uintptr_t>(call->a), k, 0, true},
+                               {reinterpret_cast<uintptr_t>(call->b), k, 0, true},
+                               call->way.precision,
+                               GK_PLAN_MMA};
+  const gk__product_plan plan = gk__plan_product(product, gpu);
+  if (plan.plan != GK_PLAN_MMA || front + plan.work_bytes(1) > bench.capacity) return false;
+  gk__tensor_args<Element, T> &args = call->args;
+  gk__raw_operand<T> raw_a, raw_b;
+  unsigned *const outside = reinterpret_cast<unsigned *>(bench.out + front);
+  unsigned char *const work_a = reinterpret_cast<unsigned char *>(bench.out) + front + GK__WORK_FRONT;
+  gk__view_operand(plan.a, call->a, k, 0, true, 1, work_a, &raw_a, &args.a);
+  gk__view_operand(plan.b, call->b, k, 0, true, 1, work_a + (plan.a.wanted ? plan.a.matrix : 0), &raw_b, &args.b);
+  args.c = call->c, args.ldc = n, args.stride_c = m * n;
+  args.m = m, args.n = n, args.k = k, args.batch = 1, args.alpha = 1, args.beta = 0;
+  args.strict = NULL, args.max_blocks = 0;
+  if (plan.a.wanted || plan.b.wanted)
+    GK_CHECK(gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(k), outside, gpu.sms,
+                                       false, bench.stream));
+  return true;
+}
+
+/* One shape with both operands along k, which all types take; no times: see prepare_operands. */
+template <int Making, int Products, class Element, class T> plan_times time_mma_shape(const matmul_call<T> &given) {
+  plan_times times = {{given.way.name, given.m, given.n, given.k, false, true, false, false}, 0, {}};
+  mma_call<Element, T> call = mma_call<Element, T>();
+  static_cast<matmul_call<T> &>(call) = given;
+  const size_t a_items = gk_round_up(given.m * given.k, size_t{64});
+  if (a_items + given.k * given.n > bench.capacity / sizeof(T)) return times;
+  call.b = given.a + a_items;
+  if (!prepare_operands<Making>(&call)) return times;
+  gk__mma_gpu gpu = {};
+  GK_CHECK(gk__find_mma_gpu(&gpu));
+  std::vector<mma_call<Element, T>> calls;
+  for (const gk__mma_plan &plan : mma_plans_to_measure(times.shape, gpu)) {
+    call.mma_plan = plan;
+    call.plan = mma_plan_time(times.shape, plan);
+    calls.push_back(call);
   }
-  GK_CHECK(gk_scratch_destroy(&scratch));
+  measure_plans<T>(run_mma_plan<Products, Element, T>, &calls, &times);
+  return times;
+}
+
+template <int Making, int Products, class Element, class T> void time_mma_plans(const matmul_way &way) {
+  if (!plan_times_wanted(way.name)) return;
+  matmul_call<T> call = {};
+  call.a = reinterpret_cast<T *>(bench.in), call.c = reinterpret_cast<T *>(bench.out);
+  call.way = way, call.batch = 1, call.trans_b = true;
+  reference_fill(reinterpret_cast<T *>(bench.in), bench.capacity / sizeof(T), 3);
+  time_random_shapes([&](const random_shape &shape, gk_scratch *scratch) {
+    call.m = shape.m, call.n = shape.n, call.k = shape.k, call.scratch = scratch;
+    return time_mma_shape<Making, Products, Element>(call);
+  });
 }
 
 #endif

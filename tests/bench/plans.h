@@ -1,16 +1,18 @@
-/* How long strict products take by each of many plans, as the bench has measured it on a GPU (--plan-times=FILE): the
- * data that refit.h fits the planner's costs to. A plan is a tile of gk__tiles, an order of the sums, and the way in
- * which partitions of k are reduced.
+/* How long products take by each of many plans, as the bench has measured it on a GPU (--plan-times=FILE): the data that
+ * refit.h and refit_mma.h fit the planners' costs to. A plan of a strict product is a tile of gk__tiles, an order of the
+ * sums, and the way in which partitions of k are reduced. A plan of the mma.sync kernels (types f16, tf32 and emulated:
+ * mma_plans.h) is a tile of gk__mma_tiles and a number of partitions; its other columns are empty or 0.
  *
  * A file begins with lines "# key: value", as those of rows.h do. Then come the names of the columns, and one line for
  * each plan; those of a shape follow one another. Include gpukit.cuh first. */
 #ifndef BENCH_PLANS_H
 #define BENCH_PLANS_H
 
+#include "mma_tiles.h"
 #include "rows.h"
 
 struct plan_shape {
-  std::string type; /* "f32" or "f64" */
+  std::string type; /* "f32" or "f64"; by mma.sync "f16", "tf32" or "emulated" */
   size_t m, n, k;
   bool trans_a, trans_b;
   bool hopper; /* the build and the GPU have Hopper's kernels for this product */
@@ -21,7 +23,7 @@ struct plan_shape {
   }
 };
 struct plan_time {
-  int tile_idx; /* in gk__tiles */
+  int tile_idx; /* in gk__tiles, or in gk__mma_tiles */
   int rest_idx; /* the tile of what is cut, where that is a launch of its own beside the one of whole tiles; else -1 */
   gk__split_k order;
   unsigned joins; /* as gk__engine_clocks has it; 0 for the other kernels, which have one way */
@@ -37,9 +39,11 @@ struct plan_times {
   std::vector<plan_time> plans;
 };
 struct plan_file {
-  bench_file head; /* of which only the remarks are used: "gpu", "build", "commit", "sms" */
+  bench_file head; /* of which only the remarks are used: "gpu", "build", "commit", "sms", "smem" */
   std::vector<plan_times> shapes;
   int sms() const { return atoi(head.get("sms").c_str()); }
+  /* Bytes of shared memory that a block may have; 0 in files without mma.sync's plans. */
+  size_t smem_limit() const { return static_cast<size_t>(strtoull(head.get("smem").c_str(), NULL, 10)); }
 };
 
 /* --- Plans and their estimates ------------------------------------------------------------------------------------*/
@@ -224,6 +228,7 @@ inline std::string plan_line(const plan_times &times, const plan_time &plan) {
   const plan_shape &shape = times.shape;
   const auto name = [&](int i) {
     if (i < 0) return std::string();
+    if (is_mma_type(shape.type)) return mma_tile_name(shape.type, i);
     return plan_tile_name(shape.type == "f64" ? gk__tiles<double>::facts(i) : gk__tiles<float>::facts(i));
   };
   char text[300];
@@ -235,9 +240,12 @@ inline std::string plan_line(const plan_times &times, const plan_time &plan) {
 }
 inline bool parse_plan(const std::string &line, plan_times *times, plan_time *plan) {
   const std::vector<std::string> f = split_fields(line);
-  if (f.size() != 16 || (f[0] != "f32" && f[0] != "f64")) return false;
+  if (f.size() != 16 || (f[0] != "f32" && f[0] != "f64" && !is_mma_type(f[0]))) return false;
   const auto number = [&](size_t i) { return static_cast<size_t>(strtoull(f[i].c_str(), NULL, 10)); };
-  const auto tile = [&](size_t i) { return f[0] == "f64" ? plan_tile_of<double>(f[i]) : plan_tile_of<float>(f[i]); };
+  const auto tile = [&](size_t i) {
+    if (is_mma_type(f[0])) return mma_tile_of(f[0], f[i]);
+    return f[0] == "f64" ? plan_tile_of<double>(f[i]) : plan_tile_of<float>(f[i]);
+  };
   const plan_shape shape = {f[0],           number(1),      number(2),      number(3),
                             number(4) != 0, number(5) != 0, number(6) != 0, number(7) != 0};
   const unsigned partitions = static_cast<unsigned>(number(10));

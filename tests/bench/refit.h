@@ -1,5 +1,5 @@
-/* Fits the planner's costs to measured times of plans (plans.h), and says what the choices by a table lose. Plain C++:
- * nothing here needs a GPU. Include gpukit.cuh first.
+/* Fits the costs of strict products to measured times of plans (plans.h), and says what the choices by a table lose. Plain
+ * C++: nothing here needs a GPU. Include gpukit.cuh first.
  *
  * Every other shape of a file is fitted to; the others say what the result is worth. The fit is a pattern search (Hooke
  * and Jeeves, "Direct search" solution of numerical and statistical problems, 1961): each number in turn is made larger
@@ -141,6 +141,7 @@ struct refit_data {
 inline void refit_add(refit_data *data, const plan_file &file) {
   size_t counts[2] = {0, 0};
   for (const plan_times &times : file.shapes) {
+    if (is_mma_type(times.shape.type)) continue; /* refit_mma.h */
     const size_t i = counts[times.shape.type == "f64"]++;
     (i % 2 ? data->checked : data->fitted).push_back({times, file.sms()});
   }

@@ -62,7 +62,7 @@ way.lambda.nvcc  := --extended-lambda
 way.fast.nvcc    := --use_fast_math
 way.debug.nvcc   := -G
 way.half         := -DOF_HALF
-way.once         := -DGPUKIT_PRODUCTS=__half,__nv_bfloat16
+way.once         := -DGPUKIT_PRODUCTS_F16 -DGPUKIT_PRODUCTS_BF16
 way.hopper.nvcc  := -gencode arch=compute_90a,code=sm_90a
 way.plain90.nvcc := -gencode arch=compute_90,code=sm_90
 $(foreach std,11 14 17 20,$(eval way.$(std).nvcc := -std=c++$(std)))
@@ -117,7 +117,7 @@ says.c_version   := gk_v0_2_0_needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_o
 refused.once     := parts@ product@impl product@once+half
 says.once        := gk_matmul<__half
 refused.once_static := product@once+static
-says.once_static := GPUKIT_PRODUCTS: with GPUKIT_STATIC files share nothing
+says.once_static := with GPUKIT_STATIC files share nothing
 refused.inside   := refused@inside
 says.inside      := gk_ERROR_gpukit_cuh_is_included_inside_a_namespace
 refused.extern_c := refused@extern_c

@@ -1,4 +1,4 @@
-#define GPUKIT_PRODUCTS float
+#define GPUKIT_PRODUCTS_F32
 #include "gpukit.cuh"
 
 __global__ void nothing() {}
