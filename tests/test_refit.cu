@@ -104,6 +104,17 @@ TEST(all_numbers_of_the_table_are_fitted) {
   memcpy(after, &table, sizeof(table));
   for (size_t i = 0; i < numbers.size(); i++) EXPECT_EQ(after[i], before[i] + 1);
 }
+TEST(all_costs_of_mma_sync_are_fitted) {
+  refit_mma_table table = refit_mma_header(false);
+  const refit_mma_table header = table;
+  EXPECT_EQ(sizeof(gk__mma_cost), REFIT_MMA_NUMBERS * sizeof(double) + sizeof(double)); /* and the blocks of an SM */
+  for (size_t i = 0; i < table.size() * REFIT_MMA_NUMBERS; i++) *refit_mma_number(&table, i) += 1;
+  for (size_t i = 0; i < table.size(); i++) {
+    const gk__mma_cost &is = table[i], &was = header[i];
+    EXPECT(is.stage == was.stage + 1 && is.stage_rate == was.stage_rate + 1 && is.start == was.start + 1);
+    EXPECT(is.reduce == was.reduce + 1 && is.addend == was.addend + 1 && is.blocks == was.blocks);
+  }
+}
 TEST(files_of_plans_are_written_and_read) {
   plan_file file = made_up_file(known_table());
   const plan_file mma_file = made_up_mma_file(known_mma_table(false), known_mma_table(true));
@@ -240,6 +251,8 @@ TEST(losses_of_choices_of_mma_sync) {
   EXPECT(fabs(losses.mean - (0.2 + 0 + 0 + 0.5) / 4) < 1e-9);
   EXPECT(fabs(losses.worst - 0.5) < 1e-9 && fabs(losses.percentile_95 - 0.5) < 1e-9);
   EXPECT_EQ(losses.worst_at, "f16 512x512x2048");
+  const double lost = log(10.0 / 8) + log(10.0 / 5), off = 4 * losses.error;
+  EXPECT(off > 0 && fabs(refit_mma_badness(refit_mma_header(false), shapes) - lost - 0.1 * off) < 1e-9);
   /* All estimates are equally wrong. */
   const refit_mma_estimates estimates = refit_mma_estimate(refit_mma_header(false), shape);
   for (plan_time &plan : shapes[0].times.plans) plan.us = 3 * estimates.of(plan);

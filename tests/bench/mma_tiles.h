@@ -11,7 +11,8 @@ typedef gk__mma_tiles<6, __nv_bfloat16> mma_emulated_tiles;
 
 inline bool is_mma_type(const std::string &type) { return type == "f16" || type == "tf32" || type == "emulated"; }
 inline int mma_tile_count(const std::string &type) {
-  return type == "emulated" ? mma_emulated_tiles::config_count : mma_f16_tiles::config_count;
+  if (type == "emulated") return mma_emulated_tiles::config_count;
+  return mma_f16_tiles::config_count;
 }
 template <class Config> std::string mma_tile_name() {
   return std::to_string(Config::bm) + "x" + std::to_string(Config::bn);

@@ -8,11 +8,11 @@
 #include <fstream>
 #include <string.h>
 
-static const char usage[] = "refit FILE.csv...   fits the planners' costs to half of the shapes in files of `bench "
-                            "--plan-times=FILE.csv`, and\n"
-                            "                    prints the table, and what is lost by the plans that the planner "
-                            "choose by them and by those of\n"
-                            "                    the header against the best plans measured, over the other half\n";
+static const char usage[] =
+    "refit FILE.csv...   fits the planners' costs to half of the shapes in files of `bench --plan-times=FILE.csv`, "
+    "and\n"
+    "                    prints the tables, and what is lost by the plans that are chosen by them and by those of the\n"
+    "                    header against the best plans measured, over either half\n";
 
 static void print_heading(const char *title) {
   printf("\n%s\n%-16s %6s %10s %9s %9s %9s %12s  %s\n", title, "table", "shapes", "estimates", "loses", "95 %", "worst",
