@@ -25,7 +25,7 @@ inline bool refit_differs(int i) {
 }
 /* The header's. */
 inline refit_table refit_header() {
-  refit_table table = {gk__measured<0>::costs, {}, {}, 0};
+  refit_table table = {gk__measured_costs(), {}, {}, 0};
   for (int i = 0; i < gk__tiles<float>::item_count; i++) table.shares[i] = gk__tiles<float>::facts(i).share;
   for (int i = 0; i < gk__tiles<double>::item_count; i++) {
     table.shares_f64[i] = gk__tiles<double>::facts(i).share;
@@ -312,7 +312,7 @@ inline std::string refit_initialiser(const refit_table &table) {
   const gk__plan_costs &costs = table.costs;
   const gk__simt_costs &floats = costs.floats;
   const gk__f64_costs &doubles = costs.doubles;
-  std::string text = "const gk__plan_costs gk__measured<First>::costs = {\n";
+  std::string text = "static const gk__plan_costs costs = {\n";
   for (const gk__engine_times *times : {&costs.square, &costs.fed, &costs.half_idx, &costs.third})
     text += "    " + refit_row(*times) + ",\n";
   text += "    {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
