@@ -6307,7 +6307,8 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
   GK__D void load(unsigned char *stage, int group_idx, int group_count) const {
     const unsigned k_valid = k_left < static_cast<size_t>(stage_depth) ? static_cast<unsigned>(k_left) : stage_depth;
     const unsigned row_count = k_major ? rows_left : k_valid;
-    const unsigned valid = !k_major ? bytes : k_valid < 16 / ElementBytes ? k_valid * ElementBytes : 16;
+    unsigned valid = bytes;
+    if (k_major) valid = k_valid < 16 / ElementBytes ? k_valid * ElementBytes : 16;
     GK__UNROLL
     for (int part = 0; part < Parts; part++) {
       const unsigned char *word = from + static_cast<size_t>(part) * stride_part;
@@ -6940,32 +6941,32 @@ template <> struct gk__mma_of<double> {
 
 /* --- Tensor cores: Hopper -----------------------------------------------------------------------------------------
  *
- * A warpgroup's wgmma takes both operands out of shared memory, to which the copy engine (TMA) brings them, boxes of
- * 128 bytes by some rows, swizzled, zeros where a matrix ends. One warpgroup of a block starts the copies, the others
- * multiply; a ring of stages lies between them, each with a barrier that says "full" and one that says "empty".
+ * wgmma reads both operands from shared memory. TMA loads them as boxes of 128 bytes by a number of rows, with the
+ * 128-byte swizzle, and fills zeros beyond the ends of a matrix. The blocks are warp-specialised: one thread of the
+ * producer warpgroup issues the loads, and one or more consumer warpgroups multiply. Each stage of the ring between them
+ * has a full barrier and an empty barrier.
  *
- * Operands come in either storage order: what runs along k in memory runs along k in shared memory too, and the
- * instruction knows both orders (for 16-bit types). So no transpose costs a copy.
+ * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order, so
+ * transposed operands need no copy.
  *
- * Nor has an A along k to be aligned. The engine wants 16 bytes from row to row, and asks for a sector more of a row
- * that begins within a sector of 32 bytes; but 2, 4, 8 or 16 rows are a multiple of that. So A is split into as many
- * matrices, each of every 2nd, 4th ... row, with tiles of C of its own. Each begins up to a sector early; B is read
- * from as many k before its first on, where there is nothing, and what A has there becomes zeros. (So k is cut at
- * other places, and sums may have other last bits than those of an A that is aligned.)
+ * A K-major A may have any alignment. TMA requires that rows are a multiple of 16 bytes apart, and reads an additional
+ * sector of a row that does not begin at a multiple of 32 bytes. But every 2nd, 4th, 8th or 16th row is a multiple of 32
+ * bytes after the one before. So A is split into as many matrices of every 2nd, 4th ... row, and each of these has tiles
+ * of C of its own. The load of a row begins at the sector that holds its first element; the elements in front of that are
+ * its lead. The loads of B begin as many k before 0, where TMA fills zeros, and the consumers clear the lead of A in
+ * shared memory. k is then divided at other points than for an aligned A, so the last bits of a result may differ.
  *
- * These instructions exist in code for sm_90a alone, which is asked for when compiling. gk__wgmma_here finds out what
- * the binary holds. */
+ * These instructions exist in code for sm_90a only. gk__wgmma_here() tells whether the binary has such code. */
 
 #ifdef GK__WGMMA
 
-/* What instructions and the copy engine (CUtensorMapDataType) call a type; operand: where it is read. Floats are read
- * as tf32, to which the engine rounds them on their way. */
+/* map, operand: the CUtensorMapDataType of C, and that of A and B. Floats are loaded as tf32: TMA rounds them. */
 template <class Element> struct gk__wgmma_type;
 template <> struct gk__wgmma_type<__half> { static const int bytes = 2, kind = 0, map = 6, operand = 6; };
 template <> struct gk__wgmma_type<__nv_bfloat16> { static const int bytes = 2, kind = 1, map = 9, operand = 9; };
 template <> struct gk__wgmma_type<float> { static const int bytes = 4, kind = 2, map = 7, operand = 11; };
 
-/* CUtensorMap: what the copy engine knows of a matrix. */
+/* CUtensorMap: describes a matrix to TMA. */
 struct __align__(128) gk__tensor_map {
   unsigned char bytes[128];
 };
@@ -6974,58 +6975,59 @@ struct gk__wgmma_params {
   gk__tensor_map a, b, c;
   void *dest;
   size_t ldc, stride_c;
-  unsigned m, n, k_blocks, stage_bytes; /* of operands in one stage */
-  unsigned down, across, first_idx,
-      tiles;     /* below and beside each other in one C; of all, the launch's first and its end */
-  unsigned band; /* so many below each other come before those beside them: what they read is in the L2 */
+  unsigned m, n, k_blocks, stage_bytes; /* stage_bytes: of the operands that TMA loads into one stage */
+  unsigned tiles_m, tiles_n, first_tile,
+      end_tile;         /* tiles of one C; tiles of this launch, numbered through the batch */
+  unsigned raster_rows; /* raster order: groups of this many rows of tiles, which share their operands in L2 */
   float alpha, beta;
   const unsigned *strict;
-  bool a_along_k, b_along_k, many_a, many_b; /* many: one for each product of the batch */
-  bool by_engine;                            /* how C is written: by the copy engine, or by threads */
-  bool in_pairs;                             /* whether two elements of C can be read or written at once */
-  /* What an A is that is not split: one matrix, whose rows begin where they do. */
+  bool a_k_major, b_k_major, a_batched, b_batched; /* batched: one matrix for each product */
+  bool tma_store;                                  /* TMA stores C; else threads do */
+  bool pairs_aligned;                              /* pairs of elements of C can be accessed at once */
+  /* An A that is not split: one matrix, without a lead. */
   static const bool splits = false;
   GK__D unsigned matrices() const { return 1; }
-  GK__D unsigned early(unsigned) const { return 0; }
+  GK__D unsigned lead(unsigned) const { return 0; }
   GK__D const gk__tensor_map *map_a(unsigned) const { return &a; }
 };
-/* Of a split A: of how many matrices, and where each lies, the first being `a`, and how many elements early its rows
- * begin. Arguments take time to send, so others have not these. */
+/* For an A that is split: the number of matrices, the tensor maps of all but the first (which is `a`), and the lead of
+ * each in elements. A separate struct, because larger kernel parameters slow down every launch. */
 struct gk__wgmma_split_params : gk__wgmma_params {
-  gk__tensor_map more[15];
-  unsigned char split, begins_early[16];
+  gk__tensor_map other_maps[15];
+  unsigned char split, leads[16];
   static const bool splits = true;
   GK__D unsigned matrices() const { return split; }
-  GK__D unsigned early(unsigned part) const { return begins_early[part]; }
-  GK__D const gk__tensor_map *map_a(unsigned part) const { return part ? more + part - 1 : &a; }
+  GK__D unsigned lead(unsigned matrix_idx) const { return leads[matrix_idx]; }
+  GK__D const gk__tensor_map *map_a(unsigned matrix_idx) const { return matrix_idx ? other_maps + matrix_idx - 1 : &a; }
 };
 template <bool Splits> struct gk__wgmma_params_of { typedef gk__wgmma_params type; };
 template <> struct gk__wgmma_params_of<true> { typedef gk__wgmma_split_params type; };
 
-/* A tile of C is Rows x Cols, 64 rows for each multiplying warpgroup. One block makes it; or (SharesK) the blocks of a
- * cluster share its k. Clusters whose blocks load for each other were no faster: the tiles of a band are read from the
- * L2, and what limits large products is the power of the multiplying. */
-template <int Products, int Rows, int Cols, int Stages, bool SharesK = false, bool Splits = false>
+/* A kernel configuration: a tile of Rows x Cols of C. One block computes a tile; with ClusterSplitK, the blocks of a
+ * cluster split its k. TMA multicast within a cluster was no faster: the tiles of a raster group hit in L2, and large
+ * products are limited by the power that the tensor cores draw. */
+template <int Products, int Rows, int Cols, int Stages, bool ClusterSplitK = false, bool Splits = false>
 struct gk__wgmma_shape {
   typedef typename gk__wgmma_params_of<Splits>::type params;
   static const int products = Products, parts = Products > 1 ? 3 : 1, row_count = Rows, col_count = Cols,
                    stages = Stages;
-  static const bool shares_k = SharesK;
-  static const int each = Rows > 128 ? 2 : 1; /* times 64 rows that a warpgroup multiplies */
-  static const int groups = Rows / 64 / each, thread_count = 128 * (groups + 1);
+  static const bool cluster_split_k = ClusterSplitK;
+  static const int m64_count = Rows > 128 ? 2 : 1; /* wgmma tiles of 64 rows per consumer warpgroup */
+  static const int consumers = Rows / 64 / m64_count, thread_count = 128 * (consumers + 1);
   static const int a_bytes = Rows * 128, b_bytes = Cols * 128, stage_bytes = parts * (a_bytes + b_bytes);
-  static const int box_bytes = 64 * 128;  /* of 64 rows or columns of a k block, and of what leaves for C */
-  static const int pitch = 4 * Cols + 32; /* bytes from row to row of sums on their way; no bank is met twice */
-  static const int out_bytes = shares_k ? Rows * pitch : groups * 2 * box_bytes; /* from other blocks, or for C */
-  static const int out_at = stages * stage_bytes, bars_at = out_at + out_bytes;
-  static const int smem = bars_at + stages * 16 + 8 + 1024; /* boxes begin at multiples of 1024, as the swizzle does */
-  /* The loader needs few registers, and the others what the 168 that each has at first leave. */
-  static const bool moves_registers = groups > 1 && !shares_k;
+  static const int box_bytes = 64 * 128;  /* 64 rows of 128 bytes: of an operand, or of C */
+  static const int pitch = 4 * Cols + 32; /* bytes; of accumulators in the cluster reduction; no bank conflicts */
+  static const int staging_bytes =
+      cluster_split_k ? Rows * pitch : consumers * 2 * box_bytes; /* accumulators of other blocks, or boxes of C */
+  static const int staging_offset = stages * stage_bytes, barriers_offset = staging_offset + staging_bytes;
+  static const int smem = barriers_offset + stages * 16 + 8 + 1024; /* the swizzle needs boxes aligned to 1024 bytes */
+  /* setmaxnreg: the producer gives registers to the consumers. Each thread starts with at most 168. */
+  static const bool reallocates_registers = consumers > 1 && !cluster_split_k;
 };
 
 #ifdef GK__WGMMA_CODE
 
-/* d += A B of 64 x Cols sums and 16 k (8 for tf32); not += but = where `more` is 0. */
+/* wgmma: d = A B + d for 64 x Cols accumulators and 16 k (tf32: 8 k); d = A B where scale_d is 0. */
 #define GK__WGMMA_ACC_8(i)                                                                                             \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
       "+f"(d[i + 7])
@@ -7044,29 +7046,29 @@ struct gk__wgmma_shape {
 #define GK__WGMMA_REGS_128 GK__WGMMA_REGS_64 GK__WGMMA_REGS_3 GK__WGMMA_REGS_4
 #define GK__WGMMA_REGS_192 GK__WGMMA_REGS_128 GK__WGMMA_REGS_5 GK__WGMMA_REGS_6
 #define GK__WGMMA_REGS_256 GK__WGMMA_REGS_192 GK__WGMMA_REGS_7 GK__WGMMA_REGS_8
-#define GK__WGMMA_16(col_count, type, a, b, more, turn_a, turn_b, ...)                                                 \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count       \
-               "k16.f32." type "." type " {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1, " turn_a          \
-                                                                        ", " turn_b ";\n}"                             \
+#define GK__WGMMA_16(col_count, type, a, b, other_maps, trans_a, trans_b, ...)                                         \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " other_maps ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count \
+               "k16.f32." type "." type " {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1, " trans_a         \
+                                                                        ", " trans_b ";\n}"                            \
                : __VA_ARGS__                                                                                           \
-               : "l"(from_a), "l"(from_b), "r"(add), "n"(TurnA), "n"(TurnB))
-#define GK__WGMMA_8(col_count, a, b, more, ...)                                                                        \
-  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count       \
+               : "l"(desc_a), "l"(desc_b), "r"(add), "n"(TransA), "n"(TransB))
+#define GK__WGMMA_8(col_count, a, b, other_maps, ...)                                                                  \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " other_maps ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count \
                "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, " a ", " b ", add, 1, 1;\n}"                        \
                : __VA_ARGS__                                                                                           \
-               : "l"(from_a), "l"(from_b), "r"(add))
-#define GK__WGMMA_COLS(col_count, a, b, more, turn_a, turn_b, ...)                                                     \
-  template <int Kind, int TurnA, int TurnB> struct gk__wgmma<col_count, Kind, TurnA, TurnB> {                          \
-    static GK__D void multiply(float (&d)[col_count / 2], uint64_t from_a, uint64_t from_b, int add) {                 \
+               : "l"(desc_a), "l"(desc_b), "r"(add))
+#define GK__WGMMA_COLS(col_count, a, b, other_maps, trans_a, trans_b, ...)                                             \
+  template <int Kind, int TransA, int TransB> struct gk__wgmma<col_count, Kind, TransA, TransB> {                      \
+    static GK__D void multiply(float (&d)[col_count / 2], uint64_t desc_a, uint64_t desc_b, int add) {                 \
       if (Kind == 0)                                                                                                   \
-        GK__WGMMA_16(col_count, "f16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                       \
+        GK__WGMMA_16(col_count, "f16", a, b, other_maps, trans_a, trans_b, __VA_ARGS__);                               \
       else if (Kind == 1)                                                                                              \
-        GK__WGMMA_16(col_count, "bf16", a, b, more, turn_a, turn_b, __VA_ARGS__);                                      \
+        GK__WGMMA_16(col_count, "bf16", a, b, other_maps, trans_a, trans_b, __VA_ARGS__);                              \
       else                                                                                                             \
-        GK__WGMMA_8(col_count, a, b, more, __VA_ARGS__);                                                               \
+        GK__WGMMA_8(col_count, a, b, other_maps, __VA_ARGS__);                                                         \
     }                                                                                                                  \
   }
-template <int Cols, int Kind, int TurnA, int TurnB> struct gk__wgmma;
+template <int Cols, int Kind, int TransA, int TransB> struct gk__wgmma;
 GK__WGMMA_COLS(64, "%32", "%33", "%34", "%35", "%36", GK__WGMMA_ACC_32(0));
 GK__WGMMA_COLS(128, "%64", "%65", "%66", "%67", "%68", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32));
 GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
@@ -7074,14 +7076,14 @@ GK__WGMMA_COLS(192, "%96", "%97", "%98", "%99", "%100", GK__WGMMA_ACC_32(0), GK_
 GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
                GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 
-/* How wgmma finds an operand: 1024 bytes from 8 rows to the next, or from 8 k to the next where the operand lies across
- * k, and then one box from 64 rows (columns) to the next; swizzled in 128 bytes. */
+/* The matrix descriptor of an operand in shared memory: 128-byte swizzle; 1024 bytes from 8 rows (MN-major: 8 k) to the
+ * next; MN-major: one box, 8192 bytes, from 64 rows or columns to the next. */
 GK__D uint64_t gk__wgmma_descriptor(unsigned address) {
   return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (address & 0x3ffff) / 16;
 }
 GK__D void gk__wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 GK__D void gk__wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/* Until all is done; the sums are not read before. */
+/* Waits for all wgmma of this warpgroup. The empty asm keeps the compiler from reading the accumulators earlier. */
 template <int Count> GK__D void gk__wgmma_finish(float (&acc)[Count]) {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   GK__UNROLL
@@ -7092,14 +7094,14 @@ template <int Each, int Count> GK__D void gk__wgmma_finish(float (&acc)[Each][Co
   for (int e = 0; e < Each; e++) gk__wgmma_finish(acc[e]);
 }
 
-/* Of one lane of a whole warp, always the same. That it is alone the compiler knows, too: where a lane is asked for its
- * number, the copy engine is started in a loop over all that might be there. */
+/* True for one lane of a converged warp, always the same. The compiler knows that it is only one lane: for a comparison
+ * of the lane index it would put TMA instructions into a loop over the active lanes. */
 GK__D bool gk__elected() {
   unsigned yes;
   asm volatile("{\n.reg .pred one;\nelect.sync _|one, 0xffffffff;\nselp.u32 %0, 1, 0, one;\n}" : "=r"(yes));
   return yes != 0;
 }
-/* A box from column x and row y of a matrix (product and part: which matrix). */
+/* TMA: loads the box whose first element is in column x and row y. product, part: the matrix. */
 GK__D void gk__box_load(unsigned dest, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
                         unsigned product, unsigned part) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
@@ -7115,14 +7117,14 @@ GK__D void gk__tma_store(const gk__tensor_map *map, unsigned from, unsigned x, u
                : "memory");
 }
 
-/* Two neighbours of C as 32 bits, and back. */
+/* Two elements of a half-precision type in 32 bits, and one of them back to float. */
 template <class Out> GK__D unsigned gk__pack_pair(float x, float y) {
-  unsigned both;
+  unsigned pair;
   if (gk__wgmma_type<Out>::kind == 0)
-    asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
+    asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(x), "f"(y));
   else
-    asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(both) : "f"(x), "f"(y));
-  return both;
+    asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(x), "f"(y));
+  return pair;
 }
 template <class Out> GK__D float gk__unpack_half(unsigned bits) {
   float x;
@@ -7133,18 +7135,20 @@ template <class Out> GK__D float gk__unpack_half(unsigned bits) {
   return x;
 }
 
-/* Elements col and col + 1 of a row of C, of which `item_count` (0 to 2) are inside. */
+/* Elements col_idx and col_idx + 1 of a row of C, of which the first `item_count` (0 to 2) are in bounds. */
 template <class Out>
-GK__D void gk__load_pair(const void *row_data, unsigned col_idx, int item_count, bool in_pairs, float *x, float *y) {
+GK__D void gk__load_pair(const void *row_data, unsigned col_idx, int item_count, bool pairs_aligned, float *x,
+                         float *y) {
   if (gk__wgmma_type<Out>::bytes == 4) {
     const float *const from = static_cast<const float *>(row_data) + col_idx;
     if (item_count > 0) *x = from[0];
     if (item_count > 1) *y = from[1];
   } else {
     const unsigned short *const from = static_cast<const unsigned short *>(row_data) + col_idx;
-    if (item_count > 1 && in_pairs) {
-      const unsigned both = *reinterpret_cast<const unsigned *>(from);
-      *x = gk__unpack_half<Out>(both & 0xffff), *y = gk__unpack_half<Out>(both >> 16);
+    if (item_count > 1 && pairs_aligned) {
+      const unsigned pair = *reinterpret_cast<const unsigned *>(from);
+      *x = gk__unpack_half<Out>(pair & 0xffff);
+      *y = gk__unpack_half<Out>(pair >> 16);
     } else {
       if (item_count > 0) *x = gk__unpack_half<Out>(from[0]);
       if (item_count > 1) *y = gk__unpack_half<Out>(from[1]);
@@ -7152,10 +7156,10 @@ GK__D void gk__load_pair(const void *row_data, unsigned col_idx, int item_count,
   }
 }
 template <class Out>
-GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool in_pairs, float x, float y) {
+GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool pairs_aligned, float x, float y) {
   if (gk__wgmma_type<Out>::bytes == 4) {
     float *const dest = static_cast<float *>(row_data) + col_idx;
-    if (item_count > 1 && in_pairs)
+    if (item_count > 1 && pairs_aligned)
       *reinterpret_cast<float2 *>(dest) = make_float2(x, y);
     else {
       if (item_count > 0) dest[0] = x;
@@ -7163,145 +7167,153 @@ GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool
     }
   } else {
     unsigned short *const dest = static_cast<unsigned short *>(row_data) + col_idx;
-    const unsigned both = gk__pack_pair<Out>(x, y);
-    if (item_count > 1 && in_pairs)
-      *reinterpret_cast<unsigned *>(dest) = both;
+    const unsigned pair = gk__pack_pair<Out>(x, y);
+    if (item_count > 1 && pairs_aligned)
+      *reinterpret_cast<unsigned *>(dest) = pair;
     else {
-      if (item_count > 0) dest[0] = static_cast<unsigned short>(both & 0xffff);
-      if (item_count > 1) dest[1] = static_cast<unsigned short>(both >> 16);
+      if (item_count > 0) dest[0] = static_cast<unsigned short>(pair & 0xffff);
+      if (item_count > 1) dest[1] = static_cast<unsigned short>(pair >> 16);
     }
   }
 }
 
-/* Where a warpgroup is in the ring. A barrier's phase has a parity; the ring changes it on each round. */
+/* The pipeline state of a warpgroup: stage index and phase, the parity that its barriers wait for. Addresses are those of
+ * shared memory. reduce_barrier: completes when all partials of the cluster reduction have arrived. */
 template <class Shape> struct gk__wgmma_pipeline {
-  unsigned smem, stage, parity;
-  unsigned sent; /* boxes of C */
-  GK__D unsigned data() const { return smem + stage * Shape::stage_bytes; }
-  GK__D unsigned full() const { return smem + Shape::bars_at + stage * 8; }
-  GK__D unsigned empty() const { return smem + Shape::bars_at + (Shape::stages + stage) * 8; }
-  GK__D unsigned joined() const { return smem + Shape::bars_at + Shape::stages * 16; }
+  unsigned smem, stage_idx, phase;
+  unsigned boxes_stored; /* of C, by this warpgroup; selects the staging buffer */
+  GK__D unsigned stage_address() const { return smem + stage_idx * Shape::stage_bytes; }
+  GK__D unsigned full_barrier() const { return smem + Shape::barriers_offset + stage_idx * 8; }
+  GK__D unsigned empty_barrier() const { return smem + Shape::barriers_offset + (Shape::stages + stage_idx) * 8; }
+  GK__D unsigned reduce_barrier() const { return smem + Shape::barriers_offset + Shape::stages * 16; }
   GK__D void advance() {
-    if (++stage == Shape::stages) stage = 0, parity ^= 1;
-  }
-  /* By one thread, before any other uses a barrier. */
-  GK__D void begin(bool joins) {
-    for (; stage < Shape::stages; stage++) {
-      gk__barrier_init(full(), 1);
-      gk__barrier_init(empty(), 4 * Shape::groups);
+    if (++stage_idx == Shape::stages) {
+      stage_idx = 0;
+      phase ^= 1;
     }
-    stage = 0;
-    if (joins) gk__barrier_init(joined(), 1);
+  }
+  /* By one thread, before the other threads use a barrier. Each warp of the consumers arrives at an empty barrier. */
+  GK__D void init_barriers(bool reduces) {
+    for (; stage_idx < Shape::stages; stage_idx++) {
+      gk__barrier_init(full_barrier(), 1);
+      gk__barrier_init(empty_barrier(), 4 * Shape::consumers);
+    }
+    stage_idx = 0;
+    if (reduces) gk__barrier_init(reduce_barrier(), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
 };
 
-/* This block's number in its cluster, and how many there are. */
-GK__D void gk__cluster_rank(unsigned *rank, unsigned *ranks) {
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(*rank));
-  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(*ranks));
+/* The rank of this block in its cluster, and the number of blocks of the cluster. */
+GK__D void gk__cluster_place(unsigned *cluster_rank, unsigned *cluster_size) {
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(*cluster_rank));
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(*cluster_size));
 }
-/* Adds four floats in shared memory to four sums. */
+/* Adds four floats from shared memory. */
 GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
   const gk__run<float, 4> x = gk__load_shared(from);
   GK__UNROLL
   for (int i = 0; i < 4; i++) sum[i] += x.value[i];
 }
 
-/* Which tile, and whose product. Its rows are those of the part-th matrix that A is split into, from `row_idx` on. */
+/* A work tile: the product in the batch, and the first row and column. row_idx is a row of one of the matrices that A is
+ * split into. */
 struct gk__wgmma_work_tile {
-  unsigned batch, row_idx, col_idx, part;
-  /* The i-th row, in C. */
-  template <class Config> GK__D unsigned in_c(const Config &p, unsigned i) const {
-    return (row_idx + i) * p.matrices() + part;
+  unsigned batch, row_idx, col_idx, matrix_idx;
+  /* The row of C of row i of the tile. */
+  template <class Config> GK__D unsigned c_row(const Config &p, unsigned i) const {
+    return (row_idx + i) * p.matrices() + matrix_idx;
   }
 };
 template <class Shape>
 GK__D gk__wgmma_work_tile gk__wgmma_work_tile_of(const gk__wgmma_params &p, unsigned tile_idx, unsigned matrices) {
-  const unsigned each = p.down * p.across, of_band = p.band * p.across;
-  const unsigned in_product = tile_idx % each, top = in_product / of_band * p.band, in_band = in_product % of_band;
-  const unsigned high = min(p.band, p.down - top), down = top + in_band % high;
-  return gk__wgmma_work_tile{tile_idx / each, down / matrices * Shape::row_count, in_band / high * Shape::col_count,
-                             down % matrices};
+  const unsigned product_tiles = p.tiles_m * p.tiles_n, group_tiles = p.raster_rows * p.tiles_n;
+  const unsigned in_product = tile_idx % product_tiles, in_group = in_product % group_tiles;
+  const unsigned first_row = in_product / group_tiles * p.raster_rows;
+  const unsigned group_rows = min(p.raster_rows, p.tiles_m - first_row);
+  const unsigned tile_row = first_row + in_group % group_rows;
+  return gk__wgmma_work_tile{tile_idx / product_tiles, tile_row / matrices * Shape::row_count,
+                             in_group / group_rows * Shape::col_count, tile_row % matrices};
 }
 
-/* The loader's part of a tile. */
+/* By the producer: loads the operands of a work tile. */
 template <class Shape, class Element>
-GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &ring,
-                          const gk__wgmma_work_tile &work, unsigned first_idx, unsigned k_blocks) {
-  const unsigned product_a = p.many_a ? work.batch : 0, product_b = p.many_b ? work.batch : 0;
-  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, early = p.early(work.part);
-  for (unsigned k = first_idx * depth; k < (first_idx + k_blocks) * depth; k += depth) {
-    gk__barrier_wait(ring.empty(), ring.parity ^ 1);
-    const unsigned full = ring.full();
+GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
+                          const gk__wgmma_work_tile &work, unsigned first_k_block, unsigned k_blocks) {
+  const unsigned product_a = p.a_batched ? work.batch : 0, product_b = p.b_batched ? work.batch : 0;
+  const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, lead = p.lead(work.matrix_idx);
+  for (unsigned k = first_k_block * depth; k < (first_k_block + k_blocks) * depth; k += depth) {
+    gk__barrier_wait(pipe.empty_barrier(), pipe.phase ^ 1);
+    const unsigned full = pipe.full_barrier();
     gk__barrier_expect(full, p.stage_bytes);
-    unsigned dest = ring.data();
+    unsigned dest = pipe.stage_address();
     for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::a_bytes) {
-      if (p.a_along_k)
-        gk__box_load(dest, p.map_a(work.part), full, k, work.row_idx, product_a, part);
+      if (p.a_k_major)
+        gk__box_load(dest, p.map_a(work.matrix_idx), full, k, work.row_idx, product_a, part);
       else
         for (unsigned i = 0; i < Shape::row_count; i += 64)
           gk__box_load(dest + i * 128, &p.a, full, work.row_idx + i, k, product_a, part);
     }
     for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::b_bytes) {
-      if (p.b_along_k)
-        gk__box_load(dest, &p.b, full, k - early, work.col_idx, product_b, part);
+      if (p.b_k_major)
+        gk__box_load(dest, &p.b, full, k - lead, work.col_idx, product_b, part);
       else
         for (unsigned i = 0; i < Shape::col_count; i += 64)
-          gk__box_load(dest + i * 128, &p.b, full, work.col_idx + i, k - early, product_b, part);
+          gk__box_load(dest + i * 128, &p.b, full, work.col_idx + i, k - lead, product_b, part);
     }
-    ring.advance();
+    pipe.advance();
   }
 }
 
-/* Makes A's first elements zeros, `bytes` of each of the `row_count` that lie at `from` in the stage that comes next.
- */
+/* By all consumers: clears the lead of A, the first `bytes` bytes of each of `row_count` rows, in the next stage. The rows
+ * begin at `from` in the stage. */
 template <class Shape>
-GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &ring, unsigned from, unsigned row_count,
+GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &pipe, unsigned from, unsigned row_count,
                                 unsigned bytes) {
-  gk__barrier_wait(ring.full(), ring.parity);
-  for (unsigned i = threadIdx.x - 128; i < row_count; i += Shape::groups * 128) {
-    const unsigned row_address = ring.data() + from + i * 128;
+  gk__barrier_wait(pipe.full_barrier(), pipe.phase);
+  for (unsigned i = threadIdx.x - 128; i < row_count; i += Shape::consumers * 128) {
+    const unsigned row_address = pipe.stage_address() + from + i * 128;
     for (unsigned pos = 0; pos < bytes; pos += 2)
       asm volatile("st.shared.b16 [%0], %1;" ::"r"(row_address + (pos ^ i % 8 * 16)),
                    "h"(static_cast<unsigned short>(0))
                    : "memory");
   }
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  asm volatile("bar.sync %0, %1;" ::"n"(1 + Shape::groups), "n"(Shape::groups * 128)
-               : "memory"); /* 1 and up: of one group */
+  asm volatile("bar.sync %0, %1;" ::"n"(1 + Shape::consumers), "n"(Shape::consumers * 128)
+               : "memory"); /* barriers 1 to `consumers` are those of single warpgroups */
 }
 
-/* A warp has read a stage. */
+/* By all lanes of a warp that has read a stage. */
 GK__D void gk__wgmma_release_stage(unsigned empty) {
   if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
 }
 
-/* Which part of A (of_b: of B) the i-th of the products of a k block takes, the least significant first. The three
- * products that are left out (parts 2 and 2, 1 and 2, 2 and 1) are below the rounding of fp32. */
+/* Emulated fp32: the part of A (of_b: of B) in the i-th product of a k block; the least significant product comes first.
+ * The three products that are left out (parts 2 and 2, 1 and 2, 2 and 1) are below the rounding error of fp32. */
 template <int Products> GK__D unsigned gk__bf16_part(int i, bool of_b) {
   const unsigned a[] = {0, 1, 2, 0, 1, 0}, b[] = {2, 1, 0, 1, 0, 0};
   return of_b ? b[i + 6 - Products] : a[i + 6 - Products];
 }
 
-/* The sums of 64 rows over k blocks. The tensor cores cut what they add; so the sums of parts leave them for proper
- * additions after each k block. */
-template <class Shape, int Kind, int TurnA, int TurnB>
-GK__D void gk__wgmma_multiply(float (&acc)[Shape::each][Shape::col_count / 2], gk__wgmma_pipeline<Shape> &ring,
+/* The main loop of a consumer warpgroup. A stage is released when the wgmma of the next one have been issued and its own
+ * are complete. Emulated fp32: tensor cores truncate their sums, so each k block has accumulators of its own, which are
+ * then added with rounding. */
+template <class Shape, int Kind, int TransA, int TransB>
+GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 2], gk__wgmma_pipeline<Shape> &pipe,
                               unsigned group, unsigned k_blocks) {
-  const unsigned step_a = (TurnA ? 2048 : 32) / 16, step_b = (TurnB ? 2048 : 32) / 16;
+  const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
   unsigned last = 0;
   for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
-    gk__barrier_wait(ring.full(), ring.parity);
-    const uint64_t a = gk__wgmma_descriptor(ring.data() + group * (Shape::each * Shape::box_bytes));
-    const uint64_t b = gk__wgmma_descriptor(ring.data() + Shape::parts * Shape::a_bytes);
+    gk__barrier_wait(pipe.full_barrier(), pipe.phase);
+    const uint64_t a = gk__wgmma_descriptor(pipe.stage_address() + group * (Shape::m64_count * Shape::box_bytes));
+    const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::parts * Shape::a_bytes);
     gk__wgmma_begin();
     if (Shape::products == 1) {
       GK__UNROLL
       for (unsigned i = 0; i < 4; i++) {
         GK__UNROLL
-        for (unsigned e = 0; e < Shape::each; e++)
-          gk__wgmma<Shape::col_count, Kind, TurnA, TurnB>::multiply(
+        for (unsigned e = 0; e < Shape::m64_count; e++)
+          gk__wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(
               acc[e], a + e * (Shape::box_bytes / 16) + i * step_a, b + i * step_b, i > 0 || k_block > 0);
       }
       gk__wgmma_commit();
@@ -7309,7 +7321,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::each][Shape::col_count / 2], g
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
         gk__wgmma_release_stage(last);
       }
-      last = ring.empty();
+      last = pipe.empty_barrier();
     } else {
       float part[1][Shape::col_count / 2];
       GK__UNROLL
@@ -7318,16 +7330,16 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::each][Shape::col_count / 2], g
         const uint64_t of_b = b + gk__bf16_part<Shape::products>(product, true) * (Shape::b_bytes / 16);
         GK__UNROLL
         for (unsigned i = 0; i < 4; i++)
-          gk__wgmma<Shape::col_count, Kind, TurnA, TurnB>::multiply(part[0], of_a + i * step_a, of_b + i * step_b,
-                                                                    i > 0 || product > 0);
+          gk__wgmma<Shape::col_count, Kind, TransA, TransB>::multiply(part[0], of_a + i * step_a, of_b + i * step_b,
+                                                                      i > 0 || product > 0);
       }
       gk__wgmma_commit();
       gk__wgmma_finish(part);
-      gk__wgmma_release_stage(ring.empty());
+      gk__wgmma_release_stage(pipe.empty_barrier());
       GK__UNROLL
       for (int i = 0; i < Shape::col_count / 2; i++) acc[0][i] += part[0][i];
     }
-    ring.advance();
+    pipe.advance();
   }
   if (Shape::products == 1) {
     gk__wgmma_finish(acc);
@@ -7335,183 +7347,191 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::each][Shape::col_count / 2], g
   }
 }
 
-/* Adds beta C to two neighbours, of which `item_count` are inside. */
+/* Adds beta C to a pair of elements, of which the first `item_count` are in bounds. */
 template <class Out>
 GK__D void gk__wgmma_add_c(const gk__wgmma_params &p, const void *row_data, unsigned col_idx, int item_count,
-                           float *two) {
+                           float *pair) {
   float old[2] = {0, 0};
-  gk__load_pair<Out>(row_data, col_idx, item_count, p.in_pairs, old, old + 1);
-  two[0] = fmaf(p.beta, old[0], two[0]), two[1] = fmaf(p.beta, old[1], two[1]);
+  gk__load_pair<Out>(row_data, col_idx, item_count, p.pairs_aligned, old, old + 1);
+  pair[0] = fmaf(p.beta, old[0], pair[0]);
+  pair[1] = fmaf(p.beta, old[1], pair[1]);
 }
 GK__D int gk__wgmma_valid_count(const gk__wgmma_params &p, unsigned row_idx, unsigned col_idx) {
-  return row_idx >= p.m || col_idx >= p.n ? 0 : col_idx + 1 < p.n ? 2 : 1;
+  if (row_idx >= p.m || col_idx >= p.n) return 0;
+  return col_idx + 1 < p.n ? 2 : 1;
 }
-/* Adds beta C to two neighbours and writes those that are inside; c is where their row begins. */
+/* Adds beta C to a pair of elements and stores those that are in bounds. c is the first element of their row. */
 template <class Out>
-GK__D void gk__wgmma_store_pair(const gk__wgmma_params &p, void *c, unsigned row_idx, unsigned col_idx, float *two) {
+GK__D void gk__wgmma_store_pair(const gk__wgmma_params &p, void *c, unsigned row_idx, unsigned col_idx, float *pair) {
   const int item_count = gk__wgmma_valid_count(p, row_idx, col_idx);
-  if (p.beta != 0) gk__wgmma_add_c<Out>(p, c, col_idx, item_count, two);
-  gk__store_pair<Out>(c, col_idx, item_count, p.in_pairs, two[0], two[1]);
+  if (p.beta != 0) gk__wgmma_add_c<Out>(p, c, col_idx, item_count, pair);
+  gk__store_pair<Out>(c, col_idx, item_count, p.pairs_aligned, pair[0], pair[1]);
 }
 
-/* A warp's 16 rows of sums on their way to shared memory, Wide bytes of C of each: a thread has, of each 8 columns, two
- * neighbours in one row and two in the row 8 below. Swizzled, so that no bank is met twice. */
-template <class Out, int Wide> GK__D void gk__wgmma_store_shared(const float *acc, unsigned dest) {
+/* Stores RowBytes bytes of each of the 16 rows of a warp's accumulators to shared memory, as elements of C. Of every 8
+ * columns a thread holds two adjacent elements in one row and two in the row 8 below. The 16-byte words of a row are
+ * permuted as TMA's 128-byte swizzle does, which also avoids bank conflicts. */
+template <class Out, int RowBytes> GK__D void gk__wgmma_store_shared(const float *acc, unsigned dest) {
   const unsigned lane_id = threadIdx.x % 32;
   GK__UNROLL
-  for (unsigned i = 0; i < Wide / 32; i++) {
+  for (unsigned i = 0; i < RowBytes / 32; i++) {
     if (gk__wgmma_type<Out>::bytes == 2) {
       const float *const s = acc + i * 8;
-      const unsigned r = lane_id % 16, place = dest + r * Wide + ((2 * i + lane_id / 16) ^ r % 8) * 16;
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(place),
+      const unsigned r = lane_id % 16, address = dest + r * RowBytes + ((2 * i + lane_id / 16) ^ r % 8) * 16;
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
                    "r"(gk__pack_pair<Out>(s[0], s[1])), "r"(gk__pack_pair<Out>(s[2], s[3])),
                    "r"(gk__pack_pair<Out>(s[4], s[5])), "r"(gk__pack_pair<Out>(s[6], s[7]))
                    : "memory");
     } else {
       const float *const s = acc + i * 4;
       const unsigned r = lane_id / 4,
-                     place = dest + r * Wide + ((2 * i + lane_id % 4 / 2) ^ r % 8) * 16 + lane_id % 2 * 8;
-      asm volatile("st.shared.v2.f32 [%0], {%2, %3};\nst.shared.v2.f32 [%1], {%4, %5};" ::"r"(place),
-                   "r"(place + 8 * Wide), "f"(s[0]), "f"(s[1]), "f"(s[2]), "f"(s[3])
+                     address = dest + r * RowBytes + ((2 * i + lane_id % 4 / 2) ^ r % 8) * 16 + lane_id % 2 * 8;
+      asm volatile("st.shared.v2.f32 [%0], {%2, %3};\nst.shared.v2.f32 [%1], {%4, %5};" ::"r"(address),
+                   "r"(address + 8 * RowBytes), "f"(s[0]), "f"(s[1]), "f"(s[2]), "f"(s[3])
                    : "memory");
     }
   }
 }
-GK__D unsigned gk__wgmma_load_shared(unsigned row_idx, unsigned pos, unsigned in_row) {
+GK__D unsigned gk__wgmma_load_shared(unsigned row_address, unsigned pos, unsigned row_offset) {
   unsigned word;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(row_idx + (in_row ^ pos % 8 * 16)) : "memory");
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(row_address + (row_offset ^ pos % 8 * 16)) : "memory");
   return word;
 }
 
-/* A warp writes `item_count` elements of a row of C, which lie in the at-th row of shared memory: words of 4 bytes,
- * lane by lane, whatever the row's alignment. A row that begins in the middle of a word gives its first and its last
- * element by themselves, since their neighbours are others' to write. */
-template <class Out, int Wide>
+/* A warp stores `item_count` elements of row `pos` of its staging buffer to C. The lanes store consecutive 32-bit words,
+ * whatever the alignment. If dest is not a multiple of 4 bytes, the first and the last element are stored by themselves,
+ * because other warps store the other halves of their words. */
+template <class Out, int RowBytes>
 GK__D void gk__wgmma_store_row(unsigned char *dest, unsigned from, unsigned pos, int item_count) {
   const int lane_id = static_cast<int>(threadIdx.x % 32);
-  from += pos * Wide;
+  from += pos * RowBytes;
   if (gk__wgmma_type<Out>::bytes == 4) {
     GK__UNROLL
-    for (int i = lane_id; i < Wide / 4; i += 32)
+    for (int i = lane_id; i < RowBytes / 4; i += 32)
       if (i < item_count)
         reinterpret_cast<unsigned *>(dest)[i] = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
   } else if (reinterpret_cast<uintptr_t>(dest) & 2) {
     GK__UNROLL
-    for (int i = lane_id; i < Wide / 4; i += 32) { /* elements 2 i + 1 and 2 i + 2; the last word has only the first */
+    for (int i = lane_id; i < RowBytes / 4;
+         i += 32) { /* elements 2 i + 1 and 2 i + 2; for the last i only the former */
       const unsigned low = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
-      const unsigned high = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i + 1) * 4 % Wide);
-      unsigned short *const two = reinterpret_cast<unsigned short *>(dest) + 2 * i + 1;
-      if (i == 0 && item_count > 0) two[-1] = static_cast<unsigned short>(low & 0xffff);
-      if (i < Wide / 4 - 1 && 2 * i + 2 < item_count)
-        *reinterpret_cast<unsigned *>(two) = __funnelshift_r(low, high, 16);
+      const unsigned high = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i + 1) * 4 % RowBytes);
+      unsigned short *const pair = reinterpret_cast<unsigned short *>(dest) + 2 * i + 1;
+      if (i == 0 && item_count > 0) pair[-1] = static_cast<unsigned short>(low & 0xffff);
+      if (i < RowBytes / 4 - 1 && 2 * i + 2 < item_count)
+        *reinterpret_cast<unsigned *>(pair) = __funnelshift_r(low, high, 16);
       else if (2 * i + 1 < item_count)
-        two[0] = static_cast<unsigned short>(low >> 16);
+        pair[0] = static_cast<unsigned short>(low >> 16);
     }
   } else {
     GK__UNROLL
-    for (int i = lane_id; i < Wide / 4; i += 32) {
-      const unsigned both = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
+    for (int i = lane_id; i < RowBytes / 4; i += 32) {
+      const unsigned pair_bits = gk__wgmma_load_shared(from, pos, static_cast<unsigned>(i) * 4);
       if (2 * i + 1 < item_count)
-        reinterpret_cast<unsigned *>(dest)[i] = both;
+        reinterpret_cast<unsigned *>(dest)[i] = pair_bits;
       else if (2 * i < item_count)
-        reinterpret_cast<unsigned short *>(dest)[2 * i] = static_cast<unsigned short>(both & 0xffff);
+        reinterpret_cast<unsigned short *>(dest)[2 * i] = static_cast<unsigned short>(pair_bits & 0xffff);
     }
   }
 }
 
-/* Sums leave the registers. Where the copy engine can write C, it gets boxes of 64 rows by 128 bytes, through two
- * buffers; elsewhere each warp writes its 16 rows. */
+/* The epilogue of a consumer warpgroup. If TMA can store C, it stores boxes of 64 rows by 128 bytes from two staging
+ * buffers. Otherwise each warp stores its 16 rows. */
 template <class Shape, class Out>
-GK__D void gk__wgmma_store(const typename Shape::params &p, float (&acc)[Shape::each][Shape::col_count / 2],
-                           const gk__wgmma_work_tile &work, unsigned group, gk__wgmma_pipeline<Shape> &ring) {
+GK__D void gk__wgmma_store(const typename Shape::params &p, float (&acc)[Shape::m64_count][Shape::col_count / 2],
+                           const gk__wgmma_work_tile &work, unsigned group, gk__wgmma_pipeline<Shape> &pipe) {
   const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
-  const int wide = Shape::col_count * bytes % 256 == 0 ? 256 : 128;
+  const int row_bytes = Shape::col_count * bytes % 256 == 0 ? 256 : 128;
   unsigned char *const c = static_cast<unsigned char *>(p.dest) + work.batch * p.stride_c * bytes;
   GK__UNROLL
-  for (unsigned e = 0; e < Shape::each; e++) {
-    const unsigned inside = (group * Shape::each + e) * 64 + warp_id * 16, col_idx = work.col_idx + lane_id % 4 * 2;
+  for (unsigned e = 0; e < Shape::m64_count; e++) {
+    const unsigned warp_row = (group * Shape::m64_count + e) * 64 + warp_id * 16,
+                   col_idx = work.col_idx + lane_id % 4 * 2;
     GK__UNROLL
     for (int i = 0; i < Shape::col_count / 2; i++) acc[e][i] *= p.alpha;
     if (p.beta != 0) {
       GK__UNROLL
       for (unsigned half_idx = 0; half_idx < 2; half_idx++) {
-        const unsigned row_idx = work.in_c(p, inside + lane_id / 4 + half_idx * 8);
+        const unsigned row_idx = work.c_row(p, warp_row + lane_id / 4 + half_idx * 8);
         GK__UNROLL
         for (unsigned i = 0; i < Shape::col_count / 8; i++)
           gk__wgmma_add_c<Out>(p, c + row_idx * p.ldc * bytes, col_idx + i * 8,
                                gk__wgmma_valid_count(p, row_idx, col_idx + i * 8), acc[e] + i * 4 + half_idx * 2);
       }
     }
-    if (!p.by_engine) {
-      const unsigned buffer = ring.smem + Shape::out_at + (group * 4 + warp_id) * (16 * 256);
+    if (!p.tma_store) {
+      const unsigned buffer = pipe.smem + Shape::staging_offset + (group * 4 + warp_id) * (16 * 256);
       GK__UNROLL
-      for (unsigned piece = 0; piece < Shape::col_count * bytes / wide; piece++) {
-        const unsigned first_idx = work.col_idx + piece * (wide / bytes);
-        const int item_count = first_idx < p.n ? static_cast<int>(min(p.n - first_idx, wide / bytes)) : 0;
+      for (unsigned chunk = 0; chunk < Shape::col_count * bytes / row_bytes; chunk++) {
+        const unsigned chunk_col = work.col_idx + chunk * (row_bytes / bytes);
+        const int item_count = chunk_col < p.n ? static_cast<int>(min(p.n - chunk_col, row_bytes / bytes)) : 0;
         __syncwarp();
-        gk__wgmma_store_shared<Out, wide>(acc[e] + piece * (wide / bytes / 2), buffer);
+        gk__wgmma_store_shared<Out, row_bytes>(acc[e] + chunk * (row_bytes / bytes / 2), buffer);
         __syncwarp();
         GK__UNROLL_BY(4)
         for (unsigned r = 0; r < 16; r++) {
-          const unsigned row_idx = work.in_c(p, inside + r);
-          gk__wgmma_store_row<Out, wide>(c + (row_idx * p.ldc + first_idx) * bytes, buffer, r,
-                                         row_idx < p.m ? item_count : 0);
+          const unsigned row_idx = work.c_row(p, warp_row + r);
+          gk__wgmma_store_row<Out, row_bytes>(c + (row_idx * p.ldc + chunk_col) * bytes, buffer, r,
+                                              row_idx < p.m ? item_count : 0);
         }
       }
       continue;
     }
     GK__UNROLL
-    for (unsigned box = 0; box < Shape::col_count * bytes / 128; box++, ring.sent++) {
-      const unsigned dest = ring.smem + Shape::out_at + (group * 2 + ring.sent % 2) * Shape::box_bytes;
+    for (unsigned box = 0; box < Shape::col_count * bytes / 128; box++, pipe.boxes_stored++) {
+      const unsigned dest = pipe.smem + Shape::staging_offset + (group * 2 + pipe.boxes_stored % 2) * Shape::box_bytes;
       if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
       asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
       gk__wgmma_store_shared<Out, 128>(acc[e] + box * (64 / bytes), dest + warp_id * (16 * 128));
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
       if (threadIdx.x % 128 == 0)
-        gk__tma_store(&p.c, dest, work.col_idx + box * (128 / bytes), work.row_idx + (group * Shape::each + e) * 64,
-                      work.batch, work.part);
+        gk__tma_store(&p.c, dest, work.col_idx + box * (128 / bytes),
+                      work.row_idx + (group * Shape::m64_count + e) * 64, work.batch, work.matrix_idx);
     }
   }
 }
 
-/* The blocks of a cluster have the sums of their shares of k. Each adds up those of some rows, in the order of k: all
- * lay down their sums where the operands were, and the copy engine brings each what the others have of its rows. */
+/* The cluster reduction. Each block has the accumulators of one partition of k, stores them to shared memory over the
+ * operand stages, and sends every other block the rows that this one owns (bulk copies to distributed shared memory).
+ * Each block then adds the partials of its rows in the order of k, and stores them to C. */
 template <class Shape, class Out>
-GK__D void gk__wgmma_cluster_reduce(const typename Shape::params &p, float (&acc)[Shape::each][Shape::col_count / 2],
-                                    const gk__wgmma_work_tile &work, unsigned group,
-                                    const gk__wgmma_pipeline<Shape> &ring, unsigned rank, unsigned ranks) {
+GK__D void
+gk__wgmma_cluster_reduce(const typename Shape::params &p, float (&acc)[Shape::m64_count][Shape::col_count / 2],
+                         const gk__wgmma_work_tile &work, unsigned group, const gk__wgmma_pipeline<Shape> &pipe,
+                         unsigned cluster_rank, unsigned cluster_size) {
   const unsigned bytes = gk__wgmma_type<Out>::bytes, warp_id = threadIdx.x % 128 / 32, lane_id = threadIdx.x % 32;
-  const unsigned row_count = Shape::row_count / ranks, slice = row_count * Shape::pitch,
-                 others = ring.smem + Shape::out_at;
-  const unsigned dest = ring.smem + (group * 64 + warp_id * 16 + lane_id / 4) * Shape::pitch + lane_id % 4 * 8;
-  asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::groups) : "memory"); /* the operands have been read */
+  const unsigned owned_rows = Shape::row_count / cluster_size, owned_bytes = owned_rows * Shape::pitch,
+                 partials = pipe.smem + Shape::staging_offset;
+  const unsigned dest = pipe.smem + (group * 64 + warp_id * 16 + lane_id / 4) * Shape::pitch + lane_id % 4 * 8;
+  asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::consumers) : "memory"); /* all consumers have read the operands */
   GK__UNROLL
   for (int i = 0; i < Shape::col_count / 2; i += 2)
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(dest + i / 2 % 2 * 8 * Shape::pitch + i / 4 * 32),
                  "f"(acc[0][i]), "f"(acc[0][i + 1])
                  : "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::groups) : "memory");
+  asm volatile("bar.sync 1, %0;" ::"n"(128 * Shape::consumers) : "memory");
   const unsigned owner = threadIdx.x - 128;
-  if (owner < ranks && owner != rank)
+  if (owner < cluster_size && owner != cluster_rank)
     asm volatile(
         "{\n.reg .b32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %4;\n"
         "mapa.shared::cluster.u32 barrier, %2, %4;\n"
         "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %3, [barrier];\n}" ::"r"(
-            others + rank * slice),
-        "r"(ring.smem + owner * slice), "r"(ring.joined()), "r"(slice), "r"(owner)
+            partials + cluster_rank * owned_bytes),
+        "r"(pipe.smem + owner * owned_bytes), "r"(pipe.reduce_barrier()), "r"(owned_bytes), "r"(owner)
         : "memory");
-  gk__barrier_wait(ring.joined(), 0);
+  gk__barrier_wait(pipe.reduce_barrier(), 0);
   GK__UNROLL_BY(1)
-  for (unsigned i = threadIdx.x - 128; i < row_count * (Shape::col_count / 4); i += Shape::groups * 128) {
-    const unsigned r = i / (Shape::col_count / 4), q = i % (Shape::col_count / 4);
-    const unsigned row_idx = work.in_c(p, rank * row_count + r), col_idx = work.col_idx + q * 4;
-    const unsigned inside = r * Shape::pitch + q * 16;
+  for (unsigned i = threadIdx.x - 128; i < owned_rows * (Shape::col_count / 4); i += Shape::consumers * 128) {
+    const unsigned owned_row = i / (Shape::col_count / 4), col_vector = i % (Shape::col_count / 4);
+    const unsigned row_idx = work.c_row(p, cluster_rank * owned_rows + owned_row),
+                   col_idx = work.col_idx + col_vector * 4;
+    const unsigned owned_offset = owned_row * Shape::pitch + col_vector * 16;
     float sum[4] = {0, 0, 0, 0};
     GK__UNROLL_BY(1)
-    for (unsigned from = 0; from < ranks; from++)
-      gk__add_vector(sum, (from == rank ? ring.smem : others) + from * slice + inside);
+    for (unsigned from = 0; from < cluster_size; from++)
+      gk__add_vector(sum, (from == cluster_rank ? pipe.smem : partials) + from * owned_bytes + owned_offset);
     GK__UNROLL
     for (int e = 0; e < 4; e++) sum[e] *= p.alpha;
     unsigned char *const c = static_cast<unsigned char *>(p.dest) + (work.batch * p.stride_c + row_idx * p.ldc) * bytes;
@@ -7527,64 +7547,70 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  unsigned rank = 0, ranks = 1; /* in the cluster */
-  if (Shape::shares_k) gk__cluster_rank(&rank, &ranks);
-  gk__wgmma_pipeline<Shape> ring = {smem, 0, 0, 0};
+  unsigned cluster_rank = 0, cluster_size = 1; /* in the cluster */
+  if (Shape::cluster_split_k) gk__cluster_place(&cluster_rank, &cluster_size);
+  gk__wgmma_pipeline<Shape> pipe = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
-    ring.begin(Shape::shares_k);
+    pipe.init_barriers(Shape::cluster_split_k);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
-    if (p.by_engine) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
+    if (p.tma_store) asm volatile("prefetch.tensormap [%0];" ::"l"(&p.c) : "memory");
   }
   __syncthreads();
-  if (Shape::shares_k) {
-    if (threadIdx.x == 0) gk__barrier_expect(ring.joined(), (ranks - 1) * (Shape::row_count / ranks) * Shape::pitch);
+  if (Shape::cluster_split_k) {
+    if (threadIdx.x == 0)
+      gk__barrier_expect(pipe.reduce_barrier(), (cluster_size - 1) * (Shape::row_count / cluster_size) * Shape::pitch);
     gk__cluster_barrier();
   }
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
   if (Shape::products > 1 && p.strict && *p.strict) return;
 
-  unsigned first_idx = 0, k_blocks = p.k_blocks;
-  if (Shape::shares_k) {
-    const unsigned each = (p.k_blocks + ranks - 1) / ranks;
-    first_idx = min(rank * each, p.k_blocks), k_blocks = min(each, p.k_blocks - first_idx);
+  unsigned first_k_block = 0, k_blocks = p.k_blocks;
+  if (Shape::cluster_split_k) {
+    const unsigned k_blocks_each = (p.k_blocks + cluster_size - 1) / cluster_size;
+    first_k_block = min(cluster_rank * k_blocks_each, p.k_blocks),
+    k_blocks = min(k_blocks_each, p.k_blocks - first_k_block);
   }
   if (warpgroup == 0) {
-    if (Shape::moves_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (Shape::reallocates_registers) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
-      for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks)
-        gk__wgmma_load<Shape, Element>(p, ring, gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices()), first_idx,
+      for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
+           tile_idx += gridDim.x / cluster_size)
+        gk__wgmma_load<Shape, Element>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices()), first_k_block,
                                        k_blocks);
-    if (Shape::shares_k) gk__cluster_meet(); /* until all have been sent what they need */
+    if (Shape::cluster_split_k)
+      gk__cluster_meet(); /* shared memory stays valid until all copies between the blocks are complete */
   } else {
-    if (Shape::moves_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    if (Shape::reallocates_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int kind = gk__wgmma_type<Element>::kind;
-    for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks) {
+    for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
+         tile_idx += gridDim.x / cluster_size) {
       const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices());
-      float acc[Shape::each][Shape::col_count / 2];
+      float acc[Shape::m64_count][Shape::col_count / 2];
       if (Shape::products > 1 || k_blocks == 0) {
         GK__UNROLL
-        for (int i = 0; i < Shape::each * (Shape::col_count / 2); i++)
+        for (int i = 0; i < Shape::m64_count * (Shape::col_count / 2); i++)
           acc[i / (Shape::col_count / 2)][i % (Shape::col_count / 2)] = 0;
       }
-      if (first_idx == 0 && p.early(work.part))
-        gk__wgmma_clear_lead(ring, 0, Shape::row_count, p.early(work.part) * gk__wgmma_type<Element>::bytes);
-      if (kind == 2 || (p.a_along_k && p.b_along_k))
-        gk__wgmma_multiply<Shape, kind, 0, 0>(acc, ring, warpgroup - 1, k_blocks);
-      else if (p.a_along_k)
-        gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, ring, warpgroup - 1, k_blocks);
-      else if (p.b_along_k)
-        gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, ring, warpgroup - 1, k_blocks);
+      if (first_k_block == 0 && p.lead(work.matrix_idx))
+        gk__wgmma_clear_lead(pipe, 0, Shape::row_count, p.lead(work.matrix_idx) * gk__wgmma_type<Element>::bytes);
+      if (kind == 2 || (p.a_k_major && p.b_k_major))
+        gk__wgmma_multiply<Shape, kind, 0, 0>(acc, pipe, warpgroup - 1, k_blocks);
+      else if (p.a_k_major)
+        gk__wgmma_multiply<Shape, kind, 0, kind != 2>(acc, pipe, warpgroup - 1, k_blocks);
+      else if (p.b_k_major)
+        gk__wgmma_multiply<Shape, kind, kind != 2, 0>(acc, pipe, warpgroup - 1, k_blocks);
       else
-        gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, ring, warpgroup - 1, k_blocks);
-      if (Shape::shares_k)
-        gk__wgmma_cluster_reduce<Shape, Out>(p, acc, work, warpgroup - 1, ring, rank, ranks);
+        gk__wgmma_multiply<Shape, kind, kind != 2, kind != 2>(acc, pipe, warpgroup - 1, k_blocks);
+      if (Shape::cluster_split_k)
+        gk__wgmma_cluster_reduce<Shape, Out>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
       else
-        gk__wgmma_store<Shape, Out>(p, acc, work, warpgroup - 1, ring);
+        gk__wgmma_store<Shape, Out>(p, acc, work, warpgroup - 1, pipe);
     }
-    /* Shared memory is needed until it has been read; the writes end with the kernel. */
-    if (!Shape::shares_k && threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-    if (Shape::shares_k) gk__cluster_meet();
+    /* TMA has to read the staging buffers before the block exits; its writes complete with the kernel. */
+    if (!Shape::cluster_split_k && threadIdx.x % 128 == 0)
+      asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (Shape::cluster_split_k) gk__cluster_meet();
   }
 #else
   GK__EMPTY_KERNEL;
@@ -7592,7 +7618,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 #endif
 }
 
-/* Its shared memory says which code a device got. */
+/* The size of its static shared memory tells the host whether the device runs the code for sm_90a. */
 template <int Marked> __global__ void gk__wgmma_mark(volatile unsigned char *dest) {
 #ifdef GK__WGMMA_CODE
   __shared__ volatile unsigned char mark[Marked];
@@ -7603,8 +7629,8 @@ template <int Marked> __global__ void gk__wgmma_mark(volatile unsigned char *des
 #endif
 }
 
-/* cuTensorMapEncodeTiled, asked for at run time: programs need not be linked to the driver. */
-typedef int (*gk__tensor_map_encode)(gk__tensor_map *, int type, unsigned rank, void *, const uint64_t *dims,
+/* cuTensorMapEncodeTiled, found at run time, so that programs need not be linked with libcuda. */
+typedef int (*gk__tensor_map_encode)(gk__tensor_map *, int type, unsigned cluster_rank, void *, const uint64_t *dims,
                                      const uint64_t *strides, const unsigned *box, const unsigned *steps,
                                      int interleave, int swizzle, int promotion, int fill);
 inline gk__tensor_map_encode gk__tensor_map_encoder() {
@@ -7619,14 +7645,15 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
 #else
     const cudaError_t code = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
 #endif
-    if (code != cudaSuccess && earlier == cudaSuccess) cudaGetLastError(); /* no error of the caller's */
+    if (code != cudaSuccess && earlier == cudaSuccess)
+      cudaGetLastError(); /* it must not look like an error of the caller */
     if (code == cudaSuccess && result == cudaDriverEntryPointSuccess) encode = found;
   }
   return reinterpret_cast<gk__tensor_map_encode>(encode);
 }
 
-/* Whether this device runs the kernels here: a GPU of compute capability 9.0, and code for sm_90a. What fails is tried
- * again by the next call. */
+/* Whether this device can run these kernels: compute capability 9.0, and the binary has code for sm_90a. The answer is
+ * kept per device; an error is not, so the next call tries again. */
 template <int First> bool gk__wgmma_here() { /* a template, so that files without products have no kernel of it */
   static gk__per_device<signed char> here;
   signed char answer = 0;
@@ -7645,23 +7672,24 @@ template <int First> bool gk__wgmma_here() { /* a template, so that files withou
   return code == cudaSuccess && answer > 0;
 }
 
-/* A box is `wide` elements of `box` rows: swizzled if that is 128 bytes. So much is also what the L2 fetches, since
- * what lies beside it is for other blocks; of wider rows, twice that. */
+/* A box is `box_cols` elements by `box_rows` rows. 128-byte rows have the 128-byte swizzle, 64-byte rows the 64-byte
+ * swizzle. L2 promotion is 128 bytes for 128-byte rows, because what follows belongs to other blocks; else 256 bytes. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
                                 size_t leading_dim, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
-                                int wide, int box) {
-  const size_t item = static_cast<size_t>(bytes);
+                                int box_cols, int box_rows) {
+  const size_t item_bytes = static_cast<size_t>(bytes);
   const uint64_t dims[] = {inner, outer, batch, parts};
-  const uint64_t strides[] = {leading_dim * item, batch > 1 ? stride_batch * item : 16,
-                              parts > 1 ? stride_part * item : 16};
-  const unsigned sizes[] = {static_cast<unsigned>(wide), static_cast<unsigned>(box), 1, 1};
+  const uint64_t strides[] = {leading_dim * item_bytes, batch > 1 ? stride_batch * item_bytes : 16,
+                              parts > 1 ? stride_part * item_bytes : 16};
+  const unsigned sizes[] = {static_cast<unsigned>(box_cols), static_cast<unsigned>(box_rows), 1, 1};
   const unsigned steps[] = {1, 1, 1, 1};
-  const bool line = wide * bytes == 128, is_half_line = wide * bytes == 64;
-  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0,
-                                  line           ? 3
-                                  : is_half_line ? 2
-                                                 : 0,
-                                  line ? 2 : 3, 0) == 0;
+  const int no_swizzle = 0, swizzle_64 = 2, swizzle_128 = 3, promote_128 = 2, promote_256 = 3; /* of cuda.h */
+  const int row_bytes = box_cols * bytes, promotion = row_bytes == 128 ? promote_128 : promote_256;
+  int swizzle = no_swizzle;
+  if (row_bytes == 64) swizzle = swizzle_64;
+  if (row_bytes == 128) swizzle = swizzle_128;
+  return gk__tensor_map_encoder()(map, type, 4, const_cast<void *>(data), dims, strides, sizes, steps, 0, swizzle,
+                                  promotion, 0) == 0;
 }
 template <class Element>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
@@ -7672,7 +7700,7 @@ bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, si
                              static_cast<size_t>(parts), v.stride_part, 128 / type::bytes,
                              v.along_k ? box_rows : 128 / type::bytes);
 }
-/* The same for a kernel's A, which may be split. What a row then begins early by is others' elements. */
+/* Encodes the tensor maps of A, which may be split. The lead of a row consists of elements of the row before. */
 template <class Element>
 bool gk__map_a(gk__wgmma_params *p, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
                int parts, int box_rows) {
@@ -7684,52 +7712,59 @@ bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<Element> &v, si
   bool fits = true;
   p->split = static_cast<unsigned char>(v.split);
   for (size_t i = 0; i < v.split && fits; i++) {
-    const size_t first_idx = i < row_count ? i : 0; /* else nobody asks for its sums */
+    const size_t first_idx = i < row_count ? i : 0; /* else the results of this matrix are out of bounds */
     gk__operand_view<Element> one = v;
     one.data += first_idx * v.leading_dim;
-    const size_t early = reinterpret_cast<uintptr_t>(one.data) % 32 / gk__wgmma_type<Element>::bytes;
-    one.data -= early, one.leading_dim *= v.split;
-    p->begins_early[i] = static_cast<unsigned char>(early);
-    fits = gk__map_operand(i ? p->more + i - 1 : &p->a, one,
-                           gk_ceil_div(row_count - first_idx, static_cast<size_t>(v.split)), k + early, batch, parts,
+    const size_t lead = reinterpret_cast<uintptr_t>(one.data) % 32 / gk__wgmma_type<Element>::bytes;
+    one.data -= lead;
+    one.leading_dim *= v.split;
+    p->leads[i] = static_cast<unsigned char>(lead);
+    fits = gk__map_operand(i ? p->other_maps + i - 1 : &p->a, one,
+                           gk_ceil_div(row_count - first_idx, static_cast<size_t>(v.split)), k + lead, batch, parts,
                            box_rows);
   }
   return fits;
 }
 
-/* Tells the kernel what it is to know of C, of which down x across tiles are made, and launches it: blocks that go on
- * from tile to tile, or clusters of `ranks` blocks that share the k of one. */
+/* Fills in the parameters that describe C and its tiles_m x tiles_n tiles, and launches the kernel. Without clusters the
+ * blocks are persistent. With clusters of `cluster_size` blocks, each computes one tile. */
 template <class Shape, class Config, class Problem>
-cudaError_t gk__wgmma_enqueue(gk__kernel<Config> kernel, Config &p, const Problem &x, size_t down, size_t across,
-                              unsigned ranks, int sms, cudaStream_t stream) {
-  p.dest = x.c, p.ldc = x.ldc, p.stride_c = x.stride_c;
+cudaError_t gk__wgmma_enqueue(gk__kernel<Config> kernel, Config &p, const Problem &x, size_t tiles_m, size_t tiles_n,
+                              unsigned cluster_size, int sms, cudaStream_t stream) {
+  p.dest = x.c;
+  p.ldc = x.ldc;
+  p.stride_c = x.stride_c;
   p.m = static_cast<unsigned>(x.m), p.n = static_cast<unsigned>(x.n);
-  p.down = static_cast<unsigned>(down), p.across = static_cast<unsigned>(across);
-  p.band = 1; /* what is made at one time is about as high as it is wide, which is the least to read */
-  while (p.band * p.band * 2 * Shape::row_count <= static_cast<unsigned>(sms * Shape::col_count)) p.band *= 2;
-  p.alpha = x.alpha, p.beta = x.beta;
+  p.tiles_m = static_cast<unsigned>(tiles_m), p.tiles_n = static_cast<unsigned>(tiles_n);
+  p.raster_rows = 1; /* the tiles in flight are about square, which minimises the operand bytes that they read */
+  while (p.raster_rows * p.raster_rows * 2 * Shape::row_count <= static_cast<unsigned>(sms * Shape::col_count))
+    p.raster_rows *= 2;
+  p.alpha = x.alpha;
+  p.beta = x.beta;
 
   const size_t most = x.max_blocks && x.max_blocks < static_cast<size_t>(sms) ? x.max_blocks : static_cast<size_t>(sms);
-  const unsigned at_once = most > ranks ? static_cast<unsigned>(most) / ranks : 1;
-  const unsigned tiles = static_cast<unsigned>(down * across * x.batch);
-  kernel.cluster_blocks = ranks;
+  const unsigned at_once = most > cluster_size ? static_cast<unsigned>(most) / cluster_size : 1;
+  const unsigned tiles = static_cast<unsigned>(tiles_m * tiles_n * x.batch);
+  kernel.cluster_blocks = cluster_size;
   cudaError_t status = cudaSuccess;
-  for (p.first_idx = 0; p.first_idx < tiles && status == cudaSuccess; p.first_idx = p.tiles) {
-    const unsigned left = tiles - p.first_idx, now = left < at_once ? left : at_once;
-    p.tiles = ranks > 1 ? p.first_idx + now : tiles; /* blocks that share k make one tile; others go on to the next */
-    status = gk__launch_kernel("gk_matmul", kernel, now * ranks, static_cast<unsigned>(Shape::thread_count),
+  for (p.first_tile = 0; p.first_tile < tiles && status == cudaSuccess; p.first_tile = p.end_tile) {
+    const unsigned left = tiles - p.first_tile, now = left < at_once ? left : at_once;
+    p.end_tile =
+        cluster_size > 1 ? p.first_tile + now : tiles; /* clusters compute one tile; other blocks are persistent */
+    status = gk__launch_kernel("gk_matmul", kernel, now * cluster_size, static_cast<unsigned>(Shape::thread_count),
                                static_cast<size_t>(Shape::smem), stream, p);
   }
   return status;
 }
 
-/* Tiles below each other, of each matrix of each split-th row. */
+/* The number of tile rows of an m x k operand that is split into `split` matrices. */
 inline size_t gk__split_tile_count(size_t m, size_t split, size_t row_count) {
   return split * gk_ceil_div(gk_ceil_div(m, split), row_count);
 }
-/* ranks: blocks that share the k of a tile; 1 where Shape has none that do. */
+/* cluster_size: blocks that split the k of a tile; 1 unless Shape::cluster_split_k. */
 template <class Shape, class Element, class Out>
-cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned ranks, int sms, cudaStream_t stream) {
+cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned cluster_size, int sms,
+                             cudaStream_t stream) {
   const char *const call = "gk_matmul";
   const auto kernel = GK__KERNEL(gk__wgmma_kernel<Shape, Element, Out>);
   bool has_body = false;
@@ -7737,27 +7772,28 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned ra
   if (!has_body) return gk__mma_launch_unsplit<Shape::products>(x, stream);
   const size_t bytes = gk__wgmma_type<Out>::bytes, depth = 128 / gk__wgmma_type<Element>::bytes;
   const size_t split = Shape::params::splits ? x.a.split : 1, part_rows = gk_ceil_div(x.m, split);
-  const size_t down = gk__split_tile_count(x.m, split, static_cast<size_t>(Shape::row_count));
-  const size_t across = gk_ceil_div(x.n, static_cast<size_t>(Shape::col_count));
+  const size_t tiles_m = gk__split_tile_count(x.m, split, static_cast<size_t>(Shape::row_count));
+  const size_t tiles_n = gk_ceil_div(x.n, static_cast<size_t>(Shape::col_count));
   const size_t c_address = reinterpret_cast<uintptr_t>(x.c), stride_c = x.batch > 1 ? x.stride_c : 0;
-  const size_t most_apart =
-      ((size_t(1) << 40) - 16) / bytes; /* elements; a tensor map's strides are below 2^40 bytes */
+  const size_t max_stride =
+      ((size_t(1) << 40) - 16) / bytes; /* elements; the strides of a tensor map are below 2^40 bytes */
   typename Shape::params p;
-  /* Rows outside of A are not asked for: their zeros would take the engine longer than what there is. What lies in
-   * their place goes into sums that nobody keeps. */
+  /* Boxes do not extend beyond the rows of A, because TMA would spend more time on zeros than on elements. The stale
+   * elements in their place only reach accumulators that are not stored. */
   const int box = x.a.along_k && part_rows < static_cast<size_t>(Shape::row_count)
                       ? static_cast<int>(gk_round_up(part_rows, size_t(8)))
                       : Shape::row_count;
   p.stage_bytes = static_cast<unsigned>(Shape::stage_bytes - Shape::parts * (Shape::row_count - box) * 128);
-  p.by_engine = !Shape::shares_k && c_address % 16 == 0 && x.ldc * bytes % 16 == 0 && stride_c * bytes % 16 == 0 &&
-                x.n * bytes % 16 == 0 && x.m % split == 0 && /* it writes whole units of 16 bytes */
-                x.ldc * split <= most_apart && stride_c <= most_apart;
-  p.in_pairs = c_address % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
+  p.tma_store = !Shape::cluster_split_k && c_address % 16 == 0 && x.ldc * bytes % 16 == 0 &&
+                stride_c * bytes % 16 == 0 && x.n * bytes % 16 == 0 &&
+                x.m % split == 0 && /* TMA stores multiples of 16 bytes */
+                x.ldc * split <= max_stride && stride_c <= max_stride;
+  p.pairs_aligned = c_address % (2 * bytes) == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   const bool fits = x.m <= 0x7fffffff && x.n <= 0x7fffffff && x.k <= 0x7fffffff &&
-                    x.batch <= 0x7fffffff / 8 / (down * across) &&
+                    x.batch <= 0x7fffffff / 8 / (tiles_m * tiles_n) &&
                     gk__map_a(&p, x.a, x.m, x.k, x.batch, Shape::parts, box) &&
                     gk__map_operand(&p.b, x.b, x.n, x.k, x.batch, Shape::parts, Shape::col_count) &&
-                    (!p.by_engine || gk__make_tensor_map(&p.c, gk__wgmma_type<Out>::map, gk__wgmma_type<Out>::bytes,
+                    (!p.tma_store || gk__make_tensor_map(&p.c, gk__wgmma_type<Out>::map, gk__wgmma_type<Out>::bytes,
                                                          x.c, x.n, part_rows, x.ldc * split, x.batch, x.stride_c, split,
                                                          x.ldc, static_cast<int>(128 / bytes), 64));
   if (!fits)
@@ -7765,21 +7801,23 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned ra
                     x.m, x.n, x.k, x.batch);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth));
   p.strict = x.strict;
-  p.a_along_k = x.a.along_k, p.b_along_k = x.b.along_k;
-  p.many_a = x.a.stride_batch && x.batch > 1, p.many_b = x.b.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, down, across, ranks, sms, stream);
+  p.a_k_major = x.a.along_k;
+  p.b_k_major = x.b.along_k;
+  p.a_batched = x.a.stride_batch && x.batch > 1;
+  p.b_batched = x.b.stride_batch && x.batch > 1;
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, tiles_m, tiles_n, cluster_size, sms, stream);
 }
 
-/* The tiles there are, and what they cost in nanoseconds, measured on an H200: a k block, and all besides. Up to
- * `ranks` blocks share their k. */
+/* The cost of a tile in nanoseconds, measured on an H200: for each k block (128 bytes of k), and the rest. Up to
+ * max_cluster blocks split its k. */
 struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
-  unsigned k_block, besides, ranks;
+  unsigned k_block_time, overhead, max_cluster;
 };
-/* What each row of A, or column of B, takes longer in a k block where rows begin within sectors, in hundredths of
- * nanoseconds. */
+/* The additional cost of a k block per row of A and per column of B whose address is not a multiple of 32 bytes, a sector;
+ * in hundredths of a nanosecond. */
 struct gk__wgmma_sector_penalty {
-  unsigned row_idx, col_idx;
+  unsigned per_row, per_col;
 };
 template <class Element> bool gk__begins_within_sectors(const gk__operand_view<Element> &v) {
   return v.split <= 1 &&
@@ -7787,56 +7825,63 @@ template <class Element> bool gk__begins_within_sectors(const gk__operand_view<E
 }
 template <class Element, class Out>
 gk__wgmma_sector_penalty gk__wgmma_sector_penalty_of(const gk__tensor_args<Element, Out> &p) {
-  const gk__wgmma_sector_penalty slower = {gk__begins_within_sectors(p.a) ? 85u : 0u,
-                                           gk__begins_within_sectors(p.b) ? 160u : 0u};
-  return slower;
+  const gk__wgmma_sector_penalty penalty = {gk__begins_within_sectors(p.a) ? 85u : 0u,
+                                            gk__begins_within_sectors(p.b) ? 160u : 0u};
+  return penalty;
 }
 struct gk__wgmma_choice {
   int tile_idx;
-  unsigned ranks;
+  unsigned cluster_size;
 };
-/* Which takes the least time, every multiprocessor making one tile at a time. The blocks of a cluster lie close to each
- * other, which leaves some multiprocessors without one. */
+/* The tile and the cluster size that take the least time, if each SM computes one tile at a time. The blocks of a cluster
+ * share a GPC, which leaves some SMs idle. */
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count, size_t row_count,
                                          size_t col_count, size_t k_blocks, size_t batch,
-                                         gk__wgmma_sector_penalty slower, int sms) {
+                                         gk__wgmma_sector_penalty penalty, int sms) {
   gk__wgmma_choice best = {0, 1};
-  unsigned long long least = ~0ull;
+  unsigned long long least_time = ~0ull;
   for (int i = 0; i < tile_count; i++)
-    for (unsigned ranks = tiles[i].ranks > 1 ? 2 : 1;
-         ranks <= tiles[i].ranks && (ranks == 1 || 4 * ranks <= static_cast<unsigned>(sms)); ranks *= 2) {
+    for (unsigned cluster_size = tiles[i].max_cluster > 1 ? 2 : 1;
+         cluster_size <= tiles[i].max_cluster && (cluster_size == 1 || 4 * cluster_size <= static_cast<unsigned>(sms));
+         cluster_size *= 2) {
       const size_t all =
           gk_ceil_div(row_count, tiles[i].row_count) * gk_ceil_div(col_count, tiles[i].col_count) * batch;
-      const unsigned at_once = (static_cast<unsigned>(sms) - (ranks > 2 ? 2 * ranks : 0)) / ranks;
-      const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(ranks));
+      const unsigned at_once = (static_cast<unsigned>(sms) - (cluster_size > 2 ? 2 * cluster_size : 0)) / cluster_size;
+      const unsigned long long each = gk_ceil_div(k_blocks, static_cast<size_t>(cluster_size));
       const unsigned long long block_time =
-          tiles[i].k_block + (tiles[i].row_count * slower.row_idx + tiles[i].col_count * slower.col_idx) / 100;
+          tiles[i].k_block_time + (tiles[i].row_count * penalty.per_row + tiles[i].col_count * penalty.per_col) / 100;
       const unsigned long long time =
-          gk_ceil_div(all, static_cast<size_t>(at_once)) * (each * block_time + tiles[i].besides);
-      if (time < least) least = time, best.tile_idx = i, best.ranks = ranks;
+          gk_ceil_div(all, static_cast<size_t>(at_once)) * (each * block_time + tiles[i].overhead);
+      if (time < least_time) {
+        least_time = time;
+        best.tile_idx = i;
+        best.cluster_size = cluster_size;
+      }
     }
   return best;
 }
-/* Tiles to choose from for one of `batch` matrices of rows by columns; of an A that is split, for one of its parts. A k
- * block takes as long as its products. */
+/* A set of tiles: run() chooses one for `batch` matrices of row_count x col_count, and launches its kernel. For an A that
+ * is split, these are the split matrices. The cost of a k block is proportional to the number of its products. */
 template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out>
   static cudaError_t run(const gk__tensor_args<Element, Out> &p, size_t row_count, size_t col_count, size_t k_blocks,
-                         size_t batch, gk__wgmma_sector_penalty slower, int sms, cudaStream_t stream) {
+                         size_t batch, gk__wgmma_sector_penalty penalty, int sms, cudaStream_t stream) {
     cudaError_t (*const launches[])(const gk__tensor_args<Element, Out> &, unsigned, int,
                                     cudaStream_t) = {Tiles::template launch<Products, Splits, Element, Out>...};
     const gk__wgmma_tile_cost tiles[] = {
-        {Tiles::row_count, Tiles::col_count, Tiles::k_block * Products, Tiles::besides, Tiles::ranks}...};
-    const gk__wgmma_choice choice =
-        gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), row_count, col_count, k_blocks, batch, slower, sms);
-    return launches[choice.tile_idx](p, choice.ranks, sms, stream);
+        {Tiles::row_count, Tiles::col_count, Tiles::k_block_time * Products, Tiles::overhead, Tiles::ranks}...};
+    const gk__wgmma_choice choice = gk__wgmma_choose(tiles, static_cast<int>(sizeof...(Tiles)), row_count, col_count,
+                                                     k_blocks, batch, penalty, sms);
+    return launches[choice.tile_idx](p, choice.cluster_size, sms, stream);
   }
 };
 
-template <int Rows, int Cols, int Stages, unsigned KBlock, unsigned Besides, unsigned Ranks = 1> struct gk__wgmma_tile {
+template <int Rows, int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, unsigned MaxCluster = 1>
+struct gk__wgmma_tile {
   static const size_t row_count = Rows, col_count = Cols;
-  static const unsigned k_block = KBlock, besides = Besides, ranks = Ranks;
-  template <int Products, bool Splits> using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, (Ranks > 1), Splits>;
+  static const unsigned k_block_time = KBlockTime, overhead = Overhead, ranks = MaxCluster;
+  template <int Products, bool Splits>
+  using shape = gk__wgmma_shape<Products, Rows, Cols, Stages, (MaxCluster > 1), Splits>;
   template <int Products, bool Splits, class Element, class Out>
   static cudaError_t launch(const gk__tensor_args<Element, Out> &p, unsigned use, int sms, cudaStream_t stream) {
     return gk__wgmma_launch<shape<Products, Splits>>(p, use, sms, stream);
@@ -7846,7 +7891,7 @@ typedef gk__wgmma_tile<128, 256, 4, 760, 800> gk__wgmma_128_256;
 typedef gk__wgmma_tile<256, 128, 4, 765, 800> gk__wgmma_256_128;
 typedef gk__wgmma_tile<128, 128, 6, 400, 600> gk__wgmma_128_128;
 typedef gk__wgmma_tile<64, 192, 5, 340, 2500, 2> gk__wgmma_64_192;
-/* Those of all products, of which only one of half types is ever split. */
+/* The tile sets of wgmma with both operands in shared memory. Only a half-precision A is ever split here. */
 template <int Products> struct gk__wgmma_all {
   typedef gk__wgmma_tiles<Products, false, gk__wgmma_tile<128, 128, 2, 345, 1500>,
                           gk__wgmma_tile<128, 64, 2, 182, 1000>, gk__wgmma_tile<64, 64, 4, 110, 600>,
@@ -7869,53 +7914,54 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &p, int sms, cudaS
   typedef gk__wgmma_all<Products> tiles;
   const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<Element>::bytes)),
                split = p.a.split;
-  const gk__wgmma_sector_penalty slower = gk__wgmma_sector_penalty_of(p);
+  const gk__wgmma_sector_penalty penalty = gk__wgmma_sector_penalty_of(p);
   if (split > 1)
-    return tiles::split::run(p, gk_ceil_div(p.m, split), p.n, k_blocks, p.batch * split, slower, sms, stream);
-  return tiles::whole::run(p, p.m, p.n, k_blocks, p.batch, slower, sms, stream);
+    return tiles::split::run(p, gk_ceil_div(p.m, split), p.n, k_blocks, p.batch * split, penalty, sms, stream);
+  return tiles::whole::run(p, p.m, p.n, k_blocks, p.batch, penalty, sms, stream);
 }
 
 /* --- Tensor cores: Hopper, tf32 out of registers ------------------------------------------------------------------
  *
- * wgmma takes operands of 32 bits along k alone out of shared memory, but its first operand also out of registers, and
- * these can be filled from rows that lie any way. So where one operand runs along k and the other across it, the one
- * across k, here called R, goes through registers, and its rows are the rows of a tile; the one along k gives the
- * columns. For C = A B that makes the transpose of each tile of C. Nothing is turned beforehand, nor rounded: the copy
- * engine rounds what it brings. An A along k may be split, which gives columns to tiles.
+ * wgmma reads 32-bit operands from shared memory in K-major order only. But it can read its first operand from registers,
+ * and a thread can fill these from any storage order. So if one operand is K-major and the other is MN-major, the MN-major
+ * one goes through registers; it is called R here. The rows of R are the rows of a tile, and the K-major operand gives the
+ * columns. If B is R, the kernel computes the transposed tiles of C. Neither operand is transposed or rounded beforehand:
+ * TMA rounds to tf32. A K-major A may be split; its matrices then give the columns of tiles.
  *
- * R comes in boxes of 32 of its rows by 32 k, swizzled. Which row of a box is which row of a wgmma is free: a thread
- * has rows g and g + 8 of its warp's sixteen (g: lane / 4), which are made neighbours, so that one load of 8 bytes
- * brings both and one store of 8 bytes takes both; and half a warp meets each bank once. */
+ * R is loaded in boxes of 32 rows by 32 k, with the 128-byte swizzle. A wgmma fragment of a thread has rows g and g + 8 of
+ * the 16 rows of its warp (g = lane / 4). The kernel is free to choose which rows of a box these are, and takes adjacent
+ * ones: one 8-byte load reads both, one 8-byte store writes both, and half a warp has no bank conflicts. */
 
-/* R is b, the other is a. */
+/* b describes R, and a the K-major operand. */
 template <class Params> struct gk__tf32_params : Params {
-  bool in_fours;
-  bool turned; /* B is R, so that a tile is one of C transposed */
+  bool vectors_aligned; /* rows of C are 16-byte aligned */
+  bool turned;          /* B is R: the kernel computes transposed tiles of C */
 };
 
-/* Rows of R by columns. The ring is also where the blocks of a cluster, which may share the k of a tile, put the sums
- * that they have for each other. */
+/* A kernel configuration: 128 rows of R by Cols columns. A cluster may split the k of a tile; its blocks then send each
+ * other their accumulators, which are stored over the ring. */
 template <int Cols, int Stages, bool Splits = false> struct gk__tf32_shape {
   typedef gk__tf32_params<typename gk__wgmma_params_of<Splits>::type> params;
-  static const int row_count = 128, col_count = Cols, stages = Stages, groups = row_count / 64,
-                   thread_count = 128 * (groups + 1);
+  static const int row_count = 128, col_count = Cols, stages = Stages, consumers = row_count / 64,
+                   thread_count = 128 * (consumers + 1);
   static const int box_bytes = 32 * 128, r_bytes = row_count * 128, stage_bytes = r_bytes + Cols * 128;
-  static const int bars_at = Stages * stage_bytes, smem = bars_at + Stages * 16 + 8 + 1024;
-  static const int quads = Cols / 8, quad_bytes = groups * 128 * 16; /* of 8 columns, of which a thread has four sums */
-  static_assert(bars_at >= row_count * Cols * 4, "room for the sums of a tile");
+  static const int barriers_offset = Stages * stage_bytes, smem = barriers_offset + Stages * 16 + 8 + 1024;
+  static const int quads = Cols / 8,
+                   quad_bytes = consumers * 128 * 16; /* a quad: the 4 accumulators of a thread in 8 columns */
+  static_assert(barriers_offset >= row_count * Cols * 4, "the accumulators of a tile are stored over the ring");
 };
 
 #ifdef GK__WGMMA_CODE
 
-/* d += A B of 64 x Cols sums and 8 k, A from registers. */
-#define GK__WGMMA_REGISTERS(col_count, a0, a1, a2, a3, b, more, ...)                                                   \
+/* wgmma: d = A B + d for 64 x Cols accumulators and 8 k, A in registers; d = A B where scale_d is 0. */
+#define GK__WGMMA_REGISTERS(col_count, a0, a1, a2, a3, b, other_maps, ...)                                             \
   template <> struct gk__wgmma_registers<col_count> {                                                                  \
-    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t from_b, int add) {          \
-      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " more ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count   \
-                   "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b           \
-                                                                   ", add, 1, 1;\n}"                                   \
-                   : __VA_ARGS__                                                                                       \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(from_b), "r"(add));                               \
+    static GK__D void multiply(float (&d)[col_count / 2], const unsigned (&a)[4], uint64_t desc_b, int add) {          \
+      asm volatile(                                                                                                    \
+          "{\n.reg .pred add;\nsetp.ne.b32 add, " other_maps ", 0;\nwgmma.mma_async.sync.aligned.m64n" #col_count      \
+          "k8.f32.tf32.tf32 {" GK__WGMMA_REGS_##col_count "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", add, 1, 1;\n}"  \
+          : __VA_ARGS__                                                                                                \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(add));                                        \
     }                                                                                                                  \
   }
 template <int Cols> struct gk__wgmma_registers;
@@ -7926,15 +7972,15 @@ GK__WGMMA_REGISTERS(192, "%96", "%97", "%98", "%99", "%100", "%101", GK__WGMMA_A
 GK__WGMMA_REGISTERS(256, "%128", "%129", "%130", "%131", "%132", "%133", GK__WGMMA_ACC_32(0), GK__WGMMA_ACC_32(32),
                     GK__WGMMA_ACC_32(64), GK__WGMMA_ACC_32(96));
 
-/* Where the first of a thread's two rows is among the 32 of a box: 8 bytes in one of the runs of 16 bytes. */
+/* The first of the two adjacent rows of this thread: the 16-byte word within a box, and the row within the tile. */
 GK__D unsigned gk__tf32_word_idx() { return threadIdx.x / 32 % 2 * 2 + threadIdx.x / 16 % 2 + threadIdx.x / 8 % 2 * 4; }
 GK__D unsigned gk__tf32_row(unsigned group) {
   return group * 64 + threadIdx.x / 64 % 2 * 32 + gk__tf32_word_idx() * 4 + threadIdx.x / 4 % 2 * 2;
 }
 
-/* Of which matrix a tile's columns are, and where they begin in that. */
+/* The columns of a tile: the index of the split matrix, and the first column in it. */
 struct gk__tf32_columns {
-  unsigned part, col_idx;
+  unsigned matrix_idx, col_idx;
 };
 template <class Shape>
 GK__D gk__tf32_columns gk__tf32_columns_of(const typename Shape::params &p, const gk__wgmma_work_tile &work) {
@@ -7942,80 +7988,83 @@ GK__D gk__tf32_columns gk__tf32_columns_of(const typename Shape::params &p, cons
   return gk__tf32_columns{tile_idx % p.matrices(), tile_idx / p.matrices() * Shape::col_count};
 }
 
-/* The loader's part of a tile. Boxes outside of R are not asked for: what lies in their place goes into sums that
- * nobody keeps. */
+/* By the producer: loads the operands of a work tile. Boxes outside of R are not loaded; the stale elements in their place
+ * only reach accumulators that are not stored. */
 template <class Shape>
-GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &ring,
-                         const gk__wgmma_work_tile &work, unsigned first_idx, unsigned k_blocks) {
-  const unsigned product_a = p.many_a ? work.batch : 0, product_b = p.many_b ? work.batch : 0;
+GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
+                         const gk__wgmma_work_tile &work, unsigned first_k_block, unsigned k_blocks) {
+  const unsigned product_a = p.a_batched ? work.batch : 0, product_b = p.b_batched ? work.batch : 0;
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
-  const gk__tensor_map *const map_a = p.map_a(columns.part);
-  const unsigned early = p.early(columns.part);
+  const gk__tensor_map *const map_a = p.map_a(columns.matrix_idx);
+  const unsigned lead = p.lead(columns.matrix_idx);
   const unsigned row_count = min(static_cast<unsigned>(Shape::row_count), (p.turned ? p.n : p.m) - work.row_idx);
   const unsigned bytes = p.stage_bytes + (row_count + 31) / 32 * Shape::box_bytes;
-  for (unsigned k = first_idx * 32; k < (first_idx + k_blocks) * 32; k += 32) {
-    gk__barrier_wait(ring.empty(), ring.parity ^ 1);
-    const unsigned full = ring.full(), dest = ring.data();
+  for (unsigned k = first_k_block * 32; k < (first_k_block + k_blocks) * 32; k += 32) {
+    gk__barrier_wait(pipe.empty_barrier(), pipe.phase ^ 1);
+    const unsigned full = pipe.full_barrier(), dest = pipe.stage_address();
     gk__barrier_expect(full, bytes);
     GK__UNROLL
     for (unsigned i = 0; i < Shape::row_count; i += 32)
-      if (i < row_count) gk__box_load(dest + i * 128, &p.b, full, work.row_idx + i, k - early, product_b, 0);
+      if (i < row_count) gk__box_load(dest + i * 128, &p.b, full, work.row_idx + i, k - lead, product_b, 0);
     gk__box_load(dest + Shape::r_bytes, map_a, full, k, columns.col_idx, product_a, 0);
-    ring.advance();
+    pipe.advance();
   }
 }
 
-/* The sums of 64 rows. Four steps of 8 k are under way at a time, each with registers of its own. */
+/* The main loop of a consumer warpgroup. Four wgmma of 8 k are in flight, each with its own fragment of R. */
 template <class Shape>
-GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipeline<Shape> &ring, unsigned group,
+GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipeline<Shape> &pipe, unsigned group,
                              unsigned k_blocks) {
   const unsigned k = threadIdx.x % 4;
-  const unsigned near_address = (group * 2 + threadIdx.x / 64 % 2) * Shape::box_bytes + k * 128 +
-                                (gk__tf32_word_idx() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
+  const unsigned low_address = (group * 2 + threadIdx.x / 64 % 2) * Shape::box_bytes + k * 128 +
+                               (gk__tf32_word_idx() ^ k) * 16 + threadIdx.x / 4 % 2 * 8;
   unsigned a[4][4], last = 0;
   GK__UNROLL_BY(1)
   for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
-    gk__barrier_wait(ring.full(), ring.parity);
-    const unsigned from = ring.data() + near_address, far_address = ring.data() + (near_address ^ 64) + 512; /* k + 4 */
-    const uint64_t b = gk__wgmma_descriptor(ring.data() + Shape::r_bytes);
+    gk__barrier_wait(pipe.full_barrier(), pipe.phase);
+    const unsigned from = pipe.stage_address() + low_address,
+                   high_address = pipe.stage_address() + (low_address ^ 64) + 512; /* k + 4 */
+    const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::r_bytes);
     GK__UNROLL
     for (unsigned i = 0; i < 4; i++) {
       asm volatile("wgmma.wait_group.sync.aligned 3;" ::: "memory");
       asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a[i][0]), "=r"(a[i][1]) : "r"(from + i * 1024) : "memory");
       asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
                    : "=r"(a[i][2]), "=r"(a[i][3])
-                   : "r"(far_address + i * 1024)
+                   : "r"(high_address + i * 1024)
                    : "memory");
       gk__wgmma_begin();
       gk__wgmma_registers<Shape::col_count>::multiply(acc, a[i], b + i * 2, i > 0 || k_block > 0);
       gk__wgmma_commit();
     }
     if (k_block > 0) gk__wgmma_release_stage(last);
-    last = ring.empty();
-    ring.advance();
+    last = pipe.empty_barrier();
+    pipe.advance();
   }
   gk__wgmma_finish(acc);
   if (k_blocks > 0) gk__wgmma_release_stage(last);
 }
 
-/* Stores the sums of each `every`-th 8 columns, from the first-th on, which `sum` gives: of two rows, two each. */
-template <class Shape, class Sum>
+/* The epilogue: stores the quads first_quad, first_quad + quad_step, ... of this thread to C. load_quad(i, d) loads the
+ * i-th of these: two adjacent columns of each of two adjacent rows. */
+template <class Shape, class LoadQuad>
 GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_tile &work, unsigned group,
-                          unsigned first_idx, unsigned every, Sum sum) {
-  const unsigned in_rows = work.row_idx + gk__tf32_row(group), lane_id = threadIdx.x % 4;
+                          unsigned first_quad, unsigned quad_step, LoadQuad load_quad) {
+  const unsigned r_row = work.row_idx + gk__tf32_row(group), quad_lane = threadIdx.x % 4;
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   float *const c = static_cast<float *>(p.dest) + work.batch * p.stride_c;
-  const bool simple = p.beta == 0 && p.in_pairs && work.row_idx + Shape::row_count <= (p.turned ? p.n : p.m) &&
-                      (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.part < (p.turned ? p.m : p.n);
-  if (simple && !p.turned && p.in_fours && every == 1) {
-    /* Two lanes give each other of two times 8 columns what makes four neighbours. */
-    const unsigned odd = lane_id % 2;
-    float *dest = c + in_rows * p.ldc + work.col_idx + odd * 8 + lane_id / 2 * 4;
+  const bool simple =
+      p.beta == 0 && p.pairs_aligned && work.row_idx + Shape::row_count <= (p.turned ? p.n : p.m) &&
+      (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.matrix_idx < (p.turned ? p.m : p.n);
+  if (simple && !p.turned && p.vectors_aligned && quad_step == 1) {
+    /* Pairs of lanes exchange elements of two quads, so that each lane has four adjacent columns. */
+    const unsigned odd = quad_lane % 2;
+    float *dest = c + r_row * p.ldc + work.col_idx + odd * 8 + quad_lane / 2 * 4;
     GK__UNROLL
     for (unsigned i = 0; i < Shape::quads; i += 2, dest += 16) {
       float even_sums[4], odd_sums[4];
-      sum(i, even_sums);
-      sum(i + 1, odd_sums);
+      load_quad(i, even_sums);
+      load_quad(i + 1, odd_sums);
       GK__UNROLL
       for (int j = 0; j < 4; j += 2) {
         const float x = __shfl_xor_sync(~0u, odd ? even_sums[j] : odd_sums[j], 1);
@@ -8030,16 +8079,19 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_
   }
   GK__UNROLL
   for (unsigned i = 0; i < Shape::quads; i++) {
-    const unsigned quad = first_idx + i * every;
+    const unsigned quad = first_quad + i * quad_step;
     if (quad >= Shape::quads) break;
     float d[4];
-    sum(i, d);
+    load_quad(i, d);
     GK__UNROLL
     for (int j = 0; j < 4; j++) d[j] *= p.alpha;
-    const float corner = d[1];
-    if (p.turned) d[1] = d[2], d[2] = corner;
-    const unsigned in_cols = (columns.col_idx + quad * 8 + lane_id * 2) * p.matrices() + columns.part;
-    const unsigned row_idx = p.turned ? in_cols : in_rows, col_idx = p.turned ? in_rows : in_cols;
+    const float upper_right = d[1];
+    if (p.turned) {
+      d[1] = d[2];
+      d[2] = upper_right;
+    }
+    const unsigned k_major_col = (columns.col_idx + quad * 8 + quad_lane * 2) * p.matrices() + columns.matrix_idx;
+    const unsigned row_idx = p.turned ? k_major_col : r_row, col_idx = p.turned ? r_row : k_major_col;
     float *const dest = c + row_idx * p.ldc;
     if (simple) {
       *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
@@ -8051,29 +8103,33 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_
   }
 }
 
-/* The blocks of a cluster have the sums of their shares of k. Each block gets those of every `ranks`-th 8 columns from
- * all, as the threads have them, and adds them up in the order of k. */
+/* The cluster reduction. Each block has the accumulators of one partition of k, and sends quad i to the block of rank
+ * i % cluster_size. Each block adds the partials of its quads in the order of k, and stores them to C. */
 template <class Shape>
 GK__D void gk__tf32_cluster_reduce(const typename Shape::params &p, const float (&acc)[Shape::col_count / 2],
                                    const gk__wgmma_work_tile &work, unsigned group,
-                                   const gk__wgmma_pipeline<Shape> &ring, unsigned rank, unsigned ranks) {
-  const unsigned each = Shape::quads / ranks * Shape::quad_bytes, mine = ring.smem + (threadIdx.x - 128) * 16;
-  const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(ranks)) - 1), dest = mine + rank * each;
-  gk__cluster_meet(); /* all operands have been read */
+                                   const gk__wgmma_pipeline<Shape> &pipe, unsigned cluster_rank,
+                                   unsigned cluster_size) {
+  const unsigned rank_bytes = Shape::quads / cluster_size * Shape::quad_bytes,
+                 own_slot = pipe.smem + (threadIdx.x - 128) * 16;
+  const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(cluster_size)) - 1),
+                 dest = own_slot + cluster_rank * rank_bytes;
+  gk__cluster_meet(); /* all blocks have read their operands */
   GK__UNROLL
   for (unsigned i = 0; i < Shape::quads; i++)
     asm volatile("{\n.reg .b32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %2;\n"
                  "mapa.shared::cluster.u32 barrier, %1, %2;\n"
                  "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], {%3, %4, %5, %6}, "
                  "[barrier];\n}" ::"r"(dest + (i >> shift) * Shape::quad_bytes),
-                 "r"(ring.joined()), "r"(i & (ranks - 1)), "f"(acc[i * 4]), "f"(acc[i * 4 + 1]), "f"(acc[i * 4 + 2]),
-                 "f"(acc[i * 4 + 3])
+                 "r"(pipe.reduce_barrier()), "r"(i & (cluster_size - 1)), "f"(acc[i * 4]), "f"(acc[i * 4 + 1]),
+                 "f"(acc[i * 4 + 2]), "f"(acc[i * 4 + 3])
                  : "memory");
-  gk__barrier_wait(ring.joined(), 0);
-  gk__tf32_store<Shape>(p, work, group, rank, ranks, [=](unsigned i, float(&d)[4]) {
+  gk__barrier_wait(pipe.reduce_barrier(), 0);
+  gk__tf32_store<Shape>(p, work, group, cluster_rank, cluster_size, [=](unsigned i, float(&d)[4]) {
     d[0] = d[1] = d[2] = d[3] = 0;
     GK__UNROLL_BY(1)
-    for (unsigned from = 0; from < ranks; from++) gk__add_vector(d, mine + from * each + i * Shape::quad_bytes);
+    for (unsigned source_rank = 0; source_rank < cluster_size; source_rank++)
+      gk__add_vector(d, own_slot + source_rank * rank_bytes + i * Shape::quad_bytes);
   });
 }
 #endif /* GK__WGMMA_CODE */
@@ -8084,40 +8140,43 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 #ifdef GK__WGMMA_CODE
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(gk__dynamic_shared())) + 1023) / 1024 * 1024;
   const unsigned warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  unsigned rank, ranks; /* in the cluster */
-  gk__cluster_rank(&rank, &ranks);
-  gk__wgmma_pipeline<Shape> ring = {smem, 0, 0, 0};
+  unsigned cluster_rank, cluster_size; /* in the cluster */
+  gk__cluster_place(&cluster_rank, &cluster_size);
+  gk__wgmma_pipeline<Shape> pipe = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
-    ring.begin(true);
-    gk__barrier_expect(ring.joined(), Shape::row_count * Shape::col_count * 4);
+    pipe.init_barriers(true);
+    gk__barrier_expect(pipe.reduce_barrier(), Shape::row_count * Shape::col_count * 4);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
   }
   __syncthreads();
   gk__wait_for_earlier_work();
   gk__let_later_work_start();
 
-  const unsigned each = (p.k_blocks + ranks - 1) / ranks, first_idx = min(rank * each, p.k_blocks);
-  const unsigned k_blocks = min(each, p.k_blocks - first_idx);
+  const unsigned k_blocks_each = (p.k_blocks + cluster_size - 1) / cluster_size,
+                 first_k_block = min(cluster_rank * k_blocks_each, p.k_blocks);
+  const unsigned k_blocks = min(k_blocks_each, p.k_blocks - first_k_block);
   if (warpgroup == 0) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0)
-      for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks)
-        gk__tf32_load<Shape>(p, ring, gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1), first_idx, k_blocks);
-    if (ranks > 1) gk__cluster_meet();
+      for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
+           tile_idx += gridDim.x / cluster_size)
+        gk__tf32_load<Shape>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1), first_k_block, k_blocks);
+    if (cluster_size > 1) gk__cluster_meet();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    for (unsigned tile_idx = p.first_idx + blockIdx.x / ranks; tile_idx < p.tiles; tile_idx += gridDim.x / ranks) {
+    for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
+         tile_idx += gridDim.x / cluster_size) {
       const gk__wgmma_work_tile work = gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1);
       float acc[Shape::col_count / 2];
       if (k_blocks == 0) {
         GK__UNROLL
         for (int i = 0; i < Shape::col_count / 2; i++) acc[i] = 0;
       }
-      const unsigned early = p.early(gk__tf32_columns_of<Shape>(p, work).part);
-      if (first_idx == 0 && early) gk__wgmma_clear_lead(ring, Shape::r_bytes, Shape::col_count, early * 4);
-      gk__tf32_multiply<Shape>(acc, ring, warpgroup - 1, k_blocks);
-      if (ranks > 1)
-        gk__tf32_cluster_reduce<Shape>(p, acc, work, warpgroup - 1, ring, rank, ranks);
+      const unsigned lead = p.lead(gk__tf32_columns_of<Shape>(p, work).matrix_idx);
+      if (first_k_block == 0 && lead) gk__wgmma_clear_lead(pipe, Shape::r_bytes, Shape::col_count, lead * 4);
+      gk__tf32_multiply<Shape>(acc, pipe, warpgroup - 1, k_blocks);
+      if (cluster_size > 1)
+        gk__tf32_cluster_reduce<Shape>(p, acc, work, warpgroup - 1, pipe, cluster_rank, cluster_size);
       else
         gk__tf32_store<Shape>(p, work, warpgroup - 1, 0, 1, [&](unsigned i, float(&d)[4]) {
           GK__UNROLL
@@ -8131,9 +8190,9 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 #endif
 }
 
-/* ranks: blocks that share the k of a tile. Of A and B, one runs along k. */
+/* cluster_size: blocks that split the k of a tile. One of A and B is K-major, the other MN-major. */
 template <class Shape, class Out>
-cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned ranks, int sms, cudaStream_t stream) {
+cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned cluster_size, int sms, cudaStream_t stream) {
   const char *const call = "gk_matmul";
   const auto kernel = GK__KERNEL(gk__tf32_kernel<Shape>);
   bool has_body = false;
@@ -8141,30 +8200,31 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned ranks
   if (!has_body) return gk__mma_launch_unsplit<1>(x, stream);
   typename Shape::params p;
   p.turned = x.a.along_k != 0;
-  const gk__operand_view<float> &in_rows = p.turned ? x.b : x.a, &in_cols = p.turned ? x.a : x.b;
+  const gk__operand_view<float> &register_operand = p.turned ? x.b : x.a, &k_major_operand = p.turned ? x.a : x.b;
   const size_t row_count = p.turned ? x.n : x.m, col_count = p.turned ? x.m : x.n,
                stride_c = x.batch > 1 ? x.stride_c : 0;
-  const size_t split = Shape::params::splits ? in_cols.split : 1, part_cols = gk_ceil_div(col_count, split);
-  const size_t most_cols = Shape::col_count, down = gk_ceil_div(row_count, static_cast<size_t>(Shape::row_count));
-  const size_t across = gk__split_tile_count(col_count, split, most_cols);
-  const int box = static_cast<int>(part_cols < most_cols ? gk_round_up(part_cols, size_t(8)) : most_cols);
-  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (down * across) ||
-      !gk__map_operand(&p.b, in_rows, row_count, x.k, x.batch, 1, 32) ||
-      !gk__map_a(&p, in_cols, col_count, x.k, x.batch, 1, box))
+  const size_t split = Shape::params::splits ? k_major_operand.split : 1, part_cols = gk_ceil_div(col_count, split);
+  const size_t max_cols = Shape::col_count, tiles_m = gk_ceil_div(row_count, static_cast<size_t>(Shape::row_count));
+  const size_t tiles_n = gk__split_tile_count(col_count, split, max_cols);
+  const int box = static_cast<int>(part_cols < max_cols ? gk_round_up(part_cols, size_t(8)) : max_cols);
+  if (x.m > 0x7fffffff || x.n > 0x7fffffff || x.k > 0x7fffffff || x.batch > 0x7fffffff / 8 / (tiles_m * tiles_n) ||
+      !gk__map_operand(&p.b, register_operand, row_count, x.k, x.batch, 1, 32) ||
+      !gk__map_a(&p, k_major_operand, col_count, x.k, x.batch, 1, box))
     return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu, %zu times, is too large for the copy engine", call,
                     x.m, x.n, x.k, x.batch);
   p.stage_bytes = static_cast<unsigned>(box * 128);
-  p.in_fours = reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && stride_c % 4 == 0;
-  p.in_pairs = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
+  p.vectors_aligned = reinterpret_cast<uintptr_t>(x.c) % 16 == 0 && x.ldc % 4 == 0 && stride_c % 4 == 0;
+  p.pairs_aligned = reinterpret_cast<uintptr_t>(x.c) % 8 == 0 && x.ldc % 2 == 0 && stride_c % 2 == 0;
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? 7 : 0), size_t(32)));
-  p.many_a = in_cols.stride_batch && x.batch > 1, p.many_b = in_rows.stride_batch && x.batch > 1;
-  return gk__wgmma_enqueue<Shape>(kernel, p, x, down, across, ranks, sms, stream);
+  p.a_batched = k_major_operand.stride_batch && x.batch > 1;
+  p.b_batched = register_operand.stride_batch && x.batch > 1;
+  return gk__wgmma_enqueue<Shape>(kernel, p, x, tiles_m, tiles_n, cluster_size, sms, stream);
 }
 
-/* Rows of R by columns. */
-template <int Cols, int Stages, unsigned KBlock, unsigned Besides, unsigned Ranks = 1> struct gk__tf32_tile {
+/* 128 rows of R by Cols columns. */
+template <int Cols, int Stages, unsigned KBlockTime, unsigned Overhead, unsigned MaxCluster = 1> struct gk__tf32_tile {
   static const size_t row_count = 128, col_count = Cols;
-  static const unsigned k_block = KBlock, besides = Besides, ranks = Ranks;
+  static const unsigned k_block_time = KBlockTime, overhead = Overhead, ranks = MaxCluster;
   template <int, bool Splits, class Element, class Out>
   static cudaError_t launch(const gk__tensor_args<Element, Out> &p, unsigned use, int sms, cudaStream_t stream) {
     return gk__tf32_launch<gk__tf32_shape<Cols, Stages, Splits>>(p, use, sms, stream);
@@ -8174,7 +8234,7 @@ typedef gk__tf32_tile<256, 4, 765, 900> gk__tf32_256;
 typedef gk__tf32_tile<192, 5, 580, 800> gk__tf32_192;
 typedef gk__tf32_tile<128, 6, 430, 700> gk__tf32_128;
 typedef gk__tf32_tile<256, 4, 765, 5000, 8> gk__tf32_256_split_k;
-/* Both operands along k: as the half types. */
+/* tf32. If both operands are K-major, both are read from shared memory, as for half-precision types. */
 template <int Products, class Out>
 cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out> &p, int sms, cudaStream_t stream) {
   typedef gk__wgmma_tiles<1, false, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_tile<64, 9, 330, 600>,
@@ -8184,12 +8244,12 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out> &p, int sms, cudaStr
   const size_t k_blocks = gk_ceil_div(p.k, size_t(32)), split = p.a.split;
   if (p.a.along_k && p.b.along_k)
     return gk__wgmma_all<1>::whole::run(p, p.m, p.n, k_blocks, p.batch, gk__wgmma_sector_penalty_of(p), sms, stream);
-  const gk__wgmma_sector_penalty slower = gk__wgmma_sector_penalty();
+  const gk__wgmma_sector_penalty penalty = gk__wgmma_sector_penalty();
   const size_t row_count = p.a.along_k ? p.n : p.m, col_count = p.a.along_k ? p.m : p.n;
   if (split > 1)
-    return split_tiles::run(p, row_count, gk_ceil_div(col_count, split), k_blocks, p.batch * split, slower, sms,
+    return split_tiles::run(p, row_count, gk_ceil_div(col_count, split), k_blocks, p.batch * split, penalty, sms,
                             stream);
-  return whole_tiles::run(p, row_count, col_count, k_blocks, p.batch, slower, sms, stream);
+  return whole_tiles::run(p, row_count, col_count, k_blocks, p.batch, penalty, sms, stream);
 }
 
 #else
