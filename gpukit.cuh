@@ -9272,50 +9272,60 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const _
 
 #endif /* GK__WGMMA */
 
-/* --- The planner --------------------------------------------------------------------------------------------------
+/* --- The planner -----------------------------------------------------------------------------------------------------
  *
- * Two questions. How k is cut decides the bits, so the answer knows m, n, k and the type alone, and is made for one GPU
- * of 132 multiprocessors. What tile to take does not, and knows the device. Both go by the same estimate of the time,
- * in whole numbers, so that every host comes to the same cut. */
+ * The planner answers two questions with one cost model, an estimate of a product's time in clocks.
+ *
+ * 1. How k is split (gk__matmul_order). The split determines the bits of the result, so it is a function of m, n, k and
+ * the type alone, and is made for one fixed GPU of 132 multiprocessors.
+ *
+ * 2. Which tile is used (gk__plan_matmul). The tile does not change the bits, so it depends on the device, too.
+ *
+ * All estimates are integers, so that every host computes the same split. */
 
-/* How long the blocks of Hopper's kernels take, in clocks. */
+/* Costs of the Hopper kernels of floats, in clocks unless another unit is given. */
 struct gk__engine_times {
-  /* For 128 multiply-adds, in 1/100: of each block, where one, two or three share a multiprocessor; and of one that has
-   * it for itself after others. */
+  /* Per 128 multiply-adds, in 1/100 clock. each: of one block while one, two or three blocks share a multiprocessor.
+   * after: of a block that has a multiprocessor to itself at the end of a launch of several waves. */
   unsigned each[3], after;
-  unsigned begin, once; /* to begin a block and to end it, and besides for each product */
-  /* Slices whose sums meet in memory, where one block brings them in: for all, for each, and for as many sums as a
-   * multiprocessor has to read, in 128. Where several do: likewise, but for each block that each of them reads from. */
+  unsigned begin, once; /* begin: prologue and epilogue of a block; once: for each product */
+  /* Partials that are reduced through global memory. meet: by the block with the last partition of a tile: a constant;
+   * for each further partition; for each 128 accumulators that a multiprocessor reads. share: by further blocks: a
+   * constant; for each partition that such a block reads; for each 128 accumulators that a multiprocessor reads. */
   unsigned meet[3], share[3];
-  unsigned apart[2], beside[2]; /* in clusters of blocks that have a multiprocessor each, or share it: for all, each */
-  unsigned grouped[3]; /* in groups that fill a multiprocessor: 128 multiply-adds, in 1/100; to begin; for each block */
+  unsigned apart[2], beside[2]; /* Partials that are reduced in a cluster, whose blocks have a multiprocessor each
+                                 * (apart) or share one (beside): a constant; for each partition. */
+  unsigned grouped[3]; /* Partials that are reduced by the groups of a block, one block to a multiprocessor: 1/100 clock
+                        * per 128 multiply-adds; prologue and epilogue; for each further block of the cluster. */
 };
-/* How long the blocks of the other kernels of floats take, in clocks beside those of the multiply-adds. */
+/* Costs of the portable kernels of floats, in clocks unless another unit is given, in addition to the multiply-adds. */
 struct gk__simt_costs {
-  unsigned busy[2];      /* how busy up to four and up to eight warps keep a multiprocessor: 1/100 of what twelve do */
+  unsigned busy[2];      /* throughput of up to four and up to eight warps, in percent of that of twelve */
   unsigned begin;        /* to begin a block and to end it */
-  unsigned groups[2];    /* the sums of each group of a block: 2048 of them and fewer; more: 1/100 for each sum */
-  unsigned partition[3]; /* partitions of k: 1/100 for each sum that a block stores; for all; for each trip to memory */
-  unsigned once[2];      /* for each product: for all; 1/100 for each sum of a tile */
-  /* Rows that are not aligned to 16 bytes: percent of the clocks; for all; 1/100 for each sum of a tile. */
+  unsigned groups[2];    /* reduction of each group: up to 2048 accumulators; more: 1/100 clock for each */
+  unsigned partition[3]; /* split-K: 1/100 clock for each accumulator that a block stores; a constant; for each round
+                          * trip to memory */
+  unsigned once[2];      /* for each product: a constant; 1/100 clock for each element of a tile */
+  /* Rows that are not 16-byte aligned: percent of the clocks; a constant; 1/100 clock for each element of a tile. */
   unsigned unaligned[3];
 };
-/* The same of doubles. */
+/* Costs of the kernels of doubles, in clocks unless another unit is given. */
 struct gk__f64_costs {
-  unsigned busy;         /* eight warps, in 1/100 of what twelve do */
+  unsigned busy;         /* throughput of eight warps, in percent of that of twelve */
   unsigned begin;        /* to begin a block and to end it */
-  unsigned partition[3]; /* partitions of k: for each block; for all; for each trip to memory */
-  unsigned cluster[2];   /* partitions in a cluster: for each block; less for each product */
+  unsigned partition[3]; /* split-K: for each block; a constant; for each round trip to memory */
+  unsigned cluster[2];   /* reduction in a cluster: for each block; saved once for each product */
 };
-/* What the planner's estimates are made of. */
+/* All costs. square: Hopper tiles of 128 x 128 whose operands come by TMA; fed: the same tiles loaded by producer
+ * threads; half_idx: smaller tiles; third: smaller tiles with three blocks to a multiprocessor. */
 struct gk__plan_costs {
   gk__engine_times square, fed, half_idx, third;
   gk__simt_costs floats;
   gk__f64_costs doubles;
 };
-/* Fitted to the times of 7,000 products on an H200, of which most are met within a twentieth. `make bench-refit` fits
- * them and the shares of gk__tiles to times that the bench has measured, and prints what the choices lose. A template, so
- * that any number of translation units may have it. */
+/* Fitted to the times of 7,000 products on an H200; most estimates are within 5 percent. `make bench-refit` fits these
+ * costs and the shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices.
+ * A template, so that several translation units may define it. */
 template <int> struct gk__measured { static const gk__plan_costs costs; };
 template <int First>
 const gk__plan_costs gk__measured<First>::costs = {
@@ -9326,174 +9336,216 @@ const gk__plan_costs gk__measured<First>::costs = {
     {{54, 90}, 1500, {350, 50}, {60, 3000, 1700}, {3000, 25}, {5, 500, 25}},
     {90, 1500, {2000, 8000, 1300}, {12000, 5000}}};
 
-/* What is known of a tile, from measurements on an H200. */
+/* A tile of the planner. The shares were measured on an H200. */
 struct gk__tile_facts {
   gk_plan plan;
   size_t row_count, col_count;
-  unsigned warps;  /* of one group */
-  unsigned groups; /* the most in a block */
-  unsigned room;   /* groups that a multiprocessor has registers for */
-  unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
-  unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none. Of doubles: as
-                      many slices as a cluster joins */
-  bool fed;        /* the blocks are */
+  unsigned warps;  /* in one group */
+  unsigned groups; /* most groups in a block; a group is a set of warps with a partition of k of its own */
+  unsigned room;   /* groups whose registers fit on a multiprocessor */
+  unsigned share;  /* multiply-add throughput with twelve warps, in percent of the peak */
+  /* Floats: the groups of a block that has a multiprocessor to itself and reduces their partials; 0: no such block.
+   * Doubles: most partitions that one cluster reduces. */
+  unsigned joins;
+  bool fed; /* operands are loaded by producer threads */
   const gk__plan_costs *costs;
 };
-/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for
- * the one that has the most warps. */
-inline size_t gk__matmul_busy(const gk__simt_costs &costs, size_t warps) {
-  const size_t most = gk_round_up(warps, size_t(4));
-  return (most <= 4 ? costs.busy[0] : most <= 8 ? costs.busy[1] : 100) * warps / most;
+/* Throughput of warp_count warps, in percent of that of twelve. A multiprocessor has four schedulers, and the one with
+ * the most warps determines the time. */
+inline size_t gk__simt_throughput(const gk__simt_costs &costs, size_t warp_count) {
+  const size_t slots = gk_round_up(warp_count, size_t(4));
+  size_t percent = 100;
+  if (slots <= 8) percent = costs.busy[slots <= 4 ? 0 : 1];
+  return percent * warp_count / slots;
 }
 inline bool gk__is_engine(gk_plan plan) {
   return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
 }
-/* How many clusters of so many blocks run at once, where `each` of their blocks share a multiprocessor: a GPU has eight
- * parts of 14 to 18 multiprocessors, and a cluster is of one part. No cluster is of more than eight. */
-inline size_t gk__clusters(unsigned ranks, size_t sms, unsigned each) {
-  const size_t part = sms / 8;
-  if (ranks == 0 || ranks > 8) return 0;
-  if (ranks < 3) return each * sms / ranks;
-  if (each > 1) return each * sms > 34 ? (each * sms - 34) / ranks : 0;
-  return ranks < 5 ? (part > 2 ? (part - 2) / ranks * 8 + 6 : 0) : part >= ranks ? part / ranks * 8 - 2 : 0;
+/* How many clusters of cluster_size blocks are resident at once, with blocks_per_sm of their blocks on each
+ * multiprocessor. A GPU has eight GPCs of 14 to 18 multiprocessors, and all blocks of a cluster are in one GPC. The
+ * portable maximum of a cluster is eight blocks. */
+inline size_t gk__resident_clusters(unsigned cluster_size, size_t sms, unsigned blocks_per_sm) {
+  const size_t sms_per_gpc = sms / 8, slots = blocks_per_sm * sms;
+  if (cluster_size == 0 || cluster_size > 8) return 0;
+  if (cluster_size < 3) return slots / cluster_size;
+  if (blocks_per_sm > 1) return slots > 34 ? (slots - 34) / cluster_size : 0;
+  if (cluster_size < 5) return sms_per_gpc > 2 ? (sms_per_gpc - 2) / cluster_size * 8 + 6 : 0;
+  return sms_per_gpc >= cluster_size ? sms_per_gpc / cluster_size * 8 - 2 : 0;
 }
-/* How many blocks bring the sums of a tile's slices from memory into C: rather more in all than multiprocessors. 0: the
- * one that has the last slice does it, which is faster where slices are few. */
-inline unsigned gk__gathering(size_t tiles, size_t slices) {
-  return slices < 5 || (slices < 8 && tiles > 56) ? 0 : slices < 8 ? 4 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
+/* How many further blocks reduce the partials of one tile from memory into C. With these numbers a launch has somewhat
+ * more of them than multiprocessors. 0: the block with the last partition reduces them, which is faster for few
+ * partitions. */
+inline unsigned gk__reduction_blocks(size_t tile_count, size_t partitions) {
+  if (partitions < 5 || (partitions < 8 && tile_count > 56)) return 0;
+  if (partitions < 8) return 4;
+  if (tile_count <= 48) return 8;
+  return tile_count <= 192 ? 4 : 2;
 }
 
-inline const gk__engine_times &gk__times_of(const gk__tile_facts &tile_facts) {
-  return tile_facts.room == 3                                      ? tile_facts.costs->third
-         : tile_facts.row_count * tile_facts.col_count < 128 * 128 ? tile_facts.costs->half_idx
-         : tile_facts.fed                                          ? tile_facts.costs->fed
-                                                                   : tile_facts.costs->square;
+/* The costs of the kernel that computes such a tile. */
+inline const gk__engine_times &gk__hopper_costs_of(const gk__tile_facts &tile_facts) {
+  if (tile_facts.room == 3) return tile_facts.costs->third;
+  if (tile_facts.row_count * tile_facts.col_count < 128 * 128) return tile_facts.costs->half_idx;
+  return tile_facts.fed ? tile_facts.costs->fed : tile_facts.costs->square;
 }
-/* The sums of so many slices, where they meet in memory. */
-inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
-                                             size_t sms) {
-  const gk__engine_times &t = gk__times_of(tile_facts);
-  const size_t unit = tile_facts.row_count * tile_facts.col_count / 128,
-               gathering = tile_facts.fed ? tiles * gk__gathering(tiles, slices) : 0;
-  if (slices < 2) return 0;
-  return gathering ? t.share[0] + tiles * slices * t.share[1] / (gathering < sms ? gathering : sms) +
-                         tiles * slices * unit * t.share[2] / sms
-                   : t.meet[0] + (slices - 1) * (t.meet[1] + tiles * unit * t.meet[2] / sms);
+/* The clocks to reduce the partials of tile_count tiles through global memory. */
+inline unsigned long long gk__reduction_clocks(const gk__tile_facts &tile_facts, size_t tile_count, unsigned partitions,
+                                               size_t sms) {
+  const gk__engine_times &t = gk__hopper_costs_of(tile_facts);
+  const size_t unit = tile_facts.row_count * tile_facts.col_count / 128;
+  const size_t reducers = tile_facts.fed ? tile_count * gk__reduction_blocks(tile_count, partitions) : 0;
+  if (partitions < 2) return 0;
+  if (reducers == 0) return t.meet[0] + (partitions - 1) * (t.meet[1] + tile_count * unit * t.meet[2] / sms);
+  return t.share[0] + tile_count * partitions * t.share[1] / (reducers < sms ? reducers : sms) +
+         tile_count * partitions * unit * t.share[2] / sms;
 }
-/* So many tiles, each in slices of `depth`, the last one of `last`. `joins`: 0: slices meet in memory, 1: in a cluster
- * of blocks that have one each, else as groups of blocks, that many of each; ~0: cannot be. */
+/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one `last`.
+ * joins says how the partials are reduced: 0: through memory; 1: in a cluster of blocks with one partition each; more:
+ * by that many groups in each block of a cluster. The result is ~0 if that is impossible. */
 inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
                                             size_t depth, size_t last, size_t sms, unsigned joins) {
-  const gk__engine_times &t = gk__times_of(tile_facts);
-  const size_t blocks = tiles * slices, full = blocks / (tile_facts.room * sms),
-               rest = blocks % (tile_facts.room * sms);
+  const gk__engine_times &t = gk__hopper_costs_of(tile_facts);
+  const size_t blocks = tiles * slices, resident = tile_facts.room * sms;
+  const size_t full_waves = blocks / resident, rest = blocks % resident;
   const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
-  const unsigned long long wave = work * t.each[tile_facts.room - 1] / 100 + t.begin;
+  const unsigned long long wave_clocks = work * t.each[tile_facts.room - 1] / 100 + t.begin;
   if (joins > 1) {
-    const unsigned ranks = slices / joins;
-    if (slices % joins || tiles * ranks > sms || tiles > gk__clusters(ranks, sms, 1)) return ~0ull;
-    return work * t.grouped[0] / 100 + t.grouped[1] + (ranks - 1) * t.grouped[2];
+    const unsigned cluster_size = slices / joins;
+    if (slices % joins || tiles * cluster_size > sms || tiles > gk__resident_clusters(cluster_size, sms, 1))
+      return ~0ull;
+    return work * t.grouped[0] / 100 + t.grouped[1] + (cluster_size - 1) * t.grouped[2];
   }
   if (joins == 1) {
-    const size_t most = gk__clusters(slices, sms, tile_facts.room);
+    const size_t max_clusters = gk__resident_clusters(slices, sms, tile_facts.room);
     if (slices < 2 || slices > 8) return ~0ull;
-    if (tiles <= gk__clusters(slices, sms, 1)) return work * t.each[0] / 100 + t.apart[0] + slices * t.apart[1];
+    if (tiles <= gk__resident_clusters(slices, sms, 1))
+      return work * t.each[0] / 100 + t.apart[0] + slices * t.apart[1];
     for (unsigned i = 1; i < tile_facts.room; i++)
-      if (tiles <= gk__clusters(slices, sms, i + 1)) return work * t.each[i] / 100 + t.beside[0] + slices * t.beside[1];
-    return gk_ceil_div(tiles, most > 0 ? most : 1) * wave - t.begin + t.beside[0] + slices * t.beside[1];
+      if (tiles <= gk__resident_clusters(slices, sms, i + 1))
+        return work * t.each[i] / 100 + t.beside[0] + slices * t.beside[1];
+    return gk_ceil_div(tiles, max_clusters > 0 ? max_clusters : 1) * wave_clocks - t.begin + t.beside[0] +
+           slices * t.beside[1];
   }
-  unsigned long long clocks = full * wave + t.once + gk__meeting_clocks(tile_facts, tiles, slices, sms);
+  unsigned long long clocks = full_waves * wave_clocks + t.once + gk__reduction_clocks(tile_facts, tiles, slices, sms);
   if (rest > 0) {
-    const size_t share = gk_ceil_div(rest, sms);                  /* a multiprocessor */
-    const size_t of = slices > 1 && rest <= tiles ? last : depth; /* the last slices are begun last */
-    clocks += (work * (full && share == 1 ? t.after : t.each[share - 1]) / 100 + t.begin) * of / depth;
+    const size_t blocks_per_sm = gk_ceil_div(rest, sms); /* blocks on a multiprocessor */
+    /* The last partitions start last. */
+    const size_t of = slices > 1 && rest <= tiles ? last : depth;
+    clocks +=
+        (work * (full_waves && blocks_per_sm == 1 ? t.after : t.each[blocks_per_sm - 1]) / 100 + t.begin) * of / depth;
   }
   return clocks;
 }
-/* How the slices of so many tiles are best joined, and the clocks of that. */
+/* The fastest reduction of the partials, as `joins` of gk__engine_clocks, and its clocks. */
 inline unsigned gk__joined_by(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices, size_t depth,
                               size_t last, size_t sms, unsigned long long *clocks) {
-  const unsigned ways[] = {0, 1, tile_facts.joins};
+  const unsigned modes[] = {0, 1, tile_facts.joins};
   unsigned best = 0;
   *clocks = ~0ull;
   for (int i = 0; i < 3; i++) {
-    if ((i > 0 && slices < 2) || (i > 1 && ways[i] == 0)) continue;
-    const unsigned long long all = gk__engine_clocks(tile_facts, tiles, slices, depth, last, sms, ways[i]);
-    if (all < *clocks) *clocks = all, best = ways[i];
+    if ((i > 0 && slices < 2) || (i > 1 && modes[i] == 0)) continue;
+    const unsigned long long estimate = gk__engine_clocks(tile_facts, tiles, slices, depth, last, sms, modes[i]);
+    if (estimate < *clocks) {
+      *clocks = estimate;
+      best = modes[i];
+    }
   }
   return best;
 }
-/* Some whole tiles, and others that are cut. What is cut begins where the last of the whole ones leave room. */
+/* The clocks of `whole` tiles that have all of k, followed by `cut` tiles in partitions. The first partitions fill the
+ * slots that the last wave of whole tiles leaves free. */
 inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile_facts, size_t whole, size_t cut,
                                                     unsigned slices, size_t depth, size_t k, size_t sms) {
-  const gk__engine_times &t = gk__times_of(tile_facts);
-  const size_t at_once = tile_facts.room * sms, full = whole / at_once, rest = whole % at_once;
+  const gk__engine_times &t = gk__hopper_costs_of(tile_facts);
+  const size_t resident = tile_facts.room * sms, full_waves = whole / resident, rest = whole % resident;
   const unsigned long long unit = tile_facts.row_count * tile_facts.col_count / 128, each = t.each[tile_facts.room - 1];
-  const unsigned long long long_one = unit * k * each / 100 + t.begin, short_one = unit * depth * each / 100 + t.begin;
+  const unsigned long long whole_clocks = unit * k * each / 100 + t.begin;
+  const unsigned long long partition_clocks = unit * depth * each / 100 + t.begin;
   if (rest == 0)
-    return full * long_one + gk__engine_clocks(tile_facts, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
-  /* If few are left, nobody knows which multiprocessors they find free. */
-  const size_t beside = rest > at_once - sms ? (at_once - rest) * static_cast<size_t>(long_one / short_one) : 0;
-  unsigned long long clocks = (full + 1) * long_one + t.once + gk__meeting_clocks(tile_facts, cut, slices, sms);
+    return full_waves * whole_clocks +
+           gk__engine_clocks(tile_facts, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
+  /* If the last wave of whole tiles has few blocks, it is not known which multiprocessors have free slots. */
+  const size_t beside =
+      rest > resident - sms ? (resident - rest) * static_cast<size_t>(whole_clocks / partition_clocks) : 0;
+  unsigned long long clocks =
+      (full_waves + 1) * whole_clocks + t.once + gk__reduction_clocks(tile_facts, cut, slices, sms);
   if (cut * slices > beside) {
-    const size_t left = cut * slices - beside, last = left % at_once;
-    clocks += left / at_once * short_one;
-    clocks += last > sms ? short_one : last > 0 ? unit * depth * t.after / 100 + t.begin : 0;
+    const size_t after = cut * slices - beside, last_wave = after % resident;
+    clocks += after / resident * partition_clocks;
+    if (last_wave > sms)
+      clocks += partition_clocks;
+    else if (last_wave > 0)
+      clocks += unit * depth * t.after / 100 + t.begin;
   }
   return clocks;
 }
 
-/* The other tiles, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as
- * long as all of them if it comes after others, since they do not end together; what a block needs to begin and to end;
- * and the sums of slices: within a block, or through memory, where the last block brings them in by `trips` for each
- * slice. */
-inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
-                                            unsigned slices, size_t depth, size_t sms) {
+/* The clocks of a product by the portable kernels of floats, approximately. Terms: the multiply-adds of the full waves
+ * and of the last one (a separate term, because blocks do not end together); prologue and epilogue of each block; and
+ * the reduction of the partials, by the groups of a block or through memory, where the last block makes `trips` round
+ * trips for each partition. */
+inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
+                                          unsigned slices, size_t depth, size_t sms) {
   const gk__simt_costs &costs = tile_facts.costs->floats;
-  const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
-  const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
-  const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
-  const size_t all = gk_ceil_div(blocks, sms);
-  const size_t each = all > most ? gk_round_up(all, most) : all, rest = each % most;
+  const bool in_block = slices <= tile_facts.groups;
+  const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
+  const size_t blocks =
+      gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
+  const size_t resident =
+      tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* resident on a multiprocessor */
+  const size_t blocks_per_sm = gk_ceil_div(blocks, sms);
+  const size_t rounded_per_sm = blocks_per_sm > resident ? gk_round_up(blocks_per_sm, resident) : blocks_per_sm,
+               rest = rounded_per_sm % resident;
   const size_t items = tile_facts.row_count * tile_facts.col_count, trips = items / tile_facts.warps / 2500 + 1;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile_facts.share);
   unsigned long long clocks =
-      (each - rest) * work * 100 / gk__matmul_busy(costs, most * groups * tile_facts.warps) + each * costs.begin;
-  if (rest) clocks += rest * work * 100 / gk__matmul_busy(costs, rest * groups * tile_facts.warps);
+      (rounded_per_sm - rest) * work * 100 / gk__simt_throughput(costs, resident * groups * tile_facts.warps) +
+      rounded_per_sm * costs.begin;
+  if (rest) clocks += rest * work * 100 / gk__simt_throughput(costs, rest * groups * tile_facts.warps);
   if (groups > 1) clocks += groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
-  if (parts > 1)
-    clocks += each * items * costs.partition[0] / 100 + costs.partition[1] + (parts - 1) * trips * costs.partition[2];
+  if (split_blocks > 1)
+    clocks += rounded_per_sm * items * costs.partition[0] / 100 + costs.partition[1] +
+              (split_blocks - 1) * trips * costs.partition[2];
   return clocks + clocks / 16 + costs.once[0] + items * costs.once[1] / 100;
 }
-/* The same for doubles, whose warps multiply on tensor cores. */
-inline size_t gk__f64_busy(const gk__f64_costs &costs, size_t warps) {
-  return warps < 8 ? warps * costs.busy / 8 : warps < 12 ? costs.busy + (warps - 8) * (100 - costs.busy) / 4 : 100;
+/* Throughput of warp_count warps of doubles, which multiply on tensor cores, in percent of that of twelve. */
+inline size_t gk__f64_throughput(const gk__f64_costs &costs, size_t warp_count) {
+  if (warp_count < 8) return warp_count * costs.busy / 8;
+  return warp_count < 12 ? costs.busy + (warp_count - 8) * (100 - costs.busy) / 4 : 100;
 }
-
+/* The clocks of a product of doubles, approximately. */
 inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
                                          unsigned slices, size_t depth, size_t sms) {
   const gk__f64_costs &costs = tile_facts.costs->doubles;
-  const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
-  const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
-  const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
-  const size_t each = gk_ceil_div(blocks, sms), rest = each % most,
+  const bool in_block = slices <= tile_facts.groups;
+  const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
+  const size_t blocks =
+      gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
+  const size_t resident =
+      tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* resident on a multiprocessor */
+  const size_t blocks_per_sm = gk_ceil_div(blocks, sms), rest = blocks_per_sm % resident,
                trips = tile_facts.row_count * tile_facts.col_count / tile_facts.warps / 1500 + 1;
-  const size_t warps = most * groups * tile_facts.warps, warps_of_rest = rest * groups * tile_facts.warps;
+  const size_t warps = resident * groups * tile_facts.warps, warps_of_rest = rest * groups * tile_facts.warps;
   const unsigned long long work =
       tile_facts.row_count * tile_facts.col_count * groups * depth * 100 / (128 * tile_facts.share);
-  if (slices > 1 && slices <= tile_facts.joins) { /* in clusters, of which large ones do not find room everywhere */
-    const size_t room = slices > 2 ? sms - sms / 11 : sms,
-                 at_once = room / slices > 0 ? room / slices * slices : slices;
-    return gk_ceil_div(blocks, at_once) * (work * 100 / gk__f64_busy(costs, tile_facts.warps) + costs.cluster[0]) -
+  if (slices > 1 && slices <= tile_facts.joins) {
+    /* One cluster for each tile. Large clusters do not fit on about 1/11 of the multiprocessors. */
+    const size_t usable_sms = slices > 2 ? sms - sms / 11 : sms,
+                 resident_blocks = usable_sms / slices > 0 ? usable_sms / slices * slices : slices;
+    return gk_ceil_div(blocks, resident_blocks) *
+               (work * 100 / gk__f64_throughput(costs, tile_facts.warps) + costs.cluster[0]) -
            costs.cluster[1];
   }
-  unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(costs, warps) + each * costs.begin;
-  if (rest) clocks += rest * work * 100 / gk__f64_busy(costs, warps_of_rest);
-  if (parts > 1) clocks += each * costs.partition[0] + costs.partition[1] + parts * trips * costs.partition[2];
+  unsigned long long clocks =
+      (blocks_per_sm - rest) * work * 100 / gk__f64_throughput(costs, warps) + blocks_per_sm * costs.begin;
+  if (rest) clocks += rest * work * 100 / gk__f64_throughput(costs, warps_of_rest);
+  if (split_blocks > 1)
+    clocks += blocks_per_sm * costs.partition[0] + costs.partition[1] + split_blocks * trips * costs.partition[2];
   return clocks;
 }
-/* With rows that are not aligned to 16 bytes, or B stored along k, all tiles of Hopper's kernels are of fed blocks, and
- * others take a little longer. Of other operands the square ones are not, nor what is joined by four. */
+/* The tile as it is for given operands. With `fed` (rows that are not 16-byte aligned, or a K-major B) every Hopper
+ * tile is loaded by producer threads, and the 64 x 128 tile has no blocks of four groups. With other operands the 128 x
+ * 128 tiles and the blocks of four groups are loaded by TMA. */
 inline gk__tile_facts gk__fed_tile(gk__tile_facts tile_facts, bool fed) {
   tile_facts.fed = gk__is_engine(tile_facts.plan) && (fed || tile_facts.plan != GK__PLAN_TILE_128_TMA);
   if (fed && tile_facts.plan == GK__PLAN_TILE_64_128_TMA) tile_facts.joins = 0;
@@ -9502,13 +9554,16 @@ inline gk__tile_facts gk__fed_tile(gk__tile_facts tile_facts, bool fed) {
 
 template <class Acc> struct gk__tiles {
   static const int item_count = 9;
-  static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
-  static const size_t least_k = 100, least_part = 32; /* that is cut, and into what */
-  /* Of products of up to 128 x 128 x 128. These come in batches, where each further partition costs a round trip of C
-   * through the L2: 10,000 of 128^3 are at 1.24, 1.13 and 0.94 of cuBLAS with 1, 2 and 4 partitions (H200). */
+  static const size_t at_once = 264; /* resident blocks of the first tile on 132 multiprocessors; 0: the whole of C is
+                                      * split */
+  static const size_t least_k = 100, least_part = 32; /* the shortest k that is split, and the shortest partition */
+  /* The shortest partition of products of up to 128 x 128 x 128. These come in batches, where each further partition
+   * costs a round trip of C through the L2: 10,000 of 128^3 are at 1.24, 1.13 and 0.94 of cuBLAS with 1, 2 and 4
+   * partitions (H200). */
   static const size_t least_small_part = 64;
-  static const unsigned long long doubt = 100; /* one part of so many */
-  static const size_t most_blocks = 5 * 132;   /* that are cut, for each that a multiprocessor has room for */
+  static const unsigned long long doubt = 100; /* a further split must save more than 1/doubt of the clocks */
+  /* Limit of the blocks of a split product, for each block that is resident on a multiprocessor. */
+  static const size_t most_blocks = 5 * 132;
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__plan_costs &costs = gk__measured<0>::costs;
     const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false, &costs},
@@ -9524,19 +9579,22 @@ template <class Acc> struct gk__tiles {
   }
   static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
                                    unsigned slices, size_t depth, size_t sms, bool fed) {
-    unsigned long long all;
+    unsigned long long estimate;
     if (gk__is_engine(tile_facts.plan)) {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
-      gk__joined_by(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms, &all);
-      /* Rows that are some KiB apart meet in the same lines of the cache that threads load through. */
-      return tile_facts.fed && k % 256 == 0 && all < ~0ull ? all + all / 8 : all;
+      gk__joined_by(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms, &estimate);
+      /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load through.
+       * */
+      return tile_facts.fed && k % 256 == 0 && estimate < ~0ull ? estimate + estimate / 8 : estimate;
     }
-    all = gk__matmul_clocks(tile_facts, m, n, batch, slices, depth, sms);
+    estimate = gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms);
     const gk__simt_costs &costs = tile_facts.costs->floats;
     const size_t items = tile_facts.row_count * tile_facts.col_count;
-    return fed ? all + all * costs.unaligned[0] / 100 + costs.unaligned[1] + items * costs.unaligned[2] / 100 : all;
+    if (!fed) return estimate;
+    return estimate + estimate * costs.unaligned[0] / 100 + costs.unaligned[1] + items * costs.unaligned[2] / 100;
   }
-  /* Of a product whose rows follow one another, since the cut cannot depend on more. */
+  /* Whether the operands are unaligned if their rows are contiguous: the split must not depend on leading dimensions.
+   * */
   static bool fed(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
 };
 template <> struct gk__tiles<double> {
@@ -9545,7 +9603,7 @@ template <> struct gk__tiles<double> {
   static const size_t least_k = 64, least_part = 16, least_small_part = 16;
   static const unsigned long long doubt = 10;
   static const size_t most_blocks = 1 << 20;
-  /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
+  /* The 64 x 128 tile stands for the Hopper kernel, the fastest, which reduces up to eight partitions in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
     const gk__plan_costs &costs = gk__measured<0>::costs;
     const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false, &costs},
@@ -9561,22 +9619,23 @@ template <> struct gk__tiles<double> {
   static bool fed(size_t, size_t, size_t) { return false; }
 };
 
-/* Whether a product of one chain for each sum is faster by warps that make tiles of 32 x 128 below panels that stay:
- * where little is multiplied for what is stored, tiles are enough that it does not matter how evenly they are shared,
- * and a block has to do with two panels at most. */
+/* Whether the kernel with resident B tiles is faster for a product that is not split. Its warps compute tiles of 32 x
+ * 128. It needs a short k and so many tiles that an uneven distribution over the warps does not matter, and a block may
+ * meet at most two tiles of B (see gk__panel). */
 inline bool gk__panels_pay(size_t m, size_t n, size_t k, size_t sms) {
-  const size_t down = gk_ceil_div(m, size_t(32)), across = gk_ceil_div(n, size_t(128)), most_k = 128;
-  return k > 0 && k <= most_k && down >= 8 && across <= sms && down < 0x7fffffff / across &&
-         down * across >= sms * 7 / 2;
+  const size_t tiles_m = gk_ceil_div(m, size_t(32)), tiles_n = gk_ceil_div(n, size_t(128)), most_k = 128;
+  return k > 0 && k <= most_k && tiles_m >= 8 && tiles_n <= sms && tiles_m < 0x7fffffff / tiles_n &&
+         tiles_m * tiles_n >= sms * 7 / 2;
 }
 
-/* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
+/* How k is split: into `slices` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
-  int thin; /* m or n is so small that the thin kernel makes it, with 32 chains in each slice */
+  int thin; /* m or n is so small that the kernel of thin products computes C, with 32 sequences of FMAs in each
+             * partition */
   unsigned slices;
   int depth;
-  /* Of so many rows of C, or columns, each sum is one chain: they are tiles that fill a GPU some times over, and the
-   * rest is cut so that it fills it once more. */
+  /* The first whole_rows rows of C, or whole_cols columns, are not split. They are tiles that fill the GPU a whole
+   * number of times; the rest of C is split so that it fills the GPU once more. */
   size_t whole_rows, whole_cols;
 };
 
@@ -9585,9 +9644,9 @@ inline bool gk__same_order(const gk__split_k &x, const gk__split_k &y) {
          x.whole_cols == y.whole_cols;
 }
 
-/* Bytes of slots for one partition of k, with the most wasteful of the tiles: the one that puts the fewest sums into a
- * slot and the most of them outside of C. m x n is what is cut; the shape of a tile depends on the device, this bound
- * does not. It does not wrap: more than memory can address is SIZE_MAX. */
+/* Bytes of slots for one partition of k of an m x n part of C, with the tile that needs the most: few accumulators to a
+ * slot, and much of the tile outside of C. The tile depends on the device; this bound does not. The result saturates at
+ * SIZE_MAX. */
 template <class Acc> size_t gk__thin_slot_bytes(size_t m, size_t n) {
   const size_t few = m < n ? m : n, many = m < n ? n : m;
   const size_t tile_rows = few > 1 ? GK__THIN_ROWS : 1, tile_cols = GK__THIN_MOST_COLS;
@@ -9611,95 +9670,134 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) 
   return slices < 2 || gk__tile_slot_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / slices;
 }
 
-/* The same of a product as its order has it. What is cut begins where the last of the whole tiles leave room. */
+/* The clocks of a product with a given split. Split tiles start in the slots that the last wave of whole tiles leaves.
+ * */
 template <class Acc>
 unsigned long long gk__order_clocks(const gk__tile_facts &tile_facts, const gk__split_k &order, size_t m, size_t n,
                                     size_t k, size_t batch, size_t sms, bool fed) {
   typedef gk__tiles<Acc> tiles;
   const size_t depth = static_cast<size_t>(order.depth), row_count = order.whole_rows, col_count = order.whole_cols;
   if (row_count == 0 && col_count == 0) return tiles::clocks(tile_facts, m, n, k, batch, order.slices, depth, sms, fed);
-  const size_t high = row_count ? row_count : m, wide = col_count ? col_count : n;
-  const size_t whole = gk_ceil_div(high, tile_facts.row_count) * gk_ceil_div(wide, tile_facts.col_count) * batch;
+  const size_t whole_m = row_count ? row_count : m, whole_n = col_count ? col_count : n;
+  const size_t whole = gk_ceil_div(whole_m, tile_facts.row_count) * gk_ceil_div(whole_n, tile_facts.col_count) * batch;
   const size_t cut =
       gk_ceil_div(m - row_count, tile_facts.row_count) * gk_ceil_div(n - col_count, tile_facts.col_count) * batch;
   if (gk__is_engine(tile_facts.plan))
     return gk__engine_clocks_of_both(tile_facts, whole, cut, order.slices, depth, k, sms);
-  const size_t at_once = tile_facts.room * sms, before = whole % at_once, room = before ? at_once - before : 0;
-  const size_t left = cut > room ? cut - room : 1;
-  return tiles::clocks(tile_facts, high, wide, k, batch, 1, depth * order.slices, sms, fed) +
-         tiles::clocks(tile_facts, left * tile_facts.row_count, tile_facts.col_count, k, 1, order.slices, depth, sms,
-                       fed);
+  const size_t resident = tile_facts.room * sms, last_wave = whole % resident;
+  const size_t free_slots = last_wave ? resident - last_wave : 0, remaining = cut > free_slots ? cut - free_slots : 1;
+  return tiles::clocks(tile_facts, whole_m, whole_n, k, batch, 1, depth * order.slices, sms, fed) +
+         tiles::clocks(tile_facts, remaining * tile_facts.row_count, tile_facts.col_count, k, 1, order.slices, depth,
+                       sms, fed);
 }
 
-template <class Acc> gk__split_k gk__matmul_order(size_t m, size_t n, size_t k) {
-  const size_t few = m < n ? m : n, many = m < n ? n : m, longest = size_t(1) << 30;
-  gk__split_k order = {0, 1, 1, 0, 0};
-  size_t slices = 1, quantum = 16; /* whole steps of every tile */
-  if (few == 0) {
-    slices = 1; /* of nothing */
-  } else if (few <= GK__THIN_ROWS && k >= 128) {
-    const size_t blocks = gk_ceil_div(many, static_cast<size_t>(GK__THIN_COLS));
-    order.thin = 1, quantum = 128;
-    slices = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
-    if (slices > gk_ceil_div(k, size_t(512))) slices = gk_ceil_div(k, size_t(512));
-  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
-             k < longest) {
-    typedef gk__tiles<Acc> tiles;
-    const bool fed = tiles::fed(m, n, k);
-    unsigned long long least[GK__MATMUL_SLICES + 1], best = ~0ull;
-    const bool is_small = m <= 128 && n <= 128 && k <= 128;
-    const size_t cuts = k / (is_small ? tiles::least_small_part : tiles::least_part);
-    const unsigned most = cuts < GK__MATMUL_SLICES ? static_cast<unsigned>(cuts > 1 ? cuts : 1) : GK__MATMUL_SLICES;
-    for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
-    for (int i = 0; i < tiles::item_count; i++) {
-      gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(i), fed);
-      const size_t tile_count = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count);
-      for (unsigned s = 1; s <= most && (s < 4 || tile_count * s <= tiles::most_blocks * tile_facts.room); s++) {
-        tile_facts = gk__fed_tile(tiles::facts(i, s), fed);
-        const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
-        if (gk_ceil_div(k, depth) < s) continue; /* whole steps make fewer of them */
-        if (!gk__partials_fit<Acc>(m, n, s)) break;
-        const unsigned long long clocks = tiles::clocks(tile_facts, m, n, k, 1, s, depth, 132, fed);
-        if (clocks < least[s]) least[s] = clocks;
-      }
+/* The split of a thin product: enough partitions for 264 blocks, none of them shorter than 512. */
+inline size_t gk__thin_partitions(size_t long_dim, size_t k) {
+  const size_t blocks = gk_ceil_div(long_dim, static_cast<size_t>(GK__THIN_COLS)), limit = gk_ceil_div(k, size_t(512));
+  const size_t partitions = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
+  return partitions < limit ? partitions : limit;
+}
+/* The length of each partition but the last: whole k steps of every tile. 0: fewer partitions of it cover k. */
+inline size_t gk__partition_depth(size_t k, unsigned partitions, size_t quantum) {
+  const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(partitions)), quantum);
+  return gk_ceil_div(k, depth) < partitions ? 0 : depth;
+}
+/* The number of partitions with the least clocks, all of C being split, and these clocks. */
+template <class Acc>
+unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum, unsigned long long *best) {
+  typedef gk__tiles<Acc> tiles;
+  const bool fed = tiles::fed(m, n, k), is_small = m <= 128 && n <= 128 && k <= 128;
+  unsigned long long least[GK__MATMUL_SLICES + 1];
+  const size_t limit = k / (is_small ? tiles::least_small_part : tiles::least_part);
+  const unsigned most = limit < GK__MATMUL_SLICES ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_SLICES;
+  for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
+  for (int i = 0; i < tiles::item_count; i++) {
+    gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(i), fed);
+    const size_t tile_count = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count);
+    for (unsigned s = 1; s <= most && (s < 4 || tile_count * s <= tiles::most_blocks * tile_facts.room); s++) {
+      tile_facts = gk__fed_tile(tiles::facts(i, s), fed);
+      const size_t depth = gk__partition_depth(k, s, quantum);
+      if (depth == 0) continue;
+      if (!gk__partials_fit<Acc>(m, n, s)) break;
+      const unsigned long long clocks = tiles::clocks(tile_facts, m, n, k, 1, s, depth, 132, fed);
+      if (clocks < least[s]) least[s] = clocks;
     }
-    /* A cut must be worth it by more than the estimate may be off. */
-    for (unsigned s = 1; s <= most; s++)
-      if (s == 1 || (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < best)) best = least[s], slices = s;
-    /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more, or as the rest of the last time:
-     * along the longer side of C. */
-    const gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(0), fed);
-    const size_t down = gk_ceil_div(m, tile_facts.row_count), across = gk_ceil_div(n, tile_facts.col_count);
-    const size_t line = down < across ? down : across, length = down < across ? across : down;
-    for (size_t full = tiles::at_once ? down * across / tiles::at_once : 0, less = 0; less < 2 && less < full; less++) {
-      const size_t lines = (full - less) * tiles::at_once / line;
-      gk__split_k part = order;
-      if (lines == 0 || lines >= length) continue;
-      if (down < across)
-        part.whole_cols = lines * tile_facts.col_count;
-      else
-        part.whole_rows = lines * tile_facts.row_count;
-      for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
-        const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
-        if (gk_ceil_div(k, depth) < s) continue;
-        if (!gk__partials_fit<Acc>(m - part.whole_rows, n - part.whole_cols, s)) break;
-        part.slices = s, part.depth = static_cast<int>(depth);
-        const unsigned long long clocks = gk__order_clocks<Acc>(tile_facts, part, m, n, k, 1, 132, fed);
-        if (clocks < best)
-          best = clocks, slices = s, order.whole_rows = part.whole_rows, order.whole_cols = part.whole_cols;
+  }
+  /* A further split must save more than the estimate's error. */
+  unsigned partitions = 1;
+  *best = least[1];
+  for (unsigned s = 2; s <= most; s++)
+    if (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < *best) {
+      *best = least[s];
+      partitions = s;
+    }
+  return partitions;
+}
+/* Tries to leave whole tiles unsplit, as many as fill the GPU an integral number of times, and to split the rest of C,
+ * which fills the GPU once more, or joins the last wave of whole tiles. The border runs across the longer side of C.
+ * Changes *order if that takes less than `best` clocks. */
+template <class Acc>
+void gk__try_whole_tiles(gk__split_k *order, size_t m, size_t n, size_t k, size_t quantum, unsigned long long best) {
+  typedef gk__tiles<Acc> tiles;
+  const bool fed = tiles::fed(m, n, k);
+  const gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(0), fed);
+  const size_t tiles_m = gk_ceil_div(m, tile_facts.row_count), tiles_n = gk_ceil_div(n, tile_facts.col_count);
+  const bool by_cols = tiles_m < tiles_n;
+  const size_t short_side = by_cols ? tiles_m : tiles_n, long_side = by_cols ? tiles_n : tiles_m;
+  const size_t waves = tiles::at_once ? tiles_m * tiles_n / tiles::at_once : 0;
+  for (size_t fewer = 0; fewer < 2 && fewer < waves; fewer++) {
+    const size_t lines = (waves - fewer) * tiles::at_once / short_side;
+    gk__split_k candidate = {0, 1, 1, 0, 0};
+    if (lines == 0 || lines >= long_side) continue;
+    if (by_cols)
+      candidate.whole_cols = lines * tile_facts.col_count;
+    else
+      candidate.whole_rows = lines * tile_facts.row_count;
+    for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
+      const size_t depth = gk__partition_depth(k, s, quantum);
+      if (depth == 0) continue;
+      if (!gk__partials_fit<Acc>(m - candidate.whole_rows, n - candidate.whole_cols, s)) break;
+      candidate.slices = s;
+      candidate.depth = static_cast<int>(depth);
+      const unsigned long long clocks = gk__order_clocks<Acc>(tile_facts, candidate, m, n, k, 1, 132, fed);
+      if (clocks < best) {
+        best = clocks;
+        *order = candidate;
       }
     }
   }
+}
+/* How k is split: a function of m, n, k and the type alone. */
+template <class Acc> gk__split_k gk__matmul_order(size_t m, size_t n, size_t k) {
+  const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m, longest = size_t(1) << 30;
+  gk__split_k order = {0, 1, 1, 0, 0};
+  size_t partitions = 1, quantum = 16;
+  if (short_dim == 0) {
+    partitions = 1;
+  } else if (short_dim <= GK__THIN_ROWS && k >= 128) {
+    order.thin = 1;
+    quantum = 128;
+    partitions = gk__thin_partitions(long_dim, k);
+  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
+             k < longest) {
+    unsigned long long clocks;
+    order.slices = gk__best_partitions<Acc>(m, n, k, quantum, &clocks);
+    gk__try_whole_tiles<Acc>(&order, m, n, k, quantum, clocks);
+    partitions = order.slices;
+  }
   const size_t fewest = gk_ceil_div(k, longest);
-  if (slices < fewest) slices = fewest;
+  if (partitions < fewest) partitions = fewest;
   if (k > 0) {
-    const size_t depth = gk_round_up(gk_ceil_div(k, slices), quantum);
+    const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
     if (depth >= k) order.whole_rows = order.whole_cols = 0;
-    order.depth = static_cast<int>(depth), order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
+    order.depth = static_cast<int>(depth);
+    order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
   }
   return order;
 }
 
+/* The fastest tile for a given split. engine: the Hopper kernels can compute the product. wanted: the plan that the
+ * caller asks for; if there is none such, the closest one is used. */
 template <class Acc>
 gk__tile_facts gk__plan_matmul(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
                                bool engine, gk_plan wanted, bool fed = false) {
@@ -9710,57 +9808,60 @@ gk__tile_facts gk__plan_matmul(const gk__split_k &order, size_t m, size_t n, siz
   if (gk__is_engine(wanted) && (!engine || (k < 16 && wanted != GK__PLAN_TILE_128_TMA))) wanted = GK__PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
-    const bool last = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
-    if (gk__is_engine(tile_facts.plan) && (!engine || (k < 16 && tile_facts.fed))) continue; /* whose steps are of 16 */
-    if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || last) {
-      const unsigned long long all =
+    const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
+    /* Producer threads load k steps of 16. */
+    if (gk__is_engine(tile_facts.plan) && (!engine || (k < 16 && tile_facts.fed))) continue;
+    if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || fallback) {
+      const unsigned long long clocks =
           gk__order_clocks<Acc>(tile_facts, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
-      if (all < least) least = all, best = tile_facts;
+      if (clocks < least) {
+        least = clocks;
+        best = tile_facts;
+      }
     }
   }
   return best;
 }
 
-/* Answers that this thread has found lately: finding one may take longer than a small product. The table is
+/* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
  * direct-mapped by the shape. Each type of Find has a table of its own. */
-#define GK__ANSWERS 64
-struct gk__matmul_question {
+#define GK__CACHED_PLANS 64
+struct gk__plan_query {
   size_t m, n, k, batch;
   gk__split_k order;
   gk_plan wanted;
   int sms;
   bool engine, fed;
-  bool operator==(const gk__matmul_question &other) const {
+  bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
            sms == other.sms && engine == other.engine && fed == other.fed && gk__same_order(order, other.order);
   }
 };
-template <class Find> auto gk__remembered(const gk__matmul_question &question, const Find &find) -> decltype(find()) {
-  typedef decltype(find()) answer_type;
+template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Find &find) -> decltype(find()) {
+  typedef decltype(find()) value_type;
   struct entry {
     bool known;
-    gk__matmul_question question;
-    answer_type answer;
+    gk__plan_query query;
+    value_type known_value;
   };
-  static thread_local entry entries[GK__ANSWERS];
-  entry &cached = entries[(question.m * 31 + question.n * 7 + question.k) % GK__ANSWERS];
-  if (!cached.known || !(cached.question == question)) {
-    cached.answer = find();
-    cached.question = question;
+  static thread_local entry entries[GK__CACHED_PLANS];
+  entry &cached = entries[(query.m * 31 + query.n * 7 + query.k) % GK__CACHED_PLANS];
+  if (!cached.known || !(cached.query == query)) {
+    cached.known_value = find();
+    cached.query = query;
     cached.known = true;
   }
-  return cached.answer;
+  return cached.known_value;
 }
 template <class Acc> gk__split_k gk__matmul_order_again(size_t m, size_t n, size_t k) {
-  const gk__matmul_question question = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false};
-  return gk__remembered(question, [&question] { return gk__matmul_order<Acc>(question.m, question.n, question.k); });
+  const gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false};
+  return gk__cached_plan(query, [&query] { return gk__matmul_order<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc>
 gk__tile_facts gk__plan_matmul_again(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
                                      bool engine, gk_plan wanted, bool fed) {
-  const gk__matmul_question question = {m, n, k, batch, order, wanted, sms, engine, fed};
-  return gk__remembered(question,
-                        [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed); });
+  const gk__plan_query query = {m, n, k, batch, order, wanted, sms, engine, fed};
+  return gk__cached_plan(query, [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed); });
 }
 
 /* The slots that `products` of them need, if their slices do not fit into a block. */
