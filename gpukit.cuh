@@ -9047,9 +9047,9 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
   const size_t each = static_cast<size_t>(all / 3) * thread_count;
   if (Config::by_rows && Config::groups == 1 && parts > 1 && !q.ranks) {
-    const unsigned tiles = q.down * q.across, made = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
-    if (job >= made) {
-      const unsigned tile_idx = (job - made) / q.shares, share = (job - made) % q.shares;
+    const unsigned tiles = q.down * q.across, launched = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
+    if (job >= launched) {
+      const unsigned tile_idx = (job - launched) / q.shares, share = (job - launched) % q.shares;
       const gk__engine_job work(q, whole + tile_idx / tiles * tiles * parts + tile_idx % tiles);
       if (!role::feeds())
         gk__gather_share<Config>(who, q.p, work, slots + work.tile_idx * parts * each + t, turn.tag, share, q.shares,
@@ -9428,11 +9428,11 @@ inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile_facts, si
   }
   unsigned long long clocks = full_waves * wave_clocks + t.once + gk__reduction_clocks(tile_facts, tiles, slices, sms);
   if (rest > 0) {
-    const size_t blocks_per_sm = gk_ceil_div(rest, sms); /* blocks on a multiprocessor */
+    const size_t blocks_per_sm = gk_ceil_div(rest, sms);
     /* The last partitions start last. */
-    const size_t of = slices > 1 && rest <= tiles ? last : depth;
-    clocks +=
-        (work * (full_waves && blocks_per_sm == 1 ? t.after : t.each[blocks_per_sm - 1]) / 100 + t.begin) * of / depth;
+    const size_t rest_depth = slices > 1 && rest <= tiles ? last : depth;
+    clocks += (work * (full_waves && blocks_per_sm == 1 ? t.after : t.each[blocks_per_sm - 1]) / 100 + t.begin) *
+              rest_depth / depth;
   }
   return clocks;
 }
@@ -9491,8 +9491,7 @@ inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size
   const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
   const size_t blocks =
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
-  const size_t resident =
-      tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* resident on a multiprocessor */
+  const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
   const size_t blocks_per_sm = gk_ceil_div(blocks, sms);
   const size_t rounded_per_sm = blocks_per_sm > resident ? gk_round_up(blocks_per_sm, resident) : blocks_per_sm,
                rest = rounded_per_sm % resident;
@@ -9521,8 +9520,7 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_
   const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
   const size_t blocks =
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
-  const size_t resident =
-      tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* resident on a multiprocessor */
+  const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
   const size_t blocks_per_sm = gk_ceil_div(blocks, sms), rest = blocks_per_sm % resident,
                trips = tile_facts.row_count * tile_facts.col_count / tile_facts.warps / 1500 + 1;
   const size_t warps = resident * groups * tile_facts.warps, warps_of_rest = rest * groups * tile_facts.warps;
@@ -9864,7 +9862,7 @@ gk__tile_facts gk__plan_matmul_again(const gk__split_k &order, size_t m, size_t 
   return gk__cached_plan(query, [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed); });
 }
 
-/* The slots that `products` of them need, if their slices do not fit into a block. */
+/* Bytes of slots for the partials of `products` products of m x n each. */
 template <class Config, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t n, size_t slices, size_t products) {
   const size_t tiles =
       gk_ceil_div(m, static_cast<size_t>(Config::bm)) * gk_ceil_div(n, static_cast<size_t>(Config::bn));
@@ -9872,38 +9870,39 @@ template <class Config, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t
          sizeof(gk__slot<gk__three<Acc>>);
 }
 
-/* Launches for as many products at a time as there are slots for. `blocks` of them make one product. */
+/* Launches the products of a batch, as many at a time as there are slots and grid blocks for. A product takes `blocks`
+ * blocks, and slot_bytes bytes of slots if it is split. */
 template <class Args, class Acc, class Launch>
-cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, gk__partials *partials, Launch launch) {
-  const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most_blocks = 0x7fffffffu;
-  const size_t most = (p.max_blocks && p.max_blocks < most_blocks ? p.max_blocks : most_blocks) / blocks;
-  size_t at_once = batch < most ? batch : most > 0 ? most : 1;
+cudaError_t gk__launch_batches(Args p, size_t blocks, size_t slot_bytes, gk__partials *partials, Launch launch) {
+  const size_t slots_offset = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most_blocks = 0x7fffffffu;
+  const size_t products_per_grid = (p.max_blocks && p.max_blocks < most_blocks ? p.max_blocks : most_blocks) / blocks;
+  size_t products_per_launch = batch < products_per_grid ? batch : products_per_grid > 0 ? products_per_grid : 1;
   unsigned char *memory = NULL;
   if (blocks > most_blocks)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
-  if (slot_bytes && !partials->scratch) partials->measure(slot_bytes, at_once);
+  if (slot_bytes && !partials->scratch) partials->measure(slot_bytes, products_per_launch);
   if (partials->measuring) return cudaSuccess;
   if (slot_bytes) {
     if (!partials->scratch) GK_TRY(gk__begin_partials(partials));
-    const size_t room = partials->bytes(), products = room / slot_bytes;
-    if (products == 0) /* a launch that the first pass did not see must not write past the slots */
+    const size_t room = partials->bytes(), slots_for = room / slot_bytes;
+    if (slots_for == 0) /* a launch that was not measured must not write past the slots */
       return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured", slot_bytes,
                       room);
-    if (at_once > products) at_once = products;
+    if (products_per_launch > slots_for) products_per_launch = slots_for;
     memory = static_cast<unsigned char *>(partials->scratch->ptr);
     p.capacity = room / sizeof(gk__word16);
   }
   cudaError_t status = cudaSuccess;
-  for (size_t done = 0; done < batch && status == cudaSuccess; done += at_once) {
-    p.batch = batch - done < at_once ? batch - done : at_once;
+  for (size_t done = 0; done < batch && status == cudaSuccess; done += products_per_launch) {
+    p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
     status = launch(p, static_cast<unsigned>(blocks * p.batch), reinterpret_cast<gk__state *>(memory),
-                    reinterpret_cast<gk__slot<gk__three<Acc>> *>(memory ? memory + front : NULL));
-    p.skip(at_once);
+                    reinterpret_cast<gk__slot<gk__three<Acc>> *>(memory ? memory + slots_offset : NULL));
+    p.skip(products_per_launch);
   }
   return status;
 }
 
-/* nvcc's C++11 has no generic lambdas; these are what they would be. */
+/* Launch functors: C++11 has no generic lambdas. */
 template <class Config, class Item, class Out, class Acc> struct gk__tile_launch {
   unsigned thread_count;
   size_t smem;
@@ -9914,47 +9913,50 @@ template <class Config, class Item, class Out, class Acc> struct gk__tile_launch
                              smem, stream, p, state, slots);
   }
 };
-/* How many of so many tiles one launch makes: as many as max_blocks allows, if it is not 0, of which each tile has
- * `parts`, and as there are slots for. */
-inline size_t gk__tiles_at_once(size_t tiles, size_t max_blocks, size_t parts, size_t slot_bytes) {
-  size_t most = tiles;
-  if (max_blocks && most > max_blocks / parts) most = max_blocks / parts;
+/* How many of tile_count tiles one launch computes: limited by max_blocks (0: no limit), with blocks_per_tile blocks to
+ * each tile, and by the slots, with slot_bytes to each tile (0: none). */
+inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t blocks_per_tile, size_t slot_bytes) {
+  size_t most = tile_count;
+  if (max_blocks && most > max_blocks / blocks_per_tile) most = max_blocks / blocks_per_tile;
   if (slot_bytes && most > GK__PARTIALS_BYTES / slot_bytes) most = GK__PARTIALS_BYTES / slot_bytes;
   return most > 0 ? most : 1;
 }
+/* By the portable kernel, with tiles and blocks of Config. The groups of a block each take a partition, if there are no
+ * more partitions than groups and their stages fit in shared memory. */
 template <class Config, class Item, class Out, class Acc>
 cudaError_t gk__matmul_tiles(const gk__matmul_args<Item, Out, Acc> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
   const size_t tile_bytes = Config::bm * Config::bn * sizeof(Acc);
   const size_t ring_bytes = static_cast<size_t>(gk__operands<Config, Item, Acc>::items) * Config::stages * sizeof(Acc);
+  const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
   size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
-  if (groups > 1 && groups * (ring_bytes > tile_bytes ? ring_bytes : tile_bytes) + 64 > static_cast<size_t>(smem_limit))
-    groups = 1;
-  const size_t smem =
-      groups > 1 && groups * tile_bytes > groups * ring_bytes ? groups * tile_bytes : groups * ring_bytes;
-  const size_t parts = p.slices > groups ? p.slices : 1;
+  if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
+  const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
+  const size_t blocks_per_tile = p.slices > groups ? p.slices : 1;
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm)),
                tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
   const gk__tile_launch<Config, Item, Out, Acc> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count,
                                                           smem, stream};
-  size_t high = tiles_m, wide = tiles_n;
-  const size_t tile_slots = parts > 1 ? gk__matmul_slot_bytes<Config, Acc>(1, 1, parts, 1) : 0;
-  const size_t most = gk__tiles_at_once(tiles_m * tiles_n, p.max_blocks, parts, tile_slots);
-  if (most < tiles_m * tiles_n) { /* of eight rows if the columns are many, so that tiles share what they read */
-    const size_t few = most < 8 ? most : 8;
-    if (high > few) high = few;
-    if (wide > most / high) wide = most / high;
-    if (wide == tiles_n) high = most / wide < tiles_m ? most / wide : tiles_m;
+  size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
+  const size_t tile_slots = blocks_per_tile > 1 ? gk__matmul_slot_bytes<Config, Acc>(1, 1, blocks_per_tile, 1) : 0;
+  const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile, tile_slots);
+  if (most_tiles < tiles_m * tiles_n) {
+    /* Each launch computes up to eight rows of tiles, so that its tiles share operands in the L2. */
+    const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
+    if (launch_tiles_m > most_rows) launch_tiles_m = most_rows;
+    if (launch_tiles_n > most_tiles / launch_tiles_m) launch_tiles_n = most_tiles / launch_tiles_m;
+    if (launch_tiles_n == tiles_n)
+      launch_tiles_m = most_tiles / launch_tiles_n < tiles_m ? most_tiles / launch_tiles_n : tiles_m;
   }
   cudaError_t status = cudaSuccess;
-  for (size_t row_idx = 0; row_idx < tiles_m && status == cudaSuccess; row_idx += high)
-    for (size_t col_idx = 0; col_idx < tiles_n && status == cudaSuccess; col_idx += wide) {
+  for (size_t row_idx = 0; row_idx < tiles_m && status == cudaSuccess; row_idx += launch_tiles_m)
+    for (size_t col_idx = 0; col_idx < tiles_n && status == cudaSuccess; col_idx += launch_tiles_n) {
       const gk__matmul_args<Item, Out, Acc> part =
-          p.panel(row_idx * Config::bm, col_idx * Config::bn, high * Config::bm, wide * Config::bn);
-      const size_t tiles =
+          p.panel(row_idx * Config::bm, col_idx * Config::bn, launch_tiles_m * Config::bm, launch_tiles_n * Config::bn);
+      const size_t part_tiles =
           gk_ceil_div(part.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(part.n, static_cast<size_t>(Config::bn));
-      status = gk__matmul_in_turn<gk__matmul_args<Item, Out, Acc>, Acc>(part, tiles * parts, tiles * tile_slots,
-                                                                        partials, launch);
+      status = gk__launch_batches<gk__matmul_args<Item, Out, Acc>, Acc>(part, part_tiles * blocks_per_tile,
+                                                                        part_tiles * tile_slots, partials, launch);
     }
   return status;
 }
@@ -9975,42 +9977,78 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<Item, Out, Acc> &q, gk__partia
   const size_t block_cols = gk__thin_shape<Item, Rows>::col_count;
   const size_t a_row = q.trans_a ? 1 : q.lda, a_k = q.trans_a ? q.lda : 1;
   const size_t b_col = q.trans_b ? q.ldb : 1, b_k = q.trans_b ? 1 : q.ldb;
-  if (q.m <= q.n) { /* else the transposes of all three */
-    p.x = q.a, p.y = q.b, p.row_count = q.m, p.col_count = q.n, p.stride_x = q.stride_a, p.stride_y = q.stride_b;
-    p.x_row = a_row, p.x_k = a_k, p.y_k = b_k, p.y_col = b_col, p.c_row = q.ldc, p.c_col = 1;
+  if (q.m <= q.n) { /* else C^T = B^T A^T */
+    p.x = q.a;
+    p.y = q.b;
+    p.row_count = q.m;
+    p.col_count = q.n;
+    p.stride_x = q.stride_a;
+    p.stride_y = q.stride_b;
+    p.x_row = a_row;
+    p.x_k = a_k;
+    p.y_k = b_k;
+    p.y_col = b_col;
+    p.c_row = q.ldc;
+    p.c_col = 1;
   } else {
-    p.x = q.b, p.y = q.a, p.row_count = q.n, p.col_count = q.m, p.stride_x = q.stride_b, p.stride_y = q.stride_a;
-    p.x_row = b_col, p.x_k = b_k, p.y_k = a_k, p.y_col = a_row, p.c_row = 1, p.c_col = q.ldc;
+    p.x = q.b;
+    p.y = q.a;
+    p.row_count = q.n;
+    p.col_count = q.m;
+    p.stride_x = q.stride_b;
+    p.stride_y = q.stride_a;
+    p.x_row = b_col;
+    p.x_k = b_k;
+    p.y_k = a_k;
+    p.y_col = a_row;
+    p.c_row = 1;
+    p.c_col = q.ldc;
   }
-  p.c = q.c, p.k = q.k, p.batch = q.batch, p.stride_c = q.stride_c, p.alpha = q.alpha, p.beta = q.beta;
-  p.slices = q.slices, p.depth = q.depth, p.capacity = 0, p.max_blocks = q.max_blocks, p.only_if = q.only_if;
-  const size_t ring = gk__thin_shape<Item, Rows>::ring_bytes, sums = GK__THIN_CHAINS * Rows * block_cols * sizeof(Acc);
-  p.in_ring = ring && ring + 64 <= static_cast<size_t>(smem_limit);
-  const gk__thin_launch<Rows, Item, Out, Acc> launch = {p.in_ring && ring > sums ? ring : sums, stream};
-  const size_t all = p.col_count, blocks_across = gk_ceil_div(all, block_cols);
+  p.c = q.c;
+  p.k = q.k;
+  p.batch = q.batch;
+  p.stride_c = q.stride_c;
+  p.alpha = q.alpha;
+  p.beta = q.beta;
+  p.slices = q.slices;
+  p.depth = q.depth;
+  p.capacity = 0;
+  p.max_blocks = q.max_blocks;
+  p.only_if = q.only_if;
+  const size_t ring_bytes = gk__thin_shape<Item, Rows>::ring_bytes;
+  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(Acc);
+  p.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(smem_limit);
+  const gk__thin_launch<Rows, Item, Out, Acc> launch = {p.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes,
+                                                        stream};
+  const size_t long_dim = p.col_count, block_count = gk_ceil_div(long_dim, block_cols);
   const size_t tile_slots = p.slices > 1 ? p.slices * Rows * block_cols * sizeof(gk__slot<gk__three<Acc>>) : 0;
-  const size_t most = gk__tiles_at_once(blocks_across, p.max_blocks, p.slices, tile_slots);
-  const size_t wide = most < blocks_across ? most * block_cols : all;
+  const size_t most_blocks = gk__tiles_per_launch(block_count, p.max_blocks, p.slices, tile_slots);
+  const size_t launch_cols = most_blocks < block_count ? most_blocks * block_cols : long_dim;
   cudaError_t status = cudaSuccess;
-  for (size_t col_idx = 0; col_idx < all && status == cudaSuccess; col_idx += wide) {
-    p.col_count = all - col_idx < wide ? all - col_idx : wide;
-    const size_t tiles = gk_ceil_div(p.col_count, block_cols);
-    status = gk__matmul_in_turn<gk__thin_args<Item, Out, Acc>, Acc>(p, tiles * p.slices, tiles * tile_slots, partials,
-                                                                    launch);
-    p.y += p.col_count * p.y_col, p.c += p.col_count * p.c_col;
+  for (size_t col_idx = 0; col_idx < long_dim && status == cudaSuccess; col_idx += launch_cols) {
+    p.col_count = long_dim - col_idx < launch_cols ? long_dim - col_idx : launch_cols;
+    const size_t launch_blocks = gk_ceil_div(p.col_count, block_cols);
+    status = gk__launch_batches<gk__thin_args<Item, Out, Acc>, Acc>(p, launch_blocks * p.slices,
+                                                                    launch_blocks * tile_slots, partials, launch);
+    p.y += p.col_count * p.y_col;
+    p.c += p.col_count * p.c_col;
   }
   return status;
 }
 
-/* The blocks of each type. */
+/* Configurations of the portable kernel: blocks of threads that compute FMAs, blocks of warps that multiply doubles on
+ * tensor cores, and blocks of the kernel of small products. */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Groups,
           int Resident>
-struct gk__block_of_threads : gk__block<gk__sums<Acc, TileRows, TileCols, TileDepth, ThreadRows, ThreadCols, 4>,
-                                        TileRows, TileCols, TileDepth, Stages, Groups, Resident> {};
+struct gk__fma_block : gk__block<gk__sums<Acc, TileRows, TileCols, TileDepth, ThreadRows, ThreadCols, 4>, TileRows,
+                                 TileCols, TileDepth, Stages, Groups, Resident> {};
 template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth, int Stages, int Groups,
           int Resident>
-struct gk__block_of_warps : gk__block<gk__sums_f64<TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth>, TileRows,
-                                      TileCols, TileDepth, Stages, Groups, Resident> {};
+struct gk__mma_f64_block : gk__block<gk__sums_f64<TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth>, TileRows,
+                                     TileCols, TileDepth, Stages, Groups, Resident> {};
+template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Resident>
+struct gk__small_block : gk__block<gk__sums_of_rows<TileRows, TileCols, TileDepth, ThreadRows, ThreadCols>, TileRows,
+                                   TileCols, TileDepth, Stages, 1, Resident> {};
 
 template <class Config, class Item> struct gk__small_launch {
   cudaStream_t stream;
@@ -10023,7 +10061,8 @@ template <class Config, class Item> struct gk__small_launch {
                              stream, p);
   }
 };
-/* By small tiles Config, if the product is such a one, else by tiles Fallback. */
+/* By the kernel of small products with tiles of Config, if it can compute this product; else by the portable kernel
+ * with tiles of Fallback. */
 template <class Config, class Fallback, class Item, class Out, class Acc>
 cudaError_t gk__matmul_small(const gk__matmul_args<Item, Out, Acc> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
@@ -10037,42 +10076,38 @@ cudaError_t gk__matmul_small(const gk__matmul_args<Item, Item, Item> &p, gk__par
   if (p.trans_a || p.trans_b || p.slices != 1 || (p.max_blocks && p.max_blocks < tiles))
     return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
   const gk__small_launch<Config, Item> launch = {stream};
-  return gk__matmul_in_turn<gk__matmul_args<Item, Item, Item>, Item>(p, tiles, 0, partials, launch);
+  return gk__launch_batches<gk__matmul_args<Item, Item, Item>, Item>(p, tiles, 0, partials, launch);
 }
-template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Resident>
-struct gk__block_of_rows : gk__block<gk__sums_of_rows<TileRows, TileCols, TileDepth, ThreadRows, ThreadCols>, TileRows,
-                                     TileCols, TileDepth, Stages, 1, Resident> {};
-
+/* Launches the portable kernel that a plan names. */
 template <class Item, class Out>
 cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, float> &p, gk_plan plan, gk__partials *partials,
                            int smem_limit, cudaStream_t stream) {
   switch (plan) {
   case GK__PLAN_TILE_32:
-    return gk__matmul_small<gk__block_of_rows<32, 32, 16, 4, 4, 3, 16>,
-                            gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, partials, smem_limit, stream);
+    return gk__matmul_small<gk__small_block<32, 32, 16, 4, 4, 3, 16>, gk__fma_block<float, 32, 32, 16, 4, 4, 3, 8, 1>>(
+        p, partials, smem_limit, stream);
   case GK__PLAN_TILE_32_64:
-    return gk__matmul_tiles<gk__block_of_threads<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, partials, smem_limit, stream);
+    return gk__matmul_tiles<gk__fma_block<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64:
-    return gk__matmul_small<gk__block_of_rows<64, 64, 16, 8, 8, 4, 6>,
-                            gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
+    return gk__matmul_small<gk__small_block<64, 64, 16, 8, 8, 4, 6>, gk__fma_block<float, 64, 64, 16, 8, 8, 3, 4, 1>>(
+        p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64_128:
-    return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, partials, smem_limit, stream);
-  default:
-    return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, partials, smem_limit, stream);
+    return gk__matmul_tiles<gk__fma_block<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, partials, smem_limit, stream);
+  default: return gk__matmul_tiles<gk__fma_block<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, partials, smem_limit, stream);
   }
 }
 #ifdef GK__WGMMA
-/* By the kernel of Hopper, if the device and the program have it, and a cluster has room for all slices: blocks that
- * stay, or one for each slice. Else *made is as it was. */
+/* By the Hopper kernel of doubles, if the device and the program have it and one cluster has room for all partitions of
+ * a tile: a persistent grid, or one block for each partition. *launched is set to true if that is so. */
 template <class Item>
-cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> &p, bool *made,
-                                        const gk__partials *partials, cudaStream_t stream) {
+cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &p, bool *launched, const gk__partials *partials,
+                               cudaStream_t stream) {
   typedef gk__f64_shape Shape;
   auto kernel = GK__KERNEL(gk__f64_kernel<Shape, Item>);
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)),
-               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)), most = size_t(1) << 28;
-  if (p.k == 0 || p.slices > Shape::most_slices || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
-      !gk__wgmma_here<0>())
+               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)), limit = size_t(1) << 28;
+  if (p.k == 0 || p.slices > Shape::most_slices || tiles_m >= limit / tiles_n ||
+      p.batch >= limit / (tiles_m * tiles_n) || !gk__wgmma_here<0>())
     return cudaSuccess;
   int device = 0, sms = 1;
   bool has_body = false;
@@ -10080,26 +10115,25 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> 
   if (!has_body) return cudaSuccess;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
-  const size_t jobs = tiles_m * tiles_n * p.batch * p.slices,
+  const size_t work_tiles = tiles_m * tiles_n * p.batch * p.slices,
                smem = (Shape::operand_a::items + Shape::operand_b::items) * Shape::stages;
   size_t grid_dim = static_cast<size_t>(sms);
-  if (p.slices > 1) grid_dim = jobs;
+  if (p.slices > 1) grid_dim = work_tiles;
   if (p.max_blocks && p.max_blocks < grid_dim) {
     if (p.slices > 1) return cudaSuccess;
     grid_dim = p.max_blocks;
   }
-  if (jobs < grid_dim) grid_dim = jobs;
-  *made = true;
+  if (work_tiles < grid_dim) grid_dim = work_tiles;
+  *launched = true;
   if (partials->measuring) return cudaSuccess; /* its partials are reduced in clusters */
   if (p.slices > 1) kernel.cluster_blocks = p.slices;
   return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(grid_dim),
                            static_cast<unsigned>(Shape::copying + Shape::multiplying), smem * sizeof(Item), stream, p,
-                           static_cast<unsigned>(jobs));
+                           static_cast<unsigned>(work_tiles));
 }
 #else
 template <class Item>
-cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> &, bool *, const gk__partials *,
-                                        cudaStream_t) {
+cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &, bool *, const gk__partials *, cudaStream_t) {
   return cudaSuccess;
 }
 #endif
@@ -10107,31 +10141,32 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> 
 template <class Item, class Out>
 cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, double> &p, gk_plan plan, gk__partials *partials,
                            int smem_limit, cudaStream_t stream) {
-  typedef gk__block_of_warps<128, 128, 16, 64, 32, 4, 3, 1, 1> large;
-  typedef gk__block_of_warps<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
-  /* 120 KB and 90 KB of shared memory, which sm_75, 86, 89 and 120 do not have. Smaller tiles give the same bits. */
+  typedef gk__mma_f64_block<128, 128, 16, 64, 32, 4, 3, 1, 1> large;
+  typedef gk__mma_f64_block<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
+  /* Blocks of 120 KB and 90 KB of shared memory do not fit on sm_75, 86, 89 and 120. Smaller tiles give the same bits.
+   * */
   const int large_bytes = gk__operands<large, Item, double>::items * large::stages * static_cast<int>(sizeof(double)),
             wide_bytes = gk__operands<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
   const bool takes_small = plan == GK__PLAN_TILE_32_64 || plan == GK__PLAN_TILE_64;
   if (!takes_small && plan != GK__PLAN_TILE_64_128 && large_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64_128;
   if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64;
-  bool made = false;
+  bool launched = false;
   switch (plan) {
   case GK__PLAN_TILE_32_64:
-    return gk__matmul_tiles<gk__block_of_warps<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
+    return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64_128:
-    GK_TRY(gk__f64_by_blocks_that_stay(p, &made, partials, stream));
-    return made ? cudaSuccess : gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
+    GK_TRY(gk__f64_persistent(p, &launched, partials, stream));
+    return launched ? cudaSuccess : gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64:
-    return gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
+    return gk__matmul_tiles<gk__mma_f64_block<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
   default: return gk__matmul_tiles<large>(p, partials, smem_limit, stream);
   }
 }
 
-/* --- The planner of the tensor cores -----------------------------------------------------------------------------
+/* --- The planner of the tensor cores ---------------------------------------------------------------------------------
  *
- * Which of the ways a product takes, and what has to be made ready for it: a function of the call and of a few facts
- * about the GPU. */
+ * Chooses the kernel of a product and the preparation of its operands: a function of the call and of a few facts about
+ * the GPU. */
 
 enum gk__item { GK__ITEM_F64, GK__ITEM_F32, GK__ITEM_F16, GK__ITEM_BF16 };
 template <class Item> struct gk__item_of { static const gk__item value = GK__ITEM_F32; };
@@ -10140,8 +10175,8 @@ template <> struct gk__item_of<__half> { static const gk__item value = GK__ITEM_
 template <> struct gk__item_of<__nv_bfloat16> { static const gk__item value = GK__ITEM_BF16; };
 
 struct gk__product_operand {
-  size_t address, leading_dim, stride; /* stride 0: the same for all */
-  bool along_k;
+  size_t address, leading_dim, stride; /* stride 0: one matrix for the whole batch */
+  bool along_k;                        /* K-major */
 };
 struct gk__product {
   gk__item item;
@@ -10150,26 +10185,27 @@ struct gk__product {
   gk_precision precision;
   gk_plan plan;
 };
-/* A GPU, and the program's code for it: 80 is code for compute_80. */
+/* The GPU, and the architecture that the program's code for it was compiled for: 80 means compute_80. */
 struct gk__tensor_gpu {
   int sms, code;
   bool wgmma;
 };
 
-/* A copy of an operand, in elements of `bytes` each; part after part, where it has several. */
+/* A prepared copy of an operand, in elements of `bytes` bytes. An operand that is split into bf16 parts has them one
+ * after the other. */
 struct gk__operand_copy {
-  bool wanted, turned, one; /* one: for the whole batch */
-  unsigned split;           /* not wanted, since it can be read as so many matrices; else 1 */
+  bool wanted, turned, one; /* turned: transposed; one: a single copy for the whole batch */
+  unsigned split;           /* more than 1: not copied, but read as so many strided matrices */
   size_t bytes, row_count, col_count, leading_dim, part, matrix;
 };
 inline bool gk__is_tensor(gk_plan plan) { return plan == GK_PLAN_MMA || plan == GK_PLAN_WGMMA; }
 struct gk__product_plan {
-  gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else the strict kernels go by what was asked for */
-  gk_precision precision; /* GK_PRECISION_STRICT, or the tensor cores' */
+  gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else what the caller asked of the strict kernels */
+  gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor-core kernel */
   gk__operand_copy a, b;
-  const char *refused; /* NULL, or why there is no such plan */
+  const char *refused; /* NULL, or the reason of an error */
   bool tensor() const { return gk__is_tensor(plan); }
-  /* Of the work area, which begins with the flag that says that the strict kernel is needed. */
+  /* Bytes of the work area of so many products. It begins with the flag that the strict kernel is needed. */
   size_t work_bytes(size_t products) const {
     if (!a.wanted && !b.wanted) return 0;
     return GK__WORK_FRONT + (a.wanted ? a.matrix * (a.one ? 1 : products) : 0) +
@@ -10177,118 +10213,141 @@ struct gk__product_plan {
   }
 };
 
-/* What covers a row: runs of 16 bytes, or whole lines of 128 where it is long, so that what the copy engine brings of a
- * row is one line and not parts of two. More than memory can address becomes what no device has. */
+/* The bytes of a copy, and its leading dimension. Rows are padded to 16 bytes, long ones to cache lines of 128 bytes,
+ * so that a box of TMA reads whole lines. The result saturates far above the memory of any device. */
 inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col_count, size_t bytes) {
-  const size_t most = static_cast<size_t>(-1) / 64, unit = col_count >= 512 / bytes ? 128 : 16;
-  *leading_dim = col_count < most ? gk_round_up(col_count, unit / bytes) : most;
-  return row_count < most / bytes / *leading_dim
-             ? gk_round_up(row_count * *leading_dim * bytes, static_cast<size_t>(GK__WORK_FRONT))
-             : most;
+  const size_t limit = static_cast<size_t>(-1) / 64, unit = col_count >= 512 / bytes ? 128 : 16;
+  *leading_dim = col_count < limit ? gk_round_up(col_count, unit / bytes) : limit;
+  if (row_count >= limit / bytes / *leading_dim) return limit;
+  return gk_round_up(row_count * *leading_dim * bytes, static_cast<size_t>(GK__WORK_FRONT));
 }
-/* engine: the copy engine will read it. Where rows begin in the middle of a sector of 32 bytes it asks for five sectors
- * instead of four, which takes longer than a copy does where the product is large. */
-inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool engine,
+/* Which copy of an operand a kernel needs. by_tma: TMA reads it. If rows do not begin at a 32-byte sector, TMA reads
+ * five sectors instead of four, which costs more than the copy if the product is large. */
+inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool by_tma,
                                       bool turned) {
   gk__operand_copy dest = {true, false, p.batch == 1 || from.stride == 0, 1, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
   if (p.item == GK__ITEM_F32 && p.precision != GK_PRECISION_TF32) {
     parts = GK__PARTS;
   } else {
-    dest.bytes = p.item == GK__ITEM_F32 ? 4 : 2, dest.turned = turned;
-    const size_t large = p.item == GK__ITEM_F32 ? 3072 : 1792;
-    const bool sectors = engine && p.m >= large && p.n >= large && p.k >= large;
-    const size_t bytes = sectors ? 32 : 16, unit = bytes / dest.bytes;
-    dest.wanted = from.address % bytes || from.leading_dim % unit || (!dest.one && from.stride % unit) || turned ||
-                  (p.item == GK__ITEM_F32 && !engine); /* to be rounded */
+    dest.bytes = p.item == GK__ITEM_F32 ? 4 : 2;
+    dest.turned = turned;
+    const size_t large_dim = p.item == GK__ITEM_F32 ? 3072 : 1792;
+    const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
+    const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
+    dest.wanted = from.address % align_bytes || from.leading_dim % align_items ||
+                  (!dest.one && from.stride % align_items) || turned ||
+                  (p.item == GK__ITEM_F32 && !by_tma); /* rounded to tf32 */
   }
-  const bool along = from.along_k || dest.turned;
-  dest.row_count = along ? outer : p.k, dest.col_count = along ? p.k : outer;
+  const bool k_major = from.along_k || dest.turned;
+  dest.row_count = k_major ? outer : p.k;
+  dest.col_count = k_major ? p.k : outer;
   dest.part = gk__padded_bytes(dest.row_count, &dest.leading_dim, dest.col_count, dest.bytes);
   dest.matrix = dest.part * parts;
   return dest;
 }
-/* The copy engine can read an A along k, wherever its rows begin, as so many matrices of each split-th row, which begin
- * at a sector, or so little behind it that they are read from there. 1: not so. Each matrix has tiles of its own, of
- * which the last are not full; which is nothing beside a copy as long as they are few. */
-inline unsigned gk__plan_split(const gk__product &p, bool copied) {
+/* TMA can read a K-major A with any alignment as `split` matrices of every split-th row: these begin at a sector, or at
+ * most a sector after one and are read from there. 1: not possible. Each matrix has its own tiles, of which the last
+ * ones are partly empty; this costs less than a copy as long as they are few. */
+inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
   const size_t bytes = p.item == GK__ITEM_F32 ? 4 : 2, row_count = 128;
   if (!p.a.along_k || p.a.leading_dim >= size_t(1) << 32 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
   if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
   while (p.a.leading_dim * bytes * split % 32) split *= 2;
-  const size_t more = split * gk_round_up(gk_ceil_div(p.m, split), row_count) - gk_round_up(p.m, row_count);
-  const double most = copied ? 200.0 * static_cast<double>(p.m) : 0; /* multiply-adds for each k */
-  return static_cast<double>(more) * static_cast<double>(p.n) <= most ? static_cast<unsigned>(split) : 1;
+  const size_t extra_rows = split * gk_round_up(gk_ceil_div(p.m, split), row_count) - gk_round_up(p.m, row_count);
+  const double affordable = copied ? 200.0 * static_cast<double>(p.m) : 0; /* extra multiply-adds for each k */
+  return static_cast<double>(extra_rows) * static_cast<double>(p.n) <= affordable ? static_cast<unsigned>(split) : 1;
 }
 
-/* What the copy engine can count to. */
-inline bool gk__engine_counts(size_t m, size_t n, size_t k, size_t ld_a, size_t ld_b, size_t stride_a,
-                              size_t stride_b) {
-  const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8; /* elements, padding included */
-  return m <= most && n <= most && k <= most && ld_a < apart && ld_b < apart && stride_a < apart && stride_b < apart;
+/* Whether sizes and strides are within the limits of tensor maps. */
+inline bool gk__tma_fits(size_t m, size_t n, size_t k, size_t ld_a, size_t ld_b, size_t stride_a, size_t stride_b) {
+  const size_t max_dim = 0x7fffffff, max_stride = (size_t(1) << 40) / 8; /* elements, padding included */
+  return m <= max_dim && n <= max_dim && k <= max_dim && ld_a < max_stride && ld_b < max_stride &&
+         stride_a < max_stride && stride_b < max_stride;
 }
 inline bool gk__wgmma_fits(const gk__product &p) {
-  return gk__engine_counts(p.m, p.n, p.k, p.a.leading_dim, p.b.leading_dim, p.a.stride, p.b.stride) &&
+  return gk__tma_fits(p.m, p.n, p.k, p.a.leading_dim, p.b.leading_dim, p.a.stride, p.b.stride) &&
          gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= 0x7fffffff / 8 / p.batch;
+}
+
+/* Whether the call asks for tensor cores by its precision: half types do by default, floats by name. */
+inline bool gk__asks_for_tensor(const gk__product &p) {
+  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16;
+  return is_half_type ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
+}
+/* NULL, or why the precision and the plan of a call are an error on this GPU. */
+inline const char *gk__refuse_product(const gk__product &p, const gk__tensor_gpu &gpu, bool able) {
+  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = gk__is_tensor(p.plan);
+  const bool asked = gk__asks_for_tensor(p), tiled = p.plan != GK_PLAN_AUTO && !forced;
+  if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
+    return is_half_type ? "this precision is one of float; half types have the tensor cores by default"
+                        : "this precision is one of float, and double has none but the strict one";
+  if (forced && !asked)
+    return "this plan is one of tensor cores, and a strict product has none: ask for another precision";
+  if (tiled && asked && !is_half_type)
+    return "this plan is one of strict products: with this precision take GK_PLAN_AUTO, _MMA or _WGMMA";
+  if (forced && !able)
+    return "this plan needs tensor cores for the type: an sm_80 GPU (f16: sm_75), and code for it in the program";
+  if (p.plan == GK_PLAN_WGMMA && !gpu.wgmma) return "this plan needs an sm_90 GPU, and code for sm_90a in the program";
+  if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
+    return "this plan is for less than 2^31 rows and columns, and rows and matrices less than 2^40 bytes apart";
+  return NULL;
+}
+/* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
+ * nothing, except where TMA reads a large operand that needs no copy faster than threads do. Operand preparation and
+ * its launches take as long as a small product; splitting an element into bf16 parts takes as long as 128 strict
+ * multiply-adds. For half types and for emulated fp32, alignment and batch do not count. */
+inline bool gk__tensor_pays(const gk__product &p, const gk__tensor_gpu &gpu) {
+  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16;
+  const bool tf32 = p.precision == GK_PRECISION_TF32, thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  const double volume = m * n * k;
+  if (is_half_type) {
+    const bool thin_by_tma =
+        gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 && volume >= 1.6e7 * m;
+    return (!thin || thin_by_tma) && !(volume < 1e6);
+  }
+  if (tf32) return !thin && !(volume < 1.5e6);
+  return !thin && !(volume < 3e8) && !(volume < 128 * (k * (m + n)));
 }
 
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
   const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = gk__is_tensor(p.plan);
-  const bool asked = is_half_type ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
   const bool able = gpu.code >= (p.item == GK__ITEM_F16 ? 75 : 80), tiled = p.plan != GK_PLAN_AUTO && !forced;
-  plan.plan = forced ? GK_PLAN_AUTO : p.plan, plan.precision = GK_PRECISION_STRICT;
-  if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
-    plan.refused = is_half_type ? "this precision is one of float; half types have the tensor cores by default"
-                                : "this precision is one of float, and double has none but the strict one";
-  else if (forced && !asked)
-    plan.refused = "this plan is one of tensor cores, and a strict product has none: ask for another precision";
-  else if (tiled && asked && !is_half_type)
-    plan.refused = "this plan is one of strict products: with this precision take GK_PLAN_AUTO, _MMA or _WGMMA";
-  else if (forced && !able)
-    plan.refused =
-        "this plan needs tensor cores for the type: an sm_80 GPU (f16: sm_75), and code for it in the program";
-  else if (p.plan == GK_PLAN_WGMMA && !gpu.wgmma)
-    plan.refused = "this plan needs an sm_90 GPU, and code for sm_90a in the program";
-  else if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
-    plan.refused = "this plan is for less than 2^31 rows and columns, and rows and matrices less than 2^40 bytes apart";
-  if (plan.refused || !asked || tiled || !able || p.k == 0) return plan;
-  /* Thin products read the other operand once, and have nothing to gain, but that the copy engine reads a large one
-   * faster than threads do, if it has not to be copied. Making operands ready, and what is enqueued beside it, takes as
-   * long as a small product; splitting every element of them, as long as 128 strict multiply-adds each. For the
-   * half types neither alignment nor batch has a say, nor for the emulated. */
-  const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  const bool tf32 = p.precision == GK_PRECISION_TF32;
-  const double enough = is_half_type ? 1e6 : tf32 ? 1.5e6 : 3e8, enough_to_copy = 1e7;
-  const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
-  const bool by_engine = is_half_type && gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 &&
-                         volume >= 1.6e7 * static_cast<double>(p.m);
-  const double split =
-      is_half_type || tf32 ? 0 : static_cast<double>(p.k) * (static_cast<double>(p.m) + static_cast<double>(p.n));
-  if (!forced && ((thin && !by_engine) || volume < enough || volume < 128 * split)) return plan;
+  plan.plan = forced ? GK_PLAN_AUTO : p.plan;
+  plan.precision = GK_PRECISION_STRICT;
+  plan.refused = gk__refuse_product(p, gpu, able);
+  if (plan.refused || !gk__asks_for_tensor(p) || tiled || !able || p.k == 0) return plan;
+  if (!forced && !gk__tensor_pays(p, gpu)) return plan;
 
   const gk__product_plan strict = plan;
+  const bool tf32 = p.precision == GK_PRECISION_TF32;
   plan.precision = p.precision;
-  plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
-  const bool engine = plan.plan == GK_PLAN_WGMMA;
-  /* For tf32, mma.sync wants both operands along k, and Hopper's kernels one of them: of two, the smaller is turned. */
+  plan.plan = p.plan;
+  if (!forced) plan.plan = gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
+  const bool by_tma = plan.plan == GK_PLAN_WGMMA;
+  /* For tf32, mma.sync needs both operands K-major, and wgmma one of them: the smaller one is transposed. */
   const bool neither = !p.a.along_k && !p.b.along_k;
-  const bool turned_a = tf32 && !p.a.along_k && (!engine || (neither && p.m <= p.n));
-  const bool turned_b = tf32 && !p.b.along_k && (!engine || (neither && p.m > p.n));
-  plan.a = gk__plan_copy(p, p.a, p.m, engine, turned_a);
-  plan.b = gk__plan_copy(p, p.b, p.n, engine, turned_b);
-  /* A split A is read from a little before its rows on, and B along with it: across k the engine can begin anywhere,
-   * along it at runs of 16 bytes, which do for an A whose rows are such. */
-  const bool along_b = p.b.along_k || turned_b;
-  if (engine && (tf32 ? !along_b : is_half_type && !(along_b && plan.a.wanted)))
-    plan.a.split = gk__plan_split(p, plan.a.wanted);
+  const bool turned_a = tf32 && !p.a.along_k && (!by_tma || (neither && p.m <= p.n));
+  const bool turned_b = tf32 && !p.b.along_k && (!by_tma || (neither && p.m > p.n));
+  plan.a = gk__plan_copy(p, p.a, p.m, by_tma, turned_a);
+  plan.b = gk__plan_copy(p, p.b, p.n, by_tma, turned_b);
+  /* An A that is read as strided matrices is read from a little before its rows, and B with it. In an MN-major B TMA
+   * can begin at any k; in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
+  const bool k_major_b = p.b.along_k || turned_b;
+  if (by_tma && (tf32 ? !k_major_b : is_half_type && !(k_major_b && plan.a.wanted)))
+    plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
+  const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double enough_to_copy = 1e7;
   if (!forced && tf32 && volume < enough_to_copy && (plan.a.wanted || plan.b.wanted)) return strict;
   return plan;
 }
 
-/* Found out once for each device. */
+/* Its attributes tell which architecture the program's code for a device was compiled for; asked once for each device.
+ * */
 template <int> __global__ void gk__code_kernel() {}
 template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   static gk__per_device<int> codes;
@@ -10396,7 +10455,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     bool has_body = false;
     return p.k >= (is_fed(p) ? 16 : 1) && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
            (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
-           gk__engine_counts(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
+           gk__tma_fits(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
            !gk__has_body(GK__KERNEL(gk__engine_kernel<aligned>), &has_body) && has_body;
   }
   template <class Config>
@@ -10410,7 +10469,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     const gk__engine_launch<Config> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
     const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1 + shares);
     const size_t slots = gk__matmul_slot_bytes<Config, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
-    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, partials, launch);
+    return gk__launch_batches<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, partials, launch);
   }
   /* By groups of a block, or blocks of a cluster, that join their slices, if there is room for them. */
   template <class Config, class Grouped>
@@ -10501,7 +10560,7 @@ struct gk__by_panels<float, float, Acc> { /* a template, so that files without p
     return wanted == GK_PLAN_AUTO && p.slices == 1 && p.batch == 1 && !p.max_blocks && !p.only_if && !p.trans_a &&
            !p.trans_b && p.n % 4 == 0 && by_warps::in_fours(p.a, p.lda, 0) && by_warps::in_fours(p.b, p.ldb, 0) &&
            by_warps::in_fours(p.c, p.ldc, 0) && gk__panels_pay(p.m, p.n, p.k, static_cast<size_t>(sms)) &&
-           gk__engine_counts(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) && gk__wgmma_here<0>() &&
+           gk__tma_fits(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) && gk__wgmma_here<0>() &&
            !gk__has_body(GK__KERNEL(gk__panel_kernel<gk__panel>), &has_body) && has_body;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
