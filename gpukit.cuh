@@ -10366,10 +10366,10 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   return cudaSuccess;
 }
 
-/* --- Strict products on Hopper: how they are launched ------------------------------------------------------------*/
+/* --- Strict products: Hopper, and paths by warps: launch -----------------------------------------------------------*/
 
 #ifdef GK__WGMMA
-static const unsigned gk__multiprocessor_smem = 233472; /* bytes of shared memory that a Hopper multiprocessor has */
+static const unsigned gk__hopper_sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
 template <class Config> struct gk__engine_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;
@@ -10378,52 +10378,56 @@ template <class Config> struct gk__engine_launch {
   static bool map_operands(gk__engine_params *q) {
     const gk__matmul_args<float, float, float> &p = q->p;
     const int map = gk__wgmma_type<float>::map, depth = Config::depth, row_count = Config::bm, col_count = Config::bn;
-    const bool turned = q->turned;
-    q->many_a = p.stride_a && p.batch > 1, q->many_b = p.stride_b && p.batch > 1;
+    const bool transposes = q->turned;
+    q->many_a = p.stride_a && p.batch > 1;
+    q->many_b = p.stride_b && p.batch > 1;
     const bool by_threads = Config::fed && !p.trans_a;
-    return (by_threads || gk__make_tensor_map(&q->a, map, 4, p.a, turned ? p.k : p.m, turned ? p.m : p.k, p.lda,
-                                              q->many_a ? p.batch : 1, p.stride_a, 1, 0, turned ? depth : row_count,
-                                              turned ? row_count : depth)) &&
+    return (by_threads || gk__make_tensor_map(&q->a, map, 4, p.a, transposes ? p.k : p.m, transposes ? p.m : p.k, p.lda,
+                                              q->many_a ? p.batch : 1, p.stride_a, 1, 0, transposes ? depth : row_count,
+                                              transposes ? row_count : depth)) &&
            gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0,
                                col_count, depth);
   }
-  static bool map_operands(gk__fed_params *) { return true; } /* there is nothing to map */
+  static bool map_operands(gk__fed_params *) { return true; } /* without TMA */
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid_dim, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     const size_t row_count = Config::bm, col_count = Config::bn;
     typename Config::params q;
-    q.p = p, q.turned = Config::turned(p.trans_a), q.spread = Config::by_rows && !p.trans_b;
-    q.ranks = ranks, q.shares = shares;
+    q.p = p;
+    q.turned = Config::turned(p.trans_a);
+    q.spread = Config::by_rows && !p.trans_b;
+    q.ranks = ranks;
+    q.shares = shares;
     const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, row_count));
     const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, col_count));
-    q.row_idx = static_cast<unsigned>(whole_rows / row_count),
+    q.row_idx = static_cast<unsigned>(whole_rows / row_count);
     q.col_idx = static_cast<unsigned>(whole_cols / col_count);
-    q.down = tiles_m - q.row_idx, q.across = tiles_n - q.col_idx;
-    q.whole_down = q.row_idx   ? q.row_idx
-                   : q.col_idx ? tiles_m
-                               : 0,
-    q.whole_across = q.col_idx   ? q.col_idx
-                     : q.row_idx ? tiles_n
-                                 : 0;
+    q.down = tiles_m - q.row_idx;
+    q.across = tiles_n - q.col_idx;
+    const bool has_whole = q.row_idx || q.col_idx;
+    q.whole_down = q.row_idx || !has_whole ? q.row_idx : tiles_m;
+    q.whole_across = q.col_idx || !has_whole ? q.col_idx : tiles_n;
     if (!map_operands(&q))
-      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
-                      p.m, p.n, p.k, p.batch);
-    /* Where the multiprocessors need not be full, so much memory that none has more blocks than another: those of a
-     * launch that may begin before the last has ended would go to whichever were free first. */
-    const unsigned gathering = q.down * q.across * static_cast<unsigned>(p.batch) * shares;
-    const unsigned each = gk_ceil_div(grid_dim - gathering, static_cast<unsigned>(sms));
-    const size_t smem = each < Config::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
-    const size_t use = smem > Config::smem ? smem : Config::smem;
+      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", p.m, p.n,
+                      p.k, p.batch);
+    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
+     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
+     * multiprocessors that are free first. */
+    const unsigned reduction_blocks = q.down * q.across * static_cast<unsigned>(p.batch) * shares;
+    const unsigned blocks_per_sm = gk_ceil_div(grid_dim - reduction_blocks, static_cast<unsigned>(sms));
+    size_t smem = Config::smem;
+    if (blocks_per_sm < Config::resident && gk__hopper_sm_smem / (blocks_per_sm + 1) > smem)
+      smem = gk__hopper_sm_smem / (blocks_per_sm + 1);
     auto kernel = GK__KERNEL(gk__engine_kernel<Config>);
     if (ranks > 1) kernel.cluster_blocks = ranks;
-    return gk__launch_kernel("gk_matmul", kernel, grid_dim, static_cast<unsigned>(Config::thread_count), use, stream, q,
-                             state, slots);
+    return gk__launch_kernel("gk_matmul", kernel, grid_dim, static_cast<unsigned>(Config::thread_count), smem, stream,
+                             q, state, slots);
   }
 };
 
 #endif /* GK__WGMMA */
 
-/* Strict products of floats on Hopper; other types have no such way. */
+/* Strict products of floats by the Hopper kernels. Other types have no such path. */
 template <class Item, class Out, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<Item, Out, Acc> &) { return false; }
   static bool is_fed(const gk__matmul_args<Item, Out, Acc> &) { return false; }
@@ -10434,7 +10438,7 @@ template <class Item, class Out, class Acc> struct gk__engine {
 };
 #ifdef GK__WGMMA
 template <class Acc>
-struct gk__engine<float, float, Acc> { /* a template, so that files without products have no kernel */
+struct gk__engine<float, float, Acc> { /* a template, so that files without products contain no kernel */
   typedef gk__matmul_args<float, float, Acc> args;
   typedef gk__aligned_block<2> aligned;
   typedef gk__aligned_block<1, 2> aligned_groups;
@@ -10442,14 +10446,14 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   typedef gk__fed_block<4, 1, 4, 2> fed;
   typedef gk__fed_block<4, 1, 4, 1, 2> fed_groups;
   typedef gk__fed_block<2, 2, 2, 2> fed_flat;
-  typedef gk__fed_block<2, 2, 2, 3> fed_flat_of_three; /* that share a multiprocessor */
+  typedef gk__fed_block<2, 2, 2, 3> fed_flat_of_three; /* three blocks to a multiprocessor */
   typedef gk__fed_block<4, 1, 2, 2> fed_tall;
-  /* Whether rows begin at multiples of 16 bytes. */
-  static bool lies_well(const float *from, size_t leading_dim) {
+  /* Whether rows begin at multiples of 16 bytes, as TMA needs. */
+  static bool is_aligned(const float *from, size_t leading_dim) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0;
   }
   static bool is_fed(const args &p) {
-    return p.trans_b || !lies_well(p.a, p.lda) || !lies_well(p.b, p.ldb) || (!p.trans_a && p.k % 4 != 0);
+    return p.trans_b || !is_aligned(p.a, p.lda) || !is_aligned(p.b, p.ldb) || (!p.trans_a && p.k % 4 != 0);
   }
   static bool takes(const args &p) {
     bool has_body = false;
@@ -10458,29 +10462,36 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
            gk__tma_fits(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
            !gk__has_body(GK__KERNEL(gk__engine_kernel<aligned>), &has_body) && has_body;
   }
+  /* in_cluster: the partials of a tile are reduced by one cluster, or one block; else through memory. */
   template <class Config>
-  static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, gk__partials *partials,
-                            cudaStream_t stream, int sms) {
-    const size_t row_count = Config::bm, col_count = Config::bn, parts = p.slices, down = gk_ceil_div(p.m, row_count),
-                 across = gk_ceil_div(p.n, col_count);
-    const unsigned ranks = joined ? p.slices / Config::groups : 0;
-    const size_t cut = (down - whole_rows / row_count) * (across - whole_cols / col_count);
-    const unsigned shares = Config::by_rows && parts > 1 && !joined ? gk__gathering(cut, parts) : 0;
+  static cudaError_t launch(const args &p, bool in_cluster, size_t whole_rows, size_t whole_cols,
+                            gk__partials *partials, cudaStream_t stream, int sms) {
+    const size_t row_count = Config::bm, col_count = Config::bn, partitions = p.slices;
+    const size_t tiles_m = gk_ceil_div(p.m, row_count), tiles_n = gk_ceil_div(p.n, col_count);
+    const unsigned ranks = in_cluster ? p.slices / Config::groups : 0;
+    const size_t cut = (tiles_m - whole_rows / row_count) * (tiles_n - whole_cols / col_count);
+    const bool through_memory = partitions > 1 && !in_cluster;
+    const unsigned shares = Config::by_rows && through_memory ? gk__reduction_blocks(cut, partitions) : 0;
     const gk__engine_launch<Config> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
-    const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1 + shares);
-    const size_t slots = gk__matmul_slot_bytes<Config, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
-    return gk__launch_batches<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, partials, launch);
+    size_t blocks = tiles_m * tiles_n;
+    if (in_cluster)
+      blocks *= ranks;
+    else
+      blocks += cut * (partitions - 1 + shares);
+    const size_t slots = gk__matmul_slot_bytes<Config, float>(p.m - whole_rows, p.n - whole_cols, partitions, 1);
+    return gk__launch_batches<args, float>(p, blocks, through_memory ? slots : 0, partials, launch);
   }
-  /* By groups of a block, or blocks of a cluster, that join their slices, if there is room for them. */
+  /* Reduces the partials by the groups of a block, by the blocks of a cluster, or through memory, whichever the planner
+   * estimates to be the fastest. */
   template <class Config, class Grouped>
   static cudaError_t choose(const args &p, const gk__tile_facts &tile_facts, size_t whole_rows, size_t whole_cols,
                             gk__partials *partials, cudaStream_t stream, int sms) {
     const size_t tiles = gk_ceil_div(p.m, tile_facts.row_count) * gk_ceil_div(p.n, tile_facts.col_count) * p.batch;
     const size_t depth = static_cast<size_t>(p.depth), last = p.k - (p.slices - 1) * depth;
     unsigned long long clocks;
-    const unsigned joins = whole_rows || whole_cols ? 0
-                                                    : gk__joined_by(tile_facts, tiles, p.slices, depth, last,
-                                                                    static_cast<size_t>(sms), &clocks);
+    unsigned joins = 0;
+    if (whole_rows == 0 && whole_cols == 0)
+      joins = gk__joined_by(tile_facts, tiles, p.slices, depth, last, static_cast<size_t>(sms), &clocks);
     if (joins > 1) return launch<Grouped>(p, true, 0, 0, partials, stream, sms);
     return launch<Config>(p, joins == 1, whole_rows, whole_cols, partials, stream, sms);
   }
@@ -10499,15 +10510,16 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
 };
 #endif
 
-/* Batches by warps that make tiles by themselves; other types than float have no such way. */
-template <class Item, class Out, class Acc> struct gk__by_warps {
+/* Batches of floats by warps that compute a tile each. Other types have no such path. */
+template <class Item, class Out, class Acc> struct gk__warp_tile_path {
   static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int, int) { return false; }
   static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
 };
-template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so that files without products have none */
+template <class Acc> struct gk__warp_tile_path<float, float, Acc> { /* a template: see gk__engine */
   typedef gk__matmul_args<float, float, Acc> args;
   typedef gk__warp_tile tile_type;
-  static bool in_fours(const float *from, size_t leading_dim, size_t stride) {
+  /* Whether rows and matrices begin at multiples of 16 bytes. */
+  static bool has_vector_rows(const float *from, size_t leading_dim, size_t stride) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
   }
   static size_t tiles(const args &p) {
@@ -10517,25 +10529,25 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
   static size_t blocks(const args &p, int sms) {
     return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
   }
-  /* Where the tiles are at most 9/5 of what they cover, and enough for half of the warps. Larger products, for which
-   * blocks read less, are as well off where k is short and few warps have nothing to do in the end; and where k is cut,
-   * since sums of slices need not go from one multiprocessor to another, but add up in C. (Those of which a part is not
-   * cut are larger.) */
+  /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
+   * whose operands blocks read less often, are as fast this way if k is short and few warps idle at the end. So are
+   * split ones, because a warp adds up the partials of its tile in C, without traffic between multiprocessors. (A
+   * product of which only a part is split is larger than that.) */
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
-    const size_t small_limit = 128, large = 1024, most_k = 192, all = size_t(1) << 30;
+    const size_t small_limit = 128, large = 1024, most_k = 192, limit = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
-        p.k >= all || p.k % tile_type::straight || p.n % 4 || !in_fours(p.a, p.lda, p.stride_a) ||
-        !in_fours(p.b, p.ldb, p.stride_b) ||
-        tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= all / tiles(p) ||
+        p.k >= limit || p.k % tile_type::straight || p.n % 4 || !has_vector_rows(p.a, p.lda, p.stride_a) ||
+        !has_vector_rows(p.b, p.ldb, p.stride_b) ||
+        tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
         tile_type::warps * tile_type::smem > smem_limit)
       return false;
-    const size_t jobs = p.batch * tiles(p), at_once = blocks(p, sms) * tile_type::warps;
-    const bool fills = jobs * 4 >= gk_round_up(jobs, at_once) * 3;
+    const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, sms) * tile_type::warps;
+    const bool fills = work_tiles * 4 >= gk_round_up(work_tiles, resident_warps) * 3;
     if (p.slices > 1)
       return fills && p.m <= large && p.n <= large && p.alpha == 1.0f && p.beta == 0.0f &&
-             in_fours(p.c, p.ldc, p.stride_c);
-    return p.m <= small_limit && p.n <= small_limit && p.k <= small_limit ? jobs >= at_once / 2
-                                                                          : fills && p.k <= most_k;
+             has_vector_rows(p.c, p.ldc, p.stride_c);
+    if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
+    return fills && p.k <= most_k;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__warp_kernel<float>), static_cast<unsigned>(blocks(p, sms)),
@@ -10545,23 +10557,22 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
   }
 };
 
-/* Products of floats with little k, on Hopper, by panels of B that stay in shared memory. */
+/* Products of floats with a short k on Hopper, by the kernel with resident B tiles. Other types have no such path. */
 template <class Item, class Out, class Acc> struct gk__by_panels {
   static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int) { return false; }
   static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
 };
 #ifdef GK__WGMMA
-template <class Acc>
-struct gk__by_panels<float, float, Acc> { /* a template, so that files without products have none */
+template <class Acc> struct gk__by_panels<float, float, Acc> { /* a template: see gk__engine */
   typedef gk__matmul_args<float, float, Acc> args;
-  typedef gk__by_warps<float, float, Acc> by_warps;
+  typedef gk__warp_tile_path<float, float, Acc> warp_tile_path;
   static bool takes(const args &p, gk_plan wanted, int sms) {
     bool has_body = false;
     return wanted == GK_PLAN_AUTO && p.slices == 1 && p.batch == 1 && !p.max_blocks && !p.only_if && !p.trans_a &&
-           !p.trans_b && p.n % 4 == 0 && by_warps::in_fours(p.a, p.lda, 0) && by_warps::in_fours(p.b, p.ldb, 0) &&
-           by_warps::in_fours(p.c, p.ldc, 0) && gk__panels_pay(p.m, p.n, p.k, static_cast<size_t>(sms)) &&
-           gk__tma_fits(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) && gk__wgmma_here<0>() &&
-           !gk__has_body(GK__KERNEL(gk__panel_kernel<gk__panel>), &has_body) && has_body;
+           !p.trans_b && p.n % 4 == 0 && warp_tile_path::has_vector_rows(p.a, p.lda, 0) &&
+           warp_tile_path::has_vector_rows(p.b, p.ldb, 0) && warp_tile_path::has_vector_rows(p.c, p.ldc, 0) &&
+           gk__panels_pay(p.m, p.n, p.k, static_cast<size_t>(sms)) && gk__tma_fits(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) &&
+           gk__wgmma_here<0>() && !gk__has_body(GK__KERNEL(gk__panel_kernel<gk__panel>), &has_body) && has_body;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     const int map = gk__wgmma_type<float>::map;
@@ -10572,17 +10583,17 @@ struct gk__by_panels<float, float, Acc> { /* a template, so that files without p
     q.panel_bytes = static_cast<unsigned>(gk__panel::panel_bytes(p.k));
     if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__panel::depth, gk__panel::row_count) ||
         !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__panel::col_count, gk__panel::box))
-      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu is too large for the copy engine", p.m, p.n,
-                      p.k);
+      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu is too large for TMA", p.m, p.n, p.k);
     return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__panel_kernel<gk__panel>), static_cast<unsigned>(sms),
                              static_cast<unsigned>(gk__panel::warps) * 32, gk__panel::smem(p.k), stream, q);
   }
 };
 #endif
 
-/* --- The ways of each type ---------------------------------------------------------------------------------------*/
+/* --- Dispatch by type, and the calls -------------------------------------------------------------------------------*/
 
-/* What the strict kernels' plans know of the current device: multiprocessors, and bytes of shared memory for a block. */
+/* What the plans of the strict kernels depend on: the multiprocessors of the current device, and the shared memory of a
+ * block in bytes. */
 struct gk__strict_gpu {
   int sms, smem_limit;
 };
@@ -10594,16 +10605,19 @@ inline cudaError_t gk__find_strict_gpu(gk__strict_gpu *gpu) {
   return gk__failed(cudaDeviceGetAttribute(&gpu->smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call);
 }
 
+/* Enqueues a strict product with a given split, or only measures the partials that it needs. */
 template <class Item, class Out, class Acc>
 cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__split_k &order, gk_plan plan,
                                 const gk__strict_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
-  p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
+  p.slices = order.slices;
+  p.depth = order.depth;
+  p.capacity = 0;
   if (order.thin)
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, smem_limit, stream)
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, partials, smem_limit, stream);
-  if (gk__by_warps<Item, Out, Acc>::takes(p, plan, sms, smem_limit))
-    return partials->measuring ? cudaSuccess : gk__by_warps<Item, Out, Acc>::run(p, stream, sms);
+  if (gk__warp_tile_path<Item, Out, Acc>::takes(p, plan, sms, smem_limit))
+    return partials->measuring ? cudaSuccess : gk__warp_tile_path<Item, Out, Acc>::run(p, stream, sms);
   if (gk__by_panels<Item, Out, Acc>::takes(p, plan, sms))
     return partials->measuring ? cudaSuccess : gk__by_panels<Item, Out, Acc>::run(p, stream, sms);
   const bool engine = gk__engine<Item, Out, Acc>::takes(p);
@@ -10611,15 +10625,16 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__spl
                                                          engine && gk__engine<Item, Out, Acc>::is_fed(p));
   if (gk__is_engine(tile_facts.plan))
     return gk__engine<Item, Out, Acc>::run(p, tile_facts, order.whole_rows, order.whole_cols, partials, stream, sms);
-  /* What has one chain for each sum, and the rest, as products of their own. */
+  /* The part of C that is not split, and the rest, as two products. */
   if (order.whole_rows || order.whole_cols) {
     const bool cuts_rows = order.whole_rows > 0;
     gk__matmul_args<Item, Out, Acc> whole =
         p.panel(0, 0, cuts_rows ? order.whole_rows : p.m, cuts_rows ? p.n : order.whole_cols);
-    gk__split_k one = order;
-    one.whole_rows = one.whole_cols = 0;
-    whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
-    tile_facts = gk__plan_matmul_again<Acc>(one, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
+    gk__split_k unsplit = order;
+    unsplit.whole_rows = unsplit.whole_cols = 0;
+    whole.slices = unsplit.slices = 1;
+    whole.depth = unsplit.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
+    tile_facts = gk__plan_matmul_again<Acc>(unsplit, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
     GK_TRY(gk__matmul_run(whole, tile_facts.plan, partials, smem_limit, stream));
     p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
   }
@@ -10628,7 +10643,7 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__spl
   tile_facts = gk__plan_matmul_again<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
   return gk__matmul_run(p, tile_facts.plan, partials, smem_limit, stream);
 }
-/* Adds to *partials what those of a product need. */
+/* Adds the bytes of a product's partials to *partials. */
 template <class Item, class Out, class Acc>
 cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                  gk__partials *partials) {
@@ -10639,55 +10654,64 @@ cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const
   return gk__matmul_by_order(p, order, plan, gpu, partials, 0);
 }
 template <class Item, class Out, class Acc>
-cudaError_t gk__launch_by_order(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
-                                gk__partials *partials, cudaStream_t stream) {
+cudaError_t gk__launch_with_split_k(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
+                                    gk__partials *partials, cudaStream_t stream) {
   gk__strict_gpu gpu;
   GK_TRY(gk__find_strict_gpu(&gpu));
   return gk__matmul_by_order(p, order, plan, gpu, partials, stream);
 }
+/* A strict product with a given split. Partials are allocated once, for all of its launches. */
 template <class Item, class Out, class Acc>
 cudaError_t gk__matmul_in_order(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                 const gk_scratch *scratch, cudaStream_t stream) {
-  const bool several = order.whole_rows || order.whole_cols || p.max_blocks || p.k > size_t(1) << 30; /* launches */
+  const bool has_several_launches = order.whole_rows || order.whole_cols || p.max_blocks || p.k > size_t(1) << 30;
   gk__partials partials = gk__partials_of(scratch, stream);
-  if (several) {
+  if (has_several_launches) {
     GK_TRY(gk__measure_partials(p, order, plan, &partials));
     GK_TRY(gk__begin_partials(&partials));
   }
-  const cudaError_t status = gk__launch_by_order(p, order, plan, &partials, stream);
+  const cudaError_t status = gk__launch_with_split_k(p, order, plan, &partials, stream);
   return gk__release_scratch(status, &partials.temporary, "gk_matmul", stream);
 }
 template <class Item, class Out, class Acc>
-cudaError_t gk__matmul_strictly(const gk__matmul_args<Item, Out, Acc> &p, gk_plan plan, const gk_scratch *scratch,
-                                cudaStream_t stream) {
+cudaError_t gk__matmul_strict(const gk__matmul_args<Item, Out, Acc> &p, gk_plan plan, const gk_scratch *scratch,
+                              cudaStream_t stream) {
   return gk__matmul_in_order(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
-/* Views of an operand: as it lies, or of its copy; and what makes the copy. */
+/* The view of an operand or of its copy, and the description of the copy. */
 template <class Element, class Item>
 void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size_t leading_dim, size_t stride,
                       bool along_k, size_t batch, unsigned char *dest, gk__raw_operand<Item> *raw,
                       gk__operand_view<Element> *view) {
   *raw = gk__raw_operand<Item>();
-  view->leading_dim = copy_items.wanted ? copy_items.leading_dim : leading_dim,
-  view->stride_batch = batch == 1 ? 0 : stride, view->stride_part = 0;
-  view->along_k = along_k || copy_items.turned, view->split = copy_items.split;
+  view->leading_dim = copy_items.wanted ? copy_items.leading_dim : leading_dim;
+  view->stride_batch = batch == 1 ? 0 : stride;
+  view->stride_part = 0;
+  view->along_k = along_k || copy_items.turned;
+  view->split = copy_items.split;
   view->data = reinterpret_cast<const Element *>(from);
   if (!copy_items.wanted) return;
   view->data = reinterpret_cast<const Element *>(dest);
-  view->stride_batch = copy_items.one ? 0 : copy_items.matrix / copy_items.bytes,
+  view->stride_batch = copy_items.one ? 0 : copy_items.matrix / copy_items.bytes;
   view->stride_part = copy_items.part / copy_items.bytes;
-  raw->from = from, raw->leading_dim = leading_dim, raw->stride = stride, raw->batch = copy_items.one ? 1 : batch,
+  raw->from = from;
+  raw->leading_dim = leading_dim;
+  raw->stride = stride;
+  raw->batch = copy_items.one ? 1 : batch;
   raw->turned = copy_items.turned;
-  raw->row_count = copy_items.turned ? copy_items.col_count : copy_items.row_count,
+  raw->row_count = copy_items.turned ? copy_items.col_count : copy_items.row_count;
   raw->col_count = copy_items.turned ? copy_items.row_count : copy_items.col_count;
-  raw->dest = dest, raw->to_ld = copy_items.leading_dim * copy_items.bytes, raw->to_stride = copy_items.matrix,
+  raw->dest = dest;
+  raw->to_ld = copy_items.leading_dim * copy_items.bytes;
+  raw->to_stride = copy_items.matrix;
   raw->to_part = copy_items.part;
 }
 
-/* Products of parts are as good as fp32 while no part, and no product of parts that counts, is lost to the range of a
- * float. With magnitudes from 2^-60 on the smallest product is 2^-120, of which the first 29 bits are in range; k of
- * the largest, 2^((126 - log2 k) / 2), stay below 2^126. */
+/* Emulated fp32 is as accurate as fp32 while no bf16 part, and no product of parts that counts, leaves the range of a
+ * float. These are the magnitudes, as bits of a float, between which an operand's elements must lie. From 2^-60 on the
+ * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
+ * a sum stays below 2^126. */
 inline unsigned gk__least_to_split() { return (127u - 60u) << 23; }
 inline unsigned gk__most_to_split(size_t k) {
   unsigned bits = 0;
@@ -10695,20 +10719,20 @@ inline unsigned gk__most_to_split(size_t k) {
   return (127u + (126u - bits) / 2) << 23;
 }
 
-/* The work area of a call on the tensor cores, and how many products of a batch it has room for. */
+/* The work area of a call on tensor cores, and for how many products of a batch it has room. */
 struct gk__work_area {
   unsigned char *memory;
   size_t bytes, at_once;
   void *temporary; /* allocated for the call; else NULL */
 };
-/* A scratch without a work area is no error: the call allocates one. */
+/* A scratch without a work area is not an error: the call allocates one. */
 inline cudaError_t gk__check_work_area(const gk_scratch *scratch, size_t needed) {
   if (!scratch || !scratch->ptr || !scratch->work_bytes || scratch->work_bytes >= needed) return cudaSuccess;
   return gk__fail(cudaErrorInvalidValue,
                   "gk_matmul: the scratch has a work area of %zu bytes, but %zu are needed: gk_matmul_work_bytes",
                   scratch->work_bytes, needed);
 }
-/* The part of the caller's scratch, if it has one, or as much as a temporary one is to have. */
+/* The work area in the caller's scratch, if it has one; else the size of a temporary one. */
 inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch, const gk_scratch *scratch,
                                       gk__work_area *area) {
   const size_t needed = plan.work_bytes(1), more = plan.work_bytes(2) - needed, enough = size_t(256) << 20;
@@ -10726,26 +10750,29 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
   if (more && (area->bytes - needed) / more < batch - 1) area->at_once = 1 + (area->bytes - needed) / more;
   return cudaSuccess;
 }
-/* What the strict kernels behind an emulated product need for the partials of `at_once` products, and of those that are
- * left in the end. Which kernels these are depends on only_if, but only on whether it is set. */
+/* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
+ * the remaining ones of the batch. The choice of these kernels depends only on whether only_if is set. */
 template <class Item, class Out, class Acc>
-cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t at_once, gk__partials *partials) {
+cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t products_per_launch,
+                                 gk__partials *partials) {
   static const unsigned any = 0;
   const gk__split_k order = gk__matmul_order_again<Acc>(p.m, p.n, p.k);
-  const size_t rest = p.batch % at_once;
+  const size_t rest = p.batch % products_per_launch;
   p.only_if = &any;
-  p.batch = at_once;
+  p.batch = products_per_launch;
   GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, partials));
   p.batch = rest;
   return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, partials) : cudaSuccess;
 }
 
-template <int Making, int Products, class Element, class Item, class Out>
+/* Launches the preparation of the operands, the kernel, and for emulated fp32 the strict fallback, for as many products
+ * of the batch at a time as the work area has room for. */
+template <int Preparation, int Products, class Element, class Item, class Out>
 cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan,
                                        const gk__mma_plan &mma_plan, int sms, const gk__work_area &area,
                                        gk__partials *partials, cudaStream_t stream) {
   const size_t batch = p.batch;
-  unsigned *const strict = Making == GK__SPLITTING ? reinterpret_cast<unsigned *>(area.memory) : NULL;
+  unsigned *const fallback_flag = Preparation == GK__SPLITTING ? reinterpret_cast<unsigned *>(area.memory) : NULL;
   cudaError_t status = cudaSuccess;
   for (size_t done = 0; done < batch && status == cudaSuccess; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
@@ -10757,25 +10784,35 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
     gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, batch, work_b, &raw_b, &q.b);
     if (raw_a.batch > 1) raw_a.batch = p.batch;
     if (raw_b.batch > 1) raw_b.batch = p.batch;
-    q.c = p.c, q.ldc = p.ldc, q.stride_c = p.stride_c;
-    q.m = p.m, q.n = p.n, q.k = p.k, q.batch = p.batch;
-    q.alpha = p.alpha, q.beta = p.beta, q.strict = strict, q.max_blocks = p.max_blocks;
-    if (strict) status = gk__failed(cudaMemsetAsync(strict, 0, sizeof(*strict), stream), "gk_matmul");
+    q.c = p.c;
+    q.ldc = p.ldc;
+    q.stride_c = p.stride_c;
+    q.m = p.m;
+    q.n = p.n;
+    q.k = p.k;
+    q.batch = p.batch;
+    q.alpha = p.alpha;
+    q.beta = p.beta;
+    q.strict = fallback_flag;
+    q.max_blocks = p.max_blocks;
+    if (fallback_flag)
+      status = gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul");
     if (status == cudaSuccess && (plan.a.wanted || plan.b.wanted))
-      status = gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), strict, sms,
-                                         plan.plan == GK_PLAN_WGMMA, stream);
+      status = gk__make_operands<Preparation>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), fallback_flag,
+                                              sms, plan.plan == GK_PLAN_WGMMA, stream);
     if (status == cudaSuccess)
       status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
                                           : gk__mma_tiles<Products, Element>::launch(q, mma_plan, *partials, stream);
-    if (status == cudaSuccess && strict) {
-      p.only_if = strict;
-      status = gk__launch_by_order(p, gk__matmul_order_again<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
+    if (status == cudaSuccess && fallback_flag) {
+      p.only_if = fallback_flag;
+      status = gk__launch_with_split_k(p, gk__matmul_order_again<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
     }
     p.skip(p.batch);
   }
   return status;
 }
-template <int Making, int Products, class Element, class Item, class Out>
+/* A product on tensor cores. Everything that can fail is checked or allocated before the first launch. */
+template <int Preparation, int Products, class Element, class Item, class Out>
 cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan, int sms,
                                        const gk_scratch *scratch, cudaStream_t stream) {
   const char *const call = "gk_matmul";
@@ -10784,7 +10821,7 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
   gk__mma_plan mma_plan = gk__mma_plan();
   if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
-  if (Making == GK__SPLITTING) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
+  if (Preparation == GK__SPLITTING) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
   GK_TRY(gk__begin_partials(&partials));
   cudaError_t status = cudaSuccess;
   if (area.bytes && !area.memory) {
@@ -10792,29 +10829,31 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
     area.memory = static_cast<unsigned char *>(area.temporary);
   }
   if (status == cudaSuccess)
-    status = gk__launch_on_tensor_cores<Making, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
+    status =
+        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
   const cudaError_t freed = area.temporary ? cudaFreeAsync(area.temporary, stream) : cudaSuccess;
   status = status == cudaSuccess ? gk__failed(freed, call) : status;
   return gk__release_scratch(status, &partials.temporary, call, stream);
 }
 
-enum gk__ways { GK__WAYS_STRICT, GK__WAYS_HALF, GK__WAYS_FLOAT };
-template <gk__ways Ways> struct gk__matmul_ways {
+/* Which kernels a call compiles: the strict ones, and for half types and floats those of tensor cores, too. */
+enum gk__kernel_set { GK__KERNELS_STRICT, GK__KERNELS_HALF, GK__KERNELS_FLOAT };
+template <gk__kernel_set KernelSet> struct gk__matmul_dispatch {
   template <class Item, class Out, class Acc>
   static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &p, const gk__product_plan &, int, gk_plan plan,
                          const gk_scratch *scratch, cudaStream_t stream) {
-    return gk__matmul_strictly(p, plan, scratch, stream);
+    return gk__matmul_strict(p, plan, scratch, stream);
   }
 };
-template <> struct gk__matmul_ways<GK__WAYS_HALF> {
+template <> struct gk__matmul_dispatch<GK__KERNELS_HALF> {
   template <class Item, class Out>
   static cudaError_t run(const gk__matmul_args<Item, Out, float> &p, const gk__product_plan &plan, int sms,
                          gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
     return plan.tensor() ? gk__matmul_on_tensor_cores<GK__COPYING, 1, Item>(p, plan, sms, scratch, stream)
-                         : gk__matmul_strictly(p, wanted, scratch, stream);
+                         : gk__matmul_strict(p, wanted, scratch, stream);
   }
 };
-template <> struct gk__matmul_ways<GK__WAYS_FLOAT> {
+template <> struct gk__matmul_dispatch<GK__KERNELS_FLOAT> {
   template <class Out>
   static cudaError_t run(const gk__matmul_args<float, Out, float> &p, const gk__product_plan &plan, int sms,
                          gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
@@ -10822,12 +10861,12 @@ template <> struct gk__matmul_ways<GK__WAYS_FLOAT> {
     case GK_PRECISION_TF32: return gk__matmul_on_tensor_cores<GK__ROUNDING, 1, float>(p, plan, sms, scratch, stream);
     case GK_PRECISION_EMULATED:
       return gk__matmul_on_tensor_cores<GK__SPLITTING, 6, __nv_bfloat16>(p, plan, sms, scratch, stream);
-    default: return gk__matmul_strictly(p, wanted, scratch, stream);
+    default: return gk__matmul_strict(p, wanted, scratch, stream);
     }
   }
 };
 
-/* Whether the last of `batch` matrices ends where memory can still be addressed, and the rows do not overlap. */
+/* An error if the rows of a matrix overlap, or the last of `batch` matrices ends beyond the address space. */
 inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t row_count, size_t col_count,
                                     size_t leading_dim, size_t stride, size_t batch, size_t item_bytes) {
   if (row_count == 0 || col_count == 0) return cudaSuccess;
@@ -10839,96 +10878,128 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
     return gk__fail(cudaErrorInvalidValue,
                     "gk_matmul: the leading dimension of %s is %zu, but its stored rows have %zu, for which 0 stands",
                     name, leading_dim, col_count);
-  const size_t most = static_cast<size_t>(-1) / item_bytes / 2;
-  if (leading_dim > most / row_count || (batch > 1 && stride > (most - row_count * leading_dim) / (batch - 1)))
+  const size_t max_items = static_cast<size_t>(-1) / item_bytes / 2;
+  if (leading_dim > max_items / row_count ||
+      (batch > 1 && stride > (max_items - row_count * leading_dim) / (batch - 1)))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s, %zu times %zu x %zu, is more than memory can address", name,
                     batch, row_count, col_count);
   return gk__check_memory("gk_matmul", name, from);
 }
 
-/* With a path, says which way the call would go, and goes no further. Without Tensor, only strict kernels are compiled
- * for floats. */
-template <bool Tensor, class Item, class Out>
-cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                       gk_matmul_path *path, cudaStream_t stream) {
-  typedef typename gk__carried<Item>::type Acc;
-  gk__clear_detail();
-  const gk_matmul_opts o = opts ? *opts : gk_matmul_opts();
+/* The arguments of the kernels. As in BLAS, alpha = 0 reads neither A nor B, and with k = 0 the product is 0: both give
+ * beta C. The kernels add alpha x 0 to beta C, which leaves it unchanged if alpha is -0. */
+template <class Item, class Out, class Acc>
+gk__matmul_args<Item, Out, Acc> gk__args_of_call(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                                                 const gk_matmul_opts &opts) {
   gk__matmul_args<Item, Out, Acc> p = gk__matmul_args<Item, Out, Acc>();
-  p.a = a, p.b = b, p.c = c, p.m = m, p.n = n, p.k = k;
-  p.trans_a = o.trans_a != 0, p.trans_b = o.trans_b != 0;
-  p.lda = o.lda ? o.lda : p.trans_a ? m : k;
-  p.ldb = o.ldb ? o.ldb : p.trans_b ? k : n;
-  p.ldc = o.ldc ? o.ldc : n;
-  p.batch = o.batch ? o.batch : 1;
-  p.stride_a = o.stride_a, p.stride_b = o.stride_b;
-  p.alpha = o.alpha ? static_cast<Acc>(*o.alpha) : Acc(1);
-  p.beta = o.beta ? static_cast<Acc>(*o.beta) : Acc(0);
-  p.max_blocks = o.max_blocks;
-  if (path) *path = gk_matmul_path();
-  if (m == 0 || n == 0) return cudaSuccess;
-  /* As in BLAS, alpha = 0 reads neither A nor B, and k = 0 multiplies nothing by alpha: either gives beta C. The kernels
-   * add alpha x 0 to that, which leaves it as it is if alpha is -0. */
-  if (p.alpha == Acc(0)) k = p.k = 0;
-  if (k == 0) p.alpha = p.beta == Acc(0) ? Acc(0) : Acc(-0.0);
+  p.a = a;
+  p.b = b;
+  p.c = c;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.trans_a = opts.trans_a != 0;
+  p.trans_b = opts.trans_b != 0;
+  p.lda = p.trans_a ? m : k;
+  p.ldb = p.trans_b ? k : n;
+  p.ldc = opts.ldc ? opts.ldc : n;
+  if (opts.lda) p.lda = opts.lda;
+  if (opts.ldb) p.ldb = opts.ldb;
+  p.batch = opts.batch ? opts.batch : 1;
+  p.stride_a = opts.stride_a;
+  p.stride_b = opts.stride_b;
+  p.alpha = opts.alpha ? static_cast<Acc>(*opts.alpha) : Acc(1);
+  p.beta = opts.beta ? static_cast<Acc>(*opts.beta) : Acc(0);
+  p.max_blocks = opts.max_blocks;
+  if (p.alpha == Acc(0)) p.k = 0;
+  if (p.k == 0) p.alpha = p.beta == Acc(0) ? Acc(0) : Acc(-0.0);
+  return p;
+}
+/* Checks the matrices and the options of a call, and sets the stride of C. */
+template <class Item, class Out, class Acc>
+cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc> *args, const gk_matmul_opts &opts) {
+  gk__matmul_args<Item, Out, Acc> &p = *args;
+  const size_t m = p.m, n = p.n, k = p.k;
+  const void *const a = p.a, *const b = p.b, *const c = p.c;
   GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(Item)));
   GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(Item)));
   GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(Out)));
-  p.stride_c = o.stride_c ? o.stride_c : m * p.ldc;
+  p.stride_c = opts.stride_c ? opts.stride_c : m * p.ldc;
   GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(Out)));
   if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
     return gk__fail(cudaErrorInvalidValue,
                     "gk_matmul: stride_c is %zu, but each C takes %zu elements; 0 puts one after the other", p.stride_c,
                     (m - 1) * p.ldc + n);
-  if (k && (static_cast<const void *>(c) == a || static_cast<const void *>(c) == b))
+  if (k && (c == a || c == b))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: C is the same memory as %s; it needs its own",
-                    static_cast<const void *>(c) == a ? "A" : "B");
-  if (o.precision < GK_PRECISION_DEFAULT || o.precision > GK_PRECISION_EMULATED)
+                    c == a ? "A" : "B");
+  if (opts.precision < GK_PRECISION_DEFAULT || opts.precision > GK_PRECISION_EMULATED)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
-                    static_cast<int>(o.precision));
-  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_SIMT)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
+                    static_cast<int>(opts.precision));
+  if (opts.plan < GK_PLAN_AUTO || opts.plan > GK_PLAN_SIMT)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(opts.plan));
+  return cudaSuccess;
+}
+/* What gk_matmul_plan reports. */
+template <class Item, class Out, class Acc>
+cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc> &p, const gk__product_plan &plan,
+                              gk_plan strict_plan, gk_matmul_path *path) {
+  gk__partials partials = gk__partials();
+  path->plan = plan.plan;
+  path->precision = plan.precision;
+  path->copies_a = plan.tensor() && plan.a.wanted;
+  path->copies_b = plan.tensor() && plan.b.wanted;
+  path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
+  if (!plan.tensor())
+    GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), strict_plan, &partials));
+  else if (plan.precision >= GK_PRECISION_EMULATED)
+    GK_TRY(gk__measure_fallback(p, p.batch, &partials));
+  if (plan.plan == GK_PLAN_MMA) GK_TRY(gk__mma_of<Item>::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
+  if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
+  return cudaSuccess;
+}
+
+/* With a path, only describes what the call would do. Without Tensor, only strict kernels are compiled for floats. */
+template <bool Tensor, class Item, class Out>
+cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                       gk_matmul_path *path, cudaStream_t stream) {
+  typedef typename gk__carried<Item>::type Acc;
+  gk__clear_detail();
+  const gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
+  gk__matmul_args<Item, Out, Acc> p = gk__args_of_call<Item, Out, Acc>(a, b, c, m, n, k, options);
+  if (path) *path = gk_matmul_path();
+  if (m == 0 || n == 0) return cudaSuccess;
+  GK_TRY(gk__check_call(&p, options));
 
   const bool is_half_type = gk__half_traits<Item>::is_half;
   gk__tensor_gpu gpu = {0, 0, false};
-  if (is_half_type ? o.precision != GK_PRECISION_STRICT : o.precision > GK_PRECISION_STRICT)
+  if (is_half_type ? options.precision != GK_PRECISION_STRICT : options.precision > GK_PRECISION_STRICT)
     GK_TRY(gk__find_tensor_gpu<0>(&gpu));
   const gk__product call = {gk__item_of<Item>::value,
                             m,
                             n,
-                            k,
+                            p.k,
                             p.batch,
                             {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
                             {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b},
-                            o.precision,
-                            o.plan};
+                            options.precision,
+                            options.plan};
   const gk__product_plan plan = gk__plan_product(call, gpu);
-  const gk_plan strict_plan = o.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : o.plan; /* the strict kernels' choice */
+  const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d, plan %d: %s", static_cast<int>(o.precision),
-                    static_cast<int>(o.plan), plan.refused);
-  if (path) {
-    path->plan = plan.plan, path->precision = plan.precision;
-    path->copies_a = plan.tensor() && plan.a.wanted, path->copies_b = plan.tensor() && plan.b.wanted;
-    path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
-    gk__partials partials = gk__partials();
-    if (!plan.tensor())
-      GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(m, n, k), strict_plan, &partials));
-    else if (plan.precision >= GK_PRECISION_EMULATED)
-      GK_TRY(gk__measure_fallback(p, p.batch, &partials));
-    if (plan.plan == GK_PLAN_MMA) GK_TRY(gk__mma_of<Item>::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
-    if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
-    return cudaSuccess;
-  }
-  GK_TRY(gk__check_scratch("gk_matmul", o.scratch, 0));
-  typedef gk__matmul_ways<is_half_type                                 ? GK__WAYS_HALF
-                          : Tensor && std::is_same<Item, float>::value ? GK__WAYS_FLOAT
-                                                                       : GK__WAYS_STRICT>
-      ways;
-  return ways::run(p, plan, gpu.sms, strict_plan, o.scratch, stream);
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d, plan %d: %s", static_cast<int>(options.precision),
+                    static_cast<int>(options.plan), plan.refused);
+  if (path) return gk__describe_path(p, plan, strict_plan, path);
+  GK_TRY(gk__check_scratch("gk_matmul", options.scratch, 0));
+  const bool is_float = std::is_same<Item, float>::value;
+  const gk__kernel_set kernel_set = is_half_type         ? GK__KERNELS_HALF
+                                    : Tensor && is_float ? GK__KERNELS_FLOAT
+                                                         : GK__KERNELS_STRICT;
+  return gk__matmul_dispatch<kernel_set>::run(p, plan, gpu.sms, strict_plan, options.scratch, stream);
 }
 
-/* The same for whatever types a call has: where there is no such product, one assertion says so. */
+/* The same for any types. One assertion explains an unsupported combination, so the call continues with types that
+ * exist. */
 template <bool Tensor, class Item, class Out>
 cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                           const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
@@ -10974,9 +11045,10 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
   return gk__matmul_of<false>(a, b, c, m, n, k, &opts, NULL, stream);
 }
 
-/* --- Products that are compiled once -------------------------------------------------------------------------------
- * GPUKIT_PRODUCTS=float,... declares the instances of the types that it names, so that a file which calls them compiles no
- * kernel of products. The file that also defines GPUKIT_IMPLEMENTATION defines them (section 22). */
+/* --- Products that are compiled once ---------------------------------------------------------------------------------
+ *
+ * GPUKIT_PRODUCTS=float,... declares the instances for the types that it names, so that a file that calls them compiles
+ * no matmul kernels. The file that also defines GPUKIT_IMPLEMENTATION defines them (section 22). */
 
 #ifdef GPUKIT_PRODUCTS
 #ifdef GPUKIT_STATIC
