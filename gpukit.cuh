@@ -8120,46 +8120,52 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &, int, cudaStream
 
 #endif /* GK__WGMMA */
 
-/* --- Strict products: Hopper --------------------------------------------------------------------------------------
+/* --- Strict products: Hopper -----------------------------------------------------------------------------------------
  *
- * Tiles of 128 x 128, 64 x 128 or 128 x 64 floats whose operands come by themselves: threads have nothing to do but to
- * multiply, and the loop is little else than fused multiply-adds and the loads of their operands. A register file has
- * two banks, and a multiply-add whose operands meet in one of them, or that finds none of the three where the last one
- * left it, takes two turns; with few other instructions between them the compiler finds an order in which 19 of 20
- * take one. What is left to lose is the loads: each takes a turn, and its four words, as they come, hold up two more. A
- * lone block that finds everything in shared memory reaches 0.98 of the rate of multiply-adds without its loads, 0.87
- * with them.
+ * Warp-specialised kernels of floats, with tiles of 128 x 128, 64 x 128 or 128 x 64. Consumer threads only multiply:
+ * their loop is fused multiply-adds and the shared-memory loads of the fragments, and little else. A register file has
+ * two banks. An FMA takes two issue slots if its operands conflict in a bank, or if none of them is in the register
+ * reuse cache. With few other instructions in the loop ptxas finds an order in which 19 of 20 FMAs take one slot. The
+ * remaining loss is the fragment loads: each takes an issue slot, and the write-back of its four words delays two more.
+ * A block alone on a multiprocessor, with all operands in shared memory, reaches 0.98 of the peak FMA rate without the
+ * loads and 0.87 with them.
  *
- * Both operands lie across k where they are multiplied, as work_tile[k][row or column]. They are brought there by as
- * many threads again, a step of 16 of k ahead of those that multiply. These have most of the registers, and meet the
- * others at the barriers of a ring alone: if they moved words by themselves, it would keep them longer than the
- * instructions say. And every instruction of a thread that feeds takes a turn from one that multiplies: so there is a
- * short loop of its own for each way to store the operands, and nothing lands on the way. No product needs copies in
- * memory of what it multiplies.
+ * In shared memory both operands are MN-major, as tile[k][row or column]. As many producer threads as consumers load
+ * them, one stage of 16 k ahead. They give most of their registers to the consumers (setmaxnreg), and the two meet only
+ * at the mbarriers of a ring of stages. Every instruction of a producer takes an issue slot from the consumers, so each
+ * storage order of the operands has a short loop of its own, which stores directly into the stage. No product needs
+ * copies of its operands in global memory.
  *
- * "Aligned" blocks have operands whose rows begin at multiples of 16 bytes. The copy engine brings B, and A if it is
- * stored across k; from an A along k threads load squares of four rows and four k, and turn them in registers. "Fed"
- * blocks take all others, a B along k, and smaller tiles: by four loads and one store for each four words, wherever a
- * row begins. Where four slices of a flat tile join in a block, there is no room for threads that feed: the copy engine
- * brings both operands, of an A along k the rows land in a third place, swizzled, and while one tile is multiplied each
- * thread turns squares of the next. A square has rows a quarter of the tile apart, so that neither its loads nor its
- * stores meet a bank twice: they are neighbours in the tile.
+ * Three kinds of blocks:
  *
- * Chains and slices are those of the other kernels, and so are the bits. Slices meet in memory, or, where all of a tile
- * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. From memory
- * the block with the last slice brings them into C; if they are many, further blocks do, each a share of a tile, since
- * one alone would get little at a time. Their turns come last, when all slices run, and so they may wait for them. */
+ * Aligned blocks (gk__aligned_block) have operands whose rows begin at multiples of 16 bytes. TMA loads B, and A if it
+ * is MN-major; producer threads load a K-major A as squares of four rows and four k, and transpose them in registers.
+ *
+ * Unaligned blocks (gk__fed_block) take all other operands, a K-major B, and the smaller tiles. Producer threads load
+ * four floats each by four loads, at any alignment, and store them as one vector.
+ *
+ * Blocks without producers (gk__engine_block) reduce four partitions of a 64 x 128 tile, and have no registers for
+ * producers. TMA loads both operands. A K-major A arrives in a staging buffer, swizzled, and while one stage is
+ * multiplied each thread transposes squares of the next one. The four rows of a square are a quarter of the tile apart,
+ * so neither its loads nor its stores have bank conflicts; in the transposed tile they are adjacent.
+ *
+ * The order of the FMAs and the partitions of k are those of the other kernels, so the bits are the same. Partials are
+ * reduced through global memory or, where all partitions of a tile can be resident together, through shared memory, by
+ * the groups of a block or the blocks of a cluster. Through memory the block with the last partition reduces them. If
+ * there are many, further blocks each reduce a share of a tile, because one block alone gets too little bandwidth.
+ * Their tickets are the highest, so all blocks that they wait for are running. */
 
 #ifdef GK__WGMMA
 
-/* The sums of a thread: eight rows and Fours fours of columns, of a warp's 32 rows and 32 Fours columns. A tile has
- * Down warps one below the other, and Across side by side. `t` is the thread, and 1 << 16 more where A is turned. */
-template <int Down, int Across = 1, int Fours = 4> struct gk__sums_engine {
+/* The accumulators of a thread: eight rows and Fours vectors of four columns, of a warp tile of 32 rows and 32 Fours
+ * columns. A block tile has Down x Across warps. `t` is the thread index; bit 16 is set where A is transposed. */
+template <int Down, int Across = 1, int Fours = 4> struct gk__f32_accumulators {
   static const int thread_count = Down * Across * 32, run = 4, row_count = 8, fours = Fours, runs = row_count * Fours;
   static const int across = Across, high = Down * 32, wide = Across * Fours * 32;
   float value[runs][run];
-  int first_row, first_col, next_row, next_four; /* from one row to the next, and from one four of them */
-  GK__D explicit gk__sums_engine(int t) {
+  int first_row, first_col, next_row, next_four; /* next_row: from one row to the next; next_four: from four rows to the
+                                                  * next four */
+  GK__D explicit gk__f32_accumulators(int t) {
     const int lane_id = t % 32, warp_id = t / 32 % (Down * Across), pos = warp_id / Across * 8 + lane_id / 8;
     const bool turned = t >> 16;
     first_row = turned ? pos : pos * 4, next_row = turned ? Down * 8 : 1, next_four = turned ? 4 : 16;
@@ -8169,88 +8175,93 @@ template <int Down, int Across = 1, int Fours = 4> struct gk__sums_engine {
   GK__D int col_idx(int r) const { return first_col + r % Fours * 32; }
 };
 
-/* The same where a thread's columns may lie a quarter of the tile apart, too, which `t` tells by 1 << 17. Rows of C
- * begin anywhere then, and the sums go there by way of shared memory, as [sum][thread] of this pitch: a row of 32
- * columns meets no bank more than twice. */
-template <int Down, int Across, int Fours> struct gk__sums_fed : gk__sums_engine<Down, Across, Fours> {
+/* Accumulators of unaligned blocks. The columns of a thread may be a quarter of the tile apart (bit 17 of `t`). Rows of
+ * C begin at any address, so C is stored by way of shared memory, where the accumulators are [accumulator][thread] with
+ * this pitch: a row of 32 columns has at most two-way bank conflicts. */
+template <int Down, int Across, int Fours>
+struct gk__f32_staged_accumulators : gk__f32_accumulators<Down, Across, Fours> {
   static const int pitch = Down * Across * 32 + 10;
-  GK__D explicit gk__sums_fed(int t) : gk__sums_engine<Down, Across, Fours>(t & 0x1ffff) {}
+  GK__D explicit gk__f32_staged_accumulators(int t) : gk__f32_accumulators<Down, Across, Fours>(t & 0x1ffff) {}
 };
-template <int Down, int Across, int Fours> GK__D int gk__sum_pitch(const gk__sums_fed<Down, Across, Fours> &) {
-  return gk__sums_fed<Down, Across, Fours>::pitch;
+template <int Down, int Across, int Fours>
+GK__D int gk__sum_pitch(const gk__f32_staged_accumulators<Down, Across, Fours> &) {
+  return gk__f32_staged_accumulators<Down, Across, Fours>::pitch;
 }
 
-struct gk__engine_params;
-struct gk__fed_params;
+struct gk__f32_tma_params;
+struct gk__f32_params;
 
-/* A block: the warps of a group, one below the other, how much of k is a step, the stages of a group's ring, how many
- * blocks a multiprocessor has, and groups, each of which takes a slice of k. */
-template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct gk__engine_block {
-  typedef gk__sums_engine<Warps> sums;
-  typedef gk__engine_params params;
-  static const bool fed = false, by_rows = false; /* threads that feed; rows of C begin anywhere */
+/* A block without producers. Warps: the warps of a group, one below the other. Depth: k of a stage. Resident: blocks on
+ * a multiprocessor. Groups: each has a partition of k and a ring of its own. */
+template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct gk__f32_block {
+  typedef gk__f32_accumulators<Warps> sums;
+  typedef gk__f32_tma_params params;
+  static const bool fed = false, by_rows = false; /* fed: has producer threads; by_rows: rows of C begin at any address
+                                                   * */
   static bool turned(bool trans_a) { return !trans_a; }
-  static const int gathered = 24; /* slots at a time */
+  static const int slots_in_flight = 24; /* slots at a time */
   static const int bm = Warps * 32, bn = 128, depth = Depth, stages = Stages, resident = Resident, groups = Groups;
   static const int thread_count = sums::thread_count * Groups;
-  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a stage */
-  /* Where A lands that is to be turned: it takes so long to come that short steps need two. A barrier for each stage
-   * and place. */
-  static const int landings = Depth < 32 ? 2 : 1, landing = Stages * (a_bytes + b_bytes);
-  static const int ring_bytes = landing + landings * a_bytes, bars = Stages + landings;
-  /* To begin at a multiple of 1024, behind more than 48 bytes that the kernel has besides. */
+  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* bytes of a stage */
+  /* The staging buffers of an A that is transposed: its latency is so long that short stages need two. Each stage and
+   * each staging buffer has an mbarrier. */
+  static const int staging_buffers = Depth < 32 ? 2 : 1, staging = Stages * (a_bytes + b_bytes);
+  static const int ring_bytes = staging + staging_buffers * a_bytes, bars = Stages + staging_buffers;
+  /* Dynamic shared memory is aligned to 1024 bytes; more than 48 bytes of static shared memory precede it. */
   static const int smem = Groups * ring_bytes + 1024 - 64;
   static_assert(Stages >= 3, "a stage is filled anew while the next but one is multiplied");
-  static_assert(ring_bytes >= sums::thread_count * sums::runs * sums::run * 4, "the sums come where the operands were");
+  static_assert(ring_bytes >= sums::thread_count * sums::runs * sums::run * 4,
+                "the accumulators are stored over the operands");
 };
-/* The same of a fed block, which multiplies 16 of k at a time, by four warps of a group, Down and Across. */
-template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct gk__fed_block {
-  typedef gk__sums_fed<Down, Across, Fours> sums;
-  typedef gk__fed_params params;
+/* An unaligned block: stages of 16 k, and groups of four consumer warps, Down x Across. */
+template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct gk__f32_producer_block {
+  typedef gk__f32_staged_accumulators<Down, Across, Fours> sums;
+  typedef gk__f32_params params;
   static const bool fed = true, by_rows = true;
   static bool turned(bool trans_a) { return trans_a; }
   static const int bm = sums::high, bn = sums::wide, depth = 16, resident = Resident, groups = Groups;
-  static const int feeding = sums::thread_count, thread_count = (sums::thread_count + feeding) * Groups;
-  /* With more than 200 ptxas finds no order of the multiply-adds that suits the banks in every kernel, nor where those
-   * that feed have too few. */
-  static const int feeding_registers = 56;
-  static const int multiplying_registers = 65536 / (thread_count * Resident) / 8 * 16 - feeding_registers;
+  static const int producers = sums::thread_count, thread_count = (sums::thread_count + producers) * Groups;
+  /* Registers of a producer thread. With more than 200 for a consumer, or with fewer for a producer, ptxas finds no
+   * order of the FMAs without bank conflicts in some of the kernels. */
+  static const int producer_registers = 56;
+  static const int consumer_registers = 65536 / (thread_count * Resident) / 8 * 16 - producer_registers;
   static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a,
-                   place_bytes = a_bytes + depth * pitch_b;
-  static const int places = 3, sums_bytes = (sums::runs * sums::run + 1) * sums::pitch * 4;
-  /* The sums come where the operands were. */
+                   stage_bytes = a_bytes + depth * pitch_b;
+  static const int stages = 3, sums_bytes = (sums::runs * sums::run + 1) * sums::pitch * 4;
+  /* The accumulators are stored over the operands. */
   static const int ring_bytes =
-      (places * place_bytes > sums_bytes ? places * place_bytes : sums_bytes) / 1024 * 1024 + 1024;
-  static const int bars = 2 * places, smem = Groups * ring_bytes + 1024;
+      (stages * stage_bytes > sums_bytes ? stages * stage_bytes : sums_bytes) / 1024 * 1024 + 1024;
+  static const int bars = 2 * stages, smem = Groups * ring_bytes + 1024;
 };
 
-/* The same with operands whose rows begin at multiples of 16 bytes: the copy engine brings B, and A if it is stored
- * across k; threads bring an A along k, four words at once. C is stored as of other blocks. */
-template <int Resident, int Groups = 1> struct gk__aligned_block : gk__fed_block<4, 1, 4, Resident, Groups> {
-  typedef gk__sums_engine<4> sums;
-  typedef gk__engine_params params;
+/* An aligned block. TMA loads B, and A if it is MN-major; producer threads load a K-major A in vectors of four. C is
+ * stored from registers. */
+template <int Resident, int Groups = 1>
+struct gk__f32_aligned_block : gk__f32_producer_block<4, 1, 4, Resident, Groups> {
+  typedef gk__f32_accumulators<4> sums;
+  typedef gk__f32_tma_params params;
   static const bool by_rows = false;
   static bool turned(bool) { return false; }
-  static const int gathered = 8; /* slots at a time: more would not find registers */
+  static const int slots_in_flight = 8; /* slots in flight in a reduction: more would spill registers */
 };
 
-struct gk__fed_params {
+struct gk__f32_params {
   gk__matmul_args<float, float, float> p;
-  /* In tiles: what of C has one chain for each sum, and the rest, from `row_idx` and `col_idx` on. */
+  /* In tiles: the part of C that is not split, and the part that is, which begins at row_idx and col_idx. */
   unsigned whole_down, whole_across, row_idx, col_idx, down, across;
-  /* So many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart. */
+  /* The blocks of a cluster, which have all partitions of a tile; 0: partials are reduced through memory. */
   unsigned ranks;
-  unsigned shares;     /* blocks that bring the sums of a tile's slices from memory into C, if there are any */
-  bool turned, spread; /* spread: the columns of a thread lie a quarter of the tile apart */
+  unsigned shares;     /* further blocks that reduce the partials of a tile through memory */
+  bool turned, spread; /* turned: A is transposed; spread: the columns of a thread are a quarter of the tile apart */
 };
-struct gk__engine_params : gk__fed_params {
+struct gk__f32_tma_params : gk__f32_params {
   gk__tensor_map a, b;
-  bool many_a, many_b; /* one for each product of the batch */
+  bool many_a, many_b; /* the operand differs between the products of a batch */
 };
-/* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
-struct gk__engine_job {
-  unsigned batch, part, row_idx, col_idx, tile_idx; /* tile: the number of it among all that are cut */
-  GK__D gk__engine_job(const gk__fed_params &q, unsigned job) {
+/* The work tile of a block: a tile of C and a partition of k. Tiles that are not split come first. */
+struct gk__f32_work_tile {
+  unsigned batch, part, row_idx, col_idx, tile_idx; /* tile_idx: among all tiles that are split */
+  GK__D gk__f32_work_tile(const gk__f32_params &q, unsigned job) {
     if (q.ranks) {
       const gk__job work(job / q.ranks, q.down, q.across, 1);
       batch = work.batch, part = job % q.ranks, row_idx = work.row_idx, col_idx = work.col_idx, tile_idx = 0;
@@ -8272,11 +8283,12 @@ GK__D void gk__store_shared(unsigned address, float a, float b, float c, float d
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
 
-/* Turns rows of Depth floats to columns, by squares of four rows and four of k. The rows of a square are as far apart
- * as there are squares of them; where they landed, the swizzle is that of as many bytes as they have. */
-template <int Rows, int Depth, int Threads> GK__D void gk__turn_squares(unsigned landing, unsigned place, unsigned t) {
+/* Transposes a staged tile of Rows x Depth floats, by squares of four rows and four k. The rows of a square are Rows /
+ * 4 apart. The staging buffer has the TMA swizzle whose width is a row. */
+template <int Rows, int Depth, int Threads>
+GK__D void gk__f32_transpose_squares(unsigned staging, unsigned stage, unsigned t) {
   const unsigned down = Rows / 4, row_bytes = Depth * 4;
-  const unsigned row_of = t % down, from = landing + row_of * row_bytes, dest = place + row_of * 16;
+  const unsigned row_of = t % down, from = staging + row_of * row_bytes, dest = stage + row_of * 16;
   const unsigned swizzle = row_bytes == 128 ? row_of % 8 : row_of / 2 % 4;
   GK__UNROLL
   for (unsigned square = 0; square < Depth / 4 * down; square += Threads) {
@@ -8290,11 +8302,11 @@ template <int Rows, int Depth, int Threads> GK__D void gk__turn_squares(unsigned
   }
 }
 
-/* The operands of one step in k. */
-template <int Fours> struct gk__engine_fragment {
+/* The operand fragments of one k. */
+template <int Fours> struct gk__f32_fragment {
   gk__run<float, 4> a[2], b[Fours];
-  /* A last, so all of B is there when rows are multiplied to and fro. Otherwise ptxas would begin each with what comes
-   * first. */
+  /* A last: all of B has arrived then, so the rows can be multiplied in serpentine order. Otherwise ptxas would start
+   * each row with the operand that arrives first. */
   GK__D void load(unsigned from_a, unsigned next_a, unsigned from_b) {
     GK__UNROLL
     for (int j = 0; j < Fours; j++) b[j] = gk__load_in_order(from_b + static_cast<unsigned>(j) * 128);
@@ -8302,7 +8314,7 @@ template <int Fours> struct gk__engine_fragment {
     a[1] = gk__load_in_order(next_a);
   }
   GK__D void load(unsigned from_a, unsigned from_b) { load(from_a, from_a + 64, from_b); }
-  /* Of nothing: no sum becomes another of it. */
+  /* Zero fragments: the first multiplication of a pipeline changes no accumulator. */
   template <class Sums> GK__D void begin(Sums &sums) {
     GK__UNROLL
     for (int i = 0; i < Sums::runs * Sums::run; i++) sums.value[i / Sums::run][i % Sums::run] = 0;
@@ -8311,17 +8323,15 @@ template <int Fours> struct gk__engine_fragment {
     GK__UNROLL
     for (int i = 0; i < Fours * 4; i++) b[i / 4].value[i % 4] = 0;
   }
-  /* To and fro, so that each turn finds an operand of the last multiplication; the second and third of four columns
-   * change places, with which ptxas finds registers that meet in the fewest banks. */
+  /* Serpentine order: consecutive FMAs share an operand register. The second and the third of four columns are
+   * exchanged: with this order ptxas assigns registers with the fewest bank conflicts. */
   template <class Sums> GK__D void multiply(Sums &sums) const {
     const int col_count = Fours * 4;
     GK__UNROLL
     for (int i = 0; i < 8; i++) {
       GK__UNROLL
-      for (int there = 0; there < col_count; there++) {
-        const int pos = i % 2 ? col_count - 1 - there : there, j = pos % 4 == 1   ? pos + 1
-                                                                   : pos % 4 == 2 ? pos - 1
-                                                                                  : pos;
+      for (int idx = 0; idx < col_count; idx++) {
+        const int pos = i % 2 ? col_count - 1 - idx : idx, j = pos % 4 == 1 ? pos + 1 : pos % 4 == 2 ? pos - 1 : pos;
         asm volatile("fma.rn.f32 %0, %1, %2, %0;"
                      : "+f"(sums.value[i * Fours + j / 4][j % 4])
                      : "f"(a[i / 4].value[i % 4]), "f"(b[j / 4].value[j % 4]));
@@ -8330,10 +8340,10 @@ template <int Fours> struct gk__engine_fragment {
   }
 };
 
-/* Count steps in k, each multiplied when the loads of the next one are under way; the last one waits in fragment[1]. */
+/* Count k, each multiplied while the fragments of the next one are loaded. The last fragments remain in fragment[1]. */
 template <int Count, int Fours, class Sums>
-GK__D void gk__engine_steps(Sums &sums, gk__engine_fragment<Fours> (&fragment)[2], unsigned *a, unsigned *b,
-                            unsigned pitch_a, unsigned pitch_b) {
+GK__D void gk__f32_multiply_steps(Sums &sums, gk__f32_fragment<Fours> (&fragment)[2], unsigned *a, unsigned *b,
+                                  unsigned pitch_a, unsigned pitch_b) {
   GK__UNROLL
   for (int k = 0; k < Count; k++) {
     fragment[k % 2].load(*a + static_cast<unsigned>(k) * pitch_a, *b + static_cast<unsigned>(k) * pitch_b);
@@ -8341,10 +8351,10 @@ GK__D void gk__engine_steps(Sums &sums, gk__engine_fragment<Fours> (&fragment)[2
   }
   *a += Count * pitch_a, *b += Count * pitch_b;
 }
-/* The few that are left, one after the other. */
+/* The remaining k of a partition, one after the other. */
 template <int Fours, class Sums>
-GK__D void gk__engine_rest(Sums &sums, gk__engine_fragment<Fours> &fragment, unsigned a, unsigned b, unsigned pitch_a,
-                           unsigned pitch_b, int item_count) {
+GK__D void gk__f32_multiply_rest(Sums &sums, gk__f32_fragment<Fours> &fragment, unsigned a, unsigned b,
+                                 unsigned pitch_a, unsigned pitch_b, int item_count) {
   GK__UNROLL_BY(1)
   for (; item_count > 0; item_count--) {
     fragment.multiply(sums);
@@ -8353,24 +8363,24 @@ GK__D void gk__engine_rest(Sums &sums, gk__engine_fragment<Fours> &fragment, uns
   }
 }
 
-/* Of all, and of those in a group. With one group the compiler is to know that all threads have the same addresses. */
-template <class Config> GK__D unsigned gk__engine_group() {
+/* The group of a thread in its block, and the thread in its group. With one group the compiler must know that the group
+ * is the same for all threads. */
+template <class Config> GK__D unsigned gk__f32_group_idx() {
   const unsigned group = Config::groups > 1 ? threadIdx.x / Config::sums::thread_count % Config::groups : 0;
-  return Config::groups > 1 && Config::fed ? __shfl_sync(0xffffffffu, group, 0)
-                                           : group; /* known to be the same in a warp */
+  return Config::groups > 1 && Config::fed ? __shfl_sync(0xffffffffu, group, 0) : group; /* uniform in a warp */
 }
-template <class Config> GK__D unsigned gk__engine_thread() {
+template <class Config> GK__D unsigned gk__f32_thread_in_group() {
   return Config::groups > 1 || Config::fed ? threadIdx.x % Config::sums::thread_count : threadIdx.x;
 }
-template <class Config> GK__D void gk__engine_meet() {
+template <class Config> GK__D void gk__f32_group_barrier() {
   if (Config::groups > 1 || Config::fed)
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__engine_group<Config>()), "n"(Config::sums::thread_count) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__f32_group_idx<Config>()), "n"(Config::sums::thread_count) : "memory");
   else
     __syncthreads();
 }
 
-/* What is on its way, and where. */
-template <class Config> struct gk__engine_ring {
+/* The ring of stages of a block without producers. */
+template <class Config> struct gk__f32_ring {
   unsigned smem, bars;
   unsigned row_idx, col_idx, product_a, product_b, k0;
   GK__D unsigned a(int stage) const { return smem + static_cast<unsigned>(stage * Config::a_bytes); }
@@ -8378,58 +8388,58 @@ template <class Config> struct gk__engine_ring {
     return smem + static_cast<unsigned>(Config::stages * Config::a_bytes + stage * Config::b_bytes);
   }
   GK__D unsigned full(int stage) const { return bars + static_cast<unsigned>(stage) * 8; }
-  GK__D unsigned landing(int k_step) const {
-    return smem + static_cast<unsigned>(Config::landing + k_step % Config::landings * Config::a_bytes);
+  GK__D unsigned staging(int k_step) const {
+    return smem + static_cast<unsigned>(Config::staging + k_step % Config::staging_buffers * Config::a_bytes);
   }
-  GK__D unsigned landed(int k_step) const { return full(Config::stages + k_step % Config::landings); }
+  GK__D unsigned staged(int k_step) const { return full(Config::stages + k_step % Config::staging_buffers); }
   GK__D unsigned k(int k_step) const { return k0 + static_cast<unsigned>(k_step * Config::depth); }
-  /* Of a block's first thread in a group. */
+  /* By the first thread of a group. */
   GK__D void init() const {
     for (int i = 0; i < Config::stages; i++) gk__barrier_init(full(i), Config::sums::thread_count);
-    for (int i = 0; i < Config::landings; i++) gk__barrier_init(landed(i), 1);
+    for (int i = 0; i < Config::staging_buffers; i++) gk__barrier_init(staged(i), 1);
   }
-  GK__D void land(const gk__engine_params &q, int k_step) const {
-    gk__barrier_expect(landed(k_step), Config::a_bytes);
-    gk__box_load(landing(k_step), &q.a, landed(k_step), k(k_step), row_idx, product_a, 0);
+  GK__D void stage_a(const gk__f32_tma_params &q, int k_step) const {
+    gk__barrier_expect(staged(k_step), Config::a_bytes);
+    gk__box_load(staging(k_step), &q.a, staged(k_step), k(k_step), row_idx, product_a, 0);
   }
-  GK__D void fetch(const gk__engine_params &q, int k_step, int stage) const {
+  GK__D void fetch(const gk__f32_tma_params &q, int k_step, int stage) const {
     gk__barrier_expect_more(full(stage), q.turned ? Config::b_bytes : Config::a_bytes + Config::b_bytes);
     if (!q.turned) gk__box_load(a(stage), &q.a, full(stage), row_idx, k(k_step), product_a, 0);
     gk__box_load(b(stage), &q.b, full(stage), col_idx, k(k_step), product_b, 0);
   }
-  GK__D void turn(int k_step, int stage) const {
-    gk__barrier_wait(landed(k_step), static_cast<unsigned>(k_step / Config::landings % 2));
-    gk__turn_squares<Config::bm, Config::depth, Config::sums::thread_count>(landing(k_step), a(stage),
-                                                                            gk__engine_thread<Config>());
+  GK__D void transpose(int k_step, int stage) const {
+    gk__barrier_wait(staged(k_step), static_cast<unsigned>(k_step / Config::staging_buffers % 2));
+    gk__f32_transpose_squares<Config::bm, Config::depth, Config::sums::thread_count>(staging(k_step), a(stage),
+                                                                                     gk__f32_thread_in_group<Config>());
   }
 };
 
-/* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
- * under way; before the first one that is nothing, of which no sum becomes another.
+/* The main loop of a block without producers, over `depth` k. The fragments of one k are multiplied while those of the
+ * next one are loaded; the first multiplication is of zeros and changes nothing.
  *
- * Warps meet at one barrier for each stage, and wait there for none that is less than a part of a step behind: before
- * its last multiplications of a step each thread turns its part of the next one's A, and then arrives at the next one's
- * barrier. Who passes that knows that the operands are there, that all of A's rows have been read where they landed,
- * and that all have left the last step but one; and so one of the warps can fetch to those places. They take turns,
- * since that takes a warp several hundred clocks, for which the others would have to wait if it was always the same. */
+ * The warps share one mbarrier for each stage. Before the last multiplications of a stage each thread transposes its
+ * part of the next stage's A and arrives at that stage's mbarrier. A warp that passes it knows that the operands are
+ * there, that the staging buffer has been read, and that all warps have left the stage before the current one; so one
+ * of them can issue the next loads into both. The warps take turns with that: it takes several hundred clocks, and
+ * always the same warp would hold up the others. */
 template <class Config>
-GK__D void gk__engine_slice(typename Config::sums &sums, const gk__engine_params &q,
-                            const gk__engine_ring<Config> &ring, int depth) {
+GK__D void gk__f32_mainloop(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_ring<Config> &ring,
+                            int depth) {
   const unsigned pitch_a = Config::bm * 4, pitch_b = Config::bn * 4;
   const int stage_depth = Config::depth, stage_count = Config::stages, straight = 8,
             steps = (depth + stage_depth - 1) / stage_depth;
-  const unsigned t = gk__engine_thread<Config>(), lane_id = t % 32, warp_id = __shfl_sync(0xffffffffu, t / 32, 0);
+  const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32, warp_id = __shfl_sync(0xffffffffu, t / 32, 0);
   const unsigned at_a = (t / 32 * 8 + lane_id / 8) * 16, at_b = lane_id % 8 * 16;
-  gk__engine_fragment<4> fragment[2];
+  gk__f32_fragment<4> fragment[2];
   fragment[1].begin(sums);
   if (t == 0)
     for (int s = 0; s < (stage_count > 4 ? stage_count - 2 : 2) && s < steps;
-         s++) { /* what is needed first, since all begin at once */
-      if (q.turned && s < Config::landings) ring.land(q, s);
+         s++) { /* in the order of use, because all blocks start at once */
+      if (q.turned && s < Config::staging_buffers) ring.stage_a(q, s);
       if (s < stage_count - 2) ring.fetch(q, s, s);
     }
   __syncwarp();
-  if (q.turned) ring.turn(0, 0);
+  if (q.turned) ring.transpose(0, 0);
   gk__barrier_arrive(ring.full(0));
   int stage = 0;
   unsigned parity = 0;
@@ -8439,7 +8449,7 @@ GK__D void gk__engine_slice(typename Config::sums &sums, const gk__engine_params
     if (static_cast<unsigned>(s) % (Config::sums::thread_count / 32) == warp_id && gk__elected()) {
       if (s + stage_count - 2 < steps)
         ring.fetch(q, s + stage_count - 2, stage < 2 ? stage - 2 + stage_count : stage - 2);
-      if (q.turned && s + Config::landings < steps) ring.land(q, s + Config::landings);
+      if (q.turned && s + Config::staging_buffers < steps) ring.stage_a(q, s + Config::staging_buffers);
     }
     __syncwarp();
     unsigned a = ring.a(stage) + at_a, b = ring.b(stage) + at_b;
@@ -8448,232 +8458,239 @@ GK__D void gk__engine_slice(typename Config::sums &sums, const gk__engine_params
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
       if (todo == straight && s + 1 < steps) {
-        if (q.turned) ring.turn(s + 1, next);
+        if (q.turned) ring.transpose(s + 1, next);
         gk__barrier_arrive(ring.full(next));
       }
-      gk__engine_steps<straight>(sums, fragment, &a, &b, pitch_a, pitch_b);
+      gk__f32_multiply_steps<straight>(sums, fragment, &a, &b, pitch_a, pitch_b);
     }
-    gk__engine_rest(sums, fragment[1], a, b, pitch_a, pitch_b, todo);
+    gk__f32_multiply_rest(sums, fragment[1], a, b, pitch_a, pitch_b, todo);
     stage = next;
     if (stage == 0) parity ^= 1;
   }
   fragment[1].multiply(sums);
 }
-/* Where threads feed: the places at which operands are multiplied, in turn. */
-template <class Config> struct gk__fed_turn {
-  unsigned smem, bars, place, parity;
-  GK__D unsigned data() const { return smem + place * Config::place_bytes; }
-  GK__D unsigned full() const { return bars + place * 8; }
-  GK__D unsigned empty() const { return bars + (Config::places + place) * 8; }
+/* Pipeline state of a ring that producers fill: stage and phase. Each stage has a full and an empty mbarrier. */
+template <class Config> struct gk__f32_pipeline_state {
+  unsigned smem, bars, stage, parity;
+  GK__D unsigned data() const { return smem + stage * Config::stage_bytes; }
+  GK__D unsigned full() const { return bars + stage * 8; }
+  GK__D unsigned empty() const { return bars + (Config::stages + stage) * 8; }
   GK__D void advance() {
-    if (++place == Config::places) place = 0, parity ^= 1;
+    if (++stage == Config::stages) stage = 0, parity ^= 1;
   }
 };
 
-GK__D float gk__load_word(unsigned address) {
+GK__D float gk__load_shared_float(unsigned address) {
   float x;
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory");
   return x;
 }
-GK__D void gk__load_operand(float *dest, uintptr_t from, int pos) {
+GK__D void gk__load_global_float(float *dest, uintptr_t from, int pos) {
   asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*dest) : "l"(from + pos * sizeof(float)) : "memory");
 }
-/* How a thread that feeds brings one operand of a tile that is Wide rows or columns: its words of a step, as pieces of
- * four that become neighbours, next_k of k apart. Stored along k, a piece is one k of four rows, and a warp brings four
- * k of 32 rows at once; across k it is of one row, and its words are a quarter of the tile apart. Where the operand
- * ends, others are read instead, or none: nobody needs them. */
-template <class Config, int Wide, bool Along> struct gk__feeder {
-  static const int item_count = Wide / 32, next_k = 16 / item_count,
-                   lanes = Wide / 4; /* lanes: that have a row across k */
+/* A producer thread's part of one operand: item_count pieces of four floats that are adjacent in the stage, next_k
+ * apart in k. K-major: a piece is one k of four rows, and a warp loads four k of 32 rows. MN-major: a piece is of one
+ * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
+ * none: their products are never stored. */
+template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
+  static const int item_count = Extent / 32, next_k = 16 / item_count,
+                   lanes = Extent / 4; /* lanes: threads that load one k, MN-major */
   uintptr_t from;
-  size_t apart;           /* bytes between rows along k, or between pieces across it */
+  size_t stride_bytes;    /* bytes between rows (K-major) or between pieces (MN-major) */
   float x[item_count][4]; /* [piece][neighbour] */
   unsigned dest;
-  int there; /* of the four */
-  GK__D gk__feeder(const float *data, size_t leading_dim, size_t first_idx, size_t outer, size_t k0) {
-    const int t = static_cast<int>(gk__engine_thread<Config>()), warp_id = t / 32, lane_id = t % 32;
-    const int k = Along ? warp_id / item_count * 4 + lane_id / 8 : t / lanes,
-              four = Along ? warp_id % item_count * 8 + lane_id % 8 : t % lanes;
-    const size_t line = first_idx + static_cast<size_t>(Along ? four * 4 : four), line_step = Along ? 1 : lanes;
-    there = line < outer
-                ? static_cast<int>(outer - line < line_step * 4 ? (outer - line + line_step - 1) / line_step : 4)
-                : 0;
-    const size_t address = k0 + static_cast<size_t>(k), of = there ? line : first_idx;
-    from = reinterpret_cast<uintptr_t>(data + (Along ? of * leading_dim + address : address * leading_dim + of));
-    apart = (Along ? leading_dim : leading_dim * next_k) * sizeof(float);
-    dest = static_cast<unsigned>(k * Wide * 4 + four * 16);
+  int inside; /* how many of the four are inside the operand */
+  GK__D gk__f32_operand_loader(const float *data, size_t leading_dim, size_t first_idx, size_t outer, size_t k0) {
+    const int t = static_cast<int>(gk__f32_thread_in_group<Config>()), warp_id = t / 32, lane_id = t % 32;
+    const int k = KMajor ? warp_id / item_count * 4 + lane_id / 8 : t / lanes,
+              vector_idx = KMajor ? warp_id % item_count * 8 + lane_id % 8 : t % lanes;
+    const size_t extent_idx = first_idx + static_cast<size_t>(KMajor ? vector_idx * 4 : vector_idx),
+                 extent_step = KMajor ? 1 : lanes;
+    inside = extent_idx < outer
+                 ? static_cast<int>(
+                       outer - extent_idx < extent_step * 4 ? (outer - extent_idx + extent_step - 1) / extent_step : 4)
+                 : 0;
+    const size_t address = k0 + static_cast<size_t>(k), safe_line = inside ? extent_idx : first_idx;
+    from = reinterpret_cast<uintptr_t>(
+        data + (KMajor ? safe_line * leading_dim + address : address * leading_dim + safe_line));
+    stride_bytes = (KMajor ? leading_dim : leading_dim * next_k) * sizeof(float);
+    dest = static_cast<unsigned>(k * Extent * 4 + vector_idx * 16);
     GK__UNROLL
     for (int i = 0; i < item_count * 4; i++) x[i / 4][i % 4] = 0;
   }
-  /* The last step ends where k does, and so begins earlier. */
+  /* The last stage ends at the end of k, so it begins earlier. */
   GK__D void shift(int left) {
-    from -= static_cast<size_t>(Config::depth - left) * (Along ? sizeof(float) : apart / next_k);
+    from -= static_cast<size_t>(Config::depth - left) * (KMajor ? sizeof(float) : stride_bytes / next_k);
   }
   GK__D void load() {
     uintptr_t address = from;
     GK__UNROLL
-    for (int i = 0; i < (Along ? 4 : item_count); i++, address += apart) {
+    for (int i = 0; i < (KMajor ? 4 : item_count); i++, address += stride_bytes) {
       GK__UNROLL
-      for (int j = 0; j < (Along ? item_count : 4); j++) {
-        const int neighbour = Along ? i : j;
-        if (neighbour == 0 || neighbour < there)
-          gk__load_operand(&x[Along ? j : i][neighbour], address, j * (Along ? next_k : lanes));
+      for (int j = 0; j < (KMajor ? item_count : 4); j++) {
+        const int neighbour = KMajor ? i : j;
+        if (neighbour == 0 || neighbour < inside)
+          gk__load_global_float(&x[KMajor ? j : i][neighbour], address, j * (KMajor ? next_k : lanes));
       }
     }
-    from = Along ? from + Config::depth * sizeof(float) : address;
+    from = KMajor ? from + Config::depth * sizeof(float) : address;
   }
-  GK__D void lay(unsigned place) const {
+  GK__D void store_stage(unsigned stage) const {
     GK__UNROLL
     for (int i = 0; i < item_count; i++)
-      gk__store_shared(place + dest + static_cast<unsigned>(i * next_k * Wide * 4), x[i][0], x[i][1], x[i][2], x[i][3]);
+      gk__store_shared(stage + dest + static_cast<unsigned>(i * next_k * Extent * 4), x[i][0], x[i][1], x[i][2],
+                       x[i][3]);
   }
 };
-/* By the threads that feed: the operands of one slice. */
+/* The producers' loop over one partition. */
 template <class Config, bool AlongA, bool AlongB>
-GK__D void gk__feed_as(const gk__fed_params &q, const gk__engine_job &work, gk__fed_turn<Config> turn, size_t k0,
-                       int depth) {
+GK__D void gk__f32_produce_as(const gk__f32_params &q, const gk__f32_work_tile &work,
+                              gk__f32_pipeline_state<Config> pipe, size_t k0, int depth) {
   const size_t row_idx = static_cast<size_t>(work.row_idx) * Config::bm,
                col_idx = static_cast<size_t>(work.col_idx) * Config::bn;
-  gk__feeder<Config, Config::bm, AlongA> a(q.p.a + work.batch * q.p.stride_a, q.p.lda, row_idx, q.p.m, k0);
-  gk__feeder<Config, Config::bn, AlongB> b(q.p.b + work.batch * q.p.stride_b, q.p.ldb, col_idx, q.p.n, k0);
+  gk__f32_operand_loader<Config, Config::bm, AlongA> a(q.p.a + work.batch * q.p.stride_a, q.p.lda, row_idx, q.p.m, k0);
+  gk__f32_operand_loader<Config, Config::bn, AlongB> b(q.p.b + work.batch * q.p.stride_b, q.p.ldb, col_idx, q.p.n, k0);
   for (;;) {
     if (depth < Config::depth) a.shift(depth), b.shift(depth);
     a.load();
     b.load();
-    gk__barrier_wait(turn.empty(), turn.parity ^ 1);
-    a.lay(turn.data());
-    b.lay(turn.data() + Config::a_bytes);
-    gk__barrier_arrive(turn.full());
+    gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
+    a.store_stage(pipe.data());
+    b.store_stage(pipe.data() + Config::a_bytes);
+    gk__barrier_arrive(pipe.full());
     depth -= Config::depth;
     if (depth <= 0) return;
-    turn.advance();
+    pipe.advance();
   }
 }
 template <class Config>
-GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &work, const gk__fed_turn<Config> &turn, size_t k0,
-                    int depth) {
+GK__D void gk__f32_produce(const gk__f32_params &q, const gk__f32_work_tile &work,
+                           const gk__f32_pipeline_state<Config> &pipe, size_t k0, int depth) {
   if (q.p.trans_a && q.p.trans_b)
-    gk__feed_as<Config, false, true>(q, work, turn, k0, depth);
+    gk__f32_produce_as<Config, false, true>(q, work, pipe, k0, depth);
   else if (q.p.trans_a)
-    gk__feed_as<Config, false, false>(q, work, turn, k0, depth);
+    gk__f32_produce_as<Config, false, false>(q, work, pipe, k0, depth);
   else if (q.p.trans_b)
-    gk__feed_as<Config, true, true>(q, work, turn, k0, depth);
+    gk__f32_produce_as<Config, true, true>(q, work, pipe, k0, depth);
   else
-    gk__feed_as<Config, true, false>(q, work, turn, k0, depth);
+    gk__f32_produce_as<Config, true, false>(q, work, pipe, k0, depth);
 }
-/* By the others: as in gk__engine_slice. */
-template <class Config> GK__D void gk__fed_slice(typename Config::sums &sums, gk__fed_turn<Config> turn, int depth) {
+/* The consumers' loop over one partition; compare gk__engine_slice. */
+template <class Config>
+GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth) {
   typedef typename Config::sums sums_of;
   const int stage_depth = Config::depth, straight = 8;
-  const unsigned t = gk__engine_thread<Config>(), lane_id = t % 32, warp_id = t / 32;
+  const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32, warp_id = t / 32;
   const unsigned at_a = (warp_id / sums_of::across * 8 + lane_id / 8) * 16;
   const unsigned at_b = Config::a_bytes + warp_id % sums_of::across * (sums_of::fours * 128) + lane_id % 8 * 16;
-  gk__engine_fragment<sums_of::fours> fragment[2];
+  gk__f32_fragment<sums_of::fours> fragment[2];
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= stage_depth) {
-    gk__barrier_wait(turn.full(), turn.parity);
+    gk__barrier_wait(pipe.full(), pipe.parity);
     int todo = left < stage_depth ? left : stage_depth;
     const unsigned skip = static_cast<unsigned>(stage_depth - todo);
-    unsigned a = turn.data() + at_a + skip * Config::pitch_a, b = turn.data() + at_b + skip * Config::pitch_b;
+    unsigned a = pipe.data() + at_a + skip * Config::pitch_a, b = pipe.data() + at_b + skip * Config::pitch_b;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight)
-      gk__engine_steps<straight>(sums, fragment, &a, &b, Config::pitch_a, Config::pitch_b);
-    gk__engine_rest(sums, fragment[1], a, b, Config::pitch_a, Config::pitch_b, todo);
-    gk__barrier_arrive(turn.empty());
-    turn.advance();
+      gk__f32_multiply_steps<straight>(sums, fragment, &a, &b, Config::pitch_a, Config::pitch_b);
+    gk__f32_multiply_rest(sums, fragment[1], a, b, Config::pitch_a, Config::pitch_b, todo);
+    gk__barrier_arrive(pipe.empty());
+    pipe.advance();
   }
   fragment[1].multiply(sums);
 }
 
-/* How a thread of an aligned block brings an A along k: by squares of four rows and four k. Of eight k the last four
- * have neighbouring halves of 32 rows the other way round, so that no store meets a bank twice. */
-template <class Config> struct gk__square_feeder {
+/* A producer thread's part of a K-major A in an aligned block: squares of four rows and four k. In the last four of
+ * each eight k, adjacent halves of 32 rows are exchanged, so that the stores have no bank conflicts. */
+template <class Config> struct gk__f32_square_loader {
   uintptr_t from;
-  size_t apart;
+  size_t stride_bytes;
   float x[4][4]; /* [row][k] */
   unsigned dest;
-  int k, there; /* rows */
-  GK__D gk__square_feeder(const gk__matmul_args<float, float, float> &p, const float *a, size_t first_idx, size_t k0) {
-    const int t = static_cast<int>(gk__engine_thread<Config>()), warp_id = t / 32, lane_id = t % 32;
-    const int four = warp_id * 8 + lane_id / 8 % 2 * 4 + lane_id % 4;
+  int k, inside; /* rows */
+  GK__D gk__f32_square_loader(const gk__matmul_args<float, float, float> &p, const float *a, size_t first_idx,
+                              size_t k0) {
+    const int t = static_cast<int>(gk__f32_thread_in_group<Config>()), warp_id = t / 32, lane_id = t % 32;
+    const int vector_idx = warp_id * 8 + lane_id / 8 % 2 * 4 + lane_id % 4;
     k = lane_id / 16 * 8 + lane_id / 4 % 2 * 4;
-    const size_t row_idx = first_idx + static_cast<size_t>(four * 4);
-    there = row_idx >= p.m ? 0 : p.m - row_idx < 4 ? static_cast<int>(p.m - row_idx) : 4;
-    from = reinterpret_cast<uintptr_t>(a + (there ? row_idx : first_idx) * p.lda + k0 + static_cast<size_t>(k));
-    apart = p.lda * sizeof(float);
-    dest = static_cast<unsigned>(k * Config::pitch_a + (four ^ k % 8) * 16);
+    const size_t row_idx = first_idx + static_cast<size_t>(vector_idx * 4);
+    inside = row_idx >= p.m ? 0 : p.m - row_idx < 4 ? static_cast<int>(p.m - row_idx) : 4;
+    from = reinterpret_cast<uintptr_t>(a + (inside ? row_idx : first_idx) * p.lda + k0 + static_cast<size_t>(k));
+    stride_bytes = p.lda * sizeof(float);
+    dest = static_cast<unsigned>(k * Config::pitch_a + (vector_idx ^ k % 8) * 16);
     GK__UNROLL
     for (int i = 0; i < 16; i++) x[i / 4][i % 4] = 0;
   }
   GK__D void load(int left) {
-    if (k >= left) there = 0; /* at the end of k, which comes in fours */
+    if (k >= left) inside = 0; /* at the end of k, a multiple of four */
     uintptr_t address = from;
     GK__UNROLL
-    for (int i = 0; i < 4; i++, address += apart)
-      if (i < there)
+    for (int i = 0; i < 4; i++, address += stride_bytes)
+      if (i < inside)
         asm volatile("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
                      : "=f"(x[i][0]), "=f"(x[i][1]), "=f"(x[i][2]), "=f"(x[i][3])
                      : "l"(address)
                      : "memory");
     from += Config::depth * sizeof(float);
   }
-  GK__D void lay(unsigned place) const {
+  GK__D void store_stage(unsigned stage) const {
     GK__UNROLL
     for (int i = 0; i < 4; i++)
-      gk__store_shared(place + dest + static_cast<unsigned>(i * Config::pitch_a), x[0][i], x[1][i], x[2][i], x[3][i]);
+      gk__store_shared(stage + dest + static_cast<unsigned>(i * Config::pitch_a), x[0][i], x[1][i], x[2][i], x[3][i]);
   }
 };
-/* By the threads that feed an aligned block. If the engine brings both operands, one of them has to do with it. */
+/* The producers' loop of an aligned block. If TMA loads both operands, one thread issues the loads. */
 template <class Config>
-GK__D void gk__feed_aligned(const gk__engine_params &q, const gk__engine_job &work, gk__fed_turn<Config> turn,
-                            size_t k0, int depth) {
-  const bool is_first = gk__engine_thread<Config>() == 0, engine = q.p.trans_a;
+GK__D void gk__f32_produce_aligned(const gk__f32_tma_params &q, const gk__f32_work_tile &work,
+                                   gk__f32_pipeline_state<Config> pipe, size_t k0, int depth) {
+  const bool is_first = gk__f32_thread_in_group<Config>() == 0, engine = q.p.trans_a;
   const unsigned row_idx = work.row_idx * Config::bm, col_idx = work.col_idx * Config::bn,
-                 b_bytes = Config::place_bytes - Config::a_bytes;
+                 b_bytes = Config::stage_bytes - Config::a_bytes;
   const unsigned product_a = q.many_a ? work.batch : 0, product_b = q.many_b ? work.batch : 0;
   unsigned k = static_cast<unsigned>(k0);
   if (engine) {
-    for (; is_first && depth > 0; depth -= Config::depth, k += Config::depth, turn.advance()) {
-      gk__barrier_wait(turn.empty(), turn.parity ^ 1);
-      gk__barrier_expect(turn.full(), Config::place_bytes);
-      gk__box_load(turn.data(), &q.a, turn.full(), row_idx, k, product_a, 0);
-      gk__box_load(turn.data() + Config::a_bytes, &q.b, turn.full(), col_idx, k, product_b, 0);
+    for (; is_first && depth > 0; depth -= Config::depth, k += Config::depth, pipe.advance()) {
+      gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
+      gk__barrier_expect(pipe.full(), Config::stage_bytes);
+      gk__box_load(pipe.data(), &q.a, pipe.full(), row_idx, k, product_a, 0);
+      gk__box_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
     }
     __syncwarp();
     return;
   }
-  gk__square_feeder<Config> a(q.p, q.p.a + work.batch * q.p.stride_a, row_idx, k0);
-  for (;; turn.advance()) {
+  gk__f32_square_loader<Config> a(q.p, q.p.a + work.batch * q.p.stride_a, row_idx, k0);
+  for (;; pipe.advance()) {
     a.load(depth);
-    gk__barrier_wait(turn.empty(), turn.parity ^ 1);
+    gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
     if (is_first) {
-      gk__barrier_expect_more(turn.full(), b_bytes);
-      gk__box_load(turn.data() + Config::a_bytes, &q.b, turn.full(), col_idx, k, product_b, 0);
+      gk__barrier_expect_more(pipe.full(), b_bytes);
+      gk__box_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
     }
-    a.lay(turn.data());
-    gk__barrier_arrive(turn.full());
+    a.store_stage(pipe.data());
+    gk__barrier_arrive(pipe.full());
     depth -= Config::depth, k += Config::depth;
     if (depth <= 0) return;
   }
 }
-/* By the others, as in gk__fed_slice. `swaps`: 64 bytes where the last four of eight k have halves of A the other way
- * round, else 0. */
+/* The consumers' loop of an aligned block. swaps: 64 (bytes) where the last four of eight k have exchanged halves of A,
+ * else 0. */
 template <class Config>
-GK__D void gk__aligned_slice(typename Config::sums &sums, gk__fed_turn<Config> turn, int depth, unsigned swaps) {
+GK__D void gk__aligned_slice(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth,
+                             unsigned exchanged_bytes) {
   const int stage_depth = Config::depth, straight = 8;
-  const unsigned t = gk__engine_thread<Config>(), lane_id = t % 32;
+  const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32;
   const unsigned at_a = (t / 32 * 8 + lane_id / 8) * 16, at_b = Config::a_bytes + lane_id % 8 * 16;
-  gk__engine_fragment<4> fragment[2];
+  gk__f32_fragment<4> fragment[2];
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= stage_depth) {
-    gk__barrier_wait(turn.full(), turn.parity);
+    gk__barrier_wait(pipe.full(), pipe.parity);
     int todo = left < stage_depth ? left : stage_depth;
-    unsigned a = turn.data() + at_a, b = turn.data() + at_b;
+    unsigned a = pipe.data() + at_a, b = pipe.data() + at_b;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
-      const unsigned later = a + swaps, last = a + 64 - swaps;
+      const unsigned later = a + exchanged_bytes, last = a + 64 - exchanged_bytes;
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
         const unsigned offset = static_cast<unsigned>(k) * Config::pitch_a;
@@ -8685,24 +8702,26 @@ GK__D void gk__aligned_slice(typename Config::sums &sums, gk__fed_turn<Config> t
     }
     GK__UNROLL_BY(1)
     for (int k = 0; k < todo; k++, a += Config::pitch_a, b += Config::pitch_b) {
-      const unsigned swap_offset = k < 4 ? 0 : swaps;
+      const unsigned swap_offset = k < 4 ? 0 : exchanged_bytes;
       fragment[1].multiply(sums);
       fragment[1].load(a + swap_offset, a + 64 - swap_offset, b);
     }
-    gk__barrier_arrive(turn.empty());
-    turn.advance();
+    gk__barrier_arrive(pipe.empty());
+    pipe.advance();
   }
   fragment[1].multiply(sums);
 }
 
-/* Whether beta is 0 and each run is in C or outside, as it mostly is; and then c = alpha sums of the four runs of a
- * row, from a thread's r-th on, by code that does nothing else: at the end of a product it comes from far. */
-GK__D bool gk__stores_runs(const gk__matmul_args<float, float, float> &p, const float *c) {
+/* Whether C can be stored as whole vectors without being read: beta is 0, and each vector is entirely inside C or
+ * outside. gk__store_runs then stores the four vectors of a row, from a thread's r-th on. It is a path of its own
+ * because the epilogue misses the instruction cache, so it has to be small. */
+GK__D bool gk__f32_stores_vectors(const gk__matmul_args<float, float, float> &p, const float *c) {
   return p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0;
 }
 template <class Sums>
-GK__D void gk__store_runs(const Sums &sums, const float (*value)[4], const gk__matmul_args<float, float, float> &p,
-                          float *c, size_t row0, size_t col0, int r) {
+GK__D void gk__f32_store_vectors(const Sums &sums, const float (*value)[4],
+                                 const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                                 int r) {
   const size_t row_idx = row0 + static_cast<size_t>(sums.row_idx(r)),
                col_idx = col0 + static_cast<size_t>(sums.first_col);
   float *const dest = c + row_idx * p.ldc + col_idx;
@@ -8715,8 +8734,8 @@ GK__D void gk__store_runs(const Sums &sums, const float (*value)[4], const gk__m
                    : "memory");
 }
 
-/* A thread's sums to where its group's operands were, which all have read. */
-template <class Sums> GK__D void gk__lay_sums(const Sums &sums, unsigned dest) {
+/* Stores a thread's accumulators over its group's operands, which all consumers have read. */
+template <class Sums> GK__D void gk__f32_stage_accumulators(const Sums &sums, unsigned dest) {
   const unsigned pitch = gk__sum_pitch(sums) * 4;
   GK__UNROLL
   for (int i = 0; i < Sums::runs * Sums::run; i++)
@@ -8724,169 +8743,180 @@ template <class Sums> GK__D void gk__lay_sums(const Sums &sums, unsigned dest) {
                  "f"(sums.value[i / Sums::run][i % Sums::run])
                  : "memory");
 }
-/* What a fed group's threads laid there, to C: of each thread the rows first ... end - 1. A warp takes 32
- * neighbours at a time, wherever they begin. */
+/* Stores rows first_idx ... end - 1 of each thread's accumulators from shared memory to C. A warp stores 32 adjacent
+ * elements at a time, at any alignment. */
 template <class Config>
-GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                          unsigned from, int first_idx, int end) {
+GK__D void gk__f32_store_rows(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                              size_t col0, unsigned from, int first_idx, int end) {
   typedef typename Config::sums sums_of;
-  const int pitch = gk__sum_pitch(sums_of(who)), each = sums_of::fours * sums_of::run, across = sums_of::across;
-  const int warps = sums_of::thread_count / 32, some = Config::bm / sums_of::row_count / warps, lines = Config::bn / 32;
-  const int t = static_cast<int>(gk__engine_thread<Config>()), lane_id = t % 32, warp_id = t / 32;
-  /* The sum of this lane's column of the first 32: which four of columns has it, and which of the four it is. */
-  const bool spread = who >> 17;
-  const int fours = Config::bn / 4, four = spread ? lane_id % fours : lane_id / 4,
-            of = spread ? lane_id / fours : lane_id % 4;
-  const int pos = (four / 8 % sums_of::fours * 4 + of) * pitch + four / (sums_of::fours * 8) * 32 + four % 8;
+  const int pitch = gk__sum_pitch(sums_of(thread_bits)), acc_per_row = sums_of::fours * sums_of::run,
+            across = sums_of::across;
+  const int warps = sums_of::thread_count / 32, rows_at_once = Config::bm / sums_of::row_count / warps,
+            vectors_per_row = Config::bn / 32;
+  const int t = static_cast<int>(gk__f32_thread_in_group<Config>()), lane_id = t % 32, warp_id = t / 32;
+  /* Where the accumulator of this lane's column is, of the first 32 columns: in which vector of columns, and at which
+   * position in it. */
+  const bool spread = thread_bits >> 17;
+  const int fours = Config::bn / 4, vector_idx = spread ? lane_id % fours : lane_id / 4,
+            pos_in_vector = spread ? lane_id / fours : lane_id % 4;
+  const int pos = (vector_idx / 8 % sums_of::fours * 4 + pos_in_vector) * pitch +
+                  vector_idx / (sums_of::fours * 8) * 32 + vector_idx % 8;
   const size_t room = p.n - col0;
   from += static_cast<unsigned>(pos) * 4;
   c += col0 + static_cast<size_t>(lane_id);
   GK__UNROLL_BY(1)
   for (int i = first_idx; i < end; i++) {
-    float x[some][lines], *dest[some];
-    bool there[some][lines];
+    float x[rows_at_once][vectors_per_row], *dest[rows_at_once];
+    bool inside[rows_at_once][vectors_per_row];
     GK__UNROLL
-    for (int j = 0; j < some; j++) {
-      const int eight = j * warps + warp_id; /* threads that share a row, in each of the warps side by side */
-      const int of_row = eight / 4 * (across * 32) + eight % 4 * 8;
-      const size_t row_idx = row0 + static_cast<size_t>(sums_of(of_row | (who & 0x30000)).row_idx(i * sums_of::fours));
+    for (int j = 0; j < rows_at_once; j++) {
+      const int row_group = j * warps + warp_id; /* eight threads share a row */
+      const int of_row = row_group / 4 * (across * 32) + row_group % 4 * 8;
+      const size_t row_idx =
+          row0 + static_cast<size_t>(sums_of(of_row | (thread_bits & 0x30000)).row_idx(i * sums_of::fours));
       dest[j] = c + row_idx * p.ldc;
       GK__UNROLL
-      for (int l = 0; l < lines; l++) {
+      for (int l = 0; l < vectors_per_row; l++) {
         const int next = spread ? l * (32 / fours) * pitch : l % sums_of::fours * 4 * pitch + l / sums_of::fours * 32;
-        there[j][l] = row_idx < p.m && static_cast<size_t>(lane_id + l * 32) < room;
-        x[j][l] = gk__load_word(from + static_cast<unsigned>(i * each * pitch + next + of_row) * 4);
+        inside[j][l] = row_idx < p.m && static_cast<size_t>(lane_id + l * 32) < room;
+        x[j][l] = gk__load_shared_float(from + static_cast<unsigned>(i * acc_per_row * pitch + next + of_row) * 4);
         x[j][l] = gk__mul(p.alpha, x[j][l]);
       }
     }
     if (p.beta != 0) {
       GK__UNROLL
-      for (int j = 0; j < some * lines; j++)
-        if (there[j / lines][j % lines])
-          x[j / lines][j % lines] = gk__fma(p.beta, dest[j / lines][j % lines * 32], x[j / lines][j % lines]);
+      for (int j = 0; j < rows_at_once * vectors_per_row; j++)
+        if (inside[j / vectors_per_row][j % vectors_per_row])
+          x[j / vectors_per_row][j % vectors_per_row] = gk__fma(
+              p.beta, dest[j / vectors_per_row][j % vectors_per_row * 32], x[j / vectors_per_row][j % vectors_per_row]);
     }
     GK__UNROLL
-    for (int j = 0; j < some * lines; j++)
-      if (there[j / lines][j % lines]) dest[j / lines][j % lines * 32] = x[j / lines][j % lines];
+    for (int j = 0; j < rows_at_once * vectors_per_row; j++)
+      if (inside[j / vectors_per_row][j % vectors_per_row])
+        dest[j / vectors_per_row][j % vectors_per_row * 32] = x[j / vectors_per_row][j % vectors_per_row];
   }
 }
 
-/* All parts' sums in their order to where those of the last one stayed, `own`. Like gk__gather_sums, but that C is left
- * to gk__store_rows, and so nothing needs whole runs. */
+/* Reduces the partials in their order into those of the last partition, in shared memory (`own`). Like gk__gather_sums,
+ * but gk__store_rows stores C, so whole vectors are not needed. */
 template <class Sums>
-__device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__three<float>> *from, unsigned parts,
-                                                unsigned tag) {
-  const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3, many = (slots + 1) / 2,
+__device__ GK__OUT_OF_LINE void gk__f32_reduce_all(float *own, const gk__slot<gk__three<float>> *from, unsigned parts,
+                                                   unsigned tag) {
+  const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3, slots_at_once = (slots + 1) / 2,
             pitch = Sums::pitch;
   unsigned nanoseconds = 16;
   GK__UNROLL
-  for (int first_idx = 0; first_idx < slots; first_idx += many) {
-    float total[3 * many];
+  for (int first_idx = 0; first_idx < slots; first_idx += slots_at_once) {
+    float total[3 * slots_at_once];
     GK__UNROLL
-    for (int i = 0; i < 3 * many; i++) total[i] = -0.0f; /* to which any sum adds itself */
+    for (int i = 0; i < 3 * slots_at_once; i++) total[i] = -0.0f; /* the identity of addition */
     GK__UNROLL_BY(1)
     for (unsigned s = 0; s + 1 < parts; s++, from += slots * Sums::thread_count) {
-      unsigned word[many][3] = {};
-      for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
+      unsigned word[slots_at_once][3] = {};
+      for (bool ready = false; !ready;) { /* branch-free, so that all loads are in flight together */
         ready = true;
         GK__UNROLL
-        for (int g = 0; g < many && first_idx + g < slots; g++)
+        for (int g = 0; g < slots_at_once && first_idx + g < slots; g++)
           ready = ready & gk__load_word16(from[(first_idx + g) * Sums::thread_count].words, tag, word[g]);
         if (!ready) gk__back_off(&nanoseconds);
       }
       GK__UNROLL
-      for (int i = 0; i < 3 * many; i++)
+      for (int i = 0; i < 3 * slots_at_once; i++)
         total[i] = gk__arithmetic<float>::add(total[i], __uint_as_float(word[i / 3][i % 3]));
     }
     from -= (parts - 1) * (slots * Sums::thread_count);
     GK__UNROLL
-    for (int i = 0; i < 3 * many && first_idx * 3 + i < item_count; i++) {
+    for (int i = 0; i < 3 * slots_at_once && first_idx * 3 + i < item_count; i++) {
       float &dest = own[(first_idx * 3 + i) * pitch];
       dest = gk__arithmetic<float>::add(total[i], dest);
     }
   }
 }
 
-/* Rows first ... end - 1 of a thread's sums, of all parts in their order, from the slots to where one part's would be
- * laid. Of a row's slots the first may begin, and the last end, with sums of other rows. Some parts at a time, to have
- * as many loads on their way. */
+/* Reduces rows first_idx ... end - 1 of a thread's partials, in their order, from the slots into shared memory. The
+ * first and the last slot of a row may contain accumulators of other rows. Several partitions are read at a time, for
+ * more loads in flight. */
 template <class Config>
-GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag,
-                           int first_idx, int end) {
+GK__D void gk__f32_reduce_rows(float *staging_acc, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag,
+                               int first_idx, int end) {
   typedef typename Config::sums sums_of;
   const int item_count = sums_of::runs * sums_of::run, slots = (item_count + 2) / 3,
-            each = item_count / sums_of::row_count;
-  const int wide = (each + 4) / 3, many = 3, pitch = gk__sum_pitch(sums_of(0));
-  /* Others multiply on this multiprocessor: one slot of the last part is asked for until it is there, mostly the last
-   * of all. */
+            acc_per_row = item_count / sums_of::row_count;
+  const int slots_per_row = (acc_per_row + 4) / 3, parts_at_once = 3, pitch = gk__sum_pitch(sums_of(0));
+  /* Other blocks multiply on this multiprocessor, so this one polls a single slot of the last partition, which mostly
+   * arrives last. */
   unsigned back_off = 16, found[3];
   while (!gk__load_word16(from[(parts - 1) * slots * sums_of::thread_count].words, tag, found)) gk__back_off(&back_off);
   GK__UNROLL_BY(1)
   for (int row_idx = first_idx; row_idx < end; row_idx++) {
-    const gk__slot<gk__three<float>> *pos = from + row_idx * each / 3 * sums_of::thread_count;
-    const int early = row_idx * each % 3;
+    const gk__slot<gk__three<float>> *pos = from + row_idx * acc_per_row / 3 * sums_of::thread_count;
+    const int offset = row_idx * acc_per_row % 3;
     unsigned nanoseconds = 16;
-    float total[3 * wide];
+    float total[3 * slots_per_row];
     GK__UNROLL
-    for (int i = 0; i < 3 * wide; i++) total[i] = -0.0f; /* to which any sum adds itself */
+    for (int i = 0; i < 3 * slots_per_row; i++) total[i] = -0.0f; /* the identity of addition */
     GK__UNROLL_BY(1)
-    for (unsigned s = 0; s < parts; s += many, pos += many * slots * sums_of::thread_count) {
-      unsigned word[many][wide][3] = {};
-      for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
+    for (unsigned s = 0; s < parts; s += parts_at_once, pos += parts_at_once * slots * sums_of::thread_count) {
+      unsigned word[parts_at_once][slots_per_row][3] = {};
+      for (bool ready = false; !ready;) { /* branch-free, so that all loads are in flight together */
         ready = true;
         GK__UNROLL
-        for (int i = 0; i < many; i++) {
+        for (int i = 0; i < parts_at_once; i++) {
           if (s + static_cast<unsigned>(i) < parts) {
             GK__UNROLL
-            for (int g = 0; g < wide; g++)
+            for (int g = 0; g < slots_per_row; g++)
               ready = ready & gk__load_word16(pos[(i * slots + g) * sums_of::thread_count].words, tag, word[i][g]);
           }
         }
         if (!ready) gk__back_off(&nanoseconds);
       }
       GK__UNROLL
-      for (int i = 0; i < many; i++) {
+      for (int i = 0; i < parts_at_once; i++) {
         if (s + static_cast<unsigned>(i) < parts) {
           GK__UNROLL
-          for (int j = 0; j < 3 * wide; j++)
+          for (int j = 0; j < 3 * slots_per_row; j++)
             total[j] = gk__arithmetic<float>::add(total[j], __uint_as_float(word[i][j / 3][j % 3]));
         }
       }
     }
     GK__UNROLL
-    for (int j = 0; j < each; j++)
-      laid[(row_idx * each + j) * pitch] = early == 0 ? total[j] : early == 1 ? total[j + 1] : total[j + 2];
+    for (int j = 0; j < acc_per_row; j++)
+      staging_acc[(row_idx * acc_per_row + j) * pitch] = offset == 0   ? total[j]
+                                                         : offset == 1 ? total[j + 1]
+                                                                       : total[j + 2];
   }
 }
 
-/* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
- * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
- * in all. */
+/* Reduces the partials of a tile in a block or a cluster. Each group stores its accumulators over its operands, as
+ * [accumulator][thread], and then reduces its share of the tile over all groups, in their order. t: the thread in its
+ * group; part: the group in the cluster. */
 template <class Config>
-GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                         unsigned from, unsigned part, unsigned ranks) {
+GK__D void gk__f32_reduce_in_cluster(int t, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                                     size_t col0, unsigned from, unsigned part, unsigned ranks) {
   typedef typename Config::sums sums_of;
   const sums_of sums(t);
-  const int some = sums_of::fours, run = sums_of::run, shares = sums_of::runs / some; /* some: runs of one row */
-  const int parts = static_cast<int>(ranks) * Config::groups, end = shares * static_cast<int>(part + 1) / parts * some;
-  const unsigned sum_bytes = gk__sum_pitch(sums) * 4, mine = from + gk__engine_thread<Config>() * 4;
+  const int vectors_per_row = sums_of::fours, run = sums_of::run,
+            shares = sums_of::runs / vectors_per_row; /* some: vectors of one row */
+  const int parts = static_cast<int>(ranks) * Config::groups,
+            end = shares * static_cast<int>(part + 1) / parts * vectors_per_row;
+  const unsigned sum_bytes = gk__sum_pitch(sums) * 4, own_acc = from + gk__f32_thread_in_group<Config>() * 4;
   const unsigned group = part % Config::groups * Config::ring_bytes;
-  const bool in_runs = !Config::by_rows && gk__stores_runs(p, c);
-  GK__UNROLL_BY(1) /* little code, since it comes from far */
-  for (int r = shares * static_cast<int>(part) / parts * some; r < end; r += some) {
-    float total[some][run];
+  const bool in_vectors = !Config::by_rows && gk__f32_stores_vectors(p, c);
+  GK__UNROLL_BY(1) /* not unrolled: the epilogue misses the instruction cache */
+  for (int r = shares * static_cast<int>(part) / parts * vectors_per_row; r < end; r += vectors_per_row) {
+    float total[vectors_per_row][run];
     GK__UNROLL
-    for (int i = 0; i < some * run; i++) total[i / run][i % run] = -0.0f;
+    for (int i = 0; i < vectors_per_row * run; i++) total[i / run][i % run] = -0.0f;
     GK__UNROLL_BY(1)
     for (unsigned rank = 0; rank < ranks; rank++) {
-      unsigned address = mine + static_cast<unsigned>(r * run) * sum_bytes;
+      unsigned address = own_acc + static_cast<unsigned>(r * run) * sum_bytes;
       if (rank != part / Config::groups)
         asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
-      float x[Config::groups][some * run];
+      float x[Config::groups][vectors_per_row * run];
       GK__UNROLL
       for (unsigned g = 0; g < Config::groups; g++) {
         GK__UNROLL
-        for (unsigned i = 0; i < some * run; i++)
+        for (unsigned i = 0; i < vectors_per_row * run; i++)
           asm volatile("ld.shared::cluster.f32 %0, [%1];"
                        : "=f"(x[g][i])
                        : "r"(address + g * Config::ring_bytes + i * sum_bytes));
@@ -8894,146 +8924,153 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
       GK__UNROLL
       for (unsigned g = 0; g < Config::groups; g++) {
         GK__UNROLL
-        for (int i = 0; i < some * run; i++) {
+        for (int i = 0; i < vectors_per_row * run; i++) {
           float &dest = total[i / run][i % run];
           dest = gk__arithmetic<float>::add(dest, x[g][i]);
         }
       }
     }
-    if (in_runs) {
-      gk__store_runs(sums, total, p, c, row0, col0, r);
+    if (in_vectors) {
+      gk__f32_store_vectors(sums, total, p, c, row0, col0, r);
     } else if (Config::by_rows) {
       GK__UNROLL
-      for (int i = 0; i < some * run; i++)
-        asm volatile("st.shared.f32 [%0], %1;" ::"r"(mine + group + static_cast<unsigned>(r * run + i) * sum_bytes),
+      for (int i = 0; i < vectors_per_row * run; i++)
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(own_acc + group + static_cast<unsigned>(r * run + i) * sum_bytes),
                      "f"(total[i / run][i % run])
                      : "memory");
     } else {
-      gk__store_sums(sums, total, p, c, row0, col0, r, some);
+      gk__store_sums(sums, total, p, c, row0, col0, r, vectors_per_row);
     }
   }
   if (!Config::by_rows) return;
-  gk__engine_meet<Config>();
-  gk__store_rows<Config>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts, end / some);
+  gk__f32_group_barrier<Config>();
+  gk__f32_store_rows<Config>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts,
+                             end / vectors_per_row);
 }
 
-/* What a thread of each kind of block does. */
-template <class Config, int Kind = Config::fed + Config::by_rows> struct gk__engine_role {
-  static GK__D void begin(const gk__engine_params &q, unsigned smem, unsigned bars) {
-    gk__engine_ring<Config> ring;
+/* What differs between the three kinds of blocks. */
+template <class Config, int Kind = Config::fed + Config::by_rows> struct gk__f32_role {
+  static GK__D void begin(const gk__f32_tma_params &q, unsigned smem, unsigned bars) {
+    gk__f32_ring<Config> ring;
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
     ring.smem = smem, ring.bars = bars;
     ring.init();
   }
-  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
-    gk__gather_sums<typename Config::sums, Config::gathered>(who, p, c, row0, col0, place, parts, tag,
-                                                             shared + gk__engine_thread<Config>());
+  static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                           size_t col0, const gk__slot<gk__three<float>> *tile_slots, unsigned parts, unsigned tag,
+                           float *shared) {
+    gk__gather_sums<typename Config::sums, Config::slots_in_flight>(thread_bits, p, c, row0, col0, tile_slots, parts,
+                                                                    tag, shared + gk__f32_thread_in_group<Config>());
   }
-  static GK__D bool feeds() { return false; }
-  static GK__D void feed(const gk__engine_params &, const gk__engine_job &, unsigned, unsigned, size_t, int) {}
-  static GK__D void multiply(typename Config::sums &sums, const gk__engine_params &q, const gk__engine_job &work,
+  static GK__D bool is_producer() { return false; }
+  static GK__D void produce(const gk__f32_tma_params &, const gk__f32_work_tile &, unsigned, unsigned, size_t, int) {}
+  static GK__D void multiply(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_work_tile &work,
                              unsigned smem, unsigned bars, size_t k0, int depth) {
-    gk__engine_ring<Config> ring;
+    gk__f32_ring<Config> ring;
     ring.smem = smem, ring.bars = bars;
     ring.row_idx = work.row_idx * Config::bm, ring.col_idx = work.col_idx * Config::bn,
     ring.k0 = static_cast<unsigned>(k0);
     ring.product_a = q.many_a ? work.batch : 0, ring.product_b = q.many_b ? work.batch : 0;
-    gk__engine_slice<Config>(sums, q, ring, depth);
+    gk__f32_mainloop<Config>(sums, q, ring, depth);
   }
 };
-/* Where threads feed. `arrivals` fill a place; of the registers they have few, and those that multiply most. */
-template <class Config> struct gk__feeding_role {
-  static GK__D void begin_places(unsigned bars, unsigned arrivals) {
-    for (unsigned i = 0; i < Config::places; i++) {
+/* Common to the blocks with producers. `arrivals`: arrivals that fill a stage. Producers keep few registers, and
+ * consumers get the rest. */
+template <class Config> struct gk__f32_producer_role {
+  static GK__D void init_barriers(unsigned bars, unsigned arrivals) {
+    for (unsigned i = 0; i < Config::stages; i++) {
       gk__barrier_init(bars + i * 8, arrivals);
-      gk__barrier_init(bars + (Config::places + i) * 8, Config::sums::thread_count);
+      gk__barrier_init(bars + (Config::stages + i) * 8, Config::sums::thread_count);
     }
   }
-  static GK__D bool feeds() { return threadIdx.x >= Config::sums::thread_count * Config::groups; }
-  static GK__D gk__fed_turn<Config> begin_feeding(unsigned smem, unsigned bars) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Config::feeding_registers));
-    const gk__fed_turn<Config> turn = {smem, bars, 0, 0};
-    return turn;
+  static GK__D bool is_producer() { return threadIdx.x >= Config::sums::thread_count * Config::groups; }
+  static GK__D gk__f32_pipeline_state<Config> begin_producer(unsigned smem, unsigned bars) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Config::producer_registers));
+    const gk__f32_pipeline_state<Config> pipe = {smem, bars, 0, 0};
+    return pipe;
   }
-  static GK__D gk__fed_turn<Config> begin_multiplying(unsigned smem, unsigned bars) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Config::multiplying_registers));
-    const gk__fed_turn<Config> turn = {smem, bars, 0, 0};
-    return turn;
+  static GK__D gk__f32_pipeline_state<Config> begin_consumer(unsigned smem, unsigned bars) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Config::consumer_registers));
+    const gk__f32_pipeline_state<Config> pipe = {smem, bars, 0, 0};
+    return pipe;
   }
 };
-template <class Config> struct gk__engine_role<Config, 1> : gk__feeding_role<Config> {
-  typedef gk__feeding_role<Config> feeding;
-  static GK__D void begin(const gk__engine_params &q, unsigned, unsigned bars) {
+template <class Config> struct gk__f32_role<Config, 1> : gk__f32_producer_role<Config> {
+  typedef gk__f32_producer_role<Config> producers;
+  static GK__D void begin(const gk__f32_tma_params &q, unsigned, unsigned bars) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&q.b) : "memory");
-    feeding::begin_places(bars, q.p.trans_a ? 1 : Config::feeding);
+    producers::init_barriers(bars, q.p.trans_a ? 1 : Config::producers);
   }
-  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
-    gk__gather_sums<typename Config::sums, Config::gathered>(who, p, c, row0, col0, place, parts, tag,
-                                                             shared + gk__engine_thread<Config>());
+  static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                           size_t col0, const gk__slot<gk__three<float>> *tile_slots, unsigned parts, unsigned tag,
+                           float *shared) {
+    gk__gather_sums<typename Config::sums, Config::slots_in_flight>(thread_bits, p, c, row0, col0, tile_slots, parts,
+                                                                    tag, shared + gk__f32_thread_in_group<Config>());
   }
-  static GK__D void feed(const gk__engine_params &q, const gk__engine_job &work, unsigned smem, unsigned bars,
-                         size_t k0, int depth) {
-    gk__feed_aligned<Config>(q, work, feeding::begin_feeding(smem, bars), k0, depth);
+  static GK__D void produce(const gk__f32_tma_params &q, const gk__f32_work_tile &work, unsigned smem, unsigned bars,
+                            size_t k0, int depth) {
+    gk__f32_produce_aligned<Config>(q, work, producers::begin_producer(smem, bars), k0, depth);
   }
-  static GK__D void multiply(typename Config::sums &sums, const gk__engine_params &q, const gk__engine_job &,
+  static GK__D void multiply(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_work_tile &,
                              unsigned smem, unsigned bars, size_t, int depth) {
-    const gk__fed_turn<Config> turn = feeding::begin_multiplying(smem, bars);
-    gk__aligned_slice<Config>(sums, turn, depth, q.p.trans_a ? 0 : 64);
+    const gk__f32_pipeline_state<Config> pipe = producers::begin_consumer(smem, bars);
+    gk__aligned_slice<Config>(sums, pipe, depth, q.p.trans_a ? 0 : 64);
   }
 };
-template <class Config> struct gk__engine_role<Config, 2> : gk__feeding_role<Config> {
-  typedef gk__feeding_role<Config> feeding;
-  static GK__D void begin(const gk__fed_params &, unsigned, unsigned bars) {
-    feeding::begin_places(bars, Config::feeding);
+template <class Config> struct gk__f32_role<Config, 2> : gk__f32_producer_role<Config> {
+  typedef gk__f32_producer_role<Config> producers;
+  static GK__D void begin(const gk__f32_params &, unsigned, unsigned bars) {
+    producers::init_barriers(bars, Config::producers);
   }
-  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
-    gk__gather_laid<typename Config::sums>(shared + gk__engine_thread<Config>(), place, parts, tag);
-    gk__engine_meet<Config>();
-    gk__store_rows<Config>(who, p, c, row0, col0, gk__shared_address(shared), 0, Config::sums::row_count);
+  static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                           size_t col0, const gk__slot<gk__three<float>> *tile_slots, unsigned parts, unsigned tag,
+                           float *shared) {
+    gk__f32_reduce_all<typename Config::sums>(shared + gk__f32_thread_in_group<Config>(), tile_slots, parts, tag);
+    gk__f32_group_barrier<Config>();
+    gk__f32_store_rows<Config>(thread_bits, p, c, row0, col0, gk__shared_address(shared), 0, Config::sums::row_count);
   }
-  static GK__D void feed(const gk__fed_params &q, const gk__engine_job &work, unsigned smem, unsigned bars, size_t k0,
-                         int depth) {
-    gk__feed<Config>(q, work, feeding::begin_feeding(smem, bars), k0, depth);
+  static GK__D void produce(const gk__f32_params &q, const gk__f32_work_tile &work, unsigned smem, unsigned bars,
+                            size_t k0, int depth) {
+    gk__f32_produce<Config>(q, work, producers::begin_producer(smem, bars), k0, depth);
   }
-  static GK__D void multiply(typename Config::sums &sums, const gk__fed_params &, const gk__engine_job &, unsigned smem,
-                             unsigned bars, size_t, int depth) {
-    gk__fed_slice<Config>(sums, feeding::begin_multiplying(smem, bars), depth);
+  static GK__D void multiply(typename Config::sums &sums, const gk__f32_params &, const gk__f32_work_tile &,
+                             unsigned smem, unsigned bars, size_t, int depth) {
+    gk__f32_consume<Config>(sums, producers::begin_consumer(smem, bars), depth);
   }
 };
-/* One of so many shares of a tile's sums, rows of each thread, from the slots into C. Out of line with all that it
- * needs: in the kernel ptxas would find another order of its registers for the main loop, with more conflicts. */
+/* Reduces a share of a tile, some rows of each thread, from the slots into C. Out of line: inlined into the kernel it
+ * makes ptxas order the main loop with more bank conflicts. */
 template <class Config>
-__device__ GK__OUT_OF_LINE void gk__gather_share(int who, const gk__matmul_args<float, float, float> &p,
-                                                 const gk__engine_job &work, const gk__slot<gk__three<float>> *from,
-                                                 unsigned tag, unsigned share, unsigned shares, float *shared) {
+__device__ GK__OUT_OF_LINE void gk__f32_reduce_share(int thread_bits, const gk__matmul_args<float, float, float> &p,
+                                                     const gk__f32_work_tile &work,
+                                                     const gk__slot<gk__three<float>> *from, unsigned tag,
+                                                     unsigned share, unsigned shares, float *shared) {
   typedef typename Config::sums sums_of;
   const int first_idx = static_cast<int>(share * sums_of::row_count / shares),
             end = static_cast<int>((share + 1) * sums_of::row_count / shares);
-  gk__gather_rows<Config>(shared + gk__engine_thread<Config>(), from, p.slices, tag, first_idx, end);
-  gk__engine_meet<Config>();
-  gk__store_rows<Config>(who, p, p.c + work.batch * p.stride_c, static_cast<size_t>(work.row_idx) * Config::bm,
-                         static_cast<size_t>(work.col_idx) * Config::bn, gk__shared_address(shared), first_idx, end);
+  gk__f32_reduce_rows<Config>(shared + gk__f32_thread_in_group<Config>(), from, p.slices, tag, first_idx, end);
+  gk__f32_group_barrier<Config>();
+  gk__f32_store_rows<Config>(
+      thread_bits, p, p.c + work.batch * p.stride_c, static_cast<size_t>(work.row_idx) * Config::bm,
+      static_cast<size_t>(work.col_idx) * Config::bn, gk__shared_address(shared), first_idx, end);
 }
 #endif
 
 template <class Config>
 __global__ void __launch_bounds__(Config::thread_count, Config::resident)
-    gk__engine_kernel(const __grid_constant__ typename Config::params q, gk__state *state,
-                      gk__slot<gk__three<float>> *slots) {
+    gk__f32_hopper_kernel(const __grid_constant__ typename Config::params q, gk__state *state,
+                          gk__slot<gk__three<float>> *slots) {
 #ifdef GK__WGMMA_CODE
   typedef typename Config::sums sums_of;
-  const int thread_count = sums_of::thread_count, t = static_cast<int>(gk__engine_thread<Config>());
-  const unsigned group = gk__engine_group<Config>();
+  const int thread_count = sums_of::thread_count, t = static_cast<int>(gk__f32_thread_in_group<Config>());
+  const unsigned group = gk__f32_group_idx<Config>();
   GK_DYNAMIC_SHARED(float, shared);
-  __shared__ gk__ticket turn;
+  __shared__ gk__ticket ticket;
   __shared__ unsigned long long bars[Config::groups * Config::bars < 6 ? 6 : Config::groups * Config::bars];
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  typedef gk__engine_role<Config> role;
+  typedef gk__f32_role<Config> role;
   const unsigned own = group * Config::ring_bytes, barriers = gk__shared_address(bars) + group * Config::bars * 8;
-  if (t == 0 && !role::feeds()) {
+  if (t == 0 && !role::is_producer()) {
     role::begin(q, smem + own, barriers);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -9041,170 +9078,179 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   gk__wait_for_earlier_work();
   const unsigned whole = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
   const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
-  unsigned job = blockIdx.x;
-  if (Config::groups == 1 && parts > 1 && !q.ranks) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
-  const int who = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
+  unsigned work_idx = blockIdx.x;
+  if (Config::groups == 1 && parts > 1 && !q.ranks) work_idx = whole + gk__take_job(&ticket, state, gridDim.x - whole);
+  const int thread_bits = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
-  const size_t each = static_cast<size_t>(all / 3) * thread_count;
+  const size_t slots_per_part = static_cast<size_t>(all / 3) * thread_count;
   if (Config::by_rows && Config::groups == 1 && parts > 1 && !q.ranks) {
-    const unsigned tiles = q.down * q.across, launched = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
-    if (job >= launched) {
-      const unsigned tile_idx = (job - launched) / q.shares, share = (job - launched) % q.shares;
-      const gk__engine_job work(q, whole + tile_idx / tiles * tiles * parts + tile_idx % tiles);
-      if (!role::feeds())
-        gk__gather_share<Config>(who, q.p, work, slots + work.tile_idx * parts * each + t, turn.tag, share, q.shares,
-                                 shared);
-      gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
+    const unsigned tiles = q.down * q.across,
+                   partition_blocks = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
+    if (work_idx >= partition_blocks) {
+      const unsigned tile_idx = (work_idx - partition_blocks) / q.shares,
+                     share = (work_idx - partition_blocks) % q.shares;
+      const gk__f32_work_tile work(q, whole + tile_idx / tiles * tiles * parts + tile_idx % tiles);
+      if (!role::is_producer())
+        gk__f32_reduce_share<Config>(thread_bits, q.p, work, slots + work.tile_idx * parts * slots_per_part + t,
+                                     ticket.tag, share, q.shares, shared);
+      gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
       return;
     }
   }
-  sums_of sums(who);
+  sums_of sums(thread_bits);
   {
-    const gk__engine_job work(q, job);
+    const gk__f32_work_tile work(q, work_idx);
     const size_t longest = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
     const size_t k0 = (work.part * Config::groups + group) * longest, left = q.p.k - k0;
     const int depth = static_cast<int>(left < longest ? left : longest);
-    if (role::feeds()) {
-      role::feed(q, work, smem + own, barriers, k0, depth);
-      /* The barriers that the others come to. */
+    if (role::is_producer()) {
+      role::produce(q, work, smem + own, barriers, k0, depth);
+      /* Barriers of the whole block or cluster: producers take part. */
       if (parts > 1 && (Config::groups > 1 || q.ranks)) {
         gk__cluster_barrier();
         gk__cluster_meet();
       } else if (parts > 1) {
-        gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
+        gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
       }
       return;
     }
     role::multiply(sums, q, work, smem + own, barriers, k0, depth);
   }
-  gk__forget(&job);
-  const gk__engine_job work(q, job);
+  gk__forget(&work_idx);
+  const gk__f32_work_tile work(q, work_idx);
   float *const c = q.p.c + work.batch * q.p.stride_c;
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
   if (parts == 1 && !Config::by_rows) {
-    if (Config::groups == 1 && gk__stores_runs(q.p, c)) { /* groups have a slice each, and do not come here */
+    if (Config::groups == 1 &&
+        gk__f32_stores_vectors(q.p, c)) { /* never with several groups, which have a partition each */
       GK__UNROLL
-      for (int r = 0; r < sums_of::runs; r += 4) gk__store_runs(sums, sums.value + r, q.p, c, row0, col0, r);
+      for (int r = 0; r < sums_of::runs; r += 4) gk__f32_store_vectors(sums, sums.value + r, q.p, c, row0, col0, r);
     } else {
       gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
     }
     return;
   }
-  gk__engine_meet<Config>(); /* the operands have been read */
+  gk__f32_group_barrier<Config>(); /* all consumers have read the operands */
   if (parts == 1) {
-    gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
-    gk__engine_meet<Config>();
-    gk__store_rows<Config>(who, q.p, c, row0, col0, smem + own, 0, sums_of::row_count);
+    gk__f32_stage_accumulators(sums, smem + own + static_cast<unsigned>(t) * 4);
+    gk__f32_group_barrier<Config>();
+    gk__f32_store_rows<Config>(thread_bits, q.p, c, row0, col0, smem + own, 0, sums_of::row_count);
     return;
   }
   if (Config::groups > 1 || q.ranks) {
-    gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
+    gk__f32_stage_accumulators(sums, smem + own + static_cast<unsigned>(t) * 4);
     gk__cluster_barrier();
-    gk__join_sums<Config>(who, q.p, c, row0, col0, smem, work.part * Config::groups + group, q.ranks);
-    gk__cluster_meet(); /* nobody leaves while others read */
+    gk__f32_reduce_in_cluster<Config>(thread_bits, q.p, c, row0, col0, smem, work.part * Config::groups + group,
+                                      q.ranks);
+    gk__cluster_meet(); /* no block exits while others read its shared memory */
     return;
   }
-  gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(work.tile_idx) * parts * each + t;
-  const bool gathers = work.part == parts - 1 && (!Config::by_rows || q.shares == 0);
-  gk__publish_sums(sums, shared + t, all, place + work.part * each, turn.tag, gathers);
-  if (gathers) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
-  gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
+  gk__slot<gk__three<float>> *const tile_slots =
+      slots + static_cast<size_t>(work.tile_idx) * parts * slots_per_part + t;
+  const bool reduces = work.part == parts - 1 && (!Config::by_rows || q.shares == 0);
+  gk__publish_sums(sums, shared + t, all, tile_slots + work.part * slots_per_part, ticket.tag, reduces);
+  if (reduces) role::reduce(thread_bits, q.p, c, row0, col0, tile_slots, parts, ticket.tag, shared);
+  gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
   (void)q, (void)state, (void)slots;
 #endif
 }
 
-/* --- Strict products: Hopper, where k is short --------------------------------------------------------------------
+/* --- Strict products: Hopper, where k is short -----------------------------------------------------------------------
  *
- * Where k is short there is much to store, and little time in which it could be done. So warps make tiles of 32 x 128
- * by themselves, each its own rows, down the panel of B above which they stand: the block keeps that one, and the next,
- * in shared memory for good. No warp waits for another; the copy engine brings a warp its next rows of A while it
- * multiplies, and while one stores, others multiply. A is turned as in the kernel above; a sum is one chain. */
+ * With a short k there is much to store, and little arithmetic to hide it. So each warp computes tiles of 32 x 128 by
+ * itself, down the rows of A, and multiplies by a B tile that stays resident in shared memory; a block keeps two B
+ * tiles, the one where its share of the tiles begins and the next. Warps do not wait for each other: TMA loads a warp's
+ * next rows of A while it multiplies, and while one warp stores, others multiply. A is transposed as in the kernel
+ * above. Each element is one sequence of FMAs. */
 
-struct gk__panel {
-  typedef gk__sums_engine<1> sums;
+struct gk__resident_b {
+  typedef gk__f32_accumulators<1> sums;
   static const int row_count = 32, col_count = 128, depth = 32, straight = 8, warps = 8,
-                   most = 2; /* panels of a block */
+                   most = 2; /* resident B tiles of a block */
   static const int a_bytes = depth * row_count * 4,
-                   warp_bytes = 3 * a_bytes; /* two steps turned, and where one lands */
-  static const int box = 16;                 /* rows of B that are copied at once */
+                   warp_bytes = 3 * a_bytes; /* two transposed stages and a staging buffer */
+  static const int box = 16;                 /* rows of B in a TMA box */
   static const int bars_at = warps * warp_bytes, b_at = bars_at + 1024;
-  static size_t panel_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * col_count * 4; }
-  /* It begins at a multiple of 1024. */
-  static size_t smem(size_t k) { return static_cast<size_t>(b_at) + most * panel_bytes(k) + 1024; }
+  static size_t b_tile_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * col_count * 4; }
+  /* Dynamic shared memory is aligned to 1024 bytes. */
+  static size_t smem(size_t k) { return static_cast<size_t>(b_at) + most * b_tile_bytes(k) + 1024; }
 };
-struct gk__panel_params {
+struct gk__resident_b_params {
   gk__tensor_map a, b;
   gk__matmul_args<float, float, float> p;
-  unsigned down, across, panel_bytes; /* tiles; of a panel with all of k */
+  unsigned down, across, b_tile_bytes; /* in tiles; bytes of a resident B tile */
 };
 
 #ifdef GK__WGMMA_CODE
-/* What a warp is to fetch next of A: where in k, of which rows of tiles, and of how many more, this one included. */
-struct gk__panel_walk {
+/* What a warp loads next of A: the row of tiles, k, and the number of tiles left, this one included. */
+struct gk__resident_b_next_load {
   unsigned row_idx, k, left;
 };
-/* The operands of a warp. A step of A lands in the third place, and is turned into the first two by turns. */
-struct gk__panel_ring {
+/* The A stages of a warp. The third buffer is the staging buffer, from which each stage is transposed into the first or
+ * the second in alternation. */
+struct gk__resident_b_ring {
   unsigned smem, bar, parity;
-  GK__D void fetch(const gk__panel_params &q, gk__panel_walk *next) const {
+  GK__D void fetch(const gk__resident_b_params &q, gk__resident_b_next_load *next) const {
     if (next->left == 0) return;
-    gk__barrier_expect(bar, gk__panel::a_bytes);
-    gk__box_load(smem + 2 * gk__panel::a_bytes, &q.a, bar, next->k, next->row_idx * gk__panel::row_count, 0, 0);
-    next->k += gk__panel::depth;
+    gk__barrier_expect(bar, gk__resident_b::a_bytes);
+    gk__box_load(smem + 2 * gk__resident_b::a_bytes, &q.a, bar, next->k, next->row_idx * gk__resident_b::row_count, 0,
+                 0);
+    next->k += gk__resident_b::depth;
     if (next->k < q.p.k) return;
-    next->k = 0, next->row_idx += gk__panel::warps, next->left--;
+    next->k = 0, next->row_idx += gk__resident_b::warps, next->left--;
     if (next->row_idx >= q.down) next->row_idx -= q.down;
   }
-  GK__D void turn(unsigned dest, unsigned lane_id) {
+  GK__D void transpose(unsigned dest, unsigned lane_id) {
     gk__barrier_wait(bar, parity);
     parity ^= 1;
-    gk__turn_squares<gk__panel::row_count, gk__panel::depth, 32>(smem + 2 * gk__panel::a_bytes,
-                                                                 smem + dest * gk__panel::a_bytes, lane_id);
+    gk__f32_transpose_squares<gk__resident_b::row_count, gk__resident_b::depth, 32>(
+        smem + 2 * gk__resident_b::a_bytes, smem + dest * gk__resident_b::a_bytes, lane_id);
   }
 };
 #endif
 
 template <class Shape>
-__global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const __grid_constant__ gk__panel_params q) {
+__global__ void __launch_bounds__(Shape::warps * 32, 1)
+    gk__resident_b_kernel(const __grid_constant__ gk__resident_b_params q) {
 #ifdef GK__WGMMA_CODE
   const unsigned warp_id = threadIdx.x / 32, lane_id = threadIdx.x % 32;
   const int k = static_cast<int>(q.p.k);
   GK_DYNAMIC_SHARED(float, shared);
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  const unsigned panels = smem + Shape::b_at, panels_there = smem + Shape::bars_at + Shape::warps * 8;
-  gk__panel_ring ring = {smem + warp_id * Shape::warp_bytes, smem + Shape::bars_at + warp_id * 8, 0};
+  const unsigned b_tiles = smem + Shape::b_at, b_full = smem + Shape::bars_at + Shape::warps * 8;
+  gk__resident_b_ring ring = {smem + warp_id * Shape::warp_bytes, smem + Shape::bars_at + warp_id * 8, 0};
   if (lane_id == 0) gk__barrier_init(ring.bar, 1);
-  if (threadIdx.x == 0) gk__barrier_init(panels_there, 1);
+  if (threadIdx.x == 0) gk__barrier_init(b_full, 1);
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   __syncthreads();
   gk__wait_for_earlier_work();
-  /* Equal shares of the tiles, panel after panel. */
+  /* Equal shares of the tiles, one B tile after the other. */
   const unsigned long long all = static_cast<unsigned long long>(q.down) * q.across;
   const unsigned begin = static_cast<unsigned>(all * blockIdx.x / gridDim.x);
   const unsigned end = static_cast<unsigned>(all * (blockIdx.x + 1) / gridDim.x);
-  const unsigned first_panel = begin / q.down, last_panel = (end - 1) / q.down;
-  unsigned panel = (begin + warp_id) / q.down - first_panel, row_idx = (begin + warp_id) % q.down;
+  const unsigned first_b_tile = begin / q.down, last_b_tile = (end - 1) / q.down;
+  unsigned panel = (begin + warp_id) / q.down - first_b_tile, row_idx = (begin + warp_id) % q.down;
   unsigned left =
       end - begin > warp_id ? (end - begin - warp_id + Shape::warps - 1) / Shape::warps : 0; /* tiles of this warp */
-  gk__panel_walk next = {row_idx, 0, left};
+  gk__resident_b_next_load next = {row_idx, 0, left};
   if (lane_id == 0) ring.fetch(q, &next);
   if (threadIdx.x == 0) {
-    gk__barrier_expect(panels_there, (last_panel - first_panel + 1) * q.panel_bytes);
-    for (unsigned i = 0; i <= last_panel - first_panel; i++)
+    gk__barrier_expect(b_full, (last_b_tile - first_b_tile + 1) * q.b_tile_bytes);
+    for (unsigned i = 0; i <= last_b_tile - first_b_tile; i++)
       for (int l = 0; l < k; l += Shape::box)
-        gk__box_load(panels + i * q.panel_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, panels_there,
-                     (first_panel + i) * Shape::col_count, static_cast<unsigned>(l), 0, 0);
+        gk__box_load(b_tiles + i * q.b_tile_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, b_full,
+                     (first_b_tile + i) * Shape::col_count, static_cast<unsigned>(l), 0, 0);
   }
   __syncwarp();
-  gk__barrier_wait(panels_there, 0);
-  /* What is multiplied beyond k is zeros of A, which change no sum if these are negative. */
+  gk__barrier_wait(b_full, 0);
+  /* Beyond k, A is zero. Zeros change no accumulator if those of B are negative. */
   if (k % Shape::straight) {
     const unsigned items = static_cast<unsigned>(Shape::straight - k % Shape::straight) * Shape::col_count;
     for (unsigned i = threadIdx.x; i < Shape::most * items; i += Shape::warps * 32)
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(panels + i / items * q.panel_bytes +
+      asm volatile("st.shared.f32 [%0], %1;" ::"r"(b_tiles + i / items * q.b_tile_bytes +
                                                    static_cast<unsigned>(k) * (Shape::col_count * 4) + i % items * 4),
                    "f"(-0.0f)
                    : "memory");
@@ -9212,20 +9258,20 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const _
   }
   if (left == 0) return;
   gk__begin_apart(warp_id);
-  ring.turn(0, lane_id);
+  ring.transpose(0, lane_id);
   __syncwarp();
   if (lane_id == 0) ring.fetch(q, &next);
   __syncwarp();
-  const unsigned first_a = ring.smem + lane_id / 8 * 16, first_b = panels + lane_id % 8 * 16;
-  unsigned pos = 0; /* which of the two places */
-  unsigned from_a = first_a, from_b = first_b + panel * q.panel_bytes;
-  gk__engine_fragment<4> fragment[2];
+  const unsigned first_a = ring.smem + lane_id / 8 * 16, first_b = b_tiles + lane_id % 8 * 16;
+  unsigned pos = 0; /* which of the two stages */
+  unsigned from_a = first_a, from_b = first_b + panel * q.b_tile_bytes;
+  gk__f32_fragment<4> fragment[2];
   fragment[0].load(from_a, from_b);
-  gk__panel::sums sums(static_cast<int>(lane_id) | 1 << 16);
+  gk__resident_b::sums sums(static_cast<int>(lane_id) | 1 << 16);
   for (; left > 0; left--) {
     const size_t row0 = static_cast<size_t>(row_idx) * Shape::row_count,
-                 col0 = static_cast<size_t>(first_panel + panel) * Shape::col_count;
-    if (q.p.beta != 0.0f) { /* four lines to a row */
+                 col0 = static_cast<size_t>(first_b_tile + panel) * Shape::col_count;
+    if (q.p.beta != 0.0f) { /* four cache lines to a row */
       GK__UNROLL_BY(1)
       for (unsigned i = lane_id; i < Shape::row_count * 4; i += 32)
         if (row0 + i / 4 < q.p.m && col0 + i % 4 * 32 < q.p.n)
@@ -9234,7 +9280,7 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const _
     row_idx += Shape::warps;
     if (row_idx >= q.down) row_idx -= q.down, panel++;
     GK__UNROLL
-    for (int r = 0; r < gk__panel::sums::runs; r++) {
+    for (int r = 0; r < gk__resident_b::sums::runs; r++) {
       GK__UNROLL
       for (int i = 0; i < 4; i++) sums.value[r][i] = 0;
     }
@@ -9245,17 +9291,17 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const _
       for (int part = todo < Shape::depth ? (todo + Shape::straight - 1) / Shape::straight
                                           : Shape::depth / Shape::straight;
            part > 0; part--) {
-        if (part == 1 && more) ring.turn(pos ^ 1, lane_id);
+        if (part == 1 && more) ring.transpose(pos ^ 1, lane_id);
         GK__UNROLL
         for (int l = 0; l < Shape::straight; l++) {
           from_a += Shape::row_count * 4, from_b += Shape::col_count * 4;
-          if (l == Shape::straight - 1 && part == 1) { /* on to the next step, of which the rows have been turned */
+          if (l == Shape::straight - 1 && part == 1) { /* to the next stage, whose rows have been transposed */
             __syncwarp();
             pos ^= 1;
             if (lane_id == 0 && more) ring.fetch(q, &next);
             __syncwarp();
             from_a = first_a + pos * Shape::a_bytes;
-            if (todo <= Shape::depth) from_b = first_b + (left > 1 ? panel : 0) * q.panel_bytes;
+            if (todo <= Shape::depth) from_b = first_b + (left > 1 ? panel : 0) * q.b_tile_bytes;
           }
           fragment[(l + 1) % 2].load(from_a, from_b);
           fragment[l % 2].multiply(sums);
@@ -10370,12 +10416,12 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 
 #ifdef GK__WGMMA
 static const unsigned gk__hopper_sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
-template <class Config> struct gk__engine_launch {
+template <class Config> struct gk__f32_hopper_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;
   unsigned ranks, shares;
   int sms;
-  static bool map_operands(gk__engine_params *q) {
+  static bool map_operands(gk__f32_tma_params *q) {
     const gk__matmul_args<float, float, float> &p = q->p;
     const int map = gk__wgmma_type<float>::map, depth = Config::depth, row_count = Config::bm, col_count = Config::bn;
     const bool transposes = q->turned;
@@ -10388,7 +10434,7 @@ template <class Config> struct gk__engine_launch {
            gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0,
                                col_count, depth);
   }
-  static bool map_operands(gk__fed_params *) { return true; } /* without TMA */
+  static bool map_operands(gk__f32_params *) { return true; } /* without TMA */
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid_dim, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     const size_t row_count = Config::bm, col_count = Config::bn;
@@ -10418,7 +10464,7 @@ template <class Config> struct gk__engine_launch {
     size_t smem = Config::smem;
     if (blocks_per_sm < Config::resident && gk__hopper_sm_smem / (blocks_per_sm + 1) > smem)
       smem = gk__hopper_sm_smem / (blocks_per_sm + 1);
-    auto kernel = GK__KERNEL(gk__engine_kernel<Config>);
+    auto kernel = GK__KERNEL(gk__f32_hopper_kernel<Config>);
     if (ranks > 1) kernel.cluster_blocks = ranks;
     return gk__launch_kernel("gk_matmul", kernel, grid_dim, static_cast<unsigned>(Config::thread_count), smem, stream,
                              q, state, slots);
@@ -10440,14 +10486,14 @@ template <class Item, class Out, class Acc> struct gk__engine {
 template <class Acc>
 struct gk__engine<float, float, Acc> { /* a template, so that files without products contain no kernel */
   typedef gk__matmul_args<float, float, Acc> args;
-  typedef gk__aligned_block<2> aligned;
-  typedef gk__aligned_block<1, 2> aligned_groups;
-  typedef gk__engine_block<2, 16, 4, 1, 4> flat_groups;
-  typedef gk__fed_block<4, 1, 4, 2> fed;
-  typedef gk__fed_block<4, 1, 4, 1, 2> fed_groups;
-  typedef gk__fed_block<2, 2, 2, 2> fed_flat;
-  typedef gk__fed_block<2, 2, 2, 3> fed_flat_of_three; /* three blocks to a multiprocessor */
-  typedef gk__fed_block<4, 1, 2, 2> fed_tall;
+  typedef gk__f32_aligned_block<2> aligned;
+  typedef gk__f32_aligned_block<1, 2> aligned_groups;
+  typedef gk__f32_block<2, 16, 4, 1, 4> flat_groups;
+  typedef gk__f32_producer_block<4, 1, 4, 2> fed;
+  typedef gk__f32_producer_block<4, 1, 4, 1, 2> fed_groups;
+  typedef gk__f32_producer_block<2, 2, 2, 2> fed_flat;
+  typedef gk__f32_producer_block<2, 2, 2, 3> fed_flat_of_three; /* three blocks to a multiprocessor */
+  typedef gk__f32_producer_block<4, 1, 2, 2> fed_tall;
   /* Whether rows begin at multiples of 16 bytes, as TMA needs. */
   static bool is_aligned(const float *from, size_t leading_dim) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0;
@@ -10460,7 +10506,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     return p.k >= (is_fed(p) ? 16 : 1) && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
            (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
            gk__tma_fits(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
-           !gk__has_body(GK__KERNEL(gk__engine_kernel<aligned>), &has_body) && has_body;
+           !gk__has_body(GK__KERNEL(gk__f32_hopper_kernel<aligned>), &has_body) && has_body;
   }
   /* in_cluster: the partials of a tile are reduced by one cluster, or one block; else through memory. */
   template <class Config>
@@ -10472,7 +10518,7 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     const size_t cut = (tiles_m - whole_rows / row_count) * (tiles_n - whole_cols / col_count);
     const bool through_memory = partitions > 1 && !in_cluster;
     const unsigned shares = Config::by_rows && through_memory ? gk__reduction_blocks(cut, partitions) : 0;
-    const gk__engine_launch<Config> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
+    const gk__f32_hopper_launch<Config> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
     size_t blocks = tiles_m * tiles_n;
     if (in_cluster)
       blocks *= ranks;
@@ -10572,20 +10618,23 @@ template <class Acc> struct gk__by_panels<float, float, Acc> { /* a template: se
            !p.trans_b && p.n % 4 == 0 && warp_tile_path::has_vector_rows(p.a, p.lda, 0) &&
            warp_tile_path::has_vector_rows(p.b, p.ldb, 0) && warp_tile_path::has_vector_rows(p.c, p.ldc, 0) &&
            gk__panels_pay(p.m, p.n, p.k, static_cast<size_t>(sms)) && gk__tma_fits(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) &&
-           gk__wgmma_here<0>() && !gk__has_body(GK__KERNEL(gk__panel_kernel<gk__panel>), &has_body) && has_body;
+           gk__wgmma_here<0>() && !gk__has_body(GK__KERNEL(gk__resident_b_kernel<gk__resident_b>), &has_body) &&
+           has_body;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     const int map = gk__wgmma_type<float>::map;
-    gk__panel_params q;
+    gk__resident_b_params q;
     q.p = p;
-    q.down = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__panel::row_count)));
-    q.across = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__panel::col_count)));
-    q.panel_bytes = static_cast<unsigned>(gk__panel::panel_bytes(p.k));
-    if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__panel::depth, gk__panel::row_count) ||
-        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__panel::col_count, gk__panel::box))
+    q.down = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__resident_b::row_count)));
+    q.across = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__resident_b::col_count)));
+    q.b_tile_bytes = static_cast<unsigned>(gk__resident_b::b_tile_bytes(p.k));
+    if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__resident_b::depth,
+                             gk__resident_b::row_count) ||
+        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__resident_b::col_count,
+                             gk__resident_b::box))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu is too large for TMA", p.m, p.n, p.k);
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__panel_kernel<gk__panel>), static_cast<unsigned>(sms),
-                             static_cast<unsigned>(gk__panel::warps) * 32, gk__panel::smem(p.k), stream, q);
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__resident_b_kernel<gk__resident_b>), static_cast<unsigned>(sms),
+                             static_cast<unsigned>(gk__resident_b::warps) * 32, gk__resident_b::smem(p.k), stream, q);
   }
 };
 #endif
