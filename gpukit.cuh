@@ -8168,7 +8168,9 @@ template <int Down, int Across = 1, int Fours = 4> struct gk__f32_accumulators {
   GK__D explicit gk__f32_accumulators(int t) {
     const int lane_id = t % 32, warp_id = t / 32 % (Down * Across), pos = warp_id / Across * 8 + lane_id / 8;
     const bool turned = t >> 16;
-    first_row = turned ? pos : pos * 4, next_row = turned ? Down * 8 : 1, next_four = turned ? 4 : 16;
+    first_row = turned ? pos : pos * 4;
+    next_row = turned ? Down * 8 : 1;
+    next_four = turned ? 4 : 16;
     first_col = warp_id % Across * (Fours * 32) + lane_id % 8 * 4;
   }
   GK__D int row_idx(int r) const { return first_row + r / (4 * Fours) * next_four + r / Fours % 4 * next_row; }
@@ -8247,11 +8249,11 @@ struct gk__f32_aligned_block : gk__f32_producer_block<4, 1, 4, Resident, Groups>
 
 struct gk__f32_params {
   gk__matmul_args<float, float, float> p;
-  /* In tiles: the part of C that is not split, and the part that is, which begins at row_idx and col_idx. */
-  unsigned whole_down, whole_across, row_idx, col_idx, down, across;
+  /* In tiles: the part of C that is not split, and the part that is, which begins at split_row and split_col. */
+  unsigned whole_tiles_m, whole_tiles_n, split_row, split_col, tiles_m, tiles_n;
   /* The blocks of a cluster, which have all partitions of a tile; 0: partials are reduced through memory. */
-  unsigned ranks;
-  unsigned shares;     /* further blocks that reduce the partials of a tile through memory */
+  unsigned cluster_size;
+  unsigned reducers_per_tile; /* further blocks that reduce the partials of a tile through memory */
   bool turned, spread; /* turned: A is transposed; spread: the columns of a thread are a quarter of the tile apart */
 };
 struct gk__f32_tma_params : gk__f32_params {
@@ -8261,19 +8263,29 @@ struct gk__f32_tma_params : gk__f32_params {
 /* The work tile of a block: a tile of C and a partition of k. Tiles that are not split come first. */
 struct gk__f32_work_tile {
   unsigned batch, part, row_idx, col_idx, tile_idx; /* tile_idx: among all tiles that are split */
-  GK__D gk__f32_work_tile(const gk__f32_params &q, unsigned job) {
-    if (q.ranks) {
-      const gk__job work(job / q.ranks, q.down, q.across, 1);
-      batch = work.batch, part = job % q.ranks, row_idx = work.row_idx, col_idx = work.col_idx, tile_idx = 0;
+  GK__D gk__f32_work_tile(const gk__f32_params &q, unsigned work_idx) {
+    if (q.cluster_size) {
+      const gk__job work(work_idx / q.cluster_size, q.tiles_m, q.tiles_n, 1);
+      batch = work.batch;
+      part = work_idx % q.cluster_size;
+      row_idx = work.row_idx;
+      col_idx = work.col_idx;
+      tile_idx = 0;
       return;
     }
-    const unsigned of_whole = q.whole_down * q.whole_across, whole = of_whole * static_cast<unsigned>(q.p.batch);
-    const bool cut = job >= whole;
-    const gk__job work(cut ? job - whole : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
-                       cut ? q.p.slices : 1);
-    batch = work.batch, part = work.part, row_idx = work.row_idx, col_idx = work.col_idx;
-    tile_idx = (work.batch * q.down + work.row_idx) * q.across + work.col_idx;
-    if (cut) row_idx += q.row_idx, col_idx += q.col_idx;
+    const unsigned of_whole = q.whole_tiles_m * q.whole_tiles_n, whole = of_whole * static_cast<unsigned>(q.p.batch);
+    const bool cut = work_idx >= whole;
+    const gk__job work(cut ? work_idx - whole : work_idx, cut ? q.tiles_m : q.whole_tiles_m,
+                       cut ? q.tiles_n : q.whole_tiles_n, cut ? q.p.slices : 1);
+    batch = work.batch;
+    part = work.part;
+    row_idx = work.row_idx;
+    col_idx = work.col_idx;
+    tile_idx = (work.batch * q.tiles_m + work.row_idx) * q.tiles_n + work.col_idx;
+    if (cut) {
+      row_idx += q.split_row;
+      col_idx += q.split_col;
+    }
   }
 };
 
@@ -8331,7 +8343,8 @@ template <int Fours> struct gk__f32_fragment {
     for (int i = 0; i < 8; i++) {
       GK__UNROLL
       for (int idx = 0; idx < col_count; idx++) {
-        const int pos = i % 2 ? col_count - 1 - idx : idx, j = pos % 4 == 1 ? pos + 1 : pos % 4 == 2 ? pos - 1 : pos;
+        const int pos = i % 2 ? col_count - 1 - idx : idx;
+        const int j = pos % 4 == 1 || pos % 4 == 2 ? pos / 4 * 4 + 3 - pos % 4 : pos;
         asm volatile("fma.rn.f32 %0, %1, %2, %0;"
                      : "+f"(sums.value[i * Fours + j / 4][j % 4])
                      : "f"(a[i / 4].value[i % 4]), "f"(b[j / 4].value[j % 4]));
@@ -8359,7 +8372,8 @@ GK__D void gk__f32_multiply_rest(Sums &sums, gk__f32_fragment<Fours> &fragment, 
   for (; item_count > 0; item_count--) {
     fragment.multiply(sums);
     fragment.load(a, b);
-    a += pitch_a, b += pitch_b;
+    a += pitch_a;
+    b += pitch_b;
   }
 }
 
@@ -8476,7 +8490,10 @@ template <class Config> struct gk__f32_pipeline_state {
   GK__D unsigned full() const { return bars + stage * 8; }
   GK__D unsigned empty() const { return bars + (Config::stages + stage) * 8; }
   GK__D void advance() {
-    if (++stage == Config::stages) stage = 0, parity ^= 1;
+    if (++stage == Config::stages) {
+      stage = 0;
+      parity ^= 1;
+    }
   }
 };
 
@@ -8551,7 +8568,10 @@ GK__D void gk__f32_produce_as(const gk__f32_params &q, const gk__f32_work_tile &
   gk__f32_operand_loader<Config, Config::bm, AlongA> a(q.p.a + work.batch * q.p.stride_a, q.p.lda, row_idx, q.p.m, k0);
   gk__f32_operand_loader<Config, Config::bn, AlongB> b(q.p.b + work.batch * q.p.stride_b, q.p.ldb, col_idx, q.p.n, k0);
   for (;;) {
-    if (depth < Config::depth) a.shift(depth), b.shift(depth);
+    if (depth < Config::depth) {
+      a.shift(depth);
+      b.shift(depth);
+    }
     a.load();
     b.load();
     gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
@@ -8615,7 +8635,11 @@ template <class Config> struct gk__f32_square_loader {
     const int vector_idx = warp_id * 8 + lane_id / 8 % 2 * 4 + lane_id % 4;
     k = lane_id / 16 * 8 + lane_id / 4 % 2 * 4;
     const size_t row_idx = first_idx + static_cast<size_t>(vector_idx * 4);
-    inside = row_idx >= p.m ? 0 : p.m - row_idx < 4 ? static_cast<int>(p.m - row_idx) : 4;
+    inside = 4;
+    if (row_idx >= p.m)
+      inside = 0;
+    else if (p.m - row_idx < 4)
+      inside = static_cast<int>(p.m - row_idx);
     from = reinterpret_cast<uintptr_t>(a + (inside ? row_idx : first_idx) * p.lda + k0 + static_cast<size_t>(k));
     stride_bytes = p.lda * sizeof(float);
     dest = static_cast<unsigned>(k * Config::pitch_a + (vector_idx ^ k % 8) * 16);
@@ -8644,12 +8668,12 @@ template <class Config> struct gk__f32_square_loader {
 template <class Config>
 GK__D void gk__f32_produce_aligned(const gk__f32_tma_params &q, const gk__f32_work_tile &work,
                                    gk__f32_pipeline_state<Config> pipe, size_t k0, int depth) {
-  const bool is_first = gk__f32_thread_in_group<Config>() == 0, engine = q.p.trans_a;
+  const bool is_first = gk__f32_thread_in_group<Config>() == 0, by_tma = q.p.trans_a;
   const unsigned row_idx = work.row_idx * Config::bm, col_idx = work.col_idx * Config::bn,
                  b_bytes = Config::stage_bytes - Config::a_bytes;
   const unsigned product_a = q.many_a ? work.batch : 0, product_b = q.many_b ? work.batch : 0;
   unsigned k = static_cast<unsigned>(k0);
-  if (engine) {
+  if (by_tma) {
     for (; is_first && depth > 0; depth -= Config::depth, k += Config::depth, pipe.advance()) {
       gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
       gk__barrier_expect(pipe.full(), Config::stage_bytes);
@@ -8669,7 +8693,8 @@ GK__D void gk__f32_produce_aligned(const gk__f32_tma_params &q, const gk__f32_wo
     }
     a.store_stage(pipe.data());
     gk__barrier_arrive(pipe.full());
-    depth -= Config::depth, k += Config::depth;
+    depth -= Config::depth;
+    k += Config::depth;
     if (depth <= 0) return;
   }
 }
@@ -8698,7 +8723,8 @@ GK__D void gk__aligned_slice(typename Config::sums &sums, gk__f32_pipeline_state
                              b + static_cast<unsigned>(k) * Config::pitch_b);
         fragment[(k + 1) % 2].multiply(sums);
       }
-      a += straight * Config::pitch_a, b += straight * Config::pitch_b;
+      a += straight * Config::pitch_a;
+      b += straight * Config::pitch_b;
     }
     GK__UNROLL_BY(1)
     for (int k = 0; k < todo; k++, a += Config::pitch_a, b += Config::pitch_b) {
@@ -8953,7 +8979,8 @@ template <class Config, int Kind = Config::fed + Config::by_rows> struct gk__f32
   static GK__D void begin(const gk__f32_tma_params &q, unsigned smem, unsigned bars) {
     gk__f32_ring<Config> ring;
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
-    ring.smem = smem, ring.bars = bars;
+    ring.smem = smem;
+    ring.bars = bars;
     ring.init();
   }
   static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
@@ -8967,10 +8994,13 @@ template <class Config, int Kind = Config::fed + Config::by_rows> struct gk__f32
   static GK__D void multiply(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_work_tile &work,
                              unsigned smem, unsigned bars, size_t k0, int depth) {
     gk__f32_ring<Config> ring;
-    ring.smem = smem, ring.bars = bars;
-    ring.row_idx = work.row_idx * Config::bm, ring.col_idx = work.col_idx * Config::bn,
+    ring.smem = smem;
+    ring.bars = bars;
+    ring.row_idx = work.row_idx * Config::bm;
+    ring.col_idx = work.col_idx * Config::bn;
     ring.k0 = static_cast<unsigned>(k0);
-    ring.product_a = q.many_a ? work.batch : 0, ring.product_b = q.many_b ? work.batch : 0;
+    ring.product_a = q.many_a ? work.batch : 0;
+    ring.product_b = q.many_b ? work.batch : 0;
     gk__f32_mainloop<Config>(sums, q, ring, depth);
   }
 };
@@ -9076,23 +9106,24 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   }
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned whole = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
+  const unsigned whole = q.whole_tiles_m * q.whole_tiles_n * static_cast<unsigned>(q.p.batch);
   const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
   unsigned work_idx = blockIdx.x;
-  if (Config::groups == 1 && parts > 1 && !q.ranks) work_idx = whole + gk__take_job(&ticket, state, gridDim.x - whole);
+  if (Config::groups == 1 && parts > 1 && !q.cluster_size)
+    work_idx = whole + gk__take_job(&ticket, state, gridDim.x - whole);
   const int thread_bits = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
   const size_t slots_per_part = static_cast<size_t>(all / 3) * thread_count;
-  if (Config::by_rows && Config::groups == 1 && parts > 1 && !q.ranks) {
-    const unsigned tiles = q.down * q.across,
+  if (Config::by_rows && Config::groups == 1 && parts > 1 && !q.cluster_size) {
+    const unsigned tiles = q.tiles_m * q.tiles_n,
                    partition_blocks = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
     if (work_idx >= partition_blocks) {
-      const unsigned tile_idx = (work_idx - partition_blocks) / q.shares,
-                     share = (work_idx - partition_blocks) % q.shares;
+      const unsigned tile_idx = (work_idx - partition_blocks) / q.reducers_per_tile,
+                     share = (work_idx - partition_blocks) % q.reducers_per_tile;
       const gk__f32_work_tile work(q, whole + tile_idx / tiles * tiles * parts + tile_idx % tiles);
       if (!role::is_producer())
         gk__f32_reduce_share<Config>(thread_bits, q.p, work, slots + work.tile_idx * parts * slots_per_part + t,
-                                     ticket.tag, share, q.shares, shared);
+                                     ticket.tag, share, q.reducers_per_tile, shared);
       gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
       return;
     }
@@ -9106,7 +9137,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
     if (role::is_producer()) {
       role::produce(q, work, smem + own, barriers, k0, depth);
       /* Barriers of the whole block or cluster: producers take part. */
-      if (parts > 1 && (Config::groups > 1 || q.ranks)) {
+      if (parts > 1 && (Config::groups > 1 || q.cluster_size)) {
         gk__cluster_barrier();
         gk__cluster_meet();
       } else if (parts > 1) {
@@ -9138,17 +9169,17 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
     gk__f32_store_rows<Config>(thread_bits, q.p, c, row0, col0, smem + own, 0, sums_of::row_count);
     return;
   }
-  if (Config::groups > 1 || q.ranks) {
+  if (Config::groups > 1 || q.cluster_size) {
     gk__f32_stage_accumulators(sums, smem + own + static_cast<unsigned>(t) * 4);
     gk__cluster_barrier();
     gk__f32_reduce_in_cluster<Config>(thread_bits, q.p, c, row0, col0, smem, work.part * Config::groups + group,
-                                      q.ranks);
+                                      q.cluster_size);
     gk__cluster_meet(); /* no block exits while others read its shared memory */
     return;
   }
   gk__slot<gk__three<float>> *const tile_slots =
       slots + static_cast<size_t>(work.tile_idx) * parts * slots_per_part + t;
-  const bool reduces = work.part == parts - 1 && (!Config::by_rows || q.shares == 0);
+  const bool reduces = work.part == parts - 1 && (!Config::by_rows || q.reducers_per_tile == 0);
   gk__publish_sums(sums, shared + t, all, tile_slots + work.part * slots_per_part, ticket.tag, reduces);
   if (reduces) role::reduce(thread_bits, q.p, c, row0, col0, tile_slots, parts, ticket.tag, shared);
   gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
@@ -9181,7 +9212,7 @@ struct gk__resident_b {
 struct gk__resident_b_params {
   gk__tensor_map a, b;
   gk__matmul_args<float, float, float> p;
-  unsigned down, across, b_tile_bytes; /* in tiles; bytes of a resident B tile */
+  unsigned tiles_m, tiles_n, b_tile_bytes; /* in tiles; bytes of a resident B tile */
 };
 
 #ifdef GK__WGMMA_CODE
@@ -9200,8 +9231,10 @@ struct gk__resident_b_ring {
                  0);
     next->k += gk__resident_b::depth;
     if (next->k < q.p.k) return;
-    next->k = 0, next->row_idx += gk__resident_b::warps, next->left--;
-    if (next->row_idx >= q.down) next->row_idx -= q.down;
+    next->k = 0;
+    next->row_idx += gk__resident_b::warps;
+    next->left--;
+    if (next->row_idx >= q.tiles_m) next->row_idx -= q.tiles_m;
   }
   GK__D void transpose(unsigned dest, unsigned lane_id) {
     gk__barrier_wait(bar, parity);
@@ -9228,11 +9261,11 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1)
   __syncthreads();
   gk__wait_for_earlier_work();
   /* Equal shares of the tiles, one B tile after the other. */
-  const unsigned long long all = static_cast<unsigned long long>(q.down) * q.across;
+  const unsigned long long all = static_cast<unsigned long long>(q.tiles_m) * q.tiles_n;
   const unsigned begin = static_cast<unsigned>(all * blockIdx.x / gridDim.x);
   const unsigned end = static_cast<unsigned>(all * (blockIdx.x + 1) / gridDim.x);
-  const unsigned first_b_tile = begin / q.down, last_b_tile = (end - 1) / q.down;
-  unsigned panel = (begin + warp_id) / q.down - first_b_tile, row_idx = (begin + warp_id) % q.down;
+  const unsigned first_b_tile = begin / q.tiles_m, last_b_tile = (end - 1) / q.tiles_m;
+  unsigned b_tile = (begin + warp_id) / q.tiles_m - first_b_tile, row_idx = (begin + warp_id) % q.tiles_m;
   unsigned left =
       end - begin > warp_id ? (end - begin - warp_id + Shape::warps - 1) / Shape::warps : 0; /* tiles of this warp */
   gk__resident_b_next_load next = {row_idx, 0, left};
@@ -9264,13 +9297,13 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1)
   __syncwarp();
   const unsigned first_a = ring.smem + lane_id / 8 * 16, first_b = b_tiles + lane_id % 8 * 16;
   unsigned pos = 0; /* which of the two stages */
-  unsigned from_a = first_a, from_b = first_b + panel * q.b_tile_bytes;
+  unsigned from_a = first_a, from_b = first_b + b_tile * q.b_tile_bytes;
   gk__f32_fragment<4> fragment[2];
   fragment[0].load(from_a, from_b);
   gk__resident_b::sums sums(static_cast<int>(lane_id) | 1 << 16);
   for (; left > 0; left--) {
     const size_t row0 = static_cast<size_t>(row_idx) * Shape::row_count,
-                 col0 = static_cast<size_t>(first_b_tile + panel) * Shape::col_count;
+                 col0 = static_cast<size_t>(first_b_tile + b_tile) * Shape::col_count;
     if (q.p.beta != 0.0f) { /* four cache lines to a row */
       GK__UNROLL_BY(1)
       for (unsigned i = lane_id; i < Shape::row_count * 4; i += 32)
@@ -9278,7 +9311,10 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1)
           asm volatile("prefetch.global.L2 [%0];" ::"l"(q.p.c + (row0 + i / 4) * q.p.ldc + col0 + i % 4 * 32));
     }
     row_idx += Shape::warps;
-    if (row_idx >= q.down) row_idx -= q.down, panel++;
+    if (row_idx >= q.tiles_m) {
+      row_idx -= q.tiles_m;
+      b_tile++;
+    }
     GK__UNROLL
     for (int r = 0; r < gk__resident_b::sums::runs; r++) {
       GK__UNROLL
@@ -9294,14 +9330,15 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1)
         if (part == 1 && more) ring.transpose(pos ^ 1, lane_id);
         GK__UNROLL
         for (int l = 0; l < Shape::straight; l++) {
-          from_a += Shape::row_count * 4, from_b += Shape::col_count * 4;
+          from_a += Shape::row_count * 4;
+          from_b += Shape::col_count * 4;
           if (l == Shape::straight - 1 && part == 1) { /* to the next stage, whose rows have been transposed */
             __syncwarp();
             pos ^= 1;
             if (lane_id == 0 && more) ring.fetch(q, &next);
             __syncwarp();
             from_a = first_a + pos * Shape::a_bytes;
-            if (todo <= Shape::depth) from_b = first_b + (left > 1 ? panel : 0) * q.b_tile_bytes;
+            if (todo <= Shape::depth) from_b = first_b + (left > 1 ? b_tile : 0) * q.b_tile_bytes;
           }
           fragment[(l + 1) % 2].load(from_a, from_b);
           fragment[l % 2].multiply(sums);
@@ -9665,7 +9702,7 @@ template <> struct gk__tiles<double> {
 
 /* Whether the kernel with resident B tiles is faster for a product that is not split. Its warps compute tiles of 32 x
  * 128. It needs a short k and so many tiles that an uneven distribution over the warps does not matter, and a block may
- * meet at most two tiles of B (see gk__panel). */
+ * meet at most two tiles of B (see gk__resident_b). */
 inline bool gk__panels_pay(size_t m, size_t n, size_t k, size_t sms) {
   const size_t tiles_m = gk_ceil_div(m, size_t(32)), tiles_n = gk_ceil_div(n, size_t(128)), most_k = 128;
   return k > 0 && k <= most_k && tiles_m >= 8 && tiles_n <= sms && tiles_m < 0x7fffffff / tiles_n &&
@@ -9692,9 +9729,10 @@ inline bool gk__same_order(const gk__split_k &x, const gk__split_k &y) {
  * slot, and much of the tile outside of C. The tile depends on the device; this bound does not. The result saturates at
  * SIZE_MAX. */
 template <class Acc> size_t gk__thin_slot_bytes(size_t m, size_t n) {
-  const size_t few = m < n ? m : n, many = m < n ? n : m;
-  const size_t tile_rows = few > 1 ? GK__THIN_ROWS : 1, tile_cols = GK__THIN_MOST_COLS;
-  return gk__saturated_product(gk_ceil_div(many, tile_cols), tile_rows * tile_cols * sizeof(gk__slot<gk__three<Acc>>));
+  const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m;
+  const size_t tile_rows = short_dim > 1 ? GK__THIN_ROWS : 1, tile_cols = GK__THIN_MOST_COLS;
+  return gk__saturated_product(gk_ceil_div(long_dim, tile_cols),
+                               tile_rows * tile_cols * sizeof(gk__slot<gk__three<Acc>>));
 }
 template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
   size_t most = 0;
@@ -9840,21 +9878,22 @@ template <class Acc> gk__split_k gk__matmul_order(size_t m, size_t n, size_t k) 
   return order;
 }
 
-/* The fastest tile for a given split. engine: the Hopper kernels can compute the product. wanted: the plan that the
+/* The fastest tile for a given split. has_hopper: the Hopper kernels can compute the product. wanted: the plan that the
  * caller asks for; if there is none such, the closest one is used. */
 template <class Acc>
 gk__tile_facts gk__plan_matmul(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                               bool engine, gk_plan wanted, bool fed = false) {
+                               bool has_hopper, gk_plan wanted, bool fed = false) {
   gk__tile_facts best = gk__fed_tile(gk__tiles<Acc>::facts(0), fed);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
-  if (wanted == GK__PLAN_TILE_128_TMA && !engine) wanted = GK__PLAN_TILE_128;
-  if (gk__is_engine(wanted) && (!engine || (k < 16 && wanted != GK__PLAN_TILE_128_TMA))) wanted = GK__PLAN_TILE_64_128;
+  if (wanted == GK__PLAN_TILE_128_TMA && !has_hopper) wanted = GK__PLAN_TILE_128;
+  if (gk__is_engine(wanted) && (!has_hopper || (k < 16 && wanted != GK__PLAN_TILE_128_TMA)))
+    wanted = GK__PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
     const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
     /* Producer threads load k steps of 16. */
-    if (gk__is_engine(tile_facts.plan) && (!engine || (k < 16 && tile_facts.fed))) continue;
+    if (gk__is_engine(tile_facts.plan) && (!has_hopper || (k < 16 && tile_facts.fed))) continue;
     if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || fallback) {
       const unsigned long long clocks =
           gk__order_clocks<Acc>(tile_facts, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
@@ -9875,10 +9914,10 @@ struct gk__plan_query {
   gk__split_k order;
   gk_plan wanted;
   int sms;
-  bool engine, fed;
+  bool has_hopper, fed;
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && engine == other.engine && fed == other.fed && gk__same_order(order, other.order);
+           sms == other.sms && has_hopper == other.has_hopper && fed == other.fed && gk__same_order(order, other.order);
   }
 };
 template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Find &find) -> decltype(find()) {
@@ -9903,9 +9942,10 @@ template <class Acc> gk__split_k gk__matmul_order_again(size_t m, size_t n, size
 }
 template <class Acc>
 gk__tile_facts gk__plan_matmul_again(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                                     bool engine, gk_plan wanted, bool fed) {
-  const gk__plan_query query = {m, n, k, batch, order, wanted, sms, engine, fed};
-  return gk__cached_plan(query, [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed); });
+                                     bool has_hopper, gk_plan wanted, bool fed) {
+  const gk__plan_query query = {m, n, k, batch, order, wanted, sms, has_hopper, fed};
+  return gk__cached_plan(query,
+                         [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, has_hopper, wanted, fed); });
 }
 
 /* Bytes of slots for the partials of `products` products of m x n each. */
@@ -9922,7 +9962,8 @@ template <class Args, class Acc, class Launch>
 cudaError_t gk__launch_batches(Args p, size_t blocks, size_t slot_bytes, gk__partials *partials, Launch launch) {
   const size_t slots_offset = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most_blocks = 0x7fffffffu;
   const size_t products_per_grid = (p.max_blocks && p.max_blocks < most_blocks ? p.max_blocks : most_blocks) / blocks;
-  size_t products_per_launch = batch < products_per_grid ? batch : products_per_grid > 0 ? products_per_grid : 1;
+  size_t products_per_launch = products_per_grid > 0 ? products_per_grid : 1;
+  if (batch < products_per_launch) products_per_launch = batch;
   unsigned char *memory = NULL;
   if (blocks > most_blocks)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
@@ -10151,7 +10192,8 @@ cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &p, bool 
   typedef gk__f64_shape Shape;
   auto kernel = GK__KERNEL(gk__f64_kernel<Shape, Item>);
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)),
-               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)), limit = size_t(1) << 28;
+               tiles_n = gk_ceil_div(p.n; static_cast<size_t>(Shape::col_count));
+  limit = size_t(1) << 28;
   if (p.k == 0 || p.slices > Shape::most_slices || tiles_m >= limit / tiles_n ||
       p.batch >= limit / (tiles_m * tiles_n) || !gk__wgmma_here<0>())
     return cudaSuccess;
@@ -10419,7 +10461,7 @@ static const unsigned gk__hopper_sm_smem = 233472; /* bytes of shared memory of 
 template <class Config> struct gk__f32_hopper_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;
-  unsigned ranks, shares;
+  unsigned cluster_size, reducers_per_tile;
   int sms;
   static bool map_operands(gk__f32_tma_params *q) {
     const gk__matmul_args<float, float, float> &p = q->p;
@@ -10442,30 +10484,30 @@ template <class Config> struct gk__f32_hopper_launch {
     q.p = p;
     q.turned = Config::turned(p.trans_a);
     q.spread = Config::by_rows && !p.trans_b;
-    q.ranks = ranks;
-    q.shares = shares;
+    q.cluster_size = cluster_size;
+    q.reducers_per_tile = reducers_per_tile;
     const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, row_count));
     const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, col_count));
-    q.row_idx = static_cast<unsigned>(whole_rows / row_count);
-    q.col_idx = static_cast<unsigned>(whole_cols / col_count);
-    q.down = tiles_m - q.row_idx;
-    q.across = tiles_n - q.col_idx;
-    const bool has_whole = q.row_idx || q.col_idx;
-    q.whole_down = q.row_idx || !has_whole ? q.row_idx : tiles_m;
-    q.whole_across = q.col_idx || !has_whole ? q.col_idx : tiles_n;
+    q.split_row = static_cast<unsigned>(whole_rows / row_count);
+    q.split_col = static_cast<unsigned>(whole_cols / col_count);
+    q.tiles_m = tiles_m - q.split_row;
+    q.tiles_n = tiles_n - q.split_col;
+    const bool has_whole = q.split_row || q.split_col;
+    q.whole_tiles_m = q.split_row || !has_whole ? q.split_row : tiles_m;
+    q.whole_tiles_n = q.split_col || !has_whole ? q.split_col : tiles_n;
     if (!map_operands(&q))
       return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", p.m, p.n,
                       p.k, p.batch);
     /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
      * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
      * multiprocessors that are free first. */
-    const unsigned reduction_blocks = q.down * q.across * static_cast<unsigned>(p.batch) * shares;
+    const unsigned reduction_blocks = q.tiles_m * q.tiles_n * static_cast<unsigned>(p.batch) * reducers_per_tile;
     const unsigned blocks_per_sm = gk_ceil_div(grid_dim - reduction_blocks, static_cast<unsigned>(sms));
     size_t smem = Config::smem;
     if (blocks_per_sm < Config::resident && gk__hopper_sm_smem / (blocks_per_sm + 1) > smem)
       smem = gk__hopper_sm_smem / (blocks_per_sm + 1);
     auto kernel = GK__KERNEL(gk__f32_hopper_kernel<Config>);
-    if (ranks > 1) kernel.cluster_blocks = ranks;
+    if (cluster_size > 1) kernel.cluster_blocks = cluster_size;
     return gk__launch_kernel("gk_matmul", kernel, grid_dim, static_cast<unsigned>(Config::thread_count), smem, stream,
                              q, state, slots);
   }
@@ -10625,8 +10667,8 @@ template <class Acc> struct gk__by_panels<float, float, Acc> { /* a template: se
     const int map = gk__wgmma_type<float>::map;
     gk__resident_b_params q;
     q.p = p;
-    q.down = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__resident_b::row_count)));
-    q.across = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__resident_b::col_count)));
+    q.tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__resident_b::row_count)));
+    q.tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__resident_b::col_count)));
     q.b_tile_bytes = static_cast<unsigned>(gk__resident_b::b_tile_bytes(p.k));
     if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__resident_b::depth,
                              gk__resident_b::row_count) ||
@@ -10669,9 +10711,9 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__spl
     return partials->measuring ? cudaSuccess : gk__warp_tile_path<Item, Out, Acc>::run(p, stream, sms);
   if (gk__by_panels<Item, Out, Acc>::takes(p, plan, sms))
     return partials->measuring ? cudaSuccess : gk__by_panels<Item, Out, Acc>::run(p, stream, sms);
-  const bool engine = gk__engine<Item, Out, Acc>::takes(p);
-  gk__tile_facts tile_facts = gk__plan_matmul_again<Acc>(order, p.m, p.n, p.k, p.batch, sms, engine, plan,
-                                                         engine && gk__engine<Item, Out, Acc>::is_fed(p));
+  const bool has_hopper = gk__engine<Item, Out, Acc>::takes(p);
+  gk__tile_facts tile_facts = gk__plan_matmul_again<Acc>(order, p.m, p.n, p.k, p.batch, sms, has_hopper, plan,
+                                                         has_hopper && gk__engine<Item, Out, Acc>::is_fed(p));
   if (gk__is_engine(tile_facts.plan))
     return gk__engine<Item, Out, Acc>::run(p, tile_facts, order.whole_rows, order.whole_cols, partials, stream, sms);
   /* The part of C that is not split, and the rest, as two products. */
