@@ -9243,6 +9243,27 @@ struct gk__resident_b_ring {
         smem + 2 * gk__resident_b::a_bytes, smem + dest * gk__resident_b::a_bytes, lane_id);
   }
 };
+/* By one thread: TMA loads of B tiles first_b_tile ... last_b_tile, with all of k. */
+template <class Shape>
+GK__D void gk__resident_b_load(const gk__resident_b_params &q, int k, unsigned b_tiles, unsigned b_full,
+                               unsigned first_b_tile, unsigned last_b_tile) {
+  gk__barrier_expect(b_full, (last_b_tile - first_b_tile + 1) * q.b_tile_bytes);
+  for (unsigned i = 0; i <= last_b_tile - first_b_tile; i++)
+    for (int l = 0; l < k; l += Shape::box)
+      gk__box_load(b_tiles + i * q.b_tile_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, b_full,
+                   (first_b_tile + i) * Shape::col_count, static_cast<unsigned>(l), 0, 0);
+}
+/* By all threads, when the B tiles are there and k is not a multiple of Shape::straight: beyond k, A is zero. Zeros
+ * change no accumulator if those of B are negative. */
+template <class Shape> GK__D void gk__resident_b_pad(const gk__resident_b_params &q, int k, unsigned b_tiles) {
+  const unsigned items = static_cast<unsigned>(Shape::straight - k % Shape::straight) * Shape::col_count;
+  for (unsigned i = threadIdx.x; i < Shape::most * items; i += Shape::warps * 32)
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(b_tiles + i / items * q.b_tile_bytes +
+                                                 static_cast<unsigned>(k) * (Shape::col_count * 4) + i % items * 4),
+                 "f"(-0.0f)
+                 : "memory");
+  __syncthreads();
+}
 #endif
 
 template <class Shape>
@@ -9270,25 +9291,10 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1)
       end - begin > warp_id ? (end - begin - warp_id + Shape::warps - 1) / Shape::warps : 0; /* tiles of this warp */
   gk__resident_b_next_load next = {row_idx, 0, left};
   if (lane_id == 0) ring.fetch(q, &next);
-  if (threadIdx.x == 0) {
-    gk__barrier_expect(b_full, (last_b_tile - first_b_tile + 1) * q.b_tile_bytes);
-    for (unsigned i = 0; i <= last_b_tile - first_b_tile; i++)
-      for (int l = 0; l < k; l += Shape::box)
-        gk__box_load(b_tiles + i * q.b_tile_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, b_full,
-                     (first_b_tile + i) * Shape::col_count, static_cast<unsigned>(l), 0, 0);
-  }
+  if (threadIdx.x == 0) gk__resident_b_load<Shape>(q, k, b_tiles, b_full, first_b_tile, last_b_tile);
   __syncwarp();
   gk__barrier_wait(b_full, 0);
-  /* Beyond k, A is zero. Zeros change no accumulator if those of B are negative. */
-  if (k % Shape::straight) {
-    const unsigned items = static_cast<unsigned>(Shape::straight - k % Shape::straight) * Shape::col_count;
-    for (unsigned i = threadIdx.x; i < Shape::most * items; i += Shape::warps * 32)
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(b_tiles + i / items * q.b_tile_bytes +
-                                                   static_cast<unsigned>(k) * (Shape::col_count * 4) + i % items * 4),
-                   "f"(-0.0f)
-                   : "memory");
-    __syncthreads();
-  }
+  if (k % Shape::straight) gk__resident_b_pad<Shape>(q, k, b_tiles);
   if (left == 0) return;
   gk__begin_apart(warp_id);
   ring.transpose(0, lane_id);
