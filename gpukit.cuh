@@ -9084,6 +9084,19 @@ __device__ GK__OUT_OF_LINE void gk__f32_reduce_share(int thread_bits, const gk__
       thread_bits, p, p.c + work.batch * p.stride_c, static_cast<size_t>(work.row_idx) * Config::bm,
       static_cast<size_t>(work.col_idx) * Config::bn, gk__shared_address(shared), first_idx, end);
 }
+/* Stores a thread's accumulators of a tile that is not split, from registers to C. */
+template <class Config>
+GK__D void gk__f32_store_registers(const typename Config::sums &sums, const gk__matmul_args<float, float, float> &p,
+                                   float *c, size_t row0, size_t col0) {
+  const int vectors = Config::sums::runs;
+  /* A block of several groups has a partition in each, and never comes here. */
+  if (Config::groups == 1 && gk__f32_stores_vectors(p, c)) {
+    GK__UNROLL
+    for (int r = 0; r < vectors; r += 4) gk__f32_store_vectors(sums, sums.value + r, p, c, row0, col0, r);
+  } else {
+    gk__store_sums(sums, sums.value, p, c, row0, col0, 0, vectors);
+  }
+}
 #endif
 
 template <class Config>
@@ -9153,13 +9166,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
   if (parts == 1 && !Config::by_rows) {
-    if (Config::groups == 1 &&
-        gk__f32_stores_vectors(q.p, c)) { /* never with several groups, which have a partition each */
-      GK__UNROLL
-      for (int r = 0; r < sums_of::runs; r += 4) gk__f32_store_vectors(sums, sums.value + r, q.p, c, row0, col0, r);
-    } else {
-      gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
-    }
+    gk__f32_store_registers<Config>(sums, q.p, c, row0, col0);
     return;
   }
   gk__f32_group_barrier<Config>(); /* all consumers have read the operands */
