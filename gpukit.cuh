@@ -8262,149 +8262,172 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &, int, cudaStream
 
 #endif /* GK__WGMMA */
 
-/* --- Strict products: Hopper --------------------------------------------------------------------------------------
+/* --- Strict products: Hopper -----------------------------------------------------------------------------------------
  *
- * Tiles of 128 x 128, 64 x 128 or 128 x 64 floats whose operands come by themselves: threads have nothing to do but to
- * multiply, and the loop is little else than fused multiply-adds and the loads of their operands. A register file has
- * two banks, and a multiply-add whose operands meet in one of them, or that finds none of the three where the last one
- * left it, takes two turns; with few other instructions between them the compiler finds an order in which 19 of 20
- * take one. What is left to lose is the loads: each takes a turn, and its four words, as they come, hold up two more. A
- * lone block that finds everything in shared memory reaches 0.98 of the rate of multiply-adds without its loads, 0.87
- * with them.
+ * Warp-specialised kernels of floats, with tiles of 128 x 128, 64 x 128 or 128 x 64. Consumer threads only multiply:
+ * their loop is fused multiply-adds and the shared-memory loads of the fragments, and little else. A register file has
+ * two banks. An FMA takes two issue slots if its operands conflict in a bank, or if none of them is in the register
+ * reuse cache. With few other instructions in the loop ptxas finds an order in which 19 of 20 FMAs take one slot. The
+ * remaining loss is the fragment loads: each takes an issue slot, and the write-back of its four words delays two more.
+ * A block alone on a multiprocessor, with all operands in shared memory, reaches 0.98 of the peak FMA rate without the
+ * loads and 0.87 with them.
  *
- * Both operands lie across k where they are multiplied, as work_tile[k][row or column]. They are brought there by as
- * many threads again, a step of 16 of k ahead of those that multiply. These have most of the registers, and meet the
- * others at the barriers of a ring alone: if they moved words by themselves, it would keep them longer than the
- * instructions say. And every instruction of a thread that feeds takes a turn from one that multiplies: so there is a
- * short loop of its own for each way to store the operands, and nothing lands on the way. No product needs copies in
- * memory of what it multiplies.
+ * In shared memory both operands are MN-major, as tile[k][row or column]. As many producer threads as consumers load
+ * them, one stage of 16 k ahead. They give most of their registers to the consumers (setmaxnreg), and the two meet only
+ * at the mbarriers of a ring of stages. Every instruction of a producer takes an issue slot from the consumers, so each
+ * storage order of the operands has a short loop of its own, which stores directly into the stage. No product needs
+ * copies of its operands in global memory.
  *
- * "Aligned" blocks have operands whose rows begin at multiples of 16 bytes. The copy engine brings B, and A if it is
- * stored across k; from an A along k threads load squares of four rows and four k, and turn them in registers. "Fed"
- * blocks take all others, a B along k, and smaller tiles: by four loads and one store for each four words, wherever a
- * row begins. Where four slices of a flat tile join in a block, there is no room for threads that feed: the copy engine
- * brings both operands, of an A along k the rows land in a third place, swizzled, and while one tile is multiplied each
- * thread turns squares of the next. A square has rows a quarter of the tile apart, so that neither its loads nor its
- * stores meet a bank twice: they are neighbours in the tile.
+ * Three kinds of blocks:
  *
- * Chains and slices are those of the other kernels, and so are the bits. Slices meet in memory, or, where all of a tile
- * can be at work next to each other, in shared memory: as groups of a block, or blocks of a cluster. From memory
- * the block with the last slice brings them into C; if they are many, further blocks do, each a share of a tile, since
- * one alone would get little at a time. Their turns come last, when all slices run, and so they may wait for them. */
+ * Aligned blocks (gk__aligned_block) have operands whose rows begin at multiples of 16 bytes. TMA loads B, and A if it
+ * is MN-major; producer threads load a K-major A as squares of four rows and four k, and transpose them in registers.
+ *
+ * Unaligned blocks (gk__fed_block) take all other operands, a K-major B, and the smaller tiles. Producer threads load
+ * four floats each by four loads, at any alignment, and store them as one vector.
+ *
+ * Blocks without producers (gk__engine_block) reduce four partitions of a 64 x 128 tile, and have no registers for
+ * producers. TMA loads both operands. A K-major A arrives in a staging buffer, swizzled, and while one stage is
+ * multiplied each thread transposes squares of the next one. The four rows of a square are a quarter of the tile apart,
+ * so neither its loads nor its stores have bank conflicts; in the transposed tile they are adjacent.
+ *
+ * The order of the FMAs and the partitions of k are those of the other kernels, so the bits are the same. Partials are
+ * reduced through global memory or, where all partitions of a tile can be resident together, through shared memory, by
+ * the groups of a block or the blocks of a cluster. Through memory the block with the last partition reduces them. If
+ * there are many, further blocks each reduce a share of a tile, because one block alone gets too little bandwidth.
+ * Their tickets are the highest, so all blocks that they wait for are running. */
 
 #ifdef GK__WGMMA
 
-/* The sums of a thread: eight rows and Fours fours of columns, of a warp's 32 rows and 32 Fours columns. A tile has
- * Down warps one below the other, and Across side by side. `t` is the thread, and 1 << 16 more where A is turned. */
-template <int Down, int Across = 1, int Fours = 4> struct gk__sums_engine {
+/* The accumulators of a thread: eight rows and Fours vectors of four columns, of a warp tile of 32 rows and 32 Fours
+ * columns. A block tile has Down x Across warps. `t` is the thread index; bit 16 is set where A is transposed. */
+template <int Down, int Across = 1, int Fours = 4> struct gk__f32_accumulators {
   static const int thread_count = Down * Across * 32, run = 4, row_count = 8, fours = Fours, runs = row_count * Fours;
   static const int across = Across, high = Down * 32, wide = Across * Fours * 32;
   float value[runs][run];
-  int first_row, first_col, next_row, next_four; /* from one row to the next, and from one four of them */
-  GK__D explicit gk__sums_engine(int t) {
+  int first_row, first_col, next_row, next_four; /* next_row: from one row to the next; next_four: from four rows to the
+                                                  * next four */
+  GK__D explicit gk__f32_accumulators(int t) {
     const int lane_id = t % 32, warp_id = t / 32 % (Down * Across), pos = warp_id / Across * 8 + lane_id / 8;
     const bool turned = t >> 16;
-    first_row = turned ? pos : pos * 4, next_row = turned ? Down * 8 : 1, next_four = turned ? 4 : 16;
+    first_row = turned ? pos : pos * 4;
+    next_row = turned ? Down * 8 : 1;
+    next_four = turned ? 4 : 16;
     first_col = warp_id % Across * (Fours * 32) + lane_id % 8 * 4;
   }
   GK__D int row_idx(int r) const { return first_row + r / (4 * Fours) * next_four + r / Fours % 4 * next_row; }
   GK__D int col_idx(int r) const { return first_col + r % Fours * 32; }
 };
 
-/* The same where a thread's columns may lie a quarter of the tile apart, too, which `t` tells by 1 << 17. Rows of C
- * begin anywhere then, and the sums go there by way of shared memory, as [sum][thread] of this pitch: a row of 32
- * columns meets no bank more than twice. */
-template <int Down, int Across, int Fours> struct gk__sums_fed : gk__sums_engine<Down, Across, Fours> {
+/* Accumulators of unaligned blocks. The columns of a thread may be a quarter of the tile apart (bit 17 of `t`). Rows of
+ * C begin at any address, so C is stored by way of shared memory, where the accumulators are [accumulator][thread] with
+ * this pitch: a row of 32 columns has at most two-way bank conflicts. */
+template <int Down, int Across, int Fours>
+struct gk__f32_staged_accumulators : gk__f32_accumulators<Down, Across, Fours> {
   static const int pitch = Down * Across * 32 + 10;
-  GK__D explicit gk__sums_fed(int t) : gk__sums_engine<Down, Across, Fours>(t & 0x1ffff) {}
+  GK__D explicit gk__f32_staged_accumulators(int t) : gk__f32_accumulators<Down, Across, Fours>(t & 0x1ffff) {}
 };
-template <int Down, int Across, int Fours> GK__D int gk__sum_pitch(const gk__sums_fed<Down, Across, Fours> &) {
-  return gk__sums_fed<Down, Across, Fours>::pitch;
+template <int Down, int Across, int Fours>
+GK__D int gk__sum_pitch(const gk__f32_staged_accumulators<Down, Across, Fours> &) {
+  return gk__f32_staged_accumulators<Down, Across, Fours>::pitch;
 }
 
-struct gk__engine_params;
-struct gk__fed_params;
+struct gk__f32_tma_params;
+struct gk__f32_params;
 
-/* A block: the warps of a group, one below the other, how much of k is a step, the stages of a group's ring, how many
- * blocks a multiprocessor has, and groups, each of which takes a slice of k. */
-template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct gk__engine_block {
-  typedef gk__sums_engine<Warps> sums;
-  typedef gk__engine_params params;
-  static const bool fed = false, by_rows = false; /* threads that feed; rows of C begin anywhere */
+/* A block without producers. Warps: the warps of a group, one below the other. Depth: k of a stage. Resident: blocks on
+ * a multiprocessor. Groups: each has a partition of k and a ring of its own. */
+template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct gk__f32_block {
+  typedef gk__f32_accumulators<Warps> sums;
+  typedef gk__f32_tma_params params;
+  static const bool fed = false, by_rows = false; /* fed: has producer threads; by_rows: rows of C begin at any address
+                                                   * */
   static bool turned(bool trans_a) { return !trans_a; }
-  static const int gathered = 24; /* slots at a time */
+  static const int slots_in_flight = 24; /* slots at a time */
   static const int bm = Warps * 32, bn = 128, depth = Depth, stages = Stages, resident = Resident, groups = Groups;
   static const int thread_count = sums::thread_count * Groups;
-  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* of a stage */
-  /* Where A lands that is to be turned: it takes so long to come that short steps need two. A barrier for each stage
-   * and place. */
-  static const int landings = Depth < 32 ? 2 : 1, landing = Stages * (a_bytes + b_bytes);
-  static const int ring_bytes = landing + landings * a_bytes, bars = Stages + landings;
-  /* To begin at a multiple of 1024, behind more than 48 bytes that the kernel has besides. */
+  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* bytes of a stage */
+  /* The staging buffers of an A that is transposed: its latency is so long that short stages need two. Each stage and
+   * each staging buffer has an mbarrier. */
+  static const int staging_buffers = Depth < 32 ? 2 : 1, staging = Stages * (a_bytes + b_bytes);
+  static const int ring_bytes = staging + staging_buffers * a_bytes, bars = Stages + staging_buffers;
+  /* Dynamic shared memory is aligned to 1024 bytes; more than 48 bytes of static shared memory precede it. */
   static const int smem = Groups * ring_bytes + 1024 - 64;
   static_assert(Stages >= 3, "a stage is filled anew while the next but one is multiplied");
-  static_assert(ring_bytes >= sums::thread_count * sums::runs * sums::run * 4, "the sums come where the operands were");
+  static_assert(ring_bytes >= sums::thread_count * sums::runs * sums::run * 4,
+                "the accumulators are stored over the operands");
 };
-/* The same of a fed block, which multiplies 16 of k at a time, by four warps of a group, Down and Across. */
-template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct gk__fed_block {
-  typedef gk__sums_fed<Down, Across, Fours> sums;
-  typedef gk__fed_params params;
+/* An unaligned block: stages of 16 k, and groups of four consumer warps, Down x Across. */
+template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct gk__f32_producer_block {
+  typedef gk__f32_staged_accumulators<Down, Across, Fours> sums;
+  typedef gk__f32_params params;
   static const bool fed = true, by_rows = true;
   static bool turned(bool trans_a) { return trans_a; }
   static const int bm = sums::high, bn = sums::wide, depth = 16, resident = Resident, groups = Groups;
-  static const int feeding = sums::thread_count, thread_count = (sums::thread_count + feeding) * Groups;
-  /* With more than 200 ptxas finds no order of the multiply-adds that suits the banks in every kernel, nor where those
-   * that feed have too few. */
-  static const int feeding_registers = 56;
-  static const int multiplying_registers = 65536 / (thread_count * Resident) / 8 * 16 - feeding_registers;
+  static const int producers = sums::thread_count, thread_count = (sums::thread_count + producers) * Groups;
+  /* Registers of a producer thread. With more than 200 for a consumer, or with fewer for a producer, ptxas finds no
+   * order of the FMAs without bank conflicts in some of the kernels. */
+  static const int producer_registers = 56;
+  static const int consumer_registers = 65536 / (thread_count * Resident) / 8 * 16 - producer_registers;
   static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a,
-                   place_bytes = a_bytes + depth * pitch_b;
-  static const int places = 3, sums_bytes = (sums::runs * sums::run + 1) * sums::pitch * 4;
-  /* The sums come where the operands were. */
+                   stage_bytes = a_bytes + depth * pitch_b;
+  static const int stages = 3, sums_bytes = (sums::runs * sums::run + 1) * sums::pitch * 4;
+  /* The accumulators are stored over the operands. */
   static const int ring_bytes =
-      (places * place_bytes > sums_bytes ? places * place_bytes : sums_bytes) / 1024 * 1024 + 1024;
-  static const int bars = 2 * places, smem = Groups * ring_bytes + 1024;
+      (stages * stage_bytes > sums_bytes ? stages * stage_bytes : sums_bytes) / 1024 * 1024 + 1024;
+  static const int bars = 2 * stages, smem = Groups * ring_bytes + 1024;
 };
 
-/* The same with operands whose rows begin at multiples of 16 bytes: the copy engine brings B, and A if it is stored
- * across k; threads bring an A along k, four words at once. C is stored as of other blocks. */
-template <int Resident, int Groups = 1> struct gk__aligned_block : gk__fed_block<4, 1, 4, Resident, Groups> {
-  typedef gk__sums_engine<4> sums;
-  typedef gk__engine_params params;
+/* An aligned block. TMA loads B, and A if it is MN-major; producer threads load a K-major A in vectors of four. C is
+ * stored from registers. */
+template <int Resident, int Groups = 1>
+struct gk__f32_aligned_block : gk__f32_producer_block<4, 1, 4, Resident, Groups> {
+  typedef gk__f32_accumulators<4> sums;
+  typedef gk__f32_tma_params params;
   static const bool by_rows = false;
   static bool turned(bool) { return false; }
-  static const int gathered = 8; /* slots at a time: more would not find registers */
+  static const int slots_in_flight = 8; /* slots in flight in a reduction: more would spill registers */
 };
 
-struct gk__fed_params {
+struct gk__f32_params {
   gk__matmul_args<float, float, float> p;
-  /* In tiles: what of C has one chain for each sum, and the rest, from `row_idx` and `col_idx` on. */
-  unsigned whole_down, whole_across, row_idx, col_idx, down, across;
-  /* So many blocks, of a cluster if they are several, have all slices of a tile; 0: they are far apart. */
-  unsigned ranks;
-  unsigned shares;     /* blocks that bring the sums of a tile's slices from memory into C, if there are any */
-  bool turned, spread; /* spread: the columns of a thread lie a quarter of the tile apart */
+  /* In tiles: the part of C that is not split, and the part that is, which begins at split_row and split_col. */
+  unsigned whole_tiles_m, whole_tiles_n, split_row, split_col, tiles_m, tiles_n;
+  /* The blocks of a cluster, which have all partitions of a tile; 0: partials are reduced through memory. */
+  unsigned cluster_size;
+  unsigned reducers_per_tile; /* further blocks that reduce the partials of a tile through memory */
+  bool turned, spread; /* turned: A is transposed; spread: the columns of a thread are a quarter of the tile apart */
 };
-struct gk__engine_params : gk__fed_params {
+struct gk__f32_tma_params : gk__f32_params {
   gk__tensor_map a, b;
-  bool many_a, many_b; /* one for each product of the batch */
+  bool many_a, many_b; /* the operand differs between the products of a batch */
 };
-/* Which tile of C, and which slice of k, if it is cut there: first all tiles that have one chain. */
-struct gk__engine_job {
-  unsigned batch, part, row_idx, col_idx, tile_idx; /* tile: the number of it among all that are cut */
-  GK__D gk__engine_job(const gk__fed_params &q, unsigned job) {
-    if (q.ranks) {
-      const gk__job work(job / q.ranks, q.down, q.across, 1);
-      batch = work.batch, part = job % q.ranks, row_idx = work.row_idx, col_idx = work.col_idx, tile_idx = 0;
+/* The work tile of a block: a tile of C and a partition of k. Tiles that are not split come first. */
+struct gk__f32_work_tile {
+  unsigned batch, part, row_idx, col_idx, tile_idx; /* tile_idx: among all tiles that are split */
+  GK__D gk__f32_work_tile(const gk__f32_params &q, unsigned work_idx) {
+    if (q.cluster_size) {
+      const gk__job work(work_idx / q.cluster_size, q.tiles_m, q.tiles_n, 1);
+      batch = work.batch;
+      part = work_idx % q.cluster_size;
+      row_idx = work.row_idx;
+      col_idx = work.col_idx;
+      tile_idx = 0;
       return;
     }
-    const unsigned of_whole = q.whole_down * q.whole_across, whole = of_whole * static_cast<unsigned>(q.p.batch);
-    const bool cut = job >= whole;
-    const gk__job work(cut ? job - whole : job, cut ? q.down : q.whole_down, cut ? q.across : q.whole_across,
-                       cut ? q.p.slices : 1);
-    batch = work.batch, part = work.part, row_idx = work.row_idx, col_idx = work.col_idx;
-    tile_idx = (work.batch * q.down + work.row_idx) * q.across + work.col_idx;
-    if (cut) row_idx += q.row_idx, col_idx += q.col_idx;
+    const unsigned of_whole = q.whole_tiles_m * q.whole_tiles_n, whole = of_whole * static_cast<unsigned>(q.p.batch);
+    const bool cut = work_idx >= whole;
+    const gk__job work(cut ? work_idx - whole : work_idx, cut ? q.tiles_m : q.whole_tiles_m,
+                       cut ? q.tiles_n : q.whole_tiles_n, cut ? q.p.slices : 1);
+    batch = work.batch;
+    part = work.part;
+    row_idx = work.row_idx;
+    col_idx = work.col_idx;
+    tile_idx = (work.batch * q.tiles_m + work.row_idx) * q.tiles_n + work.col_idx;
+    if (cut) {
+      row_idx += q.split_row;
+      col_idx += q.split_col;
+    }
   }
 };
 
@@ -8414,11 +8437,12 @@ GK__D void gk__store_shared(unsigned address, float a, float b, float c, float d
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
 
-/* Turns rows of Depth floats to columns, by squares of four rows and four of k. The rows of a square are as far apart
- * as there are squares of them; where they landed, the swizzle is that of as many bytes as they have. */
-template <int Rows, int Depth, int Threads> GK__D void gk__turn_squares(unsigned landing, unsigned place, unsigned t) {
+/* Transposes a staged tile of Rows x Depth floats, by squares of four rows and four k. The rows of a square are Rows /
+ * 4 apart. The staging buffer has the TMA swizzle whose width is a row. */
+template <int Rows, int Depth, int Threads>
+GK__D void gk__f32_transpose_squares(unsigned staging, unsigned stage, unsigned t) {
   const unsigned down = Rows / 4, row_bytes = Depth * 4;
-  const unsigned row_of = t % down, from = landing + row_of * row_bytes, dest = place + row_of * 16;
+  const unsigned row_of = t % down, from = staging + row_of * row_bytes, dest = stage + row_of * 16;
   const unsigned swizzle = row_bytes == 128 ? row_of % 8 : row_of / 2 % 4;
   GK__UNROLL
   for (unsigned square = 0; square < Depth / 4 * down; square += Threads) {
@@ -8432,11 +8456,11 @@ template <int Rows, int Depth, int Threads> GK__D void gk__turn_squares(unsigned
   }
 }
 
-/* The operands of one step in k. */
-template <int Fours> struct gk__engine_fragment {
+/* The operand fragments of one k. */
+template <int Fours> struct gk__f32_fragment {
   gk__run<float, 4> a[2], b[Fours];
-  /* A last, so all of B is there when rows are multiplied to and fro. Otherwise ptxas would begin each with what comes
-   * first. */
+  /* A last: all of B has arrived then, so the rows can be multiplied in serpentine order. Otherwise ptxas would start
+   * each row with the operand that arrives first. */
   GK__D void load(unsigned from_a, unsigned next_a, unsigned from_b) {
     GK__UNROLL
     for (int j = 0; j < Fours; j++) b[j] = gk__load_in_order(from_b + static_cast<unsigned>(j) * 128);
@@ -8444,7 +8468,7 @@ template <int Fours> struct gk__engine_fragment {
     a[1] = gk__load_in_order(next_a);
   }
   GK__D void load(unsigned from_a, unsigned from_b) { load(from_a, from_a + 64, from_b); }
-  /* Of nothing: no sum becomes another of it. */
+  /* Zero fragments: the first multiplication of a pipeline changes no accumulator. */
   template <class Sums> GK__D void begin(Sums &sums) {
     GK__UNROLL
     for (int i = 0; i < Sums::runs * Sums::run; i++) sums.value[i / Sums::run][i % Sums::run] = 0;
@@ -8453,17 +8477,16 @@ template <int Fours> struct gk__engine_fragment {
     GK__UNROLL
     for (int i = 0; i < Fours * 4; i++) b[i / 4].value[i % 4] = 0;
   }
-  /* To and fro, so that each turn finds an operand of the last multiplication; the second and third of four columns
-   * change places, with which ptxas finds registers that meet in the fewest banks. */
+  /* Serpentine order: consecutive FMAs share an operand register. The second and the third of four columns are
+   * exchanged: with this order ptxas assigns registers with the fewest bank conflicts. */
   template <class Sums> GK__D void multiply(Sums &sums) const {
     const int col_count = Fours * 4;
     GK__UNROLL
     for (int i = 0; i < 8; i++) {
       GK__UNROLL
-      for (int there = 0; there < col_count; there++) {
-        const int pos = i % 2 ? col_count - 1 - there : there, j = pos % 4 == 1   ? pos + 1
-                                                                   : pos % 4 == 2 ? pos - 1
-                                                                                  : pos;
+      for (int idx = 0; idx < col_count; idx++) {
+        const int pos = i % 2 ? col_count - 1 - idx : idx;
+        const int j = pos % 4 == 1 || pos % 4 == 2 ? pos / 4 * 4 + 3 - pos % 4 : pos;
         asm volatile("fma.rn.f32 %0, %1, %2, %0;"
                      : "+f"(sums.value[i * Fours + j / 4][j % 4])
                      : "f"(a[i / 4].value[i % 4]), "f"(b[j / 4].value[j % 4]));
@@ -8472,10 +8495,10 @@ template <int Fours> struct gk__engine_fragment {
   }
 };
 
-/* Count steps in k, each multiplied when the loads of the next one are under way; the last one waits in fragment[1]. */
+/* Count k, each multiplied while the fragments of the next one are loaded. The last fragments remain in fragment[1]. */
 template <int Count, int Fours, class Sums>
-GK__D void gk__engine_steps(Sums &sums, gk__engine_fragment<Fours> (&fragment)[2], unsigned *a, unsigned *b,
-                            unsigned pitch_a, unsigned pitch_b) {
+GK__D void gk__f32_multiply_steps(Sums &sums, gk__f32_fragment<Fours> (&fragment)[2], unsigned *a, unsigned *b,
+                                  unsigned pitch_a, unsigned pitch_b) {
   GK__UNROLL
   for (int k = 0; k < Count; k++) {
     fragment[k % 2].load(*a + static_cast<unsigned>(k) * pitch_a, *b + static_cast<unsigned>(k) * pitch_b);
@@ -8483,36 +8506,37 @@ GK__D void gk__engine_steps(Sums &sums, gk__engine_fragment<Fours> (&fragment)[2
   }
   *a += Count * pitch_a, *b += Count * pitch_b;
 }
-/* The few that are left, one after the other. */
+/* The remaining k of a partition, one after the other. */
 template <int Fours, class Sums>
-GK__D void gk__engine_rest(Sums &sums, gk__engine_fragment<Fours> &fragment, unsigned a, unsigned b, unsigned pitch_a,
-                           unsigned pitch_b, int item_count) {
+GK__D void gk__f32_multiply_rest(Sums &sums, gk__f32_fragment<Fours> &fragment, unsigned a, unsigned b,
+                                 unsigned pitch_a, unsigned pitch_b, int item_count) {
   GK__UNROLL_BY(1)
   for (; item_count > 0; item_count--) {
     fragment.multiply(sums);
     fragment.load(a, b);
-    a += pitch_a, b += pitch_b;
+    a += pitch_a;
+    b += pitch_b;
   }
 }
 
-/* Of all, and of those in a group. With one group the compiler is to know that all threads have the same addresses. */
-template <class Config> GK__D unsigned gk__engine_group() {
+/* The group of a thread in its block, and the thread in its group. With one group the compiler must know that the group
+ * is the same for all threads. */
+template <class Config> GK__D unsigned gk__f32_group_idx() {
   const unsigned group = Config::groups > 1 ? threadIdx.x / Config::sums::thread_count % Config::groups : 0;
-  return Config::groups > 1 && Config::fed ? __shfl_sync(0xffffffffu, group, 0)
-                                           : group; /* known to be the same in a warp */
+  return Config::groups > 1 && Config::fed ? __shfl_sync(0xffffffffu, group, 0) : group; /* uniform in a warp */
 }
-template <class Config> GK__D unsigned gk__engine_thread() {
+template <class Config> GK__D unsigned gk__f32_thread_in_group() {
   return Config::groups > 1 || Config::fed ? threadIdx.x % Config::sums::thread_count : threadIdx.x;
 }
-template <class Config> GK__D void gk__engine_meet() {
+template <class Config> GK__D void gk__f32_group_barrier() {
   if (Config::groups > 1 || Config::fed)
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__engine_group<Config>()), "n"(Config::sums::thread_count) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__f32_group_idx<Config>()), "n"(Config::sums::thread_count) : "memory");
   else
     __syncthreads();
 }
 
-/* What is on its way, and where. */
-template <class Config> struct gk__engine_ring {
+/* The ring of stages of a block without producers. */
+template <class Config> struct gk__f32_ring {
   unsigned smem, bars;
   unsigned row_idx, col_idx, product_a, product_b, k0;
   GK__D unsigned a(int stage) const { return smem + static_cast<unsigned>(stage * Config::a_bytes); }
@@ -8520,58 +8544,58 @@ template <class Config> struct gk__engine_ring {
     return smem + static_cast<unsigned>(Config::stages * Config::a_bytes + stage * Config::b_bytes);
   }
   GK__D unsigned full(int stage) const { return bars + static_cast<unsigned>(stage) * 8; }
-  GK__D unsigned landing(int k_step) const {
-    return smem + static_cast<unsigned>(Config::landing + k_step % Config::landings * Config::a_bytes);
+  GK__D unsigned staging(int k_step) const {
+    return smem + static_cast<unsigned>(Config::staging + k_step % Config::staging_buffers * Config::a_bytes);
   }
-  GK__D unsigned landed(int k_step) const { return full(Config::stages + k_step % Config::landings); }
+  GK__D unsigned staged(int k_step) const { return full(Config::stages + k_step % Config::staging_buffers); }
   GK__D unsigned k(int k_step) const { return k0 + static_cast<unsigned>(k_step * Config::depth); }
-  /* Of a block's first thread in a group. */
+  /* By the first thread of a group. */
   GK__D void init() const {
     for (int i = 0; i < Config::stages; i++) gk__barrier_init(full(i), Config::sums::thread_count);
-    for (int i = 0; i < Config::landings; i++) gk__barrier_init(landed(i), 1);
+    for (int i = 0; i < Config::staging_buffers; i++) gk__barrier_init(staged(i), 1);
   }
-  GK__D void land(const gk__engine_params &q, int k_step) const {
-    gk__barrier_expect(landed(k_step), Config::a_bytes);
-    gk__box_load(landing(k_step), &q.a, landed(k_step), k(k_step), row_idx, product_a, 0);
+  GK__D void stage_a(const gk__f32_tma_params &q, int k_step) const {
+    gk__barrier_expect(staged(k_step), Config::a_bytes);
+    gk__box_load(staging(k_step), &q.a, staged(k_step), k(k_step), row_idx, product_a, 0);
   }
-  GK__D void fetch(const gk__engine_params &q, int k_step, int stage) const {
+  GK__D void fetch(const gk__f32_tma_params &q, int k_step, int stage) const {
     gk__barrier_expect_more(full(stage), q.turned ? Config::b_bytes : Config::a_bytes + Config::b_bytes);
     if (!q.turned) gk__box_load(a(stage), &q.a, full(stage), row_idx, k(k_step), product_a, 0);
     gk__box_load(b(stage), &q.b, full(stage), col_idx, k(k_step), product_b, 0);
   }
-  GK__D void turn(int k_step, int stage) const {
-    gk__barrier_wait(landed(k_step), static_cast<unsigned>(k_step / Config::landings % 2));
-    gk__turn_squares<Config::bm, Config::depth, Config::sums::thread_count>(landing(k_step), a(stage),
-                                                                            gk__engine_thread<Config>());
+  GK__D void transpose(int k_step, int stage) const {
+    gk__barrier_wait(staged(k_step), static_cast<unsigned>(k_step / Config::staging_buffers % 2));
+    gk__f32_transpose_squares<Config::bm, Config::depth, Config::sums::thread_count>(staging(k_step), a(stage),
+                                                                                     gk__f32_thread_in_group<Config>());
   }
 };
 
-/* The chains of `depth` of k. The last step in k of what is at hand is multiplied when the loads of the next one are
- * under way; before the first one that is nothing, of which no sum becomes another.
+/* The main loop of a block without producers, over `depth` k. The fragments of one k are multiplied while those of the
+ * next one are loaded; the first multiplication is of zeros and changes nothing.
  *
- * Warps meet at one barrier for each stage, and wait there for none that is less than a part of a step behind: before
- * its last multiplications of a step each thread turns its part of the next one's A, and then arrives at the next one's
- * barrier. Who passes that knows that the operands are there, that all of A's rows have been read where they landed,
- * and that all have left the last step but one; and so one of the warps can fetch to those places. They take turns,
- * since that takes a warp several hundred clocks, for which the others would have to wait if it was always the same. */
+ * The warps share one mbarrier for each stage. Before the last multiplications of a stage each thread transposes its
+ * part of the next stage's A and arrives at that stage's mbarrier. A warp that passes it knows that the operands are
+ * there, that the staging buffer has been read, and that all warps have left the stage before the current one; so one
+ * of them can issue the next loads into both. The warps take turns with that: it takes several hundred clocks, and
+ * always the same warp would hold up the others. */
 template <class Config>
-GK__D void gk__engine_slice(typename Config::sums &sums, const gk__engine_params &q,
-                            const gk__engine_ring<Config> &ring, int depth) {
+GK__D void gk__f32_mainloop(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_ring<Config> &ring,
+                            int depth) {
   const unsigned pitch_a = Config::bm * 4, pitch_b = Config::bn * 4;
   const int stage_depth = Config::depth, stage_count = Config::stages, straight = 8,
             steps = (depth + stage_depth - 1) / stage_depth;
-  const unsigned t = gk__engine_thread<Config>(), lane_id = t % 32, warp_id = __shfl_sync(0xffffffffu, t / 32, 0);
+  const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32, warp_id = __shfl_sync(0xffffffffu, t / 32, 0);
   const unsigned at_a = (t / 32 * 8 + lane_id / 8) * 16, at_b = lane_id % 8 * 16;
-  gk__engine_fragment<4> fragment[2];
+  gk__f32_fragment<4> fragment[2];
   fragment[1].begin(sums);
   if (t == 0)
     for (int s = 0; s < (stage_count > 4 ? stage_count - 2 : 2) && s < steps;
-         s++) { /* what is needed first, since all begin at once */
-      if (q.turned && s < Config::landings) ring.land(q, s);
+         s++) { /* in the order of use, because all blocks start at once */
+      if (q.turned && s < Config::staging_buffers) ring.stage_a(q, s);
       if (s < stage_count - 2) ring.fetch(q, s, s);
     }
   __syncwarp();
-  if (q.turned) ring.turn(0, 0);
+  if (q.turned) ring.transpose(0, 0);
   gk__barrier_arrive(ring.full(0));
   int stage = 0;
   unsigned parity = 0;
@@ -8581,7 +8605,7 @@ GK__D void gk__engine_slice(typename Config::sums &sums, const gk__engine_params
     if (static_cast<unsigned>(s) % (Config::sums::thread_count / 32) == warp_id && gk__elected()) {
       if (s + stage_count - 2 < steps)
         ring.fetch(q, s + stage_count - 2, stage < 2 ? stage - 2 + stage_count : stage - 2);
-      if (q.turned && s + Config::landings < steps) ring.land(q, s + Config::landings);
+      if (q.turned && s + Config::staging_buffers < steps) ring.stage_a(q, s + Config::staging_buffers);
     }
     __syncwarp();
     unsigned a = ring.a(stage) + at_a, b = ring.b(stage) + at_b;
@@ -8590,232 +8614,250 @@ GK__D void gk__engine_slice(typename Config::sums &sums, const gk__engine_params
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
       if (todo == straight && s + 1 < steps) {
-        if (q.turned) ring.turn(s + 1, next);
+        if (q.turned) ring.transpose(s + 1, next);
         gk__barrier_arrive(ring.full(next));
       }
-      gk__engine_steps<straight>(sums, fragment, &a, &b, pitch_a, pitch_b);
+      gk__f32_multiply_steps<straight>(sums, fragment, &a, &b, pitch_a, pitch_b);
     }
-    gk__engine_rest(sums, fragment[1], a, b, pitch_a, pitch_b, todo);
+    gk__f32_multiply_rest(sums, fragment[1], a, b, pitch_a, pitch_b, todo);
     stage = next;
     if (stage == 0) parity ^= 1;
   }
   fragment[1].multiply(sums);
 }
-/* Where threads feed: the places at which operands are multiplied, in turn. */
-template <class Config> struct gk__fed_turn {
-  unsigned smem, bars, place, parity;
-  GK__D unsigned data() const { return smem + place * Config::place_bytes; }
-  GK__D unsigned full() const { return bars + place * 8; }
-  GK__D unsigned empty() const { return bars + (Config::places + place) * 8; }
+/* Pipeline state of a ring that producers fill: stage and phase. Each stage has a full and an empty mbarrier. */
+template <class Config> struct gk__f32_pipeline_state {
+  unsigned smem, bars, stage, parity;
+  GK__D unsigned data() const { return smem + stage * Config::stage_bytes; }
+  GK__D unsigned full() const { return bars + stage * 8; }
+  GK__D unsigned empty() const { return bars + (Config::stages + stage) * 8; }
   GK__D void advance() {
-    if (++place == Config::places) place = 0, parity ^= 1;
+    if (++stage == Config::stages) {
+      stage = 0;
+      parity ^= 1;
+    }
   }
 };
 
-GK__D float gk__load_word(unsigned address) {
+GK__D float gk__load_shared_float(unsigned address) {
   float x;
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory");
   return x;
 }
-GK__D void gk__load_operand(float *dest, uintptr_t from, int pos) {
+GK__D void gk__load_global_float(float *dest, uintptr_t from, int pos) {
   asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*dest) : "l"(from + pos * sizeof(float)) : "memory");
 }
-/* How a thread that feeds brings one operand of a tile that is Wide rows or columns: its words of a step, as pieces of
- * four that become neighbours, next_k of k apart. Stored along k, a piece is one k of four rows, and a warp brings four
- * k of 32 rows at once; across k it is of one row, and its words are a quarter of the tile apart. Where the operand
- * ends, others are read instead, or none: nobody needs them. */
-template <class Config, int Wide, bool Along> struct gk__feeder {
-  static const int item_count = Wide / 32, next_k = 16 / item_count,
-                   lanes = Wide / 4; /* lanes: that have a row across k */
+/* A producer thread's part of one operand: item_count pieces of four floats that are adjacent in the stage, next_k
+ * apart in k. K-major: a piece is one k of four rows, and a warp loads four k of 32 rows. MN-major: a piece is of one
+ * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
+ * none: their products are never stored. */
+template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
+  static const int item_count = Extent / 32, next_k = 16 / item_count,
+                   lanes = Extent / 4; /* lanes: threads that load one k, MN-major */
   uintptr_t from;
-  size_t apart;           /* bytes between rows along k, or between pieces across it */
+  size_t stride_bytes;    /* bytes between rows (K-major) or between pieces (MN-major) */
   float x[item_count][4]; /* [piece][neighbour] */
   unsigned dest;
-  int there; /* of the four */
-  GK__D gk__feeder(const float *data, size_t leading_dim, size_t first_idx, size_t outer, size_t k0) {
-    const int t = static_cast<int>(gk__engine_thread<Config>()), warp_id = t / 32, lane_id = t % 32;
-    const int k = Along ? warp_id / item_count * 4 + lane_id / 8 : t / lanes,
-              four = Along ? warp_id % item_count * 8 + lane_id % 8 : t % lanes;
-    const size_t line = first_idx + static_cast<size_t>(Along ? four * 4 : four), line_step = Along ? 1 : lanes;
-    there = line < outer
-                ? static_cast<int>(outer - line < line_step * 4 ? (outer - line + line_step - 1) / line_step : 4)
-                : 0;
-    const size_t address = k0 + static_cast<size_t>(k), of = there ? line : first_idx;
-    from = reinterpret_cast<uintptr_t>(data + (Along ? of * leading_dim + address : address * leading_dim + of));
-    apart = (Along ? leading_dim : leading_dim * next_k) * sizeof(float);
-    dest = static_cast<unsigned>(k * Wide * 4 + four * 16);
+  int inside; /* how many of the four are inside the operand */
+  GK__D gk__f32_operand_loader(const float *data, size_t leading_dim, size_t first_idx, size_t outer, size_t k0) {
+    const int t = static_cast<int>(gk__f32_thread_in_group<Config>()), warp_id = t / 32, lane_id = t % 32;
+    const int k = KMajor ? warp_id / item_count * 4 + lane_id / 8 : t / lanes,
+              vector_idx = KMajor ? warp_id % item_count * 8 + lane_id % 8 : t % lanes;
+    const size_t extent_idx = first_idx + static_cast<size_t>(KMajor ? vector_idx * 4 : vector_idx),
+                 extent_step = KMajor ? 1 : lanes;
+    inside = extent_idx < outer
+                 ? static_cast<int>(
+                       outer - extent_idx < extent_step * 4 ? (outer - extent_idx + extent_step - 1) / extent_step : 4)
+                 : 0;
+    const size_t address = k0 + static_cast<size_t>(k), safe_line = inside ? extent_idx : first_idx;
+    from = reinterpret_cast<uintptr_t>(
+        data + (KMajor ? safe_line * leading_dim + address : address * leading_dim + safe_line));
+    stride_bytes = (KMajor ? leading_dim : leading_dim * next_k) * sizeof(float);
+    dest = static_cast<unsigned>(k * Extent * 4 + vector_idx * 16);
     GK__UNROLL
     for (int i = 0; i < item_count * 4; i++) x[i / 4][i % 4] = 0;
   }
-  /* The last step ends where k does, and so begins earlier. */
+  /* The last stage ends at the end of k, so it begins earlier. */
   GK__D void shift(int left) {
-    from -= static_cast<size_t>(Config::depth - left) * (Along ? sizeof(float) : apart / next_k);
+    from -= static_cast<size_t>(Config::depth - left) * (KMajor ? sizeof(float) : stride_bytes / next_k);
   }
   GK__D void load() {
     uintptr_t address = from;
     GK__UNROLL
-    for (int i = 0; i < (Along ? 4 : item_count); i++, address += apart) {
+    for (int i = 0; i < (KMajor ? 4 : item_count); i++, address += stride_bytes) {
       GK__UNROLL
-      for (int j = 0; j < (Along ? item_count : 4); j++) {
-        const int neighbour = Along ? i : j;
-        if (neighbour == 0 || neighbour < there)
-          gk__load_operand(&x[Along ? j : i][neighbour], address, j * (Along ? next_k : lanes));
+      for (int j = 0; j < (KMajor ? item_count : 4); j++) {
+        const int neighbour = KMajor ? i : j;
+        if (neighbour == 0 || neighbour < inside)
+          gk__load_global_float(&x[KMajor ? j : i][neighbour], address, j * (KMajor ? next_k : lanes));
       }
     }
-    from = Along ? from + Config::depth * sizeof(float) : address;
+    from = KMajor ? from + Config::depth * sizeof(float) : address;
   }
-  GK__D void lay(unsigned place) const {
+  GK__D void store_stage(unsigned stage) const {
     GK__UNROLL
     for (int i = 0; i < item_count; i++)
-      gk__store_shared(place + dest + static_cast<unsigned>(i * next_k * Wide * 4), x[i][0], x[i][1], x[i][2], x[i][3]);
+      gk__store_shared(stage + dest + static_cast<unsigned>(i * next_k * Extent * 4), x[i][0], x[i][1], x[i][2],
+                       x[i][3]);
   }
 };
-/* By the threads that feed: the operands of one slice. */
+/* The producers' loop over one partition. */
 template <class Config, bool AlongA, bool AlongB>
-GK__D void gk__feed_as(const gk__fed_params &q, const gk__engine_job &work, gk__fed_turn<Config> turn, size_t k0,
-                       int depth) {
+GK__D void gk__f32_produce_as(const gk__f32_params &q, const gk__f32_work_tile &work,
+                              gk__f32_pipeline_state<Config> pipe, size_t k0, int depth) {
   const size_t row_idx = static_cast<size_t>(work.row_idx) * Config::bm,
                col_idx = static_cast<size_t>(work.col_idx) * Config::bn;
-  gk__feeder<Config, Config::bm, AlongA> a(q.p.a + work.batch * q.p.stride_a, q.p.lda, row_idx, q.p.m, k0);
-  gk__feeder<Config, Config::bn, AlongB> b(q.p.b + work.batch * q.p.stride_b, q.p.ldb, col_idx, q.p.n, k0);
+  gk__f32_operand_loader<Config, Config::bm, AlongA> a(q.p.a + work.batch * q.p.stride_a, q.p.lda, row_idx, q.p.m, k0);
+  gk__f32_operand_loader<Config, Config::bn, AlongB> b(q.p.b + work.batch * q.p.stride_b, q.p.ldb, col_idx, q.p.n, k0);
   for (;;) {
-    if (depth < Config::depth) a.shift(depth), b.shift(depth);
+    if (depth < Config::depth) {
+      a.shift(depth);
+      b.shift(depth);
+    }
     a.load();
     b.load();
-    gk__barrier_wait(turn.empty(), turn.parity ^ 1);
-    a.lay(turn.data());
-    b.lay(turn.data() + Config::a_bytes);
-    gk__barrier_arrive(turn.full());
+    gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
+    a.store_stage(pipe.data());
+    b.store_stage(pipe.data() + Config::a_bytes);
+    gk__barrier_arrive(pipe.full());
     depth -= Config::depth;
     if (depth <= 0) return;
-    turn.advance();
+    pipe.advance();
   }
 }
 template <class Config>
-GK__D void gk__feed(const gk__fed_params &q, const gk__engine_job &work, const gk__fed_turn<Config> &turn, size_t k0,
-                    int depth) {
+GK__D void gk__f32_produce(const gk__f32_params &q, const gk__f32_work_tile &work,
+                           const gk__f32_pipeline_state<Config> &pipe, size_t k0, int depth) {
   if (q.p.trans_a && q.p.trans_b)
-    gk__feed_as<Config, false, true>(q, work, turn, k0, depth);
+    gk__f32_produce_as<Config, false, true>(q, work, pipe, k0, depth);
   else if (q.p.trans_a)
-    gk__feed_as<Config, false, false>(q, work, turn, k0, depth);
+    gk__f32_produce_as<Config, false, false>(q, work, pipe, k0, depth);
   else if (q.p.trans_b)
-    gk__feed_as<Config, true, true>(q, work, turn, k0, depth);
+    gk__f32_produce_as<Config, true, true>(q, work, pipe, k0, depth);
   else
-    gk__feed_as<Config, true, false>(q, work, turn, k0, depth);
+    gk__f32_produce_as<Config, true, false>(q, work, pipe, k0, depth);
 }
-/* By the others: as in gk__engine_slice. */
-template <class Config> GK__D void gk__fed_slice(typename Config::sums &sums, gk__fed_turn<Config> turn, int depth) {
+/* The consumers' loop over one partition; compare gk__engine_slice. */
+template <class Config>
+GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth) {
   typedef typename Config::sums sums_of;
   const int stage_depth = Config::depth, straight = 8;
-  const unsigned t = gk__engine_thread<Config>(), lane_id = t % 32, warp_id = t / 32;
+  const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32, warp_id = t / 32;
   const unsigned at_a = (warp_id / sums_of::across * 8 + lane_id / 8) * 16;
   const unsigned at_b = Config::a_bytes + warp_id % sums_of::across * (sums_of::fours * 128) + lane_id % 8 * 16;
-  gk__engine_fragment<sums_of::fours> fragment[2];
+  gk__f32_fragment<sums_of::fours> fragment[2];
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= stage_depth) {
-    gk__barrier_wait(turn.full(), turn.parity);
+    gk__barrier_wait(pipe.full(), pipe.parity);
     int todo = left < stage_depth ? left : stage_depth;
     const unsigned skip = static_cast<unsigned>(stage_depth - todo);
-    unsigned a = turn.data() + at_a + skip * Config::pitch_a, b = turn.data() + at_b + skip * Config::pitch_b;
+    unsigned a = pipe.data() + at_a + skip * Config::pitch_a, b = pipe.data() + at_b + skip * Config::pitch_b;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight)
-      gk__engine_steps<straight>(sums, fragment, &a, &b, Config::pitch_a, Config::pitch_b);
-    gk__engine_rest(sums, fragment[1], a, b, Config::pitch_a, Config::pitch_b, todo);
-    gk__barrier_arrive(turn.empty());
-    turn.advance();
+      gk__f32_multiply_steps<straight>(sums, fragment, &a, &b, Config::pitch_a, Config::pitch_b);
+    gk__f32_multiply_rest(sums, fragment[1], a, b, Config::pitch_a, Config::pitch_b, todo);
+    gk__barrier_arrive(pipe.empty());
+    pipe.advance();
   }
   fragment[1].multiply(sums);
 }
 
-/* How a thread of an aligned block brings an A along k: by squares of four rows and four k. Of eight k the last four
- * have neighbouring halves of 32 rows the other way round, so that no store meets a bank twice. */
-template <class Config> struct gk__square_feeder {
+/* A producer thread's part of a K-major A in an aligned block: squares of four rows and four k. In the last four of
+ * each eight k, adjacent halves of 32 rows are exchanged, so that the stores have no bank conflicts. */
+template <class Config> struct gk__f32_square_loader {
   uintptr_t from;
-  size_t apart;
+  size_t stride_bytes;
   float x[4][4]; /* [row][k] */
   unsigned dest;
-  int k, there; /* rows */
-  GK__D gk__square_feeder(const gk__matmul_args<float, float, float> &p, const float *a, size_t first_idx, size_t k0) {
-    const int t = static_cast<int>(gk__engine_thread<Config>()), warp_id = t / 32, lane_id = t % 32;
-    const int four = warp_id * 8 + lane_id / 8 % 2 * 4 + lane_id % 4;
+  int k, inside; /* rows */
+  GK__D gk__f32_square_loader(const gk__matmul_args<float, float, float> &p, const float *a, size_t first_idx,
+                              size_t k0) {
+    const int t = static_cast<int>(gk__f32_thread_in_group<Config>()), warp_id = t / 32, lane_id = t % 32;
+    const int vector_idx = warp_id * 8 + lane_id / 8 % 2 * 4 + lane_id % 4;
     k = lane_id / 16 * 8 + lane_id / 4 % 2 * 4;
-    const size_t row_idx = first_idx + static_cast<size_t>(four * 4);
-    there = row_idx >= p.m ? 0 : p.m - row_idx < 4 ? static_cast<int>(p.m - row_idx) : 4;
-    from = reinterpret_cast<uintptr_t>(a + (there ? row_idx : first_idx) * p.lda + k0 + static_cast<size_t>(k));
-    apart = p.lda * sizeof(float);
-    dest = static_cast<unsigned>(k * Config::pitch_a + (four ^ k % 8) * 16);
+    const size_t row_idx = first_idx + static_cast<size_t>(vector_idx * 4);
+    inside = 4;
+    if (row_idx >= p.m)
+      inside = 0;
+    else if (p.m - row_idx < 4)
+      inside = static_cast<int>(p.m - row_idx);
+    from = reinterpret_cast<uintptr_t>(a + (inside ? row_idx : first_idx) * p.lda + k0 + static_cast<size_t>(k));
+    stride_bytes = p.lda * sizeof(float);
+    dest = static_cast<unsigned>(k * Config::pitch_a + (vector_idx ^ k % 8) * 16);
     GK__UNROLL
     for (int i = 0; i < 16; i++) x[i / 4][i % 4] = 0;
   }
   GK__D void load(int left) {
-    if (k >= left) there = 0; /* at the end of k, which comes in fours */
+    if (k >= left) inside = 0; /* at the end of k, a multiple of four */
     uintptr_t address = from;
     GK__UNROLL
-    for (int i = 0; i < 4; i++, address += apart)
-      if (i < there)
+    for (int i = 0; i < 4; i++, address += stride_bytes)
+      if (i < inside)
         asm volatile("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
                      : "=f"(x[i][0]), "=f"(x[i][1]), "=f"(x[i][2]), "=f"(x[i][3])
                      : "l"(address)
                      : "memory");
     from += Config::depth * sizeof(float);
   }
-  GK__D void lay(unsigned place) const {
+  GK__D void store_stage(unsigned stage) const {
     GK__UNROLL
     for (int i = 0; i < 4; i++)
-      gk__store_shared(place + dest + static_cast<unsigned>(i * Config::pitch_a), x[0][i], x[1][i], x[2][i], x[3][i]);
+      gk__store_shared(stage + dest + static_cast<unsigned>(i * Config::pitch_a), x[0][i], x[1][i], x[2][i], x[3][i]);
   }
 };
-/* By the threads that feed an aligned block. If the engine brings both operands, one of them has to do with it. */
+/* The producers' loop of an aligned block. If TMA loads both operands, one thread issues the loads. */
 template <class Config>
-GK__D void gk__feed_aligned(const gk__engine_params &q, const gk__engine_job &work, gk__fed_turn<Config> turn,
-                            size_t k0, int depth) {
-  const bool is_first = gk__engine_thread<Config>() == 0, engine = q.p.trans_a;
+GK__D void gk__f32_produce_aligned(const gk__f32_tma_params &q, const gk__f32_work_tile &work,
+                                   gk__f32_pipeline_state<Config> pipe, size_t k0, int depth) {
+  const bool is_first = gk__f32_thread_in_group<Config>() == 0, by_tma = q.p.trans_a;
   const unsigned row_idx = work.row_idx * Config::bm, col_idx = work.col_idx * Config::bn,
-                 b_bytes = Config::place_bytes - Config::a_bytes;
+                 b_bytes = Config::stage_bytes - Config::a_bytes;
   const unsigned product_a = q.many_a ? work.batch : 0, product_b = q.many_b ? work.batch : 0;
   unsigned k = static_cast<unsigned>(k0);
-  if (engine) {
-    for (; is_first && depth > 0; depth -= Config::depth, k += Config::depth, turn.advance()) {
-      gk__barrier_wait(turn.empty(), turn.parity ^ 1);
-      gk__barrier_expect(turn.full(), Config::place_bytes);
-      gk__box_load(turn.data(), &q.a, turn.full(), row_idx, k, product_a, 0);
-      gk__box_load(turn.data() + Config::a_bytes, &q.b, turn.full(), col_idx, k, product_b, 0);
+  if (by_tma) {
+    for (; is_first && depth > 0; depth -= Config::depth, k += Config::depth, pipe.advance()) {
+      gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
+      gk__barrier_expect(pipe.full(), Config::stage_bytes);
+      gk__box_load(pipe.data(), &q.a, pipe.full(), row_idx, k, product_a, 0);
+      gk__box_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
     }
     __syncwarp();
     return;
   }
-  gk__square_feeder<Config> a(q.p, q.p.a + work.batch * q.p.stride_a, row_idx, k0);
-  for (;; turn.advance()) {
+  gk__f32_square_loader<Config> a(q.p, q.p.a + work.batch * q.p.stride_a, row_idx, k0);
+  for (;; pipe.advance()) {
     a.load(depth);
-    gk__barrier_wait(turn.empty(), turn.parity ^ 1);
+    gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
     if (is_first) {
-      gk__barrier_expect_more(turn.full(), b_bytes);
-      gk__box_load(turn.data() + Config::a_bytes, &q.b, turn.full(), col_idx, k, product_b, 0);
+      gk__barrier_expect_more(pipe.full(), b_bytes);
+      gk__box_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
     }
-    a.lay(turn.data());
-    gk__barrier_arrive(turn.full());
-    depth -= Config::depth, k += Config::depth;
+    a.store_stage(pipe.data());
+    gk__barrier_arrive(pipe.full());
+    depth -= Config::depth;
+    k += Config::depth;
     if (depth <= 0) return;
   }
 }
-/* By the others, as in gk__fed_slice. `swaps`: 64 bytes where the last four of eight k have halves of A the other way
- * round, else 0. */
+/* The consumers' loop of an aligned block. swaps: 64 (bytes) where the last four of eight k have exchanged halves of A,
+ * else 0. */
 template <class Config>
-GK__D void gk__aligned_slice(typename Config::sums &sums, gk__fed_turn<Config> turn, int depth, unsigned swaps) {
+GK__D void gk__aligned_slice(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth,
+                             unsigned exchanged_bytes) {
   const int stage_depth = Config::depth, straight = 8;
-  const unsigned t = gk__engine_thread<Config>(), lane_id = t % 32;
+  const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32;
   const unsigned at_a = (t / 32 * 8 + lane_id / 8) * 16, at_b = Config::a_bytes + lane_id % 8 * 16;
-  gk__engine_fragment<4> fragment[2];
+  gk__f32_fragment<4> fragment[2];
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= stage_depth) {
-    gk__barrier_wait(turn.full(), turn.parity);
+    gk__barrier_wait(pipe.full(), pipe.parity);
     int todo = left < stage_depth ? left : stage_depth;
-    unsigned a = turn.data() + at_a, b = turn.data() + at_b;
+    unsigned a = pipe.data() + at_a, b = pipe.data() + at_b;
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
-      const unsigned later = a + swaps, last = a + 64 - swaps;
+      const unsigned later = a + exchanged_bytes, last = a + 64 - exchanged_bytes;
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
         const unsigned offset = static_cast<unsigned>(k) * Config::pitch_a;
@@ -8823,28 +8865,31 @@ GK__D void gk__aligned_slice(typename Config::sums &sums, gk__fed_turn<Config> t
                              b + static_cast<unsigned>(k) * Config::pitch_b);
         fragment[(k + 1) % 2].multiply(sums);
       }
-      a += straight * Config::pitch_a, b += straight * Config::pitch_b;
+      a += straight * Config::pitch_a;
+      b += straight * Config::pitch_b;
     }
     GK__UNROLL_BY(1)
     for (int k = 0; k < todo; k++, a += Config::pitch_a, b += Config::pitch_b) {
-      const unsigned swap_offset = k < 4 ? 0 : swaps;
+      const unsigned swap_offset = k < 4 ? 0 : exchanged_bytes;
       fragment[1].multiply(sums);
       fragment[1].load(a + swap_offset, a + 64 - swap_offset, b);
     }
-    gk__barrier_arrive(turn.empty());
-    turn.advance();
+    gk__barrier_arrive(pipe.empty());
+    pipe.advance();
   }
   fragment[1].multiply(sums);
 }
 
-/* Whether beta is 0 and each run is in C or outside, as it mostly is; and then c = alpha sums of the four runs of a
- * row, from a thread's r-th on, by code that does nothing else: at the end of a product it comes from far. */
-GK__D bool gk__stores_runs(const gk__matmul_args<float, float, float> &p, const float *c) {
+/* Whether C can be stored as whole vectors without being read: beta is 0, and each vector is entirely inside C or
+ * outside. gk__store_runs then stores the four vectors of a row, from a thread's r-th on. It is a path of its own
+ * because the epilogue misses the instruction cache, so it has to be small. */
+GK__D bool gk__f32_stores_vectors(const gk__matmul_args<float, float, float> &p, const float *c) {
   return p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0;
 }
 template <class Sums>
-GK__D void gk__store_runs(const Sums &sums, const float (*value)[4], const gk__matmul_args<float, float, float> &p,
-                          float *c, size_t row0, size_t col0, int r) {
+GK__D void gk__f32_store_vectors(const Sums &sums, const float (*value)[4],
+                                 const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
+                                 int r) {
   const size_t row_idx = row0 + static_cast<size_t>(sums.row_idx(r)),
                col_idx = col0 + static_cast<size_t>(sums.first_col);
   float *const dest = c + row_idx * p.ldc + col_idx;
@@ -8857,8 +8902,8 @@ GK__D void gk__store_runs(const Sums &sums, const float (*value)[4], const gk__m
                    : "memory");
 }
 
-/* A thread's sums to where its group's operands were, which all have read. */
-template <class Sums> GK__D void gk__lay_sums(const Sums &sums, unsigned dest) {
+/* Stores a thread's accumulators over its group's operands, which all consumers have read. */
+template <class Sums> GK__D void gk__f32_stage_accumulators(const Sums &sums, unsigned dest) {
   const unsigned pitch = gk__sum_pitch(sums) * 4;
   GK__UNROLL
   for (int i = 0; i < Sums::runs * Sums::run; i++)
@@ -8866,169 +8911,180 @@ template <class Sums> GK__D void gk__lay_sums(const Sums &sums, unsigned dest) {
                  "f"(sums.value[i / Sums::run][i % Sums::run])
                  : "memory");
 }
-/* What a fed group's threads laid there, to C: of each thread the rows first ... end - 1. A warp takes 32
- * neighbours at a time, wherever they begin. */
+/* Stores rows first_idx ... end - 1 of each thread's accumulators from shared memory to C. A warp stores 32 adjacent
+ * elements at a time, at any alignment. */
 template <class Config>
-GK__D void gk__store_rows(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                          unsigned from, int first_idx, int end) {
+GK__D void gk__f32_store_rows(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                              size_t col0, unsigned from, int first_idx, int end) {
   typedef typename Config::sums sums_of;
-  const int pitch = gk__sum_pitch(sums_of(who)), each = sums_of::fours * sums_of::run, across = sums_of::across;
-  const int warps = sums_of::thread_count / 32, some = Config::bm / sums_of::row_count / warps, lines = Config::bn / 32;
-  const int t = static_cast<int>(gk__engine_thread<Config>()), lane_id = t % 32, warp_id = t / 32;
-  /* The sum of this lane's column of the first 32: which four of columns has it, and which of the four it is. */
-  const bool spread = who >> 17;
-  const int fours = Config::bn / 4, four = spread ? lane_id % fours : lane_id / 4,
-            of = spread ? lane_id / fours : lane_id % 4;
-  const int pos = (four / 8 % sums_of::fours * 4 + of) * pitch + four / (sums_of::fours * 8) * 32 + four % 8;
+  const int pitch = gk__sum_pitch(sums_of(thread_bits)), acc_per_row = sums_of::fours * sums_of::run,
+            across = sums_of::across;
+  const int warps = sums_of::thread_count / 32, rows_at_once = Config::bm / sums_of::row_count / warps,
+            vectors_per_row = Config::bn / 32;
+  const int t = static_cast<int>(gk__f32_thread_in_group<Config>()), lane_id = t % 32, warp_id = t / 32;
+  /* Where the accumulator of this lane's column is, of the first 32 columns: in which vector of columns, and at which
+   * position in it. */
+  const bool spread = thread_bits >> 17;
+  const int fours = Config::bn / 4, vector_idx = spread ? lane_id % fours : lane_id / 4,
+            pos_in_vector = spread ? lane_id / fours : lane_id % 4;
+  const int pos = (vector_idx / 8 % sums_of::fours * 4 + pos_in_vector) * pitch +
+                  vector_idx / (sums_of::fours * 8) * 32 + vector_idx % 8;
   const size_t room = p.n - col0;
   from += static_cast<unsigned>(pos) * 4;
   c += col0 + static_cast<size_t>(lane_id);
   GK__UNROLL_BY(1)
   for (int i = first_idx; i < end; i++) {
-    float x[some][lines], *dest[some];
-    bool there[some][lines];
+    float x[rows_at_once][vectors_per_row], *dest[rows_at_once];
+    bool inside[rows_at_once][vectors_per_row];
     GK__UNROLL
-    for (int j = 0; j < some; j++) {
-      const int eight = j * warps + warp_id; /* threads that share a row, in each of the warps side by side */
-      const int of_row = eight / 4 * (across * 32) + eight % 4 * 8;
-      const size_t row_idx = row0 + static_cast<size_t>(sums_of(of_row | (who & 0x30000)).row_idx(i * sums_of::fours));
+    for (int j = 0; j < rows_at_once; j++) {
+      const int row_group = j * warps + warp_id; /* eight threads share a row */
+      const int of_row = row_group / 4 * (across * 32) + row_group % 4 * 8;
+      const size_t row_idx =
+          row0 + static_cast<size_t>(sums_of(of_row | (thread_bits & 0x30000)).row_idx(i * sums_of::fours));
       dest[j] = c + row_idx * p.ldc;
       GK__UNROLL
-      for (int l = 0; l < lines; l++) {
+      for (int l = 0; l < vectors_per_row; l++) {
         const int next = spread ? l * (32 / fours) * pitch : l % sums_of::fours * 4 * pitch + l / sums_of::fours * 32;
-        there[j][l] = row_idx < p.m && static_cast<size_t>(lane_id + l * 32) < room;
-        x[j][l] = gk__load_word(from + static_cast<unsigned>(i * each * pitch + next + of_row) * 4);
+        inside[j][l] = row_idx < p.m && static_cast<size_t>(lane_id + l * 32) < room;
+        x[j][l] = gk__load_shared_float(from + static_cast<unsigned>(i * acc_per_row * pitch + next + of_row) * 4);
         x[j][l] = gk__mul(p.alpha, x[j][l]);
       }
     }
     if (p.beta != 0) {
       GK__UNROLL
-      for (int j = 0; j < some * lines; j++)
-        if (there[j / lines][j % lines])
-          x[j / lines][j % lines] = gk__fma(p.beta, dest[j / lines][j % lines * 32], x[j / lines][j % lines]);
+      for (int j = 0; j < rows_at_once * vectors_per_row; j++)
+        if (inside[j / vectors_per_row][j % vectors_per_row])
+          x[j / vectors_per_row][j % vectors_per_row] = gk__fma(
+              p.beta, dest[j / vectors_per_row][j % vectors_per_row * 32], x[j / vectors_per_row][j % vectors_per_row]);
     }
     GK__UNROLL
-    for (int j = 0; j < some * lines; j++)
-      if (there[j / lines][j % lines]) dest[j / lines][j % lines * 32] = x[j / lines][j % lines];
+    for (int j = 0; j < rows_at_once * vectors_per_row; j++)
+      if (inside[j / vectors_per_row][j % vectors_per_row])
+        dest[j / vectors_per_row][j % vectors_per_row * 32] = x[j / vectors_per_row][j % vectors_per_row];
   }
 }
 
-/* All parts' sums in their order to where those of the last one stayed, `own`. Like gk__gather_sums, but that C is left
- * to gk__store_rows, and so nothing needs whole runs. */
+/* Reduces the partials in their order into those of the last partition, in shared memory (`own`). Like gk__gather_sums,
+ * but gk__store_rows stores C, so whole vectors are not needed. */
 template <class Sums>
-__device__ GK__OUT_OF_LINE void gk__gather_laid(float *own, const gk__slot<gk__three<float>> *from, unsigned parts,
-                                                unsigned tag) {
-  const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3, many = (slots + 1) / 2,
+__device__ GK__OUT_OF_LINE void gk__f32_reduce_all(float *own, const gk__slot<gk__three<float>> *from, unsigned parts,
+                                                   unsigned tag) {
+  const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3, slots_at_once = (slots + 1) / 2,
             pitch = Sums::pitch;
   unsigned nanoseconds = 16;
   GK__UNROLL
-  for (int first_idx = 0; first_idx < slots; first_idx += many) {
-    float total[3 * many];
+  for (int first_idx = 0; first_idx < slots; first_idx += slots_at_once) {
+    float total[3 * slots_at_once];
     GK__UNROLL
-    for (int i = 0; i < 3 * many; i++) total[i] = -0.0f; /* to which any sum adds itself */
+    for (int i = 0; i < 3 * slots_at_once; i++) total[i] = -0.0f; /* the identity of addition */
     GK__UNROLL_BY(1)
     for (unsigned s = 0; s + 1 < parts; s++, from += slots * Sums::thread_count) {
-      unsigned word[many][3] = {};
-      for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
+      unsigned word[slots_at_once][3] = {};
+      for (bool ready = false; !ready;) { /* branch-free, so that all loads are in flight together */
         ready = true;
         GK__UNROLL
-        for (int g = 0; g < many && first_idx + g < slots; g++)
+        for (int g = 0; g < slots_at_once && first_idx + g < slots; g++)
           ready = ready & gk__load_word16(from[(first_idx + g) * Sums::thread_count].words, tag, word[g]);
         if (!ready) gk__back_off(&nanoseconds);
       }
       GK__UNROLL
-      for (int i = 0; i < 3 * many; i++)
+      for (int i = 0; i < 3 * slots_at_once; i++)
         total[i] = gk__arithmetic<float>::add(total[i], __uint_as_float(word[i / 3][i % 3]));
     }
     from -= (parts - 1) * (slots * Sums::thread_count);
     GK__UNROLL
-    for (int i = 0; i < 3 * many && first_idx * 3 + i < item_count; i++) {
+    for (int i = 0; i < 3 * slots_at_once && first_idx * 3 + i < item_count; i++) {
       float &dest = own[(first_idx * 3 + i) * pitch];
       dest = gk__arithmetic<float>::add(total[i], dest);
     }
   }
 }
 
-/* Rows first ... end - 1 of a thread's sums, of all parts in their order, from the slots to where one part's would be
- * laid. Of a row's slots the first may begin, and the last end, with sums of other rows. Some parts at a time, to have
- * as many loads on their way. */
+/* Reduces rows first_idx ... end - 1 of a thread's partials, in their order, from the slots into shared memory. The
+ * first and the last slot of a row may contain accumulators of other rows. Several partitions are read at a time, for
+ * more loads in flight. */
 template <class Config>
-GK__D void gk__gather_rows(float *laid, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag,
-                           int first_idx, int end) {
+GK__D void gk__f32_reduce_rows(float *staging_acc, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag,
+                               int first_idx, int end) {
   typedef typename Config::sums sums_of;
   const int item_count = sums_of::runs * sums_of::run, slots = (item_count + 2) / 3,
-            each = item_count / sums_of::row_count;
-  const int wide = (each + 4) / 3, many = 3, pitch = gk__sum_pitch(sums_of(0));
-  /* Others multiply on this multiprocessor: one slot of the last part is asked for until it is there, mostly the last
-   * of all. */
+            acc_per_row = item_count / sums_of::row_count;
+  const int slots_per_row = (acc_per_row + 4) / 3, parts_at_once = 3, pitch = gk__sum_pitch(sums_of(0));
+  /* Other blocks multiply on this multiprocessor, so this one polls a single slot of the last partition, which mostly
+   * arrives last. */
   unsigned back_off = 16, found[3];
   while (!gk__load_word16(from[(parts - 1) * slots * sums_of::thread_count].words, tag, found)) gk__back_off(&back_off);
   GK__UNROLL_BY(1)
   for (int row_idx = first_idx; row_idx < end; row_idx++) {
-    const gk__slot<gk__three<float>> *pos = from + row_idx * each / 3 * sums_of::thread_count;
-    const int early = row_idx * each % 3;
+    const gk__slot<gk__three<float>> *pos = from + row_idx * acc_per_row / 3 * sums_of::thread_count;
+    const int offset = row_idx * acc_per_row % 3;
     unsigned nanoseconds = 16;
-    float total[3 * wide];
+    float total[3 * slots_per_row];
     GK__UNROLL
-    for (int i = 0; i < 3 * wide; i++) total[i] = -0.0f; /* to which any sum adds itself */
+    for (int i = 0; i < 3 * slots_per_row; i++) total[i] = -0.0f; /* the identity of addition */
     GK__UNROLL_BY(1)
-    for (unsigned s = 0; s < parts; s += many, pos += many * slots * sums_of::thread_count) {
-      unsigned word[many][wide][3] = {};
-      for (bool ready = false; !ready;) { /* without a jump from load to load, which would wait for each */
+    for (unsigned s = 0; s < parts; s += parts_at_once, pos += parts_at_once * slots * sums_of::thread_count) {
+      unsigned word[parts_at_once][slots_per_row][3] = {};
+      for (bool ready = false; !ready;) { /* branch-free, so that all loads are in flight together */
         ready = true;
         GK__UNROLL
-        for (int i = 0; i < many; i++) {
+        for (int i = 0; i < parts_at_once; i++) {
           if (s + static_cast<unsigned>(i) < parts) {
             GK__UNROLL
-            for (int g = 0; g < wide; g++)
+            for (int g = 0; g < slots_per_row; g++)
               ready = ready & gk__load_word16(pos[(i * slots + g) * sums_of::thread_count].words, tag, word[i][g]);
           }
         }
         if (!ready) gk__back_off(&nanoseconds);
       }
       GK__UNROLL
-      for (int i = 0; i < many; i++) {
+      for (int i = 0; i < parts_at_once; i++) {
         if (s + static_cast<unsigned>(i) < parts) {
           GK__UNROLL
-          for (int j = 0; j < 3 * wide; j++)
+          for (int j = 0; j < 3 * slots_per_row; j++)
             total[j] = gk__arithmetic<float>::add(total[j], __uint_as_float(word[i][j / 3][j % 3]));
         }
       }
     }
     GK__UNROLL
-    for (int j = 0; j < each; j++)
-      laid[(row_idx * each + j) * pitch] = early == 0 ? total[j] : early == 1 ? total[j + 1] : total[j + 2];
+    for (int j = 0; j < acc_per_row; j++)
+      staging_acc[(row_idx * acc_per_row + j) * pitch] = offset == 0   ? total[j]
+                                                         : offset == 1 ? total[j + 1]
+                                                                       : total[j + 2];
   }
 }
 
-/* The slices of a tile are the groups of a block, or of a cluster. Each group lays its sums where its operands were, as
- * [sum][thread], and then adds up a share of all of them, in their order. t: the thread in its group; part: the group
- * in all. */
+/* Reduces the partials of a tile in a block or a cluster. Each group stores its accumulators over its operands, as
+ * [accumulator][thread], and then reduces its share of the tile over all groups, in their order. t: the thread in its
+ * group; part: the group in the cluster. */
 template <class Config>
-GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                         unsigned from, unsigned part, unsigned ranks) {
+GK__D void gk__f32_reduce_in_cluster(int t, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                                     size_t col0, unsigned from, unsigned part, unsigned ranks) {
   typedef typename Config::sums sums_of;
   const sums_of sums(t);
-  const int some = sums_of::fours, run = sums_of::run, shares = sums_of::runs / some; /* some: runs of one row */
-  const int parts = static_cast<int>(ranks) * Config::groups, end = shares * static_cast<int>(part + 1) / parts * some;
-  const unsigned sum_bytes = gk__sum_pitch(sums) * 4, mine = from + gk__engine_thread<Config>() * 4;
+  const int vectors_per_row = sums_of::fours, run = sums_of::run,
+            shares = sums_of::runs / vectors_per_row; /* some: vectors of one row */
+  const int parts = static_cast<int>(ranks) * Config::groups,
+            end = shares * static_cast<int>(part + 1) / parts * vectors_per_row;
+  const unsigned sum_bytes = gk__sum_pitch(sums) * 4, own_acc = from + gk__f32_thread_in_group<Config>() * 4;
   const unsigned group = part % Config::groups * Config::ring_bytes;
-  const bool in_runs = !Config::by_rows && gk__stores_runs(p, c);
-  GK__UNROLL_BY(1) /* little code, since it comes from far */
-  for (int r = shares * static_cast<int>(part) / parts * some; r < end; r += some) {
-    float total[some][run];
+  const bool in_vectors = !Config::by_rows && gk__f32_stores_vectors(p, c);
+  GK__UNROLL_BY(1) /* not unrolled: the epilogue misses the instruction cache */
+  for (int r = shares * static_cast<int>(part) / parts * vectors_per_row; r < end; r += vectors_per_row) {
+    float total[vectors_per_row][run];
     GK__UNROLL
-    for (int i = 0; i < some * run; i++) total[i / run][i % run] = -0.0f;
+    for (int i = 0; i < vectors_per_row * run; i++) total[i / run][i % run] = -0.0f;
     GK__UNROLL_BY(1)
     for (unsigned rank = 0; rank < ranks; rank++) {
-      unsigned address = mine + static_cast<unsigned>(r * run) * sum_bytes;
+      unsigned address = own_acc + static_cast<unsigned>(r * run) * sum_bytes;
       if (rank != part / Config::groups)
         asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
-      float x[Config::groups][some * run];
+      float x[Config::groups][vectors_per_row * run];
       GK__UNROLL
       for (unsigned g = 0; g < Config::groups; g++) {
         GK__UNROLL
-        for (unsigned i = 0; i < some * run; i++)
+        for (unsigned i = 0; i < vectors_per_row * run; i++)
           asm volatile("ld.shared::cluster.f32 %0, [%1];"
                        : "=f"(x[g][i])
                        : "r"(address + g * Config::ring_bytes + i * sum_bytes));
@@ -9036,347 +9092,386 @@ GK__D void gk__join_sums(int t, const gk__matmul_args<float, float, float> &p, f
       GK__UNROLL
       for (unsigned g = 0; g < Config::groups; g++) {
         GK__UNROLL
-        for (int i = 0; i < some * run; i++) {
+        for (int i = 0; i < vectors_per_row * run; i++) {
           float &dest = total[i / run][i % run];
           dest = gk__arithmetic<float>::add(dest, x[g][i]);
         }
       }
     }
-    if (in_runs) {
-      gk__store_runs(sums, total, p, c, row0, col0, r);
+    if (in_vectors) {
+      gk__f32_store_vectors(sums, total, p, c, row0, col0, r);
     } else if (Config::by_rows) {
       GK__UNROLL
-      for (int i = 0; i < some * run; i++)
-        asm volatile("st.shared.f32 [%0], %1;" ::"r"(mine + group + static_cast<unsigned>(r * run + i) * sum_bytes),
+      for (int i = 0; i < vectors_per_row * run; i++)
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(own_acc + group + static_cast<unsigned>(r * run + i) * sum_bytes),
                      "f"(total[i / run][i % run])
                      : "memory");
     } else {
-      gk__store_sums(sums, total, p, c, row0, col0, r, some);
+      gk__store_sums(sums, total, p, c, row0, col0, r, vectors_per_row);
     }
   }
   if (!Config::by_rows) return;
-  gk__engine_meet<Config>();
-  gk__store_rows<Config>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts, end / some);
+  gk__f32_group_barrier<Config>();
+  gk__f32_store_rows<Config>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts,
+                             end / vectors_per_row);
 }
 
-/* What a thread of each kind of block does. */
-template <class Config, int Kind = Config::fed + Config::by_rows> struct gk__engine_role {
-  static GK__D void begin(const gk__engine_params &q, unsigned smem, unsigned bars) {
-    gk__engine_ring<Config> ring;
+/* What differs between the three kinds of blocks. */
+template <class Config, int Kind = Config::fed + Config::by_rows> struct gk__f32_role {
+  static GK__D void begin(const gk__f32_tma_params &q, unsigned smem, unsigned bars) {
+    gk__f32_ring<Config> ring;
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
-    ring.smem = smem, ring.bars = bars;
+    ring.smem = smem;
+    ring.bars = bars;
     ring.init();
   }
-  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
-    gk__gather_sums<typename Config::sums, Config::gathered>(who, p, c, row0, col0, place, parts, tag,
-                                                             shared + gk__engine_thread<Config>());
+  static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                           size_t col0, const gk__slot<gk__three<float>> *tile_slots, unsigned parts, unsigned tag,
+                           float *shared) {
+    gk__gather_sums<typename Config::sums, Config::slots_in_flight>(thread_bits, p, c, row0, col0, tile_slots, parts,
+                                                                    tag, shared + gk__f32_thread_in_group<Config>());
   }
-  static GK__D bool feeds() { return false; }
-  static GK__D void feed(const gk__engine_params &, const gk__engine_job &, unsigned, unsigned, size_t, int) {}
-  static GK__D void multiply(typename Config::sums &sums, const gk__engine_params &q, const gk__engine_job &work,
+  static GK__D bool is_producer() { return false; }
+  static GK__D void produce(const gk__f32_tma_params &, const gk__f32_work_tile &, unsigned, unsigned, size_t, int) {}
+  static GK__D void multiply(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_work_tile &work,
                              unsigned smem, unsigned bars, size_t k0, int depth) {
-    gk__engine_ring<Config> ring;
-    ring.smem = smem, ring.bars = bars;
-    ring.row_idx = work.row_idx * Config::bm, ring.col_idx = work.col_idx * Config::bn,
+    gk__f32_ring<Config> ring;
+    ring.smem = smem;
+    ring.bars = bars;
+    ring.row_idx = work.row_idx * Config::bm;
+    ring.col_idx = work.col_idx * Config::bn;
     ring.k0 = static_cast<unsigned>(k0);
-    ring.product_a = q.many_a ? work.batch : 0, ring.product_b = q.many_b ? work.batch : 0;
-    gk__engine_slice<Config>(sums, q, ring, depth);
+    ring.product_a = q.many_a ? work.batch : 0;
+    ring.product_b = q.many_b ? work.batch : 0;
+    gk__f32_mainloop<Config>(sums, q, ring, depth);
   }
 };
-/* Where threads feed. `arrivals` fill a place; of the registers they have few, and those that multiply most. */
-template <class Config> struct gk__feeding_role {
-  static GK__D void begin_places(unsigned bars, unsigned arrivals) {
-    for (unsigned i = 0; i < Config::places; i++) {
+/* Common to the blocks with producers. `arrivals`: arrivals that fill a stage. Producers keep few registers, and
+ * consumers get the rest. */
+template <class Config> struct gk__f32_producer_role {
+  static GK__D void init_barriers(unsigned bars, unsigned arrivals) {
+    for (unsigned i = 0; i < Config::stages; i++) {
       gk__barrier_init(bars + i * 8, arrivals);
-      gk__barrier_init(bars + (Config::places + i) * 8, Config::sums::thread_count);
+      gk__barrier_init(bars + (Config::stages + i) * 8, Config::sums::thread_count);
     }
   }
-  static GK__D bool feeds() { return threadIdx.x >= Config::sums::thread_count * Config::groups; }
-  static GK__D gk__fed_turn<Config> begin_feeding(unsigned smem, unsigned bars) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Config::feeding_registers));
-    const gk__fed_turn<Config> turn = {smem, bars, 0, 0};
-    return turn;
+  static GK__D bool is_producer() { return threadIdx.x >= Config::sums::thread_count * Config::groups; }
+  static GK__D gk__f32_pipeline_state<Config> begin_producer(unsigned smem, unsigned bars) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Config::producer_registers));
+    const gk__f32_pipeline_state<Config> pipe = {smem, bars, 0, 0};
+    return pipe;
   }
-  static GK__D gk__fed_turn<Config> begin_multiplying(unsigned smem, unsigned bars) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Config::multiplying_registers));
-    const gk__fed_turn<Config> turn = {smem, bars, 0, 0};
-    return turn;
+  static GK__D gk__f32_pipeline_state<Config> begin_consumer(unsigned smem, unsigned bars) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Config::consumer_registers));
+    const gk__f32_pipeline_state<Config> pipe = {smem, bars, 0, 0};
+    return pipe;
   }
 };
-template <class Config> struct gk__engine_role<Config, 1> : gk__feeding_role<Config> {
-  typedef gk__feeding_role<Config> feeding;
-  static GK__D void begin(const gk__engine_params &q, unsigned, unsigned bars) {
+template <class Config> struct gk__f32_role<Config, 1> : gk__f32_producer_role<Config> {
+  typedef gk__f32_producer_role<Config> producers;
+  static GK__D void begin(const gk__f32_tma_params &q, unsigned, unsigned bars) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&q.b) : "memory");
-    feeding::begin_places(bars, q.p.trans_a ? 1 : Config::feeding);
+    producers::init_barriers(bars, q.p.trans_a ? 1 : Config::producers);
   }
-  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
-    gk__gather_sums<typename Config::sums, Config::gathered>(who, p, c, row0, col0, place, parts, tag,
-                                                             shared + gk__engine_thread<Config>());
+  static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                           size_t col0, const gk__slot<gk__three<float>> *tile_slots, unsigned parts, unsigned tag,
+                           float *shared) {
+    gk__gather_sums<typename Config::sums, Config::slots_in_flight>(thread_bits, p, c, row0, col0, tile_slots, parts,
+                                                                    tag, shared + gk__f32_thread_in_group<Config>());
   }
-  static GK__D void feed(const gk__engine_params &q, const gk__engine_job &work, unsigned smem, unsigned bars,
-                         size_t k0, int depth) {
-    gk__feed_aligned<Config>(q, work, feeding::begin_feeding(smem, bars), k0, depth);
+  static GK__D void produce(const gk__f32_tma_params &q, const gk__f32_work_tile &work, unsigned smem, unsigned bars,
+                            size_t k0, int depth) {
+    gk__f32_produce_aligned<Config>(q, work, producers::begin_producer(smem, bars), k0, depth);
   }
-  static GK__D void multiply(typename Config::sums &sums, const gk__engine_params &q, const gk__engine_job &,
+  static GK__D void multiply(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_work_tile &,
                              unsigned smem, unsigned bars, size_t, int depth) {
-    const gk__fed_turn<Config> turn = feeding::begin_multiplying(smem, bars);
-    gk__aligned_slice<Config>(sums, turn, depth, q.p.trans_a ? 0 : 64);
+    const gk__f32_pipeline_state<Config> pipe = producers::begin_consumer(smem, bars);
+    gk__aligned_slice<Config>(sums, pipe, depth, q.p.trans_a ? 0 : 64);
   }
 };
-template <class Config> struct gk__engine_role<Config, 2> : gk__feeding_role<Config> {
-  typedef gk__feeding_role<Config> feeding;
-  static GK__D void begin(const gk__fed_params &, unsigned, unsigned bars) {
-    feeding::begin_places(bars, Config::feeding);
+template <class Config> struct gk__f32_role<Config, 2> : gk__f32_producer_role<Config> {
+  typedef gk__f32_producer_role<Config> producers;
+  static GK__D void begin(const gk__f32_params &, unsigned, unsigned bars) {
+    producers::init_barriers(bars, Config::producers);
   }
-  static GK__D void gather(int who, const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                           const gk__slot<gk__three<float>> *place, unsigned parts, unsigned tag, float *shared) {
-    gk__gather_laid<typename Config::sums>(shared + gk__engine_thread<Config>(), place, parts, tag);
-    gk__engine_meet<Config>();
-    gk__store_rows<Config>(who, p, c, row0, col0, gk__shared_address(shared), 0, Config::sums::row_count);
+  static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
+                           size_t col0, const gk__slot<gk__three<float>> *tile_slots, unsigned parts, unsigned tag,
+                           float *shared) {
+    gk__f32_reduce_all<typename Config::sums>(shared + gk__f32_thread_in_group<Config>(), tile_slots, parts, tag);
+    gk__f32_group_barrier<Config>();
+    gk__f32_store_rows<Config>(thread_bits, p, c, row0, col0, gk__shared_address(shared), 0, Config::sums::row_count);
   }
-  static GK__D void feed(const gk__fed_params &q, const gk__engine_job &work, unsigned smem, unsigned bars, size_t k0,
-                         int depth) {
-    gk__feed<Config>(q, work, feeding::begin_feeding(smem, bars), k0, depth);
+  static GK__D void produce(const gk__f32_params &q, const gk__f32_work_tile &work, unsigned smem, unsigned bars,
+                            size_t k0, int depth) {
+    gk__f32_produce<Config>(q, work, producers::begin_producer(smem, bars), k0, depth);
   }
-  static GK__D void multiply(typename Config::sums &sums, const gk__fed_params &, const gk__engine_job &, unsigned smem,
-                             unsigned bars, size_t, int depth) {
-    gk__fed_slice<Config>(sums, feeding::begin_multiplying(smem, bars), depth);
+  static GK__D void multiply(typename Config::sums &sums, const gk__f32_params &, const gk__f32_work_tile &,
+                             unsigned smem, unsigned bars, size_t, int depth) {
+    gk__f32_consume<Config>(sums, producers::begin_consumer(smem, bars), depth);
   }
 };
-/* One of so many shares of a tile's sums, rows of each thread, from the slots into C. Out of line with all that it
- * needs: in the kernel ptxas would find another order of its registers for the main loop, with more conflicts. */
+/* Reduces a share of a tile, some rows of each thread, from the slots into C. Out of line: inlined into the kernel it
+ * makes ptxas order the main loop with more bank conflicts. */
 template <class Config>
-__device__ GK__OUT_OF_LINE void gk__gather_share(int who, const gk__matmul_args<float, float, float> &p,
-                                                 const gk__engine_job &work, const gk__slot<gk__three<float>> *from,
-                                                 unsigned tag, unsigned share, unsigned shares, float *shared) {
+__device__ GK__OUT_OF_LINE void gk__f32_reduce_share(int thread_bits, const gk__matmul_args<float, float, float> &p,
+                                                     const gk__f32_work_tile &work,
+                                                     const gk__slot<gk__three<float>> *from, unsigned tag,
+                                                     unsigned share, unsigned shares, float *shared) {
   typedef typename Config::sums sums_of;
   const int first_idx = static_cast<int>(share * sums_of::row_count / shares),
             end = static_cast<int>((share + 1) * sums_of::row_count / shares);
-  gk__gather_rows<Config>(shared + gk__engine_thread<Config>(), from, p.slices, tag, first_idx, end);
-  gk__engine_meet<Config>();
-  gk__store_rows<Config>(who, p, p.c + work.batch * p.stride_c, static_cast<size_t>(work.row_idx) * Config::bm,
-                         static_cast<size_t>(work.col_idx) * Config::bn, gk__shared_address(shared), first_idx, end);
+  gk__f32_reduce_rows<Config>(shared + gk__f32_thread_in_group<Config>(), from, p.slices, tag, first_idx, end);
+  gk__f32_group_barrier<Config>();
+  gk__f32_store_rows<Config>(
+      thread_bits, p, p.c + work.batch * p.stride_c, static_cast<size_t>(work.row_idx) * Config::bm,
+      static_cast<size_t>(work.col_idx) * Config::bn, gk__shared_address(shared), first_idx, end);
+}
+/* Stores a thread's accumulators of a tile that is not split, from registers to C. */
+template <class Config>
+GK__D void gk__f32_store_registers(const typename Config::sums &sums, const gk__matmul_args<float, float, float> &p,
+                                   float *c, size_t row0, size_t col0) {
+  const int vectors = Config::sums::runs;
+  /* A block of several groups has a partition in each, and never comes here. */
+  if (Config::groups == 1 && gk__f32_stores_vectors(p, c)) {
+    GK__UNROLL
+    for (int r = 0; r < vectors; r += 4) gk__f32_store_vectors(sums, sums.value + r, p, c, row0, col0, r);
+  } else {
+    gk__store_sums(sums, sums.value, p, c, row0, col0, 0, vectors);
+  }
 }
 #endif
 
 template <class Config>
 __global__ void __launch_bounds__(Config::thread_count, Config::resident)
-    gk__engine_kernel(const __grid_constant__ typename Config::params q, gk__state *state,
-                      gk__slot<gk__three<float>> *slots) {
+    gk__f32_hopper_kernel(const __grid_constant__ typename Config::params q, gk__state *state,
+                          gk__slot<gk__three<float>> *slots) {
 #ifdef GK__WGMMA_CODE
   typedef typename Config::sums sums_of;
-  const int thread_count = sums_of::thread_count, t = static_cast<int>(gk__engine_thread<Config>());
-  const unsigned group = gk__engine_group<Config>();
+  const int thread_count = sums_of::thread_count, t = static_cast<int>(gk__f32_thread_in_group<Config>());
+  const unsigned group = gk__f32_group_idx<Config>();
   GK_DYNAMIC_SHARED(float, shared);
-  __shared__ gk__ticket turn;
+  __shared__ gk__ticket ticket;
   __shared__ unsigned long long bars[Config::groups * Config::bars < 6 ? 6 : Config::groups * Config::bars];
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  typedef gk__engine_role<Config> role;
+  typedef gk__f32_role<Config> role;
   const unsigned own = group * Config::ring_bytes, barriers = gk__shared_address(bars) + group * Config::bars * 8;
-  if (t == 0 && !role::feeds()) {
+  if (t == 0 && !role::is_producer()) {
     role::begin(q, smem + own, barriers);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned whole = q.whole_down * q.whole_across * static_cast<unsigned>(q.p.batch);
+  const unsigned whole = q.whole_tiles_m * q.whole_tiles_n * static_cast<unsigned>(q.p.batch);
   const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
-  unsigned job = blockIdx.x;
-  if (Config::groups == 1 && parts > 1 && !q.ranks) job = whole + gk__take_job(&turn, state, gridDim.x - whole);
-  const int who = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
+  unsigned work_idx = blockIdx.x;
+  if (Config::groups == 1 && parts > 1 && !q.cluster_size)
+    work_idx = whole + gk__take_job(&ticket, state, gridDim.x - whole);
+  const int thread_bits = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
-  const size_t each = static_cast<size_t>(all / 3) * thread_count;
-  if (Config::by_rows && Config::groups == 1 && parts > 1 && !q.ranks) {
-    const unsigned tiles = q.down * q.across, made = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
-    if (job >= made) {
-      const unsigned tile_idx = (job - made) / q.shares, share = (job - made) % q.shares;
-      const gk__engine_job work(q, whole + tile_idx / tiles * tiles * parts + tile_idx % tiles);
-      if (!role::feeds())
-        gk__gather_share<Config>(who, q.p, work, slots + work.tile_idx * parts * each + t, turn.tag, share, q.shares,
-                                 shared);
-      gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
+  const size_t slots_per_part = static_cast<size_t>(all / 3) * thread_count;
+  if (Config::by_rows && Config::groups == 1 && parts > 1 && !q.cluster_size) {
+    const unsigned tiles = q.tiles_m * q.tiles_n,
+                   partition_blocks = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
+    if (work_idx >= partition_blocks) {
+      const unsigned tile_idx = (work_idx - partition_blocks) / q.reducers_per_tile,
+                     share = (work_idx - partition_blocks) % q.reducers_per_tile;
+      const gk__f32_work_tile work(q, whole + tile_idx / tiles * tiles * parts + tile_idx % tiles);
+      if (!role::is_producer())
+        gk__f32_reduce_share<Config>(thread_bits, q.p, work, slots + work.tile_idx * parts * slots_per_part + t,
+                                     ticket.tag, share, q.reducers_per_tile, shared);
+      gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
       return;
     }
   }
-  sums_of sums(who);
+  sums_of sums(thread_bits);
   {
-    const gk__engine_job work(q, job);
+    const gk__f32_work_tile work(q, work_idx);
     const size_t longest = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
     const size_t k0 = (work.part * Config::groups + group) * longest, left = q.p.k - k0;
     const int depth = static_cast<int>(left < longest ? left : longest);
-    if (role::feeds()) {
-      role::feed(q, work, smem + own, barriers, k0, depth);
-      /* The barriers that the others come to. */
-      if (parts > 1 && (Config::groups > 1 || q.ranks)) {
+    if (role::is_producer()) {
+      role::produce(q, work, smem + own, barriers, k0, depth);
+      /* Barriers of the whole block or cluster: producers take part. */
+      if (parts > 1 && (Config::groups > 1 || q.cluster_size)) {
         gk__cluster_barrier();
         gk__cluster_meet();
       } else if (parts > 1) {
-        gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
+        gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
       }
       return;
     }
     role::multiply(sums, q, work, smem + own, barriers, k0, depth);
   }
-  gk__forget(&job);
-  const gk__engine_job work(q, job);
+  gk__forget(&work_idx);
+  const gk__f32_work_tile work(q, work_idx);
   float *const c = q.p.c + work.batch * q.p.stride_c;
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
   if (parts == 1 && !Config::by_rows) {
-    if (Config::groups == 1 && gk__stores_runs(q.p, c)) { /* groups have a slice each, and do not come here */
-      GK__UNROLL
-      for (int r = 0; r < sums_of::runs; r += 4) gk__store_runs(sums, sums.value + r, q.p, c, row0, col0, r);
-    } else {
-      gk__store_sums(sums, sums.value, q.p, c, row0, col0, 0, sums_of::runs);
-    }
+    gk__f32_store_registers<Config>(sums, q.p, c, row0, col0);
     return;
   }
-  gk__engine_meet<Config>(); /* the operands have been read */
+  gk__f32_group_barrier<Config>(); /* all consumers have read the operands */
   if (parts == 1) {
-    gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
-    gk__engine_meet<Config>();
-    gk__store_rows<Config>(who, q.p, c, row0, col0, smem + own, 0, sums_of::row_count);
+    gk__f32_stage_accumulators(sums, smem + own + static_cast<unsigned>(t) * 4);
+    gk__f32_group_barrier<Config>();
+    gk__f32_store_rows<Config>(thread_bits, q.p, c, row0, col0, smem + own, 0, sums_of::row_count);
     return;
   }
-  if (Config::groups > 1 || q.ranks) {
-    gk__lay_sums(sums, smem + own + static_cast<unsigned>(t) * 4);
+  if (Config::groups > 1 || q.cluster_size) {
+    gk__f32_stage_accumulators(sums, smem + own + static_cast<unsigned>(t) * 4);
     gk__cluster_barrier();
-    gk__join_sums<Config>(who, q.p, c, row0, col0, smem, work.part * Config::groups + group, q.ranks);
-    gk__cluster_meet(); /* nobody leaves while others read */
+    gk__f32_reduce_in_cluster<Config>(thread_bits, q.p, c, row0, col0, smem, work.part * Config::groups + group,
+                                      q.cluster_size);
+    gk__cluster_meet(); /* no block exits while others read its shared memory */
     return;
   }
-  gk__slot<gk__three<float>> *const place = slots + static_cast<size_t>(work.tile_idx) * parts * each + t;
-  const bool gathers = work.part == parts - 1 && (!Config::by_rows || q.shares == 0);
-  gk__publish_sums(sums, shared + t, all, place + work.part * each, turn.tag, gathers);
-  if (gathers) role::gather(who, q.p, c, row0, col0, place, parts, turn.tag, shared);
-  gk__restart_tags(turn, state, slots, q.p.capacity, gridDim.x - whole);
+  gk__slot<gk__three<float>> *const tile_slots =
+      slots + static_cast<size_t>(work.tile_idx) * parts * slots_per_part + t;
+  const bool reduces = work.part == parts - 1 && (!Config::by_rows || q.reducers_per_tile == 0);
+  gk__publish_sums(sums, shared + t, all, tile_slots + work.part * slots_per_part, ticket.tag, reduces);
+  if (reduces) role::reduce(thread_bits, q.p, c, row0, col0, tile_slots, parts, ticket.tag, shared);
+  gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
 #else
   GK__EMPTY_KERNEL;
   (void)q, (void)state, (void)slots;
 #endif
 }
 
-/* --- Strict products: Hopper, where k is short --------------------------------------------------------------------
+/* --- Strict products: Hopper, where k is short -----------------------------------------------------------------------
  *
- * Where k is short there is much to store, and little time in which it could be done. So warps make tiles of 32 x 128
- * by themselves, each its own rows, down the panel of B above which they stand: the block keeps that one, and the next,
- * in shared memory for good. No warp waits for another; the copy engine brings a warp its next rows of A while it
- * multiplies, and while one stores, others multiply. A is turned as in the kernel above; a sum is one chain. */
+ * With a short k there is much to store, and little arithmetic to hide it. So each warp computes tiles of 32 x 128 by
+ * itself, down the rows of A, and multiplies by a B tile that stays resident in shared memory; a block keeps two B
+ * tiles, the one where its share of the tiles begins and the next. Warps do not wait for each other: TMA loads a warp's
+ * next rows of A while it multiplies, and while one warp stores, others multiply. A is transposed as in the kernel
+ * above. Each element is one sequence of FMAs. */
 
-struct gk__panel {
-  typedef gk__sums_engine<1> sums;
+struct gk__resident_b {
+  typedef gk__f32_accumulators<1> sums;
   static const int row_count = 32, col_count = 128, depth = 32, straight = 8, warps = 8,
-                   most = 2; /* panels of a block */
+                   most = 2; /* resident B tiles of a block */
   static const int a_bytes = depth * row_count * 4,
-                   warp_bytes = 3 * a_bytes; /* two steps turned, and where one lands */
-  static const int box = 16;                 /* rows of B that are copied at once */
+                   warp_bytes = 3 * a_bytes; /* two transposed stages and a staging buffer */
+  static const int box = 16;                 /* rows of B in a TMA box */
   static const int bars_at = warps * warp_bytes, b_at = bars_at + 1024;
-  static size_t panel_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * col_count * 4; }
-  /* It begins at a multiple of 1024. */
-  static size_t smem(size_t k) { return static_cast<size_t>(b_at) + most * panel_bytes(k) + 1024; }
+  static size_t b_tile_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * col_count * 4; }
+  /* Dynamic shared memory is aligned to 1024 bytes. */
+  static size_t smem(size_t k) { return static_cast<size_t>(b_at) + most * b_tile_bytes(k) + 1024; }
 };
-struct gk__panel_params {
+struct gk__resident_b_params {
   gk__tensor_map a, b;
   gk__matmul_args<float, float, float> p;
-  unsigned down, across, panel_bytes; /* tiles; of a panel with all of k */
+  unsigned tiles_m, tiles_n, b_tile_bytes; /* in tiles; bytes of a resident B tile */
 };
 
 #ifdef GK__WGMMA_CODE
-/* What a warp is to fetch next of A: where in k, of which rows of tiles, and of how many more, this one included. */
-struct gk__panel_walk {
+/* What a warp loads next of A: the row of tiles, k, and the number of tiles left, this one included. */
+struct gk__resident_b_next_load {
   unsigned row_idx, k, left;
 };
-/* The operands of a warp. A step of A lands in the third place, and is turned into the first two by turns. */
-struct gk__panel_ring {
+/* The A stages of a warp. The third buffer is the staging buffer, from which each stage is transposed into the first or
+ * the second in alternation. */
+struct gk__resident_b_ring {
   unsigned smem, bar, parity;
-  GK__D void fetch(const gk__panel_params &q, gk__panel_walk *next) const {
+  GK__D void fetch(const gk__resident_b_params &q, gk__resident_b_next_load *next) const {
     if (next->left == 0) return;
-    gk__barrier_expect(bar, gk__panel::a_bytes);
-    gk__box_load(smem + 2 * gk__panel::a_bytes, &q.a, bar, next->k, next->row_idx * gk__panel::row_count, 0, 0);
-    next->k += gk__panel::depth;
+    gk__barrier_expect(bar, gk__resident_b::a_bytes);
+    gk__box_load(smem + 2 * gk__resident_b::a_bytes, &q.a, bar, next->k, next->row_idx * gk__resident_b::row_count, 0,
+                 0);
+    next->k += gk__resident_b::depth;
     if (next->k < q.p.k) return;
-    next->k = 0, next->row_idx += gk__panel::warps, next->left--;
-    if (next->row_idx >= q.down) next->row_idx -= q.down;
+    next->k = 0;
+    next->row_idx += gk__resident_b::warps;
+    next->left--;
+    if (next->row_idx >= q.tiles_m) next->row_idx -= q.tiles_m;
   }
-  GK__D void turn(unsigned dest, unsigned lane_id) {
+  GK__D void transpose(unsigned dest, unsigned lane_id) {
     gk__barrier_wait(bar, parity);
     parity ^= 1;
-    gk__turn_squares<gk__panel::row_count, gk__panel::depth, 32>(smem + 2 * gk__panel::a_bytes,
-                                                                 smem + dest * gk__panel::a_bytes, lane_id);
+    gk__f32_transpose_squares<gk__resident_b::row_count, gk__resident_b::depth, 32>(
+        smem + 2 * gk__resident_b::a_bytes, smem + dest * gk__resident_b::a_bytes, lane_id);
   }
 };
+/* By one thread: TMA loads of B tiles first_b_tile ... last_b_tile, with all of k. */
+template <class Shape>
+GK__D void gk__resident_b_load(const gk__resident_b_params &q, int k, unsigned b_tiles, unsigned b_full,
+                               unsigned first_b_tile, unsigned last_b_tile) {
+  gk__barrier_expect(b_full, (last_b_tile - first_b_tile + 1) * q.b_tile_bytes);
+  for (unsigned i = 0; i <= last_b_tile - first_b_tile; i++)
+    for (int l = 0; l < k; l += Shape::box)
+      gk__box_load(b_tiles + i * q.b_tile_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, b_full,
+                   (first_b_tile + i) * Shape::col_count, static_cast<unsigned>(l), 0, 0);
+}
+/* By all threads, when the B tiles are there and k is not a multiple of Shape::straight: beyond k, A is zero. Zeros
+ * change no accumulator if those of B are negative. */
+template <class Shape> GK__D void gk__resident_b_pad(const gk__resident_b_params &q, int k, unsigned b_tiles) {
+  const unsigned items = static_cast<unsigned>(Shape::straight - k % Shape::straight) * Shape::col_count;
+  for (unsigned i = threadIdx.x; i < Shape::most * items; i += Shape::warps * 32)
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(b_tiles + i / items * q.b_tile_bytes +
+                                                 static_cast<unsigned>(k) * (Shape::col_count * 4) + i % items * 4),
+                 "f"(-0.0f)
+                 : "memory");
+  __syncthreads();
+}
 #endif
 
 template <class Shape>
-__global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const __grid_constant__ gk__panel_params q) {
+__global__ void __launch_bounds__(Shape::warps * 32, 1)
+    gk__resident_b_kernel(const __grid_constant__ gk__resident_b_params q) {
 #ifdef GK__WGMMA_CODE
   const unsigned warp_id = threadIdx.x / 32, lane_id = threadIdx.x % 32;
   const int k = static_cast<int>(q.p.k);
   GK_DYNAMIC_SHARED(float, shared);
   const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  const unsigned panels = smem + Shape::b_at, panels_there = smem + Shape::bars_at + Shape::warps * 8;
-  gk__panel_ring ring = {smem + warp_id * Shape::warp_bytes, smem + Shape::bars_at + warp_id * 8, 0};
+  const unsigned b_tiles = smem + Shape::b_at, b_full = smem + Shape::bars_at + Shape::warps * 8;
+  gk__resident_b_ring ring = {smem + warp_id * Shape::warp_bytes, smem + Shape::bars_at + warp_id * 8, 0};
   if (lane_id == 0) gk__barrier_init(ring.bar, 1);
-  if (threadIdx.x == 0) gk__barrier_init(panels_there, 1);
+  if (threadIdx.x == 0) gk__barrier_init(b_full, 1);
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   __syncthreads();
   gk__wait_for_earlier_work();
-  /* Equal shares of the tiles, panel after panel. */
-  const unsigned long long all = static_cast<unsigned long long>(q.down) * q.across;
+  /* Equal shares of the tiles, one B tile after the other. */
+  const unsigned long long all = static_cast<unsigned long long>(q.tiles_m) * q.tiles_n;
   const unsigned begin = static_cast<unsigned>(all * blockIdx.x / gridDim.x);
   const unsigned end = static_cast<unsigned>(all * (blockIdx.x + 1) / gridDim.x);
-  const unsigned first_panel = begin / q.down, last_panel = (end - 1) / q.down;
-  unsigned panel = (begin + warp_id) / q.down - first_panel, row_idx = (begin + warp_id) % q.down;
+  const unsigned first_b_tile = begin / q.tiles_m, last_b_tile = (end - 1) / q.tiles_m;
+  unsigned b_tile = (begin + warp_id) / q.tiles_m - first_b_tile, row_idx = (begin + warp_id) % q.tiles_m;
   unsigned left =
       end - begin > warp_id ? (end - begin - warp_id + Shape::warps - 1) / Shape::warps : 0; /* tiles of this warp */
-  gk__panel_walk next = {row_idx, 0, left};
+  gk__resident_b_next_load next = {row_idx, 0, left};
   if (lane_id == 0) ring.fetch(q, &next);
-  if (threadIdx.x == 0) {
-    gk__barrier_expect(panels_there, (last_panel - first_panel + 1) * q.panel_bytes);
-    for (unsigned i = 0; i <= last_panel - first_panel; i++)
-      for (int l = 0; l < k; l += Shape::box)
-        gk__box_load(panels + i * q.panel_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, panels_there,
-                     (first_panel + i) * Shape::col_count, static_cast<unsigned>(l), 0, 0);
-  }
+  if (threadIdx.x == 0) gk__resident_b_load<Shape>(q, k, b_tiles, b_full, first_b_tile, last_b_tile);
   __syncwarp();
-  gk__barrier_wait(panels_there, 0);
-  /* What is multiplied beyond k is zeros of A, which change no sum if these are negative. */
-  if (k % Shape::straight) {
-    const unsigned items = static_cast<unsigned>(Shape::straight - k % Shape::straight) * Shape::col_count;
-    for (unsigned i = threadIdx.x; i < Shape::most * items; i += Shape::warps * 32)
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(panels + i / items * q.panel_bytes +
-                                                   static_cast<unsigned>(k) * (Shape::col_count * 4) + i % items * 4),
-                   "f"(-0.0f)
-                   : "memory");
-    __syncthreads();
-  }
+  gk__barrier_wait(b_full, 0);
+  if (k % Shape::straight) gk__resident_b_pad<Shape>(q, k, b_tiles);
   if (left == 0) return;
   gk__begin_apart(warp_id);
-  ring.turn(0, lane_id);
+  ring.transpose(0, lane_id);
   __syncwarp();
   if (lane_id == 0) ring.fetch(q, &next);
   __syncwarp();
-  const unsigned first_a = ring.smem + lane_id / 8 * 16, first_b = panels + lane_id % 8 * 16;
-  unsigned pos = 0; /* which of the two places */
-  unsigned from_a = first_a, from_b = first_b + panel * q.panel_bytes;
-  gk__engine_fragment<4> fragment[2];
+  const unsigned first_a = ring.smem + lane_id / 8 * 16, first_b = b_tiles + lane_id % 8 * 16;
+  unsigned pos = 0; /* which of the two stages */
+  unsigned from_a = first_a, from_b = first_b + b_tile * q.b_tile_bytes;
+  gk__f32_fragment<4> fragment[2];
   fragment[0].load(from_a, from_b);
-  gk__panel::sums sums(static_cast<int>(lane_id) | 1 << 16);
+  gk__resident_b::sums sums(static_cast<int>(lane_id) | 1 << 16);
   for (; left > 0; left--) {
     const size_t row0 = static_cast<size_t>(row_idx) * Shape::row_count,
-                 col0 = static_cast<size_t>(first_panel + panel) * Shape::col_count;
-    if (q.p.beta != 0.0f) { /* four lines to a row */
+                 col0 = static_cast<size_t>(first_b_tile + b_tile) * Shape::col_count;
+    if (q.p.beta != 0.0f) { /* four cache lines to a row */
       GK__UNROLL_BY(1)
       for (unsigned i = lane_id; i < Shape::row_count * 4; i += 32)
         if (row0 + i / 4 < q.p.m && col0 + i % 4 * 32 < q.p.n)
           asm volatile("prefetch.global.L2 [%0];" ::"l"(q.p.c + (row0 + i / 4) * q.p.ldc + col0 + i % 4 * 32));
     }
     row_idx += Shape::warps;
-    if (row_idx >= q.down) row_idx -= q.down, panel++;
+    if (row_idx >= q.tiles_m) {
+      row_idx -= q.tiles_m;
+      b_tile++;
+    }
     GK__UNROLL
-    for (int r = 0; r < gk__panel::sums::runs; r++) {
+    for (int r = 0; r < gk__resident_b::sums::runs; r++) {
       GK__UNROLL
       for (int i = 0; i < 4; i++) sums.value[r][i] = 0;
     }
@@ -9387,17 +9482,18 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const _
       for (int part = todo < Shape::depth ? (todo + Shape::straight - 1) / Shape::straight
                                           : Shape::depth / Shape::straight;
            part > 0; part--) {
-        if (part == 1 && more) ring.turn(pos ^ 1, lane_id);
+        if (part == 1 && more) ring.transpose(pos ^ 1, lane_id);
         GK__UNROLL
         for (int l = 0; l < Shape::straight; l++) {
-          from_a += Shape::row_count * 4, from_b += Shape::col_count * 4;
-          if (l == Shape::straight - 1 && part == 1) { /* on to the next step, of which the rows have been turned */
+          from_a += Shape::row_count * 4;
+          from_b += Shape::col_count * 4;
+          if (l == Shape::straight - 1 && part == 1) { /* to the next stage, whose rows have been transposed */
             __syncwarp();
             pos ^= 1;
             if (lane_id == 0 && more) ring.fetch(q, &next);
             __syncwarp();
             from_a = first_a + pos * Shape::a_bytes;
-            if (todo <= Shape::depth) from_b = first_b + (left > 1 ? panel : 0) * q.panel_bytes;
+            if (todo <= Shape::depth) from_b = first_b + (left > 1 ? b_tile : 0) * q.b_tile_bytes;
           }
           fragment[(l + 1) % 2].load(from_a, from_b);
           fragment[l % 2].multiply(sums);
@@ -9414,49 +9510,59 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1) gk__panel_kernel(const _
 
 #endif /* GK__WGMMA */
 
-/* --- The planner --------------------------------------------------------------------------------------------------
+/* --- The planner -----------------------------------------------------------------------------------------------------
  *
- * Two questions. How k is cut decides the bits, so the answer knows m, n, k and the type alone, and is made for one GPU
- * of 132 multiprocessors. What tile to take does not, and knows the device. Both go by the same estimate of the time,
- * in whole numbers, so that every host comes to the same cut. */
+ * The planner answers two questions with one cost model, an estimate of a product's time in clocks.
+ *
+ * 1. How k is split (gk__matmul_order). The split determines the bits of the result, so it is a function of m, n, k and
+ * the type alone, and is made for one fixed GPU of 132 multiprocessors.
+ *
+ * 2. Which tile is used (gk__plan_matmul). The tile does not change the bits, so it depends on the device, too.
+ *
+ * All estimates are integers, so that every host computes the same split. */
 
-/* How long the blocks of Hopper's kernels take, in clocks. */
+/* Costs of the Hopper kernels of floats, in clocks unless another unit is given. */
 struct gk__engine_times {
-  /* For 128 multiply-adds, in 1/100: of each block, where one, two or three share a multiprocessor; and of one that has
-   * it for itself after others. */
+  /* Per 128 multiply-adds, in 1/100 clock. each: of one block while one, two or three blocks share a multiprocessor.
+   * after: of a block that has a multiprocessor to itself at the end of a launch of several waves. */
   unsigned each[3], after;
-  unsigned begin, once; /* to begin a block and to end it, and besides for each product */
-  /* Slices whose sums meet in memory, where one block brings them in: for all, for each, and for as many sums as a
-   * multiprocessor has to read, in 128. Where several do: likewise, but for each block that each of them reads from. */
+  unsigned begin, once; /* begin: prologue and epilogue of a block; once: for each product */
+  /* Partials that are reduced through global memory. meet: by the block with the last partition of a tile: a constant;
+   * for each further partition; for each 128 accumulators that a multiprocessor reads. share: by further blocks: a
+   * constant; for each partition that such a block reads; for each 128 accumulators that a multiprocessor reads. */
   unsigned meet[3], share[3];
-  unsigned apart[2], beside[2]; /* in clusters of blocks that have a multiprocessor each, or share it: for all, each */
-  unsigned grouped[3]; /* in groups that fill a multiprocessor: 128 multiply-adds, in 1/100; to begin; for each block */
+  unsigned apart[2], beside[2]; /* Partials that are reduced in a cluster, whose blocks have a multiprocessor each
+                                 * (apart) or share one (beside): a constant; for each partition. */
+  unsigned grouped[3]; /* Partials that are reduced by the groups of a block, one block to a multiprocessor: 1/100 clock
+                        * per 128 multiply-adds; prologue and epilogue; for each further block of the cluster. */
 };
-/* How long the blocks of the other kernels of floats take, in clocks beside those of the multiply-adds. */
+/* Costs of the portable kernels of floats, in clocks unless another unit is given, in addition to the multiply-adds. */
 struct gk__simt_costs {
-  unsigned busy[2];      /* how busy up to four and up to eight warps keep a multiprocessor: 1/100 of what twelve do */
+  unsigned busy[2];      /* throughput of up to four and up to eight warps, in percent of that of twelve */
   unsigned begin;        /* to begin a block and to end it */
-  unsigned groups[2];    /* the sums of each group of a block: 2048 of them and fewer; more: 1/100 for each sum */
-  unsigned partition[3]; /* partitions of k: 1/100 for each sum that a block stores; for all; for each trip to memory */
-  unsigned once[2];      /* for each product: for all; 1/100 for each sum of a tile */
-  /* Rows that are not aligned to 16 bytes: percent of the clocks; for all; 1/100 for each sum of a tile. */
+  unsigned groups[2];    /* reduction of each group: up to 2048 accumulators; more: 1/100 clock for each */
+  unsigned partition[3]; /* split-K: 1/100 clock for each accumulator that a block stores; a constant; for each round
+                          * trip to memory */
+  unsigned once[2];      /* for each product: a constant; 1/100 clock for each element of a tile */
+  /* Rows that are not 16-byte aligned: percent of the clocks; a constant; 1/100 clock for each element of a tile. */
   unsigned unaligned[3];
 };
-/* The same of doubles. */
+/* Costs of the kernels of doubles, in clocks unless another unit is given. */
 struct gk__f64_costs {
-  unsigned busy;         /* eight warps, in 1/100 of what twelve do */
+  unsigned busy;         /* throughput of eight warps, in percent of that of twelve */
   unsigned begin;        /* to begin a block and to end it */
-  unsigned partition[3]; /* partitions of k: for each block; for all; for each trip to memory */
-  unsigned cluster[2];   /* partitions in a cluster: for each block; less for each product */
+  unsigned partition[3]; /* split-K: for each block; a constant; for each round trip to memory */
+  unsigned cluster[2];   /* reduction in a cluster: for each block; saved once for each product */
 };
-/* What the planner's estimates are made of. */
+/* All costs. square: Hopper tiles of 128 x 128 whose operands come by TMA; fed: the same tiles loaded by producer
+ * threads; half_idx: smaller tiles; third: smaller tiles with three blocks to a multiprocessor. */
 struct gk__plan_costs {
   gk__engine_times square, fed, half_idx, third;
   gk__simt_costs floats;
   gk__f64_costs doubles;
 };
-/* Fitted to the times of 7,000 products on an H200, of which most are met within a twentieth. `make bench-refit` fits
- * them and the shares of gk__tiles to times that the bench has measured, and prints what the choices lose. */
+/* Fitted to the times of 7,000 products on an H200; most estimates are within 5 percent. `make bench-refit` fits these
+ * costs and the shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {
       {{124, 226}, 150, 5100, 5200, {12000, 5500, 109}, {0}, {11000, 600}, {15500, 670}, {227, 10300, 2600}},
@@ -9476,174 +9582,214 @@ inline const gk__plan_costs &gk__measured_costs() {
   return costs;
 }
 
-/* What is known of a tile, from measurements on an H200. */
+/* A tile of the planner. The shares were measured on an H200. */
 struct gk__tile_facts {
   gk_plan plan;
   size_t row_count, col_count;
-  unsigned warps;  /* of one group */
-  unsigned groups; /* the most in a block */
-  unsigned room;   /* groups that a multiprocessor has registers for */
-  unsigned share;  /* of the multiply-adds of its peak, in 1/100, given twelve warps */
-  unsigned joins;  /* as many groups as a block has that has a multiprocessor alone; 0: there are none. Of doubles: as
-                      many slices as a cluster joins */
-  bool fed;        /* the blocks are */
+  unsigned warps;  /* in one group */
+  unsigned groups; /* most groups in a block; a group is a set of warps with a partition of k of its own */
+  unsigned room;   /* groups whose registers fit on a multiprocessor */
+  unsigned share;  /* multiply-add throughput with twelve warps, in percent of the peak */
+  /* Floats: the groups of a block that has a multiprocessor to itself and reduces their partials; 0: no such block.
+   * Doubles: most partitions that one cluster reduces. */
+  unsigned joins;
+  bool fed; /* operands are loaded by producer threads */
   const gk__plan_costs *costs;
 };
-/* How busy so many warps keep a multiprocessor, in 1/100 of what twelve do. It has four schedulers, and all wait for
- * the one that has the most warps. */
-inline size_t gk__matmul_busy(const gk__simt_costs &costs, size_t warps) {
-  const size_t most = gk_round_up(warps, size_t(4));
-  return (most <= 4 ? costs.busy[0] : most <= 8 ? costs.busy[1] : 100) * warps / most;
+/* Throughput of warp_count warps, in percent of that of twelve. A multiprocessor has four schedulers, and the one with
+ * the most warps determines the time. */
+inline size_t gk__simt_throughput(const gk__simt_costs &costs, size_t warp_count) {
+  const size_t slots = gk_round_up(warp_count, size_t(4));
+  size_t percent = 100;
+  if (slots <= 8) percent = costs.busy[slots <= 4 ? 0 : 1];
+  return percent * warp_count / slots;
 }
 inline bool gk__is_engine(gk_plan plan) {
   return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
 }
-/* How many clusters of so many blocks run at once, where `each` of their blocks share a multiprocessor: a GPU has eight
- * parts of 14 to 18 multiprocessors, and a cluster is of one part. No cluster is of more than eight. */
-inline size_t gk__clusters(unsigned ranks, size_t sms, unsigned each) {
-  const size_t part = sms / 8;
-  if (ranks == 0 || ranks > 8) return 0;
-  if (ranks < 3) return each * sms / ranks;
-  if (each > 1) return each * sms > 34 ? (each * sms - 34) / ranks : 0;
-  return ranks < 5 ? (part > 2 ? (part - 2) / ranks * 8 + 6 : 0) : part >= ranks ? part / ranks * 8 - 2 : 0;
+/* How many clusters of cluster_size blocks are resident at once, with blocks_per_sm of their blocks on each
+ * multiprocessor. A GPU has eight GPCs of 14 to 18 multiprocessors, and all blocks of a cluster are in one GPC. The
+ * portable maximum of a cluster is eight blocks. */
+inline size_t gk__resident_clusters(unsigned cluster_size, size_t sms, unsigned blocks_per_sm) {
+  const size_t sms_per_gpc = sms / 8, slots = blocks_per_sm * sms;
+  if (cluster_size == 0 || cluster_size > 8) return 0;
+  if (cluster_size < 3) return slots / cluster_size;
+  if (blocks_per_sm > 1) return slots > 34 ? (slots - 34) / cluster_size : 0;
+  if (cluster_size < 5) return sms_per_gpc > 2 ? (sms_per_gpc - 2) / cluster_size * 8 + 6 : 0;
+  return sms_per_gpc >= cluster_size ? sms_per_gpc / cluster_size * 8 - 2 : 0;
 }
-/* How many blocks bring the sums of a tile's slices from memory into C: rather more in all than multiprocessors. 0: the
- * one that has the last slice does it, which is faster where slices are few. */
-inline unsigned gk__gathering(size_t tiles, size_t slices) {
-  return slices < 5 || (slices < 8 && tiles > 56) ? 0 : slices < 8 ? 4 : tiles <= 48 ? 8 : tiles <= 192 ? 4 : 2;
+/* How many further blocks reduce the partials of one tile from memory into C. With these numbers a launch has somewhat
+ * more of them than multiprocessors. 0: the block with the last partition reduces them, which is faster for few
+ * partitions. */
+inline unsigned gk__reduction_blocks(size_t tile_count, size_t partitions) {
+  if (partitions < 5 || (partitions < 8 && tile_count > 56)) return 0;
+  if (partitions < 8) return 4;
+  if (tile_count <= 48) return 8;
+  return tile_count <= 192 ? 4 : 2;
 }
 
-inline const gk__engine_times &gk__times_of(const gk__tile_facts &tile_facts) {
-  return tile_facts.room == 3                                      ? tile_facts.costs->third
-         : tile_facts.row_count * tile_facts.col_count < 128 * 128 ? tile_facts.costs->half_idx
-         : tile_facts.fed                                          ? tile_facts.costs->fed
-                                                                   : tile_facts.costs->square;
+/* The costs of the kernel that computes such a tile. */
+inline const gk__engine_times &gk__hopper_costs_of(const gk__tile_facts &tile_facts) {
+  if (tile_facts.room == 3) return tile_facts.costs->third;
+  if (tile_facts.row_count * tile_facts.col_count < 128 * 128) return tile_facts.costs->half_idx;
+  return tile_facts.fed ? tile_facts.costs->fed : tile_facts.costs->square;
 }
-/* The sums of so many slices, where they meet in memory. */
-inline unsigned long long gk__meeting_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
-                                             size_t sms) {
-  const gk__engine_times &t = gk__times_of(tile_facts);
-  const size_t unit = tile_facts.row_count * tile_facts.col_count / 128,
-               gathering = tile_facts.fed ? tiles * gk__gathering(tiles, slices) : 0;
-  if (slices < 2) return 0;
-  return gathering ? t.share[0] + tiles * slices * t.share[1] / (gathering < sms ? gathering : sms) +
-                         tiles * slices * unit * t.share[2] / sms
-                   : t.meet[0] + (slices - 1) * (t.meet[1] + tiles * unit * t.meet[2] / sms);
+/* The clocks to reduce the partials of tile_count tiles through global memory. */
+inline unsigned long long gk__reduction_clocks(const gk__tile_facts &tile_facts, size_t tile_count, unsigned partitions,
+                                               size_t sms) {
+  const gk__engine_times &t = gk__hopper_costs_of(tile_facts);
+  const size_t unit = tile_facts.row_count * tile_facts.col_count / 128;
+  const size_t reducers = tile_facts.fed ? tile_count * gk__reduction_blocks(tile_count, partitions) : 0;
+  if (partitions < 2) return 0;
+  if (reducers == 0) return t.meet[0] + (partitions - 1) * (t.meet[1] + tile_count * unit * t.meet[2] / sms);
+  return t.share[0] + tile_count * partitions * t.share[1] / (reducers < sms ? reducers : sms) +
+         tile_count * partitions * unit * t.share[2] / sms;
 }
-/* So many tiles, each in slices of `depth`, the last one of `last`. `joins`: 0: slices meet in memory, 1: in a cluster
- * of blocks that have one each, else as groups of blocks, that many of each; ~0: cannot be. */
+/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one `last`.
+ * joins says how the partials are reduced: 0: through memory; 1: in a cluster of blocks with one partition each; more:
+ * by that many groups in each block of a cluster. The result is ~0 if that is impossible. */
 inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
                                             size_t depth, size_t last, size_t sms, unsigned joins) {
-  const gk__engine_times &t = gk__times_of(tile_facts);
-  const size_t blocks = tiles * slices, full = blocks / (tile_facts.room * sms),
-               rest = blocks % (tile_facts.room * sms);
+  const gk__engine_times &t = gk__hopper_costs_of(tile_facts);
+  const size_t blocks = tiles * slices, resident = tile_facts.room * sms;
+  const size_t full_waves = blocks / resident, rest = blocks % resident;
   const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
-  const unsigned long long wave = work * t.each[tile_facts.room - 1] / 100 + t.begin;
+  const unsigned long long wave_clocks = work * t.each[tile_facts.room - 1] / 100 + t.begin;
   if (joins > 1) {
-    const unsigned ranks = slices / joins;
-    if (slices % joins || tiles * ranks > sms || tiles > gk__clusters(ranks, sms, 1)) return ~0ull;
-    return work * t.grouped[0] / 100 + t.grouped[1] + (ranks - 1) * t.grouped[2];
+    const unsigned cluster_size = slices / joins;
+    if (slices % joins || tiles * cluster_size > sms || tiles > gk__resident_clusters(cluster_size, sms, 1))
+      return ~0ull;
+    return work * t.grouped[0] / 100 + t.grouped[1] + (cluster_size - 1) * t.grouped[2];
   }
   if (joins == 1) {
-    const size_t most = gk__clusters(slices, sms, tile_facts.room);
+    const size_t max_clusters = gk__resident_clusters(slices, sms, tile_facts.room);
     if (slices < 2 || slices > 8) return ~0ull;
-    if (tiles <= gk__clusters(slices, sms, 1)) return work * t.each[0] / 100 + t.apart[0] + slices * t.apart[1];
+    if (tiles <= gk__resident_clusters(slices, sms, 1))
+      return work * t.each[0] / 100 + t.apart[0] + slices * t.apart[1];
     for (unsigned i = 1; i < tile_facts.room; i++)
-      if (tiles <= gk__clusters(slices, sms, i + 1)) return work * t.each[i] / 100 + t.beside[0] + slices * t.beside[1];
-    return gk_ceil_div(tiles, most > 0 ? most : 1) * wave - t.begin + t.beside[0] + slices * t.beside[1];
+      if (tiles <= gk__resident_clusters(slices, sms, i + 1))
+        return work * t.each[i] / 100 + t.beside[0] + slices * t.beside[1];
+    return gk_ceil_div(tiles, max_clusters > 0 ? max_clusters : 1) * wave_clocks - t.begin + t.beside[0] +
+           slices * t.beside[1];
   }
-  unsigned long long clocks = full * wave + t.once + gk__meeting_clocks(tile_facts, tiles, slices, sms);
+  unsigned long long clocks = full_waves * wave_clocks + t.once + gk__reduction_clocks(tile_facts, tiles, slices, sms);
   if (rest > 0) {
-    const size_t share = gk_ceil_div(rest, sms);                  /* a multiprocessor */
-    const size_t of = slices > 1 && rest <= tiles ? last : depth; /* the last slices are begun last */
-    clocks += (work * (full && share == 1 ? t.after : t.each[share - 1]) / 100 + t.begin) * of / depth;
+    const size_t blocks_per_sm = gk_ceil_div(rest, sms);
+    /* The last partitions start last. */
+    const size_t rest_depth = slices > 1 && rest <= tiles ? last : depth;
+    clocks += (work * (full_waves && blocks_per_sm == 1 ? t.after : t.each[blocks_per_sm - 1]) / 100 + t.begin) *
+              rest_depth / depth;
   }
   return clocks;
 }
-/* How the slices of so many tiles are best joined, and the clocks of that. */
+/* The fastest reduction of the partials, as `joins` of gk__engine_clocks, and its clocks. */
 inline unsigned gk__joined_by(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices, size_t depth,
                               size_t last, size_t sms, unsigned long long *clocks) {
-  const unsigned ways[] = {0, 1, tile_facts.joins};
+  const unsigned modes[] = {0, 1, tile_facts.joins};
   unsigned best = 0;
   *clocks = ~0ull;
   for (int i = 0; i < 3; i++) {
-    if ((i > 0 && slices < 2) || (i > 1 && ways[i] == 0)) continue;
-    const unsigned long long all = gk__engine_clocks(tile_facts, tiles, slices, depth, last, sms, ways[i]);
-    if (all < *clocks) *clocks = all, best = ways[i];
+    if ((i > 0 && slices < 2) || (i > 1 && modes[i] == 0)) continue;
+    const unsigned long long estimate = gk__engine_clocks(tile_facts, tiles, slices, depth, last, sms, modes[i]);
+    if (estimate < *clocks) {
+      *clocks = estimate;
+      best = modes[i];
+    }
   }
   return best;
 }
-/* Some whole tiles, and others that are cut. What is cut begins where the last of the whole ones leave room. */
+/* The clocks of `whole` tiles that have all of k, followed by `cut` tiles in partitions. The first partitions fill the
+ * slots that the last wave of whole tiles leaves free. */
 inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile_facts, size_t whole, size_t cut,
                                                     unsigned slices, size_t depth, size_t k, size_t sms) {
-  const gk__engine_times &t = gk__times_of(tile_facts);
-  const size_t at_once = tile_facts.room * sms, full = whole / at_once, rest = whole % at_once;
+  const gk__engine_times &t = gk__hopper_costs_of(tile_facts);
+  const size_t resident = tile_facts.room * sms, full_waves = whole / resident, rest = whole % resident;
   const unsigned long long unit = tile_facts.row_count * tile_facts.col_count / 128, each = t.each[tile_facts.room - 1];
-  const unsigned long long long_one = unit * k * each / 100 + t.begin, short_one = unit * depth * each / 100 + t.begin;
+  const unsigned long long whole_clocks = unit * k * each / 100 + t.begin;
+  const unsigned long long partition_clocks = unit * depth * each / 100 + t.begin;
   if (rest == 0)
-    return full * long_one + gk__engine_clocks(tile_facts, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
-  /* If few are left, nobody knows which multiprocessors they find free. */
-  const size_t beside = rest > at_once - sms ? (at_once - rest) * static_cast<size_t>(long_one / short_one) : 0;
-  unsigned long long clocks = (full + 1) * long_one + t.once + gk__meeting_clocks(tile_facts, cut, slices, sms);
+    return full_waves * whole_clocks +
+           gk__engine_clocks(tile_facts, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
+  /* If the last wave of whole tiles has few blocks, it is not known which multiprocessors have free slots. */
+  const size_t beside =
+      rest > resident - sms ? (resident - rest) * static_cast<size_t>(whole_clocks / partition_clocks) : 0;
+  unsigned long long clocks =
+      (full_waves + 1) * whole_clocks + t.once + gk__reduction_clocks(tile_facts, cut, slices, sms);
   if (cut * slices > beside) {
-    const size_t left = cut * slices - beside, last = left % at_once;
-    clocks += left / at_once * short_one;
-    clocks += last > sms ? short_one : last > 0 ? unit * depth * t.after / 100 + t.begin : 0;
+    const size_t after = cut * slices - beside, last_wave = after % resident;
+    clocks += after / resident * partition_clocks;
+    if (last_wave > sms)
+      clocks += partition_clocks;
+    else if (last_wave > 0)
+      clocks += unit * depth * t.after / 100 + t.begin;
   }
   return clocks;
 }
 
-/* The other tiles, about: the work, by as many blocks at once as there is room for and then by the rest, which takes as
- * long as all of them if it comes after others, since they do not end together; what a block needs to begin and to end;
- * and the sums of slices: within a block, or through memory, where the last block brings them in by `trips` for each
- * slice. */
-inline unsigned long long gk__matmul_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
-                                            unsigned slices, size_t depth, size_t sms) {
+/* The clocks of a product by the portable kernels of floats, approximately. Terms: the multiply-adds of the full waves
+ * and of the last one (a separate term, because blocks do not end together); prologue and epilogue of each block; and
+ * the reduction of the partials, by the groups of a block or through memory, where the last block makes `trips` round
+ * trips for each partition. */
+inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
+                                          unsigned slices, size_t depth, size_t sms) {
   const gk__simt_costs &costs = tile_facts.costs->floats;
-  const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
-  const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
-  const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
-  const size_t all = gk_ceil_div(blocks, sms);
-  const size_t each = all > most ? gk_round_up(all, most) : all, rest = each % most;
+  const bool in_block = slices <= tile_facts.groups;
+  const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
+  const size_t blocks =
+      gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
+  const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
+  const size_t blocks_per_sm = gk_ceil_div(blocks, sms);
+  const size_t rounded_per_sm = blocks_per_sm > resident ? gk_round_up(blocks_per_sm, resident) : blocks_per_sm,
+               rest = rounded_per_sm % resident;
   const size_t items = tile_facts.row_count * tile_facts.col_count, trips = items / tile_facts.warps / 2500 + 1;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile_facts.share);
   unsigned long long clocks =
-      (each - rest) * work * 100 / gk__matmul_busy(costs, most * groups * tile_facts.warps) + each * costs.begin;
-  if (rest) clocks += rest * work * 100 / gk__matmul_busy(costs, rest * groups * tile_facts.warps);
+      (rounded_per_sm - rest) * work * 100 / gk__simt_throughput(costs, resident * groups * tile_facts.warps) +
+      rounded_per_sm * costs.begin;
+  if (rest) clocks += rest * work * 100 / gk__simt_throughput(costs, rest * groups * tile_facts.warps);
   if (groups > 1) clocks += groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
-  if (parts > 1)
-    clocks += each * items * costs.partition[0] / 100 + costs.partition[1] + (parts - 1) * trips * costs.partition[2];
+  if (split_blocks > 1)
+    clocks += rounded_per_sm * items * costs.partition[0] / 100 + costs.partition[1] +
+              (split_blocks - 1) * trips * costs.partition[2];
   return clocks + clocks / 16 + costs.once[0] + items * costs.once[1] / 100;
 }
-/* The same for doubles, whose warps multiply on tensor cores. */
-inline size_t gk__f64_busy(const gk__f64_costs &costs, size_t warps) {
-  return warps < 8 ? warps * costs.busy / 8 : warps < 12 ? costs.busy + (warps - 8) * (100 - costs.busy) / 4 : 100;
+/* Throughput of warp_count warps of doubles, which multiply on tensor cores, in percent of that of twelve. */
+inline size_t gk__f64_throughput(const gk__f64_costs &costs, size_t warp_count) {
+  if (warp_count < 8) return warp_count * costs.busy / 8;
+  return warp_count < 12 ? costs.busy + (warp_count - 8) * (100 - costs.busy) / 4 : 100;
 }
-
+/* The clocks of a product of doubles, approximately. */
 inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
                                          unsigned slices, size_t depth, size_t sms) {
   const gk__f64_costs &costs = tile_facts.costs->doubles;
-  const unsigned groups = slices <= tile_facts.groups ? slices : 1, parts = slices <= tile_facts.groups ? 1 : slices;
-  const size_t blocks = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * parts * batch;
-  const size_t most = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1; /* on one multiprocessor at once */
-  const size_t each = gk_ceil_div(blocks, sms), rest = each % most,
+  const bool in_block = slices <= tile_facts.groups;
+  const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
+  const size_t blocks =
+      gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
+  const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
+  const size_t blocks_per_sm = gk_ceil_div(blocks, sms), rest = blocks_per_sm % resident,
                trips = tile_facts.row_count * tile_facts.col_count / tile_facts.warps / 1500 + 1;
-  const size_t warps = most * groups * tile_facts.warps, warps_of_rest = rest * groups * tile_facts.warps;
+  const size_t warps = resident * groups * tile_facts.warps, warps_of_rest = rest * groups * tile_facts.warps;
   const unsigned long long work =
       tile_facts.row_count * tile_facts.col_count * groups * depth * 100 / (128 * tile_facts.share);
-  if (slices > 1 && slices <= tile_facts.joins) { /* in clusters, of which large ones do not find room everywhere */
-    const size_t room = slices > 2 ? sms - sms / 11 : sms,
-                 at_once = room / slices > 0 ? room / slices * slices : slices;
-    return gk_ceil_div(blocks, at_once) * (work * 100 / gk__f64_busy(costs, tile_facts.warps) + costs.cluster[0]) -
+  if (slices > 1 && slices <= tile_facts.joins) {
+    /* One cluster for each tile. Large clusters do not fit on about 1/11 of the multiprocessors. */
+    const size_t usable_sms = slices > 2 ? sms - sms / 11 : sms,
+                 resident_blocks = usable_sms / slices > 0 ? usable_sms / slices * slices : slices;
+    return gk_ceil_div(blocks, resident_blocks) *
+               (work * 100 / gk__f64_throughput(costs, tile_facts.warps) + costs.cluster[0]) -
            costs.cluster[1];
   }
-  unsigned long long clocks = (each - rest) * work * 100 / gk__f64_busy(costs, warps) + each * costs.begin;
-  if (rest) clocks += rest * work * 100 / gk__f64_busy(costs, warps_of_rest);
-  if (parts > 1) clocks += each * costs.partition[0] + costs.partition[1] + parts * trips * costs.partition[2];
+  unsigned long long clocks =
+      (blocks_per_sm - rest) * work * 100 / gk__f64_throughput(costs, warps) + blocks_per_sm * costs.begin;
+  if (rest) clocks += rest * work * 100 / gk__f64_throughput(costs, warps_of_rest);
+  if (split_blocks > 1)
+    clocks += blocks_per_sm * costs.partition[0] + costs.partition[1] + split_blocks * trips * costs.partition[2];
   return clocks;
 }
-/* With rows that are not aligned to 16 bytes, or B stored along k, all tiles of Hopper's kernels are of fed blocks, and
- * others take a little longer. Of other operands the square ones are not, nor what is joined by four. */
+/* The tile as it is for given operands. With `fed` (rows that are not 16-byte aligned, or a K-major B) every Hopper
+ * tile is loaded by producer threads, and the 64 x 128 tile has no blocks of four groups. With other operands the 128 x
+ * 128 tiles and the blocks of four groups are loaded by TMA. */
 inline gk__tile_facts gk__fed_tile(gk__tile_facts tile_facts, bool fed) {
   tile_facts.fed = gk__is_engine(tile_facts.plan) && (fed || tile_facts.plan != GK__PLAN_TILE_128_TMA);
   if (fed && tile_facts.plan == GK__PLAN_TILE_64_128_TMA) tile_facts.joins = 0;
@@ -9652,13 +9798,16 @@ inline gk__tile_facts gk__fed_tile(gk__tile_facts tile_facts, bool fed) {
 
 template <class Acc> struct gk__tiles {
   static const int item_count = 9;
-  static const size_t at_once = 264; /* of the first, on 132 multiprocessors; 0: no sums are whole beside others */
-  static const size_t least_k = 100, least_part = 32; /* that is cut, and into what */
-  /* Of products of up to 128 x 128 x 128. These come in batches, where each further partition costs a round trip of C
-   * through the L2: 10,000 of 128^3 are at 1.24, 1.13 and 0.94 of cuBLAS with 1, 2 and 4 partitions (H200). */
+  static const size_t at_once = 264; /* resident blocks of the first tile on 132 multiprocessors; 0: the whole of C is
+                                      * split */
+  static const size_t least_k = 100, least_part = 32; /* the shortest k that is split, and the shortest partition */
+  /* The shortest partition of products of up to 128 x 128 x 128. These come in batches, where each further partition
+   * costs a round trip of C through the L2: 10,000 of 128^3 are at 1.24, 1.13 and 0.94 of cuBLAS with 1, 2 and 4
+   * partitions (H200). */
   static const size_t least_small_part = 64;
-  static const unsigned long long doubt = 100; /* one part of so many */
-  static const size_t most_blocks = 5 * 132;   /* that are cut, for each that a multiprocessor has room for */
+  static const unsigned long long doubt = 100; /* a further split must save more than 1/doubt of the clocks */
+  /* Limit of the blocks of a split product, for each block that is resident on a multiprocessor. */
+  static const size_t most_blocks = 5 * 132;
   static gk__tile_facts facts(int i, unsigned = 1) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false, &costs},
@@ -9674,19 +9823,22 @@ template <class Acc> struct gk__tiles {
   }
   static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
                                    unsigned slices, size_t depth, size_t sms, bool fed) {
-    unsigned long long all;
+    unsigned long long estimate;
     if (gk__is_engine(tile_facts.plan)) {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
-      gk__joined_by(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms, &all);
-      /* Rows that are some KiB apart meet in the same lines of the cache that threads load through. */
-      return tile_facts.fed && k % 256 == 0 && all < ~0ull ? all + all / 8 : all;
+      gk__joined_by(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms, &estimate);
+      /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load through.
+       * */
+      return tile_facts.fed && k % 256 == 0 && estimate < ~0ull ? estimate + estimate / 8 : estimate;
     }
-    all = gk__matmul_clocks(tile_facts, m, n, batch, slices, depth, sms);
+    estimate = gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms);
     const gk__simt_costs &costs = tile_facts.costs->floats;
     const size_t items = tile_facts.row_count * tile_facts.col_count;
-    return fed ? all + all * costs.unaligned[0] / 100 + costs.unaligned[1] + items * costs.unaligned[2] / 100 : all;
+    if (!fed) return estimate;
+    return estimate + estimate * costs.unaligned[0] / 100 + costs.unaligned[1] + items * costs.unaligned[2] / 100;
   }
-  /* Of a product whose rows follow one another, since the cut cannot depend on more. */
+  /* Whether the operands are unaligned if their rows are contiguous: the split must not depend on leading dimensions.
+   * */
   static bool fed(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
 };
 template <> struct gk__tiles<double> {
@@ -9695,7 +9847,7 @@ template <> struct gk__tiles<double> {
   static const size_t least_k = 64, least_part = 16, least_small_part = 16;
   static const unsigned long long doubt = 10;
   static const size_t most_blocks = 1 << 20;
-  /* The kernel of Hopper is the fastest, and joins up to eight slices in a cluster. */
+  /* The 64 x 128 tile stands for the Hopper kernel, the fastest, which reduces up to eight partitions in a cluster. */
   static gk__tile_facts facts(int i, unsigned slices = 1) {
     const gk__plan_costs &costs = gk__measured_costs();
     const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false, &costs},
@@ -9711,22 +9863,23 @@ template <> struct gk__tiles<double> {
   static bool fed(size_t, size_t, size_t) { return false; }
 };
 
-/* Whether a product of one chain for each sum is faster by warps that make tiles of 32 x 128 below panels that stay:
- * where little is multiplied for what is stored, tiles are enough that it does not matter how evenly they are shared,
- * and a block has to do with two panels at most. */
+/* Whether the kernel with resident B tiles is faster for a product that is not split. Its warps compute tiles of 32 x
+ * 128. It needs a short k and so many tiles that an uneven distribution over the warps does not matter, and a block may
+ * meet at most two tiles of B (see gk__resident_b). */
 inline bool gk__panels_pay(size_t m, size_t n, size_t k, size_t sms) {
-  const size_t down = gk_ceil_div(m, size_t(32)), across = gk_ceil_div(n, size_t(128)), most_k = 128;
-  return k > 0 && k <= most_k && down >= 8 && across <= sms && down < 0x7fffffff / across &&
-         down * across >= sms * 7 / 2;
+  const size_t tiles_m = gk_ceil_div(m, size_t(32)), tiles_n = gk_ceil_div(n, size_t(128)), most_k = 128;
+  return k > 0 && k <= most_k && tiles_m >= 8 && tiles_n <= sms && tiles_m < 0x7fffffff / tiles_n &&
+         tiles_m * tiles_n >= sms * 7 / 2;
 }
 
-/* How the sums of a product are made up: `slices` of k, `depth` deep each but for the last. */
+/* How k is split: into `slices` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
-  int thin; /* m or n is so small that the thin kernel makes it, with 32 chains in each slice */
+  int thin; /* m or n is so small that the kernel of thin products computes C, with 32 sequences of FMAs in each
+             * partition */
   unsigned slices;
   int depth;
-  /* Of so many rows of C, or columns, each sum is one chain: they are tiles that fill a GPU some times over, and the
-   * rest is cut so that it fills it once more. */
+  /* The first whole_rows rows of C, or whole_cols columns, are not split. They are tiles that fill the GPU a whole
+   * number of times; the rest of C is split so that it fills the GPU once more. */
   size_t whole_rows, whole_cols;
 };
 
@@ -9735,13 +9888,14 @@ inline bool gk__same_order(const gk__split_k &x, const gk__split_k &y) {
          x.whole_cols == y.whole_cols;
 }
 
-/* Bytes of slots for one partition of k, with the most wasteful of the tiles: the one that puts the fewest sums into a
- * slot and the most of them outside of C. m x n is what is cut; the shape of a tile depends on the device, this bound
- * does not. It does not wrap: more than memory can address is SIZE_MAX. */
+/* Bytes of slots for one partition of k of an m x n part of C, with the tile that needs the most: few accumulators to a
+ * slot, and much of the tile outside of C. The tile depends on the device; this bound does not. The result saturates at
+ * SIZE_MAX. */
 template <class Acc> size_t gk__thin_slot_bytes(size_t m, size_t n) {
-  const size_t few = m < n ? m : n, many = m < n ? n : m;
-  const size_t tile_rows = few > 1 ? GK__THIN_ROWS : 1, tile_cols = GK__THIN_MOST_COLS;
-  return gk__saturated_product(gk_ceil_div(many, tile_cols), tile_rows * tile_cols * sizeof(gk__slot<gk__three<Acc>>));
+  const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m;
+  const size_t tile_rows = short_dim > 1 ? GK__THIN_ROWS : 1, tile_cols = GK__THIN_MOST_COLS;
+  return gk__saturated_product(gk_ceil_div(long_dim, tile_cols),
+                               tile_rows * tile_cols * sizeof(gk__slot<gk__three<Acc>>));
 }
 template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
   size_t most = 0;
@@ -9761,159 +9915,203 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) 
   return slices < 2 || gk__tile_slot_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / slices;
 }
 
-/* The same of a product as its order has it. What is cut begins where the last of the whole tiles leave room. */
+/* The clocks of a product with a given split. Split tiles start in the slots that the last wave of whole tiles leaves.
+ * */
 template <class Acc>
 unsigned long long gk__order_clocks(const gk__tile_facts &tile_facts, const gk__split_k &order, size_t m, size_t n,
                                     size_t k, size_t batch, size_t sms, bool fed) {
   typedef gk__tiles<Acc> tiles;
   const size_t depth = static_cast<size_t>(order.depth), row_count = order.whole_rows, col_count = order.whole_cols;
   if (row_count == 0 && col_count == 0) return tiles::clocks(tile_facts, m, n, k, batch, order.slices, depth, sms, fed);
-  const size_t high = row_count ? row_count : m, wide = col_count ? col_count : n;
-  const size_t whole = gk_ceil_div(high, tile_facts.row_count) * gk_ceil_div(wide, tile_facts.col_count) * batch;
+  const size_t whole_m = row_count ? row_count : m, whole_n = col_count ? col_count : n;
+  const size_t whole = gk_ceil_div(whole_m, tile_facts.row_count) * gk_ceil_div(whole_n, tile_facts.col_count) * batch;
   const size_t cut =
       gk_ceil_div(m - row_count, tile_facts.row_count) * gk_ceil_div(n - col_count, tile_facts.col_count) * batch;
   if (gk__is_engine(tile_facts.plan))
     return gk__engine_clocks_of_both(tile_facts, whole, cut, order.slices, depth, k, sms);
-  const size_t at_once = tile_facts.room * sms, before = whole % at_once, room = before ? at_once - before : 0;
-  const size_t left = cut > room ? cut - room : 1;
-  return tiles::clocks(tile_facts, high, wide, k, batch, 1, depth * order.slices, sms, fed) +
-         tiles::clocks(tile_facts, left * tile_facts.row_count, tile_facts.col_count, k, 1, order.slices, depth, sms,
-                       fed);
+  const size_t resident = tile_facts.room * sms, last_wave = whole % resident;
+  const size_t free_slots = last_wave ? resident - last_wave : 0, remaining = cut > free_slots ? cut - free_slots : 1;
+  return tiles::clocks(tile_facts, whole_m, whole_n, k, batch, 1, depth * order.slices, sms, fed) +
+         tiles::clocks(tile_facts, remaining * tile_facts.row_count, tile_facts.col_count, k, 1, order.slices, depth,
+                       sms, fed);
 }
 
-template <class Acc> gk__split_k gk__matmul_order(size_t m, size_t n, size_t k) {
-  const size_t few = m < n ? m : n, many = m < n ? n : m, longest = size_t(1) << 30;
-  gk__split_k order = {0, 1, 1, 0, 0};
-  size_t slices = 1, quantum = 16; /* whole steps of every tile */
-  if (few == 0) {
-    slices = 1; /* of nothing */
-  } else if (few <= GK__THIN_ROWS && k >= 128) {
-    const size_t blocks = gk_ceil_div(many, static_cast<size_t>(GK__THIN_COLS));
-    order.thin = 1, quantum = 128;
-    slices = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
-    if (slices > gk_ceil_div(k, size_t(512))) slices = gk_ceil_div(k, size_t(512));
-  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
-             k < longest) {
-    typedef gk__tiles<Acc> tiles;
-    const bool fed = tiles::fed(m, n, k);
-    unsigned long long least[GK__MATMUL_SLICES + 1], best = ~0ull;
-    const bool is_small = m <= 128 && n <= 128 && k <= 128;
-    const size_t cuts = k / (is_small ? tiles::least_small_part : tiles::least_part);
-    const unsigned most = cuts < GK__MATMUL_SLICES ? static_cast<unsigned>(cuts > 1 ? cuts : 1) : GK__MATMUL_SLICES;
-    for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
-    for (int i = 0; i < tiles::item_count; i++) {
-      gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(i), fed);
-      const size_t tile_count = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count);
-      for (unsigned s = 1; s <= most && (s < 4 || tile_count * s <= tiles::most_blocks * tile_facts.room); s++) {
-        tile_facts = gk__fed_tile(tiles::facts(i, s), fed);
-        const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
-        if (gk_ceil_div(k, depth) < s) continue; /* whole steps make fewer of them */
-        if (!gk__partials_fit<Acc>(m, n, s)) break;
-        const unsigned long long clocks = tiles::clocks(tile_facts, m, n, k, 1, s, depth, 132, fed);
-        if (clocks < least[s]) least[s] = clocks;
-      }
+/* The split of a thin product: enough partitions for 264 blocks, none of them shorter than 512. */
+inline size_t gk__thin_partitions(size_t long_dim, size_t k) {
+  const size_t blocks = gk_ceil_div(long_dim, static_cast<size_t>(GK__THIN_COLS)), limit = gk_ceil_div(k, size_t(512));
+  const size_t partitions = blocks < 200 ? gk_ceil_div(size_t(264), blocks) : 1;
+  return partitions < limit ? partitions : limit;
+}
+/* The length of each partition but the last: whole k steps of every tile. 0: fewer partitions of it cover k. */
+inline size_t gk__partition_depth(size_t k, unsigned partitions, size_t quantum) {
+  const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(partitions)), quantum);
+  return gk_ceil_div(k, depth) < partitions ? 0 : depth;
+}
+/* The number of partitions with the least clocks, all of C being split, and these clocks. */
+template <class Acc>
+unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum, unsigned long long *best) {
+  typedef gk__tiles<Acc> tiles;
+  const bool fed = tiles::fed(m, n, k), is_small = m <= 128 && n <= 128 && k <= 128;
+  unsigned long long least[GK__MATMUL_SLICES + 1];
+  const size_t limit = k / (is_small ? tiles::least_small_part : tiles::least_part);
+  const unsigned most = limit < GK__MATMUL_SLICES ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_SLICES;
+  for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
+  for (int i = 0; i < tiles::item_count; i++) {
+    gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(i), fed);
+    const size_t tile_count = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count);
+    for (unsigned s = 1; s <= most && (s < 4 || tile_count * s <= tiles::most_blocks * tile_facts.room); s++) {
+      tile_facts = gk__fed_tile(tiles::facts(i, s), fed);
+      const size_t depth = gk__partition_depth(k, s, quantum);
+      if (depth == 0) continue;
+      if (!gk__partials_fit<Acc>(m, n, s)) break;
+      const unsigned long long clocks = tiles::clocks(tile_facts, m, n, k, 1, s, depth, 132, fed);
+      if (clocks < least[s]) least[s] = clocks;
     }
-    /* A cut must be worth it by more than the estimate may be off. */
-    for (unsigned s = 1; s <= most; s++)
-      if (s == 1 || (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < best)) best = least[s], slices = s;
-    /* Tiles that fill the GPU whole, and slices of the rest, which fill it once more, or as the rest of the last time:
-     * along the longer side of C. */
-    const gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(0), fed);
-    const size_t down = gk_ceil_div(m, tile_facts.row_count), across = gk_ceil_div(n, tile_facts.col_count);
-    const size_t line = down < across ? down : across, length = down < across ? across : down;
-    for (size_t full = tiles::at_once ? down * across / tiles::at_once : 0, less = 0; less < 2 && less < full; less++) {
-      const size_t lines = (full - less) * tiles::at_once / line;
-      gk__split_k part = order;
-      if (lines == 0 || lines >= length) continue;
-      if (down < across)
-        part.whole_cols = lines * tile_facts.col_count;
-      else
-        part.whole_rows = lines * tile_facts.row_count;
-      for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
-        const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(s)), quantum);
-        if (gk_ceil_div(k, depth) < s) continue;
-        if (!gk__partials_fit<Acc>(m - part.whole_rows, n - part.whole_cols, s)) break;
-        part.slices = s, part.depth = static_cast<int>(depth);
-        const unsigned long long clocks = gk__order_clocks<Acc>(tile_facts, part, m, n, k, 1, 132, fed);
-        if (clocks < best)
-          best = clocks, slices = s, order.whole_rows = part.whole_rows, order.whole_cols = part.whole_cols;
+  }
+  /* A further split must save more than the estimate's error. */
+  unsigned partitions = 1;
+  *best = least[1];
+  for (unsigned s = 2; s <= most; s++)
+    if (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < *best) {
+      *best = least[s];
+      partitions = s;
+    }
+  return partitions;
+}
+/* Tries to leave whole tiles unsplit, as many as fill the GPU an integral number of times, and to split the rest of C,
+ * which fills the GPU once more, or joins the last wave of whole tiles. The border runs across the longer side of C.
+ * Changes *order if that takes less than `best` clocks. */
+template <class Acc>
+void gk__try_whole_tiles(gk__split_k *order, size_t m, size_t n, size_t k, size_t quantum, unsigned long long best) {
+  typedef gk__tiles<Acc> tiles;
+  const bool fed = tiles::fed(m, n, k);
+  const gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(0), fed);
+  const size_t tiles_m = gk_ceil_div(m, tile_facts.row_count), tiles_n = gk_ceil_div(n, tile_facts.col_count);
+  const bool by_cols = tiles_m < tiles_n;
+  const size_t short_side = by_cols ? tiles_m : tiles_n, long_side = by_cols ? tiles_n : tiles_m;
+  const size_t waves = tiles::at_once ? tiles_m * tiles_n / tiles::at_once : 0;
+  for (size_t fewer = 0; fewer < 2 && fewer < waves; fewer++) {
+    const size_t lines = (waves - fewer) * tiles::at_once / short_side;
+    gk__split_k candidate = {0, 1, 1, 0, 0};
+    if (lines == 0 || lines >= long_side) continue;
+    if (by_cols)
+      candidate.whole_cols = lines * tile_facts.col_count;
+    else
+      candidate.whole_rows = lines * tile_facts.row_count;
+    for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
+      const size_t depth = gk__partition_depth(k, s, quantum);
+      if (depth == 0) continue;
+      if (!gk__partials_fit<Acc>(m - candidate.whole_rows, n - candidate.whole_cols, s)) break;
+      candidate.slices = s;
+      candidate.depth = static_cast<int>(depth);
+      const unsigned long long clocks = gk__order_clocks<Acc>(tile_facts, candidate, m, n, k, 1, 132, fed);
+      if (clocks < best) {
+        best = clocks;
+        *order = candidate;
       }
     }
   }
+}
+/* How k is split: a function of m, n, k and the type alone. */
+template <class Acc> gk__split_k gk__matmul_order(size_t m, size_t n, size_t k) {
+  const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m, longest = size_t(1) << 30;
+  gk__split_k order = {0, 1, 1, 0, 0};
+  size_t partitions = 1, quantum = 16;
+  if (short_dim == 0) {
+    partitions = 1;
+  } else if (short_dim <= GK__THIN_ROWS && k >= 128) {
+    order.thin = 1;
+    quantum = 128;
+    partitions = gk__thin_partitions(long_dim, k);
+  } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
+             k < longest) {
+    unsigned long long clocks;
+    order.slices = gk__best_partitions<Acc>(m, n, k, quantum, &clocks);
+    gk__try_whole_tiles<Acc>(&order, m, n, k, quantum, clocks);
+    partitions = order.slices;
+  }
   const size_t fewest = gk_ceil_div(k, longest);
-  if (slices < fewest) slices = fewest;
+  if (partitions < fewest) partitions = fewest;
   if (k > 0) {
-    const size_t depth = gk_round_up(gk_ceil_div(k, slices), quantum);
+    const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
     if (depth >= k) order.whole_rows = order.whole_cols = 0;
-    order.depth = static_cast<int>(depth), order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
+    order.depth = static_cast<int>(depth);
+    order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
   }
   return order;
 }
 
+/* The fastest tile for a given split. has_hopper: the Hopper kernels can compute the product. wanted: the plan that the
+ * caller asks for; if there is none such, the closest one is used. */
 template <class Acc>
 gk__tile_facts gk__plan_matmul(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                               bool engine, gk_plan wanted, bool fed = false) {
+                               bool has_hopper, gk_plan wanted, bool fed = false) {
   gk__tile_facts best = gk__fed_tile(gk__tiles<Acc>::facts(0), fed);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
-  if (wanted == GK__PLAN_TILE_128_TMA && !engine) wanted = GK__PLAN_TILE_128;
-  if (gk__is_engine(wanted) && (!engine || (k < 16 && wanted != GK__PLAN_TILE_128_TMA))) wanted = GK__PLAN_TILE_64_128;
+  if (wanted == GK__PLAN_TILE_128_TMA && !has_hopper) wanted = GK__PLAN_TILE_128;
+  if (gk__is_engine(wanted) && (!has_hopper || (k < 16 && wanted != GK__PLAN_TILE_128_TMA)))
+    wanted = GK__PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
-    const bool last = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
-    if (gk__is_engine(tile_facts.plan) && (!engine || (k < 16 && tile_facts.fed))) continue; /* whose steps are of 16 */
-    if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || last) {
-      const unsigned long long all =
+    const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
+    /* Producer threads load k steps of 16. */
+    if (gk__is_engine(tile_facts.plan) && (!has_hopper || (k < 16 && tile_facts.fed))) continue;
+    if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || fallback) {
+      const unsigned long long clocks =
           gk__order_clocks<Acc>(tile_facts, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
-      if (all < least) least = all, best = tile_facts;
+      if (clocks < least) {
+        least = clocks;
+        best = tile_facts;
+      }
     }
   }
   return best;
 }
 
-/* Answers that this thread has found lately: finding one may take longer than a small product. The table is
+/* A cache of recent plans, one for each host thread: planning may take longer than a small product. The table is
  * direct-mapped by the shape. Each type of Find has a table of its own. */
-#define GK__ANSWERS 64
-struct gk__matmul_question {
+#define GK__CACHED_PLANS 64
+struct gk__plan_query {
   size_t m, n, k, batch;
   gk__split_k order;
   gk_plan wanted;
   int sms;
-  bool engine, fed;
-  bool operator==(const gk__matmul_question &other) const {
+  bool has_hopper, fed;
+  bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && engine == other.engine && fed == other.fed && gk__same_order(order, other.order);
+           sms == other.sms && has_hopper == other.has_hopper && fed == other.fed && gk__same_order(order, other.order);
   }
 };
-template <class Find> auto gk__remembered(const gk__matmul_question &question, const Find &find) -> decltype(find()) {
-  typedef decltype(find()) answer_type;
+template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Find &find) -> decltype(find()) {
+  typedef decltype(find()) value_type;
   struct entry {
     bool known;
-    gk__matmul_question question;
-    answer_type answer;
+    gk__plan_query query;
+    value_type known_value;
   };
-  static thread_local entry entries[GK__ANSWERS];
-  entry &cached = entries[(question.m * 31 + question.n * 7 + question.k) % GK__ANSWERS];
-  if (!cached.known || !(cached.question == question)) {
-    cached.answer = find();
-    cached.question = question;
+  static thread_local entry entries[GK__CACHED_PLANS];
+  entry &cached = entries[(query.m * 31 + query.n * 7 + query.k) % GK__CACHED_PLANS];
+  if (!cached.known || !(cached.query == query)) {
+    cached.known_value = find();
+    cached.query = query;
     cached.known = true;
   }
-  return cached.answer;
+  return cached.known_value;
 }
 template <class Acc> gk__split_k gk__matmul_order_again(size_t m, size_t n, size_t k) {
-  const gk__matmul_question question = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false};
-  return gk__remembered(question, [&question] { return gk__matmul_order<Acc>(question.m, question.n, question.k); });
+  const gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false};
+  return gk__cached_plan(query, [&query] { return gk__matmul_order<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc>
 gk__tile_facts gk__plan_matmul_again(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                                     bool engine, gk_plan wanted, bool fed) {
-  const gk__matmul_question question = {m, n, k, batch, order, wanted, sms, engine, fed};
-  return gk__remembered(question,
-                        [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, engine, wanted, fed); });
+                                     bool has_hopper, gk_plan wanted, bool fed) {
+  const gk__plan_query query = {m, n, k, batch, order, wanted, sms, has_hopper, fed};
+  return gk__cached_plan(query,
+                         [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, has_hopper, wanted, fed); });
 }
 
-/* The slots that `products` of them need, if their slices do not fit into a block. */
+/* Bytes of slots for the partials of `products` products of m x n each. */
 template <class Config, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t n, size_t slices, size_t products) {
   const size_t tiles =
       gk_ceil_div(m, static_cast<size_t>(Config::bm)) * gk_ceil_div(n, static_cast<size_t>(Config::bn));
@@ -9921,38 +10119,40 @@ template <class Config, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t
          sizeof(gk__slot<gk__three<Acc>>);
 }
 
-/* Launches for as many products at a time as there are slots for. `blocks` of them make one product. */
+/* Launches the products of a batch, as many at a time as there are slots and grid blocks for. A product takes `blocks`
+ * blocks, and slot_bytes bytes of slots if it is split. */
 template <class Args, class Acc, class Launch>
-cudaError_t gk__matmul_in_turn(Args p, size_t blocks, size_t slot_bytes, gk__partials *partials, Launch launch) {
-  const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most_blocks = 0x7fffffffu;
-  const size_t most = (p.max_blocks && p.max_blocks < most_blocks ? p.max_blocks : most_blocks) / blocks;
-  size_t at_once = batch < most ? batch : most > 0 ? most : 1;
+cudaError_t gk__launch_batches(Args p, size_t blocks, size_t slot_bytes, gk__partials *partials, Launch launch) {
+  const size_t slots_offset = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most_blocks = 0x7fffffffu;
+  const size_t products_per_grid = (p.max_blocks && p.max_blocks < most_blocks ? p.max_blocks : most_blocks) / blocks;
+  size_t products_per_launch = products_per_grid > 0 ? products_per_grid : 1;
+  if (batch < products_per_launch) products_per_launch = batch;
   unsigned char *memory = NULL;
   if (blocks > most_blocks)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
-  if (slot_bytes && !partials->scratch) partials->measure(slot_bytes, at_once);
+  if (slot_bytes && !partials->scratch) partials->measure(slot_bytes, products_per_launch);
   if (partials->measuring) return cudaSuccess;
   if (slot_bytes) {
     if (!partials->scratch) GK_TRY(gk__begin_partials(partials));
-    const size_t room = partials->bytes(), products = room / slot_bytes;
-    if (products == 0) /* a launch that the first pass did not see must not write past the slots */
+    const size_t room = partials->bytes(), slots_for = room / slot_bytes;
+    if (slots_for == 0) /* a launch that was not measured must not write past the slots */
       return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured", slot_bytes,
                       room);
-    if (at_once > products) at_once = products;
+    if (products_per_launch > slots_for) products_per_launch = slots_for;
     memory = static_cast<unsigned char *>(partials->scratch->ptr);
     p.capacity = room / sizeof(gk__word16);
   }
   cudaError_t status = cudaSuccess;
-  for (size_t done = 0; done < batch && status == cudaSuccess; done += at_once) {
-    p.batch = batch - done < at_once ? batch - done : at_once;
+  for (size_t done = 0; done < batch && status == cudaSuccess; done += products_per_launch) {
+    p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
     status = launch(p, static_cast<unsigned>(blocks * p.batch), reinterpret_cast<gk__state *>(memory),
-                    reinterpret_cast<gk__slot<gk__three<Acc>> *>(memory ? memory + front : NULL));
-    p.skip(at_once);
+                    reinterpret_cast<gk__slot<gk__three<Acc>> *>(memory ? memory + slots_offset : NULL));
+    p.skip(products_per_launch);
   }
   return status;
 }
 
-/* nvcc's C++11 has no generic lambdas; these are what they would be. */
+/* Launch functors: C++11 has no generic lambdas. */
 template <class Config, class Item, class Out, class Acc> struct gk__tile_launch {
   unsigned thread_count;
   size_t smem;
@@ -9963,47 +10163,50 @@ template <class Config, class Item, class Out, class Acc> struct gk__tile_launch
                              smem, stream, p, state, slots);
   }
 };
-/* How many of so many tiles one launch makes: as many as max_blocks allows, if it is not 0, of which each tile has
- * `parts`, and as there are slots for. */
-inline size_t gk__tiles_at_once(size_t tiles, size_t max_blocks, size_t parts, size_t slot_bytes) {
-  size_t most = tiles;
-  if (max_blocks && most > max_blocks / parts) most = max_blocks / parts;
+/* How many of tile_count tiles one launch computes: limited by max_blocks (0: no limit), with blocks_per_tile blocks to
+ * each tile, and by the slots, with slot_bytes to each tile (0: none). */
+inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t blocks_per_tile, size_t slot_bytes) {
+  size_t most = tile_count;
+  if (max_blocks && most > max_blocks / blocks_per_tile) most = max_blocks / blocks_per_tile;
   if (slot_bytes && most > GK__PARTIALS_BYTES / slot_bytes) most = GK__PARTIALS_BYTES / slot_bytes;
   return most > 0 ? most : 1;
 }
+/* By the portable kernel, with tiles and blocks of Config. The groups of a block each take a partition, if there are no
+ * more partitions than groups and their stages fit in shared memory. */
 template <class Config, class Item, class Out, class Acc>
 cudaError_t gk__matmul_tiles(const gk__matmul_args<Item, Out, Acc> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
   const size_t tile_bytes = Config::bm * Config::bn * sizeof(Acc);
   const size_t ring_bytes = static_cast<size_t>(gk__operands<Config, Item, Acc>::items) * Config::stages * sizeof(Acc);
+  const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
   size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
-  if (groups > 1 && groups * (ring_bytes > tile_bytes ? ring_bytes : tile_bytes) + 64 > static_cast<size_t>(smem_limit))
-    groups = 1;
-  const size_t smem =
-      groups > 1 && groups * tile_bytes > groups * ring_bytes ? groups * tile_bytes : groups * ring_bytes;
-  const size_t parts = p.slices > groups ? p.slices : 1;
+  if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
+  const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
+  const size_t blocks_per_tile = p.slices > groups ? p.slices : 1;
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm)),
                tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
   const gk__tile_launch<Config, Item, Out, Acc> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count,
                                                           smem, stream};
-  size_t high = tiles_m, wide = tiles_n;
-  const size_t tile_slots = parts > 1 ? gk__matmul_slot_bytes<Config, Acc>(1, 1, parts, 1) : 0;
-  const size_t most = gk__tiles_at_once(tiles_m * tiles_n, p.max_blocks, parts, tile_slots);
-  if (most < tiles_m * tiles_n) { /* of eight rows if the columns are many, so that tiles share what they read */
-    const size_t few = most < 8 ? most : 8;
-    if (high > few) high = few;
-    if (wide > most / high) wide = most / high;
-    if (wide == tiles_n) high = most / wide < tiles_m ? most / wide : tiles_m;
+  size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
+  const size_t tile_slots = blocks_per_tile > 1 ? gk__matmul_slot_bytes<Config, Acc>(1, 1, blocks_per_tile, 1) : 0;
+  const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile, tile_slots);
+  if (most_tiles < tiles_m * tiles_n) {
+    /* Each launch computes up to eight rows of tiles, so that its tiles share operands in the L2. */
+    const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
+    if (launch_tiles_m > most_rows) launch_tiles_m = most_rows;
+    if (launch_tiles_n > most_tiles / launch_tiles_m) launch_tiles_n = most_tiles / launch_tiles_m;
+    if (launch_tiles_n == tiles_n)
+      launch_tiles_m = most_tiles / launch_tiles_n < tiles_m ? most_tiles / launch_tiles_n : tiles_m;
   }
   cudaError_t status = cudaSuccess;
-  for (size_t row_idx = 0; row_idx < tiles_m && status == cudaSuccess; row_idx += high)
-    for (size_t col_idx = 0; col_idx < tiles_n && status == cudaSuccess; col_idx += wide) {
+  for (size_t row_idx = 0; row_idx < tiles_m && status == cudaSuccess; row_idx += launch_tiles_m)
+    for (size_t col_idx = 0; col_idx < tiles_n && status == cudaSuccess; col_idx += launch_tiles_n) {
       const gk__matmul_args<Item, Out, Acc> part =
-          p.panel(row_idx * Config::bm, col_idx * Config::bn, high * Config::bm, wide * Config::bn);
-      const size_t tiles =
+          p.panel(row_idx * Config::bm, col_idx * Config::bn, launch_tiles_m * Config::bm, launch_tiles_n * Config::bn);
+      const size_t part_tiles =
           gk_ceil_div(part.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(part.n, static_cast<size_t>(Config::bn));
-      status = gk__matmul_in_turn<gk__matmul_args<Item, Out, Acc>, Acc>(part, tiles * parts, tiles * tile_slots,
-                                                                        partials, launch);
+      status = gk__launch_batches<gk__matmul_args<Item, Out, Acc>, Acc>(part, part_tiles * blocks_per_tile,
+                                                                        part_tiles * tile_slots, partials, launch);
     }
   return status;
 }
@@ -10024,42 +10227,78 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<Item, Out, Acc> &q, gk__partia
   const size_t block_cols = gk__thin_shape<Item, Rows>::col_count;
   const size_t a_row = q.trans_a ? 1 : q.lda, a_k = q.trans_a ? q.lda : 1;
   const size_t b_col = q.trans_b ? q.ldb : 1, b_k = q.trans_b ? 1 : q.ldb;
-  if (q.m <= q.n) { /* else the transposes of all three */
-    p.x = q.a, p.y = q.b, p.row_count = q.m, p.col_count = q.n, p.stride_x = q.stride_a, p.stride_y = q.stride_b;
-    p.x_row = a_row, p.x_k = a_k, p.y_k = b_k, p.y_col = b_col, p.c_row = q.ldc, p.c_col = 1;
+  if (q.m <= q.n) { /* else C^T = B^T A^T */
+    p.x = q.a;
+    p.y = q.b;
+    p.row_count = q.m;
+    p.col_count = q.n;
+    p.stride_x = q.stride_a;
+    p.stride_y = q.stride_b;
+    p.x_row = a_row;
+    p.x_k = a_k;
+    p.y_k = b_k;
+    p.y_col = b_col;
+    p.c_row = q.ldc;
+    p.c_col = 1;
   } else {
-    p.x = q.b, p.y = q.a, p.row_count = q.n, p.col_count = q.m, p.stride_x = q.stride_b, p.stride_y = q.stride_a;
-    p.x_row = b_col, p.x_k = b_k, p.y_k = a_k, p.y_col = a_row, p.c_row = 1, p.c_col = q.ldc;
+    p.x = q.b;
+    p.y = q.a;
+    p.row_count = q.n;
+    p.col_count = q.m;
+    p.stride_x = q.stride_b;
+    p.stride_y = q.stride_a;
+    p.x_row = b_col;
+    p.x_k = b_k;
+    p.y_k = a_k;
+    p.y_col = a_row;
+    p.c_row = 1;
+    p.c_col = q.ldc;
   }
-  p.c = q.c, p.k = q.k, p.batch = q.batch, p.stride_c = q.stride_c, p.alpha = q.alpha, p.beta = q.beta;
-  p.slices = q.slices, p.depth = q.depth, p.capacity = 0, p.max_blocks = q.max_blocks, p.only_if = q.only_if;
-  const size_t ring = gk__thin_shape<Item, Rows>::ring_bytes, sums = GK__THIN_CHAINS * Rows * block_cols * sizeof(Acc);
-  p.in_ring = ring && ring + 64 <= static_cast<size_t>(smem_limit);
-  const gk__thin_launch<Rows, Item, Out, Acc> launch = {p.in_ring && ring > sums ? ring : sums, stream};
-  const size_t all = p.col_count, blocks_across = gk_ceil_div(all, block_cols);
+  p.c = q.c;
+  p.k = q.k;
+  p.batch = q.batch;
+  p.stride_c = q.stride_c;
+  p.alpha = q.alpha;
+  p.beta = q.beta;
+  p.slices = q.slices;
+  p.depth = q.depth;
+  p.capacity = 0;
+  p.max_blocks = q.max_blocks;
+  p.only_if = q.only_if;
+  const size_t ring_bytes = gk__thin_shape<Item, Rows>::ring_bytes;
+  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(Acc);
+  p.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(smem_limit);
+  const gk__thin_launch<Rows, Item, Out, Acc> launch = {p.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes,
+                                                        stream};
+  const size_t long_dim = p.col_count, block_count = gk_ceil_div(long_dim, block_cols);
   const size_t tile_slots = p.slices > 1 ? p.slices * Rows * block_cols * sizeof(gk__slot<gk__three<Acc>>) : 0;
-  const size_t most = gk__tiles_at_once(blocks_across, p.max_blocks, p.slices, tile_slots);
-  const size_t wide = most < blocks_across ? most * block_cols : all;
+  const size_t most_blocks = gk__tiles_per_launch(block_count, p.max_blocks, p.slices, tile_slots);
+  const size_t launch_cols = most_blocks < block_count ? most_blocks * block_cols : long_dim;
   cudaError_t status = cudaSuccess;
-  for (size_t col_idx = 0; col_idx < all && status == cudaSuccess; col_idx += wide) {
-    p.col_count = all - col_idx < wide ? all - col_idx : wide;
-    const size_t tiles = gk_ceil_div(p.col_count, block_cols);
-    status = gk__matmul_in_turn<gk__thin_args<Item, Out, Acc>, Acc>(p, tiles * p.slices, tiles * tile_slots, partials,
-                                                                    launch);
-    p.y += p.col_count * p.y_col, p.c += p.col_count * p.c_col;
+  for (size_t col_idx = 0; col_idx < long_dim && status == cudaSuccess; col_idx += launch_cols) {
+    p.col_count = long_dim - col_idx < launch_cols ? long_dim - col_idx : launch_cols;
+    const size_t launch_blocks = gk_ceil_div(p.col_count, block_cols);
+    status = gk__launch_batches<gk__thin_args<Item, Out, Acc>, Acc>(p, launch_blocks * p.slices,
+                                                                    launch_blocks * tile_slots, partials, launch);
+    p.y += p.col_count * p.y_col;
+    p.c += p.col_count * p.c_col;
   }
   return status;
 }
 
-/* The blocks of each type. */
+/* Configurations of the portable kernel: blocks of threads that compute FMAs, blocks of warps that multiply doubles on
+ * tensor cores, and blocks of the kernel of small products. */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Groups,
           int Resident>
-struct gk__block_of_threads : gk__block<gk__sums<Acc, TileRows, TileCols, TileDepth, ThreadRows, ThreadCols, 4>,
-                                        TileRows, TileCols, TileDepth, Stages, Groups, Resident> {};
+struct gk__fma_block : gk__block<gk__sums<Acc, TileRows, TileCols, TileDepth, ThreadRows, ThreadCols, 4>, TileRows,
+                                 TileCols, TileDepth, Stages, Groups, Resident> {};
 template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth, int Stages, int Groups,
           int Resident>
-struct gk__block_of_warps : gk__block<gk__sums_f64<TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth>, TileRows,
-                                      TileCols, TileDepth, Stages, Groups, Resident> {};
+struct gk__mma_f64_block : gk__block<gk__sums_f64<TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth>, TileRows,
+                                     TileCols, TileDepth, Stages, Groups, Resident> {};
+template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Resident>
+struct gk__small_block : gk__block<gk__sums_of_rows<TileRows, TileCols, TileDepth, ThreadRows, ThreadCols>, TileRows,
+                                   TileCols, TileDepth, Stages, 1, Resident> {};
 
 template <class Config, class Item> struct gk__small_launch {
   cudaStream_t stream;
@@ -10072,7 +10311,8 @@ template <class Config, class Item> struct gk__small_launch {
                              stream, p);
   }
 };
-/* By small tiles Config, if the product is such a one, else by tiles Fallback. */
+/* By the kernel of small products with tiles of Config, if it can compute this product; else by the portable kernel
+ * with tiles of Fallback. */
 template <class Config, class Fallback, class Item, class Out, class Acc>
 cudaError_t gk__matmul_small(const gk__matmul_args<Item, Out, Acc> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
@@ -10086,42 +10326,39 @@ cudaError_t gk__matmul_small(const gk__matmul_args<Item, Item, Item> &p, gk__par
   if (p.trans_a || p.trans_b || p.slices != 1 || (p.max_blocks && p.max_blocks < tiles))
     return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
   const gk__small_launch<Config, Item> launch = {stream};
-  return gk__matmul_in_turn<gk__matmul_args<Item, Item, Item>, Item>(p, tiles, 0, partials, launch);
+  return gk__launch_batches<gk__matmul_args<Item, Item, Item>, Item>(p, tiles, 0, partials, launch);
 }
-template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Resident>
-struct gk__block_of_rows : gk__block<gk__sums_of_rows<TileRows, TileCols, TileDepth, ThreadRows, ThreadCols>, TileRows,
-                                     TileCols, TileDepth, Stages, 1, Resident> {};
-
+/* Launches the portable kernel that a plan names. */
 template <class Item, class Out>
 cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, float> &p, gk_plan plan, gk__partials *partials,
                            int smem_limit, cudaStream_t stream) {
   switch (plan) {
   case GK__PLAN_TILE_32:
-    return gk__matmul_small<gk__block_of_rows<32, 32, 16, 4, 4, 3, 16>,
-                            gk__block_of_threads<float, 32, 32, 16, 4, 4, 3, 8, 1>>(p, partials, smem_limit, stream);
+    return gk__matmul_small<gk__small_block<32, 32, 16, 4, 4, 3, 16>, gk__fma_block<float, 32, 32, 16, 4, 4, 3, 8, 1>>(
+        p, partials, smem_limit, stream);
   case GK__PLAN_TILE_32_64:
-    return gk__matmul_tiles<gk__block_of_threads<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, partials, smem_limit, stream);
+    return gk__matmul_tiles<gk__fma_block<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64:
-    return gk__matmul_small<gk__block_of_rows<64, 64, 16, 8, 8, 4, 6>,
-                            gk__block_of_threads<float, 64, 64, 16, 8, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
+    return gk__matmul_small<gk__small_block<64, 64, 16, 8, 8, 4, 6>, gk__fma_block<float, 64, 64, 16, 8, 8, 3, 4, 1>>(
+        p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64_128:
-    return gk__matmul_tiles<gk__block_of_threads<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, partials, smem_limit, stream);
-  default:
-    return gk__matmul_tiles<gk__block_of_threads<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, partials, smem_limit, stream);
+    return gk__matmul_tiles<gk__fma_block<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, partials, smem_limit, stream);
+  default: return gk__matmul_tiles<gk__fma_block<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, partials, smem_limit, stream);
   }
 }
 #ifdef GK__WGMMA
-/* By the kernel of Hopper, if the device and the program have it, and a cluster has room for all slices: blocks that
- * stay, or one for each slice. Else *made is as it was. */
+/* By the Hopper kernel of doubles, if the device and the program have it and one cluster has room for all partitions of
+ * a tile: a persistent grid, or one block for each partition. *launched is set to true if that is so. */
 template <class Item>
-cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> &p, bool *made,
-                                        const gk__partials *partials, cudaStream_t stream) {
+cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &p, bool *launched, const gk__partials *partials,
+                               cudaStream_t stream) {
   typedef gk__f64_shape Shape;
   auto kernel = GK__KERNEL(gk__f64_kernel<Shape, Item>);
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)),
-               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)), most = size_t(1) << 28;
-  if (p.k == 0 || p.slices > Shape::most_slices || tiles_m >= most / tiles_n || p.batch >= most / (tiles_m * tiles_n) ||
-      !gk__wgmma_here<0>())
+               tiles_n = gk_ceil_div(p.n; static_cast<size_t>(Shape::col_count));
+  limit = size_t(1) << 28;
+  if (p.k == 0 || p.slices > Shape::most_slices || tiles_m >= limit / tiles_n ||
+      p.batch >= limit / (tiles_m * tiles_n) || !gk__wgmma_here<0>())
     return cudaSuccess;
   int device = 0, sms = 1;
   bool has_body = false;
@@ -10129,26 +10366,25 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> 
   if (!has_body) return cudaSuccess;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
-  const size_t jobs = tiles_m * tiles_n * p.batch * p.slices,
+  const size_t work_tiles = tiles_m * tiles_n * p.batch * p.slices,
                smem = (Shape::operand_a::items + Shape::operand_b::items) * Shape::stages;
   size_t grid_dim = static_cast<size_t>(sms);
-  if (p.slices > 1) grid_dim = jobs;
+  if (p.slices > 1) grid_dim = work_tiles;
   if (p.max_blocks && p.max_blocks < grid_dim) {
     if (p.slices > 1) return cudaSuccess;
     grid_dim = p.max_blocks;
   }
-  if (jobs < grid_dim) grid_dim = jobs;
-  *made = true;
+  if (work_tiles < grid_dim) grid_dim = work_tiles;
+  *launched = true;
   if (partials->measuring) return cudaSuccess; /* its partials are reduced in clusters */
   if (p.slices > 1) kernel.cluster_blocks = p.slices;
   return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(grid_dim),
                            static_cast<unsigned>(Shape::copying + Shape::multiplying), smem * sizeof(Item), stream, p,
-                           static_cast<unsigned>(jobs));
+                           static_cast<unsigned>(work_tiles));
 }
 #else
 template <class Item>
-cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> &, bool *, const gk__partials *,
-                                        cudaStream_t) {
+cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &, bool *, const gk__partials *, cudaStream_t) {
   return cudaSuccess;
 }
 #endif
@@ -10156,31 +10392,32 @@ cudaError_t gk__f64_by_blocks_that_stay(const gk__matmul_args<Item, Item, Item> 
 template <class Item, class Out>
 cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, double> &p, gk_plan plan, gk__partials *partials,
                            int smem_limit, cudaStream_t stream) {
-  typedef gk__block_of_warps<128, 128, 16, 64, 32, 4, 3, 1, 1> large;
-  typedef gk__block_of_warps<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
-  /* 120 KB and 90 KB of shared memory, which sm_75, 86, 89 and 120 do not have. Smaller tiles give the same bits. */
+  typedef gk__mma_f64_block<128, 128, 16, 64, 32, 4, 3, 1, 1> large;
+  typedef gk__mma_f64_block<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
+  /* Blocks of 120 KB and 90 KB of shared memory do not fit on sm_75, 86, 89 and 120. Smaller tiles give the same bits.
+   * */
   const int large_bytes = gk__operands<large, Item, double>::items * large::stages * static_cast<int>(sizeof(double)),
             wide_bytes = gk__operands<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
   const bool takes_small = plan == GK__PLAN_TILE_32_64 || plan == GK__PLAN_TILE_64;
   if (!takes_small && plan != GK__PLAN_TILE_64_128 && large_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64_128;
   if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64;
-  bool made = false;
+  bool launched = false;
   switch (plan) {
   case GK__PLAN_TILE_32_64:
-    return gk__matmul_tiles<gk__block_of_warps<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
+    return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64_128:
-    GK_TRY(gk__f64_by_blocks_that_stay(p, &made, partials, stream));
-    return made ? cudaSuccess : gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
+    GK_TRY(gk__f64_persistent(p, &launched, partials, stream));
+    return launched ? cudaSuccess : gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64:
-    return gk__matmul_tiles<gk__block_of_warps<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
+    return gk__matmul_tiles<gk__mma_f64_block<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
   default: return gk__matmul_tiles<large>(p, partials, smem_limit, stream);
   }
 }
 
-/* --- The planner of the tensor cores -----------------------------------------------------------------------------
+/* --- The planner of the tensor cores ---------------------------------------------------------------------------------
  *
- * Which of the ways a product takes, and what has to be made ready for it: a function of the call and of a few facts
- * about the GPU. */
+ * Chooses the kernel of a product and the preparation of its operands: a function of the call and of a few facts about
+ * the GPU. */
 
 enum gk__item { GK__ITEM_F64, GK__ITEM_F32, GK__ITEM_F16, GK__ITEM_BF16 };
 template <class Item> struct gk__item_of { static const gk__item value = GK__ITEM_F32; };
@@ -10189,8 +10426,8 @@ template <> struct gk__item_of<__half> { static const gk__item value = GK__ITEM_
 template <> struct gk__item_of<__nv_bfloat16> { static const gk__item value = GK__ITEM_BF16; };
 
 struct gk__product_operand {
-  size_t address, leading_dim, stride; /* stride 0: the same for all */
-  bool along_k;
+  size_t address, leading_dim, stride; /* stride 0: one matrix for the whole batch */
+  bool along_k;                        /* K-major */
 };
 struct gk__product {
   gk__item item;
@@ -10199,26 +10436,27 @@ struct gk__product {
   gk_precision precision;
   gk_plan plan;
 };
-/* A GPU, and the program's code for it: 80 is code for compute_80. */
+/* The GPU, and the architecture that the program's code for it was compiled for: 80 means compute_80. */
 struct gk__tensor_gpu {
   int sms, code;
   bool wgmma;
 };
 
-/* A copy of an operand, in elements of `bytes` each; part after part, where it has several. */
+/* A prepared copy of an operand, in elements of `bytes` bytes. An operand that is split into bf16 parts has them one
+ * after the other. */
 struct gk__operand_copy {
-  bool wanted, turned, one; /* one: for the whole batch */
-  unsigned split;           /* not wanted, since it can be read as so many matrices; else 1 */
+  bool wanted, turned, one; /* turned: transposed; one: a single copy for the whole batch */
+  unsigned split;           /* more than 1: not copied, but read as so many strided matrices */
   size_t bytes, row_count, col_count, leading_dim, part, matrix;
 };
 inline bool gk__is_tensor(gk_plan plan) { return plan == GK_PLAN_MMA || plan == GK_PLAN_WGMMA; }
 struct gk__product_plan {
-  gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else the strict kernels go by what was asked for */
-  gk_precision precision; /* GK_PRECISION_STRICT, or the tensor cores' */
+  gk_plan plan;           /* GK_PLAN_MMA or _WGMMA; else what the caller asked of the strict kernels */
+  gk_precision precision; /* GK_PRECISION_STRICT, or that of the tensor-core kernel */
   gk__operand_copy a, b;
-  const char *refused; /* NULL, or why there is no such plan */
+  const char *refused; /* NULL, or the reason of an error */
   bool tensor() const { return gk__is_tensor(plan); }
-  /* Of the work area, which begins with the flag that says that the strict kernel is needed. */
+  /* Bytes of the work area of so many products. It begins with the flag that the strict kernel is needed. */
   size_t work_bytes(size_t products) const {
     if (!a.wanted && !b.wanted) return 0;
     return GK__WORK_FRONT + (a.wanted ? a.matrix * (a.one ? 1 : products) : 0) +
@@ -10226,118 +10464,141 @@ struct gk__product_plan {
   }
 };
 
-/* What covers a row: runs of 16 bytes, or whole lines of 128 where it is long, so that what the copy engine brings of a
- * row is one line and not parts of two. More than memory can address becomes what no device has. */
+/* The bytes of a copy, and its leading dimension. Rows are padded to 16 bytes, long ones to cache lines of 128 bytes,
+ * so that a box of TMA reads whole lines. The result saturates far above the memory of any device. */
 inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col_count, size_t bytes) {
-  const size_t most = static_cast<size_t>(-1) / 64, unit = col_count >= 512 / bytes ? 128 : 16;
-  *leading_dim = col_count < most ? gk_round_up(col_count, unit / bytes) : most;
-  return row_count < most / bytes / *leading_dim
-             ? gk_round_up(row_count * *leading_dim * bytes, static_cast<size_t>(GK__WORK_FRONT))
-             : most;
+  const size_t limit = static_cast<size_t>(-1) / 64, unit = col_count >= 512 / bytes ? 128 : 16;
+  *leading_dim = col_count < limit ? gk_round_up(col_count, unit / bytes) : limit;
+  if (row_count >= limit / bytes / *leading_dim) return limit;
+  return gk_round_up(row_count * *leading_dim * bytes, static_cast<size_t>(GK__WORK_FRONT));
 }
-/* engine: the copy engine will read it. Where rows begin in the middle of a sector of 32 bytes it asks for five sectors
- * instead of four, which takes longer than a copy does where the product is large. */
-inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool engine,
+/* Which copy of an operand a kernel needs. by_tma: TMA reads it. If rows do not begin at a 32-byte sector, TMA reads
+ * five sectors instead of four, which costs more than the copy if the product is large. */
+inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool by_tma,
                                       bool turned) {
   gk__operand_copy dest = {true, false, p.batch == 1 || from.stride == 0, 1, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
   if (p.item == GK__ITEM_F32 && p.precision != GK_PRECISION_TF32) {
     parts = GK__PARTS;
   } else {
-    dest.bytes = p.item == GK__ITEM_F32 ? 4 : 2, dest.turned = turned;
-    const size_t large = p.item == GK__ITEM_F32 ? 3072 : 1792;
-    const bool sectors = engine && p.m >= large && p.n >= large && p.k >= large;
-    const size_t bytes = sectors ? 32 : 16, unit = bytes / dest.bytes;
-    dest.wanted = from.address % bytes || from.leading_dim % unit || (!dest.one && from.stride % unit) || turned ||
-                  (p.item == GK__ITEM_F32 && !engine); /* to be rounded */
+    dest.bytes = p.item == GK__ITEM_F32 ? 4 : 2;
+    dest.turned = turned;
+    const size_t large_dim = p.item == GK__ITEM_F32 ? 3072 : 1792;
+    const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
+    const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
+    dest.wanted = from.address % align_bytes || from.leading_dim % align_items ||
+                  (!dest.one && from.stride % align_items) || turned ||
+                  (p.item == GK__ITEM_F32 && !by_tma); /* rounded to tf32 */
   }
-  const bool along = from.along_k || dest.turned;
-  dest.row_count = along ? outer : p.k, dest.col_count = along ? p.k : outer;
+  const bool k_major = from.along_k || dest.turned;
+  dest.row_count = k_major ? outer : p.k;
+  dest.col_count = k_major ? p.k : outer;
   dest.part = gk__padded_bytes(dest.row_count, &dest.leading_dim, dest.col_count, dest.bytes);
   dest.matrix = dest.part * parts;
   return dest;
 }
-/* The copy engine can read an A along k, wherever its rows begin, as so many matrices of each split-th row, which begin
- * at a sector, or so little behind it that they are read from there. 1: not so. Each matrix has tiles of its own, of
- * which the last are not full; which is nothing beside a copy as long as they are few. */
-inline unsigned gk__plan_split(const gk__product &p, bool copied) {
+/* TMA can read a K-major A with any alignment as `split` matrices of every split-th row: these begin at a sector, or at
+ * most a sector after one and are read from there. 1: not possible. Each matrix has its own tiles, of which the last
+ * ones are partly empty; this costs less than a copy as long as they are few. */
+inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
   const size_t bytes = p.item == GK__ITEM_F32 ? 4 : 2, row_count = 128;
   if (!p.a.along_k || p.a.leading_dim >= size_t(1) << 32 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
   if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
   while (p.a.leading_dim * bytes * split % 32) split *= 2;
-  const size_t more = split * gk_round_up(gk_ceil_div(p.m, split), row_count) - gk_round_up(p.m, row_count);
-  const double most = copied ? 200.0 * static_cast<double>(p.m) : 0; /* multiply-adds for each k */
-  return static_cast<double>(more) * static_cast<double>(p.n) <= most ? static_cast<unsigned>(split) : 1;
+  const size_t extra_rows = split * gk_round_up(gk_ceil_div(p.m, split), row_count) - gk_round_up(p.m, row_count);
+  const double affordable = copied ? 200.0 * static_cast<double>(p.m) : 0; /* extra multiply-adds for each k */
+  return static_cast<double>(extra_rows) * static_cast<double>(p.n) <= affordable ? static_cast<unsigned>(split) : 1;
 }
 
-/* What the copy engine can count to. */
-inline bool gk__engine_counts(size_t m, size_t n, size_t k, size_t ld_a, size_t ld_b, size_t stride_a,
-                              size_t stride_b) {
-  const size_t most = 0x7fffffff, apart = (size_t(1) << 40) / 8; /* elements, padding included */
-  return m <= most && n <= most && k <= most && ld_a < apart && ld_b < apart && stride_a < apart && stride_b < apart;
+/* Whether sizes and strides are within the limits of tensor maps. */
+inline bool gk__tma_fits(size_t m, size_t n, size_t k, size_t ld_a, size_t ld_b, size_t stride_a, size_t stride_b) {
+  const size_t max_dim = 0x7fffffff, max_stride = (size_t(1) << 40) / 8; /* elements, padding included */
+  return m <= max_dim && n <= max_dim && k <= max_dim && ld_a < max_stride && ld_b < max_stride &&
+         stride_a < max_stride && stride_b < max_stride;
 }
 inline bool gk__wgmma_fits(const gk__product &p) {
-  return gk__engine_counts(p.m, p.n, p.k, p.a.leading_dim, p.b.leading_dim, p.a.stride, p.b.stride) &&
+  return gk__tma_fits(p.m, p.n, p.k, p.a.leading_dim, p.b.leading_dim, p.a.stride, p.b.stride) &&
          gk_ceil_div(p.m, size_t(64)) * gk_ceil_div(p.n, size_t(64)) <= 0x7fffffff / 8 / p.batch;
+}
+
+/* Whether the call asks for tensor cores by its precision: half types do by default, floats by name. */
+inline bool gk__asks_for_tensor(const gk__product &p) {
+  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16;
+  return is_half_type ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
+}
+/* NULL, or why the precision and the plan of a call are an error on this GPU. */
+inline const char *gk__refuse_product(const gk__product &p, const gk__tensor_gpu &gpu, bool able) {
+  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = gk__is_tensor(p.plan);
+  const bool asked = gk__asks_for_tensor(p), tiled = p.plan != GK_PLAN_AUTO && !forced;
+  if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
+    return is_half_type ? "this precision is one of float; half types have the tensor cores by default"
+                        : "this precision is one of float, and double has none but the strict one";
+  if (forced && !asked)
+    return "this plan is one of tensor cores, and a strict product has none: ask for another precision";
+  if (tiled && asked && !is_half_type)
+    return "this plan is one of strict products: with this precision take GK_PLAN_AUTO, _MMA or _WGMMA";
+  if (forced && !able)
+    return "this plan needs tensor cores for the type: an sm_80 GPU (f16: sm_75), and code for it in the program";
+  if (p.plan == GK_PLAN_WGMMA && !gpu.wgmma) return "this plan needs an sm_90 GPU, and code for sm_90a in the program";
+  if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
+    return "this plan is for less than 2^31 rows and columns, and rows and matrices less than 2^40 bytes apart";
+  return NULL;
+}
+/* Whether tensor cores are faster than the strict kernels. A thin product reads its large operand once, so it gains
+ * nothing, except where TMA reads a large operand that needs no copy faster than threads do. Operand preparation and
+ * its launches take as long as a small product; splitting an element into bf16 parts takes as long as 128 strict
+ * multiply-adds. For half types and for emulated fp32, alignment and batch do not count. */
+inline bool gk__tensor_pays(const gk__product &p, const gk__tensor_gpu &gpu) {
+  const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16;
+  const bool tf32 = p.precision == GK_PRECISION_TF32, thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  const double volume = m * n * k;
+  if (is_half_type) {
+    const bool thin_by_tma =
+        gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 && volume >= 1.6e7 * m;
+    return (!thin || thin_by_tma) && !(volume < 1e6);
+  }
+  if (tf32) return !thin && !(volume < 1.5e6);
+  return !thin && !(volume < 3e8) && !(volume < 128 * (k * (m + n)));
 }
 
 inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_gpu &gpu) {
   gk__product_plan plan = gk__product_plan();
   const bool is_half_type = p.item == GK__ITEM_F16 || p.item == GK__ITEM_BF16, forced = gk__is_tensor(p.plan);
-  const bool asked = is_half_type ? p.precision == GK_PRECISION_DEFAULT : p.precision >= GK_PRECISION_TF32;
   const bool able = gpu.code >= (p.item == GK__ITEM_F16 ? 75 : 80), tiled = p.plan != GK_PLAN_AUTO && !forced;
-  plan.plan = forced ? GK_PLAN_AUTO : p.plan, plan.precision = GK_PRECISION_STRICT;
-  if (p.precision >= GK_PRECISION_TF32 && p.item != GK__ITEM_F32)
-    plan.refused = is_half_type ? "this precision is one of float; half types have the tensor cores by default"
-                                : "this precision is one of float, and double has none but the strict one";
-  else if (forced && !asked)
-    plan.refused = "this plan is one of tensor cores, and a strict product has none: ask for another precision";
-  else if (tiled && asked && !is_half_type)
-    plan.refused = "this plan is one of strict products: with this precision take GK_PLAN_AUTO, _MMA or _WGMMA";
-  else if (forced && !able)
-    plan.refused =
-        "this plan needs tensor cores for the type: an sm_80 GPU (f16: sm_75), and code for it in the program";
-  else if (p.plan == GK_PLAN_WGMMA && !gpu.wgmma)
-    plan.refused = "this plan needs an sm_90 GPU, and code for sm_90a in the program";
-  else if (p.plan == GK_PLAN_WGMMA && !gk__wgmma_fits(p))
-    plan.refused = "this plan is for less than 2^31 rows and columns, and rows and matrices less than 2^40 bytes apart";
-  if (plan.refused || !asked || tiled || !able || p.k == 0) return plan;
-  /* Thin products read the other operand once, and have nothing to gain, but that the copy engine reads a large one
-   * faster than threads do, if it has not to be copied. Making operands ready, and what is enqueued beside it, takes as
-   * long as a small product; splitting every element of them, as long as 128 strict multiply-adds each. For the
-   * half types neither alignment nor batch has a say, nor for the emulated. */
-  const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  const bool tf32 = p.precision == GK_PRECISION_TF32;
-  const double enough = is_half_type ? 1e6 : tf32 ? 1.5e6 : 3e8, enough_to_copy = 1e7;
-  const bool thin = (p.m < p.n ? p.m : p.n) <= GK__THIN_ROWS && p.k >= 128;
-  const bool by_engine = is_half_type && gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 &&
-                         volume >= 1.6e7 * static_cast<double>(p.m);
-  const double split =
-      is_half_type || tf32 ? 0 : static_cast<double>(p.k) * (static_cast<double>(p.m) + static_cast<double>(p.n));
-  if (!forced && ((thin && !by_engine) || volume < enough || volume < 128 * split)) return plan;
+  plan.plan = forced ? GK_PLAN_AUTO : p.plan;
+  plan.precision = GK_PRECISION_STRICT;
+  plan.refused = gk__refuse_product(p, gpu, able);
+  if (plan.refused || !gk__asks_for_tensor(p) || tiled || !able || p.k == 0) return plan;
+  if (!forced && !gk__tensor_pays(p, gpu)) return plan;
 
   const gk__product_plan strict = plan;
+  const bool tf32 = p.precision == GK_PRECISION_TF32;
   plan.precision = p.precision;
-  plan.plan = forced ? p.plan : gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
-  const bool engine = plan.plan == GK_PLAN_WGMMA;
-  /* For tf32, mma.sync wants both operands along k, and Hopper's kernels one of them: of two, the smaller is turned. */
+  plan.plan = p.plan;
+  if (!forced) plan.plan = gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
+  const bool by_tma = plan.plan == GK_PLAN_WGMMA;
+  /* For tf32, mma.sync needs both operands K-major, and wgmma one of them: the smaller one is transposed. */
   const bool neither = !p.a.along_k && !p.b.along_k;
-  const bool turned_a = tf32 && !p.a.along_k && (!engine || (neither && p.m <= p.n));
-  const bool turned_b = tf32 && !p.b.along_k && (!engine || (neither && p.m > p.n));
-  plan.a = gk__plan_copy(p, p.a, p.m, engine, turned_a);
-  plan.b = gk__plan_copy(p, p.b, p.n, engine, turned_b);
-  /* A split A is read from a little before its rows on, and B along with it: across k the engine can begin anywhere,
-   * along it at runs of 16 bytes, which do for an A whose rows are such. */
-  const bool along_b = p.b.along_k || turned_b;
-  if (engine && (tf32 ? !along_b : is_half_type && !(along_b && plan.a.wanted)))
-    plan.a.split = gk__plan_split(p, plan.a.wanted);
+  const bool turned_a = tf32 && !p.a.along_k && (!by_tma || (neither && p.m <= p.n));
+  const bool turned_b = tf32 && !p.b.along_k && (!by_tma || (neither && p.m > p.n));
+  plan.a = gk__plan_copy(p, p.a, p.m, by_tma, turned_a);
+  plan.b = gk__plan_copy(p, p.b, p.n, by_tma, turned_b);
+  /* An A that is read as strided matrices is read from a little before its rows, and B with it. In an MN-major B TMA
+   * can begin at any k; in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
+  const bool k_major_b = p.b.along_k || turned_b;
+  if (by_tma && (tf32 ? !k_major_b : is_half_type && !(k_major_b && plan.a.wanted)))
+    plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
+  const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double enough_to_copy = 1e7;
   if (!forced && tf32 && volume < enough_to_copy && (plan.a.wanted || plan.b.wanted)) return strict;
   return plan;
 }
 
-/* Found out once for each device. */
+/* Its attributes tell which architecture the program's code for a device was compiled for; asked once for each device.
+ * */
 template <int> __global__ void gk__code_kernel() {}
 template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   static gk__per_device<int> codes;
@@ -10356,64 +10617,68 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
   return cudaSuccess;
 }
 
-/* --- Strict products on Hopper: how they are launched ------------------------------------------------------------*/
+/* --- Strict products: Hopper, and paths by warps: launch -----------------------------------------------------------*/
 
 #ifdef GK__WGMMA
-static const unsigned gk__multiprocessor_smem = 233472; /* bytes of shared memory that a Hopper multiprocessor has */
-template <class Config> struct gk__engine_launch {
+static const unsigned gk__hopper_sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
+template <class Config> struct gk__f32_hopper_launch {
   cudaStream_t stream;
   size_t whole_rows, whole_cols;
-  unsigned ranks, shares;
+  unsigned cluster_size, reducers_per_tile;
   int sms;
-  static bool map_operands(gk__engine_params *q) {
+  static bool map_operands(gk__f32_tma_params *q) {
     const gk__matmul_args<float, float, float> &p = q->p;
     const int map = gk__wgmma_type<float>::map, depth = Config::depth, row_count = Config::bm, col_count = Config::bn;
-    const bool turned = q->turned;
-    q->many_a = p.stride_a && p.batch > 1, q->many_b = p.stride_b && p.batch > 1;
+    const bool transposes = q->turned;
+    q->many_a = p.stride_a && p.batch > 1;
+    q->many_b = p.stride_b && p.batch > 1;
     const bool by_threads = Config::fed && !p.trans_a;
-    return (by_threads || gk__make_tensor_map(&q->a, map, 4, p.a, turned ? p.k : p.m, turned ? p.m : p.k, p.lda,
-                                              q->many_a ? p.batch : 1, p.stride_a, 1, 0, turned ? depth : row_count,
-                                              turned ? row_count : depth)) &&
+    return (by_threads || gk__make_tensor_map(&q->a, map, 4, p.a, transposes ? p.k : p.m, transposes ? p.m : p.k, p.lda,
+                                              q->many_a ? p.batch : 1, p.stride_a, 1, 0, transposes ? depth : row_count,
+                                              transposes ? row_count : depth)) &&
            gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0,
                                col_count, depth);
   }
-  static bool map_operands(gk__fed_params *) { return true; } /* there is nothing to map */
+  static bool map_operands(gk__f32_params *) { return true; } /* without TMA */
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid_dim, gk__state *state,
                          gk__slot<gk__three<float>> *slots) const {
     const size_t row_count = Config::bm, col_count = Config::bn;
     typename Config::params q;
-    q.p = p, q.turned = Config::turned(p.trans_a), q.spread = Config::by_rows && !p.trans_b;
-    q.ranks = ranks, q.shares = shares;
+    q.p = p;
+    q.turned = Config::turned(p.trans_a);
+    q.spread = Config::by_rows && !p.trans_b;
+    q.cluster_size = cluster_size;
+    q.reducers_per_tile = reducers_per_tile;
     const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, row_count));
     const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, col_count));
-    q.row_idx = static_cast<unsigned>(whole_rows / row_count),
-    q.col_idx = static_cast<unsigned>(whole_cols / col_count);
-    q.down = tiles_m - q.row_idx, q.across = tiles_n - q.col_idx;
-    q.whole_down = q.row_idx   ? q.row_idx
-                   : q.col_idx ? tiles_m
-                               : 0,
-    q.whole_across = q.col_idx   ? q.col_idx
-                     : q.row_idx ? tiles_n
-                                 : 0;
+    q.split_row = static_cast<unsigned>(whole_rows / row_count);
+    q.split_col = static_cast<unsigned>(whole_cols / col_count);
+    q.tiles_m = tiles_m - q.split_row;
+    q.tiles_n = tiles_n - q.split_col;
+    const bool has_whole = q.split_row || q.split_col;
+    q.whole_tiles_m = q.split_row || !has_whole ? q.split_row : tiles_m;
+    q.whole_tiles_n = q.split_col || !has_whole ? q.split_col : tiles_n;
     if (!map_operands(&q))
-      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for the copy engine",
-                      p.m, p.n, p.k, p.batch);
-    /* Where the multiprocessors need not be full, so much memory that none has more blocks than another: those of a
-     * launch that may begin before the last has ended would go to whichever were free first. */
-    const unsigned gathering = q.down * q.across * static_cast<unsigned>(p.batch) * shares;
-    const unsigned each = gk_ceil_div(grid_dim - gathering, static_cast<unsigned>(sms));
-    const size_t smem = each < Config::resident ? static_cast<size_t>(gk__multiprocessor_smem / (each + 1)) : 0;
-    const size_t use = smem > Config::smem ? smem : Config::smem;
-    auto kernel = GK__KERNEL(gk__engine_kernel<Config>);
-    if (ranks > 1) kernel.cluster_blocks = ranks;
-    return gk__launch_kernel("gk_matmul", kernel, grid_dim, static_cast<unsigned>(Config::thread_count), use, stream, q,
-                             state, slots);
+      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", p.m, p.n,
+                      p.k, p.batch);
+    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
+     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
+     * multiprocessors that are free first. */
+    const unsigned reduction_blocks = q.tiles_m * q.tiles_n * static_cast<unsigned>(p.batch) * reducers_per_tile;
+    const unsigned blocks_per_sm = gk_ceil_div(grid_dim - reduction_blocks, static_cast<unsigned>(sms));
+    size_t smem = Config::smem;
+    if (blocks_per_sm < Config::resident && gk__hopper_sm_smem / (blocks_per_sm + 1) > smem)
+      smem = gk__hopper_sm_smem / (blocks_per_sm + 1);
+    auto kernel = GK__KERNEL(gk__f32_hopper_kernel<Config>);
+    if (cluster_size > 1) kernel.cluster_blocks = cluster_size;
+    return gk__launch_kernel("gk_matmul", kernel, grid_dim, static_cast<unsigned>(Config::thread_count), smem, stream,
+                             q, state, slots);
   }
 };
 
 #endif /* GK__WGMMA */
 
-/* Strict products of floats on Hopper; other types have no such way. */
+/* Strict products of floats by the Hopper kernels. Other types have no such path. */
 template <class Item, class Out, class Acc> struct gk__engine {
   static bool takes(const gk__matmul_args<Item, Out, Acc> &) { return false; }
   static bool is_fed(const gk__matmul_args<Item, Out, Acc> &) { return false; }
@@ -10424,53 +10689,60 @@ template <class Item, class Out, class Acc> struct gk__engine {
 };
 #ifdef GK__WGMMA
 template <class Acc>
-struct gk__engine<float, float, Acc> { /* a template, so that files without products have no kernel */
+struct gk__engine<float, float, Acc> { /* a template, so that files without products contain no kernel */
   typedef gk__matmul_args<float, float, Acc> args;
-  typedef gk__aligned_block<2> aligned;
-  typedef gk__aligned_block<1, 2> aligned_groups;
-  typedef gk__engine_block<2, 16, 4, 1, 4> flat_groups;
-  typedef gk__fed_block<4, 1, 4, 2> fed;
-  typedef gk__fed_block<4, 1, 4, 1, 2> fed_groups;
-  typedef gk__fed_block<2, 2, 2, 2> fed_flat;
-  typedef gk__fed_block<2, 2, 2, 3> fed_flat_of_three; /* that share a multiprocessor */
-  typedef gk__fed_block<4, 1, 2, 2> fed_tall;
-  /* Whether rows begin at multiples of 16 bytes. */
-  static bool lies_well(const float *from, size_t leading_dim) {
+  typedef gk__f32_aligned_block<2> aligned;
+  typedef gk__f32_aligned_block<1, 2> aligned_groups;
+  typedef gk__f32_block<2, 16, 4, 1, 4> flat_groups;
+  typedef gk__f32_producer_block<4, 1, 4, 2> fed;
+  typedef gk__f32_producer_block<4, 1, 4, 1, 2> fed_groups;
+  typedef gk__f32_producer_block<2, 2, 2, 2> fed_flat;
+  typedef gk__f32_producer_block<2, 2, 2, 3> fed_flat_of_three; /* three blocks to a multiprocessor */
+  typedef gk__f32_producer_block<4, 1, 2, 2> fed_tall;
+  /* Whether rows begin at multiples of 16 bytes, as TMA needs. */
+  static bool is_aligned(const float *from, size_t leading_dim) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0;
   }
   static bool is_fed(const args &p) {
-    return p.trans_b || !lies_well(p.a, p.lda) || !lies_well(p.b, p.ldb) || (!p.trans_a && p.k % 4 != 0);
+    return p.trans_b || !is_aligned(p.a, p.lda) || !is_aligned(p.b, p.ldb) || (!p.trans_a && p.k % 4 != 0);
   }
   static bool takes(const args &p) {
     bool has_body = false;
     return p.k >= (is_fed(p) ? 16 : 1) && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
            (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
-           gk__engine_counts(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
-           !gk__has_body(GK__KERNEL(gk__engine_kernel<aligned>), &has_body) && has_body;
+           gk__tma_fits(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
+           !gk__has_body(GK__KERNEL(gk__f32_hopper_kernel<aligned>), &has_body) && has_body;
   }
+  /* in_cluster: the partials of a tile are reduced by one cluster, or one block; else through memory. */
   template <class Config>
-  static cudaError_t launch(const args &p, bool joined, size_t whole_rows, size_t whole_cols, gk__partials *partials,
-                            cudaStream_t stream, int sms) {
-    const size_t row_count = Config::bm, col_count = Config::bn, parts = p.slices, down = gk_ceil_div(p.m, row_count),
-                 across = gk_ceil_div(p.n, col_count);
-    const unsigned ranks = joined ? p.slices / Config::groups : 0;
-    const size_t cut = (down - whole_rows / row_count) * (across - whole_cols / col_count);
-    const unsigned shares = Config::by_rows && parts > 1 && !joined ? gk__gathering(cut, parts) : 0;
-    const gk__engine_launch<Config> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
-    const size_t blocks = joined ? down * across * ranks : down * across + cut * (parts - 1 + shares);
-    const size_t slots = gk__matmul_slot_bytes<Config, float>(p.m - whole_rows, p.n - whole_cols, parts, 1);
-    return gk__matmul_in_turn<args, float>(p, blocks, parts > 1 && !joined ? slots : 0, partials, launch);
+  static cudaError_t launch(const args &p, bool in_cluster, size_t whole_rows, size_t whole_cols,
+                            gk__partials *partials, cudaStream_t stream, int sms) {
+    const size_t row_count = Config::bm, col_count = Config::bn, partitions = p.slices;
+    const size_t tiles_m = gk_ceil_div(p.m, row_count), tiles_n = gk_ceil_div(p.n, col_count);
+    const unsigned ranks = in_cluster ? p.slices / Config::groups : 0;
+    const size_t cut = (tiles_m - whole_rows / row_count) * (tiles_n - whole_cols / col_count);
+    const bool through_memory = partitions > 1 && !in_cluster;
+    const unsigned shares = Config::by_rows && through_memory ? gk__reduction_blocks(cut, partitions) : 0;
+    const gk__f32_hopper_launch<Config> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
+    size_t blocks = tiles_m * tiles_n;
+    if (in_cluster)
+      blocks *= ranks;
+    else
+      blocks += cut * (partitions - 1 + shares);
+    const size_t slots = gk__matmul_slot_bytes<Config, float>(p.m - whole_rows, p.n - whole_cols, partitions, 1);
+    return gk__launch_batches<args, float>(p, blocks, through_memory ? slots : 0, partials, launch);
   }
-  /* By groups of a block, or blocks of a cluster, that join their slices, if there is room for them. */
+  /* Reduces the partials by the groups of a block, by the blocks of a cluster, or through memory, whichever the planner
+   * estimates to be the fastest. */
   template <class Config, class Grouped>
   static cudaError_t choose(const args &p, const gk__tile_facts &tile_facts, size_t whole_rows, size_t whole_cols,
                             gk__partials *partials, cudaStream_t stream, int sms) {
     const size_t tiles = gk_ceil_div(p.m, tile_facts.row_count) * gk_ceil_div(p.n, tile_facts.col_count) * p.batch;
     const size_t depth = static_cast<size_t>(p.depth), last = p.k - (p.slices - 1) * depth;
     unsigned long long clocks;
-    const unsigned joins = whole_rows || whole_cols ? 0
-                                                    : gk__joined_by(tile_facts, tiles, p.slices, depth, last,
-                                                                    static_cast<size_t>(sms), &clocks);
+    unsigned joins = 0;
+    if (whole_rows == 0 && whole_cols == 0)
+      joins = gk__joined_by(tile_facts, tiles, p.slices, depth, last, static_cast<size_t>(sms), &clocks);
     if (joins > 1) return launch<Grouped>(p, true, 0, 0, partials, stream, sms);
     return launch<Config>(p, joins == 1, whole_rows, whole_cols, partials, stream, sms);
   }
@@ -10489,15 +10761,16 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
 };
 #endif
 
-/* Batches by warps that make tiles by themselves; other types than float have no such way. */
-template <class Item, class Out, class Acc> struct gk__by_warps {
+/* Batches of floats by warps that compute a tile each. Other types have no such path. */
+template <class Item, class Out, class Acc> struct gk__warp_tile_path {
   static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int, int) { return false; }
   static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
 };
-template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so that files without products have none */
+template <class Acc> struct gk__warp_tile_path<float, float, Acc> { /* a template: see gk__engine */
   typedef gk__matmul_args<float, float, Acc> args;
   typedef gk__warp_tile tile_type;
-  static bool in_fours(const float *from, size_t leading_dim, size_t stride) {
+  /* Whether rows and matrices begin at multiples of 16 bytes. */
+  static bool has_vector_rows(const float *from, size_t leading_dim, size_t stride) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0 && stride % 4 == 0;
   }
   static size_t tiles(const args &p) {
@@ -10507,25 +10780,25 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
   static size_t blocks(const args &p, int sms) {
     return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
   }
-  /* Where the tiles are at most 9/5 of what they cover, and enough for half of the warps. Larger products, for which
-   * blocks read less, are as well off where k is short and few warps have nothing to do in the end; and where k is cut,
-   * since sums of slices need not go from one multiprocessor to another, but add up in C. (Those of which a part is not
-   * cut are larger.) */
+  /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
+   * whose operands blocks read less often, are as fast this way if k is short and few warps idle at the end. So are
+   * split ones, because a warp adds up the partials of its tile in C, without traffic between multiprocessors. (A
+   * product of which only a part is split is larger than that.) */
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
-    const size_t small_limit = 128, large = 1024, most_k = 192, all = size_t(1) << 30;
+    const size_t small_limit = 128, large = 1024, most_k = 192, limit = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
-        p.k >= all || p.k % tile_type::straight || p.n % 4 || !in_fours(p.a, p.lda, p.stride_a) ||
-        !in_fours(p.b, p.ldb, p.stride_b) ||
-        tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= all / tiles(p) ||
+        p.k >= limit || p.k % tile_type::straight || p.n % 4 || !has_vector_rows(p.a, p.lda, p.stride_a) ||
+        !has_vector_rows(p.b, p.ldb, p.stride_b) ||
+        tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
         tile_type::warps * tile_type::smem > smem_limit)
       return false;
-    const size_t jobs = p.batch * tiles(p), at_once = blocks(p, sms) * tile_type::warps;
-    const bool fills = jobs * 4 >= gk_round_up(jobs, at_once) * 3;
+    const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, sms) * tile_type::warps;
+    const bool fills = work_tiles * 4 >= gk_round_up(work_tiles, resident_warps) * 3;
     if (p.slices > 1)
       return fills && p.m <= large && p.n <= large && p.alpha == 1.0f && p.beta == 0.0f &&
-             in_fours(p.c, p.ldc, p.stride_c);
-    return p.m <= small_limit && p.n <= small_limit && p.k <= small_limit ? jobs >= at_once / 2
-                                                                          : fills && p.k <= most_k;
+             has_vector_rows(p.c, p.ldc, p.stride_c);
+    if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
+    return fills && p.k <= most_k;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__warp_kernel<float>), static_cast<unsigned>(blocks(p, sms)),
@@ -10535,44 +10808,46 @@ template <class Acc> struct gk__by_warps<float, float, Acc> { /* a template, so 
   }
 };
 
-/* Products of floats with little k, on Hopper, by panels of B that stay in shared memory. */
+/* Products of floats with a short k on Hopper, by the kernel with resident B tiles. Other types have no such path. */
 template <class Item, class Out, class Acc> struct gk__by_panels {
   static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int) { return false; }
   static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
 };
 #ifdef GK__WGMMA
-template <class Acc>
-struct gk__by_panels<float, float, Acc> { /* a template, so that files without products have none */
+template <class Acc> struct gk__by_panels<float, float, Acc> { /* a template: see gk__engine */
   typedef gk__matmul_args<float, float, Acc> args;
-  typedef gk__by_warps<float, float, Acc> by_warps;
+  typedef gk__warp_tile_path<float, float, Acc> warp_tile_path;
   static bool takes(const args &p, gk_plan wanted, int sms) {
     bool has_body = false;
     return wanted == GK_PLAN_AUTO && p.slices == 1 && p.batch == 1 && !p.max_blocks && !p.only_if && !p.trans_a &&
-           !p.trans_b && p.n % 4 == 0 && by_warps::in_fours(p.a, p.lda, 0) && by_warps::in_fours(p.b, p.ldb, 0) &&
-           by_warps::in_fours(p.c, p.ldc, 0) && gk__panels_pay(p.m, p.n, p.k, static_cast<size_t>(sms)) &&
-           gk__engine_counts(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) && gk__wgmma_here<0>() &&
-           !gk__has_body(GK__KERNEL(gk__panel_kernel<gk__panel>), &has_body) && has_body;
+           !p.trans_b && p.n % 4 == 0 && warp_tile_path::has_vector_rows(p.a, p.lda, 0) &&
+           warp_tile_path::has_vector_rows(p.b, p.ldb, 0) && warp_tile_path::has_vector_rows(p.c, p.ldc, 0) &&
+           gk__panels_pay(p.m, p.n, p.k, static_cast<size_t>(sms)) && gk__tma_fits(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) &&
+           gk__wgmma_here<0>() && !gk__has_body(GK__KERNEL(gk__resident_b_kernel<gk__resident_b>), &has_body) &&
+           has_body;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     const int map = gk__wgmma_type<float>::map;
-    gk__panel_params q;
+    gk__resident_b_params q;
     q.p = p;
-    q.down = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__panel::row_count)));
-    q.across = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__panel::col_count)));
-    q.panel_bytes = static_cast<unsigned>(gk__panel::panel_bytes(p.k));
-    if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__panel::depth, gk__panel::row_count) ||
-        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__panel::col_count, gk__panel::box))
-      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu is too large for the copy engine", p.m, p.n,
-                      p.k);
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__panel_kernel<gk__panel>), static_cast<unsigned>(sms),
-                             static_cast<unsigned>(gk__panel::warps) * 32, gk__panel::smem(p.k), stream, q);
+    q.tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__resident_b::row_count)));
+    q.tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__resident_b::col_count)));
+    q.b_tile_bytes = static_cast<unsigned>(gk__resident_b::b_tile_bytes(p.k));
+    if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__resident_b::depth,
+                             gk__resident_b::row_count) ||
+        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__resident_b::col_count,
+                             gk__resident_b::box))
+      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu is too large for TMA", p.m, p.n, p.k);
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__resident_b_kernel<gk__resident_b>), static_cast<unsigned>(sms),
+                             static_cast<unsigned>(gk__resident_b::warps) * 32, gk__resident_b::smem(p.k), stream, q);
   }
 };
 #endif
 
-/* --- The ways of each type ---------------------------------------------------------------------------------------*/
+/* --- Dispatch by type, and the calls -------------------------------------------------------------------------------*/
 
-/* What the strict kernels' plans know of the current device: multiprocessors, and bytes of shared memory for a block. */
+/* What the plans of the strict kernels depend on: the multiprocessors of the current device, and the shared memory of a
+ * block in bytes. */
 struct gk__strict_gpu {
   int sms, smem_limit;
 };
@@ -10584,32 +10859,36 @@ inline cudaError_t gk__find_strict_gpu(gk__strict_gpu *gpu) {
   return gk__failed(cudaDeviceGetAttribute(&gpu->smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call);
 }
 
+/* Enqueues a strict product with a given split, or only measures the partials that it needs. */
 template <class Item, class Out, class Acc>
 cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__split_k &order, gk_plan plan,
                                 const gk__strict_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
-  p.slices = order.slices, p.depth = order.depth, p.capacity = 0;
+  p.slices = order.slices;
+  p.depth = order.depth;
+  p.capacity = 0;
   if (order.thin)
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, smem_limit, stream)
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, partials, smem_limit, stream);
-  if (gk__by_warps<Item, Out, Acc>::takes(p, plan, sms, smem_limit))
-    return partials->measuring ? cudaSuccess : gk__by_warps<Item, Out, Acc>::run(p, stream, sms);
+  if (gk__warp_tile_path<Item, Out, Acc>::takes(p, plan, sms, smem_limit))
+    return partials->measuring ? cudaSuccess : gk__warp_tile_path<Item, Out, Acc>::run(p, stream, sms);
   if (gk__by_panels<Item, Out, Acc>::takes(p, plan, sms))
     return partials->measuring ? cudaSuccess : gk__by_panels<Item, Out, Acc>::run(p, stream, sms);
-  const bool engine = gk__engine<Item, Out, Acc>::takes(p);
-  gk__tile_facts tile_facts = gk__plan_matmul_again<Acc>(order, p.m, p.n, p.k, p.batch, sms, engine, plan,
-                                                         engine && gk__engine<Item, Out, Acc>::is_fed(p));
+  const bool has_hopper = gk__engine<Item, Out, Acc>::takes(p);
+  gk__tile_facts tile_facts = gk__plan_matmul_again<Acc>(order, p.m, p.n, p.k, p.batch, sms, has_hopper, plan,
+                                                         has_hopper && gk__engine<Item, Out, Acc>::is_fed(p));
   if (gk__is_engine(tile_facts.plan))
     return gk__engine<Item, Out, Acc>::run(p, tile_facts, order.whole_rows, order.whole_cols, partials, stream, sms);
-  /* What has one chain for each sum, and the rest, as products of their own. */
+  /* The part of C that is not split, and the rest, as two products. */
   if (order.whole_rows || order.whole_cols) {
     const bool cuts_rows = order.whole_rows > 0;
     gk__matmul_args<Item, Out, Acc> whole =
         p.panel(0, 0, cuts_rows ? order.whole_rows : p.m, cuts_rows ? p.n : order.whole_cols);
-    gk__split_k one = order;
-    one.whole_rows = one.whole_cols = 0;
-    whole.slices = one.slices = 1, whole.depth = one.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
-    tile_facts = gk__plan_matmul_again<Acc>(one, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
+    gk__split_k unsplit = order;
+    unsplit.whole_rows = unsplit.whole_cols = 0;
+    whole.slices = unsplit.slices = 1;
+    whole.depth = unsplit.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
+    tile_facts = gk__plan_matmul_again<Acc>(unsplit, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
     GK_TRY(gk__matmul_run(whole, tile_facts.plan, partials, smem_limit, stream));
     p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
   }
@@ -10618,7 +10897,7 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__spl
   tile_facts = gk__plan_matmul_again<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
   return gk__matmul_run(p, tile_facts.plan, partials, smem_limit, stream);
 }
-/* Adds to *partials what those of a product need. */
+/* Adds the bytes of a product's partials to *partials. */
 template <class Item, class Out, class Acc>
 cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                  gk__partials *partials) {
@@ -10629,55 +10908,64 @@ cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const
   return gk__matmul_by_order(p, order, plan, gpu, partials, 0);
 }
 template <class Item, class Out, class Acc>
-cudaError_t gk__launch_by_order(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
-                                gk__partials *partials, cudaStream_t stream) {
+cudaError_t gk__launch_with_split_k(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
+                                    gk__partials *partials, cudaStream_t stream) {
   gk__strict_gpu gpu;
   GK_TRY(gk__find_strict_gpu(&gpu));
   return gk__matmul_by_order(p, order, plan, gpu, partials, stream);
 }
+/* A strict product with a given split. Partials are allocated once, for all of its launches. */
 template <class Item, class Out, class Acc>
 cudaError_t gk__matmul_in_order(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                 const gk_scratch *scratch, cudaStream_t stream) {
-  const bool several = order.whole_rows || order.whole_cols || p.max_blocks || p.k > size_t(1) << 30; /* launches */
+  const bool has_several_launches = order.whole_rows || order.whole_cols || p.max_blocks || p.k > size_t(1) << 30;
   gk__partials partials = gk__partials_of(scratch, stream);
-  if (several) {
+  if (has_several_launches) {
     GK_TRY(gk__measure_partials(p, order, plan, &partials));
     GK_TRY(gk__begin_partials(&partials));
   }
-  const cudaError_t status = gk__launch_by_order(p, order, plan, &partials, stream);
+  const cudaError_t status = gk__launch_with_split_k(p, order, plan, &partials, stream);
   return gk__release_scratch(status, &partials.temporary, "gk_matmul", stream);
 }
 template <class Item, class Out, class Acc>
-cudaError_t gk__matmul_strictly(const gk__matmul_args<Item, Out, Acc> &p, gk_plan plan, const gk_scratch *scratch,
-                                cudaStream_t stream) {
+cudaError_t gk__matmul_strict(const gk__matmul_args<Item, Out, Acc> &p, gk_plan plan, const gk_scratch *scratch,
+                              cudaStream_t stream) {
   return gk__matmul_in_order(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
-/* Views of an operand: as it lies, or of its copy; and what makes the copy. */
+/* The view of an operand or of its copy, and the description of the copy. */
 template <class Element, class Item>
 void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size_t leading_dim, size_t stride,
                       bool along_k, size_t batch, unsigned char *dest, gk__raw_operand<Item> *raw,
                       gk__operand_view<Element> *view) {
   *raw = gk__raw_operand<Item>();
-  view->leading_dim = copy_items.wanted ? copy_items.leading_dim : leading_dim,
-  view->stride_batch = batch == 1 ? 0 : stride, view->stride_part = 0;
-  view->along_k = along_k || copy_items.turned, view->split = copy_items.split;
+  view->leading_dim = copy_items.wanted ? copy_items.leading_dim : leading_dim;
+  view->stride_batch = batch == 1 ? 0 : stride;
+  view->stride_part = 0;
+  view->along_k = along_k || copy_items.turned;
+  view->split = copy_items.split;
   view->data = reinterpret_cast<const Element *>(from);
   if (!copy_items.wanted) return;
   view->data = reinterpret_cast<const Element *>(dest);
-  view->stride_batch = copy_items.one ? 0 : copy_items.matrix / copy_items.bytes,
+  view->stride_batch = copy_items.one ? 0 : copy_items.matrix / copy_items.bytes;
   view->stride_part = copy_items.part / copy_items.bytes;
-  raw->from = from, raw->leading_dim = leading_dim, raw->stride = stride, raw->batch = copy_items.one ? 1 : batch,
+  raw->from = from;
+  raw->leading_dim = leading_dim;
+  raw->stride = stride;
+  raw->batch = copy_items.one ? 1 : batch;
   raw->turned = copy_items.turned;
-  raw->row_count = copy_items.turned ? copy_items.col_count : copy_items.row_count,
+  raw->row_count = copy_items.turned ? copy_items.col_count : copy_items.row_count;
   raw->col_count = copy_items.turned ? copy_items.row_count : copy_items.col_count;
-  raw->dest = dest, raw->to_ld = copy_items.leading_dim * copy_items.bytes, raw->to_stride = copy_items.matrix,
+  raw->dest = dest;
+  raw->to_ld = copy_items.leading_dim * copy_items.bytes;
+  raw->to_stride = copy_items.matrix;
   raw->to_part = copy_items.part;
 }
 
-/* Products of parts are as good as fp32 while no part, and no product of parts that counts, is lost to the range of a
- * float. With magnitudes from 2^-60 on the smallest product is 2^-120, of which the first 29 bits are in range; k of
- * the largest, 2^((126 - log2 k) / 2), stay below 2^126. */
+/* Emulated fp32 is as accurate as fp32 while no bf16 part, and no product of parts that counts, leaves the range of a
+ * float. These are the magnitudes, as bits of a float, between which an operand's elements must lie. From 2^-60 on the
+ * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
+ * a sum stays below 2^126. */
 inline unsigned gk__least_to_split() { return (127u - 60u) << 23; }
 inline unsigned gk__most_to_split(size_t k) {
   unsigned bits = 0;
@@ -10685,20 +10973,20 @@ inline unsigned gk__most_to_split(size_t k) {
   return (127u + (126u - bits) / 2) << 23;
 }
 
-/* The work area of a call on the tensor cores, and how many products of a batch it has room for. */
+/* The work area of a call on tensor cores, and for how many products of a batch it has room. */
 struct gk__work_area {
   unsigned char *memory;
   size_t bytes, at_once;
   void *temporary; /* allocated for the call; else NULL */
 };
-/* A scratch without a work area is no error: the call allocates one. */
+/* A scratch without a work area is not an error: the call allocates one. */
 inline cudaError_t gk__check_work_area(const gk_scratch *scratch, size_t needed) {
   if (!scratch || !scratch->ptr || !scratch->work_bytes || scratch->work_bytes >= needed) return cudaSuccess;
   return gk__fail(cudaErrorInvalidValue,
                   "gk_matmul: the scratch has a work area of %zu bytes, but %zu are needed: gk_matmul_work_bytes",
                   scratch->work_bytes, needed);
 }
-/* The part of the caller's scratch, if it has one, or as much as a temporary one is to have. */
+/* The work area in the caller's scratch, if it has one; else the size of a temporary one. */
 inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch, const gk_scratch *scratch,
                                       gk__work_area *area) {
   const size_t needed = plan.work_bytes(1), more = plan.work_bytes(2) - needed, enough = size_t(256) << 20;
@@ -10716,26 +11004,29 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
   if (more && (area->bytes - needed) / more < batch - 1) area->at_once = 1 + (area->bytes - needed) / more;
   return cudaSuccess;
 }
-/* What the strict kernels behind an emulated product need for the partials of `at_once` products, and of those that are
- * left in the end. Which kernels these are depends on only_if, but only on whether it is set. */
+/* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
+ * the remaining ones of the batch. The choice of these kernels depends only on whether only_if is set. */
 template <class Item, class Out, class Acc>
-cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t at_once, gk__partials *partials) {
+cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t products_per_launch,
+                                 gk__partials *partials) {
   static const unsigned any = 0;
   const gk__split_k order = gk__matmul_order_again<Acc>(p.m, p.n, p.k);
-  const size_t rest = p.batch % at_once;
+  const size_t rest = p.batch % products_per_launch;
   p.only_if = &any;
-  p.batch = at_once;
+  p.batch = products_per_launch;
   GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, partials));
   p.batch = rest;
   return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, partials) : cudaSuccess;
 }
 
-template <int Making, int Products, class Element, class Item, class Out>
+/* Launches the preparation of the operands, the kernel, and for emulated fp32 the strict fallback, for as many products
+ * of the batch at a time as the work area has room for. */
+template <int Preparation, int Products, class Element, class Item, class Out>
 cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan,
                                        const gk__mma_plan &mma_plan, int sms, const gk__work_area &area,
                                        gk__partials *partials, cudaStream_t stream) {
   const size_t batch = p.batch;
-  unsigned *const strict = Making == GK__SPLITTING ? reinterpret_cast<unsigned *>(area.memory) : NULL;
+  unsigned *const fallback_flag = Preparation == GK__SPLITTING ? reinterpret_cast<unsigned *>(area.memory) : NULL;
   cudaError_t status = cudaSuccess;
   for (size_t done = 0; done < batch && status == cudaSuccess; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
@@ -10747,25 +11038,35 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
     gk__view_operand(plan.b, p.b, p.ldb, p.stride_b, p.trans_b, batch, work_b, &raw_b, &q.b);
     if (raw_a.batch > 1) raw_a.batch = p.batch;
     if (raw_b.batch > 1) raw_b.batch = p.batch;
-    q.c = p.c, q.ldc = p.ldc, q.stride_c = p.stride_c;
-    q.m = p.m, q.n = p.n, q.k = p.k, q.batch = p.batch;
-    q.alpha = p.alpha, q.beta = p.beta, q.strict = strict, q.max_blocks = p.max_blocks;
-    if (strict) status = gk__failed(cudaMemsetAsync(strict, 0, sizeof(*strict), stream), "gk_matmul");
+    q.c = p.c;
+    q.ldc = p.ldc;
+    q.stride_c = p.stride_c;
+    q.m = p.m;
+    q.n = p.n;
+    q.k = p.k;
+    q.batch = p.batch;
+    q.alpha = p.alpha;
+    q.beta = p.beta;
+    q.strict = fallback_flag;
+    q.max_blocks = p.max_blocks;
+    if (fallback_flag)
+      status = gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul");
     if (status == cudaSuccess && (plan.a.wanted || plan.b.wanted))
-      status = gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), strict, sms,
-                                         plan.plan == GK_PLAN_WGMMA, stream);
+      status = gk__make_operands<Preparation>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), fallback_flag,
+                                              sms, plan.plan == GK_PLAN_WGMMA, stream);
     if (status == cudaSuccess)
       status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
                                           : gk__mma_tiles<Products, Element>::launch(q, mma_plan, *partials, stream);
-    if (status == cudaSuccess && strict) {
-      p.only_if = strict;
-      status = gk__launch_by_order(p, gk__matmul_order_again<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
+    if (status == cudaSuccess && fallback_flag) {
+      p.only_if = fallback_flag;
+      status = gk__launch_with_split_k(p, gk__matmul_order_again<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
     }
     p.skip(p.batch);
   }
   return status;
 }
-template <int Making, int Products, class Element, class Item, class Out>
+/* A product on tensor cores. Everything that can fail is checked or allocated before the first launch. */
+template <int Preparation, int Products, class Element, class Item, class Out>
 cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan, int sms,
                                        const gk_scratch *scratch, cudaStream_t stream) {
   const char *const call = "gk_matmul";
@@ -10774,7 +11075,7 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
   gk__mma_plan mma_plan = gk__mma_plan();
   if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
-  if (Making == GK__SPLITTING) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
+  if (Preparation == GK__SPLITTING) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
   GK_TRY(gk__begin_partials(&partials));
   cudaError_t status = cudaSuccess;
   if (area.bytes && !area.memory) {
@@ -10782,29 +11083,31 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
     area.memory = static_cast<unsigned char *>(area.temporary);
   }
   if (status == cudaSuccess)
-    status = gk__launch_on_tensor_cores<Making, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
+    status =
+        gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
   const cudaError_t freed = area.temporary ? cudaFreeAsync(area.temporary, stream) : cudaSuccess;
   status = status == cudaSuccess ? gk__failed(freed, call) : status;
   return gk__release_scratch(status, &partials.temporary, call, stream);
 }
 
-enum gk__ways { GK__WAYS_STRICT, GK__WAYS_HALF, GK__WAYS_FLOAT };
-template <gk__ways Ways> struct gk__matmul_ways {
+/* Which kernels a call compiles: the strict ones, and for half types and floats those of tensor cores, too. */
+enum gk__kernel_set { GK__KERNELS_STRICT, GK__KERNELS_HALF, GK__KERNELS_FLOAT };
+template <gk__kernel_set KernelSet> struct gk__matmul_dispatch {
   template <class Item, class Out, class Acc>
   static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &p, const gk__product_plan &, int, gk_plan plan,
                          const gk_scratch *scratch, cudaStream_t stream) {
-    return gk__matmul_strictly(p, plan, scratch, stream);
+    return gk__matmul_strict(p, plan, scratch, stream);
   }
 };
-template <> struct gk__matmul_ways<GK__WAYS_HALF> {
+template <> struct gk__matmul_dispatch<GK__KERNELS_HALF> {
   template <class Item, class Out>
   static cudaError_t run(const gk__matmul_args<Item, Out, float> &p, const gk__product_plan &plan, int sms,
                          gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
     return plan.tensor() ? gk__matmul_on_tensor_cores<GK__COPYING, 1, Item>(p, plan, sms, scratch, stream)
-                         : gk__matmul_strictly(p, wanted, scratch, stream);
+                         : gk__matmul_strict(p, wanted, scratch, stream);
   }
 };
-template <> struct gk__matmul_ways<GK__WAYS_FLOAT> {
+template <> struct gk__matmul_dispatch<GK__KERNELS_FLOAT> {
   template <class Out>
   static cudaError_t run(const gk__matmul_args<float, Out, float> &p, const gk__product_plan &plan, int sms,
                          gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
@@ -10812,12 +11115,12 @@ template <> struct gk__matmul_ways<GK__WAYS_FLOAT> {
     case GK_PRECISION_TF32: return gk__matmul_on_tensor_cores<GK__ROUNDING, 1, float>(p, plan, sms, scratch, stream);
     case GK_PRECISION_EMULATED:
       return gk__matmul_on_tensor_cores<GK__SPLITTING, 6, __nv_bfloat16>(p, plan, sms, scratch, stream);
-    default: return gk__matmul_strictly(p, wanted, scratch, stream);
+    default: return gk__matmul_strict(p, wanted, scratch, stream);
     }
   }
 };
 
-/* Whether the last of `batch` matrices ends where memory can still be addressed, and the rows do not overlap. */
+/* An error if the rows of a matrix overlap, or the last of `batch` matrices ends beyond the address space. */
 inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t row_count, size_t col_count,
                                     size_t leading_dim, size_t stride, size_t batch, size_t item_bytes) {
   if (row_count == 0 || col_count == 0) return cudaSuccess;
@@ -10829,96 +11132,128 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
     return gk__fail(cudaErrorInvalidValue,
                     "gk_matmul: the leading dimension of %s is %zu, but its stored rows have %zu, for which 0 stands",
                     name, leading_dim, col_count);
-  const size_t most = static_cast<size_t>(-1) / item_bytes / 2;
-  if (leading_dim > most / row_count || (batch > 1 && stride > (most - row_count * leading_dim) / (batch - 1)))
+  const size_t max_items = static_cast<size_t>(-1) / item_bytes / 2;
+  if (leading_dim > max_items / row_count ||
+      (batch > 1 && stride > (max_items - row_count * leading_dim) / (batch - 1)))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %s, %zu times %zu x %zu, is more than memory can address", name,
                     batch, row_count, col_count);
   return gk__check_memory("gk_matmul", name, from);
 }
 
-/* With a path, says which way the call would go, and goes no further. Without Tensor, only strict kernels are compiled
- * for floats. */
-template <bool Tensor, class Item, class Out>
-cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                       gk_matmul_path *path, cudaStream_t stream) {
-  typedef typename gk__carried<Item>::type Acc;
-  gk__clear_detail();
-  const gk_matmul_opts o = opts ? *opts : gk_matmul_opts();
+/* The arguments of the kernels. As in BLAS, alpha = 0 reads neither A nor B, and with k = 0 the product is 0: both give
+ * beta C. The kernels add alpha x 0 to beta C, which leaves it unchanged if alpha is -0. */
+template <class Item, class Out, class Acc>
+gk__matmul_args<Item, Out, Acc> gk__args_of_call(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                                                 const gk_matmul_opts &opts) {
   gk__matmul_args<Item, Out, Acc> p = gk__matmul_args<Item, Out, Acc>();
-  p.a = a, p.b = b, p.c = c, p.m = m, p.n = n, p.k = k;
-  p.trans_a = o.trans_a != 0, p.trans_b = o.trans_b != 0;
-  p.lda = o.lda ? o.lda : p.trans_a ? m : k;
-  p.ldb = o.ldb ? o.ldb : p.trans_b ? k : n;
-  p.ldc = o.ldc ? o.ldc : n;
-  p.batch = o.batch ? o.batch : 1;
-  p.stride_a = o.stride_a, p.stride_b = o.stride_b;
-  p.alpha = o.alpha ? static_cast<Acc>(*o.alpha) : Acc(1);
-  p.beta = o.beta ? static_cast<Acc>(*o.beta) : Acc(0);
-  p.max_blocks = o.max_blocks;
-  if (path) *path = gk_matmul_path();
-  if (m == 0 || n == 0) return cudaSuccess;
-  /* As in BLAS, alpha = 0 reads neither A nor B, and k = 0 multiplies nothing by alpha: either gives beta C. The kernels
-   * add alpha x 0 to that, which leaves it as it is if alpha is -0. */
-  if (p.alpha == Acc(0)) k = p.k = 0;
-  if (k == 0) p.alpha = p.beta == Acc(0) ? Acc(0) : Acc(-0.0);
+  p.a = a;
+  p.b = b;
+  p.c = c;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.trans_a = opts.trans_a != 0;
+  p.trans_b = opts.trans_b != 0;
+  p.lda = p.trans_a ? m : k;
+  p.ldb = p.trans_b ? k : n;
+  p.ldc = opts.ldc ? opts.ldc : n;
+  if (opts.lda) p.lda = opts.lda;
+  if (opts.ldb) p.ldb = opts.ldb;
+  p.batch = opts.batch ? opts.batch : 1;
+  p.stride_a = opts.stride_a;
+  p.stride_b = opts.stride_b;
+  p.alpha = opts.alpha ? static_cast<Acc>(*opts.alpha) : Acc(1);
+  p.beta = opts.beta ? static_cast<Acc>(*opts.beta) : Acc(0);
+  p.max_blocks = opts.max_blocks;
+  if (p.alpha == Acc(0)) p.k = 0;
+  if (p.k == 0) p.alpha = p.beta == Acc(0) ? Acc(0) : Acc(-0.0);
+  return p;
+}
+/* Checks the matrices and the options of a call, and sets the stride of C. */
+template <class Item, class Out, class Acc>
+cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc> *args, const gk_matmul_opts &opts) {
+  gk__matmul_args<Item, Out, Acc> &p = *args;
+  const size_t m = p.m, n = p.n, k = p.k;
+  const void *const a = p.a, *const b = p.b, *const c = p.c;
   GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(Item)));
   GK_TRY(gk__check_matrix("B", b, p.trans_b ? n : k, p.trans_b ? k : n, p.ldb, p.stride_b, p.batch, sizeof(Item)));
   GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, 0, 1, sizeof(Out)));
-  p.stride_c = o.stride_c ? o.stride_c : m * p.ldc;
+  p.stride_c = opts.stride_c ? opts.stride_c : m * p.ldc;
   GK_TRY(gk__check_matrix("C", c, m, n, p.ldc, p.stride_c, p.batch, sizeof(Out)));
   if (p.batch > 1 && p.stride_c < (m - 1) * p.ldc + n)
     return gk__fail(cudaErrorInvalidValue,
                     "gk_matmul: stride_c is %zu, but each C takes %zu elements; 0 puts one after the other", p.stride_c,
                     (m - 1) * p.ldc + n);
-  if (k && (static_cast<const void *>(c) == a || static_cast<const void *>(c) == b))
+  if (k && (c == a || c == b))
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: C is the same memory as %s; it needs its own",
-                    static_cast<const void *>(c) == a ? "A" : "B");
-  if (o.precision < GK_PRECISION_DEFAULT || o.precision > GK_PRECISION_EMULATED)
+                    c == a ? "A" : "B");
+  if (opts.precision < GK_PRECISION_DEFAULT || opts.precision > GK_PRECISION_EMULATED)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d is none of gk_precision",
-                    static_cast<int>(o.precision));
-  if (o.plan < GK_PLAN_AUTO || o.plan > GK_PLAN_SIMT)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(o.plan));
+                    static_cast<int>(opts.precision));
+  if (opts.plan < GK_PLAN_AUTO || opts.plan > GK_PLAN_SIMT)
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: plan %d is none of gk_plan", static_cast<int>(opts.plan));
+  return cudaSuccess;
+}
+/* What gk_matmul_plan reports. */
+template <class Item, class Out, class Acc>
+cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc> &p, const gk__product_plan &plan,
+                              gk_plan strict_plan, gk_matmul_path *path) {
+  gk__partials partials = gk__partials();
+  path->plan = plan.plan;
+  path->precision = plan.precision;
+  path->copies_a = plan.tensor() && plan.a.wanted;
+  path->copies_b = plan.tensor() && plan.b.wanted;
+  path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
+  if (!plan.tensor())
+    GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), strict_plan, &partials));
+  else if (plan.precision >= GK_PRECISION_EMULATED)
+    GK_TRY(gk__measure_fallback(p, p.batch, &partials));
+  if (plan.plan == GK_PLAN_MMA) GK_TRY(gk__mma_of<Item>::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
+  if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
+  return cudaSuccess;
+}
+
+/* With a path, only describes what the call would do. Without Tensor, only strict kernels are compiled for floats. */
+template <bool Tensor, class Item, class Out>
+cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                       gk_matmul_path *path, cudaStream_t stream) {
+  typedef typename gk__carried<Item>::type Acc;
+  gk__clear_detail();
+  const gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
+  gk__matmul_args<Item, Out, Acc> p = gk__args_of_call<Item, Out, Acc>(a, b, c, m, n, k, options);
+  if (path) *path = gk_matmul_path();
+  if (m == 0 || n == 0) return cudaSuccess;
+  GK_TRY(gk__check_call(&p, options));
 
   const bool is_half_type = gk__half_traits<Item>::is_half;
   gk__tensor_gpu gpu = {0, 0, false};
-  if (is_half_type ? o.precision != GK_PRECISION_STRICT : o.precision > GK_PRECISION_STRICT)
+  if (is_half_type ? options.precision != GK_PRECISION_STRICT : options.precision > GK_PRECISION_STRICT)
     GK_TRY(gk__find_tensor_gpu<0>(&gpu));
   const gk__product call = {gk__item_of<Item>::value,
                             m,
                             n,
-                            k,
+                            p.k,
                             p.batch,
                             {reinterpret_cast<uintptr_t>(a), p.lda, p.stride_a, !p.trans_a},
                             {reinterpret_cast<uintptr_t>(b), p.ldb, p.stride_b, p.trans_b},
-                            o.precision,
-                            o.plan};
+                            options.precision,
+                            options.plan};
   const gk__product_plan plan = gk__plan_product(call, gpu);
-  const gk_plan strict_plan = o.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : o.plan; /* the strict kernels' choice */
+  const gk_plan strict_plan = options.plan == GK_PLAN_SIMT ? GK_PLAN_AUTO : options.plan;
   if (plan.refused)
-    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d, plan %d: %s", static_cast<int>(o.precision),
-                    static_cast<int>(o.plan), plan.refused);
-  if (path) {
-    path->plan = plan.plan, path->precision = plan.precision;
-    path->copies_a = plan.tensor() && plan.a.wanted, path->copies_b = plan.tensor() && plan.b.wanted;
-    path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
-    gk__partials partials = gk__partials();
-    if (!plan.tensor())
-      GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(m, n, k), strict_plan, &partials));
-    else if (plan.precision >= GK_PRECISION_EMULATED)
-      GK_TRY(gk__measure_fallback(p, p.batch, &partials));
-    if (plan.plan == GK_PLAN_MMA) GK_TRY(gk__mma_of<Item>::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
-    if (partials.least) path->scratch_bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + partials.least;
-    return cudaSuccess;
-  }
-  GK_TRY(gk__check_scratch("gk_matmul", o.scratch, 0));
-  typedef gk__matmul_ways<is_half_type                                 ? GK__WAYS_HALF
-                          : Tensor && std::is_same<Item, float>::value ? GK__WAYS_FLOAT
-                                                                       : GK__WAYS_STRICT>
-      ways;
-  return ways::run(p, plan, gpu.sms, strict_plan, o.scratch, stream);
+    return gk__fail(cudaErrorInvalidValue, "gk_matmul: precision %d, plan %d: %s", static_cast<int>(options.precision),
+                    static_cast<int>(options.plan), plan.refused);
+  if (path) return gk__describe_path(p, plan, strict_plan, path);
+  GK_TRY(gk__check_scratch("gk_matmul", options.scratch, 0));
+  const bool is_float = std::is_same<Item, float>::value;
+  const gk__kernel_set kernel_set = is_half_type         ? GK__KERNELS_HALF
+                                    : Tensor && is_float ? GK__KERNELS_FLOAT
+                                                         : GK__KERNELS_STRICT;
+  return gk__matmul_dispatch<kernel_set>::run(p, plan, gpu.sms, strict_plan, options.scratch, stream);
 }
 
-/* The same for whatever types a call has: where there is no such product, one assertion says so. */
+/* The same for any types. One assertion explains an unsupported combination, so the call continues with types that
+ * exist. */
 template <bool Tensor, class Item, class Out>
 cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                           const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
