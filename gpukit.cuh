@@ -6336,10 +6336,10 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
 template <int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
   unsigned offset;
   bool k_major;
-  GK__D gk__mma_fragment_reader(unsigned outer0, int along_k) {
+  GK__D gk__mma_fragment_reader(unsigned outer0, int operand_k_major) {
     const unsigned lane_id = gk_lane(), outer_half = IsA ? lane_id / 8 % 2 : lane_id / 16,
                    k_half = IsA ? lane_id / 16 : lane_id / 8 % 2;
-    k_major = Order == GK__ANY_MAJOR ? along_k != 0 : Order == GK__K_MAJOR;
+    k_major = Order == GK__ANY_MAJOR ? operand_k_major != 0 : Order == GK__K_MAJOR;
     offset = k_major ? gk__k_major_offset<Bytes>(outer0 + outer_half * 8 + lane_id % 8, k_half)
                      : gk__mn_major_offset<Outer>(k_half * 8 + lane_id % 8, outer0 / 8 + outer_half);
   }
