@@ -5751,11 +5751,11 @@ inline cudaError_t gk__begin_partials(gk__partials *partials) {
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
  *
  * Products of half-precision types, of floats rounded to tf32, and of floats split into three bfloat16 parts (emulated
- * fp32). All accumulate in fp32. The hardware defines the order of the additions within one MMA instruction, so the bits
- * of a result are reproducible on one GPU model, but differ between models.
+ * fp32). All accumulate in fp32. The hardware defines the order of the additions within one MMA instruction, so the
+ * bits of a result are reproducible on one GPU model, but differ between models.
  *
- * The kernels need operands whose base address and rows are 16-byte aligned. An operand that is not aligned, or that has
- * to be rounded, transposed or split, is first copied to the work area of the scratch. This pass runs at memory
+ * The kernels need operands whose base address and rows are 16-byte aligned. An operand that is not aligned, or that
+ * has to be rounded, transposed or split, is first copied to the work area of the scratch. This pass runs at memory
  * bandwidth, and costs less than a product that reads such an operand directly. There are two exceptions, both on
  * Hopper: the kernels read a K-major A of any alignment, and the tf32 kernels round and transpose as they load. */
 
@@ -5817,7 +5817,7 @@ inline gk__prepare_tiling gk__plan_prepare_tiling(size_t row_count, size_t vecto
   t.tile_count = static_cast<unsigned>(t.tiles_x * t.tiles_y * batch);
   return t;
 }
-/* The first vector of this thread in a work tile: the matrix in the batch, its row, and the vector's index in the row. */
+/* The first vector of this thread in a work tile: the matrix in the batch, the row, and the vector in the row. */
 struct gk__prepare_position {
   size_t matrix, row_idx, vector_idx;
 };
@@ -5898,7 +5898,7 @@ GK__HD unsigned gk__tf32(unsigned bits) {
   if (magnitude >= 0x7f800000u) return magnitude > 0x7f800000u ? 0x7fffffffu : bits;
   return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
 }
-/* Rounds to the nearest bfloat16, ties to even; the result is in the upper half of the word. Not for infinity and NaN. */
+/* Rounds to the nearest bfloat16, ties to even; the result is the upper half of the word. Not for infinity or NaN. */
 GK__HD unsigned gk__round_to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
 /* Splits a float into the sum of three bfloat16, each in the upper half of its word. The remainders are exact, and the
  * last is 0, because each part takes at least eight of the 24 significant bits. */
@@ -6033,8 +6033,8 @@ __global__ void __launch_bounds__(gk__prepare_threads)
   if (Preparation == GK__SPLITTING && __syncthreads_or(out_of_range) && threadIdx.x == 0) atomicExch(strict, 1u);
 }
 
-/* Launches the kernel for both operands. If there is more work than resident blocks can do at once, each operand gets at
- * least half of the blocks, or as many as it has work tiles. */
+/* Launches the kernel for both operands. If there is more work than resident blocks can do at once, each operand gets
+ * at least half of the blocks, or as many as it has work tiles. */
 template <int Preparation, class Item>
 cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned min_magnitude,
                               unsigned max_magnitude, unsigned *strict, int sms, bool persistent, cudaStream_t stream) {
@@ -6173,8 +6173,9 @@ template <> struct gk__word_elements<float> {
   static const int item_count = 1;
   static GK__D float element_at(unsigned word, int) { return __uint_as_float(word); }
 };
-/* Emulation for the stand-in: one sequence of FMAs in the order of k for each accumulator. The order in hardware differs,
- * so the bits may differ, too. Lanes 4 g to 4 g + 3 hold rows g and g + 8 of A; four lanes hold a column of B. */
+/* Emulation for the stand-in: one sequence of FMAs in the order of k for each accumulator. The order in hardware
+ * differs, so the bits may differ, too. Lanes 4 g to 4 g + 3 hold rows g and g + 8 of A; four lanes hold a column of B.
+ */
 template <class Element> struct gk__mma_sync {
   static GK__D unsigned long long both(unsigned low, unsigned high) {
     return low | static_cast<unsigned long long>(high) << 32;
@@ -6200,8 +6201,8 @@ template <class Element> struct gk__mma_sync {
 
 /* The storage order of an operand; GK__ANY_MAJOR: known at run time only. */
 enum { GK__MN_MAJOR, GK__K_MAJOR, GK__ANY_MAJOR };
-/* A kernel configuration. A block computes TileRows x TileCols of C, and a warp WarpRows x WarpCols. The ring has Stages
- * stages, each with Bytes bytes of k. */
+/* A kernel configuration. A block computes TileRows x TileCols of C, and a warp WarpRows x WarpCols. The ring has
+ * Stages stages, each with Bytes bytes of k. */
 template <int TileRows, int TileCols, int WarpRows, int WarpCols, int Bytes, int Stages, int OrderA = GK__ANY_MAJOR,
           int OrderB = GK__ANY_MAJOR>
 struct gk__mma_config {
@@ -6234,8 +6235,8 @@ template <class Out> struct gk__mma_args {
   size_t capacity;         /* of the slots, in 16-byte words */
 };
 
-/* Copies the first `valid` of 16 bytes to shared memory, and sets the others to 0. (compute-sanitizer memcheck takes the
- * asynchronous form for a read of all 16 bytes, so it reports an array that ends within them.) */
+/* Copies the first `valid` of 16 bytes to shared memory, and sets the others to 0. (compute-sanitizer memcheck takes
+ * the asynchronous form for a read of all 16 bytes, so it reports an array that ends within them.) */
 GK__D void gk__copy_16_bytes(unsigned char *dest, const unsigned char *from, unsigned valid) {
 #if GK__COPIES_ASYNC
   gk__copy_async<16>(dest, from, valid);
@@ -6335,10 +6336,10 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
 template <int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
   unsigned offset;
   bool k_major;
-  GK__D gk__mma_fragment_reader(unsigned outer0, int along_k) {
+  GK__D gk__mma_fragment_reader(unsigned outer0, int operand_k_major) {
     const unsigned lane_id = gk_lane(), outer_half = IsA ? lane_id / 8 % 2 : lane_id / 16,
                    k_half = IsA ? lane_id / 16 : lane_id / 8 % 2;
-    k_major = Order == GK__ANY_MAJOR ? along_k != 0 : Order == GK__K_MAJOR;
+    k_major = Order == GK__ANY_MAJOR ? operand_k_major != 0 : Order == GK__K_MAJOR;
     offset = k_major ? gk__k_major_offset<Bytes>(outer0 + outer_half * 8 + lane_id % 8, k_half)
                      : gk__mn_major_offset<Outer>(k_half * 8 + lane_id % 8, outer0 / 8 + outer_half);
   }
@@ -6383,9 +6384,9 @@ template <class Config> struct gk__mma_accumulators {
   }
 };
 
-/* The main loop for emulated fp32: six products of bfloat16 parts. Part i has about 2^-8i of the magnitude of its float,
- * so products with equal sums of part indices are of similar magnitude; the smallest come first. Tensor cores truncate
- * their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
+/* The main loop for emulated fp32: six products of bfloat16 parts. Part i has about 2^-8i of the magnitude of its
+ * float, so products with equal sums of part indices are of similar magnitude; the smallest come first. Tensor cores
+ * truncate their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
 template <int Products, class Element, class Config> struct gk__mma_loop {
   static const int parts = GK__PARTS, index_sums = 3;
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
@@ -6483,8 +6484,9 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
   }
 };
 
-/* The epilogue. Each warp stores its accumulators to shared memory, over the ring, and the block then loops over the tile.
- * So C is written in vectors, and the code is a third of the size that it has when unrolled over the accumulators. */
+/* The epilogue. Each warp stores its accumulators to shared memory, over the ring, and the block then loops over the
+ * tile. So C is written in vectors, and the code is a third of the size that it has when unrolled over the
+ * accumulators. */
 template <class Config> struct gk__mma_epilogue {
   static const int items = Config::bm * Config::bn;
   static const int pitch = Config::bn + 8; /* floats; padded, so that store_accumulators has no bank conflicts */
@@ -6593,8 +6595,8 @@ private:
   static const int slots_per_load = 11; /* slots in flight per thread: all of a tile of 64 x 64 */
 };
 
-/* C = alpha A B + beta C for one tile and one partition of k. The grid has one block for each of them. The partition of a
- * block comes from its ticket, lowest first: the block that reduces a tile only waits for blocks with lower tickets,
+/* C = alpha A B + beta C for one tile and one partition of k. The grid has one block for each of them. The partition of
+ * a block comes from its ticket, lowest first: the block that reduces a tile only waits for blocks with lower tickets,
  * which are running already. */
 template <int Products, class Element, class Config, class Out>
 __global__ void __launch_bounds__(Config::thread_count)
@@ -6734,10 +6736,11 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   return cudaSuccess;
 }
 
-/* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks, plus
- * the time to reduce the partials. Half-precision types and tf32 have the same cost per stage: one instruction multiplies
- * 32 bytes of k of either. The costs were fitted to 1,100 measured plans of 54 shapes (half-precision types and tf32) and
- * to 310 of 26 shapes (emulated fp32). The chosen plans are 1.8 % slower than the best that were measured. */
+/* The cost model of a configuration, in microseconds on an H200. The time of a kernel is that of its waves of blocks,
+ * plus the time to reduce the partials. Half-precision types and tf32 have the same cost per stage: one instruction
+ * multiplies 32 bytes of k of either. The costs were fitted to 1,100 measured plans of 54 shapes (half-precision types
+ * and tf32) and to 310 of 26 shapes (emulated fp32). The chosen plans are 1.8 % slower than the best that were
+ * measured. */
 struct gk__mma_cost {
   double stage;          /* one stage of a block that is alone on its SM */
   double stage_rate;     /* one stage of a full SM, divided by the number of its blocks */
@@ -6779,8 +6782,8 @@ void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost
     plans->take(plan);
   }
 }
-/* Bounds for every plan, for the size of the scratch: the least k of a partition, and the bytes of slots for one partial
- * of all of C. The largest tile is 128 x 256. The shallowest stages are those of emulated fp32 and tf32: 32 of k. */
+/* Bounds for every plan, for the size of the scratch: the least k of a partition, and the bytes of slots for one
+ * partial of all of C. The largest tile is 128 x 256. The shallowest stages are 32 deep: emulated fp32 and tf32. */
 #define GK__MMA_PARTITION_DEPTH 96
 inline size_t gk__mma_slot_bytes(size_t m, size_t n) {
   const size_t tile_rows = gk_ceil_div(m, size_t(128)), tile_cols = gk_ceil_div(n, size_t(256));
@@ -6803,8 +6806,8 @@ void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cos
                     gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__three<float>>), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
 }
-/* The ring of the largest tile has four stages in code for compute_90 and up, and on the host, which chooses the size: it
- * asks for three if the device has no room for the fourth. */
+/* The ring of the largest tile has four stages in code for compute_90 and up, and on the host, which chooses the size:
+ * it asks for three if the device has no room for the fourth. */
 #if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
 #define GK__LARGE_STAGES 3
 #else
@@ -6897,8 +6900,8 @@ inline cudaError_t gk__find_mma_gpu(gk__mma_gpu *gpu) {
   gpu->smem_limit = static_cast<size_t>(smem_limit);
   return cudaSuccess;
 }
-/* Chooses a plan, and adds the size of its partials to *partials. The plan is made for the whole batch, even if the work
- * area holds only a part of it, so that the bits of a product do not depend on the scratch. */
+/* Chooses a plan, and adds the size of its partials to *partials. The plan is made for the whole batch, even if the
+ * work area holds only a part of it, so that the bits of a product do not depend on the scratch. */
 template <int Products, class Element>
 cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_plan *plan, gk__partials *partials) {
   gk__mma_gpu gpu;
@@ -6943,18 +6946,19 @@ template <> struct gk__mma_of<double> {
  *
  * wgmma reads both operands from shared memory. TMA loads them as boxes of 128 bytes by a number of rows, with the
  * 128-byte swizzle, and fills zeros beyond the ends of a matrix. The blocks are warp-specialised: one thread of the
- * producer warpgroup issues the loads, and one or more consumer warpgroups multiply. Each stage of the ring between them
- * has a full barrier and an empty barrier.
+ * producer warpgroup issues the loads, and one or more consumer warpgroups multiply. Each stage of the ring between
+ * them has a full barrier and an empty barrier.
  *
- * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order, so
- * transposed operands need no copy.
+ * Operands keep their storage order in shared memory, K-major or MN-major. For 16-bit types wgmma reads either order,
+ * so transposed operands need no copy.
  *
  * A K-major A may have any alignment. TMA requires that rows are a multiple of 16 bytes apart, and reads an additional
- * sector of a row that does not begin at a multiple of 32 bytes. But every 2nd, 4th, 8th or 16th row is a multiple of 32
- * bytes after the one before. So A is split into as many matrices of every 2nd, 4th ... row, and each of these has tiles
- * of C of its own. The load of a row begins at the sector that holds its first element; the elements in front of that are
- * its lead. The loads of B begin as many k before 0, where TMA fills zeros, and the consumers clear the lead of A in
- * shared memory. k is then divided at other points than for an aligned A, so the last bits of a result may differ.
+ * sector of a row that does not begin at a multiple of 32 bytes. But every 2nd, 4th, 8th or 16th row is a multiple of
+ * 32 bytes after the one before. So A is split into as many matrices of every 2nd, 4th ... row, and each of these has
+ * tiles of C of its own. The load of a row begins at the sector that holds its first element; the elements in front of
+ * that are its lead. The loads of B begin as many k before 0, where TMA fills zeros, and the consumers clear the lead
+ * of A in shared memory. k is then divided at other points than for an aligned A, so the last bits of a result may
+ * differ.
  *
  * These instructions exist in code for sm_90a only. gk__wgmma_here() tells whether the binary has such code. */
 
@@ -7177,8 +7181,8 @@ GK__D void gk__store_pair(void *row_data, unsigned col_idx, int item_count, bool
   }
 }
 
-/* The pipeline state of a warpgroup: stage index and phase, the parity that its barriers wait for. Addresses are those of
- * shared memory. reduce_barrier: completes when all partials of the cluster reduction have arrived. */
+/* The pipeline state of a warpgroup: stage index and phase, the parity that its barriers wait for. Addresses are those
+ * of shared memory. reduce_barrier: completes when all partials of the cluster reduction have arrived. */
 template <class Shape> struct gk__wgmma_pipeline {
   unsigned smem, stage_idx, phase;
   unsigned boxes_stored; /* of C, by this warpgroup; selects the staging buffer */
@@ -7216,8 +7220,8 @@ GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
   for (int i = 0; i < 4; i++) sum[i] += x.value[i];
 }
 
-/* A work tile: the product in the batch, and the first row and column. row_idx is a row of one of the matrices that A is
- * split into. */
+/* A work tile: the product in the batch, and the first row and column. row_idx is a row of one of the matrices that A
+ * is split into. */
 struct gk__wgmma_work_tile {
   unsigned batch, row_idx, col_idx, matrix_idx;
   /* The row of C of row i of the tile. */
@@ -7265,8 +7269,8 @@ GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Sh
   }
 }
 
-/* By all consumers: clears the lead of A, the first `bytes` bytes of each of `row_count` rows, in the next stage. The rows
- * begin at `from` in the stage. */
+/* By all consumers: clears the lead of A, the first `bytes` bytes of each of `row_count` rows, in the next stage. The
+ * rows begin at `from` in the stage. */
 template <class Shape>
 GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &pipe, unsigned from, unsigned row_count,
                                 unsigned bytes) {
@@ -7288,16 +7292,16 @@ GK__D void gk__wgmma_release_stage(unsigned empty) {
   if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
 }
 
-/* Emulated fp32: the part of A (of_b: of B) in the i-th product of a k block; the least significant product comes first.
- * The three products that are left out (parts 2 and 2, 1 and 2, 2 and 1) are below the rounding error of fp32. */
+/* Emulated fp32: the part of A (of_b: of B) in the i-th product of a k block; the least significant product comes
+ * first. The three products that are left out (parts 2 and 2, 1 and 2, 2 and 1) are below the rounding of fp32. */
 template <int Products> GK__D unsigned gk__bf16_part(int i, bool of_b) {
   const unsigned a[] = {0, 1, 2, 0, 1, 0}, b[] = {2, 1, 0, 1, 0, 0};
   return of_b ? b[i + 6 - Products] : a[i + 6 - Products];
 }
 
-/* The main loop of a consumer warpgroup. A stage is released when the wgmma of the next one have been issued and its own
- * are complete. Emulated fp32: tensor cores truncate their sums, so each k block has accumulators of its own, which are
- * then added with rounding. */
+/* The main loop of a consumer warpgroup. A stage is released when the wgmma of the next one have been issued and its
+ * own are complete. Emulated fp32: tensor cores truncate their sums, so each k block has accumulators of its own, which
+ * are then added with rounding. */
 template <class Shape, int Kind, int TransA, int TransB>
 GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 2], gk__wgmma_pipeline<Shape> &pipe,
                               unsigned group, unsigned k_blocks) {
@@ -7398,9 +7402,9 @@ GK__D unsigned gk__wgmma_load_shared(unsigned row_address, unsigned pos, unsigne
   return word;
 }
 
-/* A warp stores `item_count` elements of row `pos` of its staging buffer to C. The lanes store consecutive 32-bit words,
- * whatever the alignment. If dest is not a multiple of 4 bytes, the first and the last element are stored by themselves,
- * because other warps store the other halves of their words. */
+/* A warp stores `item_count` elements of row `pos` of its staging buffer to C. The lanes store consecutive 32-bit
+ * words, whatever the alignment. If dest is not a multiple of 4 bytes, the first and the last element are stored by
+ * themselves, because other warps or blocks store the other halves of their words. */
 template <class Out, int RowBytes>
 GK__D void gk__wgmma_store_row(unsigned char *dest, unsigned from, unsigned pos, int item_count) {
   const int lane_id = static_cast<int>(threadIdx.x % 32);
@@ -7673,7 +7677,7 @@ template <int First> bool gk__wgmma_here() { /* a template, so that files withou
 }
 
 /* A box is `box_cols` elements by `box_rows` rows. 128-byte rows have the 128-byte swizzle, 64-byte rows the 64-byte
- * swizzle. L2 promotion is 128 bytes for 128-byte rows, because what follows belongs to other blocks; else 256 bytes. */
+ * swizzle. L2 promotion is 128 bytes for 128-byte rows, because what follows belongs to other blocks; else 256. */
 inline bool gk__make_tensor_map(gk__tensor_map *map, int type, int bytes, const void *data, size_t inner, size_t outer,
                                 size_t leading_dim, size_t batch, size_t stride_batch, size_t parts, size_t stride_part,
                                 int box_cols, int box_rows) {
@@ -7726,8 +7730,8 @@ bool gk__map_a(gk__wgmma_split_params *p, const gk__operand_view<Element> &v, si
   return fits;
 }
 
-/* Fills in the parameters that describe C and its tiles_m x tiles_n tiles, and launches the kernel. Without clusters the
- * blocks are persistent. With clusters of `cluster_size` blocks, each computes one tile. */
+/* Fills in the parameters that describe C and its tiles_m x tiles_n tiles, and launches the kernel. Without clusters
+ * the blocks are persistent. With clusters of `cluster_size` blocks, each computes one tile. */
 template <class Shape, class Config, class Problem>
 cudaError_t gk__wgmma_enqueue(gk__kernel<Config> kernel, Config &p, const Problem &x, size_t tiles_m, size_t tiles_n,
                               unsigned cluster_size, int sms, cudaStream_t stream) {
@@ -7814,8 +7818,8 @@ struct gk__wgmma_tile_cost {
   size_t row_count, col_count;
   unsigned k_block_time, overhead, max_cluster;
 };
-/* The additional cost of a k block per row of A and per column of B whose address is not a multiple of 32 bytes, a sector;
- * in hundredths of a nanosecond. */
+/* The additional cost of a k block per row of A and per column of B whose address is not a multiple of 32 bytes, a
+ * sector; in hundredths of a nanosecond. */
 struct gk__wgmma_sector_penalty {
   unsigned per_row, per_col;
 };
@@ -7833,8 +7837,8 @@ struct gk__wgmma_choice {
   int tile_idx;
   unsigned cluster_size;
 };
-/* The tile and the cluster size that take the least time, if each SM computes one tile at a time. The blocks of a cluster
- * share a GPC, which leaves some SMs idle. */
+/* The tile and the cluster size that take the least time, if each SM computes one tile at a time. The blocks of a
+ * cluster share a GPC, which leaves some SMs idle. */
 inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int tile_count, size_t row_count,
                                          size_t col_count, size_t k_blocks, size_t batch,
                                          gk__wgmma_sector_penalty penalty, int sms) {
@@ -7860,8 +7864,8 @@ inline gk__wgmma_choice gk__wgmma_choose(const gk__wgmma_tile_cost *tiles, int t
     }
   return best;
 }
-/* A set of tiles: run() chooses one for `batch` matrices of row_count x col_count, and launches its kernel. For an A that
- * is split, these are the split matrices. The cost of a k block is proportional to the number of its products. */
+/* A set of tiles: run() chooses one for `batch` matrices of row_count x col_count, and launches its kernel. For an A
+ * that is split, these are the split matrices. The cost of a k block is proportional to the number of its products. */
 template <int Products, bool Splits, class... Tiles> struct gk__wgmma_tiles {
   template <class Element, class Out>
   static cudaError_t run(const gk__tensor_args<Element, Out> &p, size_t row_count, size_t col_count, size_t k_blocks,
@@ -7922,15 +7926,16 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &p, int sms, cudaS
 
 /* --- Tensor cores: Hopper, tf32 out of registers ------------------------------------------------------------------
  *
- * wgmma reads 32-bit operands from shared memory in K-major order only. But it can read its first operand from registers,
- * and a thread can fill these from any storage order. So if one operand is K-major and the other is MN-major, the MN-major
- * one goes through registers; it is called R here. The rows of R are the rows of a tile, and the K-major operand gives the
- * columns. If B is R, the kernel computes the transposed tiles of C. Neither operand is transposed or rounded beforehand:
- * TMA rounds to tf32. A K-major A may be split; its matrices then give the columns of tiles.
+ * wgmma reads 32-bit operands from shared memory in K-major order only. But it can read its first operand from
+ * registers, and a thread can fill these from any storage order. So if one operand is K-major and the other is
+ * MN-major, the MN-major one goes through registers; it is called R here. The rows of R are the rows of a tile, and the
+ * K-major operand gives the columns. If B is R, the kernel computes the transposed tiles of C. Neither operand is
+ * transposed or rounded beforehand: TMA rounds to tf32. A K-major A may be split; its matrices then give the columns of
+ * tiles.
  *
- * R is loaded in boxes of 32 rows by 32 k, with the 128-byte swizzle. A wgmma fragment of a thread has rows g and g + 8 of
- * the 16 rows of its warp (g = lane / 4). The kernel is free to choose which rows of a box these are, and takes adjacent
- * ones: one 8-byte load reads both, one 8-byte store writes both, and half a warp has no bank conflicts. */
+ * R is loaded in boxes of 32 rows by 32 k, with the 128-byte swizzle. A wgmma fragment of a thread has rows g and g + 8
+ * of the 16 rows of its warp (g = lane / 4). The kernel is free to choose which rows of a box these are, and takes
+ * adjacent ones: one 8-byte load reads both, one 8-byte store writes both, and half a warp has no bank conflicts. */
 
 /* b describes R, and a the K-major operand. */
 template <class Params> struct gk__tf32_params : Params {
@@ -7988,8 +7993,8 @@ GK__D gk__tf32_columns gk__tf32_columns_of(const typename Shape::params &p, cons
   return gk__tf32_columns{tile_idx % p.matrices(), tile_idx / p.matrices() * Shape::col_count};
 }
 
-/* By the producer: loads the operands of a work tile. Boxes outside of R are not loaded; the stale elements in their place
- * only reach accumulators that are not stored. */
+/* By the producer: loads the operands of a work tile. Boxes outside of R are not loaded; the stale elements in their
+ * place only reach accumulators that are not stored. */
 template <class Shape>
 GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Shape> &pipe,
                          const gk__wgmma_work_tile &work, unsigned first_k_block, unsigned k_blocks) {
