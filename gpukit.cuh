@@ -9994,7 +9994,7 @@ void gk__try_whole_tiles(gk__split_k *order, size_t m, size_t n, size_t k, size_
   const size_t tiles_m = gk_ceil_div(m, tile_facts.row_count), tiles_n = gk_ceil_div(n, tile_facts.col_count);
   const bool by_cols = tiles_m < tiles_n;
   const size_t short_side = by_cols ? tiles_m : tiles_n, long_side = by_cols ? tiles_n : tiles_m;
-  const size_t waves = tiles::at_once ? tiles_m * tiles_n / tiles::at_once : 0;
+  size_t waves = tiles::at_once ? tiles_m * tiles_n / tiles::at_once : 0;
   for (size_t fewer = 0; fewer < 2 && fewer < waves; fewer++) {
     const size_t lines = (waves - fewer) * tiles::at_once / short_side;
     gk__split_k candidate = {0, 1, 1, 0, 0};
@@ -10360,8 +10360,7 @@ cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &p, bool 
   typedef gk__f64_shape Shape;
   auto kernel = GK__KERNEL(gk__f64_kernel<Shape, Item>);
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)),
-               tiles_n = gk_ceil_div(p.n; static_cast<size_t>(Shape::col_count));
-  limit = size_t(1) << 28;
+               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)), limit = size_t(1) << 28;
   if (p.k == 0 || p.slices > Shape::most_slices || tiles_m >= limit / tiles_n ||
       p.batch >= limit / (tiles_m * tiles_n) || !gk__wgmma_here<0>())
     return cudaSuccess;
