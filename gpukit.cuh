@@ -3851,64 +3851,76 @@ cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Ope
 
 /* --- The kernel ---------------------------------------------------------------------------------------------------
  *
- * k is cut into slices, of a length that m, n and k alone decide; of some rows or columns of C it may stay whole, and
- * they too decide which. Of each element of C, the products of a slice are one
- * chain of fused multiply-adds in the order of k, and the slices' sums are added up in their order. What a block does,
- * and how, has no part in that: its tile, how the operands come to it, and who adds up.
+ * m, n and k alone decide into how many partitions k is divided and how long they are; they may also decide that some
+ * rows or columns of C have k undivided. The products of a partition are accumulated by one sequence of fused
+ * multiply-adds in ascending order of k, and the partials are added in the order of their partitions. The shape of the
+ * tile, the path of the operands to shared memory, and the threads that reduce the partials do not change that order.
  *
- * A block makes one tile of C. Its threads are one group, or several, each of which takes one of the slices; the groups
- * then add up through shared memory. Slices that are more than the groups go to blocks of their own: each publishes its
- * sums in slots of the scratch, as reduce and scan do, and the block of the last slice adds up. */
+ * A block computes one tile of C. Its threads form one group or several. If the partitions are no more than the groups,
+ * each group takes one, and the groups reduce the partials through shared memory. Otherwise each partition has a block
+ * of its own: the block publishes its partials in slots of the scratch, as reduce and scan do, and the block of the
+ * last partition reduces them. */
 
+/* A product, or a batch of them, as the kernels take it. */
 template <class Item, class Out, class Acc> struct gk__matmul_args {
   const Item *a, *b;
   Out *c;
-  size_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c;
+  size_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c; /* strides in elements */
   Acc alpha, beta;
   bool trans_a, trans_b;
-  unsigned slices; /* of k, each `depth` deep but for the last */
-  int depth;
-  size_t capacity; /* chunks of slots in the scratch */
+  unsigned slices; /* partitions of k */
+  int depth;       /* of a partition, in k; the last one may be shorter */
+  size_t capacity; /* of the scratch, in 16-byte words of slots */
   size_t max_blocks;
-  const unsigned *only_if; /* device; where it is 0, the kernel returns at once. NULL: it never does */
-  void skip(size_t products) { a += products * stride_a, b += products * stride_b, c += products * stride_c; }
-  /* Some rows and columns of C, as a product of its own whose k is cut alike. */
+  const unsigned *only_if; /* a flag in device memory: the kernel returns at once if it is 0. NULL: no flag */
+  /* Moves on to the products of the batch behind the first `products`. */
+  void skip(size_t products) {
+    a += products * stride_a;
+    b += products * stride_b;
+    c += products * stride_c;
+  }
+  /* The product for a rectangle of C, with the same partitions of k. */
   gk__matmul_args panel(size_t row_idx, size_t col_idx, size_t row_count, size_t col_count) const {
-    gk__matmul_args part = *this;
-    part.a += row_idx * (trans_a ? 1 : lda), part.b += col_idx * (trans_b ? ldb : 1), part.c += row_idx * ldc + col_idx;
-    part.m = m - row_idx < row_count ? m - row_idx : row_count,
-    part.n = n - col_idx < col_count ? n - col_idx : col_count;
-    return part;
+    gk__matmul_args sub = *this;
+    sub.a += row_idx * (trans_a ? 1 : lda);
+    sub.b += col_idx * (trans_b ? ldb : 1);
+    sub.c += row_idx * ldc + col_idx;
+    sub.m = m - row_idx < row_count ? m - row_idx : row_count;
+    sub.n = n - col_idx < col_count ? n - col_idx : col_count;
+    return sub;
   }
 };
 
-/* Three sums to a slot, since each of its words has 12 bytes of them. */
+/* The value of a slot. A 16-byte word of a slot holds 12 bytes of payload, so that three accumulators fill its words. */
 template <class Acc> struct gk__three { Acc value[3]; };
 
-/* Blocks that meet in the slots take their jobs by turn, so that whoever waits for another one's slots knows it to run.
- * For all threads of a block. */
-GK__D unsigned gk__take_job(gk__ticket *turn, gk__state *state, unsigned jobs) {
-  if (threadIdx.x == 0) *turn = gk__next_ticket(state, jobs - 1);
+/* The number of a block's work item. Blocks that exchange partials take tickets: a block only waits for the slots of
+ * blocks with lower tickets, and those are already running. Called by all threads of the block. */
+GK__D unsigned gk__take_job(gk__ticket *ticket, gk__state *state, unsigned work_count) {
+  if (threadIdx.x == 0) *ticket = gk__next_ticket(state, work_count - 1);
   __syncthreads();
-  return turn->number;
+  return ticket->number;
 }
-/* Copies from global to shared memory that need no registers and are waited for in groups, where there are any. */
+
+/* cp.async copies from global to shared memory: they use no registers, and a thread waits for them in groups. Without
+ * it (before sm_80, and on a CPU) operands pass through registers. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define GK__COPIES_ASYNC 1
 #else
 #define GK__COPIES_ASYNC 0
 #endif
 
-template <int Bytes> GK__D void gk__copy_async(void *dest, const void *from, unsigned valid) {
+/* Copies Bytes bytes: 4, 8 or 16. With 16, only the first `valid` bytes are read and the rest become zeros. */
+template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, unsigned valid) {
 #if GK__COPIES_ASYNC
   const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(dest));
   if (Bytes == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(valid) : "memory");
-  else /* nobody copies less than 4 bytes, but without optimisation the code for it reaches ptxas all the same */
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(Bytes < 4 ? 4 : Bytes)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(source), "r"(valid) : "memory");
+  else /* Bytes is never below 4, but without optimisation ptxas sees the dead instances for smaller types, too */
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(source), "n"(Bytes < 4 ? 4 : Bytes)
                  : "memory");
 #else
-  (void)dest, (void)from, (void)valid;
+  (void)dest, (void)source, (void)valid;
 #endif
 }
 GK__D void gk__copy_commit() {
@@ -3916,114 +3928,156 @@ GK__D void gk__copy_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
+/* Waits until at most the last Pending groups of this thread are incomplete. */
 template <int Pending> GK__D void gk__copy_wait() {
 #if GK__COPIES_ASYNC
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 #endif
 }
 
-/* Brings one operand to shared memory, step by step: TileDepth of k, and Outer rows of A or columns of B. It lies there
- * as it is stored (Natural), or else as shared_tile[k][outer]. The matrix is stored along k or across it; its rows come
- * as runs of 16 bytes where their alignment allows, else element by element, and along k are turned on the way: four
- * rows of eight elements for each warp, which with the padding are 32 banks. What lies outside of the matrix is not
- * touched, since nobody uses what would come of it. Copies are asynchronous (fetch), or go by way of registers (fetch,
- * then put). */
+/* Loads one operand to shared memory, one stage at a time: TileDepth of k by Outer rows of A or columns of B.
+ *
+ * In global memory the operand is K-major (the elements of a row of A or a column of B are contiguous) or MN-major. In
+ * shared memory it keeps that layout if Natural, and otherwise is shared_tile[k][outer]. Rows of it are padded by `pad`
+ * elements against bank conflicts.
+ *
+ * A thread copies 16-byte vectors where alignment and leading dimension allow, and single elements otherwise. A K-major
+ * operand that is not Natural is transposed on the way, element by element: a warp then handles four rows of eight k,
+ * which the padding maps to 32 different banks. Elements outside of the matrix are neither read nor written: they only
+ * affect accumulators that are not stored, and steps past the end of k are not multiplied.
+ *
+ * fetch() starts the asynchronous copies of a stage, or loads the stage to registers; store() then writes these to
+ * shared memory. */
 template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Natural> struct gk__operand {
-  static const int share = Outer * TileDepth / Threads, limit = 16 / static_cast<int>(sizeof(Item));
-  static const int vector = share < limit ? share : limit;
+  static const int thread_items = Outer * TileDepth / Threads, max_vector = 16 / static_cast<int>(sizeof(Item));
+  static const int vector = thread_items < max_vector ? thread_items : max_vector;
   static const int pad = 16 / static_cast<int>(sizeof(Acc)) * (Natural ? 2 : 1);
-  static const int pitch_across = Outer + pad, pitch_along = TileDepth + pad;
-  static const int items =
-      Natural && Outer * pitch_along > TileDepth *pitch_across ? Outer *pitch_along : TileDepth *pitch_across;
+  static const int pitch_mn_major = Outer + pad, pitch_k_major = TileDepth + pad;
+  static const int items_mn_major = TileDepth * pitch_mn_major, items_k_major = Outer * pitch_k_major;
+  static const int items = Natural && items_k_major > items_mn_major ? items_k_major : items_mn_major; /* of a stage */
   static const bool async = GK__COPIES_ASYNC && std::is_same<Item, Acc>::value;
-  enum { in_runs, by_element, turning };
-  template <int How, bool Along> struct map_of {
-    static const int vector_width = How == in_runs ? vector : 1, item_count = share / vector_width;
-    static const int per_row = (Along ? TileDepth : Outer) / vector_width;
-    static const int warps = Threads / 32, blocks = TileDepth / 8;
-    static const int by_warps = warps < blocks ? warps : blocks; /* warps side by side along k */
-    static __device__ int row_idx(int t) { return How == turning ? t % 32 / 8 + t / 32 / by_warps * 4 : t / per_row; }
+
+  enum { by_vector, by_element, transposing };
+  /* Which elements of the tile, as it is stored in global memory, a thread copies: vector v of thread t begins at row
+   * row_idx(t) + row_offset(v) and column col_idx(t) + col_offset(v). */
+  template <int Access, bool KMajor> struct map_of {
+    static const int vector_width = Access == by_vector ? vector : 1, vector_count = thread_items / vector_width;
+    static const int row_vectors = (KMajor ? TileDepth : Outer) / vector_width;
+    static const int row_passes = row_vectors / Threads > 0 ? row_vectors / Threads : 1;
+    static const int warps = Threads / 32, k_octets = TileDepth / 8;
+    static const int k_warps = warps < k_octets ? warps : k_octets; /* warps side by side along k, when transposing */
+    static __device__ int row_idx(int t) {
+      return Access == transposing ? t % 32 / 8 + t / 32 / k_warps * 4 : t / row_vectors;
+    }
     static __device__ int col_idx(int t) {
-      return How == turning ? t % 8 + t / 32 % by_warps * 8 : t % per_row * vector_width;
+      return Access == transposing ? t % 8 + t / 32 % k_warps * 8 : t % row_vectors * vector_width;
     }
-    static __device__ constexpr int more_rows(int v) {
-      return How == turning       ? (warps >= blocks ? warps / blocks * 4 * v : v / (blocks / by_warps) * 4)
-             : Threads >= per_row ? v * (Threads / per_row)
-                                  : v / (per_row / Threads > 0 ? per_row / Threads : 1);
+    static __device__ constexpr int transposing_row_offset(int v) {
+      return warps >= k_octets ? warps / k_octets * 4 * v : v / (k_octets / k_warps) * 4;
     }
-    static __device__ constexpr int more_cols(int v) {
-      return How == turning       ? (warps >= blocks ? 0 : v % (blocks / by_warps) * 8 * warps)
-             : Threads >= per_row ? 0
-                                  : v % (per_row / Threads > 0 ? per_row / Threads : 1) * Threads * vector_width;
+    static __device__ constexpr int transposing_col_offset(int v) {
+      return warps >= k_octets ? 0 : v % (k_octets / k_warps) * 8 * warps;
+    }
+    static __device__ constexpr int copying_row_offset(int v) {
+      return Threads >= row_vectors ? v * (Threads / row_vectors) : v / row_passes;
+    }
+    static __device__ constexpr int copying_col_offset(int v) {
+      return Threads >= row_vectors ? 0 : v % row_passes * Threads * vector_width;
+    }
+    static __device__ constexpr int row_offset(int v) {
+      return Access == transposing ? transposing_row_offset(v) : copying_row_offset(v);
+    }
+    static __device__ constexpr int col_offset(int v) {
+      return Access == transposing ? transposing_col_offset(v) : copying_col_offset(v);
     }
   };
-  const Item *at_first;         /* where this thread's share of the next step begins */
-  int place, outer_room, inner; /* its place in shared memory; how much of the outer dimension is left from there; k */
-  int how;
-  bool along, whole, whole_runs; /* no row or column is missing; no run of them is cut, where they are stored in runs */
-  __align__(16) Item held[async ? 1 : share];
+  const Item *source; /* this thread's first element of the next stage */
+  int dest_offset;    /* of that element in a stage of shared memory */
+  int outer_left;     /* rows of A or columns of B from that element to the edge of the matrix */
+  int k_offset;       /* of that element from the first k of the stage */
+  int access;
+  bool k_major, full_outer, full_vectors; /* the tile has all Outer; in MN-major: no vector crosses the edge */
+  __align__(16) Item held[async ? 1 : thread_items];
 
-  GK__D gk__operand(const Item *from, size_t leading_dim, bool along_, size_t outer0, size_t outers, size_t k0, int t)
-      : along(along_) {
-    const Item *const origin = from + (along ? outer0 * leading_dim + k0 : k0 * leading_dim + outer0);
+  /* For the Outer rows or columns from `outer_begin` on (of `outer_count`), from k_begin on. t: the thread. */
+  GK__D gk__operand(const Item *matrix, size_t leading_dim, bool is_k_major, size_t outer_begin, size_t outer_count,
+                    size_t k_begin, int t)
+      : k_major(is_k_major) {
+    const Item *const origin =
+        matrix + (k_major ? outer_begin * leading_dim + k_begin : k_begin * leading_dim + outer_begin);
     const bool aligned =
         vector > 1 && reinterpret_cast<uintptr_t>(origin) % (sizeof(Item) * vector) == 0 && leading_dim % vector == 0;
-    const int outer_left = outers - outer0 < Outer ? static_cast<int>(outers - outer0) : Outer;
+    const int tile_outer = outer_count - outer_begin < Outer ? static_cast<int>(outer_count - outer_begin) : Outer;
     int row_idx, col_idx;
-    whole = outer_left == Outer, whole_runs = outer_left % vector == 0;
-    if (along) {
-      if (!Natural)
-        how = turning, row_idx = map_of<turning, true>::row_idx(t), col_idx = map_of<turning, true>::col_idx(t);
-      else if (aligned)
-        how = in_runs, row_idx = map_of<in_runs, true>::row_idx(t), col_idx = map_of<in_runs, true>::col_idx(t);
-      else
-        how = by_element, row_idx = map_of<by_element, true>::row_idx(t),
+    full_outer = tile_outer == Outer;
+    full_vectors = tile_outer % vector == 0;
+    if (k_major) {
+      if (!Natural) {
+        access = transposing;
+        row_idx = map_of<transposing, true>::row_idx(t);
+        col_idx = map_of<transposing, true>::col_idx(t);
+      } else if (aligned) {
+        access = by_vector;
+        row_idx = map_of<by_vector, true>::row_idx(t);
+        col_idx = map_of<by_vector, true>::col_idx(t);
+      } else {
+        access = by_element;
+        row_idx = map_of<by_element, true>::row_idx(t);
         col_idx = map_of<by_element, true>::col_idx(t);
-      place = Natural ? row_idx * pitch_along + col_idx : col_idx * pitch_across + row_idx;
-      outer_room = outer_left - row_idx, inner = col_idx;
+      }
+      dest_offset = Natural ? row_idx * pitch_k_major + col_idx : col_idx * pitch_mn_major + row_idx;
+      outer_left = tile_outer - row_idx;
+      k_offset = col_idx;
     } else {
-      if (aligned)
-        how = in_runs, row_idx = map_of<in_runs, false>::row_idx(t), col_idx = map_of<in_runs, false>::col_idx(t);
-      else
-        how = by_element, row_idx = map_of<by_element, false>::row_idx(t),
+      if (aligned) {
+        access = by_vector;
+        row_idx = map_of<by_vector, false>::row_idx(t);
+        col_idx = map_of<by_vector, false>::col_idx(t);
+      } else {
+        access = by_element;
+        row_idx = map_of<by_element, false>::row_idx(t);
         col_idx = map_of<by_element, false>::col_idx(t);
-      place = row_idx * pitch_across + col_idx;
-      outer_room = outer_left - col_idx, inner = row_idx;
+      }
+      dest_offset = row_idx * pitch_mn_major + col_idx;
+      outer_left = tile_outer - col_idx;
+      k_offset = row_idx;
     }
-    at_first = origin + static_cast<size_t>(row_idx) * leading_dim + col_idx;
+    source = origin + static_cast<size_t>(row_idx) * leading_dim + col_idx;
   }
 
-  enum { all_there, in_whole_runs, cut }; /* what there is of a step: of the last two, only what lies in the matrix */
-  template <int How, bool Along, bool Put, int There>
-  GK__D void move(Acc *shared_tile, size_t leading_dim, int k_left) {
-    typedef map_of<How, Along> map;
-    const bool transposed = Along && !Natural;
-    const int pitch = Along && Natural ? pitch_along : pitch_across, k_room = k_left - inner;
-    Acc *const dest = shared_tile + place;
+  /* What part of a stage lies in the matrix: all of it; full vectors only; anything. */
+  enum { all_inside, vectors_inside, any_inside };
+  /* Fetches or stores (if Store) this thread's part of a stage, of which k_left of k are left. */
+  template <int Access, bool KMajor, bool Store, int Coverage>
+  GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
+    typedef map_of<Access, KMajor> map;
+    const bool transposed = KMajor && !Natural;
+    const int pitch = KMajor && Natural ? pitch_k_major : pitch_mn_major, k_room = k_left - k_offset;
+    Acc *const dest = shared_tile + dest_offset;
     GK__UNROLL
-    for (int v = 0; v < map::item_count; v++) {
-      const int dr = map::more_rows(v), dc = map::more_cols(v);
-      const int row_room = (Along ? outer_room : k_room) - dr, col_room = (Along ? k_room : outer_room) - dc;
-      const int room = row_room > 0 ? col_room : 0; /* elements from here on */
+    for (int v = 0; v < map::vector_count; v++) {
+      const int dr = map::row_offset(v), dc = map::col_offset(v);
+      const int row_room = (KMajor ? outer_left : k_room) - dr, col_room = (KMajor ? k_room : outer_left) - dc;
+      const int room = row_room > 0 ? col_room : 0; /* elements of the row from here to the edge of the matrix */
       Acc *const target = dest + (transposed ? dc * pitch + dr : dr * pitch + dc);
-      const Item *const source = at_first + static_cast<size_t>(dr) * leading_dim + dc;
+      const Item *const elements = source + static_cast<size_t>(dr) * leading_dim + dc;
       if (async) {
         const int element_bytes = static_cast<int>(sizeof(Item));
-        if (There == all_there || room >= map::vector_width) {
-          gk__copy_async<element_bytes * map::vector_width>(target, source, element_bytes * map::vector_width);
-        } else if (There == cut) { /* what is beyond is not read, not even by a copy that drops it */
+        if (Coverage == all_inside || room >= map::vector_width) {
+          gk__copy_async<element_bytes * map::vector_width>(target, elements, element_bytes * map::vector_width);
+        } else if (Coverage == any_inside) { /* past the edge nothing is read, not even to be dropped */
           GK__UNROLL
           for (int i = 0; i < map::vector_width; i++)
-            if (i < room) gk__copy_async<element_bytes>(target + i, source + i, element_bytes);
+            if (i < room) gk__copy_async<element_bytes>(target + i, elements + i, element_bytes);
         }
-      } else if (!Put) {
-        if (How == in_runs && room >= map::vector_width) {
+      } else if (!Store) {
+        if (Access == by_vector && room >= map::vector_width) {
           *reinterpret_cast<gk__run<Item, map::vector_width> *>(held + v * map::vector_width) =
-              *reinterpret_cast<const gk__run<Item, map::vector_width> *>(source);
+              *reinterpret_cast<const gk__run<Item, map::vector_width> *>(elements);
         } else {
           GK__UNROLL
           for (int i = 0; i < map::vector_width; i++)
-            if (i < room) held[v * map::vector_width + i] = source[i];
+            if (i < room) held[v * map::vector_width + i] = elements[i];
         }
       } else {
         GK__UNROLL
@@ -4033,41 +4087,44 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
       }
     }
   }
-  template <int How, bool Along, bool Put> GK__D void move(Acc *shared_tile, size_t leading_dim, int k_left) {
-    const bool whole_k = k_left >= TileDepth; /* with whole runs a copy is made or left out, without a jump */
-    if (async && whole && whole_k)
-      move<How, Along, Put, all_there>(shared_tile, leading_dim, k_left);
-    else if (async && How == in_runs && (Along ? whole_k || k_left % vector == 0 : whole_runs))
-      move<How, Along, Put, in_whole_runs>(shared_tile, leading_dim, k_left);
+  template <int Access, bool KMajor, bool Store> GK__D void transfer(Acc *shared_tile, size_t leading_dim, int k_left) {
+    const bool full_k = k_left >= TileDepth; /* full vectors are copied under a predicate, without a branch */
+    if (async && full_outer && full_k)
+      transfer<Access, KMajor, Store, all_inside>(shared_tile, leading_dim, k_left);
+    else if (async && Access == by_vector && (KMajor ? full_k || k_left % vector == 0 : full_vectors))
+      transfer<Access, KMajor, Store, vectors_inside>(shared_tile, leading_dim, k_left);
     else
-      move<How, Along, Put, cut>(shared_tile, leading_dim, k_left);
+      transfer<Access, KMajor, Store, any_inside>(shared_tile, leading_dim, k_left);
   }
-  template <bool Put> GK__D void choose(Acc *shared_tile, size_t leading_dim, int k_left) {
-    if (along) {
+  template <bool Store> GK__D void dispatch(Acc *shared_tile, size_t leading_dim, int k_left) {
+    if (k_major) {
       if (!Natural)
-        move<turning, true, Put>(shared_tile, leading_dim, k_left);
-      else if (how == in_runs)
-        move<in_runs, true, Put>(shared_tile, leading_dim, k_left);
+        transfer<transposing, true, Store>(shared_tile, leading_dim, k_left);
+      else if (access == by_vector)
+        transfer<by_vector, true, Store>(shared_tile, leading_dim, k_left);
       else
-        move<by_element, true, Put>(shared_tile, leading_dim, k_left);
-    } else if (how == in_runs) {
-      move<in_runs, false, Put>(shared_tile, leading_dim, k_left);
+        transfer<by_element, true, Store>(shared_tile, leading_dim, k_left);
+    } else if (access == by_vector) {
+      transfer<by_vector, false, Store>(shared_tile, leading_dim, k_left);
     } else {
-      move<by_element, false, Put>(shared_tile, leading_dim, k_left);
+      transfer<by_element, false, Store>(shared_tile, leading_dim, k_left);
     }
   }
   GK__D void fetch(Acc *shared_tile, size_t leading_dim, int k_left) {
-    choose<false>(shared_tile, leading_dim, k_left);
-    if (async) at_first += along ? TileDepth : TileDepth * leading_dim;
+    dispatch<false>(shared_tile, leading_dim, k_left);
+    if (async) source += k_major ? TileDepth : TileDepth * leading_dim;
   }
-  GK__D void put(Acc *shared_tile, size_t leading_dim, int k_left) {
+  GK__D void store(Acc *shared_tile, size_t leading_dim, int k_left) {
     if (async) return;
-    choose<true>(shared_tile, leading_dim, k_left);
-    at_first += along ? TileDepth : TileDepth * leading_dim;
+    dispatch<true>(shared_tile, leading_dim, k_left);
+    source += k_major ? TileDepth : TileDepth * leading_dim;
   }
 };
 
-/* The sums of one thread, in runs of 16 bytes along the rows of C. */
+/* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has LaneRows x lane_cols threads, and each
+ * of them ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie LaneRows * 4 rows and lane_cols * 4 columns
+ * from each other. Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C. depth: the k
+ * of one multiply_step(). natural: whether operands keep their layout in shared memory (see gk__operand). */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int LaneRows>
 struct gk__sums {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_cols = 32 / LaneRows;
@@ -4078,44 +4135,47 @@ struct gk__sums {
                 "whole warps");
   Acc value[runs][run];
   int first_row, first_col;
-  const Acc *a_tile, *b_tile;
-  typedef gk__run<Acc, 4> four;
+  const Acc *a_tile, *b_tile; /* this thread's operands in the current stage */
+  typedef gk__run<Acc, 4> vector;
   struct fragment {
-    four a[ThreadRows / 4], b[ThreadCols / 4];
+    vector a[ThreadRows / 4], b[ThreadCols / 4];
   };
   GK__D explicit gk__sums(int t) {
-    const int warp_id = t / 32, lane_id = t % 32, across = TileCols / (lane_cols * ThreadCols);
-    first_row = warp_id / across * (LaneRows * ThreadRows) + lane_id / lane_cols * 4;
-    first_col = warp_id % across * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
+    const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / (lane_cols * ThreadCols);
+    first_row = warp_id / tile_warps_n * (LaneRows * ThreadRows) + lane_id / lane_cols * 4;
+    first_col = warp_id % tile_warps_n * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
   }
+  /* Where vector r is in the tile. */
   GK__D int row_idx(int r) const {
     const int i = r / (ThreadCols / 4);
     return first_row + i / 4 * (LaneRows * 4) + i % 4;
   }
   GK__D int col_idx(int r) const { return first_col + r % (ThreadCols / 4) * (lane_cols * 4); }
+  /* Clears the accumulators. a and b: the operands' first stage. */
   GK__D void begin(const Acc *a, const Acc *b, bool, bool) {
     GK__UNROLL
     for (int r = 0; r < runs; r++) {
       GK__UNROLL
       for (int i = 0; i < run; i++) value[r][i] = Acc(0);
     }
-    a_tile = a + first_row, b_tile = b + first_col;
+    a_tile = a + first_row;
+    b_tile = b + first_col;
   }
   GK__D void load(fragment *f, int k, int) const {
     GK__UNROLL
     for (int i = 0; i < ThreadRows / 4; i++)
-      f->a[i] = *reinterpret_cast<const four *>(a_tile + k * (TileRows + 4) + i * LaneRows * 4);
+      f->a[i] = *reinterpret_cast<const vector *>(a_tile + k * (TileRows + 4) + i * LaneRows * 4);
     GK__UNROLL
     for (int j = 0; j < ThreadCols / 4; j++)
-      f->b[j] = *reinterpret_cast<const four *>(b_tile + k * (TileCols + 4) + j * lane_cols * 4);
+      f->b[j] = *reinterpret_cast<const vector *>(b_tile + k * (TileCols + 4) + j * lane_cols * 4);
   }
-  /* To and fro, so that each turn finds both of its operands where the last multiplication had them. */
+  /* Serpentine order: each FMA shares an operand register with the one before it, also where a row ends. */
   GK__D void multiply_step(const fragment &f) {
     GK__UNROLL
     for (int i = 0; i < ThreadRows; i++) {
       GK__UNROLL
-      for (int there = 0; there < ThreadCols; there++) {
-        const int j = i % 2 ? ThreadCols - 1 - there : there;
+      for (int n = 0; n < ThreadCols; n++) {
+        const int j = i % 2 ? ThreadCols - 1 - n : n;
         Acc &dest = value[i * (ThreadCols / 4) + j / 4][j % 4];
         dest = gk__fma(f.a[i / 4].value[i % 4], f.b[j / 4].value[j % 4], dest);
       }
@@ -4123,37 +4183,40 @@ struct gk__sums {
   }
 };
 
-/* The same of doubles, where a warp multiplies together, WarpRows x WarpCols: by the tensor cores, which for doubles do
- * no other than chains of fused multiply-adds in the order of k, whatever the depth of one instruction (so a test
- * says), or else by such chains. Depth: of what is multiplied at once; deep instructions wait less for each other. */
+/* The same for double precision, where a warp computes WarpRows x WarpCols: with mma.sync on tensor cores where they
+ * have fp64, else with FMAs. The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending
+ * order of k, whatever the k of one instruction is (a test checks this). Depth is the k of one multiply_step(); deeper
+ * instructions wait less for each other. */
 template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth> struct gk__sums_f64 {
   static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, run = 2,
                    runs = WarpRows / 8 * (WarpCols / 8), depth = Depth;
-  static const int quarters = Depth / 4; /* four deep each */
+  static const int quads = Depth / 4; /* of k: a lane holds every fourth k of its rows and columns */
   static const bool natural = true;
   static_assert(Depth % 4 == 0 && WarpRows % 16 == 0 && WarpCols % 8 == 0, "whole instructions");
   double value[runs][run];
   int first_row, first_col;
   const double *a_tile, *b_tile;
-  int a_row, a_k, b_col, b_k;
+  int a_row, a_k, b_col, b_k; /* strides in shared memory */
   struct fragment {
 #if GK__COPIES_ASYNC
-    double a[WarpRows / 8][quarters], b[WarpCols / 8][quarters];
+    double a[WarpRows / 8][quads], b[WarpCols / 8][quads];
 #else
     double a[WarpRows / 8][Depth], b[WarpCols / 4][Depth];
     int depth;
 #endif
   };
   GK__D explicit gk__sums_f64(int t) {
-    const int warp_id = t / 32, lane_id = t % 32, across = TileCols / WarpCols;
-    first_row = warp_id / across * WarpRows + lane_id / 4;
-    first_col = warp_id % across * WarpCols + lane_id % 4 * 2;
+    const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / WarpCols;
+    first_row = warp_id / tile_warps_n * WarpRows + lane_id / 4;
+    first_col = warp_id % tile_warps_n * WarpCols + lane_id % 4 * 2;
   }
   GK__D int row_idx(int r) const { return first_row + r / (WarpCols / 8) * 8; }
   GK__D int col_idx(int r) const { return first_col + r % (WarpCols / 8) * 8; }
-  GK__D void begin(const double *a, const double *b, bool a_along, bool b_along) {
-    a_row = a_along ? TileDepth + 4 : 1, a_k = a_along ? 1 : TileRows + 4;
-    b_col = b_along ? TileDepth + 4 : 1, b_k = b_along ? 1 : TileCols + 4;
+  GK__D void begin(const double *a, const double *b, bool a_is_k_major, bool b_is_k_major) {
+    a_row = a_is_k_major ? TileDepth + 4 : 1;
+    a_k = a_is_k_major ? 1 : TileRows + 4;
+    b_col = b_is_k_major ? TileDepth + 4 : 1;
+    b_k = b_is_k_major ? 1 : TileCols + 4;
     GK__UNROLL
     for (int r = 0; r < runs; r++) value[r][0] = value[r][1] = 0;
 #if GK__COPIES_ASYNC
@@ -4161,14 +4224,15 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
     a_tile = a + first_row * a_row + lane_id % 4 * a_k;
     b_tile = b + (first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k;
 #else
-    a_tile = a + first_row * a_row, b_tile = b + first_col * b_col;
+    a_tile = a + first_row * a_row;
+    b_tile = b + first_col * b_col;
 #endif
   }
-  /* From k on; what is not below `end` is left out: the product of -0 and 0 changes no sum. */
+  /* From k on. Past `end`, A is read as -0 and B as 0: adding their product, which is -0, changes no accumulator. */
   GK__D void load(fragment *f, int k, int end) const {
 #if GK__COPIES_ASYNC
     GK__UNROLL
-    for (int q = 0; q < quarters; q++) {
+    for (int q = 0; q < quads; q++) {
       const int pos = k + q * 4;
       const bool inside = end >= TileDepth || pos + static_cast<int>(threadIdx.x % 4) < end;
       GK__UNROLL
@@ -4198,7 +4262,7 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
       for (int j = 0; j < WarpCols / 8; j++) {
         double *c0 = value[i * (WarpCols / 8) + j], *c1 = value[(i + 1) * (WarpCols / 8) + j];
         const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
-        const int q1 = 1 % quarters, q2 = 2 % quarters, q3 = 3 % quarters; /* that there is such an element */
+        const int q1 = 1 % quads, q2 = 2 % quads, q3 = 3 % quads; /* modulo: in range in branches that are not taken */
         if (Depth == 4)
           asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
               : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
@@ -4217,7 +4281,7 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
     }
 #elif GK__COPIES_ASYNC
     GK__UNROLL
-    for (int q = 0; q < quarters; q++) {
+    for (int q = 0; q < quads; q++) {
       GK__UNROLL
       for (int r = 0; r < runs; r++) {
         double *c = value[r];
@@ -4235,8 +4299,8 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
   }
 };
 
-/* The barrier of the main loop: the next step has arrived. Groups of a block do not wait for each other, as they may
- * come to the end of a step by different ways. */
+/* The barrier of the main loop: the next stage has arrived, and the stage before this one may be overwritten. Each group
+ * of a block has a named barrier of its own, as groups may take different branches at the end of a step. */
 template <class Config> GK__D void gk__end_of_step() {
   gk__copy_commit();
   gk__copy_wait<Config::stages - 2>();
@@ -4249,116 +4313,130 @@ template <class Config> GK__D void gk__end_of_step() {
     __syncthreads();
 }
 
-/* Keeps the compiler from taking out of registers what has just been written to memory. */
+/* Makes the compiler read memory again, instead of keeping in registers what has just been written. */
 GK__D void gk__forget_memory() {
 #ifdef __CUDA_ARCH__
   asm volatile("" ::: "memory");
 #endif
 }
 
-/* A block: its tile, the depth of a step, how many steps are on their way, the most groups, blocks for each SM. */
+/* The configuration of a kernel: accumulators, tile of C, k of a stage, stages, groups of a block at most, and the blocks
+ * that an SM must be able to hold (of __launch_bounds__). */
 template <class Sums, int TileRows, int TileCols, int TileDepth, int Stages, int Groups, int Resident>
 struct gk__block {
   typedef Sums sums;
   static const int bm = TileRows, bn = TileCols, bk = TileDepth, stages = Stages, groups = Groups, resident = Resident;
 };
 
-/* Raster order of the tiles of C: groups of eight rows of tiles; inside a group down, then across. Blocks that run
- * together then share their operands in L2. There are less than 2^31 tiles. */
+/* Raster order of the tiles of C: groups of eight rows of tiles, and inside a group column by column. Blocks that run at
+ * the same time then share operands in L2. There are fewer than 2^31 tiles. */
 struct gk__raster_tile {
   unsigned row_idx, col_idx;
   GK__HD gk__raster_tile(unsigned index, unsigned tiles_m, unsigned tiles_n) {
-    const unsigned group_rows = tiles_m < 8 ? tiles_m : 8; /* so that a group has no more tiles than there are */
+    const unsigned group_rows = tiles_m < 8 ? tiles_m : 8; /* so that the product below is at most the tile count */
     const unsigned first_row = index / (group_rows * tiles_n) * group_rows, in_group = index % (group_rows * tiles_n);
     const unsigned row_count = tiles_m - first_row < group_rows ? tiles_m - first_row : group_rows;
-    row_idx = first_row + in_group % row_count, col_idx = in_group / row_count;
+    row_idx = first_row + in_group % row_count;
+    col_idx = in_group / row_count;
   }
 };
 
-/* The work tile of a block, by number. */
+/* A work tile: one tile of C and one partition of k. Tiles come in raster order, then partitions, then the batch. */
 struct gk__job {
   unsigned batch, part, row_idx, col_idx;
-  GK__D gk__job(unsigned job, unsigned tiles_m, unsigned tiles_n, unsigned parts) {
+  GK__D gk__job(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned partitions) {
     const unsigned tiles = tiles_m * tiles_n;
-    const gk__raster_tile work_tile(job % tiles, tiles_m, tiles_n);
-    part = job / tiles % parts, batch = job / tiles / parts;
-    row_idx = work_tile.row_idx, col_idx = work_tile.col_idx;
+    const gk__raster_tile raster(index % tiles, tiles_m, tiles_n);
+    part = index / tiles % partitions;
+    batch = index / tiles / partitions;
+    row_idx = raster.row_idx;
+    col_idx = raster.col_idx;
   }
 };
 
-/* One group's sums of products over `depth` of k; the steps, for the sake of the barriers, are those of the longest
- * group. All copies but the last `stages - 2` have arrived when a step begins; while it runs, that many more are on
- * their way, into the place of the step before it. */
+/* Accumulates a group's products over `depth` of k. `steps` is that of the block's deepest group, so that all groups
+ * reach the same block barriers. Config::stages stages of shared memory are used as a ring; those of a group are
+ * stage_items elements apart. When a step begins, all but the last stages - 2 stages in flight have arrived; during the
+ * step the copies of one more stage are issued, to the slot of the step before it. */
 template <class Config, class OperandA, class OperandB, class Sums, class Acc>
-GK__D void gk__multiply_slice(Sums &sums, OperandA &a, OperandB &b, size_t lda, size_t ldb, Acc *ring, int ring_step,
-                              int depth, int steps) {
-  const int stages = Config::stages, tile_depth = Config::bk, ring_end = stages * ring_step;
+GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t lda, size_t ldb, Acc *ring,
+                                  int stage_items, int depth, int steps) {
+  const int stages = Config::stages, tile_depth = Config::bk, ring_items = stages * stage_items;
   const int k_steps = tile_depth / Sums::depth;
-  static_assert(k_steps % 2 == 0, "the fragments take turns");
-  sums.begin(ring, ring + OperandA::items, a.along, b.along);
-  int left = depth; /* to fetch */
+  static_assert(k_steps % 2 == 0, "the two fragments alternate");
+  const int b_step = k_steps > 4 ? 2 : k_steps / 4; /* a's copies are issued in step 0, and b's in this one */
+  acc.begin(ring, ring + OperandA::items, a.k_major, b.k_major);
+  int k_to_load = depth;
   GK__UNROLL
   for (int s = 0; s < stages - 1; s++) {
-    Acc *const next = ring + s * ring_step;
-    if (left > 0) {
-      a.fetch(next, lda, left), b.fetch(next + OperandA::items, ldb, left);
-      a.put(next, lda, left), b.put(next + OperandA::items, ldb, left);
+    Acc *const stage = ring + s * stage_items;
+    if (k_to_load > 0) {
+      a.fetch(stage, lda, k_to_load);
+      b.fetch(stage + OperandA::items, ldb, k_to_load);
+      a.store(stage, lda, k_to_load);
+      b.store(stage + OperandA::items, ldb, k_to_load);
     }
     if (s < stages - 2) gk__copy_commit();
-    left -= tile_depth;
+    k_to_load -= tile_depth;
   }
   gk__end_of_step<Config>();
   typename Sums::fragment fragment[2];
-  sums.load(&fragment[0], 0, tile_depth);
-  int from = 0, dest = (stages - 1) * ring_step;
+  acc.load(&fragment[0], 0, tile_depth);
+  int read_offset = 0, write_offset = (stages - 1) * stage_items;
   for (int i = 0; i < steps; i++) {
-    const int todo = left + (stages - 1) * tile_depth;
-    const int ahead = from + ring_step == ring_end ? ring_step - ring_end : ring_step;
-    Acc *const next = ring + dest;
-    if (todo >= tile_depth) {
-      /* The operands of one step in k are read while those of the step before it are multiplied, across the barrier
-       * too; the copies stand among the multiplications. */
+    const int k_left = k_to_load + (stages - 1) * tile_depth; /* to multiply */
+    const int next_stage = read_offset + stage_items == ring_items ? stage_items - ring_items : stage_items;
+    Acc *const stage = ring + write_offset;
+    if (k_left >= tile_depth) {
+      /* The fragment of one multiply_step() is loaded while the one before it is multiplied, also across the barrier.
+       * The copies to the free stage are issued between multiplications. */
       GK__UNROLL
       for (int s = 0; s < k_steps; s++) {
         if (s == k_steps - 1) {
-          if (left > 0) a.put(next, lda, left), b.put(next + OperandA::items, ldb, left);
+          if (k_to_load > 0) {
+            a.store(stage, lda, k_to_load);
+            b.store(stage + OperandA::items, ldb, k_to_load);
+          }
           gk__end_of_step<Config>();
-          sums.a_tile += ahead, sums.b_tile += ahead;
+          acc.a_tile += next_stage;
+          acc.b_tile += next_stage;
         }
-        sums.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, tile_depth);
-        if (s == 0 && left > 0) a.fetch(next, lda, left);
-        if (s == (k_steps > 4 ? 2 : k_steps > 2 ? 1 : 0) && left > 0) b.fetch(next + OperandA::items, ldb, left);
-        sums.multiply_step(fragment[s % 2]);
+        acc.load(&fragment[(s + 1) % 2], (s + 1) % k_steps * Sums::depth, tile_depth);
+        if (s == 0 && k_to_load > 0) a.fetch(stage, lda, k_to_load);
+        if (s == b_step && k_to_load > 0) b.fetch(stage + OperandA::items, ldb, k_to_load);
+        acc.multiply_step(fragment[s % 2]);
       }
     } else {
       GK__UNROLL_BY(1)
-      for (int k = 0; k < todo; k += Sums::depth) {
-        sums.load(&fragment[0], k, todo);
-        sums.multiply_step(fragment[0]);
+      for (int k = 0; k < k_left; k += Sums::depth) {
+        acc.load(&fragment[0], k, k_left);
+        acc.multiply_step(fragment[0]);
       }
       gk__end_of_step<Config>();
-      sums.a_tile += ahead, sums.b_tile += ahead;
+      acc.a_tile += next_stage;
+      acc.b_tile += next_stage;
     }
-    left -= tile_depth;
-    dest = dest + ring_step == ring_end ? 0 : dest + ring_step;
-    from += ahead;
+    k_to_load -= tile_depth;
+    write_offset = write_offset + stage_items == ring_items ? 0 : write_offset + stage_items;
+    read_offset += next_stage;
   }
 }
 
-/* From one of a thread's sums to the next in shared memory. */
+/* The stride in shared memory from one of a thread's accumulators to the next, in elements. */
 template <class Sums> GK__D int gk__sum_pitch(const Sums &) { return Sums::thread_count; }
-/* The sums of all parts of a tile meet in slots. Those of this part: out, by way of shared memory, `room` of a
- * thread at a time; or only there (stay), if all have room. Straight from the registers they would have to stand
- * there in aligned groups, all through the main loop, and its operands would then meet in the register banks. */
+/* Publishes the partials of this partition in slots, three to a slot. They pass through shared memory, at most `room` of
+ * a thread at a time: stored straight from registers, they would need aligned register groups throughout the main loop,
+ * and operands would conflict in the register banks. stay: they are left in shared memory and not published, for a
+ * block that reduces the partials itself; `room` must then hold all of a thread. */
 template <class Sums, class Acc>
-GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk__three<Acc>> *dest, unsigned tag,
+GK__D void gk__publish_sums(const Sums &acc, Acc *shared, int room, gk__slot<gk__three<Acc>> *dest, unsigned tag,
                             bool stay) {
-  const int item_count = Sums::runs * Sums::run, pitch = gk__sum_pitch(sums);
+  const int item_count = Sums::runs * Sums::run, pitch = gk__sum_pitch(acc);
   GK__UNROLL
   for (int first_idx = 0; first_idx < item_count; first_idx += room) {
     GK__UNROLL
     for (int i = first_idx; i < first_idx + room; i++)
-      shared[(i - first_idx) * pitch] = i < item_count ? sums.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
+      shared[(i - first_idx) * pitch] = i < item_count ? acc.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
     gk__forget_memory();
     if (stay) continue;
     GK__UNROLL_BY(4)
@@ -4372,18 +4450,19 @@ GK__D void gk__publish_sums(const Sums &sums, Acc *shared, int room, gk__slot<gk
   }
 }
 
-/* c = alpha sums + beta c: the runs first ... first + count - 1 of the tile, whose sums are value[0], ... */
+/* The epilogue, C = alpha acc + beta C, for vectors first_idx ... first_idx + vector_count - 1 of a thread, whose
+ * accumulators are value[0], value[1], ... (row0, col0): the tile in C. */
 template <int Runs, class Sums, class Item, class Out, class Acc>
-GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
+GK__D void gk__store_sums(const Sums &acc, const Acc (&value)[Runs][Sums::run],
                           const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0, size_t col0, int first_idx,
-                          int item_count) {
-  typedef gk__run<Out, Sums::run> run_c;
-  const bool whole = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && p.ldc % Sums::run == 0;
+                          int vector_count) {
+  typedef gk__run<Out, Sums::run> vector_c;
+  const bool aligned = reinterpret_cast<uintptr_t>(c) % sizeof(vector_c) == 0 && p.ldc % Sums::run == 0;
   GK__UNROLL
   for (int r = 0; r < Runs; r++) {
-    if (r >= item_count) break;
-    const size_t row_idx = row0 + static_cast<size_t>(sums.row_idx(first_idx + r));
-    const size_t col_idx = col0 + static_cast<size_t>(sums.col_idx(first_idx + r));
+    if (r >= vector_count) break;
+    const size_t row_idx = row0 + static_cast<size_t>(acc.row_idx(first_idx + r));
+    const size_t col_idx = col0 + static_cast<size_t>(acc.col_idx(first_idx + r));
     if (row_idx >= p.m || col_idx >= p.n) continue;
     Out *const dest = c + row_idx * p.ldc + col_idx;
     const size_t room = p.n - col_idx;
@@ -4394,11 +4473,11 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
       if (p.beta != Acc(0) && static_cast<size_t>(i) < room)
         result[i] = gk__fma(p.beta, gk__convert<Acc, Out>::from(dest[i]), result[i]);
     }
-    if (whole && room >= Sums::run) {
-      run_c x;
+    if (aligned && room >= Sums::run) {
+      vector_c x;
       GK__UNROLL
       for (int i = 0; i < Sums::run; i++) x.value[i] = gk__convert<Out, Acc>::from(result[i]);
-      *reinterpret_cast<run_c *>(dest) = x;
+      *reinterpret_cast<vector_c *>(dest) = x;
     } else {
       GK__UNROLL
       for (int i = 0; i < Sums::run; i++)
@@ -4407,40 +4486,42 @@ GK__D void gk__store_sums(const Sums &sums, const Acc (&value)[Runs][Sums::run],
   }
 }
 
-#ifdef __CUDACC_RDC__ /* where a function may need more registers than the kernels that call it, which is an error */
+/* With -rdc=true a function may need more registers than the kernels that call it allow, which is an error. */
+#ifdef __CUDACC_RDC__
 #define GK__OUT_OF_LINE inline
 #else
 #define GK__OUT_OF_LINE __noinline__
 #endif
 
-/* All parts' sums in their order: into C, many slots at a time, to have as many loads on their way. t: the thread. own:
- * where those of the last part stayed, or NULL. Out of line, for the sake of the main loop's registers. */
+/* Reduces the partials of a tile in the order of the partitions, and stores the tile of C. A thread waits for up to Most
+ * slots at a time, to have many loads in flight. t: the thread. kept: where gk__publish_sums() left the partials of the
+ * last partition in shared memory, or NULL. Not inlined, to keep its registers out of the main loop. */
 template <class Sums, int Most = 24, class Item, class Out, class Acc>
 __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0,
-                                                size_t col0, const gk__slot<gk__three<Acc>> *from, unsigned parts,
-                                                unsigned tag, const Acc *own) {
-  const Sums sums(t);
+                                                size_t col0, const gk__slot<gk__three<Acc>> *tile_slots,
+                                                unsigned partitions, unsigned tag, const Acc *kept) {
+  const Sums acc(t); /* for the indices alone */
   const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3,
             half_slots = gk_round_up((slots + 1) / 2, 4);
-  const int most = sizeof(Acc) == 8 ? 8 : Most, many = half_slots > most ? most : half_slots,
-            runs = 3 * many / Sums::run;
+  const int max_slots = sizeof(Acc) == 8 ? 8 : Most, pass_slots = half_slots > max_slots ? max_slots : half_slots,
+            pass_vectors = 3 * pass_slots / Sums::run;
   unsigned nanoseconds = 16;
   GK__UNROLL_BY(1)
-  for (int first_idx = 0; first_idx < slots; first_idx += many) {
-    Acc total[runs][Sums::run];
+  for (int first_idx = 0; first_idx < slots; first_idx += pass_slots) {
+    Acc total[pass_vectors][Sums::run];
     GK__UNROLL
-    for (int i = 0; i < 3 * many; i++)
-      total[i / Sums::run][i % Sums::run] = Acc(-0.0f); /* to which any sum adds itself */
+    for (int i = 0; i < 3 * pass_slots; i++)
+      total[i / Sums::run][i % Sums::run] = Acc(-0.0f); /* the identity of addition, also for -0 */
     GK__UNROLL_BY(1)
-    for (unsigned s = 0; s < parts; s++) {
-      const gk__slot<gk__three<Acc>> *const pos = from + s * static_cast<size_t>(slots) * Sums::thread_count;
+    for (unsigned s = 0; s < partitions; s++) {
+      const gk__slot<gk__three<Acc>> *const pos = tile_slots + s * static_cast<size_t>(slots) * Sums::thread_count;
       const int word16_count = static_cast<int>(gk__slot<gk__three<Acc>>::word16_count);
-      unsigned word[many][3 * word16_count] = {};
-      const bool stayed = own && s == parts - 1;
-      for (bool ready = stayed; !ready;) { /* without a jump from load to load, which would wait for each */
+      unsigned word[pass_slots][3 * word16_count] = {};
+      const bool is_kept = kept && s == partitions - 1;
+      for (bool ready = is_kept; !ready;) { /* no branch between loads: it would wait for each of them */
         ready = true;
         GK__UNROLL
-        for (int g = 0; g < many; g++) {
+        for (int g = 0; g < pass_slots; g++) {
           const int slot = first_idx + g < slots ? first_idx + g : slots - 1;
           GK__UNROLL
           for (int i = 0; i < word16_count; i++) {
@@ -4450,132 +4531,141 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Ite
         }
         if (!ready) gk__back_off(&nanoseconds);
       }
-      gk__three<Acc> x[many];
+      gk__three<Acc> x[pass_slots];
       GK__UNROLL
-      for (int g = 0; g < many; g++) {
+      for (int g = 0; g < pass_slots; g++) {
         memcpy(static_cast<void *>(&x[g]), word[g], sizeof(x[g]));
-        if (stayed) {
+        if (is_kept) {
+          const int slot = first_idx + g < slots ? first_idx + g : slots - 1;
           GK__UNROLL
-          for (int i = 0; i < 3; i++)
-            x[g].value[i] = own[((first_idx + g < slots ? first_idx + g : slots - 1) * 3 + i) * Sums::thread_count];
+          for (int i = 0; i < 3; i++) x[g].value[i] = kept[(slot * 3 + i) * Sums::thread_count];
         }
       }
       GK__UNROLL
-      for (int i = 0; i < 3 * many; i++) {
+      for (int i = 0; i < 3 * pass_slots; i++) {
         Acc &dest = total[i / Sums::run][i % Sums::run];
         if (first_idx + i / 3 < slots) dest = gk__arithmetic<Acc>::add(dest, x[i / 3].value[i % 3]);
       }
     }
     const int done = first_idx * 3 / Sums::run;
-    gk__store_sums(sums, total, p, c, row0, col0, done, Sums::runs - done < runs ? Sums::runs - done : runs);
+    gk__store_sums(acc, total, p, c, row0, col0, done,
+                   Sums::runs - done < pass_vectors ? Sums::runs - done : pass_vectors);
   }
 }
 
 template <class Config, class Item, class Acc> struct gk__operands {
   typedef gk__operand<Item, Acc, Config::bm, Config::bk, Config::sums::thread_count, Config::sums::natural> a;
   typedef gk__operand<Item, Acc, Config::bn, Config::bk, Config::sums::thread_count, Config::sums::natural> b;
-  static const int items = a::items + b::items;
+  static const int items = a::items + b::items; /* elements of a stage */
 };
 
+/* The kernel: multiplies one work tile, reduces partials if k is partitioned, and stores the tile of C. */
 template <class Config, class Item, class Out, class Acc>
 __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Config::resident)
     gk__matmul_kernel(gk__matmul_args<Item, Out, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
-  typedef typename Config::sums sums_of;
+  typedef typename Config::sums accumulators;
   typedef typename gk__operands<Config, Item, Acc>::a operand_a;
   typedef typename gk__operands<Config, Item, Acc>::b operand_b;
-  const int stage_items = gk__operands<Config, Item, Acc>::items, thread_count = sums_of::thread_count;
+  const int stage_items = gk__operands<Config, Item, Acc>::items, thread_count = accumulators::thread_count;
   const int groups = static_cast<int>(blockDim.x) / thread_count;
   const int group = static_cast<int>(threadIdx.x) / thread_count, t = static_cast<int>(threadIdx.x) % thread_count;
   GK_DYNAMIC_SHARED(Acc, ring);
-  __shared__ gk__ticket turn;
+  __shared__ gk__ticket ticket;
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
-  const unsigned parts = p.slices > static_cast<unsigned>(groups) ? p.slices : 1;
-  unsigned job = blockIdx.x;
-  if (parts > 1) job = gk__take_job(&turn, state, gridDim.x);
-  sums_of sums(t);
+  /* Either the groups of a block have all partitions of a tile, or each block has one. */
+  const unsigned tile_blocks = p.slices > static_cast<unsigned>(groups) ? p.slices : 1;
+  unsigned work_idx = blockIdx.x;
+  if (tile_blocks > 1) work_idx = gk__take_job(&ticket, state, gridDim.x);
+  accumulators acc(t);
   {
-    const gk__job work(job, tiles_m, tiles_n, parts);
-    const size_t first_idx = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
-    const size_t k0 = first_idx + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
-    const int longest = p.k - first_idx < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - first_idx) : p.depth;
-    const int depth = k0 >= p.k ? 0 : p.k - k0 < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - k0) : p.depth;
+    const gk__job work(work_idx, tiles_m, tiles_n, tile_blocks);
+    const size_t block_k = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
+    const size_t group_k = block_k + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
+    const int max_depth = p.k - block_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - block_k) : p.depth;
+    int depth = 0;
+    if (group_k < p.k) depth = p.k - group_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - group_k) : p.depth;
     operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(work.row_idx) * Config::bm, p.m,
-                k0, t);
+                group_k, t);
     operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(work.col_idx) * Config::bn, p.n,
-                k0, t);
-    gk__multiply_slice<Config>(sums, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, depth,
-                               (longest + Config::bk - 1) / Config::bk);
+                group_k, t);
+    gk__multiply_partition<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, depth,
+                                   (max_depth + Config::bk - 1) / Config::bk);
   }
-  gk__forget(&job);
-  const gk__job work(job, tiles_m, tiles_n, parts);
+  gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
+  const gk__job work(work_idx, tiles_m, tiles_n, tile_blocks);
   Out *const c = p.c + work.batch * p.stride_c;
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
-  if (parts > 1) {
-    const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3,
-              most = Config::stages * stage_items / thread_count / 3 * 3;
+  if (tile_blocks > 1) {
+    const int padded_items = (accumulators::runs * accumulators::run + 2) / 3 * 3;
+    const int room = Config::stages * stage_items / thread_count / 3 * 3; /* accumulators of a thread that fit */
     const size_t tile_idx = (static_cast<size_t>(work.batch) * tiles_m + work.row_idx) * tiles_n + work.col_idx;
-    const size_t each = static_cast<size_t>(all / 3) * thread_count;
-    gk__slot<gk__three<Acc>> *const place = slots + tile_idx * parts * each + t;
+    const size_t block_slots = static_cast<size_t>(padded_items / 3) * thread_count;
+    gk__slot<gk__three<Acc>> *const tile_slots = slots + tile_idx * tile_blocks * block_slots + t;
     gk__copy_wait<0>();
     __syncthreads();
-    const bool last = work.part == parts - 1, stay = last && all <= most;
-    gk__publish_sums(sums, ring + t, all < most ? all : most, place + work.part * each, turn.tag, stay);
-    if (last) gk__gather_sums<sums_of>(t, p, c, row0, col0, place, parts, turn.tag, stay ? ring + t : NULL);
-    gk__restart_tags(turn, state, slots, p.capacity, gridDim.x);
+    const bool last = work.part == tile_blocks - 1, stay = last && padded_items <= room;
+    gk__publish_sums(acc, ring + t, padded_items < room ? padded_items : room, tile_slots + work.part * block_slots,
+                     ticket.tag, stay);
+    if (last)
+      gk__gather_sums<accumulators>(t, p, c, row0, col0, tile_slots, tile_blocks, ticket.tag, stay ? ring + t : NULL);
+    gk__restart_tags(ticket, state, slots, p.capacity, gridDim.x);
     return;
   }
-  int first_idx = 0, item_count = sums_of::runs;
+  int first_idx = 0, vector_count = accumulators::runs;
   if (Config::groups > 1 && groups > 1) {
-    /* Each group adds up its share of the tile. */
-    const int each = sums_of::runs * sums_of::run;
+    /* Group g has computed partition g. Each group reduces the partials of some vectors of every thread. */
+    const int thread_items = accumulators::runs * accumulators::run;
     gk__copy_wait<0>();
     __syncthreads();
     GK__UNROLL
-    for (int i = 0; i < each; i++)
-      ring[(group * each + i) * thread_count + t] = sums.value[i / sums_of::run][i % sums_of::run];
+    for (int i = 0; i < thread_items; i++)
+      ring[(group * thread_items + i) * thread_count + t] = acc.value[i / accumulators::run][i % accumulators::run];
     __syncthreads();
-    first_idx = sums_of::runs * group / groups, item_count = sums_of::runs * (group + 1) / groups - first_idx;
+    first_idx = accumulators::runs * group / groups;
+    vector_count = accumulators::runs * (group + 1) / groups - first_idx;
     GK__UNROLL_BY(1)
     for (int s = 0; s < static_cast<int>(p.slices); s++) {
-      const Acc *const from = ring + (s * each + first_idx * sums_of::run) * thread_count + t;
+      const Acc *const partials = ring + (s * thread_items + first_idx * accumulators::run) * thread_count + t;
       GK__UNROLL
-      for (int r = 0; r < sums_of::runs; r++) {
-        if (r >= item_count) break;
+      for (int r = 0; r < accumulators::runs; r++) {
+        if (r >= vector_count) break;
         GK__UNROLL
-        for (int i = 0; i < sums_of::run; i++) {
-          const Acc x = from[(r * sums_of::run + i) * thread_count];
-          sums.value[r][i] = s == 0 ? x : gk__arithmetic<Acc>::add(sums.value[r][i], x);
+        for (int i = 0; i < accumulators::run; i++) {
+          const Acc x = partials[(r * accumulators::run + i) * thread_count];
+          acc.value[r][i] = s == 0 ? x : gk__arithmetic<Acc>::add(acc.value[r][i], x);
         }
       }
     }
   }
-  gk__store_sums(sums, sums.value, p, c, row0, col0, first_idx, item_count);
+  gk__store_sums(acc, acc.value, p, c, row0, col0, first_idx, vector_count);
 }
 
 /* --- Small products -----------------------------------------------------------------------------------------------
  *
- * Floats in small tiles, where k is not cut and neither operand is transposed, as batches mostly are: A comes to shared
- * memory as it is stored, in a quarter of the copies that turning it takes, and a thread reads four k of a row at once.
- * The sums are chains in the order of k like all others. */
+ * float tiles of 32 x 32 and 64 x 64, for products with k undivided and neither operand transposed, as most batches are.
+ * A keeps its K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move one
+ * element each. A thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel.
+ */
 
+/* The accumulators of a thread: like gk__sums, but a warp has 4 x 8 threads, and a thread's rows are four apart. */
 template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols> struct gk__sums_of_rows {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_rows = 4,
                    lane_cols = 8, runs = ThreadRows * ThreadCols / run;
-  static const int pitch_a = TileDepth + 8, pitch_b = TileCols + 8; /* as gk__operand has them */
+  static const int pitch_a = TileDepth + 8, pitch_b = TileCols + 8; /* those of gk__operand */
   static_assert(TileRows % (lane_rows * ThreadRows) == 0 && TileCols % (lane_cols * ThreadCols) == 0 &&
                     ThreadCols % 4 == 0,
                 "whole warps");
-  typedef gk__run<float, 4> four;
+  typedef gk__run<float, 4> vector;
   float value[runs][run];
   int first_row, first_col;
   GK__D explicit gk__sums_of_rows(int t) {
-    const int warp_id = t / 32, lane_id = t % 32, across = TileCols / (lane_cols * ThreadCols);
-    first_row = warp_id / across * (lane_rows * ThreadRows) + lane_id / lane_cols;
-    first_col = warp_id % across * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
+    const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / (lane_cols * ThreadCols);
+    first_row = warp_id / tile_warps_n * (lane_rows * ThreadRows) + lane_id / lane_cols;
+    first_col = warp_id % tile_warps_n * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
     GK__UNROLL
     for (int r = 0; r < runs; r++) {
       GK__UNROLL
@@ -4584,26 +4674,28 @@ template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadC
   }
   GK__D int row_idx(int r) const { return first_row + r / (ThreadCols / 4) * lane_rows; }
   GK__D int col_idx(int r) const { return first_col + r % (ThreadCols / 4) * (lane_cols * 4); }
-  /* Adds the products of the first `todo` k of a step. */
-  GK__D void multiply_step(const float *a_tile, const float *b_tile, int todo) {
-    a_tile += first_row * pitch_a, b_tile += first_col;
+  /* Accumulates the products of a stage, of which k_left of k are left. */
+  GK__D void multiply_stage(const float *a_tile, const float *b_tile, int k_left) {
+    a_tile += first_row * pitch_a;
+    b_tile += first_col;
     GK__UNROLL
     for (int k = 0; k < TileDepth; k += 4) {
-      if (k >= todo) break;
-      four a[ThreadRows], b[ThreadCols / 4];
+      if (k >= k_left) break;
+      vector a[ThreadRows], b[ThreadCols / 4];
       GK__UNROLL
-      for (int i = 0; i < ThreadRows; i++) a[i] = *reinterpret_cast<const four *>(a_tile + i * lane_rows * pitch_a + k);
+      for (int i = 0; i < ThreadRows; i++)
+        a[i] = *reinterpret_cast<const vector *>(a_tile + i * lane_rows * pitch_a + k);
       GK__UNROLL
       for (int l = 0; l < 4; l++) {
-        if (k + l >= todo) break;
+        if (k + l >= k_left) break;
         GK__UNROLL
         for (int j = 0; j < ThreadCols / 4; j++)
-          b[j] = *reinterpret_cast<const four *>(b_tile + (k + l) * pitch_b + j * lane_cols * 4);
+          b[j] = *reinterpret_cast<const vector *>(b_tile + (k + l) * pitch_b + j * lane_cols * 4);
         GK__UNROLL
         for (int i = 0; i < ThreadRows; i++) {
           GK__UNROLL
-          for (int there = 0; there < ThreadCols; there++) { /* to and fro, as in gk__sums */
-            const int j = i % 2 ? ThreadCols - 1 - there : there;
+          for (int n = 0; n < ThreadCols; n++) { /* serpentine order, as in gk__sums */
+            const int j = i % 2 ? ThreadCols - 1 - n : n;
             float &dest = value[i * (ThreadCols / 4) + j / 4][j % 4];
             dest = gk__fma(a[i].value[l], b[j / 4].value[j % 4], dest);
           }
@@ -4618,7 +4710,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident)
     gk__small_kernel(gk__matmul_args<Item, Item, Item> p) {
   typedef gk__operand<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true> operand_a;
   typedef gk__operand<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true> operand_b;
-  const int stages = Config::stages, tile_depth = Config::bk, items = operand_a::items + operand_b::items;
+  const int stages = Config::stages, tile_depth = Config::bk, stage_items = operand_a::items + operand_b::items;
   GK_DYNAMIC_SHARED(Item, ring);
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
@@ -4630,36 +4722,45 @@ __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident)
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
   operand_a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
   operand_b b(p.b + work.batch * p.stride_b, p.ldb, false, col0, p.n, 0, t);
-  typename Config::sums sums(t);
-  int left = depth; /* to fetch */
+  typename Config::sums acc(t);
+  int k_to_load = depth;
   GK__UNROLL
   for (int s = 0; s < stages - 1; s++) {
-    Item *const next = ring + s * items;
-    if (left > 0) {
-      a.fetch(next, p.lda, left), b.fetch(next + operand_a::items, p.ldb, left);
-      a.put(next, p.lda, left), b.put(next + operand_a::items, p.ldb, left);
+    Item *const stage = ring + s * stage_items;
+    if (k_to_load > 0) {
+      a.fetch(stage, p.lda, k_to_load);
+      b.fetch(stage + operand_a::items, p.ldb, k_to_load);
+      a.store(stage, p.lda, k_to_load);
+      b.store(stage + operand_a::items, p.ldb, k_to_load);
     }
     gk__copy_commit();
-    left -= tile_depth;
+    k_to_load -= tile_depth;
   }
-  int from = 0, dest = (stages - 1) * items;
+  int read_offset = 0, write_offset = (stages - 1) * stage_items;
   GK__UNROLL_BY(1)
-  for (int todo = depth; todo > 0; todo -= tile_depth) {
+  for (int k_left = depth; k_left > 0; k_left -= tile_depth) {
     gk__copy_wait<stages - 2>();
     __syncthreads();
-    Item *const next = ring + dest;
-    if (left > 0) a.fetch(next, p.lda, left), b.fetch(next + operand_a::items, p.ldb, left);
+    Item *const stage = ring + write_offset;
+    const Item *const a_tile = ring + read_offset, *const b_tile = a_tile + operand_a::items;
+    if (k_to_load > 0) {
+      a.fetch(stage, p.lda, k_to_load);
+      b.fetch(stage + operand_a::items, p.ldb, k_to_load);
+    }
     gk__copy_commit();
-    if (todo >= tile_depth)
-      sums.multiply_step(ring + from, ring + from + operand_a::items, tile_depth);
+    if (k_left >= tile_depth)
+      acc.multiply_stage(a_tile, b_tile, tile_depth); /* a constant: no comparisons with k_left */
     else
-      sums.multiply_step(ring + from, ring + from + operand_a::items, todo);
-    if (left > 0) a.put(next, p.lda, left), b.put(next + operand_a::items, p.ldb, left);
-    left -= tile_depth;
-    from = from + items == stages * items ? 0 : from + items;
-    dest = dest + items == stages * items ? 0 : dest + items;
+      acc.multiply_stage(a_tile, b_tile, k_left);
+    if (k_to_load > 0) {
+      a.store(stage, p.lda, k_to_load);
+      b.store(stage + operand_a::items, p.ldb, k_to_load);
+    }
+    k_to_load -= tile_depth;
+    read_offset = read_offset + stage_items == stages * stage_items ? 0 : read_offset + stage_items;
+    write_offset = write_offset + stage_items == stages * stage_items ? 0 : write_offset + stage_items;
   }
-  gk__store_sums(sums, sums.value, p, p.c + work.batch * p.stride_c, row0, col0, 0, Config::sums::runs);
+  gk__store_sums(acc, acc.value, p, p.c + work.batch * p.stride_c, row0, col0, 0, Config::sums::runs);
 }
 
 /* --- Many small products ------------------------------------------------------------------------------------------
@@ -5072,7 +5173,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   static const int a_row = AlongA ? Shape::bk + 4 : 1, a_k = AlongA ? 1 : Shape::row_count + 4;
   static const int b_col = AlongB ? Shape::bk + 4 : 1, b_k = AlongB ? 1 : Shape::col_count + 4;
   static const int stage_bytes = (Shape::operand_a::items + Shape::operand_b::items) * 8;
-  static const int quarters = sums_of::quarters, of_a = Shape::warp_rows / 8 * quarters,
+  static const int quarters = sums_of::quads, of_a = Shape::warp_rows / 8 * quarters,
                    of_b = Shape::warp_cols / 8 * quarters;
   static const int across = Shape::warp_cols / 8, instructions = Shape::warp_rows / 16 * across;
   static_assert(sums_of::depth == 16 && Shape::bk == 16 && (of_a + of_b) % instructions == 0, "one instruction deep");
@@ -5711,22 +5812,24 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
   if (p.slices > 1) gk__restart_tags(turn, state, slots, p.capacity, gridDim.x);
 }
 
-#define GK__MATMUL_SLICES 32 /* partitions of k, at most */
-/* The most that a call takes for partials. No product of up to 2^30 k is cut into more. Longer ones, whose k is cut
- * because a partition's length is an int, are made some tiles at a time. */
+/* The partitions of k of a product, at most. */
+#define GK__MATMUL_SLICES 32
+/* The partials that a call has in the scratch at once, at most. No product with k <= 2^30 has more partitions than that
+ * allows. With a larger k the length of a partition, an int, may require more; such a product runs in several launches,
+ * of some of its tiles each. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
-/* The memory for the partials of a call's launches. A call of one launch takes it with that launch. Where several
- * launches write C, a first pass over them, with `measuring` set, notes what they need and launches nothing. So a call
- * whose scratch is too small is refused before it has written to C. */
+/* The scratch for the partials of a call. A call with one launch obtains it together with that launch. A call that
+ * writes C in several launches first goes through them with `measuring` set, which launches nothing and records the
+ * bytes needed. So a scratch that is too small is refused before C is written. */
 struct gk__partials {
   const gk_scratch *given; /* the caller's, or NULL */
   cudaStream_t stream;
   bool measuring;
-  size_t least, most;        /* bytes of slots: without which a launch cannot be, and of which it can make use */
-  const gk_scratch *scratch; /* given, or &temporary; NULL before there is one */
+  size_t least, most;        /* bytes of slots: the minimum for a launch, and the maximum that is of use */
+  const gk_scratch *scratch; /* given, or &temporary; NULL until there is one */
   gk_scratch temporary;
   size_t bytes() const { return scratch ? scratch->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES : 0; }
-  /* For a launch that makes `products` at once, if there is room. */
+  /* Records a launch that computes `products` of a batch at once if the scratch allows, and at least one. */
   void measure(size_t product_bytes, size_t products) {
     const size_t fit = GK__PARTIALS_BYTES / product_bytes, all = product_bytes * (products < fit ? products : fit);
     if (least < product_bytes) least = product_bytes;
@@ -5736,10 +5839,11 @@ struct gk__partials {
 };
 inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream) {
   gk__partials partials = gk__partials();
-  partials.given = given, partials.stream = stream;
+  partials.given = given;
+  partials.stream = stream;
   return partials;
 }
-/* Takes the caller's scratch, or a temporary one, if what was measured needs any. */
+/* Ends measuring: takes the caller's scratch or a temporary one, if any of the launches needs one. */
 inline cudaError_t gk__begin_partials(gk__partials *partials) {
   const size_t bytes = partials->given ? partials->least : partials->most;
   partials->measuring = false;
