@@ -3891,7 +3891,7 @@ template <class Item, class Out, class Acc> struct gk__matmul_args {
   }
 };
 
-/* The value of a slot. A 16-byte word of a slot holds 12 bytes of payload, so that three accumulators fill its words. */
+/* The value of a slot. A 16-byte word of a slot holds 12 bytes of payload, so three accumulators fill it. */
 template <class Acc> struct gk__three { Acc value[3]; };
 
 /* The number of a block's work item. Blocks that exchange partials take tickets: a block only waits for the slots of
@@ -4122,9 +4122,9 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
 };
 
 /* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has LaneRows x lane_cols threads, and each
- * of them ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie LaneRows * 4 rows and lane_cols * 4 columns
- * from each other. Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C. depth: the k
- * of one multiply_step(). natural: whether operands keep their layout in shared memory (see gk__operand). */
+ * of them ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie LaneRows * 4 rows and lane_cols * 4
+ * columns from each other. Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C.
+ * depth: the k of one multiply_step(). natural: operands keep their layout in shared memory (see gk__operand). */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int LaneRows>
 struct gk__sums {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_cols = 32 / LaneRows;
@@ -4299,8 +4299,8 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
   }
 };
 
-/* The barrier of the main loop: the next stage has arrived, and the stage before this one may be overwritten. Each group
- * of a block has a named barrier of its own, as groups may take different branches at the end of a step. */
+/* The barrier of the main loop: the next stage has arrived, and the stage before this one may be overwritten. Each
+ * group of a block has a named barrier of its own, as groups may take different branches at the end of a step. */
 template <class Config> GK__D void gk__end_of_step() {
   gk__copy_commit();
   gk__copy_wait<Config::stages - 2>();
@@ -4320,16 +4320,16 @@ GK__D void gk__forget_memory() {
 #endif
 }
 
-/* The configuration of a kernel: accumulators, tile of C, k of a stage, stages, groups of a block at most, and the blocks
- * that an SM must be able to hold (of __launch_bounds__). */
+/* The configuration of a kernel: accumulators, tile of C, k of a stage, stages, groups of a block at most, and the
+ * blocks that an SM must be able to hold (of __launch_bounds__). */
 template <class Sums, int TileRows, int TileCols, int TileDepth, int Stages, int Groups, int Resident>
 struct gk__block {
   typedef Sums sums;
   static const int bm = TileRows, bn = TileCols, bk = TileDepth, stages = Stages, groups = Groups, resident = Resident;
 };
 
-/* Raster order of the tiles of C: groups of eight rows of tiles, and inside a group column by column. Blocks that run at
- * the same time then share operands in L2. There are fewer than 2^31 tiles. */
+/* Raster order of the tiles of C: groups of eight rows of tiles, and inside a group column by column. Blocks that run
+ * at the same time then share operands in L2. There are fewer than 2^31 tiles. */
 struct gk__raster_tile {
   unsigned row_idx, col_idx;
   GK__HD gk__raster_tile(unsigned index, unsigned tiles_m, unsigned tiles_n) {
@@ -4424,10 +4424,10 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
 
 /* The stride in shared memory from one of a thread's accumulators to the next, in elements. */
 template <class Sums> GK__D int gk__sum_pitch(const Sums &) { return Sums::thread_count; }
-/* Publishes the partials of this partition in slots, three to a slot. They pass through shared memory, at most `room` of
- * a thread at a time: stored straight from registers, they would need aligned register groups throughout the main loop,
- * and operands would conflict in the register banks. stay: they are left in shared memory and not published, for a
- * block that reduces the partials itself; `room` must then hold all of a thread. */
+/* Publishes the partials of this partition in slots, three to a slot. They pass through shared memory, at most `room`
+ * of a thread at a time: stored straight from registers, they would need aligned register groups throughout the main
+ * loop, and operands would conflict in the register banks. stay: they are left in shared memory and not published, for
+ * a block that reduces the partials itself; `room` must then hold all of a thread. */
 template <class Sums, class Acc>
 GK__D void gk__publish_sums(const Sums &acc, Acc *shared, int room, gk__slot<gk__three<Acc>> *dest, unsigned tag,
                             bool stay) {
@@ -4493,9 +4493,9 @@ GK__D void gk__store_sums(const Sums &acc, const Acc (&value)[Runs][Sums::run],
 #define GK__OUT_OF_LINE __noinline__
 #endif
 
-/* Reduces the partials of a tile in the order of the partitions, and stores the tile of C. A thread waits for up to Most
- * slots at a time, to have many loads in flight. t: the thread. kept: where gk__publish_sums() left the partials of the
- * last partition in shared memory, or NULL. Not inlined, to keep its registers out of the main loop. */
+/* Reduces the partials of a tile in the order of the partitions, and stores the tile of C. A thread waits for up to
+ * Most slots at a time, to have many loads in flight. t: the thread. kept: where gk__publish_sums() left the partials
+ * of the last partition in shared memory, or NULL. Not inlined, to keep its registers out of the main loop. */
 template <class Sums, int Most = 24, class Item, class Out, class Acc>
 __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0,
                                                 size_t col0, const gk__slot<gk__three<Acc>> *tile_slots,
@@ -4646,10 +4646,10 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
 
 /* --- Small products -----------------------------------------------------------------------------------------------
  *
- * float tiles of 32 x 32 and 64 x 64, for products with k undivided and neither operand transposed, as most batches are.
- * A keeps its K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move one
- * element each. A thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel.
- */
+ * float tiles of 32 x 32 and 64 x 64, for products with k undivided and neither operand transposed, as most batches
+ * are. A keeps its K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move
+ * one element each. A thread reads four k of a row with one load. The order of the FMAs is the same as in
+ * gk__matmul_kernel. */
 
 /* The accumulators of a thread: like gk__sums, but a warp has 4 x 8 threads, and a thread's rows are four apart. */
 template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols> struct gk__sums_of_rows {
@@ -4929,8 +4929,8 @@ GK__D void gk__transpose_a_stage(unsigned char *ring, int stage_offset, int lane
   }
 }
 
-/* Delays warp w by 1000 w clocks. Warps that compute tiles on their own would otherwise all store at the same time, when
- * none of them multiplies. */
+/* Delays warp w by 1000 w clocks. Warps that compute tiles on their own would otherwise all store at the same time,
+ * when none of them multiplies. */
 GK__D void gk__begin_apart(unsigned warp_id) {
 #ifdef __CUDA_ARCH__
   const long long start = clock64();
