@@ -3891,7 +3891,7 @@ template <class Item, class Out, class Acc> struct gk__matmul_args {
   }
 };
 
-/* The value of a slot. A 16-byte word of a slot holds 12 bytes of payload, so that three accumulators fill its words. */
+/* The value of a slot. A 16-byte word of a slot holds 12 bytes of payload, so three accumulators fill it. */
 template <class Acc> struct gk__three { Acc value[3]; };
 
 /* The number of a block's work item. Blocks that exchange partials take tickets: a block only waits for the slots of
@@ -4122,9 +4122,9 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
 };
 
 /* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has LaneRows x lane_cols threads, and each
- * of them ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie LaneRows * 4 rows and lane_cols * 4 columns
- * from each other. Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C. depth: the k
- * of one multiply_step(). natural: whether operands keep their layout in shared memory (see gk__operand). */
+ * of them ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie LaneRows * 4 rows and lane_cols * 4
+ * columns from each other. Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C.
+ * depth: the k of one multiply_step(). natural: operands keep their layout in shared memory (see gk__operand). */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int LaneRows>
 struct gk__sums {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_cols = 32 / LaneRows;
@@ -4299,8 +4299,8 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
   }
 };
 
-/* The barrier of the main loop: the next stage has arrived, and the stage before this one may be overwritten. Each group
- * of a block has a named barrier of its own, as groups may take different branches at the end of a step. */
+/* The barrier of the main loop: the next stage has arrived, and the stage before this one may be overwritten. Each
+ * group of a block has a named barrier of its own, as groups may take different branches at the end of a step. */
 template <class Config> GK__D void gk__end_of_step() {
   gk__copy_commit();
   gk__copy_wait<Config::stages - 2>();
@@ -4320,16 +4320,16 @@ GK__D void gk__forget_memory() {
 #endif
 }
 
-/* The configuration of a kernel: accumulators, tile of C, k of a stage, stages, groups of a block at most, and the blocks
- * that an SM must be able to hold (of __launch_bounds__). */
+/* The configuration of a kernel: accumulators, tile of C, k of a stage, stages, groups of a block at most, and the
+ * blocks that an SM must be able to hold (of __launch_bounds__). */
 template <class Sums, int TileRows, int TileCols, int TileDepth, int Stages, int Groups, int Resident>
 struct gk__block {
   typedef Sums sums;
   static const int bm = TileRows, bn = TileCols, bk = TileDepth, stages = Stages, groups = Groups, resident = Resident;
 };
 
-/* Raster order of the tiles of C: groups of eight rows of tiles, and inside a group column by column. Blocks that run at
- * the same time then share operands in L2. There are fewer than 2^31 tiles. */
+/* Raster order of the tiles of C: groups of eight rows of tiles, and inside a group column by column. Blocks that run
+ * at the same time then share operands in L2. There are fewer than 2^31 tiles. */
 struct gk__raster_tile {
   unsigned row_idx, col_idx;
   GK__HD gk__raster_tile(unsigned index, unsigned tiles_m, unsigned tiles_n) {
@@ -4424,10 +4424,10 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
 
 /* The stride in shared memory from one of a thread's accumulators to the next, in elements. */
 template <class Sums> GK__D int gk__sum_pitch(const Sums &) { return Sums::thread_count; }
-/* Publishes the partials of this partition in slots, three to a slot. They pass through shared memory, at most `room` of
- * a thread at a time: stored straight from registers, they would need aligned register groups throughout the main loop,
- * and operands would conflict in the register banks. stay: they are left in shared memory and not published, for a
- * block that reduces the partials itself; `room` must then hold all of a thread. */
+/* Publishes the partials of this partition in slots, three to a slot. They pass through shared memory, at most `room`
+ * of a thread at a time: stored straight from registers, they would need aligned register groups throughout the main
+ * loop, and operands would conflict in the register banks. stay: they are left in shared memory and not published, for
+ * a block that reduces the partials itself; `room` must then hold all of a thread. */
 template <class Sums, class Acc>
 GK__D void gk__publish_sums(const Sums &acc, Acc *shared, int room, gk__slot<gk__three<Acc>> *dest, unsigned tag,
                             bool stay) {
@@ -4493,9 +4493,9 @@ GK__D void gk__store_sums(const Sums &acc, const Acc (&value)[Runs][Sums::run],
 #define GK__OUT_OF_LINE __noinline__
 #endif
 
-/* Reduces the partials of a tile in the order of the partitions, and stores the tile of C. A thread waits for up to Most
- * slots at a time, to have many loads in flight. t: the thread. kept: where gk__publish_sums() left the partials of the
- * last partition in shared memory, or NULL. Not inlined, to keep its registers out of the main loop. */
+/* Reduces the partials of a tile in the order of the partitions, and stores the tile of C. A thread waits for up to
+ * Most slots at a time, to have many loads in flight. t: the thread. kept: where gk__publish_sums() left the partials
+ * of the last partition in shared memory, or NULL. Not inlined, to keep its registers out of the main loop. */
 template <class Sums, int Most = 24, class Item, class Out, class Acc>
 __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0,
                                                 size_t col0, const gk__slot<gk__three<Acc>> *tile_slots,
@@ -4646,10 +4646,10 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
 
 /* --- Small products -----------------------------------------------------------------------------------------------
  *
- * float tiles of 32 x 32 and 64 x 64, for products with k undivided and neither operand transposed, as most batches are.
- * A keeps its K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move one
- * element each. A thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel.
- */
+ * float tiles of 32 x 32 and 64 x 64, for products with k undivided and neither operand transposed, as most batches
+ * are. A keeps its K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move
+ * one element each. A thread reads four k of a row with one load. The order of the FMAs is the same as in
+ * gk__matmul_kernel. */
 
 /* The accumulators of a thread: like gk__sums, but a warp has 4 x 8 threads, and a thread's rows are four apart. */
 template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols> struct gk__sums_of_rows {
@@ -4765,297 +4765,314 @@ __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident)
 
 /* --- Many small products ------------------------------------------------------------------------------------------
  *
- * Batches of floats that give each multiprocessor several tiles of 64 x 64, where neither operand is transposed. A warp
- * makes tiles by itself, one after another. No barrier of a block holds it up, and its copies run on into the next tile
- * while it stores the sums of this one. So what a product needs to begin and to end, which is much of a small one, is
- * spread under the multiplications of the other warps. If k is cut, one warp makes all slices of a tile.
+ * Batches of float products that have several tiles of 64 x 64 for each SM, with neither operand transposed. The kernel
+ * is persistent, and each warp computes tiles on its own: it waits for no block barrier, and issues the copies for its
+ * next tile while it stores the accumulators of the current one. So the prologue and epilogue of a tile, a large share
+ * of the time of a small product, overlap with the FMAs of other warps. If k is partitioned, one warp computes all
+ * partitions of a tile.
  *
- * A thread has 16 x 8 sums, and both operands lie across k when they are multiplied, for the sake of the register banks
- * (see "Strict products: Hopper"). A is stored along k, so it is turned on the way: its rows land in a place of their
- * own, swizzled, and squares of 4 x 4, of every 16th row, go from there to the tile. */
+ * A thread has 16 x 8 accumulators. Both operands are MN-major when they are multiplied, for the sake of the register
+ * banks (see "Strict products: Hopper"). A is K-major in global memory, so each stage of it is transposed: cp.async
+ * writes its rows to a staging buffer, swizzled, and a lane then transposes squares of 4 x 4 to the A tile. The four
+ * rows of a square are 16 apart. */
 
+/* The ring of a warp in shared memory: two stages of A as it was loaded, two of A transposed, three of B. */
 struct gk__warp_tile {
-  static const int row_count = 64, col_count = 64, bk = 16, warps = 8, straight = 8;
-  static const int step_bytes = row_count * bk * 4; /* bytes of an operand in a step */
-  /* Two places for the rows of A, two for A turned, three for B. */
-  static const int turned = 2 * step_bytes, b = 4 * step_bytes, smem = 7 * step_bytes;
+  static const int row_count = 64, col_count = 64, bk = 16, warps = 8;
+  static const int straight = 8; /* steps of k that are unrolled: half a stage. k is a multiple of it */
+  static const int step_bytes = row_count * bk * 4; /* of one operand in a stage */
+  static const int transposed_a = 2 * step_bytes, b = 4 * step_bytes, smem = 7 * step_bytes; /* offsets; all bytes */
 };
-struct gk__sums_of_warp {
+/* next_row: from one row of a fragment's vector of A to the next; next_four: from one vector to the next. */
+struct gk__warp_accumulators {
   static const int run = 4, runs = 32, next_row = 16, next_four = 4;
   float value[runs][run];
   int first_row, first_col;
-  GK__D explicit gk__sums_of_warp(int lane_id) : first_row(lane_id / 8), first_col(lane_id % 8 * 4) {}
+  GK__D explicit gk__warp_accumulators(int lane_id) : first_row(lane_id / 8), first_col(lane_id % 8 * 4) {}
   GK__D int row_idx(int r) const { return first_row + r / 8 * next_four + r / 2 % 4 * next_row; }
   GK__D int col_idx(int r) const { return first_col + r % 2 * 32; }
 };
 
-/* 16 bytes of shared memory, in the order of the program: the compiler is not to gather loads where registers are few,
- * nor to mix up the multiplications between them. And where ptxas is to keep that order, too. */
+/* Loads 16 bytes of shared memory in program order. Without `volatile` on the asm, the compiler would move loads
+ * together, for which registers do not suffice, and reorder the FMAs between them. gk__load_in_order() makes ptxas keep
+ * the order, too. */
 #ifdef __CUDA_ARCH__
-#define GK__LOAD_FOUR(load)                                                                                            \
+#define GK__LOAD_FLOAT4(instruction)                                                                                   \
   gk__run<float, 4> x;                                                                                                 \
-  asm volatile(load ".v4.f32 {%0, %1, %2, %3}, [%4];"                                                                  \
+  asm volatile(instruction ".v4.f32 {%0, %1, %2, %3}, [%4];"                                                           \
                : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])                                \
                : "r"(address)                                                                                          \
                : "memory");                                                                                            \
   return x
-GK__D gk__run<float, 4> gk__load_shared(unsigned address) { GK__LOAD_FOUR("ld.shared"); }
-GK__D gk__run<float, 4> gk__load_in_order(unsigned address) { GK__LOAD_FOUR("ld.volatile.shared"); }
-#undef GK__LOAD_FOUR
+GK__D gk__run<float, 4> gk__load_shared(unsigned address) { GK__LOAD_FLOAT4("ld.shared"); }
+GK__D gk__run<float, 4> gk__load_in_order(unsigned address) { GK__LOAD_FLOAT4("ld.volatile.shared"); }
+#undef GK__LOAD_FLOAT4
 #endif
-GK__D gk__run<float, 4> gk__take_four(const unsigned char *from) {
+GK__D gk__run<float, 4> gk__load_shared_float4(const unsigned char *shared) {
 #ifdef __CUDA_ARCH__
-  return gk__load_shared(static_cast<unsigned>(__cvta_generic_to_shared(from)));
+  return gk__load_shared(static_cast<unsigned>(__cvta_generic_to_shared(shared)));
 #else
-  return *reinterpret_cast<const gk__run<float, 4> *>(from);
+  return *reinterpret_cast<const gk__run<float, 4> *>(shared);
 #endif
 }
-/* Half of a line, of which the other half will soon be wanted, too. */
-GK__D void gk__copy_sixteen(unsigned char *dest, const float *from) {
+/* Copies 16 bytes, and prefetches the 128-byte line that they are in to L2: the rest of it is needed soon. */
+GK__D void gk__copy_async_float4(unsigned char *dest, const float *source) {
 #if GK__COPIES_ASYNC
   asm volatile(
       "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(dest))),
-      "l"(from)
+      "l"(source)
       : "memory");
 #else
-  *reinterpret_cast<gk__run<float, 4> *>(dest) = *reinterpret_cast<const gk__run<float, 4> *>(from);
+  *reinterpret_cast<gk__run<float, 4> *>(dest) = *reinterpret_cast<const gk__run<float, 4> *>(source);
 #endif
 }
 
-/* One step in k of a thread's operands. */
+/* A thread's operands for one k. */
 struct gk__warp_fragment {
   gk__run<float, 4> a[4], b[2];
-  GK__D void load(const unsigned char *from_a, const unsigned char *from_b) {
+  GK__D void load(const unsigned char *a_tile, const unsigned char *b_tile) {
     GK__UNROLL
-    for (int i = 0; i < 4; i++) a[i] = gk__take_four(from_a + i * 64);
+    for (int i = 0; i < 4; i++) a[i] = gk__load_shared_float4(a_tile + i * 64);
     GK__UNROLL
-    for (int j = 0; j < 2; j++) b[j] = gk__take_four(from_b + j * 128);
+    for (int j = 0; j < 2; j++) b[j] = gk__load_shared_float4(b_tile + j * 128);
   }
-  /* To and fro, so that each turn finds an operand of the last multiplication. */
-  GK__D void multiply(gk__sums_of_warp &sums) const {
+  GK__D void multiply(gk__warp_accumulators &acc) const {
     GK__UNROLL
     for (int i = 0; i < 16; i++) {
       GK__UNROLL
-      for (int there = 0; there < 8; there++) {
-        const int j = i % 2 ? 7 - there : there;
-        float &dest = sums.value[i * 2 + j / 4][j % 4];
+      for (int n = 0; n < 8; n++) { /* serpentine order, as in gk__sums */
+        const int j = i % 2 ? 7 - n : n;
+        float &dest = acc.value[i * 2 + j / 4][j % 4];
         dest = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], dest);
       }
     }
   }
 };
 
-/* The copies of a warp, step by step and from tile to tile. */
-template <class Item> struct gk__warp_copies {
-  typedef gk__warp_tile tile_type;
-  const Item *a, *b;   /* what this lane copies first of the next step */
-  int left, row_count; /* of k; of A from this lane's first row on */
-  bool col_exists;     /* whether this lane's columns of B exist */
-  unsigned job;
-  int at_a, at_b; /* the places of the next step */
-  unsigned char *to_a, *to_b;
-  GK__D gk__warp_copies(unsigned char *ring, int lane_id)
-      : a(NULL), b(NULL), left(0), row_count(0), col_exists(false), job(0), at_a(0), at_b(0) {
-    to_a = ring + lane_id / 4 * (tile_type::bk * 4) + (lane_id % 4 ^ lane_id / 8 % 4) * 16;
-    to_b = ring + tile_type::b + lane_id / 16 * (tile_type::col_count * 4) + lane_id % 16 * 16;
+/* The size of the problem in work tiles. */
+struct gk__warp_schedule {
+  unsigned work_count, tiles_m, tiles_n, stride; /* stride: of one warp, from a work tile to its next one */
+};
+
+/* Issues the copies of a warp, stage after stage, from one work tile to the next. */
+template <class Item> struct gk__warp_loader {
+  typedef gk__warp_tile shape;
+  const Item *a, *b;     /* this lane's first vectors of the next stage */
+  int k_left, row_count; /* of the work tile; rows of A from this lane's first row to the edge */
+  bool col_exists;       /* whether this lane's columns of B are in the matrix */
+  unsigned work_idx;
+  int a_offset, b_offset; /* of the next stage in the ring */
+  unsigned char *a_dest, *b_dest;
+  GK__D gk__warp_loader(unsigned char *ring, unsigned work_begin, int lane_id)
+      : a(NULL), b(NULL), k_left(0), row_count(0), col_exists(false), work_idx(work_begin), a_offset(0), b_offset(0) {
+    a_dest = ring + lane_id / 4 * (shape::bk * 4) + (lane_id % 4 ^ lane_id / 8 % 4) * 16;
+    b_dest = ring + shape::b + lane_id / 16 * (shape::col_count * 4) + lane_id % 16 * 16;
   }
-  GK__D void begin(const gk__matmul_args<Item, Item, Item> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n,
-                   int lane_id) {
-    left = 0;
-    if (job >= jobs) return;
-    const gk__job work(job, tiles_m, tiles_n, 1);
-    const size_t row_idx = static_cast<size_t>(work.row_idx) * tile_type::row_count + static_cast<size_t>(lane_id / 4),
-                 col_idx =
-                     static_cast<size_t>(work.col_idx) * tile_type::col_count + static_cast<size_t>(lane_id % 16 * 4);
+  GK__D void begin_tile(const gk__matmul_args<Item, Item, Item> &p, const gk__warp_schedule &schedule, int lane_id) {
+    k_left = 0;
+    if (work_idx >= schedule.work_count) return;
+    const gk__job work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
+    const size_t row_idx = static_cast<size_t>(work.row_idx) * shape::row_count + static_cast<size_t>(lane_id / 4);
+    const size_t col_idx = static_cast<size_t>(work.col_idx) * shape::col_count + static_cast<size_t>(lane_id % 16 * 4);
     a = p.a + work.batch * p.stride_a + row_idx * p.lda + static_cast<size_t>(lane_id % 4 * 4);
     b = p.b + work.batch * p.stride_b + static_cast<size_t>(lane_id / 16) * p.ldb + col_idx;
-    left = static_cast<int>(p.k), col_exists = col_idx < p.n;
-    row_count = row_idx >= p.m                         ? 0
-                : p.m - row_idx < tile_type::row_count ? static_cast<int>(p.m - row_idx)
-                                                       : tile_type::row_count;
+    k_left = static_cast<int>(p.k);
+    col_exists = col_idx < p.n;
+    row_count = row_idx >= p.m                     ? 0
+                : p.m - row_idx < shape::row_count ? static_cast<int>(p.m - row_idx)
+                                                   : shape::row_count;
   }
-  /* What lies outside of the matrices is not touched, since nobody uses what would come of it. */
-  GK__D void fetch(const gk__matmul_args<Item, Item, Item> &p, unsigned jobs, unsigned tiles_m, unsigned tiles_n,
-                   unsigned apart, int lane_id) {
-    if (left > 0) {
+  /* Issues one stage and commits it, if empty, too. Elements outside of the matrices are neither read nor written: they
+   * only affect accumulators that are not stored, or are not multiplied. */
+  GK__D void fetch(const gk__matmul_args<Item, Item, Item> &p, const gk__warp_schedule &schedule, int lane_id) {
+    if (k_left > 0) {
       GK__UNROLL
       for (int v = 0; v < 8; v++)
-        if (v * 8 < row_count && lane_id % 4 * 4 < left)
-          gk__copy_sixteen(to_a + at_a + v * (8 * tile_type::bk * 4), a + static_cast<size_t>(v * 8) * p.lda);
+        if (v * 8 < row_count && lane_id % 4 * 4 < k_left)
+          gk__copy_async_float4(a_dest + a_offset + v * (8 * shape::bk * 4), a + static_cast<size_t>(v * 8) * p.lda);
       GK__UNROLL
       for (int v = 0; v < 8; v++)
-        if (col_exists && v * 2 + lane_id / 16 < left)
-          gk__copy_sixteen(to_b + at_b + v * (2 * tile_type::col_count * 4), b + static_cast<size_t>(v * 2) * p.ldb);
-      a += tile_type::bk, b += tile_type::bk * p.ldb, left -= tile_type::bk;
-      if (left <= 0) job += apart, begin(p, jobs, tiles_m, tiles_n, lane_id);
+        if (col_exists && v * 2 + lane_id / 16 < k_left)
+          gk__copy_async_float4(b_dest + b_offset + v * (2 * shape::col_count * 4),
+                                b + static_cast<size_t>(v * 2) * p.ldb);
+      a += shape::bk;
+      b += shape::bk * p.ldb;
+      k_left -= shape::bk;
+      if (k_left <= 0) {
+        work_idx += schedule.stride;
+        begin_tile(p, schedule, lane_id);
+      }
     }
     gk__copy_commit();
-    at_a ^= tile_type::step_bytes;
-    at_b = at_b == 2 * tile_type::step_bytes ? 0 : at_b + tile_type::step_bytes;
+    a_offset ^= shape::step_bytes;
+    b_offset = b_offset == 2 * shape::step_bytes ? 0 : b_offset + shape::step_bytes;
   }
 };
 
-/* Two squares for each lane: four rows 16 apart, four of k. */
-GK__D void gk__turn_rows(unsigned char *ring, int pos, int lane_id) {
-  typedef gk__warp_tile tile_type;
-  const unsigned char *const from = ring + pos + lane_id % 16 * (tile_type::bk * 4);
-  unsigned char *const dest = ring + tile_type::turned + pos + lane_id % 16 * 16;
+/* Transposes the stage of A at stage_offset. Each lane handles two squares of four rows, 16 apart, by four k. */
+GK__D void gk__transpose_a_stage(unsigned char *ring, int stage_offset, int lane_id) {
+  typedef gk__warp_tile shape;
+  const unsigned char *const source = ring + stage_offset + lane_id % 16 * (shape::bk * 4);
+  unsigned char *const dest = ring + shape::transposed_a + stage_offset + lane_id % 16 * 16;
   GK__UNROLL
-  for (int half_idx = 0; half_idx < 2; half_idx++) {
-    const int four = lane_id / 16 + half_idx * 2;
+  for (int s = 0; s < 2; s++) {
+    const int k_quad = lane_id / 16 + s * 2;
     gk__run<float, 4> x[4];
     GK__UNROLL
     for (int i = 0; i < 4; i++)
-      x[i] = gk__take_four(from + i * (16 * tile_type::bk * 4) + (four ^ lane_id % 16 / 2 % 4) * 16);
+      x[i] = gk__load_shared_float4(source + i * (16 * shape::bk * 4) + (k_quad ^ lane_id % 16 / 2 % 4) * 16);
     GK__UNROLL
     for (int k = 0; k < 4; k++) {
       const gk__run<float, 4> y = {{x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]}};
-      *reinterpret_cast<gk__run<float, 4> *>(dest + (four * 4 + k) * (tile_type::row_count * 4)) = y;
+      *reinterpret_cast<gk__run<float, 4> *>(dest + (k_quad * 4 + k) * (shape::row_count * 4)) = y;
     }
   }
 }
 
-/* Warps that make tiles by themselves begin one after another: else all would come to their stores at one time, and
- * nobody would multiply. */
+/* Delays warp w by 1000 w clocks. Warps that compute tiles on their own would otherwise all store at the same time,
+ * when none of them multiplies. */
 GK__D void gk__begin_apart(unsigned warp_id) {
 #ifdef __CUDA_ARCH__
-  const long long from = clock64();
-  while (clock64() - from < static_cast<long long>(warp_id) * 1000) {}
+  const long long start = clock64();
+  while (clock64() - start < static_cast<long long>(warp_id) * 1000) {}
 #else
   (void)warp_id;
 #endif
 }
 
-/* c = alpha sums + beta c, of a tile of Rows x Cols where rows and columns begin, and columns end, at multiples of
- * four. A thread has fours of rows, and in each row `PerRow` runs, 32 columns apart. Most tiles are whole and add
- * nothing to what was there: these are stored with no question asked. */
-template <int Rows, int Cols, int PerRow, class Sums, class Item>
-GK__D void gk__store_in_fours(const Sums &sums, const gk__matmul_args<Item, Item, Item> &p, Item *c, size_t row0,
+/* The epilogue, C = alpha acc + beta C, of a tile of Rows x Cols whose first row and column, and n, are multiples of
+ * four. A thread has `RowVectors` vectors in a row of C, 32 columns apart, and its rows come in fours. Most tiles are
+ * inside of C and have beta 0: these take a path without comparisons. */
+template <int Rows, int Cols, int RowVectors, class Sums, class Item>
+GK__D void gk__store_in_fours(const Sums &acc, const gk__matmul_args<Item, Item, Item> &p, Item *c, size_t row0,
                               size_t col0, Item alpha, Item beta) {
-  typedef gk__run<Item, 4> four;
-  const size_t top_row = row0 + static_cast<size_t>(sums.first_row),
-               col_idx = col0 + static_cast<size_t>(sums.first_col);
-  const size_t next_row = static_cast<size_t>(sums.next_row), next_four = static_cast<size_t>(sums.next_four);
+  typedef gk__run<Item, 4> vector;
+  const size_t top_row = row0 + static_cast<size_t>(acc.first_row), col_idx = col0 + static_cast<size_t>(acc.first_col);
+  const size_t next_row = static_cast<size_t>(acc.next_row), next_four = static_cast<size_t>(acc.next_four);
   if (beta == Item(0) && row0 + Rows <= p.m && col0 + Cols <= p.n) {
     GK__UNROLL
-    for (int i = 0; i < Sums::runs / PerRow; i += 4) {
+    for (int i = 0; i < Sums::runs / RowVectors; i += 4) {
       Item *dest = c + (top_row + static_cast<size_t>(i / 4) * next_four) * p.ldc + col_idx;
       GK__UNROLL
-      for (int r = i * PerRow; r < (i + 4) * PerRow; r++) {
-        four x;
+      for (int r = i * RowVectors; r < (i + 4) * RowVectors; r++) {
+        vector x;
         GK__UNROLL
-        for (int l = 0; l < 4; l++) x.value[l] = gk__mul(alpha, sums.value[r][l]);
-        *reinterpret_cast<four *>(dest + r % PerRow * 32) = x;
-        if (r % PerRow == PerRow - 1) dest += next_row * p.ldc;
+        for (int l = 0; l < 4; l++) x.value[l] = gk__mul(alpha, acc.value[r][l]);
+        *reinterpret_cast<vector *>(dest + r % RowVectors * 32) = x;
+        if (r % RowVectors == RowVectors - 1) dest += next_row * p.ldc;
       }
     }
     return;
   }
-  const int some = 8 / PerRow; /* rows whose runs are read at once */
+  const int pass_rows = 8 / RowVectors; /* eight vectors of C are loaded at a time */
   GK__UNROLL
-  for (int i = 0; i < Sums::runs / PerRow; i += some) {
-    four old[some][PerRow] = {};
-    Item *dest[some];
-    bool there[some][PerRow];
+  for (int i = 0; i < Sums::runs / RowVectors; i += pass_rows) {
+    vector old[pass_rows][RowVectors] = {};
+    Item *dest[pass_rows];
+    bool exists[pass_rows][RowVectors];
     GK__UNROLL
-    for (int r = 0; r < some; r++) {
+    for (int r = 0; r < pass_rows; r++) {
       const size_t row_idx =
           top_row + static_cast<size_t>((i + r) / 4) * next_four + static_cast<size_t>((i + r) % 4) * next_row;
       dest[r] = c + row_idx * p.ldc + col_idx;
       GK__UNROLL
-      for (int j = 0; j < PerRow; j++) {
-        there[r][j] = row_idx < p.m && col_idx + static_cast<size_t>(j) * 32 < p.n;
-        if (there[r][j] && beta != Item(0)) old[r][j] = *reinterpret_cast<const four *>(dest[r] + j * 32);
+      for (int j = 0; j < RowVectors; j++) {
+        exists[r][j] = row_idx < p.m && col_idx + static_cast<size_t>(j) * 32 < p.n;
+        if (exists[r][j] && beta != Item(0)) old[r][j] = *reinterpret_cast<const vector *>(dest[r] + j * 32);
       }
     }
     GK__UNROLL
-    for (int r = 0; r < some; r++) {
+    for (int r = 0; r < pass_rows; r++) {
       GK__UNROLL
-      for (int j = 0; j < PerRow; j++) {
-        four x;
+      for (int j = 0; j < RowVectors; j++) {
+        vector x;
         GK__UNROLL
         for (int l = 0; l < 4; l++) {
-          x.value[l] = gk__mul(alpha, sums.value[(i + r) * PerRow + j][l]);
+          x.value[l] = gk__mul(alpha, acc.value[(i + r) * RowVectors + j][l]);
           if (beta != Item(0)) x.value[l] = gk__fma(beta, old[r][j].value[l], x.value[l]);
         }
-        if (there[r][j]) *reinterpret_cast<four *>(dest[r] + j * 32) = x;
+        if (exists[r][j]) *reinterpret_cast<vector *>(dest[r] + j * 32) = x;
       }
     }
   }
 }
 
+/* work_count: the tiles of C, of the whole batch. */
 template <class Item>
 __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
-    gk__warp_kernel(gk__matmul_args<Item, Item, Item> p, unsigned jobs) {
-  typedef gk__warp_tile tile_type;
+    gk__warp_kernel(gk__matmul_args<Item, Item, Item> p, unsigned work_count) {
+  typedef gk__warp_tile shape;
   GK_DYNAMIC_SHARED(unsigned char, rings);
   gk__wait_for_earlier_work();
   if (p.only_if && *p.only_if == 0) return;
   const int lane_id = static_cast<int>(threadIdx.x % 32);
-  const unsigned warp_id = threadIdx.x / 32, apart = gridDim.x * tile_type::warps;
-  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(tile_type::row_count)));
-  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(tile_type::col_count)));
-  unsigned char *const ring = rings + warp_id * static_cast<unsigned>(tile_type::smem);
+  const unsigned warp_id = threadIdx.x / 32;
+  const gk__warp_schedule schedule = {
+      work_count, static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(shape::row_count))),
+      static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(shape::col_count))), gridDim.x * shape::warps};
+  unsigned char *const ring = rings + warp_id * static_cast<unsigned>(shape::smem);
   gk__begin_apart(warp_id);
-  gk__warp_copies<Item> copies(ring, lane_id);
-  unsigned job = warp_id * gridDim.x + blockIdx.x;
-  copies.job = job;
-  copies.begin(p, jobs, tiles_m, tiles_n, lane_id);
+  unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
+  gk__warp_loader<Item> loader(ring, work_idx, lane_id);
+  loader.begin_tile(p, schedule, lane_id);
   GK__UNROLL
-  for (int s = 0; s < 2; s++) copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane_id);
+  for (int s = 0; s < 2; s++) loader.fetch(p, schedule, lane_id);
   gk__copy_wait<1>();
   __syncwarp();
-  gk__turn_rows(ring, 0, lane_id);
+  gk__transpose_a_stage(ring, 0, lane_id);
   __syncwarp();
-  const unsigned char *const first_a = ring + tile_type::turned + lane_id / 8 * 16, *const first_b = ring +
-                                                                                                     tile_type::b +
-                                                                                                     lane_id % 8 * 16;
-  int at_a = 0, at_b = 0, from_a = 0, from_b = 0; /* the places of this step; where it has come to */
+  const unsigned char *const a_tile = ring + shape::transposed_a + lane_id / 8 * 16;
+  const unsigned char *const b_tile = ring + shape::b + lane_id % 8 * 16;
+  int a_stage = 0, b_stage = 0;   /* offsets of the current stage */
+  int a_offset = 0, b_offset = 0; /* offsets of the fragment that was loaded last */
   gk__warp_fragment fragment[2];
-  fragment[0].load(first_a, first_b);
-  gk__sums_of_warp sums(lane_id);
-  for (; job < jobs; job += apart) {
-    const gk__job work(job, tiles_m, tiles_n, 1);
-    const size_t row0 = static_cast<size_t>(work.row_idx) * tile_type::row_count,
-                 col0 = static_cast<size_t>(work.col_idx) * tile_type::col_count;
+  fragment[0].load(a_tile, b_tile);
+  gk__warp_accumulators acc(lane_id);
+  for (; work_idx < work_count; work_idx += schedule.stride) {
+    const gk__job work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
+    const size_t row0 = static_cast<size_t>(work.row_idx) * shape::row_count,
+                 col0 = static_cast<size_t>(work.col_idx) * shape::col_count;
     Item *const c = p.c + work.batch * p.stride_c;
     GK__UNROLL_BY(1)
-    for (int to_slice = static_cast<int>(p.k); to_slice > 0; to_slice -= p.depth) {
+    for (int tile_k = static_cast<int>(p.k); tile_k > 0; tile_k -= p.depth) { /* the partitions of k */
       GK__UNROLL
-      for (int r = 0; r < gk__sums_of_warp::runs; r++) {
+      for (int r = 0; r < gk__warp_accumulators::runs; r++) {
         GK__UNROLL
-        for (int i = 0; i < gk__sums_of_warp::run; i++) sums.value[r][i] = 0;
+        for (int i = 0; i < gk__warp_accumulators::run; i++) acc.value[r][i] = 0;
       }
       GK__UNROLL_BY(1)
-      for (int left = to_slice < p.depth ? to_slice : p.depth; left > 0; left -= tile_type::bk) {
-        copies.fetch(p, jobs, tiles_m, tiles_n, apart, lane_id);
+      for (int k_left = tile_k < p.depth ? tile_k : p.depth; k_left > 0; k_left -= shape::bk) {
+        loader.fetch(p, schedule, lane_id);
         GK__UNROLL_BY(1)
-        for (int halves_left = left < tile_type::bk ? 1 : 2; halves_left > 0; halves_left--) {
-          if (halves_left == 1) { /* what comes next has arrived half a step before it is needed, and is turned */
+        for (int halves_left = k_left < shape::bk ? 1 : 2; halves_left > 0; halves_left--) {
+          if (halves_left == 1) { /* the next stage arrives half a stage before it is multiplied, to be transposed */
             gk__copy_wait<1>();
             __syncwarp();
-            gk__turn_rows(ring, at_a ^ tile_type::step_bytes, lane_id);
+            gk__transpose_a_stage(ring, a_stage ^ shape::step_bytes, lane_id);
           }
           GK__UNROLL
-          for (int k = 0; k < tile_type::straight; k++) {
-            from_a += tile_type::row_count * 4, from_b += tile_type::col_count * 4;
-            if (k == tile_type::straight - 1 && halves_left == 1) {
+          for (int k = 0; k < shape::straight; k++) {
+            a_offset += shape::row_count * 4;
+            b_offset += shape::col_count * 4;
+            if (k == shape::straight - 1 && halves_left == 1) {
               __syncwarp();
-              from_a = at_a ^= tile_type::step_bytes;
-              from_b = at_b = at_b == 2 * tile_type::step_bytes ? 0 : at_b + tile_type::step_bytes;
+              a_stage ^= shape::step_bytes;
+              b_stage = b_stage == 2 * shape::step_bytes ? 0 : b_stage + shape::step_bytes;
+              a_offset = a_stage;
+              b_offset = b_stage;
             }
-            fragment[(k + 1) % 2].load(first_a + from_a, first_b + from_b);
-            fragment[k % 2].multiply(sums);
+            fragment[(k + 1) % 2].load(a_tile + a_offset, b_tile + b_offset);
+            fragment[k % 2].multiply(acc);
           }
         }
       }
-      /* The sums of slices add up in C, where alpha and beta have no say: so the host sees to. */
-      const bool more = to_slice < static_cast<int>(p.k);
+      /* Partitions after the first add to C. The host only launches this with alpha 1 and beta 0 then. */
+      const bool adds = tile_k < static_cast<int>(p.k);
       if (p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0)
-        gk__store_in_fours<tile_type::row_count, tile_type::col_count, 2>(sums, p, c, row0, col0, p.alpha,
-                                                                          more ? Item(1) : p.beta);
+        gk__store_in_fours<shape::row_count, shape::col_count, 2>(acc, p, c, row0, col0, p.alpha,
+                                                                  adds ? Item(1) : p.beta);
       else
-        gk__store_sums(sums, sums.value, p, c, row0, col0, 0, gk__sums_of_warp::runs);
+        gk__store_sums(acc, acc.value, p, c, row0, col0, 0, gk__warp_accumulators::runs);
     }
   }
 }
