@@ -2510,14 +2510,14 @@ GK__D void gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols>::clear() {
 }
 
 /* A vector: so many values that one instruction loads or stores. */
-template <class Acc, int Run> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Run) gk__run { Acc value[Run]; };
+template <class Acc, int Run> struct GK__MAY_ALIAS __align__(sizeof(Acc) * Run) gk__vector { Acc value[Run]; };
 
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
 GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
                             const Acc (&a_tile)[TileDepth][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth) {
   typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
-  typedef gk__run<Acc, tile_of::run_m> run_a;
-  typedef gk__run<Acc, tile_of::run_n> run_b;
+  typedef gk__vector<Acc, tile_of::run_m> run_a;
+  typedef gk__vector<Acc, tile_of::run_n> run_b;
   static_assert(TileRows <= PitchA && TileCols <= PitchB && PitchA % tile_of::run_m == 0 &&
                     PitchB % tile_of::run_n == 0,
                 "gk_tile_multiply: the rows of a shared tile must hold the tile and keep vectors of 16 bytes aligned");
@@ -2546,7 +2546,7 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols,
 GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc, Out *c, size_t ldc,
                          size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta) {
   typedef gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> tile_of;
-  typedef gk__run<Out, tile_of::run_n> run_c;
+  typedef gk__vector<Out, tile_of::run_n> run_c;
   const bool is_aligned = reinterpret_cast<uintptr_t>(c) % sizeof(run_c) == 0 && ldc % tile_of::run_n == 0;
   GK__UNROLL
   for (int i = 0; i < ThreadRows; i++) {
@@ -3872,7 +3872,7 @@ template <class Item, class Out, class Acc> struct gk__matmul_args {
   int depth;       /* of a partition, in k; the last one may be shorter */
   size_t capacity; /* of the scratch, in 16-byte words of slots */
   size_t max_blocks;
-  const unsigned *only_if; /* a flag in device memory: the kernel returns at once if it is 0. NULL: no flag */
+  const unsigned *enable_flag; /* a flag in device memory: the kernel returns at once if it is 0. NULL: no flag */
   /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
     a += products * stride_a;
@@ -3892,11 +3892,11 @@ template <class Item, class Out, class Acc> struct gk__matmul_args {
 };
 
 /* The value of a slot. A 16-byte word of a slot holds 12 bytes of payload, so three accumulators fill it. */
-template <class Acc> struct gk__three { Acc value[3]; };
+template <class Acc> struct gk__partial_triple { Acc value[3]; };
 
 /* The number of a block's work item. Blocks that exchange partials take tickets: a block only waits for the slots of
  * blocks with lower tickets, and those are already running. Called by all threads of the block. */
-GK__D unsigned gk__take_job(gk__ticket *ticket, gk__state *state, unsigned work_count) {
+GK__D unsigned gk__take_work_ticket(gk__ticket *ticket, gk__state *state, unsigned work_count) {
   if (threadIdx.x == 0) *ticket = gk__next_ticket(state, work_count - 1);
   __syncthreads();
   return ticket->number;
@@ -3905,14 +3905,14 @@ GK__D unsigned gk__take_job(gk__ticket *ticket, gk__state *state, unsigned work_
 /* cp.async copies from global to shared memory: they use no registers, and a thread waits for them in groups. Without
  * it (before sm_80, and on a CPU) operands pass through registers. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define GK__COPIES_ASYNC 1
+#define GK__HAS_CP_ASYNC 1
 #else
-#define GK__COPIES_ASYNC 0
+#define GK__HAS_CP_ASYNC 0
 #endif
 
 /* Copies Bytes bytes: 4, 8 or 16. With 16, only the first `valid` bytes are read and the rest become zeros. */
 template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, unsigned valid) {
-#if GK__COPIES_ASYNC
+#if GK__HAS_CP_ASYNC
   const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(dest));
   if (Bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(source), "r"(valid) : "memory");
@@ -3924,13 +3924,13 @@ template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, u
 #endif
 }
 GK__D void gk__copy_commit() {
-#if GK__COPIES_ASYNC
+#if GK__HAS_CP_ASYNC
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 /* Waits until at most the last Pending groups of this thread are incomplete. */
 template <int Pending> GK__D void gk__copy_wait() {
-#if GK__COPIES_ASYNC
+#if GK__HAS_CP_ASYNC
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 #endif
 }
@@ -3948,14 +3948,14 @@ template <int Pending> GK__D void gk__copy_wait() {
  *
  * fetch() starts the asynchronous copies of a stage, or loads the stage to registers; store() then writes these to
  * shared memory. */
-template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Natural> struct gk__operand {
+template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Natural> struct gk__operand_loader {
   static const int thread_items = Outer * TileDepth / Threads, max_vector = 16 / static_cast<int>(sizeof(Item));
   static const int vector = thread_items < max_vector ? thread_items : max_vector;
   static const int pad = 16 / static_cast<int>(sizeof(Acc)) * (Natural ? 2 : 1);
   static const int pitch_mn_major = Outer + pad, pitch_k_major = TileDepth + pad;
   static const int items_mn_major = TileDepth * pitch_mn_major, items_k_major = Outer * pitch_k_major;
   static const int items = Natural && items_k_major > items_mn_major ? items_k_major : items_mn_major; /* of a stage */
-  static const bool async = GK__COPIES_ASYNC && std::is_same<Item, Acc>::value;
+  static const bool async = GK__HAS_CP_ASYNC && std::is_same<Item, Acc>::value;
 
   enum { by_vector, by_element, transposing };
   /* Which elements of the tile, as it is stored in global memory, a thread copies: vector v of thread t begins at row
@@ -4000,8 +4000,8 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
   __align__(16) Item held[async ? 1 : thread_items];
 
   /* For the Outer rows or columns from `outer_begin` on (of `outer_count`), from k_begin on. t: the thread. */
-  GK__D gk__operand(const Item *matrix, size_t leading_dim, bool is_k_major, size_t outer_begin, size_t outer_count,
-                    size_t k_begin, int t)
+  GK__D gk__operand_loader(const Item *matrix, size_t leading_dim, bool is_k_major, size_t outer_begin,
+                           size_t outer_count, size_t k_begin, int t)
       : k_major(is_k_major) {
     const Item *const origin =
         matrix + (k_major ? outer_begin * leading_dim + k_begin : k_begin * leading_dim + outer_begin);
@@ -4072,8 +4072,8 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
         }
       } else if (!Store) {
         if (Access == by_vector && room >= map::vector_width) {
-          *reinterpret_cast<gk__run<Item, map::vector_width> *>(held + v * map::vector_width) =
-              *reinterpret_cast<const gk__run<Item, map::vector_width> *>(elements);
+          *reinterpret_cast<gk__vector<Item, map::vector_width> *>(held + v * map::vector_width) =
+              *reinterpret_cast<const gk__vector<Item, map::vector_width> *>(elements);
         } else {
           GK__UNROLL
           for (int i = 0; i < map::vector_width; i++)
@@ -4124,9 +4124,9 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
 /* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has LaneRows x lane_cols threads, and each
  * of them ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie LaneRows * 4 rows and lane_cols * 4
  * columns from each other. Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C.
- * depth: the k of one multiply_step(). natural: operands keep their layout in shared memory (see gk__operand). */
+ * depth: the k of one multiply_step(). natural: operands keep their layout in shared memory (see gk__operand_loader). */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int LaneRows>
-struct gk__sums {
+struct gk__accumulators {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_cols = 32 / LaneRows;
   static const int runs = ThreadRows * ThreadCols / run, depth = 1;
   static const bool natural = false;
@@ -4136,11 +4136,11 @@ struct gk__sums {
   Acc value[runs][run];
   int first_row, first_col;
   const Acc *a_tile, *b_tile; /* this thread's operands in the current stage */
-  typedef gk__run<Acc, 4> vector;
+  typedef gk__vector<Acc, 4> vector;
   struct fragment {
     vector a[ThreadRows / 4], b[ThreadCols / 4];
   };
-  GK__D explicit gk__sums(int t) {
+  GK__D explicit gk__accumulators(int t) {
     const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / (lane_cols * ThreadCols);
     first_row = warp_id / tile_warps_n * (LaneRows * ThreadRows) + lane_id / lane_cols * 4;
     first_col = warp_id % tile_warps_n * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
@@ -4187,7 +4187,8 @@ struct gk__sums {
  * have fp64, else with FMAs. The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending
  * order of k, whatever the k of one instruction is (a test checks this). Depth is the k of one multiply_step(); deeper
  * instructions wait less for each other. */
-template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth> struct gk__sums_f64 {
+template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
+struct gk__accumulators_f64 {
   static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, run = 2,
                    runs = WarpRows / 8 * (WarpCols / 8), depth = Depth;
   static const int quads = Depth / 4; /* of k: a lane holds every fourth k of its rows and columns */
@@ -4198,14 +4199,14 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
   const double *a_tile, *b_tile;
   int a_row, a_k, b_col, b_k; /* strides in shared memory */
   struct fragment {
-#if GK__COPIES_ASYNC
+#if GK__HAS_CP_ASYNC
     double a[WarpRows / 8][quads], b[WarpCols / 8][quads];
 #else
     double a[WarpRows / 8][Depth], b[WarpCols / 4][Depth];
     int depth;
 #endif
   };
-  GK__D explicit gk__sums_f64(int t) {
+  GK__D explicit gk__accumulators_f64(int t) {
     const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / WarpCols;
     first_row = warp_id / tile_warps_n * WarpRows + lane_id / 4;
     first_col = warp_id % tile_warps_n * WarpCols + lane_id % 4 * 2;
@@ -4219,7 +4220,7 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
     b_k = b_is_k_major ? 1 : TileCols + 4;
     GK__UNROLL
     for (int r = 0; r < runs; r++) value[r][0] = value[r][1] = 0;
-#if GK__COPIES_ASYNC
+#if GK__HAS_CP_ASYNC
     const int lane_id = static_cast<int>(threadIdx.x % 32);
     a_tile = a + first_row * a_row + lane_id % 4 * a_k;
     b_tile = b + (first_col - lane_id % 4 * 2 + lane_id / 4) * b_col + lane_id % 4 * b_k;
@@ -4230,7 +4231,7 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
   }
   /* From k on. Past `end`, A is read as -0 and B as 0: adding their product, which is -0, changes no accumulator. */
   GK__D void load(fragment *f, int k, int end) const {
-#if GK__COPIES_ASYNC
+#if GK__HAS_CP_ASYNC
     GK__UNROLL
     for (int q = 0; q < quads; q++) {
       const int pos = k + q * 4;
@@ -4255,7 +4256,7 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
 #endif
   }
   GK__D void multiply_step(const fragment &f) {
-#if GK__COPIES_ASYNC && __CUDA_ARCH__ >= 900
+#if GK__HAS_CP_ASYNC && __CUDA_ARCH__ >= 900
     GK__UNROLL
     for (int i = 0; i < WarpRows / 8; i += 2) {
       GK__UNROLL
@@ -4279,7 +4280,7 @@ template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols,
                 "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
       }
     }
-#elif GK__COPIES_ASYNC
+#elif GK__HAS_CP_ASYNC
     GK__UNROLL
     for (int q = 0; q < quads; q++) {
       GK__UNROLL
@@ -4323,7 +4324,7 @@ GK__D void gk__forget_memory() {
 /* The configuration of a kernel: accumulators, tile of C, k of a stage, stages, groups of a block at most, and the
  * blocks that an SM must be able to hold (of __launch_bounds__). */
 template <class Sums, int TileRows, int TileCols, int TileDepth, int Stages, int Groups, int Resident>
-struct gk__block {
+struct gk__block_config {
   typedef Sums sums;
   static const int bm = TileRows, bn = TileCols, bk = TileDepth, stages = Stages, groups = Groups, resident = Resident;
 };
@@ -4342,9 +4343,9 @@ struct gk__raster_tile {
 };
 
 /* A work tile: one tile of C and one partition of k. Tiles come in raster order, then partitions, then the batch. */
-struct gk__job {
+struct gk__work_tile {
   unsigned batch, part, row_idx, col_idx;
-  GK__D gk__job(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned partitions) {
+  GK__D gk__work_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned partitions) {
     const unsigned tiles = tiles_m * tiles_n;
     const gk__raster_tile raster(index % tiles, tiles_m, tiles_n);
     part = index / tiles % partitions;
@@ -4423,15 +4424,15 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
 }
 
 /* The stride in shared memory from one of a thread's accumulators to the next, in elements. */
-template <class Sums> GK__D int gk__sum_pitch(const Sums &) { return Sums::thread_count; }
+template <class Sums> GK__D int gk__accumulator_pitch(const Sums &) { return Sums::thread_count; }
 /* Publishes the partials of this partition in slots, three to a slot. They pass through shared memory, at most `room`
  * of a thread at a time: stored straight from registers, they would need aligned register groups throughout the main
  * loop, and operands would conflict in the register banks. stay: they are left in shared memory and not published, for
  * a block that reduces the partials itself; `room` must then hold all of a thread. */
 template <class Sums, class Acc>
-GK__D void gk__publish_sums(const Sums &acc, Acc *shared, int room, gk__slot<gk__three<Acc>> *dest, unsigned tag,
-                            bool stay) {
-  const int item_count = Sums::runs * Sums::run, pitch = gk__sum_pitch(acc);
+GK__D void gk__publish_partials(const Sums &acc, Acc *shared, int room, gk__slot<gk__partial_triple<Acc>> *dest,
+                                unsigned tag, bool stay) {
+  const int item_count = Sums::runs * Sums::run, pitch = gk__accumulator_pitch(acc);
   GK__UNROLL
   for (int first_idx = 0; first_idx < item_count; first_idx += room) {
     GK__UNROLL
@@ -4441,7 +4442,7 @@ GK__D void gk__publish_sums(const Sums &acc, Acc *shared, int room, gk__slot<gk_
     if (stay) continue;
     GK__UNROLL_BY(4)
     for (int g = first_idx / 3; g < (first_idx + room) / 3 && g * 3 < item_count; g++) {
-      gk__three<Acc> x;
+      gk__partial_triple<Acc> x;
       GK__UNROLL
       for (int i = 0; i < 3; i++) x.value[i] = shared[(g * 3 + i - first_idx) * pitch];
       gk__publish(dest + g * Sums::thread_count, x, tag);
@@ -4453,10 +4454,10 @@ GK__D void gk__publish_sums(const Sums &acc, Acc *shared, int room, gk__slot<gk_
 /* The epilogue, C = alpha acc + beta C, for vectors first_idx ... first_idx + vector_count - 1 of a thread, whose
  * accumulators are value[0], value[1], ... (row0, col0): the tile in C. */
 template <int Runs, class Sums, class Item, class Out, class Acc>
-GK__D void gk__store_sums(const Sums &acc, const Acc (&value)[Runs][Sums::run],
-                          const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0, size_t col0, int first_idx,
-                          int vector_count) {
-  typedef gk__run<Out, Sums::run> vector_c;
+GK__D void gk__store_accumulators(const Sums &acc, const Acc (&value)[Runs][Sums::run],
+                                  const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0, size_t col0,
+                                  int first_idx, int vector_count) {
+  typedef gk__vector<Out, Sums::run> vector_c;
   const bool aligned = reinterpret_cast<uintptr_t>(c) % sizeof(vector_c) == 0 && p.ldc % Sums::run == 0;
   GK__UNROLL
   for (int r = 0; r < Runs; r++) {
@@ -4494,12 +4495,13 @@ GK__D void gk__store_sums(const Sums &acc, const Acc (&value)[Runs][Sums::run],
 #endif
 
 /* Reduces the partials of a tile in the order of the partitions, and stores the tile of C. A thread waits for up to
- * Most slots at a time, to have many loads in flight. t: the thread. kept: where gk__publish_sums() left the partials
+ * Most slots at a time, to have many loads in flight. t: the thread. kept: where gk__publish_partials() left the partials
  * of the last partition in shared memory, or NULL. Not inlined, to keep its registers out of the main loop. */
 template <class Sums, int Most = 24, class Item, class Out, class Acc>
-__device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0,
-                                                size_t col0, const gk__slot<gk__three<Acc>> *tile_slots,
-                                                unsigned partitions, unsigned tag, const Acc *kept) {
+__device__ GK__OUT_OF_LINE void gk__reduce_partials(int t, const gk__matmul_args<Item, Out, Acc> &p, Out *c,
+                                                    size_t row0, size_t col0,
+                                                    const gk__slot<gk__partial_triple<Acc>> *tile_slots,
+                                                    unsigned partitions, unsigned tag, const Acc *kept) {
   const Sums acc(t); /* for the indices alone */
   const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3,
             half_slots = gk_round_up((slots + 1) / 2, 4);
@@ -4514,8 +4516,9 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Ite
       total[i / Sums::run][i % Sums::run] = Acc(-0.0f); /* the identity of addition, also for -0 */
     GK__UNROLL_BY(1)
     for (unsigned s = 0; s < partitions; s++) {
-      const gk__slot<gk__three<Acc>> *const pos = tile_slots + s * static_cast<size_t>(slots) * Sums::thread_count;
-      const int word16_count = static_cast<int>(gk__slot<gk__three<Acc>>::word16_count);
+      const gk__slot<gk__partial_triple<Acc>> *const pos =
+          tile_slots + s * static_cast<size_t>(slots) * Sums::thread_count;
+      const int word16_count = static_cast<int>(gk__slot<gk__partial_triple<Acc>>::word16_count);
       unsigned word[pass_slots][3 * word16_count] = {};
       const bool is_kept = kept && s == partitions - 1;
       for (bool ready = is_kept; !ready;) { /* no branch between loads: it would wait for each of them */
@@ -4531,7 +4534,7 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Ite
         }
         if (!ready) gk__back_off(&nanoseconds);
       }
-      gk__three<Acc> x[pass_slots];
+      gk__partial_triple<Acc> x[pass_slots];
       GK__UNROLL
       for (int g = 0; g < pass_slots; g++) {
         memcpy(static_cast<void *>(&x[g]), word[g], sizeof(x[g]));
@@ -4548,40 +4551,40 @@ __device__ GK__OUT_OF_LINE void gk__gather_sums(int t, const gk__matmul_args<Ite
       }
     }
     const int done = first_idx * 3 / Sums::run;
-    gk__store_sums(acc, total, p, c, row0, col0, done,
-                   Sums::runs - done < pass_vectors ? Sums::runs - done : pass_vectors);
+    gk__store_accumulators(acc, total, p, c, row0, col0, done,
+                           Sums::runs - done < pass_vectors ? Sums::runs - done : pass_vectors);
   }
 }
 
-template <class Config, class Item, class Acc> struct gk__operands {
-  typedef gk__operand<Item, Acc, Config::bm, Config::bk, Config::sums::thread_count, Config::sums::natural> a;
-  typedef gk__operand<Item, Acc, Config::bn, Config::bk, Config::sums::thread_count, Config::sums::natural> b;
+template <class Config, class Item, class Acc> struct gk__operand_loaders {
+  typedef gk__operand_loader<Item, Acc, Config::bm, Config::bk, Config::sums::thread_count, Config::sums::natural> a;
+  typedef gk__operand_loader<Item, Acc, Config::bn, Config::bk, Config::sums::thread_count, Config::sums::natural> b;
   static const int items = a::items + b::items; /* elements of a stage */
 };
 
 /* The kernel: multiplies one work tile, reduces partials if k is partitioned, and stores the tile of C. */
 template <class Config, class Item, class Out, class Acc>
 __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Config::resident)
-    gk__matmul_kernel(gk__matmul_args<Item, Out, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
+    gk__matmul_kernel(gk__matmul_args<Item, Out, Acc> p, gk__state *state, gk__slot<gk__partial_triple<Acc>> *slots) {
   typedef typename Config::sums accumulators;
-  typedef typename gk__operands<Config, Item, Acc>::a operand_a;
-  typedef typename gk__operands<Config, Item, Acc>::b operand_b;
-  const int stage_items = gk__operands<Config, Item, Acc>::items, thread_count = accumulators::thread_count;
+  typedef typename gk__operand_loaders<Config, Item, Acc>::a operand_a;
+  typedef typename gk__operand_loaders<Config, Item, Acc>::b operand_b;
+  const int stage_items = gk__operand_loaders<Config, Item, Acc>::items, thread_count = accumulators::thread_count;
   const int groups = static_cast<int>(blockDim.x) / thread_count;
   const int group = static_cast<int>(threadIdx.x) / thread_count, t = static_cast<int>(threadIdx.x) % thread_count;
   GK_DYNAMIC_SHARED(Acc, ring);
   __shared__ gk__ticket ticket;
   gk__wait_for_earlier_work();
-  if (p.only_if && *p.only_if == 0) return;
+  if (p.enable_flag && *p.enable_flag == 0) return;
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   /* Either the groups of a block have all partitions of a tile, or each block has one. */
   const unsigned tile_blocks = p.slices > static_cast<unsigned>(groups) ? p.slices : 1;
   unsigned work_idx = blockIdx.x;
-  if (tile_blocks > 1) work_idx = gk__take_job(&ticket, state, gridDim.x);
+  if (tile_blocks > 1) work_idx = gk__take_work_ticket(&ticket, state, gridDim.x);
   accumulators acc(t);
   {
-    const gk__job work(work_idx, tiles_m, tiles_n, tile_blocks);
+    const gk__work_tile work(work_idx, tiles_m, tiles_n, tile_blocks);
     const size_t block_k = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
     const size_t group_k = block_k + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
     const int max_depth = p.k - block_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - block_k) : p.depth;
@@ -4595,7 +4598,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
                                    (max_depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__job work(work_idx, tiles_m, tiles_n, tile_blocks);
+  const gk__work_tile work(work_idx, tiles_m, tiles_n, tile_blocks);
   Out *const c = p.c + work.batch * p.stride_c;
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
@@ -4604,14 +4607,15 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
     const int room = Config::stages * stage_items / thread_count / 3 * 3; /* accumulators of a thread that fit */
     const size_t tile_idx = (static_cast<size_t>(work.batch) * tiles_m + work.row_idx) * tiles_n + work.col_idx;
     const size_t block_slots = static_cast<size_t>(padded_items / 3) * thread_count;
-    gk__slot<gk__three<Acc>> *const tile_slots = slots + tile_idx * tile_blocks * block_slots + t;
+    gk__slot<gk__partial_triple<Acc>> *const tile_slots = slots + tile_idx * tile_blocks * block_slots + t;
     gk__copy_wait<0>();
     __syncthreads();
     const bool last = work.part == tile_blocks - 1, stay = last && padded_items <= room;
-    gk__publish_sums(acc, ring + t, padded_items < room ? padded_items : room, tile_slots + work.part * block_slots,
-                     ticket.tag, stay);
+    gk__publish_partials(acc, ring + t, padded_items < room ? padded_items : room, tile_slots + work.part * block_slots,
+                         ticket.tag, stay);
     if (last)
-      gk__gather_sums<accumulators>(t, p, c, row0, col0, tile_slots, tile_blocks, ticket.tag, stay ? ring + t : NULL);
+      gk__reduce_partials<accumulators>(t, p, c, row0, col0, tile_slots, tile_blocks, ticket.tag,
+                                        stay ? ring + t : NULL);
     gk__restart_tags(ticket, state, slots, p.capacity, gridDim.x);
     return;
   }
@@ -4641,7 +4645,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
       }
     }
   }
-  gk__store_sums(acc, acc.value, p, c, row0, col0, first_idx, vector_count);
+  gk__store_accumulators(acc, acc.value, p, c, row0, col0, first_idx, vector_count);
 }
 
 /* --- Small products -----------------------------------------------------------------------------------------------
@@ -4651,18 +4655,18 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
  * one element each. A thread reads four k of a row with one load. The order of the FMAs is the same as in
  * gk__matmul_kernel. */
 
-/* The accumulators of a thread: like gk__sums, but a warp has 4 x 8 threads, and a thread's rows are four apart. */
-template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols> struct gk__sums_of_rows {
+/* The accumulators of a thread: like gk__accumulators, but a warp has 4 x 8 threads, and a thread's rows are four apart. */
+template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols> struct gk__accumulators_small {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_rows = 4,
                    lane_cols = 8, runs = ThreadRows * ThreadCols / run;
-  static const int pitch_a = TileDepth + 8, pitch_b = TileCols + 8; /* those of gk__operand */
+  static const int pitch_a = TileDepth + 8, pitch_b = TileCols + 8; /* those of gk__operand_loader */
   static_assert(TileRows % (lane_rows * ThreadRows) == 0 && TileCols % (lane_cols * ThreadCols) == 0 &&
                     ThreadCols % 4 == 0,
                 "whole warps");
-  typedef gk__run<float, 4> vector;
+  typedef gk__vector<float, 4> vector;
   float value[runs][run];
   int first_row, first_col;
-  GK__D explicit gk__sums_of_rows(int t) {
+  GK__D explicit gk__accumulators_small(int t) {
     const int warp_id = t / 32, lane_id = t % 32, tile_warps_n = TileCols / (lane_cols * ThreadCols);
     first_row = warp_id / tile_warps_n * (lane_rows * ThreadRows) + lane_id / lane_cols;
     first_col = warp_id % tile_warps_n * (lane_cols * ThreadCols) + lane_id % lane_cols * 4;
@@ -4694,7 +4698,7 @@ template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadC
         GK__UNROLL
         for (int i = 0; i < ThreadRows; i++) {
           GK__UNROLL
-          for (int n = 0; n < ThreadCols; n++) { /* serpentine order, as in gk__sums */
+          for (int n = 0; n < ThreadCols; n++) { /* serpentine order, as in gk__accumulators */
             const int j = i % 2 ? ThreadCols - 1 - n : n;
             float &dest = value[i * (ThreadCols / 4) + j / 4][j % 4];
             dest = gk__fma(a[i].value[l], b[j / 4].value[j % 4], dest);
@@ -4708,16 +4712,16 @@ template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadC
 template <class Config, class Item>
 __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident)
     gk__small_kernel(gk__matmul_args<Item, Item, Item> p) {
-  typedef gk__operand<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true> operand_a;
-  typedef gk__operand<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true> operand_b;
+  typedef gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true> operand_a;
+  typedef gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true> operand_b;
   const int stages = Config::stages, tile_depth = Config::bk, stage_items = operand_a::items + operand_b::items;
   GK_DYNAMIC_SHARED(Item, ring);
   gk__wait_for_earlier_work();
-  if (p.only_if && *p.only_if == 0) return;
+  if (p.enable_flag && *p.enable_flag == 0) return;
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
-  const gk__job work(blockIdx.x, tiles_m, tiles_n, 1);
+  const gk__work_tile work(blockIdx.x, tiles_m, tiles_n, 1);
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
   operand_a a(p.a + work.batch * p.stride_a, p.lda, true, row0, p.m, 0, t);
@@ -4760,7 +4764,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident)
     read_offset = read_offset + stage_items == stages * stage_items ? 0 : read_offset + stage_items;
     write_offset = write_offset + stage_items == stages * stage_items ? 0 : write_offset + stage_items;
   }
-  gk__store_sums(acc, acc.value, p, p.c + work.batch * p.stride_c, row0, col0, 0, Config::sums::runs);
+  gk__store_accumulators(acc, acc.value, p, p.c + work.batch * p.stride_c, row0, col0, 0, Config::sums::runs);
 }
 
 /* --- Many small products ------------------------------------------------------------------------------------------
@@ -4798,38 +4802,38 @@ struct gk__warp_accumulators {
  * the order, too. */
 #ifdef __CUDA_ARCH__
 #define GK__LOAD_FLOAT4(instruction)                                                                                   \
-  gk__run<float, 4> x;                                                                                                 \
+  gk__vector<float, 4> x;                                                                                              \
   asm volatile(instruction ".v4.f32 {%0, %1, %2, %3}, [%4];"                                                           \
                : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])                                \
                : "r"(address)                                                                                          \
                : "memory");                                                                                            \
   return x
-GK__D gk__run<float, 4> gk__load_shared(unsigned address) { GK__LOAD_FLOAT4("ld.shared"); }
-GK__D gk__run<float, 4> gk__load_in_order(unsigned address) { GK__LOAD_FLOAT4("ld.volatile.shared"); }
+GK__D gk__vector<float, 4> gk__load_shared(unsigned address) { GK__LOAD_FLOAT4("ld.shared"); }
+GK__D gk__vector<float, 4> gk__load_in_order(unsigned address) { GK__LOAD_FLOAT4("ld.volatile.shared"); }
 #undef GK__LOAD_FLOAT4
 #endif
-GK__D gk__run<float, 4> gk__load_shared_float4(const unsigned char *shared) {
+GK__D gk__vector<float, 4> gk__load_shared_float4(const unsigned char *shared) {
 #ifdef __CUDA_ARCH__
   return gk__load_shared(static_cast<unsigned>(__cvta_generic_to_shared(shared)));
 #else
-  return *reinterpret_cast<const gk__run<float, 4> *>(shared);
+  return *reinterpret_cast<const gk__vector<float, 4> *>(shared);
 #endif
 }
 /* Copies 16 bytes, and prefetches the 128-byte line that they are in to L2: the rest of it is needed soon. */
 GK__D void gk__copy_async_float4(unsigned char *dest, const float *source) {
-#if GK__COPIES_ASYNC
+#if GK__HAS_CP_ASYNC
   asm volatile(
       "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(dest))),
       "l"(source)
       : "memory");
 #else
-  *reinterpret_cast<gk__run<float, 4> *>(dest) = *reinterpret_cast<const gk__run<float, 4> *>(source);
+  *reinterpret_cast<gk__vector<float, 4> *>(dest) = *reinterpret_cast<const gk__vector<float, 4> *>(source);
 #endif
 }
 
 /* A thread's operands for one k. */
 struct gk__warp_fragment {
-  gk__run<float, 4> a[4], b[2];
+  gk__vector<float, 4> a[4], b[2];
   GK__D void load(const unsigned char *a_tile, const unsigned char *b_tile) {
     GK__UNROLL
     for (int i = 0; i < 4; i++) a[i] = gk__load_shared_float4(a_tile + i * 64);
@@ -4840,7 +4844,7 @@ struct gk__warp_fragment {
     GK__UNROLL
     for (int i = 0; i < 16; i++) {
       GK__UNROLL
-      for (int n = 0; n < 8; n++) { /* serpentine order, as in gk__sums */
+      for (int n = 0; n < 8; n++) { /* serpentine order, as in gk__accumulators */
         const int j = i % 2 ? 7 - n : n;
         float &dest = acc.value[i * 2 + j / 4][j % 4];
         dest = gk__fma(a[i / 4].value[i % 4], b[j / 4].value[j % 4], dest);
@@ -4871,7 +4875,7 @@ template <class Item> struct gk__warp_loader {
   GK__D void begin_tile(const gk__matmul_args<Item, Item, Item> &p, const gk__warp_schedule &schedule, int lane_id) {
     k_left = 0;
     if (work_idx >= schedule.work_count) return;
-    const gk__job work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
+    const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
     const size_t row_idx = static_cast<size_t>(work.row_idx) * shape::row_count + static_cast<size_t>(lane_id / 4);
     const size_t col_idx = static_cast<size_t>(work.col_idx) * shape::col_count + static_cast<size_t>(lane_id % 16 * 4);
     a = p.a + work.batch * p.stride_a + row_idx * p.lda + static_cast<size_t>(lane_id % 4 * 4);
@@ -4917,21 +4921,21 @@ GK__D void gk__transpose_a_stage(unsigned char *ring, int stage_offset, int lane
   GK__UNROLL
   for (int s = 0; s < 2; s++) {
     const int k_quad = lane_id / 16 + s * 2;
-    gk__run<float, 4> x[4];
+    gk__vector<float, 4> x[4];
     GK__UNROLL
     for (int i = 0; i < 4; i++)
       x[i] = gk__load_shared_float4(source + i * (16 * shape::bk * 4) + (k_quad ^ lane_id % 16 / 2 % 4) * 16);
     GK__UNROLL
     for (int k = 0; k < 4; k++) {
-      const gk__run<float, 4> y = {{x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]}};
-      *reinterpret_cast<gk__run<float, 4> *>(dest + (k_quad * 4 + k) * (shape::row_count * 4)) = y;
+      const gk__vector<float, 4> y = {{x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]}};
+      *reinterpret_cast<gk__vector<float, 4> *>(dest + (k_quad * 4 + k) * (shape::row_count * 4)) = y;
     }
   }
 }
 
 /* Delays warp w by 1000 w clocks. Warps that compute tiles on their own would otherwise all store at the same time,
  * when none of them multiplies. */
-GK__D void gk__begin_apart(unsigned warp_id) {
+GK__D void gk__stagger_warps(unsigned warp_id) {
 #ifdef __CUDA_ARCH__
   const long long start = clock64();
   while (clock64() - start < static_cast<long long>(warp_id) * 1000) {}
@@ -4944,9 +4948,9 @@ GK__D void gk__begin_apart(unsigned warp_id) {
  * four. A thread has `RowVectors` vectors in a row of C, 32 columns apart, and its rows come in fours. Most tiles are
  * inside of C and have beta 0: these take a path without comparisons. */
 template <int Rows, int Cols, int RowVectors, class Sums, class Item>
-GK__D void gk__store_in_fours(const Sums &acc, const gk__matmul_args<Item, Item, Item> &p, Item *c, size_t row0,
-                              size_t col0, Item alpha, Item beta) {
-  typedef gk__run<Item, 4> vector;
+GK__D void gk__store_aligned_tile(const Sums &acc, const gk__matmul_args<Item, Item, Item> &p, Item *c, size_t row0,
+                                  size_t col0, Item alpha, Item beta) {
+  typedef gk__vector<Item, 4> vector;
   const size_t top_row = row0 + static_cast<size_t>(acc.first_row), col_idx = col0 + static_cast<size_t>(acc.first_col);
   const size_t next_row = static_cast<size_t>(acc.next_row), next_four = static_cast<size_t>(acc.next_four);
   if (beta == Item(0) && row0 + Rows <= p.m && col0 + Cols <= p.n) {
@@ -5004,14 +5008,14 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
   typedef gk__warp_tile shape;
   GK_DYNAMIC_SHARED(unsigned char, rings);
   gk__wait_for_earlier_work();
-  if (p.only_if && *p.only_if == 0) return;
+  if (p.enable_flag && *p.enable_flag == 0) return;
   const int lane_id = static_cast<int>(threadIdx.x % 32);
   const unsigned warp_id = threadIdx.x / 32;
   const gk__warp_schedule schedule = {
       work_count, static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(shape::row_count))),
       static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(shape::col_count))), gridDim.x * shape::warps};
   unsigned char *const ring = rings + warp_id * static_cast<unsigned>(shape::smem);
-  gk__begin_apart(warp_id);
+  gk__stagger_warps(warp_id);
   unsigned work_idx = warp_id * gridDim.x + blockIdx.x;
   gk__warp_loader<Item> loader(ring, work_idx, lane_id);
   loader.begin_tile(p, schedule, lane_id);
@@ -5029,7 +5033,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
   fragment[0].load(a_tile, b_tile);
   gk__warp_accumulators acc(lane_id);
   for (; work_idx < work_count; work_idx += schedule.stride) {
-    const gk__job work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
+    const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
     const size_t row0 = static_cast<size_t>(work.row_idx) * shape::row_count,
                  col0 = static_cast<size_t>(work.col_idx) * shape::col_count;
     Item *const c = p.c + work.batch * p.stride_c;
@@ -5069,10 +5073,10 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
       /* Partitions after the first add to C. The host only launches this with alpha 1 and beta 0 then. */
       const bool adds = tile_k < static_cast<int>(p.k);
       if (p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0)
-        gk__store_in_fours<shape::row_count, shape::col_count, 2>(acc, p, c, row0, col0, p.alpha,
-                                                                  adds ? Item(1) : p.beta);
+        gk__store_aligned_tile<shape::row_count, shape::col_count, 2>(acc, p, c, row0, col0, p.alpha,
+                                                                      adds ? Item(1) : p.beta);
       else
-        gk__store_sums(acc, acc.value, p, c, row0, col0, 0, gk__warp_accumulators::runs);
+        gk__store_accumulators(acc, acc.value, p, c, row0, col0, 0, gk__warp_accumulators::runs);
     }
   }
 }
@@ -5114,11 +5118,11 @@ template <class... Params> cudaError_t gk__has_body(const gk__kernel<Params...> 
 
 struct gk__f64_shape { /* with instructions of 16 in k; measured: 8 are about as fast, 4 are slower */
   static const int row_count = 64, col_count = 128, bk = 16, stages = 6, warp_rows = 32, warp_cols = 32;
-  typedef gk__sums_f64<row_count, col_count, bk, warp_rows, warp_cols, 16> sums;
+  typedef gk__accumulators_f64<row_count, col_count, bk, warp_rows, warp_cols, 16> sums;
   static const int copying = 128, multiplying = sums::thread_count;
-  static const unsigned most_slices = 8; /* that join in a cluster */
-  typedef gk__operand<double, double, row_count, bk, copying, true> operand_a;
-  typedef gk__operand<double, double, col_count, bk, copying, true> operand_b;
+  static const unsigned max_cluster_partitions = 8; /* that join in a cluster */
+  typedef gk__operand_loader<double, double, row_count, bk, copying, true> operand_a;
+  typedef gk__operand_loader<double, double, col_count, bk, copying, true> operand_b;
 };
 
 /* The ring's stages in turn. */
@@ -5171,7 +5175,7 @@ GK__D void gk__barrier_arrive_with_copies(unsigned barrier) {
 }
 
 /* For blocks that only wait for each other: nobody's writes are waited for. */
-GK__D void gk__cluster_meet() {
+GK__D void gk__cluster_barrier_relaxed() {
   __syncwarp();
   asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
@@ -5324,11 +5328,11 @@ GK__D void gk__f64_join(const typename Shape::sums &sums, const gk__matmul_args<
   const int end = runs * static_cast<int>(part + 1) / static_cast<int>(p.slices);
   GK__UNROLL_BY(1)
   for (int r = first_idx; r < end; r += some) {
-    double total[some][2], x[Shape::most_slices][some * 2];
+    double total[some][2], x[Shape::max_cluster_partitions][some * 2];
     const unsigned address = mine + static_cast<unsigned>(r * 2 * Shape::multiplying) * 8;
     const int item_count = end - r < some ? end - r : some;
     GK__UNROLL
-    for (unsigned s = 0; s < Shape::most_slices; s++) { /* all of them on their way at once */
+    for (unsigned s = 0; s < Shape::max_cluster_partitions; s++) { /* all of them on their way at once */
       unsigned there;
       asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(s < p.slices ? s : 0));
       GK__UNROLL
@@ -5343,7 +5347,7 @@ GK__D void gk__f64_join(const typename Shape::sums &sums, const gk__matmul_args<
     GK__UNROLL
     for (int i = 0; i < some * 2; i++) total[i / 2][i % 2] = x[0][i];
     GK__UNROLL
-    for (unsigned s = 1; s < Shape::most_slices; s++) {
+    for (unsigned s = 1; s < Shape::max_cluster_partitions; s++) {
       if (s >= p.slices) break;
       GK__UNROLL
       for (int i = 0; i < some * 2; i++)
@@ -5352,9 +5356,9 @@ GK__D void gk__f64_join(const typename Shape::sums &sums, const gk__matmul_args<
     if (in_pairs)
       gk__f64_store_pairs<Shape, some>(sums, total, p, c, row0, col0, r, item_count);
     else
-      gk__store_sums(sums, total, p, c, row0, col0, r, item_count);
+      gk__store_accumulators(sums, total, p, c, row0, col0, r, item_count);
   }
-  gk__cluster_meet(); /* nobody leaves while others read */
+  gk__cluster_barrier_relaxed(); /* nobody leaves while others read */
 }
 #endif
 
@@ -5380,7 +5384,7 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1)
   if (t >= Shape::multiplying) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      const gk__job work(job / p.slices, tiles_m, tiles_n, 1);
+      const gk__work_tile work(job / p.slices, tiles_m, tiles_n, 1);
       const gk__f64_slice slice(p, job);
       operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
                   static_cast<size_t>(work.row_idx) * Shape::row_count, p.m, slice.first_idx, t - Shape::multiplying);
@@ -5396,7 +5400,7 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1)
         turn.advance();
       }
     }
-    if (p.slices > 1) gk__cluster_barrier(), gk__cluster_meet();
+    if (p.slices > 1) gk__cluster_barrier(), gk__cluster_barrier_relaxed();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
     typename Shape::sums sums(t);
@@ -5413,14 +5417,14 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1)
         gk__f64_multiplier<Shape, false, false>(sums, at_ring).run(&sums, &turn, k);
       else
         gk__f64_multiplier<Shape, false, true>(sums, at_ring).run(&sums, &turn, k);
-      const gk__job work(job / p.slices, tiles_m, tiles_n, 1);
+      const gk__work_tile work(job / p.slices, tiles_m, tiles_n, 1);
       const size_t row0 = static_cast<size_t>(work.row_idx) * Shape::row_count,
                    col0 = static_cast<size_t>(work.col_idx) * Shape::col_count;
       Item *const c = p.c + work.batch * p.stride_c;
       if (p.slices == 1 && gk__f64_stores_pairs(p, c))
         gk__f64_store_pairs<Shape, Shape::sums::runs>(sums, sums.value, p, c, row0, col0, 0, Shape::sums::runs);
       else if (p.slices == 1)
-        gk__store_sums(sums, sums.value, p, c, row0, col0, 0, Shape::sums::runs);
+        gk__store_accumulators(sums, sums.value, p, c, row0, col0, 0, Shape::sums::runs);
       else
         gk__f64_join<Shape>(sums, p, c, row0, col0, at_ring, job % p.slices);
     }
@@ -5438,7 +5442,7 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1)
  * run of four: a chain is a lane where the columns are stored along k, and a row of threads where they are stored
  * across, so that either way a warp reads whole lines. */
 
-enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_CHAINS = 32, GK__THIN_ROWS = 4 };
+enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_THREADS_K = 32, GK__THIN_ROWS = 4 };
 
 /* Columns of a thread and of a block, bytes of one run of k, and for half types the stages of a ring, each with room
  * for what a thread needs for one run. The planner counts by GK__THIN_COLS, whatever the type. */
@@ -5447,7 +5451,7 @@ template <class Item, int Rows> struct gk__thin_shape {
   static const int stage_bytes = (each + Rows) * run * GK__THIN_THREADS;
   static const int stages = 4, ring_bytes = sizeof(Item) == 2 ? stages * stage_bytes : 0;
 };
-enum { GK__THIN_MOST_COLS = 64 };
+enum { GK__THIN_MAX_COLS = 64 };
 
 template <class Item, class Out, class Acc> struct gk__thin_args {
   const Item *x, *y; /* x: the few rows; y: the many columns */
@@ -5458,7 +5462,7 @@ template <class Item, class Out, class Acc> struct gk__thin_args {
   unsigned slices;
   int depth;
   size_t capacity, max_blocks;
-  const unsigned *only_if;
+  const unsigned *enable_flag;
   bool in_ring; /* whether shared memory has room for it */
   void skip(size_t products) { x += products * stride_x, y += products * stride_y, c += products * stride_c; }
 };
@@ -5467,7 +5471,7 @@ template <class Item, class Out, class Acc> struct gk__thin_args {
 template <class Acc, class Item>
 GK__D void gk__load_four(Acc *dest, const Item *from, size_t element_stride, int item_count, bool whole) {
   if (whole) {
-    const gk__run<Item, 4> all = *reinterpret_cast<const gk__run<Item, 4> *>(from);
+    const gk__vector<Item, 4> all = *reinterpret_cast<const gk__vector<Item, 4> *>(from);
     GK__UNROLL
     for (int i = 0; i < 4; i++) dest[i] = gk__convert<Acc, Item>::from(all.value[i]);
   } else {
@@ -5479,16 +5483,16 @@ GK__D void gk__load_four(Acc *dest, const Item *from, size_t element_stride, int
 /* Elements, `element_stride` apart, of which `item_count` exist; in the place of others are zeros, which are not used.
  */
 template <class Item, int Count>
-GK__D gk__run<Item, Count> gk__load_run(const Item *from, size_t element_stride, int item_count) {
-  gk__run<Item, Count> some;
+GK__D gk__vector<Item, Count> gk__load_run(const Item *from, size_t element_stride, int item_count) {
+  gk__vector<Item, Count> some;
   GK__UNROLL
   for (int i = 0; i < Count; i++)
     some.value[i] = i < item_count ? from[static_cast<size_t>(i) * element_stride] : Item(0.0f);
   return some;
 }
 /* One that is whole, and not expected to be read again soon. */
-template <int Count, class Item> GK__D gk__run<Item, Count> gk__load_run_once(const Item *from) {
-  gk__run<Item, Count> all;
+template <int Count, class Item> GK__D gk__vector<Item, Count> gk__load_run_once(const Item *from) {
+  gk__vector<Item, Count> all;
   gk__word16 chunk[sizeof(all) / sizeof(gk__word16)];
   GK__UNROLL
   for (unsigned i = 0; i < sizeof(all) / sizeof(gk__word16); i++)
@@ -5498,7 +5502,7 @@ template <int Count, class Item> GK__D gk__run<Item, Count> gk__load_run_once(co
 }
 template <int Count, class Item> GK__D bool gk__in_runs(const Item *from, size_t element_stride, size_t leading_dim) {
   return element_stride == 1 && leading_dim % Count == 0 &&
-         reinterpret_cast<uintptr_t>(from) % sizeof(gk__run<Item, Count>) == 0;
+         reinterpret_cast<uintptr_t>(from) % sizeof(gk__vector<Item, Count>) == 0;
 }
 
 /* A run by way of shared memory, where its pieces of 16 bytes (if it has so many) lie as the threads do. */
@@ -5508,21 +5512,22 @@ template <class Item, int Size> struct gk__piecewise {
     GK__UNROLL
     for (int pos = 0; pos < bytes; pos += piece) {
       const unsigned char *const source = reinterpret_cast<const unsigned char *>(from) + pos;
-#if GK__COPIES_ASYNC
+#if GK__HAS_CP_ASYNC
       gk__copy_async<piece>(dest + pos * GK__THIN_THREADS, source, piece);
 #else
       memcpy(dest + pos * GK__THIN_THREADS, source, piece);
 #endif
     }
   }
-  static GK__D gk__run<Item, Size> take(const unsigned char *from) {
+  static GK__D gk__vector<Item, Size> take(const unsigned char *from) {
     union {
-      gk__run<Item, Size> run;
-      gk__run<unsigned, piece / 4> pieces[bytes / piece];
+      gk__vector<Item, Size> run;
+      gk__vector<unsigned, piece / 4> pieces[bytes / piece];
     } view = {};
     GK__UNROLL
     for (int pos = 0; pos < bytes; pos += piece)
-      view.pieces[pos / piece] = *reinterpret_cast<const gk__run<unsigned, piece / 4> *>(from + pos * GK__THIN_THREADS);
+      view.pieces[pos / piece] =
+          *reinterpret_cast<const gk__vector<unsigned, piece / 4> *>(from + pos * GK__THIN_THREADS);
     return view.run;
   }
 };
@@ -5531,7 +5536,7 @@ template <class Item, int Size> struct gk__piecewise {
 template <class Item, int Cols, bool Along> struct gk__thin_runs {
   static const int item_count = Along ? Cols : 4, run_items = Along ? 4 : Cols;
   typedef gk__piecewise<Item, run_items> way;
-  gk__run<Item, run_items> run[item_count];
+  gk__vector<Item, run_items> run[item_count];
   static GK__D void copy_items(unsigned char *dest, const Item *y, size_t apart) {
     GK__UNROLL
     for (int i = 0; i < item_count; i++)
@@ -5554,7 +5559,7 @@ template <class Item, int Cols, bool Along> struct gk__thin_runs {
 /* One run of k in the few rows, and its products with a thread's columns; `item_count` of its k exist. */
 template <int Rows, class Item> struct gk__thin_rows {
   typedef gk__piecewise<Item, 4> way;
-  gk__run<Item, 4> row_run[Rows];
+  gk__vector<Item, 4> row_run[Rows];
   static GK__D void copy_items(unsigned char *dest, const Item *x, size_t x_row, int row_count) {
     GK__UNROLL
     for (int r = 0; r < Rows; r++)
@@ -5592,12 +5597,12 @@ template <int Rows, class Item> struct gk__thin_rows {
 template <bool Crosswise, int Rows, bool Along, class Item, class Acc>
 GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const Item *x, size_t x_row, size_t x_k, int row_count,
                                 const Item *y, size_t apart, int k, int depth) {
-  const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_CHAINS * 4;
+  const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_THREADS_K * 4;
   const size_t next = stride * (Along ? 1 : apart);
   const Item *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
   GK__UNROLL_BY(1)
   for (; k + (many - 1) * stride + 4 <= depth; k += many * stride) {
-    gk__run<Item, 4> b[many][4], a[many], crosswise[4];
+    gk__vector<Item, 4> b[many][4], a[many], crosswise[4];
     GK__UNROLL
     for (int load_idx = 0; load_idx < many; load_idx++, from += next) {
       GK__UNROLL
@@ -5606,7 +5611,7 @@ GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const Item *x, size_t x_row
     if (Crosswise) {
       GK__UNROLL
       for (int i = 0; i < 4; i++)
-        crosswise[i] = *reinterpret_cast<const gk__run<Item, 4> *>(x + static_cast<size_t>(k + i) * x_k);
+        crosswise[i] = *reinterpret_cast<const gk__vector<Item, 4> *>(x + static_cast<size_t>(k + i) * x_k);
     }
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
@@ -5618,7 +5623,7 @@ GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const Item *x, size_t x_row
           GK__UNROLL
           for (int i = 0; i < 4; i++) a[load_idx].value[i] = crosswise[i].value[r];
         } else {
-          a[load_idx] = *reinterpret_cast<const gk__run<Item, 4> *>(few + load_idx * stride);
+          a[load_idx] = *reinterpret_cast<const gk__vector<Item, 4> *>(few + load_idx * stride);
         }
       }
       GK__UNROLL
@@ -5653,7 +5658,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const Item *x, size_t x_row, size_
       k = gk__thin_sums_of_runs<may_cross, Rows, Along>(sum, x, x_row, x_k, row_count, y, apart, k, depth);
   }
   GK__UNROLL_BY(Rows == 1 ? 4 : 2)
-  for (; k < depth; k += GK__THIN_CHAINS * 4) {
+  for (; k < depth; k += GK__THIN_THREADS_K * 4) {
     const int item_count = depth - k;
     Acc b[4][4], a[4];
     GK__UNROLL
@@ -5686,7 +5691,7 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const Item *x, size_t x_row, size_
                          unsigned char *ring) {
   typedef gk__thin_runs<Item, 8, Along> runs;
   typedef gk__thin_rows<Rows, Item> few;
-  const int stride = GK__THIN_CHAINS * 4;
+  const int stride = GK__THIN_THREADS_K * 4;
   const bool y_runs = gk__in_runs<runs::run_items>(y, element_stride, apart) && col_count >= 8;
   const bool x_runs = gk__in_runs<4>(x, x_k, row_count > 1 ? x_row : 0);
   const size_t y_k = Along ? element_stride : apart, x_stride = static_cast<size_t>(stride) * x_k,
@@ -5740,16 +5745,16 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const Item *x, size_t x_row, size_
 
 template <int Rows, class Item, class Out, class Acc>
 __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) == 4 ? 3 : 2)
-    gk__thin_kernel(gk__thin_args<Item, Out, Acc> p, gk__state *state, gk__slot<gk__three<Acc>> *slots) {
+    gk__thin_kernel(gk__thin_args<Item, Out, Acc> p, gk__state *state, gk__slot<gk__partial_triple<Acc>> *slots) {
   const int each = gk__thin_shape<Item, Rows>::each, block_cols = gk__thin_shape<Item, Rows>::col_count;
   GK_DYNAMIC_SHARED(unsigned char, ring);
   Acc *const shared = reinterpret_cast<Acc *>(ring); /* the chains' sums, in the end */
   __shared__ gk__ticket turn;
   gk__wait_for_earlier_work();
-  if (p.only_if && *p.only_if == 0) return;
+  if (p.enable_flag && *p.enable_flag == 0) return;
   const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.col_count, static_cast<size_t>(block_cols)));
   unsigned job = blockIdx.x;
-  if (p.slices > 1) job = gk__take_job(&turn, state, gridDim.x);
+  if (p.slices > 1) job = gk__take_work_ticket(&turn, state, gridDim.x);
   const unsigned batch = job / (blocks * p.slices), slice = job / blocks % p.slices;
   const size_t col0 = static_cast<size_t>(job % blocks) * block_cols, most = static_cast<size_t>(p.depth),
                k0 = slice * most;
@@ -5792,7 +5797,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
       for (int j = 0; j < each; j++) shared[(chain * Rows + r) * block_cols + first_idx + j] = sum[r][j];
     }
     __syncthreads();
-    for (int apart = GK__THIN_CHAINS / 2; apart; apart /= 2) {
+    for (int apart = GK__THIN_THREADS_K / 2; apart; apart /= 2) {
       for (int i = t; i < apart * Rows * block_cols; i += GK__THIN_THREADS) {
         Acc *const dest = shared + i;
         *dest = gk__arithmetic<Acc>::add(*dest, dest[apart * Rows * block_cols]);
@@ -5805,16 +5810,16 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
   Acc value = shared[(r < Rows ? r : 0) * block_cols + col_idx];
   if (p.slices > 1) {
     const size_t all = Rows * block_cols;
-    gk__slot<gk__three<Acc>> *const place =
+    gk__slot<gk__partial_triple<Acc>> *const place =
         slots + (static_cast<size_t>(batch) * blocks + job % blocks) * p.slices * all + t;
     if (mine) {
-      const gk__three<Acc> sum_of_slice = {{value, Acc(0), Acc(0)}};
+      const gk__partial_triple<Acc> sum_of_slice = {{value, Acc(0), Acc(0)}};
       gk__publish(place + slice * all, sum_of_slice, turn.tag);
     }
     if (slice != p.slices - 1) mine = false;
     unsigned nanoseconds = 16;
     for (unsigned s = 0; mine && s < p.slices; s++) {
-      gk__three<Acc> next;
+      gk__partial_triple<Acc> next;
       while (!gk__peek(place + s * all, &next, turn.tag)) gk__back_off(&nanoseconds);
       value = s == 0 ? next.value[0] : gk__arithmetic<Acc>::add(value, next.value[0]);
     }
@@ -5830,7 +5835,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
 }
 
 /* The partitions of k of a product, at most. */
-#define GK__MATMUL_SLICES 32
+#define GK__MATMUL_PARTITIONS 32
 /* The partials that a call has in the scratch at once, at most. No product with k <= 2^30 has more partitions than that
  * allows. With a larger k the length of a partition, an int, may require more; such a product runs in several launches,
  * of some of its tiles each. */
@@ -5886,7 +5891,7 @@ template <class Element> struct gk__operand_view {
   size_t leading_dim;  /* elements from one stored row to the next */
   size_t stride_batch; /* elements from one product to the next; 0: the whole batch shares one matrix */
   size_t stride_part;  /* elements from one bfloat16 part to the next (emulated fp32); else unused */
-  int along_k;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
+  int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
 };
 template <class Element, class Out> struct gk__tensor_args {
@@ -5899,7 +5904,7 @@ template <class Element, class Out> struct gk__tensor_args {
   size_t max_blocks;      /* of a launch; 0: no limit */
 };
 /* The number of bfloat16 parts of a float in emulated fp32. */
-#define GK__PARTS 3
+#define GK__BF16_PARTS 3
 
 /* Size in bytes of an element, and the lowest code that has its MMA instruction (80: compute_80). The half-precision
  * types may be incomplete here: emulated fp32 uses __nv_bfloat16 in files that do not include its header. */
@@ -5911,7 +5916,7 @@ template <> struct gk__tensor_type<float> { static const int bytes = 4, code = 8
 /* --- Tensor cores: operand preparation ---------------------------------------------------------------------------*/
 
 /* Copy: to aligned, zero-padded rows. Round: to tf32, transposing if needed. Split: into bfloat16 parts. */
-enum { GK__COPYING, GK__ROUNDING, GK__SPLITTING };
+enum { GK__PREPARE_COPY, GK__PREPARE_TF32, GK__PREPARE_BF16_PARTS };
 
 /* How the matrices are divided among blocks. In a work tile, threads_x threads stand side by side and each handles one
  * vector of a row; threads_y threads stand below each other and each handles rows_per_thread rows. tiles_x by tiles_y
@@ -5957,7 +5962,7 @@ template <class Item> struct gk__raw_operand {
   size_t row_count, col_count, leading_dim, stride, batch; /* in elements; batch 0: no preparation is needed */
   unsigned char *dest;
   size_t to_ld, to_stride, to_part; /* of the copy: bytes from row to row, matrix to matrix, part to part */
-  bool turned;                      /* the copy is transposed (GK__ROUNDING only); a work tile is then square */
+  bool transposed;                  /* the copy is transposed (GK__PREPARE_TF32 only); a work tile is then square */
   gk__prepare_tiling tiling;
 };
 
@@ -6014,7 +6019,7 @@ template <int Count, class Item> struct gk__unaligned_vector {
 };
 
 /* Rounds to the nearest tf32, ties to even, as TMA does. */
-GK__HD unsigned gk__tf32(unsigned bits) {
+GK__HD unsigned gk__round_to_tf32(unsigned bits) {
   const unsigned magnitude = bits & 0x7fffffffu;
   if (magnitude >= 0x7f800000u) return magnitude > 0x7f800000u ? 0x7fffffffu : bits;
   return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
@@ -6023,10 +6028,10 @@ GK__HD unsigned gk__tf32(unsigned bits) {
 GK__HD unsigned gk__round_to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
 /* Splits a float into the sum of three bfloat16, each in the upper half of its word. The remainders are exact, and the
  * last is 0, because each part takes at least eight of the 24 significant bits. */
-GK__D void gk__split_to_bf16(unsigned (&part)[GK__PARTS], unsigned bits) {
+GK__D void gk__split_to_bf16(unsigned (&part)[GK__BF16_PARTS], unsigned bits) {
   float rest = __uint_as_float(bits);
   GK__UNROLL
-  for (int i = 0; i < GK__PARTS; i++) {
+  for (int i = 0; i < GK__BF16_PARTS; i++) {
     part[i] = gk__round_to_bf16(__float_as_uint(rest));
     rest = gk__arithmetic<float>::add(rest, -__uint_as_float(part[i]));
   }
@@ -6034,32 +6039,32 @@ GK__D void gk__split_to_bf16(unsigned (&part)[GK__PARTS], unsigned bits) {
 
 /* A vector of prepared elements: it is 16 bytes, or 16 bytes of each part. */
 template <int Preparation> struct gk__prepared_vector {
-  static const int items = Preparation == GK__COPYING ? 8 : 4;
+  static const int items = Preparation == GK__PREPARE_COPY ? 8 : 4;
   static const int bytes = 16 / items;
   static const unsigned rows_per_load = 4; /* rows of which a thread has loads in flight */
   static GK__D bool store(const unsigned *word, unsigned char *dest, size_t, unsigned, unsigned) {
     gk__word16 x;
     GK__UNROLL
-    for (int i = 0; i < 4; i++) x.word[i] = Preparation == GK__ROUNDING ? gk__tf32(word[i]) : word[i];
+    for (int i = 0; i < 4; i++) x.word[i] = Preparation == GK__PREPARE_TF32 ? gk__round_to_tf32(word[i]) : word[i];
     *reinterpret_cast<gk__word16 *>(dest) = x;
     return false;
   }
 };
 /* store() returns whether an element is not 0, and its magnitude as bits is not in [min_magnitude, max_magnitude). */
-template <> struct gk__prepared_vector<GK__SPLITTING> {
+template <> struct gk__prepared_vector<GK__PREPARE_BF16_PARTS> {
   static const int items = 8, bytes = 2;
   static const unsigned rows_per_load = 2;
   static GK__D bool store(const unsigned *word, unsigned char *dest, size_t to_part, unsigned min_magnitude,
                           unsigned max_magnitude) {
-    gk__word16 parts[GK__PARTS];
+    gk__word16 parts[GK__BF16_PARTS];
     bool out_of_range = false;
     GK__UNROLL
     for (int i = 0; i < items; i += 2) {
-      unsigned low[GK__PARTS], high[GK__PARTS];
+      unsigned low[GK__BF16_PARTS], high[GK__BF16_PARTS];
       gk__split_to_bf16(low, word[i]);
       gk__split_to_bf16(high, word[i + 1]);
       GK__UNROLL
-      for (int part = 0; part < GK__PARTS; part++) parts[part].word[i / 2] = low[part] >> 16 | high[part];
+      for (int part = 0; part < GK__BF16_PARTS; part++) parts[part].word[i / 2] = low[part] >> 16 | high[part];
       GK__UNROLL
       for (int j = 0; j < 2; j++) {
         const unsigned magnitude = word[i + j] & 0x7fffffffu;
@@ -6067,7 +6072,7 @@ template <> struct gk__prepared_vector<GK__SPLITTING> {
       }
     }
     GK__UNROLL
-    for (int part = 0; part < GK__PARTS; part++)
+    for (int part = 0; part < GK__BF16_PARTS; part++)
       *reinterpret_cast<gk__word16 *>(dest + static_cast<size_t>(part) * to_part) = parts[part];
     return out_of_range;
   }
@@ -6091,7 +6096,7 @@ GK__D void gk__prepare_transposed(const gk__raw_operand<Item> &p, unsigned tile_
     unsigned bits = 0;
     if (row0 + y + i < p.row_count && col0 + x < p.col_count)
       memcpy(&bits, from + (row0 + y + i) * p.leading_dim + col0 + x, 4);
-    shared_tile[y + i][x] = gk__tf32(bits);
+    shared_tile[y + i][x] = gk__round_to_tf32(bits);
   }
   __syncthreads();
   /* The transposed rows end with zeros, up to a multiple of 16 bytes. */
@@ -6118,7 +6123,7 @@ __global__ void __launch_bounds__(gk__prepare_threads)
   const unsigned blocks = is_a ? blocks_a : gridDim.x - blocks_a;
   bool out_of_range = false;
   for (unsigned tile_idx = block_idx; tile_idx < p.tiling.tile_count; tile_idx += blocks) {
-    if (Preparation == GK__ROUNDING && p.turned) {
+    if (Preparation == GK__PREPARE_TF32 && p.transposed) {
       gk__prepare_transposed(p, tile_idx, transpose_buffer);
       continue;
     }
@@ -6151,21 +6156,23 @@ __global__ void __launch_bounds__(gk__prepare_threads)
       dest += prepared::rows_per_load * p.tiling.threads_y * p.to_ld;
     }
   }
-  if (Preparation == GK__SPLITTING && __syncthreads_or(out_of_range) && threadIdx.x == 0) atomicExch(strict, 1u);
+  if (Preparation == GK__PREPARE_BF16_PARTS && __syncthreads_or(out_of_range) && threadIdx.x == 0)
+    atomicExch(strict, 1u);
 }
 
 /* Launches the kernel for both operands. If there is more work than resident blocks can do at once, each operand gets
  * at least half of the blocks, or as many as it has work tiles. */
 template <int Preparation, class Item>
-cudaError_t gk__make_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned min_magnitude,
-                              unsigned max_magnitude, unsigned *strict, int sms, bool persistent, cudaStream_t stream) {
+cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> b, unsigned min_magnitude,
+                                 unsigned max_magnitude, unsigned *strict, int sms, bool persistent,
+                                 cudaStream_t stream) {
   typedef gk__prepared_vector<Preparation> prepared;
   gk__raw_operand<Item> *const both[] = {&a, &b};
   for (int i = 0; i < 2; i++) {
     gk__raw_operand<Item> &p = *both[i];
     p.tiling = gk__plan_prepare_tiling(p.row_count, gk_ceil_div(p.col_count, static_cast<size_t>(prepared::items)),
                                        p.batch, prepared::rows_per_load, sms);
-    if (p.turned) {
+    if (p.transposed) {
       const size_t edge = gk__transpose_tile;
       const size_t tiles_x = gk_ceil_div(p.col_count, edge), tiles_y = gk_ceil_div(p.row_count, edge);
       p.tiling.tiles_x = static_cast<unsigned>(tiles_x);
@@ -6341,7 +6348,7 @@ struct gk__mma_config {
 struct gk__mma_operand { /* strides in bytes */
   const unsigned char *data;
   size_t leading_dim, stride_batch, stride_part;
-  int along_k;
+  int k_major;
 };
 template <class Out> struct gk__mma_args {
   gk__mma_operand a, b;
@@ -6359,7 +6366,7 @@ template <class Out> struct gk__mma_args {
 /* Copies the first `valid` of 16 bytes to shared memory, and sets the others to 0. (compute-sanitizer memcheck takes
  * the asynchronous form for a read of all 16 bytes, so it reports an array that ends within them.) */
 GK__D void gk__copy_16_bytes(unsigned char *dest, const unsigned char *from, unsigned valid) {
-#if GK__COPIES_ASYNC
+#if GK__HAS_CP_ASYNC
   gk__copy_async<16>(dest, from, valid);
 #else
   gk__word16 x = {{0, 0, 0, 0}};
@@ -6407,7 +6414,7 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
   bool k_major;
   GK__D gk__mma_loader(const gk__mma_operand &p, size_t batch, size_t row0, size_t row_count, size_t k_begin,
                        size_t k_end) {
-    k_major = Order == GK__ANY_MAJOR ? p.along_k != 0 : Order == GK__K_MAJOR;
+    k_major = Order == GK__ANY_MAJOR ? p.k_major != 0 : Order == GK__K_MAJOR;
     stride_part = p.stride_part;
     const unsigned words_per_row = k_major ? Bytes / 16 : Outer * ElementBytes / 16;
     const unsigned row_idx = threadIdx.x / words_per_row, word_idx = threadIdx.x % words_per_row;
@@ -6509,7 +6516,7 @@ template <class Config> struct gk__mma_accumulators {
  * float, so products with equal sums of part indices are of similar magnitude; the smallest come first. Tensor cores
  * truncate their sums. So each stage has accumulators of its own, which are then added to `acc` with rounding. */
 template <int Products, class Element, class Config> struct gk__mma_loop {
-  static const int parts = GK__PARTS, index_sums = 3;
+  static const int parts = GK__BF16_PARTS, index_sums = 3;
   template <class LoaderA, class LoaderB, class ReaderA, class ReaderB>
   static GK__D void multiply(gk__mma_accumulators<Config> &acc, LoaderA &a, LoaderB &b, const ReaderA &reader_a,
                              const ReaderB &reader_b, unsigned char *ring, size_t stages) {
@@ -6612,7 +6619,7 @@ template <class Config> struct gk__mma_epilogue {
   static const int items = Config::bm * Config::bn;
   static const int pitch = Config::bn + 8; /* floats; padded, so that store_accumulators has no bank conflicts */
   static const int slots = (items + 2) / 3;
-  typedef gk__slot<gk__three<float>> slot;
+  typedef gk__slot<gk__partial_triple<float>> slot;
   static const int bytes = Config::bm * pitch * 4;
 
   static GK__D float &item(float *c_tile, int i) { return c_tile[i / Config::bn * pitch + i % Config::bn]; }
@@ -6634,7 +6641,7 @@ template <class Config> struct gk__mma_epilogue {
   static GK__D void publish(float *c_tile, slot *partial, unsigned tag) {
     GK__UNROLL_BY(4)
     for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count) {
-      gk__three<float> x = {{0, 0, 0}};
+      gk__partial_triple<float> x = {{0, 0, 0}};
       GK__UNROLL
       for (int e = 0; e < 3; e++)
         if (i * 3 + e < items) x.value[e] = item(c_tile, i * 3 + e);
@@ -6645,7 +6652,7 @@ template <class Config> struct gk__mma_epilogue {
   static GK__D void add(float *c_tile, const slot *partials, unsigned partial_count, size_t stride, unsigned tag) {
     GK__UNROLL_BY(1)
     for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count * slots_per_load) {
-      gk__three<float> sum[slots_per_load];
+      gk__partial_triple<float> sum[slots_per_load];
       GK__UNROLL
       for (int b = 0; b < slots_per_load; b++) {
         GK__UNROLL
@@ -6656,7 +6663,7 @@ template <class Config> struct gk__mma_epilogue {
       }
       GK__UNROLL_BY(1)
       for (unsigned k = 0; k < partial_count; k++) {
-        gk__three<float> x[slots_per_load];
+        gk__partial_triple<float> x[slots_per_load];
         unsigned pause = 8;
         for (bool ready = false; !ready;) {
           ready = true;
@@ -6688,7 +6695,7 @@ template <class Config> struct gk__mma_epilogue {
   /* C = alpha tile + beta C, in vectors of four columns. */
   template <class Out>
   static GK__D void store(const float *c_tile, const gk__mma_args<Out> &p, Out *c, size_t row0, size_t col0) {
-    typedef gk__run<Out, 4> vector;
+    typedef gk__vector<Out, 4> vector;
     const bool aligned = reinterpret_cast<uintptr_t>(c) % sizeof(vector) == 0 && p.ldc % 4 == 0;
     GK__UNROLL_BY(4)
     for (int i = static_cast<int>(threadIdx.x); i < items / 4; i += Config::thread_count) {
@@ -6696,7 +6703,8 @@ template <class Config> struct gk__mma_epilogue {
       const size_t c_row = row0 + static_cast<size_t>(row_idx), c_col = col0 + static_cast<size_t>(col_idx);
       if (c_row >= p.m || c_col >= p.n) continue;
       Out *const dest = c + c_row * p.ldc + c_col;
-      const gk__run<float, 4> acc = *reinterpret_cast<const gk__run<float, 4> *>(c_tile + row_idx * pitch + col_idx);
+      const gk__vector<float, 4> acc =
+          *reinterpret_cast<const gk__vector<float, 4> *>(c_tile + row_idx * pitch + col_idx);
       const bool whole = aligned && c_col + 4 <= p.n;
       vector old = vector();
       if (p.beta != 0 && whole) old = *reinterpret_cast<const vector *>(dest);
@@ -6721,7 +6729,7 @@ private:
  * which are running already. */
 template <int Products, class Element, class Config, class Out>
 __global__ void __launch_bounds__(Config::thread_count)
-    gk__mma_kernel(gk__mma_args<Out> p, gk__state *state, gk__slot<gk__three<float>> *slots) {
+    gk__mma_kernel(gk__mma_args<Out> p, gk__state *state, gk__slot<gk__partial_triple<float>> *slots) {
   typedef gk__mma_loop<Products, Element, Config> loop;
   typedef gk__mma_epilogue<Config> epilogue;
   const int element_bytes = gk__tensor_type<Element>::bytes;
@@ -6735,7 +6743,7 @@ __global__ void __launch_bounds__(Config::thread_count)
   gk__wait_for_earlier_work();
   if (p.strict && *p.strict) return;
   const unsigned tiles = p.tiles_m * p.tiles_n, launch_tiles = gridDim.x / p.partitions;
-  const unsigned work_idx = p.partitions > 1 ? gk__take_job(&ticket, state, gridDim.x) : blockIdx.x;
+  const unsigned work_idx = p.partitions > 1 ? gk__take_work_ticket(&ticket, state, gridDim.x) : blockIdx.x;
   const unsigned launch_tile = work_idx % launch_tiles, partition = work_idx / launch_tiles;
   const unsigned tile_idx = p.first_tile + launch_tile, batch = tile_idx / tiles;
   const gk__raster_tile work_tile(tile_idx % tiles, p.tiles_m, p.tiles_n);
@@ -6754,9 +6762,9 @@ __global__ void __launch_bounds__(Config::thread_count)
     gk__mma_loader<Config::bn, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_b> b(
         p.b, batch, col0, p.n, k_begin, k_end);
     const gk__mma_fragment_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(row_idx,
-                                                                                                         p.a.along_k);
+                                                                                                         p.a.k_major);
     const gk__mma_fragment_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(col_idx,
-                                                                                                          p.b.along_k);
+                                                                                                          p.b.k_major);
     loop::multiply(acc, a, b, reader_a, reader_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
@@ -6764,7 +6772,7 @@ __global__ void __launch_bounds__(Config::thread_count)
   epilogue::store_accumulators(acc, c_tile, row_idx, col_idx);
   __syncthreads();
   const size_t partial_stride = static_cast<size_t>(launch_tiles) * epilogue::slots;
-  gk__slot<gk__three<float>> *const partials = slots + static_cast<size_t>(launch_tile) * epilogue::slots;
+  gk__slot<gk__partial_triple<float>> *const partials = slots + static_cast<size_t>(launch_tile) * epilogue::slots;
   if (partition < p.partitions - 1) {
     epilogue::publish(c_tile, partials + partition * partial_stride, ticket.tag);
   } else {
@@ -6780,7 +6788,7 @@ __global__ void __launch_bounds__(Config::thread_count)
 template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_view<Element> &v) {
   const size_t element_bytes = gk__tensor_type<Element>::bytes;
   const gk__mma_operand p = {reinterpret_cast<const unsigned char *>(v.data), v.leading_dim * element_bytes,
-                             v.stride_batch * element_bytes, v.stride_part * element_bytes, v.along_k};
+                             v.stride_batch * element_bytes, v.stride_part * element_bytes, v.k_major};
   return p;
 }
 /* A plan of the portable tensor-core kernels: the configuration and the split of k. */
@@ -6817,8 +6825,8 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
     return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured",
                     plan.tile_partials, slot_bytes);
   unsigned char *const scratch = plan.tile_partials ? static_cast<unsigned char *>(partials.scratch->ptr) : NULL;
-  gk__slot<gk__three<float>> *const slots =
-      reinterpret_cast<gk__slot<gk__three<float>> *>(scratch ? scratch + GK__STATE_BYTES + GK__REDUCE_BYTES : NULL);
+  gk__slot<gk__partial_triple<float>> *const slots = reinterpret_cast<gk__slot<gk__partial_triple<float>> *>(
+      scratch ? scratch + GK__STATE_BYTES + GK__REDUCE_BYTES : NULL);
   gk__mma_args<Out> q = gk__mma_args<Out>();
   q.a = gk__mma_operand_of(p.a);
   q.b = gk__mma_operand_of(p.b);
@@ -6886,7 +6894,7 @@ struct gk__mma_cheapest {
 template <class Plans>
 void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost, size_t k_stages, size_t partial_bytes,
                        size_t sms, size_t blocks_per_sm) {
-  const size_t max_partitions = k_stages / 3 < GK__MATMUL_SLICES ? k_stages / 3 : size_t(GK__MATMUL_SLICES);
+  const size_t max_partitions = k_stages / 3 < GK__MATMUL_PARTITIONS ? k_stages / 3 : size_t(GK__MATMUL_PARTITIONS);
   const size_t wave = sms * blocks_per_sm;
   for (plan.partitions = 1; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
     const size_t stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
@@ -6924,7 +6932,7 @@ void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cos
   if (fit == 0) return;
   gk__plan_mma_tile(plans, plan, cost,
                     gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
-                    gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__three<float>>), gpu.sms,
+                    gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__partial_triple<float>>), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
 }
 /* The ring of the largest tile has four stages in code for compute_90 and up, and on the host, which chooses the size:
@@ -6939,10 +6947,10 @@ struct gk__mma_large : gk__mma_config<128, 256, 64, 64, 128, GK__LARGE_STAGES, O
 template <class Element, class Out>
 cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
                                  const gk__partials &partials, cudaStream_t stream) {
-  if (p.a.along_k)
-    return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream)
+  if (p.a.k_major)
+    return p.b.k_major ? gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream)
                        : gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__MN_MAJOR>>(p, plan, partials, stream);
-  return p.b.along_k ? gk__mma_launch<1, gk__mma_large<GK__MN_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream)
+  return p.b.k_major ? gk__mma_launch<1, gk__mma_large<GK__MN_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream)
                      : gk__mma_launch<1, gk__mma_large<GK__MN_MAJOR, GK__MN_MAJOR>>(p, plan, partials, stream);
 }
 template <class Out>
@@ -7081,7 +7089,7 @@ template <> struct gk__mma_of<double> {
  * of A in shared memory. k is then divided at other points than for an aligned A, so the last bits of a result may
  * differ.
  *
- * These instructions exist in code for sm_90a only. gk__wgmma_here() tells whether the binary has such code. */
+ * These instructions exist in code for sm_90a only. gk__wgmma_available() tells whether the binary has such code. */
 
 #ifdef GK__WGMMA
 
@@ -7206,28 +7214,28 @@ GK__WGMMA_COLS(256, "%128", "%129", "%130", "%131", "%132", GK__WGMMA_ACC_32(0),
 GK__D uint64_t gk__wgmma_descriptor(unsigned address) {
   return uint64_t(1) << 62 | uint64_t(1024 / 16) << 32 | uint64_t(8192 / 16) << 16 | (address & 0x3ffff) / 16;
 }
-GK__D void gk__wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+GK__D void gk__wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 GK__D void gk__wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 /* Waits for all wgmma of this warpgroup. The empty asm keeps the compiler from reading the accumulators earlier. */
-template <int Count> GK__D void gk__wgmma_finish(float (&acc)[Count]) {
+template <int Count> GK__D void gk__wgmma_wait(float (&acc)[Count]) {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   GK__UNROLL
   for (int i = 0; i < Count; i++) asm volatile("" : "+f"(acc[i])::"memory");
 }
-template <int Each, int Count> GK__D void gk__wgmma_finish(float (&acc)[Each][Count]) {
+template <int Each, int Count> GK__D void gk__wgmma_wait(float (&acc)[Each][Count]) {
   GK__UNROLL
-  for (int e = 0; e < Each; e++) gk__wgmma_finish(acc[e]);
+  for (int e = 0; e < Each; e++) gk__wgmma_wait(acc[e]);
 }
 
 /* True for one lane of a converged warp, always the same. The compiler knows that it is only one lane: for a comparison
  * of the lane index it would put TMA instructions into a loop over the active lanes. */
-GK__D bool gk__elected() {
+GK__D bool gk__elect_one() {
   unsigned yes;
   asm volatile("{\n.reg .pred one;\nelect.sync _|one, 0xffffffff;\nselp.u32 %0, 1, 0, one;\n}" : "=r"(yes));
   return yes != 0;
 }
 /* TMA: loads the box whose first element is in column x and row y. product, part: the matrix. */
-GK__D void gk__box_load(unsigned dest, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
+GK__D void gk__tma_load(unsigned dest, const gk__tensor_map *map, unsigned barrier, unsigned x, unsigned y,
                         unsigned product, unsigned part) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
                "%5, %6}], [%2];" ::"r"(dest),
@@ -7336,7 +7344,7 @@ GK__D void gk__cluster_place(unsigned *cluster_rank, unsigned *cluster_size) {
 }
 /* Adds four floats from shared memory. */
 GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
-  const gk__run<float, 4> x = gk__load_shared(from);
+  const gk__vector<float, 4> x = gk__load_shared(from);
   GK__UNROLL
   for (int i = 0; i < 4; i++) sum[i] += x.value[i];
 }
@@ -7374,17 +7382,17 @@ GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Sh
     unsigned dest = pipe.stage_address();
     for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::a_bytes) {
       if (p.a_k_major)
-        gk__box_load(dest, p.map_a(work.matrix_idx), full, k, work.row_idx, product_a, part);
+        gk__tma_load(dest, p.map_a(work.matrix_idx), full, k, work.row_idx, product_a, part);
       else
         for (unsigned i = 0; i < Shape::row_count; i += 64)
-          gk__box_load(dest + i * 128, &p.a, full, work.row_idx + i, k, product_a, part);
+          gk__tma_load(dest + i * 128, &p.a, full, work.row_idx + i, k, product_a, part);
     }
     for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::b_bytes) {
       if (p.b_k_major)
-        gk__box_load(dest, &p.b, full, k - lead, work.col_idx, product_b, part);
+        gk__tma_load(dest, &p.b, full, k - lead, work.col_idx, product_b, part);
       else
         for (unsigned i = 0; i < Shape::col_count; i += 64)
-          gk__box_load(dest + i * 128, &p.b, full, work.col_idx + i, k - lead, product_b, part);
+          gk__tma_load(dest + i * 128, &p.b, full, work.col_idx + i, k - lead, product_b, part);
     }
     pipe.advance();
   }
@@ -7432,7 +7440,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 
     gk__barrier_wait(pipe.full_barrier(), pipe.phase);
     const uint64_t a = gk__wgmma_descriptor(pipe.stage_address() + group * (Shape::m64_count * Shape::box_bytes));
     const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::parts * Shape::a_bytes);
-    gk__wgmma_begin();
+    gk__wgmma_fence();
     if (Shape::products == 1) {
       GK__UNROLL
       for (unsigned i = 0; i < 4; i++) {
@@ -7459,7 +7467,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 
                                                                       i > 0 || product > 0);
       }
       gk__wgmma_commit();
-      gk__wgmma_finish(part);
+      gk__wgmma_wait(part);
       gk__wgmma_release_stage(pipe.empty_barrier());
       GK__UNROLL
       for (int i = 0; i < Shape::col_count / 2; i++) acc[0][i] += part[0][i];
@@ -7467,7 +7475,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 
     pipe.advance();
   }
   if (Shape::products == 1) {
-    gk__wgmma_finish(acc);
+    gk__wgmma_wait(acc);
     if (k_blocks > 0) gk__wgmma_release_stage(last);
   }
 }
@@ -7704,7 +7712,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
         gk__wgmma_load<Shape, Element>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx, p.matrices()), first_k_block,
                                        k_blocks);
     if (Shape::cluster_split_k)
-      gk__cluster_meet(); /* shared memory stays valid until all copies between the blocks are complete */
+      gk__cluster_barrier_relaxed(); /* shared memory stays valid until all copies between the blocks are complete */
   } else {
     if (Shape::reallocates_registers) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     const int kind = gk__wgmma_type<Element>::kind;
@@ -7735,7 +7743,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
     /* TMA has to read the staging buffers before the block exits; its writes complete with the kernel. */
     if (!Shape::cluster_split_k && threadIdx.x % 128 == 0)
       asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-    if (Shape::cluster_split_k) gk__cluster_meet();
+    if (Shape::cluster_split_k) gk__cluster_barrier_relaxed();
   }
 #else
   GK__EMPTY_KERNEL;
@@ -7744,7 +7752,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
 }
 
 /* The size of its static shared memory tells the host whether the device runs the code for sm_90a. */
-template <int Marked> __global__ void gk__wgmma_mark(volatile unsigned char *dest) {
+template <int Marked> __global__ void gk__wgmma_code_probe(volatile unsigned char *dest) {
 #ifdef GK__WGMMA_CODE
   __shared__ volatile unsigned char mark[Marked];
   mark[threadIdx.x] = dest[0];
@@ -7779,7 +7787,7 @@ inline gk__tensor_map_encode gk__tensor_map_encoder() {
 
 /* Whether this device can run these kernels: compute capability 9.0, and the binary has code for sm_90a. The answer is
  * kept per device; an error is not, so the next call tries again. */
-template <int First> bool gk__wgmma_here() { /* a template, so that files without products have no kernel of it */
+template <int First> bool gk__wgmma_available() { /* a template, so that files without products have no kernel of it */
   static gk__per_device<signed char> here;
   signed char answer = 0;
   const cudaError_t code = here.get(&answer, [](int device, signed char *found) -> cudaError_t {
@@ -7789,7 +7797,7 @@ template <int First> bool gk__wgmma_here() { /* a template, so that files withou
     GK_TRY(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
     *found = -1;
     if (major != 9 || minor != 0) return cudaSuccess;
-    GK_TRY(cudaFuncGetAttributes(&mark, gk__wgmma_mark<64 + First>));
+    GK_TRY(cudaFuncGetAttributes(&mark, gk__wgmma_code_probe<64 + First>));
     if (mark.sharedSizeBytes < 64) return cudaSuccess;
     *found = 1;
     return gk__tensor_map_encoder() ? cudaSuccess : cudaErrorNotSupported;
@@ -7820,10 +7828,10 @@ template <class Element>
 bool gk__map_operand(gk__tensor_map *map, const gk__operand_view<Element> &v, size_t row_count, size_t k, size_t batch,
                      int parts, int box_rows) {
   typedef gk__wgmma_type<Element> type;
-  return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.along_k ? k : row_count,
-                             v.along_k ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
+  return gk__make_tensor_map(map, type::operand, type::bytes, v.data, v.k_major ? k : row_count,
+                             v.k_major ? row_count : k, v.leading_dim, v.stride_batch ? batch : 1, v.stride_batch,
                              static_cast<size_t>(parts), v.stride_part, 128 / type::bytes,
-                             v.along_k ? box_rows : 128 / type::bytes);
+                             v.k_major ? box_rows : 128 / type::bytes);
 }
 /* Encodes the tensor maps of A, which may be split. The lead of a row consists of elements of the row before. */
 template <class Element>
@@ -7905,7 +7913,7 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned cl
   typename Shape::params p;
   /* Boxes do not extend beyond the rows of A, because TMA would spend more time on zeros than on elements. The stale
    * elements in their place only reach accumulators that are not stored. */
-  const int box = x.a.along_k && part_rows < static_cast<size_t>(Shape::row_count)
+  const int box = x.a.k_major && part_rows < static_cast<size_t>(Shape::row_count)
                       ? static_cast<int>(gk_round_up(part_rows, size_t(8)))
                       : Shape::row_count;
   p.stage_bytes = static_cast<unsigned>(Shape::stage_bytes - Shape::parts * (Shape::row_count - box) * 128);
@@ -7926,8 +7934,8 @@ cudaError_t gk__wgmma_launch(const gk__tensor_args<Element, Out> &x, unsigned cl
                     x.m, x.n, x.k, x.batch);
   p.k_blocks = static_cast<unsigned>(gk_ceil_div(x.k + (split > 1 ? depth / 4 - 1 : 0), depth));
   p.strict = x.strict;
-  p.a_k_major = x.a.along_k;
-  p.b_k_major = x.b.along_k;
+  p.a_k_major = x.a.k_major;
+  p.b_k_major = x.b.k_major;
   p.a_batched = x.a.stride_batch && x.batch > 1;
   p.b_batched = x.b.stride_batch && x.batch > 1;
   return gk__wgmma_enqueue<Shape>(kernel, p, x, tiles_m, tiles_n, cluster_size, sms, stream);
@@ -8017,13 +8025,13 @@ typedef gk__wgmma_tile<256, 128, 4, 765, 800> gk__wgmma_256_128;
 typedef gk__wgmma_tile<128, 128, 6, 400, 600> gk__wgmma_128_128;
 typedef gk__wgmma_tile<64, 192, 5, 340, 2500, 2> gk__wgmma_64_192;
 /* The tile sets of wgmma with both operands in shared memory. Only a half-precision A is ever split here. */
-template <int Products> struct gk__wgmma_all {
+template <int Products> struct gk__wgmma_tile_sets {
   typedef gk__wgmma_tiles<Products, false, gk__wgmma_tile<128, 128, 2, 345, 1500>,
                           gk__wgmma_tile<128, 64, 2, 182, 1000>, gk__wgmma_tile<64, 64, 4, 110, 600>,
                           gk__wgmma_tile<64, 64, 4, 110, 2200, 8>>
       whole, split;
 };
-template <> struct gk__wgmma_all<1> {
+template <> struct gk__wgmma_tile_sets<1> {
   typedef gk__wgmma_tiles<1, false, gk__wgmma_128_256, gk__wgmma_256_128, gk__wgmma_tile<128, 192, 4, 585, 700>,
                           gk__wgmma_128_128, gk__wgmma_tile<64, 128, 8, 215, 500>, gk__wgmma_tile<128, 64, 8, 218, 500>,
                           gk__wgmma_tile<64, 64, 12, 165, 450>, gk__wgmma_tile<64, 64, 11, 165, 2050, 8>,
@@ -8036,7 +8044,7 @@ template <> struct gk__wgmma_all<1> {
 /* k > 0. */
 template <int Products, class Element, class Out>
 cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &p, int sms, cudaStream_t stream) {
-  typedef gk__wgmma_all<Products> tiles;
+  typedef gk__wgmma_tile_sets<Products> tiles;
   const size_t k_blocks = gk_ceil_div(p.k, static_cast<size_t>(128 / gk__wgmma_type<Element>::bytes)),
                split = p.a.split;
   const gk__wgmma_sector_penalty penalty = gk__wgmma_sector_penalty_of(p);
@@ -8061,7 +8069,7 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &p, int sms, cudaS
 /* b describes R, and a the K-major operand. */
 template <class Params> struct gk__tf32_params : Params {
   bool vectors_aligned; /* rows of C are 16-byte aligned */
-  bool turned;          /* B is R: the kernel computes transposed tiles of C */
+  bool transposed;      /* B is R: the kernel computes transposed tiles of C */
 };
 
 /* A kernel configuration: 128 rows of R by Cols columns. A cluster may split the k of a tile; its blocks then send each
@@ -8123,7 +8131,7 @@ GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Sha
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   const gk__tensor_map *const map_a = p.map_a(columns.matrix_idx);
   const unsigned lead = p.lead(columns.matrix_idx);
-  const unsigned row_count = min(static_cast<unsigned>(Shape::row_count), (p.turned ? p.n : p.m) - work.row_idx);
+  const unsigned row_count = min(static_cast<unsigned>(Shape::row_count), (p.transposed ? p.n : p.m) - work.row_idx);
   const unsigned bytes = p.stage_bytes + (row_count + 31) / 32 * Shape::box_bytes;
   for (unsigned k = first_k_block * 32; k < (first_k_block + k_blocks) * 32; k += 32) {
     gk__barrier_wait(pipe.empty_barrier(), pipe.phase ^ 1);
@@ -8131,8 +8139,8 @@ GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Sha
     gk__barrier_expect(full, bytes);
     GK__UNROLL
     for (unsigned i = 0; i < Shape::row_count; i += 32)
-      if (i < row_count) gk__box_load(dest + i * 128, &p.b, full, work.row_idx + i, k - lead, product_b, 0);
-    gk__box_load(dest + Shape::r_bytes, map_a, full, k, columns.col_idx, product_a, 0);
+      if (i < row_count) gk__tma_load(dest + i * 128, &p.b, full, work.row_idx + i, k - lead, product_b, 0);
+    gk__tma_load(dest + Shape::r_bytes, map_a, full, k, columns.col_idx, product_a, 0);
     pipe.advance();
   }
 }
@@ -8159,7 +8167,7 @@ GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipel
                    : "=r"(a[i][2]), "=r"(a[i][3])
                    : "r"(high_address + i * 1024)
                    : "memory");
-      gk__wgmma_begin();
+      gk__wgmma_fence();
       gk__wgmma_registers<Shape::col_count>::multiply(acc, a[i], b + i * 2, i > 0 || k_block > 0);
       gk__wgmma_commit();
     }
@@ -8167,7 +8175,7 @@ GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipel
     last = pipe.empty_barrier();
     pipe.advance();
   }
-  gk__wgmma_finish(acc);
+  gk__wgmma_wait(acc);
   if (k_blocks > 0) gk__wgmma_release_stage(last);
 }
 
@@ -8180,9 +8188,9 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_
   const gk__tf32_columns columns = gk__tf32_columns_of<Shape>(p, work);
   float *const c = static_cast<float *>(p.dest) + work.batch * p.stride_c;
   const bool simple =
-      p.beta == 0 && p.pairs_aligned && work.row_idx + Shape::row_count <= (p.turned ? p.n : p.m) &&
-      (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.matrix_idx < (p.turned ? p.m : p.n);
-  if (simple && !p.turned && p.vectors_aligned && quad_step == 1) {
+      p.beta == 0 && p.pairs_aligned && work.row_idx + Shape::row_count <= (p.transposed ? p.n : p.m) &&
+      (columns.col_idx + Shape::col_count - 1) * p.matrices() + columns.matrix_idx < (p.transposed ? p.m : p.n);
+  if (simple && !p.transposed && p.vectors_aligned && quad_step == 1) {
     /* Pairs of lanes exchange elements of two quads, so that each lane has four adjacent columns. */
     const unsigned odd = quad_lane % 2;
     float *dest = c + r_row * p.ldc + work.col_idx + odd * 8 + quad_lane / 2 * 4;
@@ -8212,12 +8220,12 @@ GK__D void gk__tf32_store(const typename Shape::params &p, const gk__wgmma_work_
     GK__UNROLL
     for (int j = 0; j < 4; j++) d[j] *= p.alpha;
     const float upper_right = d[1];
-    if (p.turned) {
+    if (p.transposed) {
       d[1] = d[2];
       d[2] = upper_right;
     }
     const unsigned k_major_col = (columns.col_idx + quad * 8 + quad_lane * 2) * p.matrices() + columns.matrix_idx;
-    const unsigned row_idx = p.turned ? k_major_col : r_row, col_idx = p.turned ? r_row : k_major_col;
+    const unsigned row_idx = p.transposed ? k_major_col : r_row, col_idx = p.transposed ? r_row : k_major_col;
     float *const dest = c + row_idx * p.ldc;
     if (simple) {
       *reinterpret_cast<float2 *>(dest + col_idx) = make_float2(d[0], d[1]);
@@ -8240,7 +8248,7 @@ GK__D void gk__tf32_cluster_reduce(const typename Shape::params &p, const float 
                  own_slot = pipe.smem + (threadIdx.x - 128) * 16;
   const unsigned shift = static_cast<unsigned>(__ffs(static_cast<int>(cluster_size)) - 1),
                  dest = own_slot + cluster_rank * rank_bytes;
-  gk__cluster_meet(); /* all blocks have read their operands */
+  gk__cluster_barrier_relaxed(); /* all blocks have read their operands */
   GK__UNROLL
   for (unsigned i = 0; i < Shape::quads; i++)
     asm volatile("{\n.reg .b32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %2;\n"
@@ -8287,7 +8295,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
       for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
            tile_idx += gridDim.x / cluster_size)
         gk__tf32_load<Shape>(p, pipe, gk__wgmma_work_tile_of<Shape>(p, tile_idx, 1), first_k_block, k_blocks);
-    if (cluster_size > 1) gk__cluster_meet();
+    if (cluster_size > 1) gk__cluster_barrier_relaxed();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     for (unsigned tile_idx = p.first_tile + blockIdx.x / cluster_size; tile_idx < p.end_tile;
@@ -8325,9 +8333,10 @@ cudaError_t gk__tf32_launch(const gk__tensor_args<float, Out> &x, unsigned clust
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), call));
   if (!has_body) return gk__mma_launch_unsplit<1>(x, stream);
   typename Shape::params p;
-  p.turned = x.a.along_k != 0;
-  const gk__operand_view<float> &register_operand = p.turned ? x.b : x.a, &k_major_operand = p.turned ? x.a : x.b;
-  const size_t row_count = p.turned ? x.n : x.m, col_count = p.turned ? x.m : x.n,
+  p.transposed = x.a.k_major != 0;
+  const gk__operand_view<float> &register_operand = p.transposed ? x.b : x.a,
+                                &k_major_operand = p.transposed ? x.a : x.b;
+  const size_t row_count = p.transposed ? x.n : x.m, col_count = p.transposed ? x.m : x.n,
                stride_c = x.batch > 1 ? x.stride_c : 0;
   const size_t split = Shape::params::splits ? k_major_operand.split : 1, part_cols = gk_ceil_div(col_count, split);
   const size_t max_cols = Shape::col_count, tiles_m = gk_ceil_div(row_count, static_cast<size_t>(Shape::row_count));
@@ -8368,10 +8377,11 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out> &p, int sms, cudaStr
       whole_tiles;
   typedef gk__wgmma_tiles<1, true, gk__tf32_256, gk__tf32_192, gk__tf32_128, gk__tf32_256_split_k> split_tiles;
   const size_t k_blocks = gk_ceil_div(p.k, size_t(32)), split = p.a.split;
-  if (p.a.along_k && p.b.along_k)
-    return gk__wgmma_all<1>::whole::run(p, p.m, p.n, k_blocks, p.batch, gk__wgmma_sector_penalty_of(p), sms, stream);
+  if (p.a.k_major && p.b.k_major)
+    return gk__wgmma_tile_sets<1>::whole::run(p, p.m, p.n, k_blocks, p.batch, gk__wgmma_sector_penalty_of(p), sms,
+                                              stream);
   const gk__wgmma_sector_penalty penalty = gk__wgmma_sector_penalty();
-  const size_t row_count = p.a.along_k ? p.n : p.m, col_count = p.a.along_k ? p.m : p.n;
+  const size_t row_count = p.a.k_major ? p.n : p.m, col_count = p.a.k_major ? p.m : p.n;
   if (split > 1)
     return split_tiles::run(p, row_count, gk_ceil_div(col_count, split), k_blocks, p.batch * split, penalty, sms,
                             stream);
@@ -8380,7 +8390,7 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<float, Out> &p, int sms, cudaStr
 
 #else
 
-template <int> bool gk__wgmma_here() { return false; }
+template <int> bool gk__wgmma_available() { return false; }
 template <int Products, class Element, class Out>
 cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &, int, cudaStream_t) {
   return gk__fail(cudaErrorNotSupported, "gk_matmul: this compiler has no code for Hopper's tensor cores");
@@ -8435,10 +8445,10 @@ template <int Down, int Across = 1, int Fours = 4> struct gk__f32_accumulators {
                                                   * next four */
   GK__D explicit gk__f32_accumulators(int t) {
     const int lane_id = t % 32, warp_id = t / 32 % (Down * Across), pos = warp_id / Across * 8 + lane_id / 8;
-    const bool turned = t >> 16;
-    first_row = turned ? pos : pos * 4;
-    next_row = turned ? Down * 8 : 1;
-    next_four = turned ? 4 : 16;
+    const bool transposed = t >> 16;
+    first_row = transposed ? pos : pos * 4;
+    next_row = transposed ? Down * 8 : 1;
+    next_four = transposed ? 4 : 16;
     first_col = warp_id % Across * (Fours * 32) + lane_id % 8 * 4;
   }
   GK__D int row_idx(int r) const { return first_row + r / (4 * Fours) * next_four + r / Fours % 4 * next_row; }
@@ -8454,7 +8464,7 @@ struct gk__f32_staged_accumulators : gk__f32_accumulators<Down, Across, Fours> {
   GK__D explicit gk__f32_staged_accumulators(int t) : gk__f32_accumulators<Down, Across, Fours>(t & 0x1ffff) {}
 };
 template <int Down, int Across, int Fours>
-GK__D int gk__sum_pitch(const gk__f32_staged_accumulators<Down, Across, Fours> &) {
+GK__D int gk__accumulator_pitch(const gk__f32_staged_accumulators<Down, Across, Fours> &) {
   return gk__f32_staged_accumulators<Down, Across, Fours>::pitch;
 }
 
@@ -8468,7 +8478,7 @@ template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct
   typedef gk__f32_tma_params params;
   static const bool fed = false, by_rows = false; /* fed: has producer threads; by_rows: rows of C begin at any address
                                                    * */
-  static bool turned(bool trans_a) { return !trans_a; }
+  static bool transposed(bool trans_a) { return !trans_a; }
   static const int slots_in_flight = 24; /* slots at a time */
   static const int bm = Warps * 32, bn = 128, depth = Depth, stages = Stages, resident = Resident, groups = Groups;
   static const int thread_count = sums::thread_count * Groups;
@@ -8488,7 +8498,7 @@ template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct 
   typedef gk__f32_staged_accumulators<Down, Across, Fours> sums;
   typedef gk__f32_params params;
   static const bool fed = true, by_rows = true;
-  static bool turned(bool trans_a) { return trans_a; }
+  static bool transposed(bool trans_a) { return trans_a; }
   static const int bm = sums::high, bn = sums::wide, depth = 16, resident = Resident, groups = Groups;
   static const int producers = sums::thread_count, thread_count = (sums::thread_count + producers) * Groups;
   /* Registers of a producer thread. With more than 200 for a consumer, or with fewer for a producer, ptxas finds no
@@ -8511,7 +8521,7 @@ struct gk__f32_aligned_block : gk__f32_producer_block<4, 1, 4, Resident, Groups>
   typedef gk__f32_accumulators<4> sums;
   typedef gk__f32_tma_params params;
   static const bool by_rows = false;
-  static bool turned(bool) { return false; }
+  static bool transposed(bool) { return false; }
   static const int slots_in_flight = 8; /* slots in flight in a reduction: more would spill registers */
 };
 
@@ -8522,7 +8532,8 @@ struct gk__f32_params {
   /* The blocks of a cluster, which have all partitions of a tile; 0: partials are reduced through memory. */
   unsigned cluster_size;
   unsigned reducers_per_tile; /* further blocks that reduce the partials of a tile through memory */
-  bool turned, spread; /* turned: A is transposed; spread: the columns of a thread are a quarter of the tile apart */
+  bool transposed,
+      spread; /* transposed: A is transposed; spread: the columns of a thread are a quarter of the tile apart */
 };
 struct gk__f32_tma_params : gk__f32_params {
   gk__tensor_map a, b;
@@ -8533,7 +8544,7 @@ struct gk__f32_work_tile {
   unsigned batch, part, row_idx, col_idx, tile_idx; /* tile_idx: among all tiles that are split */
   GK__D gk__f32_work_tile(const gk__f32_params &q, unsigned work_idx) {
     if (q.cluster_size) {
-      const gk__job work(work_idx / q.cluster_size, q.tiles_m, q.tiles_n, 1);
+      const gk__work_tile work(work_idx / q.cluster_size, q.tiles_m, q.tiles_n, 1);
       batch = work.batch;
       part = work_idx % q.cluster_size;
       row_idx = work.row_idx;
@@ -8543,8 +8554,8 @@ struct gk__f32_work_tile {
     }
     const unsigned of_whole = q.whole_tiles_m * q.whole_tiles_n, whole = of_whole * static_cast<unsigned>(q.p.batch);
     const bool cut = work_idx >= whole;
-    const gk__job work(cut ? work_idx - whole : work_idx, cut ? q.tiles_m : q.whole_tiles_m,
-                       cut ? q.tiles_n : q.whole_tiles_n, cut ? q.p.slices : 1);
+    const gk__work_tile work(cut ? work_idx - whole : work_idx, cut ? q.tiles_m : q.whole_tiles_m,
+                             cut ? q.tiles_n : q.whole_tiles_n, cut ? q.p.slices : 1);
     batch = work.batch;
     part = work.part;
     row_idx = work.row_idx;
@@ -8573,7 +8584,7 @@ GK__D void gk__f32_transpose_squares(unsigned staging, unsigned stage, unsigned 
   GK__UNROLL
   for (unsigned square = 0; square < Depth / 4 * down; square += Threads) {
     const unsigned four = t / down + square / down;
-    gk__run<float, 4> x[4];
+    gk__vector<float, 4> x[4];
     GK__UNROLL
     for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * down * row_bytes + (four ^ swizzle) * 16);
     GK__UNROLL
@@ -8584,7 +8595,7 @@ GK__D void gk__f32_transpose_squares(unsigned staging, unsigned stage, unsigned 
 
 /* The operand fragments of one k. */
 template <int Fours> struct gk__f32_fragment {
-  gk__run<float, 4> a[2], b[Fours];
+  gk__vector<float, 4> a[2], b[Fours];
   /* A last: all of B has arrived then, so the rows can be multiplied in serpentine order. Otherwise ptxas would start
    * each row with the operand that arrives first. */
   GK__D void load(unsigned from_a, unsigned next_a, unsigned from_b) {
@@ -8682,12 +8693,12 @@ template <class Config> struct gk__f32_ring {
   }
   GK__D void stage_a(const gk__f32_tma_params &q, int k_step) const {
     gk__barrier_expect(staged(k_step), Config::a_bytes);
-    gk__box_load(staging(k_step), &q.a, staged(k_step), k(k_step), row_idx, product_a, 0);
+    gk__tma_load(staging(k_step), &q.a, staged(k_step), k(k_step), row_idx, product_a, 0);
   }
   GK__D void fetch(const gk__f32_tma_params &q, int k_step, int stage) const {
-    gk__barrier_expect_more(full(stage), q.turned ? Config::b_bytes : Config::a_bytes + Config::b_bytes);
-    if (!q.turned) gk__box_load(a(stage), &q.a, full(stage), row_idx, k(k_step), product_a, 0);
-    gk__box_load(b(stage), &q.b, full(stage), col_idx, k(k_step), product_b, 0);
+    gk__barrier_expect_more(full(stage), q.transposed ? Config::b_bytes : Config::a_bytes + Config::b_bytes);
+    if (!q.transposed) gk__tma_load(a(stage), &q.a, full(stage), row_idx, k(k_step), product_a, 0);
+    gk__tma_load(b(stage), &q.b, full(stage), col_idx, k(k_step), product_b, 0);
   }
   GK__D void transpose(int k_step, int stage) const {
     gk__barrier_wait(staged(k_step), static_cast<unsigned>(k_step / Config::staging_buffers % 2));
@@ -8717,21 +8728,21 @@ GK__D void gk__f32_mainloop(typename Config::sums &sums, const gk__f32_tma_param
   if (t == 0)
     for (int s = 0; s < (stage_count > 4 ? stage_count - 2 : 2) && s < steps;
          s++) { /* in the order of use, because all blocks start at once */
-      if (q.turned && s < Config::staging_buffers) ring.stage_a(q, s);
+      if (q.transposed && s < Config::staging_buffers) ring.stage_a(q, s);
       if (s < stage_count - 2) ring.fetch(q, s, s);
     }
   __syncwarp();
-  if (q.turned) ring.transpose(0, 0);
+  if (q.transposed) ring.transpose(0, 0);
   gk__barrier_arrive(ring.full(0));
   int stage = 0;
   unsigned parity = 0;
   GK__UNROLL_BY(1)
   for (int s = 0; s < steps; s++) {
     gk__barrier_wait(ring.full(stage), parity);
-    if (static_cast<unsigned>(s) % (Config::sums::thread_count / 32) == warp_id && gk__elected()) {
+    if (static_cast<unsigned>(s) % (Config::sums::thread_count / 32) == warp_id && gk__elect_one()) {
       if (s + stage_count - 2 < steps)
         ring.fetch(q, s + stage_count - 2, stage < 2 ? stage - 2 + stage_count : stage - 2);
-      if (q.turned && s + Config::staging_buffers < steps) ring.stage_a(q, s + Config::staging_buffers);
+      if (q.transposed && s + Config::staging_buffers < steps) ring.stage_a(q, s + Config::staging_buffers);
     }
     __syncwarp();
     unsigned a = ring.a(stage) + at_a, b = ring.b(stage) + at_b;
@@ -8740,7 +8751,7 @@ GK__D void gk__f32_mainloop(typename Config::sums &sums, const gk__f32_tma_param
     GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
       if (todo == straight && s + 1 < steps) {
-        if (q.turned) ring.transpose(s + 1, next);
+        if (q.transposed) ring.transpose(s + 1, next);
         gk__barrier_arrive(ring.full(next));
       }
       gk__f32_multiply_steps<straight>(sums, fragment, &a, &b, pitch_a, pitch_b);
@@ -8945,8 +8956,8 @@ GK__D void gk__f32_produce_aligned(const gk__f32_tma_params &q, const gk__f32_wo
     for (; is_first && depth > 0; depth -= Config::depth, k += Config::depth, pipe.advance()) {
       gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
       gk__barrier_expect(pipe.full(), Config::stage_bytes);
-      gk__box_load(pipe.data(), &q.a, pipe.full(), row_idx, k, product_a, 0);
-      gk__box_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
+      gk__tma_load(pipe.data(), &q.a, pipe.full(), row_idx, k, product_a, 0);
+      gk__tma_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
     }
     __syncwarp();
     return;
@@ -8957,7 +8968,7 @@ GK__D void gk__f32_produce_aligned(const gk__f32_tma_params &q, const gk__f32_wo
     gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
     if (is_first) {
       gk__barrier_expect_more(pipe.full(), b_bytes);
-      gk__box_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
+      gk__tma_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
     }
     a.store_stage(pipe.data());
     gk__barrier_arrive(pipe.full());
@@ -8969,8 +8980,8 @@ GK__D void gk__f32_produce_aligned(const gk__f32_tma_params &q, const gk__f32_wo
 /* The consumers' loop of an aligned block. swaps: 64 (bytes) where the last four of eight k have exchanged halves of A,
  * else 0. */
 template <class Config>
-GK__D void gk__aligned_slice(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth,
-                             unsigned exchanged_bytes) {
+GK__D void gk__f32_consume_aligned(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth,
+                                   unsigned exchanged_bytes) {
   const int stage_depth = Config::depth, straight = 8;
   const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32;
   const unsigned at_a = (t / 32 * 8 + lane_id / 8) * 16, at_b = Config::a_bytes + lane_id % 8 * 16;
@@ -9030,7 +9041,7 @@ GK__D void gk__f32_store_vectors(const Sums &sums, const float (*value)[4],
 
 /* Stores a thread's accumulators over its group's operands, which all consumers have read. */
 template <class Sums> GK__D void gk__f32_stage_accumulators(const Sums &sums, unsigned dest) {
-  const unsigned pitch = gk__sum_pitch(sums) * 4;
+  const unsigned pitch = gk__accumulator_pitch(sums) * 4;
   GK__UNROLL
   for (int i = 0; i < Sums::runs * Sums::run; i++)
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(dest + static_cast<unsigned>(i) * pitch),
@@ -9043,7 +9054,7 @@ template <class Config>
 GK__D void gk__f32_store_rows(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
                               size_t col0, unsigned from, int first_idx, int end) {
   typedef typename Config::sums sums_of;
-  const int pitch = gk__sum_pitch(sums_of(thread_bits)), acc_per_row = sums_of::fours * sums_of::run,
+  const int pitch = gk__accumulator_pitch(sums_of(thread_bits)), acc_per_row = sums_of::fours * sums_of::run,
             across = sums_of::across;
   const int warps = sums_of::thread_count / 32, rows_at_once = Config::bm / sums_of::row_count / warps,
             vectors_per_row = Config::bn / 32;
@@ -9091,11 +9102,11 @@ GK__D void gk__f32_store_rows(int thread_bits, const gk__matmul_args<float, floa
   }
 }
 
-/* Reduces the partials in their order into those of the last partition, in shared memory (`own`). Like gk__gather_sums,
+/* Reduces the partials in their order into those of the last partition, in shared memory (`own`). Like gk__reduce_partials,
  * but gk__store_rows stores C, so whole vectors are not needed. */
 template <class Sums>
-__device__ GK__OUT_OF_LINE void gk__f32_reduce_all(float *own, const gk__slot<gk__three<float>> *from, unsigned parts,
-                                                   unsigned tag) {
+__device__ GK__OUT_OF_LINE void gk__f32_reduce_all(float *own, const gk__slot<gk__partial_triple<float>> *from,
+                                                   unsigned parts, unsigned tag) {
   const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3, slots_at_once = (slots + 1) / 2,
             pitch = Sums::pitch;
   unsigned nanoseconds = 16;
@@ -9131,19 +9142,19 @@ __device__ GK__OUT_OF_LINE void gk__f32_reduce_all(float *own, const gk__slot<gk
  * first and the last slot of a row may contain accumulators of other rows. Several partitions are read at a time, for
  * more loads in flight. */
 template <class Config>
-GK__D void gk__f32_reduce_rows(float *staging_acc, const gk__slot<gk__three<float>> *from, unsigned parts, unsigned tag,
-                               int first_idx, int end) {
+GK__D void gk__f32_reduce_rows(float *staging_acc, const gk__slot<gk__partial_triple<float>> *from, unsigned parts,
+                               unsigned tag, int first_idx, int end) {
   typedef typename Config::sums sums_of;
   const int item_count = sums_of::runs * sums_of::run, slots = (item_count + 2) / 3,
             acc_per_row = item_count / sums_of::row_count;
-  const int slots_per_row = (acc_per_row + 4) / 3, parts_at_once = 3, pitch = gk__sum_pitch(sums_of(0));
+  const int slots_per_row = (acc_per_row + 4) / 3, parts_at_once = 3, pitch = gk__accumulator_pitch(sums_of(0));
   /* Other blocks multiply on this multiprocessor, so this one polls a single slot of the last partition, which mostly
    * arrives last. */
   unsigned back_off = 16, found[3];
   while (!gk__load_word16(from[(parts - 1) * slots * sums_of::thread_count].words, tag, found)) gk__back_off(&back_off);
   GK__UNROLL_BY(1)
   for (int row_idx = first_idx; row_idx < end; row_idx++) {
-    const gk__slot<gk__three<float>> *pos = from + row_idx * acc_per_row / 3 * sums_of::thread_count;
+    const gk__slot<gk__partial_triple<float>> *pos = from + row_idx * acc_per_row / 3 * sums_of::thread_count;
     const int offset = row_idx * acc_per_row % 3;
     unsigned nanoseconds = 16;
     float total[3 * slots_per_row];
@@ -9193,7 +9204,7 @@ GK__D void gk__f32_reduce_in_cluster(int t, const gk__matmul_args<float, float, 
             shares = sums_of::runs / vectors_per_row; /* some: vectors of one row */
   const int parts = static_cast<int>(ranks) * Config::groups,
             end = shares * static_cast<int>(part + 1) / parts * vectors_per_row;
-  const unsigned sum_bytes = gk__sum_pitch(sums) * 4, own_acc = from + gk__f32_thread_in_group<Config>() * 4;
+  const unsigned sum_bytes = gk__accumulator_pitch(sums) * 4, own_acc = from + gk__f32_thread_in_group<Config>() * 4;
   const unsigned group = part % Config::groups * Config::ring_bytes;
   const bool in_vectors = !Config::by_rows && gk__f32_stores_vectors(p, c);
   GK__UNROLL_BY(1) /* not unrolled: the epilogue misses the instruction cache */
@@ -9233,7 +9244,7 @@ GK__D void gk__f32_reduce_in_cluster(int t, const gk__matmul_args<float, float, 
                      "f"(total[i / run][i % run])
                      : "memory");
     } else {
-      gk__store_sums(sums, total, p, c, row0, col0, r, vectors_per_row);
+      gk__store_accumulators(sums, total, p, c, row0, col0, r, vectors_per_row);
     }
   }
   if (!Config::by_rows) return;
@@ -9252,10 +9263,10 @@ template <class Config, int Kind = Config::fed + Config::by_rows> struct gk__f32
     ring.init();
   }
   static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
-                           size_t col0, const gk__slot<gk__three<float>> *tile_slots, unsigned parts, unsigned tag,
-                           float *shared) {
-    gk__gather_sums<typename Config::sums, Config::slots_in_flight>(thread_bits, p, c, row0, col0, tile_slots, parts,
-                                                                    tag, shared + gk__f32_thread_in_group<Config>());
+                           size_t col0, const gk__slot<gk__partial_triple<float>> *tile_slots, unsigned parts,
+                           unsigned tag, float *shared) {
+    gk__reduce_partials<typename Config::sums, Config::slots_in_flight>(
+        thread_bits, p, c, row0, col0, tile_slots, parts, tag, shared + gk__f32_thread_in_group<Config>());
   }
   static GK__D bool is_producer() { return false; }
   static GK__D void produce(const gk__f32_tma_params &, const gk__f32_work_tile &, unsigned, unsigned, size_t, int) {}
@@ -9300,10 +9311,10 @@ template <class Config> struct gk__f32_role<Config, 1> : gk__f32_producer_role<C
     producers::init_barriers(bars, q.p.trans_a ? 1 : Config::producers);
   }
   static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
-                           size_t col0, const gk__slot<gk__three<float>> *tile_slots, unsigned parts, unsigned tag,
-                           float *shared) {
-    gk__gather_sums<typename Config::sums, Config::slots_in_flight>(thread_bits, p, c, row0, col0, tile_slots, parts,
-                                                                    tag, shared + gk__f32_thread_in_group<Config>());
+                           size_t col0, const gk__slot<gk__partial_triple<float>> *tile_slots, unsigned parts,
+                           unsigned tag, float *shared) {
+    gk__reduce_partials<typename Config::sums, Config::slots_in_flight>(
+        thread_bits, p, c, row0, col0, tile_slots, parts, tag, shared + gk__f32_thread_in_group<Config>());
   }
   static GK__D void produce(const gk__f32_tma_params &q, const gk__f32_work_tile &work, unsigned smem, unsigned bars,
                             size_t k0, int depth) {
@@ -9312,7 +9323,7 @@ template <class Config> struct gk__f32_role<Config, 1> : gk__f32_producer_role<C
   static GK__D void multiply(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_work_tile &,
                              unsigned smem, unsigned bars, size_t, int depth) {
     const gk__f32_pipeline_state<Config> pipe = producers::begin_consumer(smem, bars);
-    gk__aligned_slice<Config>(sums, pipe, depth, q.p.trans_a ? 0 : 64);
+    gk__f32_consume_aligned<Config>(sums, pipe, depth, q.p.trans_a ? 0 : 64);
   }
 };
 template <class Config> struct gk__f32_role<Config, 2> : gk__f32_producer_role<Config> {
@@ -9321,8 +9332,8 @@ template <class Config> struct gk__f32_role<Config, 2> : gk__f32_producer_role<C
     producers::init_barriers(bars, Config::producers);
   }
   static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
-                           size_t col0, const gk__slot<gk__three<float>> *tile_slots, unsigned parts, unsigned tag,
-                           float *shared) {
+                           size_t col0, const gk__slot<gk__partial_triple<float>> *tile_slots, unsigned parts,
+                           unsigned tag, float *shared) {
     gk__f32_reduce_all<typename Config::sums>(shared + gk__f32_thread_in_group<Config>(), tile_slots, parts, tag);
     gk__f32_group_barrier<Config>();
     gk__f32_store_rows<Config>(thread_bits, p, c, row0, col0, gk__shared_address(shared), 0, Config::sums::row_count);
@@ -9341,7 +9352,7 @@ template <class Config> struct gk__f32_role<Config, 2> : gk__f32_producer_role<C
 template <class Config>
 __device__ GK__OUT_OF_LINE void gk__f32_reduce_share(int thread_bits, const gk__matmul_args<float, float, float> &p,
                                                      const gk__f32_work_tile &work,
-                                                     const gk__slot<gk__three<float>> *from, unsigned tag,
+                                                     const gk__slot<gk__partial_triple<float>> *from, unsigned tag,
                                                      unsigned share, unsigned shares, float *shared) {
   typedef typename Config::sums sums_of;
   const int first_idx = static_cast<int>(share * sums_of::row_count / shares),
@@ -9362,7 +9373,7 @@ GK__D void gk__f32_store_registers(const typename Config::sums &sums, const gk__
     GK__UNROLL
     for (int r = 0; r < vectors; r += 4) gk__f32_store_vectors(sums, sums.value + r, p, c, row0, col0, r);
   } else {
-    gk__store_sums(sums, sums.value, p, c, row0, col0, 0, vectors);
+    gk__store_accumulators(sums, sums.value, p, c, row0, col0, 0, vectors);
   }
 }
 #endif
@@ -9370,7 +9381,7 @@ GK__D void gk__f32_store_registers(const typename Config::sums &sums, const gk__
 template <class Config>
 __global__ void __launch_bounds__(Config::thread_count, Config::resident)
     gk__f32_hopper_kernel(const __grid_constant__ typename Config::params q, gk__state *state,
-                          gk__slot<gk__three<float>> *slots) {
+                          gk__slot<gk__partial_triple<float>> *slots) {
 #ifdef GK__WGMMA_CODE
   typedef typename Config::sums sums_of;
   const int thread_count = sums_of::thread_count, t = static_cast<int>(gk__f32_thread_in_group<Config>());
@@ -9391,8 +9402,8 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
   unsigned work_idx = blockIdx.x;
   if (Config::groups == 1 && parts > 1 && !q.cluster_size)
-    work_idx = whole + gk__take_job(&ticket, state, gridDim.x - whole);
-  const int thread_bits = t | static_cast<int>(q.turned) << 16 | static_cast<int>(q.spread) << 17;
+    work_idx = whole + gk__take_work_ticket(&ticket, state, gridDim.x - whole);
+  const int thread_bits = t | static_cast<int>(q.transposed) << 16 | static_cast<int>(q.spread) << 17;
   const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
   const size_t slots_per_part = static_cast<size_t>(all / 3) * thread_count;
   if (Config::by_rows && Config::groups == 1 && parts > 1 && !q.cluster_size) {
@@ -9420,7 +9431,7 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
       /* Barriers of the whole block or cluster: producers take part. */
       if (parts > 1 && (Config::groups > 1 || q.cluster_size)) {
         gk__cluster_barrier();
-        gk__cluster_meet();
+        gk__cluster_barrier_relaxed();
       } else if (parts > 1) {
         gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
       }
@@ -9449,13 +9460,13 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
     gk__cluster_barrier();
     gk__f32_reduce_in_cluster<Config>(thread_bits, q.p, c, row0, col0, smem, work.part * Config::groups + group,
                                       q.cluster_size);
-    gk__cluster_meet(); /* no block exits while others read its shared memory */
+    gk__cluster_barrier_relaxed(); /* no block exits while others read its shared memory */
     return;
   }
-  gk__slot<gk__three<float>> *const tile_slots =
+  gk__slot<gk__partial_triple<float>> *const tile_slots =
       slots + static_cast<size_t>(work.tile_idx) * parts * slots_per_part + t;
   const bool reduces = work.part == parts - 1 && (!Config::by_rows || q.reducers_per_tile == 0);
-  gk__publish_sums(sums, shared + t, all, tile_slots + work.part * slots_per_part, ticket.tag, reduces);
+  gk__publish_partials(sums, shared + t, all, tile_slots + work.part * slots_per_part, ticket.tag, reduces);
   if (reduces) role::reduce(thread_bits, q.p, c, row0, col0, tile_slots, parts, ticket.tag, shared);
   gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
 #else
@@ -9502,7 +9513,7 @@ struct gk__resident_b_ring {
   GK__D void fetch(const gk__resident_b_params &q, gk__resident_b_next_load *next) const {
     if (next->left == 0) return;
     gk__barrier_expect(bar, gk__resident_b::a_bytes);
-    gk__box_load(smem + 2 * gk__resident_b::a_bytes, &q.a, bar, next->k, next->row_idx * gk__resident_b::row_count, 0,
+    gk__tma_load(smem + 2 * gk__resident_b::a_bytes, &q.a, bar, next->k, next->row_idx * gk__resident_b::row_count, 0,
                  0);
     next->k += gk__resident_b::depth;
     if (next->k < q.p.k) return;
@@ -9525,7 +9536,7 @@ GK__D void gk__resident_b_load(const gk__resident_b_params &q, int k, unsigned b
   gk__barrier_expect(b_full, (last_b_tile - first_b_tile + 1) * q.b_tile_bytes);
   for (unsigned i = 0; i <= last_b_tile - first_b_tile; i++)
     for (int l = 0; l < k; l += Shape::box)
-      gk__box_load(b_tiles + i * q.b_tile_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, b_full,
+      gk__tma_load(b_tiles + i * q.b_tile_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, b_full,
                    (first_b_tile + i) * Shape::col_count, static_cast<unsigned>(l), 0, 0);
 }
 /* By all threads, when the B tiles are there and k is not a multiple of Shape::straight: beyond k, A is zero. Zeros
@@ -9571,7 +9582,7 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1)
   gk__barrier_wait(b_full, 0);
   if (k % Shape::straight) gk__resident_b_pad<Shape>(q, k, b_tiles);
   if (left == 0) return;
-  gk__begin_apart(warp_id);
+  gk__stagger_warps(warp_id);
   ring.transpose(0, lane_id);
   __syncwarp();
   if (lane_id == 0) ring.fetch(q, &next);
@@ -9626,7 +9637,7 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1)
         }
       }
     }
-    gk__store_in_fours<Shape::row_count, Shape::col_count, 4>(sums, q.p, q.p.c, row0, col0, q.p.alpha, q.p.beta);
+    gk__store_aligned_tile<Shape::row_count, Shape::col_count, 4>(sums, q.p, q.p.c, row0, col0, q.p.alpha, q.p.beta);
   }
 #else
   GK__EMPTY_KERNEL;
@@ -9640,15 +9651,15 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1)
  *
  * The planner answers two questions with one cost model, an estimate of a product's time in clocks.
  *
- * 1. How k is split (gk__matmul_order). The split determines the bits of the result, so it is a function of m, n, k and
+ * 1. How k is split (gk__plan_split_k). The split determines the bits of the result, so it is a function of m, n, k and
  * the type alone, and is made for one fixed GPU of 132 multiprocessors.
  *
- * 2. Which tile is used (gk__plan_matmul). The tile does not change the bits, so it depends on the device, too.
+ * 2. Which tile is used (gk__plan_tile). The tile does not change the bits, so it depends on the device, too.
  *
  * All estimates are integers, so that every host computes the same split. */
 
 /* Costs of the Hopper kernels of floats, in clocks unless another unit is given. */
-struct gk__engine_times {
+struct gk__hopper_costs {
   /* Per 128 multiply-adds, in 1/100 clock. each: of one block while one, two or three blocks share a multiprocessor.
    * after: of a block that has a multiprocessor to itself at the end of a launch of several waves. */
   unsigned each[3], after;
@@ -9683,7 +9694,7 @@ struct gk__f64_costs {
 /* All costs. square: Hopper tiles of 128 x 128 whose operands come by TMA; fed: the same tiles loaded by producer
  * threads; half_idx: smaller tiles; third: smaller tiles with three blocks to a multiprocessor. */
 struct gk__plan_costs {
-  gk__engine_times square, fed, half_idx, third;
+  gk__hopper_costs square, fed, half_idx, third;
   gk__simt_costs floats;
   gk__f64_costs doubles;
 };
@@ -9730,7 +9741,7 @@ inline size_t gk__simt_throughput(const gk__simt_costs &costs, size_t warp_count
   if (slots <= 8) percent = costs.busy[slots <= 4 ? 0 : 1];
   return percent * warp_count / slots;
 }
-inline bool gk__is_engine(gk_plan plan) {
+inline bool gk__is_tma_plan(gk_plan plan) {
   return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
 }
 /* How many clusters of cluster_size blocks are resident at once, with blocks_per_sm of their blocks on each
@@ -9755,7 +9766,7 @@ inline unsigned gk__reduction_blocks(size_t tile_count, size_t partitions) {
 }
 
 /* The costs of the kernel that computes such a tile. */
-inline const gk__engine_times &gk__hopper_costs_of(const gk__tile_facts &tile_facts) {
+inline const gk__hopper_costs &gk__hopper_costs_of(const gk__tile_facts &tile_facts) {
   if (tile_facts.room == 3) return tile_facts.costs->third;
   if (tile_facts.row_count * tile_facts.col_count < 128 * 128) return tile_facts.costs->half_idx;
   return tile_facts.fed ? tile_facts.costs->fed : tile_facts.costs->square;
@@ -9763,7 +9774,7 @@ inline const gk__engine_times &gk__hopper_costs_of(const gk__tile_facts &tile_fa
 /* The clocks to reduce the partials of tile_count tiles through global memory. */
 inline unsigned long long gk__reduction_clocks(const gk__tile_facts &tile_facts, size_t tile_count, unsigned partitions,
                                                size_t sms) {
-  const gk__engine_times &t = gk__hopper_costs_of(tile_facts);
+  const gk__hopper_costs &t = gk__hopper_costs_of(tile_facts);
   const size_t unit = tile_facts.row_count * tile_facts.col_count / 128;
   const size_t reducers = tile_facts.fed ? tile_count * gk__reduction_blocks(tile_count, partitions) : 0;
   if (partitions < 2) return 0;
@@ -9774,9 +9785,9 @@ inline unsigned long long gk__reduction_clocks(const gk__tile_facts &tile_facts,
 /* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one `last`.
  * joins says how the partials are reduced: 0: through memory; 1: in a cluster of blocks with one partition each; more:
  * by that many groups in each block of a cluster. The result is ~0 if that is impossible. */
-inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
+inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
                                             size_t depth, size_t last, size_t sms, unsigned joins) {
-  const gk__engine_times &t = gk__hopper_costs_of(tile_facts);
+  const gk__hopper_costs &t = gk__hopper_costs_of(tile_facts);
   const size_t blocks = tiles * slices, resident = tile_facts.room * sms;
   const size_t full_waves = blocks / resident, rest = blocks % resident;
   const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
@@ -9808,15 +9819,15 @@ inline unsigned long long gk__engine_clocks(const gk__tile_facts &tile_facts, si
   }
   return clocks;
 }
-/* The fastest reduction of the partials, as `joins` of gk__engine_clocks, and its clocks. */
-inline unsigned gk__joined_by(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices, size_t depth,
-                              size_t last, size_t sms, unsigned long long *clocks) {
+/* The fastest reduction of the partials, as `joins` of gk__hopper_clocks, and its clocks. */
+inline unsigned gk__best_reduction(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices, size_t depth,
+                                   size_t last, size_t sms, unsigned long long *clocks) {
   const unsigned modes[] = {0, 1, tile_facts.joins};
   unsigned best = 0;
   *clocks = ~0ull;
   for (int i = 0; i < 3; i++) {
     if ((i > 0 && slices < 2) || (i > 1 && modes[i] == 0)) continue;
-    const unsigned long long estimate = gk__engine_clocks(tile_facts, tiles, slices, depth, last, sms, modes[i]);
+    const unsigned long long estimate = gk__hopper_clocks(tile_facts, tiles, slices, depth, last, sms, modes[i]);
     if (estimate < *clocks) {
       *clocks = estimate;
       best = modes[i];
@@ -9826,16 +9837,16 @@ inline unsigned gk__joined_by(const gk__tile_facts &tile_facts, size_t tiles, un
 }
 /* The clocks of `whole` tiles that have all of k, followed by `cut` tiles in partitions. The first partitions fill the
  * slots that the last wave of whole tiles leaves free. */
-inline unsigned long long gk__engine_clocks_of_both(const gk__tile_facts &tile_facts, size_t whole, size_t cut,
-                                                    unsigned slices, size_t depth, size_t k, size_t sms) {
-  const gk__engine_times &t = gk__hopper_costs_of(tile_facts);
+inline unsigned long long gk__hopper_clocks_partly_split(const gk__tile_facts &tile_facts, size_t whole, size_t cut,
+                                                         unsigned slices, size_t depth, size_t k, size_t sms) {
+  const gk__hopper_costs &t = gk__hopper_costs_of(tile_facts);
   const size_t resident = tile_facts.room * sms, full_waves = whole / resident, rest = whole % resident;
   const unsigned long long unit = tile_facts.row_count * tile_facts.col_count / 128, each = t.each[tile_facts.room - 1];
   const unsigned long long whole_clocks = unit * k * each / 100 + t.begin;
   const unsigned long long partition_clocks = unit * depth * each / 100 + t.begin;
   if (rest == 0)
     return full_waves * whole_clocks +
-           gk__engine_clocks(tile_facts, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
+           gk__hopper_clocks(tile_facts, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
   /* If the last wave of whole tiles has few blocks, it is not known which multiprocessors have free slots. */
   const size_t beside =
       rest > resident - sms ? (resident - rest) * static_cast<size_t>(whole_clocks / partition_clocks) : 0;
@@ -9916,8 +9927,8 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_
 /* The tile as it is for given operands. With `fed` (rows that are not 16-byte aligned, or a K-major B) every Hopper
  * tile is loaded by producer threads, and the 64 x 128 tile has no blocks of four groups. With other operands the 128 x
  * 128 tiles and the blocks of four groups are loaded by TMA. */
-inline gk__tile_facts gk__fed_tile(gk__tile_facts tile_facts, bool fed) {
-  tile_facts.fed = gk__is_engine(tile_facts.plan) && (fed || tile_facts.plan != GK__PLAN_TILE_128_TMA);
+inline gk__tile_facts gk__tile_for_operands(gk__tile_facts tile_facts, bool fed) {
+  tile_facts.fed = gk__is_tma_plan(tile_facts.plan) && (fed || tile_facts.plan != GK__PLAN_TILE_128_TMA);
   if (fed && tile_facts.plan == GK__PLAN_TILE_64_128_TMA) tile_facts.joins = 0;
   return tile_facts;
 }
@@ -9950,9 +9961,9 @@ template <class Acc> struct gk__tiles {
   static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
                                    unsigned slices, size_t depth, size_t sms, bool fed) {
     unsigned long long estimate;
-    if (gk__is_engine(tile_facts.plan)) {
+    if (gk__is_tma_plan(tile_facts.plan)) {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
-      gk__joined_by(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms, &estimate);
+      gk__best_reduction(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms, &estimate);
       /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load through.
        * */
       return tile_facts.fed && k % 256 == 0 && estimate < ~0ull ? estimate + estimate / 8 : estimate;
@@ -9992,7 +10003,7 @@ template <> struct gk__tiles<double> {
 /* Whether the kernel with resident B tiles is faster for a product that is not split. Its warps compute tiles of 32 x
  * 128. It needs a short k and so many tiles that an uneven distribution over the warps does not matter, and a block may
  * meet at most two tiles of B (see gk__resident_b). */
-inline bool gk__panels_pay(size_t m, size_t n, size_t k, size_t sms) {
+inline bool gk__resident_b_pays(size_t m, size_t n, size_t k, size_t sms) {
   const size_t tiles_m = gk_ceil_div(m, size_t(32)), tiles_n = gk_ceil_div(n, size_t(128)), most_k = 128;
   return k > 0 && k <= most_k && tiles_m >= 8 && tiles_n <= sms && tiles_m < 0x7fffffff / tiles_n &&
          tiles_m * tiles_n >= sms * 7 / 2;
@@ -10009,7 +10020,7 @@ struct gk__split_k {
   size_t whole_rows, whole_cols;
 };
 
-inline bool gk__same_order(const gk__split_k &x, const gk__split_k &y) {
+inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
   return x.thin == y.thin && x.slices == y.slices && x.depth == y.depth && x.whole_rows == y.whole_rows &&
          x.whole_cols == y.whole_cols;
 }
@@ -10019,9 +10030,9 @@ inline bool gk__same_order(const gk__split_k &x, const gk__split_k &y) {
  * SIZE_MAX. */
 template <class Acc> size_t gk__thin_slot_bytes(size_t m, size_t n) {
   const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m;
-  const size_t tile_rows = short_dim > 1 ? GK__THIN_ROWS : 1, tile_cols = GK__THIN_MOST_COLS;
+  const size_t tile_rows = short_dim > 1 ? GK__THIN_ROWS : 1, tile_cols = GK__THIN_MAX_COLS;
   return gk__saturated_product(gk_ceil_div(long_dim, tile_cols),
-                               tile_rows * tile_cols * sizeof(gk__slot<gk__three<Acc>>));
+                               tile_rows * tile_cols * sizeof(gk__slot<gk__partial_triple<Acc>>));
 }
 template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
   size_t most = 0;
@@ -10031,8 +10042,8 @@ template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
                  each = tile_facts.row_count * tile_facts.col_count / thread_count;
     const size_t tiles =
         gk__saturated_product(gk_ceil_div(m, tile_facts.row_count), gk_ceil_div(n, tile_facts.col_count));
-    const size_t bytes =
-        gk__saturated_product(tiles, thread_count * gk_ceil_div(each, size_t(3)) * sizeof(gk__slot<gk__three<Acc>>));
+    const size_t bytes = gk__saturated_product(tiles, thread_count * gk_ceil_div(each, size_t(3)) *
+                                                          sizeof(gk__slot<gk__partial_triple<Acc>>));
     if (bytes > most) most = bytes;
   }
   return most;
@@ -10044,8 +10055,8 @@ template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) 
 /* The clocks of a product with a given split. Split tiles start in the slots that the last wave of whole tiles leaves.
  * */
 template <class Acc>
-unsigned long long gk__order_clocks(const gk__tile_facts &tile_facts, const gk__split_k &order, size_t m, size_t n,
-                                    size_t k, size_t batch, size_t sms, bool fed) {
+unsigned long long gk__split_k_clocks(const gk__tile_facts &tile_facts, const gk__split_k &order, size_t m, size_t n,
+                                      size_t k, size_t batch, size_t sms, bool fed) {
   typedef gk__tiles<Acc> tiles;
   const size_t depth = static_cast<size_t>(order.depth), row_count = order.whole_rows, col_count = order.whole_cols;
   if (row_count == 0 && col_count == 0) return tiles::clocks(tile_facts, m, n, k, batch, order.slices, depth, sms, fed);
@@ -10053,8 +10064,8 @@ unsigned long long gk__order_clocks(const gk__tile_facts &tile_facts, const gk__
   const size_t whole = gk_ceil_div(whole_m, tile_facts.row_count) * gk_ceil_div(whole_n, tile_facts.col_count) * batch;
   const size_t cut =
       gk_ceil_div(m - row_count, tile_facts.row_count) * gk_ceil_div(n - col_count, tile_facts.col_count) * batch;
-  if (gk__is_engine(tile_facts.plan))
-    return gk__engine_clocks_of_both(tile_facts, whole, cut, order.slices, depth, k, sms);
+  if (gk__is_tma_plan(tile_facts.plan))
+    return gk__hopper_clocks_partly_split(tile_facts, whole, cut, order.slices, depth, k, sms);
   const size_t resident = tile_facts.room * sms, last_wave = whole % resident;
   const size_t free_slots = last_wave ? resident - last_wave : 0, remaining = cut > free_slots ? cut - free_slots : 1;
   return tiles::clocks(tile_facts, whole_m, whole_n, k, batch, 1, depth * order.slices, sms, fed) +
@@ -10078,15 +10089,16 @@ template <class Acc>
 unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum, unsigned long long *best) {
   typedef gk__tiles<Acc> tiles;
   const bool fed = tiles::fed(m, n, k), is_small = m <= 128 && n <= 128 && k <= 128;
-  unsigned long long least[GK__MATMUL_SLICES + 1];
+  unsigned long long least[GK__MATMUL_PARTITIONS + 1];
   const size_t limit = k / (is_small ? tiles::least_small_part : tiles::least_part);
-  const unsigned most = limit < GK__MATMUL_SLICES ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_SLICES;
+  const unsigned most =
+      limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_PARTITIONS;
   for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
   for (int i = 0; i < tiles::item_count; i++) {
-    gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(i), fed);
+    gk__tile_facts tile_facts = gk__tile_for_operands(tiles::facts(i), fed);
     const size_t tile_count = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count);
     for (unsigned s = 1; s <= most && (s < 4 || tile_count * s <= tiles::most_blocks * tile_facts.room); s++) {
-      tile_facts = gk__fed_tile(tiles::facts(i, s), fed);
+      tile_facts = gk__tile_for_operands(tiles::facts(i, s), fed);
       const size_t depth = gk__partition_depth(k, s, quantum);
       if (depth == 0) continue;
       if (!gk__partials_fit<Acc>(m, n, s)) break;
@@ -10111,7 +10123,7 @@ template <class Acc>
 void gk__try_whole_tiles(gk__split_k *order, size_t m, size_t n, size_t k, size_t quantum, unsigned long long best) {
   typedef gk__tiles<Acc> tiles;
   const bool fed = tiles::fed(m, n, k);
-  const gk__tile_facts tile_facts = gk__fed_tile(tiles::facts(0), fed);
+  const gk__tile_facts tile_facts = gk__tile_for_operands(tiles::facts(0), fed);
   const size_t tiles_m = gk_ceil_div(m, tile_facts.row_count), tiles_n = gk_ceil_div(n, tile_facts.col_count);
   const bool by_cols = tiles_m < tiles_n;
   const size_t short_side = by_cols ? tiles_m : tiles_n, long_side = by_cols ? tiles_n : tiles_m;
@@ -10124,13 +10136,13 @@ void gk__try_whole_tiles(gk__split_k *order, size_t m, size_t n, size_t k, size_
       candidate.whole_cols = lines * tile_facts.col_count;
     else
       candidate.whole_rows = lines * tile_facts.row_count;
-    for (unsigned s = 2; s <= GK__MATMUL_SLICES / 2 && k / s >= 64; s++) {
+    for (unsigned s = 2; s <= GK__MATMUL_PARTITIONS / 2 && k / s >= 64; s++) {
       const size_t depth = gk__partition_depth(k, s, quantum);
       if (depth == 0) continue;
       if (!gk__partials_fit<Acc>(m - candidate.whole_rows, n - candidate.whole_cols, s)) break;
       candidate.slices = s;
       candidate.depth = static_cast<int>(depth);
-      const unsigned long long clocks = gk__order_clocks<Acc>(tile_facts, candidate, m, n, k, 1, 132, fed);
+      const unsigned long long clocks = gk__split_k_clocks<Acc>(tile_facts, candidate, m, n, k, 1, 132, fed);
       if (clocks < best) {
         best = clocks;
         *order = candidate;
@@ -10139,7 +10151,7 @@ void gk__try_whole_tiles(gk__split_k *order, size_t m, size_t n, size_t k, size_
   }
 }
 /* How k is split: a function of m, n, k and the type alone. */
-template <class Acc> gk__split_k gk__matmul_order(size_t m, size_t n, size_t k) {
+template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) {
   const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m, longest = size_t(1) << 30;
   gk__split_k order = {0, 1, 1, 0, 0};
   size_t partitions = 1, quantum = 16;
@@ -10170,22 +10182,22 @@ template <class Acc> gk__split_k gk__matmul_order(size_t m, size_t n, size_t k) 
 /* The fastest tile for a given split. has_hopper: the Hopper kernels can compute the product. wanted: the plan that the
  * caller asks for; if there is none such, the closest one is used. */
 template <class Acc>
-gk__tile_facts gk__plan_matmul(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                               bool has_hopper, gk_plan wanted, bool fed = false) {
-  gk__tile_facts best = gk__fed_tile(gk__tiles<Acc>::facts(0), fed);
+gk__tile_facts gk__plan_tile(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
+                             bool has_hopper, gk_plan wanted, bool fed = false) {
+  gk__tile_facts best = gk__tile_for_operands(gk__tiles<Acc>::facts(0), fed);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK__PLAN_TILE_128_TMA && !has_hopper) wanted = GK__PLAN_TILE_128;
-  if (gk__is_engine(wanted) && (!has_hopper || (k < 16 && wanted != GK__PLAN_TILE_128_TMA)))
+  if (gk__is_tma_plan(wanted) && (!has_hopper || (k < 16 && wanted != GK__PLAN_TILE_128_TMA)))
     wanted = GK__PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
-    const gk__tile_facts tile_facts = gk__fed_tile(gk__tiles<Acc>::facts(i, order.slices), fed);
+    const gk__tile_facts tile_facts = gk__tile_for_operands(gk__tiles<Acc>::facts(i, order.slices), fed);
     const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
     /* Producer threads load k steps of 16. */
-    if (gk__is_engine(tile_facts.plan) && (!has_hopper || (k < 16 && tile_facts.fed))) continue;
+    if (gk__is_tma_plan(tile_facts.plan) && (!has_hopper || (k < 16 && tile_facts.fed))) continue;
     if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || fallback) {
       const unsigned long long clocks =
-          gk__order_clocks<Acc>(tile_facts, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
+          gk__split_k_clocks<Acc>(tile_facts, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
       if (clocks < least) {
         least = clocks;
         best = tile_facts;
@@ -10206,7 +10218,8 @@ struct gk__plan_query {
   bool has_hopper, fed;
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && has_hopper == other.has_hopper && fed == other.fed && gk__same_order(order, other.order);
+           sms == other.sms && has_hopper == other.has_hopper && fed == other.fed &&
+           gk__same_split_k(order, other.order);
   }
 };
 template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Find &find) -> decltype(find()) {
@@ -10225,16 +10238,16 @@ template <class Find> auto gk__cached_plan(const gk__plan_query &query, const Fi
   }
   return cached.known_value;
 }
-template <class Acc> gk__split_k gk__matmul_order_again(size_t m, size_t n, size_t k) {
+template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k) {
   const gk__plan_query query = {m, n, k, 1, gk__split_k(), GK_PLAN_AUTO, 0, false, false};
-  return gk__cached_plan(query, [&query] { return gk__matmul_order<Acc>(query.m, query.n, query.k); });
+  return gk__cached_plan(query, [&query] { return gk__plan_split_k<Acc>(query.m, query.n, query.k); });
 }
 template <class Acc>
-gk__tile_facts gk__plan_matmul_again(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                                     bool has_hopper, gk_plan wanted, bool fed) {
+gk__tile_facts gk__cached_tile_plan(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
+                                    bool has_hopper, gk_plan wanted, bool fed) {
   const gk__plan_query query = {m, n, k, batch, order, wanted, sms, has_hopper, fed};
   return gk__cached_plan(query,
-                         [&] { return gk__plan_matmul<Acc>(order, m, n, k, batch, sms, has_hopper, wanted, fed); });
+                         [&] { return gk__plan_tile<Acc>(order, m, n, k, batch, sms, has_hopper, wanted, fed); });
 }
 
 /* Bytes of slots for the partials of `products` products of m x n each. */
@@ -10242,7 +10255,7 @@ template <class Config, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t
   const size_t tiles =
       gk_ceil_div(m, static_cast<size_t>(Config::bm)) * gk_ceil_div(n, static_cast<size_t>(Config::bn));
   return products * tiles * slices * ((Config::sums::runs * Config::sums::run + 2) / 3) * Config::sums::thread_count *
-         sizeof(gk__slot<gk__three<Acc>>);
+         sizeof(gk__slot<gk__partial_triple<Acc>>);
 }
 
 /* Launches the products of a batch, as many at a time as there are slots and grid blocks for. A product takes `blocks`
@@ -10272,7 +10285,7 @@ cudaError_t gk__launch_batches(Args p, size_t blocks, size_t slot_bytes, gk__par
   for (size_t done = 0; done < batch && status == cudaSuccess; done += products_per_launch) {
     p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
     status = launch(p, static_cast<unsigned>(blocks * p.batch), reinterpret_cast<gk__state *>(memory),
-                    reinterpret_cast<gk__slot<gk__three<Acc>> *>(memory ? memory + slots_offset : NULL));
+                    reinterpret_cast<gk__slot<gk__partial_triple<Acc>> *>(memory ? memory + slots_offset : NULL));
     p.skip(products_per_launch);
   }
   return status;
@@ -10284,7 +10297,7 @@ template <class Config, class Item, class Out, class Acc> struct gk__tile_launch
   size_t smem;
   cudaStream_t stream;
   cudaError_t operator()(const gk__matmul_args<Item, Out, Acc> &p, unsigned grid_dim, gk__state *state,
-                         gk__slot<gk__three<Acc>> *slots) const {
+                         gk__slot<gk__partial_triple<Acc>> *slots) const {
     return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__matmul_kernel<Config, Item, Out, Acc>), grid_dim, thread_count,
                              smem, stream, p, state, slots);
   }
@@ -10303,7 +10316,8 @@ template <class Config, class Item, class Out, class Acc>
 cudaError_t gk__matmul_tiles(const gk__matmul_args<Item, Out, Acc> &p, gk__partials *partials, int smem_limit,
                              cudaStream_t stream) {
   const size_t tile_bytes = Config::bm * Config::bn * sizeof(Acc);
-  const size_t ring_bytes = static_cast<size_t>(gk__operands<Config, Item, Acc>::items) * Config::stages * sizeof(Acc);
+  const size_t ring_bytes =
+      static_cast<size_t>(gk__operand_loaders<Config, Item, Acc>::items) * Config::stages * sizeof(Acc);
   const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
   size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
   if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
@@ -10341,7 +10355,7 @@ template <int Rows, class Item, class Out, class Acc> struct gk__thin_launch {
   size_t smem;
   cudaStream_t stream;
   cudaError_t operator()(const gk__thin_args<Item, Out, Acc> &p, unsigned grid_dim, gk__state *state,
-                         gk__slot<gk__three<Acc>> *slots) const {
+                         gk__slot<gk__partial_triple<Acc>> *slots) const {
     return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__thin_kernel<Rows, Item, Out, Acc>), grid_dim,
                              static_cast<unsigned>(GK__THIN_THREADS), smem, stream, p, state, slots);
   }
@@ -10390,14 +10404,14 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<Item, Out, Acc> &q, gk__partia
   p.depth = q.depth;
   p.capacity = 0;
   p.max_blocks = q.max_blocks;
-  p.only_if = q.only_if;
+  p.enable_flag = q.enable_flag;
   const size_t ring_bytes = gk__thin_shape<Item, Rows>::ring_bytes;
-  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(Acc);
+  const size_t acc_bytes = GK__THIN_THREADS_K * Rows * block_cols * sizeof(Acc);
   p.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(smem_limit);
   const gk__thin_launch<Rows, Item, Out, Acc> launch = {p.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes,
                                                         stream};
   const size_t long_dim = p.col_count, block_count = gk_ceil_div(long_dim, block_cols);
-  const size_t tile_slots = p.slices > 1 ? p.slices * Rows * block_cols * sizeof(gk__slot<gk__three<Acc>>) : 0;
+  const size_t tile_slots = p.slices > 1 ? p.slices * Rows * block_cols * sizeof(gk__slot<gk__partial_triple<Acc>>) : 0;
   const size_t most_blocks = gk__tiles_per_launch(block_count, p.max_blocks, p.slices, tile_slots);
   const size_t launch_cols = most_blocks < block_count ? most_blocks * block_cols : long_dim;
   cudaError_t status = cudaSuccess;
@@ -10416,22 +10430,24 @@ cudaError_t gk__matmul_thin(const gk__matmul_args<Item, Out, Acc> &q, gk__partia
  * tensor cores, and blocks of the kernel of small products. */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Groups,
           int Resident>
-struct gk__fma_block : gk__block<gk__sums<Acc, TileRows, TileCols, TileDepth, ThreadRows, ThreadCols, 4>, TileRows,
-                                 TileCols, TileDepth, Stages, Groups, Resident> {};
+struct gk__fma_block : gk__block_config<gk__accumulators<Acc, TileRows, TileCols, TileDepth, ThreadRows, ThreadCols, 4>,
+                                        TileRows, TileCols, TileDepth, Stages, Groups, Resident> {};
 template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth, int Stages, int Groups,
           int Resident>
-struct gk__mma_f64_block : gk__block<gk__sums_f64<TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth>, TileRows,
-                                     TileCols, TileDepth, Stages, Groups, Resident> {};
+struct gk__mma_f64_block
+    : gk__block_config<gk__accumulators_f64<TileRows, TileCols, TileDepth, WarpRows, WarpCols, Depth>, TileRows,
+                       TileCols, TileDepth, Stages, Groups, Resident> {};
 template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int Stages, int Resident>
-struct gk__small_block : gk__block<gk__sums_of_rows<TileRows, TileCols, TileDepth, ThreadRows, ThreadCols>, TileRows,
-                                   TileCols, TileDepth, Stages, 1, Resident> {};
+struct gk__small_block : gk__block_config<gk__accumulators_small<TileRows, TileCols, TileDepth, ThreadRows, ThreadCols>,
+                                          TileRows, TileCols, TileDepth, Stages, 1, Resident> {};
 
 template <class Config, class Item> struct gk__small_launch {
   cudaStream_t stream;
   cudaError_t operator()(const gk__matmul_args<Item, Item, Item> &p, unsigned grid_dim, gk__state *,
-                         gk__slot<gk__three<Item>> *) const {
-    const size_t items = gk__operand<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true>::items +
-                         gk__operand<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true>::items;
+                         gk__slot<gk__partial_triple<Item>> *) const {
+    const size_t items =
+        gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true>::items +
+        gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true>::items;
     return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__small_kernel<Config, Item>), grid_dim,
                              static_cast<unsigned>(Config::sums::thread_count), items * Config::stages * sizeof(Item),
                              stream, p);
@@ -10456,8 +10472,8 @@ cudaError_t gk__matmul_small(const gk__matmul_args<Item, Item, Item> &p, gk__par
 }
 /* Launches the portable kernel that a plan names. */
 template <class Item, class Out>
-cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, float> &p, gk_plan plan, gk__partials *partials,
-                           int smem_limit, cudaStream_t stream) {
+cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float> &p, gk_plan plan, gk__partials *partials,
+                                int smem_limit, cudaStream_t stream) {
   switch (plan) {
   case GK__PLAN_TILE_32:
     return gk__matmul_small<gk__small_block<32, 32, 16, 4, 4, 3, 16>, gk__fma_block<float, 32, 32, 16, 4, 4, 3, 8, 1>>(
@@ -10482,8 +10498,8 @@ cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &p, bool 
   auto kernel = GK__KERNEL(gk__f64_kernel<Shape, Item>);
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)),
                tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)), limit = size_t(1) << 28;
-  if (p.k == 0 || p.slices > Shape::most_slices || tiles_m >= limit / tiles_n ||
-      p.batch >= limit / (tiles_m * tiles_n) || !gk__wgmma_here<0>())
+  if (p.k == 0 || p.slices > Shape::max_cluster_partitions || tiles_m >= limit / tiles_n ||
+      p.batch >= limit / (tiles_m * tiles_n) || !gk__wgmma_available<0>())
     return cudaSuccess;
   int device = 0, sms = 1;
   bool has_body = false;
@@ -10515,14 +10531,16 @@ cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &, bool *
 #endif
 
 template <class Item, class Out>
-cudaError_t gk__matmul_run(const gk__matmul_args<Item, Out, double> &p, gk_plan plan, gk__partials *partials,
-                           int smem_limit, cudaStream_t stream) {
+cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double> &p, gk_plan plan, gk__partials *partials,
+                                int smem_limit, cudaStream_t stream) {
   typedef gk__mma_f64_block<128, 128, 16, 64, 32, 4, 3, 1, 1> large;
   typedef gk__mma_f64_block<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
   /* Blocks of 120 KB and 90 KB of shared memory do not fit on sm_75, 86, 89 and 120. Smaller tiles give the same bits.
    * */
-  const int large_bytes = gk__operands<large, Item, double>::items * large::stages * static_cast<int>(sizeof(double)),
-            wide_bytes = gk__operands<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
+  const int large_bytes =
+                gk__operand_loaders<large, Item, double>::items * large::stages * static_cast<int>(sizeof(double)),
+            wide_bytes =
+                gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
   const bool takes_small = plan == GK__PLAN_TILE_32_64 || plan == GK__PLAN_TILE_64;
   if (!takes_small && plan != GK__PLAN_TILE_64_128 && large_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64_128;
   if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64;
@@ -10552,7 +10570,7 @@ template <> struct gk__item_of<__nv_bfloat16> { static const gk__item value = GK
 
 struct gk__product_operand {
   size_t address, leading_dim, stride; /* stride 0: one matrix for the whole batch */
-  bool along_k;                        /* K-major */
+  bool k_major;                        /* K-major */
 };
 struct gk__product {
   gk__item item;
@@ -10570,8 +10588,8 @@ struct gk__tensor_gpu {
 /* A prepared copy of an operand, in elements of `bytes` bytes. An operand that is split into bf16 parts has them one
  * after the other. */
 struct gk__operand_copy {
-  bool wanted, turned, one; /* turned: transposed; one: a single copy for the whole batch */
-  unsigned split;           /* more than 1: not copied, but read as so many strided matrices */
+  bool wanted, transposed, one; /* transposed: transposed; one: a single copy for the whole batch */
+  unsigned split;               /* more than 1: not copied, but read as so many strided matrices */
   size_t bytes, row_count, col_count, leading_dim, part, matrix;
 };
 inline bool gk__is_tensor(gk_plan plan) { return plan == GK_PLAN_MMA || plan == GK_PLAN_WGMMA; }
@@ -10600,22 +10618,22 @@ inline size_t gk__padded_bytes(size_t row_count, size_t *leading_dim, size_t col
 /* Which copy of an operand a kernel needs. by_tma: TMA reads it. If rows do not begin at a 32-byte sector, TMA reads
  * five sectors instead of four, which costs more than the copy if the product is large. */
 inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_operand &from, size_t outer, bool by_tma,
-                                      bool turned) {
+                                      bool transposed) {
   gk__operand_copy dest = {true, false, p.batch == 1 || from.stride == 0, 1, 2, 0, 0, 0, 0, 0};
   size_t parts = 1;
   if (p.item == GK__ITEM_F32 && p.precision != GK_PRECISION_TF32) {
-    parts = GK__PARTS;
+    parts = GK__BF16_PARTS;
   } else {
     dest.bytes = p.item == GK__ITEM_F32 ? 4 : 2;
-    dest.turned = turned;
+    dest.transposed = transposed;
     const size_t large_dim = p.item == GK__ITEM_F32 ? 3072 : 1792;
     const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
     const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
     dest.wanted = from.address % align_bytes || from.leading_dim % align_items ||
-                  (!dest.one && from.stride % align_items) || turned ||
+                  (!dest.one && from.stride % align_items) || transposed ||
                   (p.item == GK__ITEM_F32 && !by_tma); /* rounded to tf32 */
   }
-  const bool k_major = from.along_k || dest.turned;
+  const bool k_major = from.k_major || dest.transposed;
   dest.row_count = k_major ? outer : p.k;
   dest.col_count = k_major ? p.k : outer;
   dest.part = gk__padded_bytes(dest.row_count, &dest.leading_dim, dest.col_count, dest.bytes);
@@ -10627,7 +10645,7 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
  * ones are partly empty; this costs less than a copy as long as they are few. */
 inline unsigned gk__plan_strided_reads(const gk__product &p, bool copied) {
   const size_t bytes = p.item == GK__ITEM_F32 ? 4 : 2, row_count = 128;
-  if (!p.a.along_k || p.a.leading_dim >= size_t(1) << 32 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
+  if (!p.a.k_major || p.a.leading_dim >= size_t(1) << 32 || (p.batch > 1 && p.a.stride * bytes % 32)) return 1;
   if (p.a.address % 32 == 0 && p.a.leading_dim * bytes % 32 == 0) return 1;
   size_t split = 2;
   while (p.a.leading_dim * bytes * split % 32) split *= 2;
@@ -10681,7 +10699,7 @@ inline bool gk__tensor_pays(const gk__product &p, const gk__tensor_gpu &gpu) {
   const double volume = m * n * k;
   if (is_half_type) {
     const bool thin_by_tma =
-        gpu.wgmma && p.a.along_k && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 && volume >= 1.6e7 * m;
+        gpu.wgmma && p.a.k_major && p.m < p.n && p.n % 8 == 0 && p.k % 8 == 0 && volume >= 1.6e7 * m;
     return (!thin || thin_by_tma) && !(volume < 1e6);
   }
   if (tf32) return !thin && !(volume < 1.5e6);
@@ -10705,14 +10723,14 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   if (!forced) plan.plan = gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
   const bool by_tma = plan.plan == GK_PLAN_WGMMA;
   /* For tf32, mma.sync needs both operands K-major, and wgmma one of them: the smaller one is transposed. */
-  const bool neither = !p.a.along_k && !p.b.along_k;
-  const bool turned_a = tf32 && !p.a.along_k && (!by_tma || (neither && p.m <= p.n));
-  const bool turned_b = tf32 && !p.b.along_k && (!by_tma || (neither && p.m > p.n));
-  plan.a = gk__plan_copy(p, p.a, p.m, by_tma, turned_a);
-  plan.b = gk__plan_copy(p, p.b, p.n, by_tma, turned_b);
+  const bool neither = !p.a.k_major && !p.b.k_major;
+  const bool transposed_a = tf32 && !p.a.k_major && (!by_tma || (neither && p.m <= p.n));
+  const bool transposed_b = tf32 && !p.b.k_major && (!by_tma || (neither && p.m > p.n));
+  plan.a = gk__plan_copy(p, p.a, p.m, by_tma, transposed_a);
+  plan.b = gk__plan_copy(p, p.b, p.n, by_tma, transposed_b);
   /* An A that is read as strided matrices is read from a little before its rows, and B with it. In an MN-major B TMA
    * can begin at any k; in a K-major one at 16-byte words, which suffices for an A whose rows are aligned to them. */
-  const bool k_major_b = p.b.along_k || turned_b;
+  const bool k_major_b = p.b.k_major || transposed_b;
   if (by_tma && (tf32 ? !k_major_b : is_half_type && !(k_major_b && plan.a.wanted)))
     plan.a.split = gk__plan_strided_reads(p, plan.a.wanted);
   if (plan.a.split > 1) plan.a.wanted = false;
@@ -10738,7 +10756,7 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
     return cudaSuccess;
   });
   GK_TRY(gk__failed(code, call));
-  gpu->wgmma = gk__wgmma_here<First>();
+  gpu->wgmma = gk__wgmma_available<First>();
   return cudaSuccess;
 }
 
@@ -10754,7 +10772,7 @@ template <class Config> struct gk__f32_hopper_launch {
   static bool map_operands(gk__f32_tma_params *q) {
     const gk__matmul_args<float, float, float> &p = q->p;
     const int map = gk__wgmma_type<float>::map, depth = Config::depth, row_count = Config::bm, col_count = Config::bn;
-    const bool transposes = q->turned;
+    const bool transposes = q->transposed;
     q->many_a = p.stride_a && p.batch > 1;
     q->many_b = p.stride_b && p.batch > 1;
     const bool by_threads = Config::fed && !p.trans_a;
@@ -10766,11 +10784,11 @@ template <class Config> struct gk__f32_hopper_launch {
   }
   static bool map_operands(gk__f32_params *) { return true; } /* without TMA */
   cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid_dim, gk__state *state,
-                         gk__slot<gk__three<float>> *slots) const {
+                         gk__slot<gk__partial_triple<float>> *slots) const {
     const size_t row_count = Config::bm, col_count = Config::bn;
     typename Config::params q;
     q.p = p;
-    q.turned = Config::turned(p.trans_a);
+    q.transposed = Config::transposed(p.trans_a);
     q.spread = Config::by_rows && !p.trans_b;
     q.cluster_size = cluster_size;
     q.reducers_per_tile = reducers_per_tile;
@@ -10804,7 +10822,7 @@ template <class Config> struct gk__f32_hopper_launch {
 #endif /* GK__WGMMA */
 
 /* Strict products of floats by the Hopper kernels. Other types have no such path. */
-template <class Item, class Out, class Acc> struct gk__engine {
+template <class Item, class Out, class Acc> struct gk__hopper_path {
   static bool takes(const gk__matmul_args<Item, Out, Acc> &) { return false; }
   static bool is_fed(const gk__matmul_args<Item, Out, Acc> &) { return false; }
   static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, const gk__tile_facts &, size_t, size_t,
@@ -10814,16 +10832,16 @@ template <class Item, class Out, class Acc> struct gk__engine {
 };
 #ifdef GK__WGMMA
 template <class Acc>
-struct gk__engine<float, float, Acc> { /* a template, so that files without products contain no kernel */
+struct gk__hopper_path<float, float, Acc> { /* a template, so that files without products contain no kernel */
   typedef gk__matmul_args<float, float, Acc> args;
   typedef gk__f32_aligned_block<2> aligned;
-  typedef gk__f32_aligned_block<1, 2> aligned_groups;
-  typedef gk__f32_block<2, 16, 4, 1, 4> flat_groups;
+  typedef gk__f32_aligned_block<1, 2> aligned_128x128_groups;
+  typedef gk__f32_block<2, 16, 4, 1, 4> tma_64x128_groups;
   typedef gk__f32_producer_block<4, 1, 4, 2> fed;
-  typedef gk__f32_producer_block<4, 1, 4, 1, 2> fed_groups;
-  typedef gk__f32_producer_block<2, 2, 2, 2> fed_flat;
-  typedef gk__f32_producer_block<2, 2, 2, 3> fed_flat_of_three; /* three blocks to a multiprocessor */
-  typedef gk__f32_producer_block<4, 1, 2, 2> fed_tall;
+  typedef gk__f32_producer_block<4, 1, 4, 1, 2> producers_128x128_groups;
+  typedef gk__f32_producer_block<2, 2, 2, 2> producers_64x128;
+  typedef gk__f32_producer_block<2, 2, 2, 3> producers_64x128_three; /* three blocks to a multiprocessor */
+  typedef gk__f32_producer_block<4, 1, 2, 2> producers_128x64;
   /* Whether rows begin at multiples of 16 bytes, as TMA needs. */
   static bool is_aligned(const float *from, size_t leading_dim) {
     return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0;
@@ -10833,9 +10851,9 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
   }
   static bool takes(const args &p) {
     bool has_body = false;
-    return p.k >= (is_fed(p) ? 16 : 1) && !p.max_blocks && !p.only_if && p.batch <= 0x7fffffff &&
+    return p.k >= (is_fed(p) ? 16 : 1) && !p.max_blocks && !p.enable_flag && p.batch <= 0x7fffffff &&
            (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
-           gk__tma_fits(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_here<0>() &&
+           gk__tma_fits(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_available<0>() &&
            !gk__has_body(GK__KERNEL(gk__f32_hopper_kernel<aligned>), &has_body) && has_body;
   }
   /* in_cluster: the partials of a tile are reduced by one cluster, or one block; else through memory. */
@@ -10867,21 +10885,22 @@ struct gk__engine<float, float, Acc> { /* a template, so that files without prod
     unsigned long long clocks;
     unsigned joins = 0;
     if (whole_rows == 0 && whole_cols == 0)
-      joins = gk__joined_by(tile_facts, tiles, p.slices, depth, last, static_cast<size_t>(sms), &clocks);
+      joins = gk__best_reduction(tile_facts, tiles, p.slices, depth, last, static_cast<size_t>(sms), &clocks);
     if (joins > 1) return launch<Grouped>(p, true, 0, 0, partials, stream, sms);
     return launch<Config>(p, joins == 1, whole_rows, whole_cols, partials, stream, sms);
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, size_t whole_rows, size_t whole_cols,
                          gk__partials *partials, cudaStream_t stream, int sms) {
     if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA && tile_facts.room == 3)
-      return choose<fed_flat_of_three, fed_flat_of_three>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
+      return choose<producers_64x128_three, producers_64x128_three>(p, tile_facts, whole_rows, whole_cols, partials,
+                                                                    stream, sms);
     if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA)
-      return choose<fed_flat, flat_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
+      return choose<producers_64x128, tma_64x128_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
     if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA)
-      return choose<fed_tall, fed_tall>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
+      return choose<producers_128x64, producers_128x64>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
     return tile_facts.fed
-               ? choose<fed, fed_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms)
-               : choose<aligned, aligned_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
+               ? choose<fed, producers_128x128_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms)
+               : choose<aligned, aligned_128x128_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
   }
 };
 #endif
@@ -10891,7 +10910,7 @@ template <class Item, class Out, class Acc> struct gk__warp_tile_path {
   static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int, int) { return false; }
   static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
 };
-template <class Acc> struct gk__warp_tile_path<float, float, Acc> { /* a template: see gk__engine */
+template <class Acc> struct gk__warp_tile_path<float, float, Acc> { /* a template: see gk__hopper_path */
   typedef gk__matmul_args<float, float, Acc> args;
   typedef gk__warp_tile tile_type;
   /* Whether rows and matrices begin at multiples of 16 bytes. */
@@ -10934,22 +10953,22 @@ template <class Acc> struct gk__warp_tile_path<float, float, Acc> { /* a templat
 };
 
 /* Products of floats with a short k on Hopper, by the kernel with resident B tiles. Other types have no such path. */
-template <class Item, class Out, class Acc> struct gk__by_panels {
+template <class Item, class Out, class Acc> struct gk__resident_b_path {
   static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int) { return false; }
   static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
 };
 #ifdef GK__WGMMA
-template <class Acc> struct gk__by_panels<float, float, Acc> { /* a template: see gk__engine */
+template <class Acc> struct gk__resident_b_path<float, float, Acc> { /* a template: see gk__hopper_path */
   typedef gk__matmul_args<float, float, Acc> args;
   typedef gk__warp_tile_path<float, float, Acc> warp_tile_path;
   static bool takes(const args &p, gk_plan wanted, int sms) {
     bool has_body = false;
-    return wanted == GK_PLAN_AUTO && p.slices == 1 && p.batch == 1 && !p.max_blocks && !p.only_if && !p.trans_a &&
+    return wanted == GK_PLAN_AUTO && p.slices == 1 && p.batch == 1 && !p.max_blocks && !p.enable_flag && !p.trans_a &&
            !p.trans_b && p.n % 4 == 0 && warp_tile_path::has_vector_rows(p.a, p.lda, 0) &&
            warp_tile_path::has_vector_rows(p.b, p.ldb, 0) && warp_tile_path::has_vector_rows(p.c, p.ldc, 0) &&
-           gk__panels_pay(p.m, p.n, p.k, static_cast<size_t>(sms)) && gk__tma_fits(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) &&
-           gk__wgmma_here<0>() && !gk__has_body(GK__KERNEL(gk__resident_b_kernel<gk__resident_b>), &has_body) &&
-           has_body;
+           gk__resident_b_pays(p.m, p.n, p.k, static_cast<size_t>(sms)) &&
+           gk__tma_fits(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) && gk__wgmma_available<0>() &&
+           !gk__has_body(GK__KERNEL(gk__resident_b_kernel<gk__resident_b>), &has_body) && has_body;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     const int map = gk__wgmma_type<float>::map;
@@ -10986,8 +11005,8 @@ inline cudaError_t gk__find_strict_gpu(gk__strict_gpu *gpu) {
 
 /* Enqueues a strict product with a given split, or only measures the partials that it needs. */
 template <class Item, class Out, class Acc>
-cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__split_k &order, gk_plan plan,
-                                const gk__strict_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
+cudaError_t gk__enqueue_strict(gk__matmul_args<Item, Out, Acc> p, const gk__split_k &order, gk_plan plan,
+                               const gk__strict_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.slices = order.slices;
   p.depth = order.depth;
@@ -10997,13 +11016,14 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__spl
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, partials, smem_limit, stream);
   if (gk__warp_tile_path<Item, Out, Acc>::takes(p, plan, sms, smem_limit))
     return partials->measuring ? cudaSuccess : gk__warp_tile_path<Item, Out, Acc>::run(p, stream, sms);
-  if (gk__by_panels<Item, Out, Acc>::takes(p, plan, sms))
-    return partials->measuring ? cudaSuccess : gk__by_panels<Item, Out, Acc>::run(p, stream, sms);
-  const bool has_hopper = gk__engine<Item, Out, Acc>::takes(p);
-  gk__tile_facts tile_facts = gk__plan_matmul_again<Acc>(order, p.m, p.n, p.k, p.batch, sms, has_hopper, plan,
-                                                         has_hopper && gk__engine<Item, Out, Acc>::is_fed(p));
-  if (gk__is_engine(tile_facts.plan))
-    return gk__engine<Item, Out, Acc>::run(p, tile_facts, order.whole_rows, order.whole_cols, partials, stream, sms);
+  if (gk__resident_b_path<Item, Out, Acc>::takes(p, plan, sms))
+    return partials->measuring ? cudaSuccess : gk__resident_b_path<Item, Out, Acc>::run(p, stream, sms);
+  const bool has_hopper = gk__hopper_path<Item, Out, Acc>::takes(p);
+  gk__tile_facts tile_facts = gk__cached_tile_plan<Acc>(order, p.m, p.n, p.k, p.batch, sms, has_hopper, plan,
+                                                        has_hopper && gk__hopper_path<Item, Out, Acc>::is_fed(p));
+  if (gk__is_tma_plan(tile_facts.plan))
+    return gk__hopper_path<Item, Out, Acc>::run(p, tile_facts, order.whole_rows, order.whole_cols, partials, stream,
+                                                sms);
   /* The part of C that is not split, and the rest, as two products. */
   if (order.whole_rows || order.whole_cols) {
     const bool cuts_rows = order.whole_rows > 0;
@@ -11013,14 +11033,14 @@ cudaError_t gk__matmul_by_order(gk__matmul_args<Item, Out, Acc> p, const gk__spl
     unsplit.whole_rows = unsplit.whole_cols = 0;
     whole.slices = unsplit.slices = 1;
     whole.depth = unsplit.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
-    tile_facts = gk__plan_matmul_again<Acc>(unsplit, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
-    GK_TRY(gk__matmul_run(whole, tile_facts.plan, partials, smem_limit, stream));
+    tile_facts = gk__cached_tile_plan<Acc>(unsplit, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
+    GK_TRY(gk__launch_portable(whole, tile_facts.plan, partials, smem_limit, stream));
     p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
   }
   gk__split_k rest = order;
   rest.whole_rows = rest.whole_cols = 0;
-  tile_facts = gk__plan_matmul_again<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
-  return gk__matmul_run(p, tile_facts.plan, partials, smem_limit, stream);
+  tile_facts = gk__cached_tile_plan<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
+  return gk__launch_portable(p, tile_facts.plan, partials, smem_limit, stream);
 }
 /* Adds the bytes of a product's partials to *partials. */
 template <class Item, class Out, class Acc>
@@ -11030,19 +11050,19 @@ cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const
   if (order.slices < 2) return cudaSuccess;
   GK_TRY(gk__find_strict_gpu(&gpu));
   partials->measuring = true;
-  return gk__matmul_by_order(p, order, plan, gpu, partials, 0);
+  return gk__enqueue_strict(p, order, plan, gpu, partials, 0);
 }
 template <class Item, class Out, class Acc>
 cudaError_t gk__launch_with_split_k(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                     gk__partials *partials, cudaStream_t stream) {
   gk__strict_gpu gpu;
   GK_TRY(gk__find_strict_gpu(&gpu));
-  return gk__matmul_by_order(p, order, plan, gpu, partials, stream);
+  return gk__enqueue_strict(p, order, plan, gpu, partials, stream);
 }
 /* A strict product with a given split. Partials are allocated once, for all of its launches. */
 template <class Item, class Out, class Acc>
-cudaError_t gk__matmul_in_order(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
-                                const gk_scratch *scratch, cudaStream_t stream) {
+cudaError_t gk__matmul_with_split_k(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
+                                    const gk_scratch *scratch, cudaStream_t stream) {
   const bool has_several_launches = order.whole_rows || order.whole_cols || p.max_blocks || p.k > size_t(1) << 30;
   gk__partials partials = gk__partials_of(scratch, stream);
   if (has_several_launches) {
@@ -11055,19 +11075,19 @@ cudaError_t gk__matmul_in_order(const gk__matmul_args<Item, Out, Acc> &p, const 
 template <class Item, class Out, class Acc>
 cudaError_t gk__matmul_strict(const gk__matmul_args<Item, Out, Acc> &p, gk_plan plan, const gk_scratch *scratch,
                               cudaStream_t stream) {
-  return gk__matmul_in_order(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), plan, scratch, stream);
+  return gk__matmul_with_split_k(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
 /* The view of an operand or of its copy, and the description of the copy. */
 template <class Element, class Item>
 void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size_t leading_dim, size_t stride,
-                      bool along_k, size_t batch, unsigned char *dest, gk__raw_operand<Item> *raw,
+                      bool k_major, size_t batch, unsigned char *dest, gk__raw_operand<Item> *raw,
                       gk__operand_view<Element> *view) {
   *raw = gk__raw_operand<Item>();
   view->leading_dim = copy_items.wanted ? copy_items.leading_dim : leading_dim;
   view->stride_batch = batch == 1 ? 0 : stride;
   view->stride_part = 0;
-  view->along_k = along_k || copy_items.turned;
+  view->k_major = k_major || copy_items.transposed;
   view->split = copy_items.split;
   view->data = reinterpret_cast<const Element *>(from);
   if (!copy_items.wanted) return;
@@ -11078,9 +11098,9 @@ void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size
   raw->leading_dim = leading_dim;
   raw->stride = stride;
   raw->batch = copy_items.one ? 1 : batch;
-  raw->turned = copy_items.turned;
-  raw->row_count = copy_items.turned ? copy_items.col_count : copy_items.row_count;
-  raw->col_count = copy_items.turned ? copy_items.row_count : copy_items.col_count;
+  raw->transposed = copy_items.transposed;
+  raw->row_count = copy_items.transposed ? copy_items.col_count : copy_items.row_count;
+  raw->col_count = copy_items.transposed ? copy_items.row_count : copy_items.col_count;
   raw->dest = dest;
   raw->to_ld = copy_items.leading_dim * copy_items.bytes;
   raw->to_stride = copy_items.matrix;
@@ -11091,8 +11111,8 @@ void gk__view_operand(const gk__operand_copy &copy_items, const Item *from, size
  * float. These are the magnitudes, as bits of a float, between which an operand's elements must lie. From 2^-60 on the
  * smallest product is 2^-120, whose first 29 bits are in range. With k products of the largest, 2^((126 - log2 k) / 2),
  * a sum stays below 2^126. */
-inline unsigned gk__least_to_split() { return (127u - 60u) << 23; }
-inline unsigned gk__most_to_split(size_t k) {
+inline unsigned gk__min_split_bits() { return (127u - 60u) << 23; }
+inline unsigned gk__max_split_bits(size_t k) {
   unsigned bits = 0;
   while (bits < 63 && k > size_t(1) << bits) bits++;
   return (127u + (126u - bits) / 2) << 23;
@@ -11130,14 +11150,14 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
   return cudaSuccess;
 }
 /* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
- * the remaining ones of the batch. The choice of these kernels depends only on whether only_if is set. */
+ * the remaining ones of the batch. The choice of these kernels depends only on whether enable_flag is set. */
 template <class Item, class Out, class Acc>
 cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t products_per_launch,
                                  gk__partials *partials) {
   static const unsigned any = 0;
-  const gk__split_k order = gk__matmul_order_again<Acc>(p.m, p.n, p.k);
+  const gk__split_k order = gk__cached_split_k<Acc>(p.m, p.n, p.k);
   const size_t rest = p.batch % products_per_launch;
-  p.only_if = &any;
+  p.enable_flag = &any;
   p.batch = products_per_launch;
   GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, partials));
   p.batch = rest;
@@ -11151,7 +11171,8 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
                                        const gk__mma_plan &mma_plan, int sms, const gk__work_area &area,
                                        gk__partials *partials, cudaStream_t stream) {
   const size_t batch = p.batch;
-  unsigned *const fallback_flag = Preparation == GK__SPLITTING ? reinterpret_cast<unsigned *>(area.memory) : NULL;
+  unsigned *const fallback_flag =
+      Preparation == GK__PREPARE_BF16_PARTS ? reinterpret_cast<unsigned *>(area.memory) : NULL;
   cudaError_t status = cudaSuccess;
   for (size_t done = 0; done < batch && status == cudaSuccess; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
@@ -11177,14 +11198,14 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
     if (fallback_flag)
       status = gk__failed(cudaMemsetAsync(fallback_flag, 0, sizeof(*fallback_flag), stream), "gk_matmul");
     if (status == cudaSuccess && (plan.a.wanted || plan.b.wanted))
-      status = gk__make_operands<Preparation>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(p.k), fallback_flag,
-                                              sms, plan.plan == GK_PLAN_WGMMA, stream);
+      status = gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
+                                                 fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream);
     if (status == cudaSuccess)
       status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
                                           : gk__mma_tiles<Products, Element>::launch(q, mma_plan, *partials, stream);
     if (status == cudaSuccess && fallback_flag) {
-      p.only_if = fallback_flag;
-      status = gk__launch_with_split_k(p, gk__matmul_order_again<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
+      p.enable_flag = fallback_flag;
+      status = gk__launch_with_split_k(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
     }
     p.skip(p.batch);
   }
@@ -11200,7 +11221,7 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   GK_TRY(gk__plan_work_area(plan, p.batch, scratch, &area));
   gk__mma_plan mma_plan = gk__mma_plan();
   if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
-  if (Preparation == GK__SPLITTING) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
+  if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
   GK_TRY(gk__begin_partials(&partials));
   cudaError_t status = cudaSuccess;
   if (area.bytes && !area.memory) {
@@ -11228,7 +11249,7 @@ template <> struct gk__matmul_dispatch<GK__KERNELS_HALF> {
   template <class Item, class Out>
   static cudaError_t run(const gk__matmul_args<Item, Out, float> &p, const gk__product_plan &plan, int sms,
                          gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
-    return plan.tensor() ? gk__matmul_on_tensor_cores<GK__COPYING, 1, Item>(p, plan, sms, scratch, stream)
+    return plan.tensor() ? gk__matmul_on_tensor_cores<GK__PREPARE_COPY, 1, Item>(p, plan, sms, scratch, stream)
                          : gk__matmul_strict(p, wanted, scratch, stream);
   }
 };
@@ -11237,9 +11258,10 @@ template <> struct gk__matmul_dispatch<GK__KERNELS_FLOAT> {
   static cudaError_t run(const gk__matmul_args<float, Out, float> &p, const gk__product_plan &plan, int sms,
                          gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
     switch (plan.precision) {
-    case GK_PRECISION_TF32: return gk__matmul_on_tensor_cores<GK__ROUNDING, 1, float>(p, plan, sms, scratch, stream);
+    case GK_PRECISION_TF32:
+      return gk__matmul_on_tensor_cores<GK__PREPARE_TF32, 1, float>(p, plan, sms, scratch, stream);
     case GK_PRECISION_EMULATED:
-      return gk__matmul_on_tensor_cores<GK__SPLITTING, 6, __nv_bfloat16>(p, plan, sms, scratch, stream);
+      return gk__matmul_on_tensor_cores<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>(p, plan, sms, scratch, stream);
     default: return gk__matmul_strict(p, wanted, scratch, stream);
     }
   }
@@ -11330,7 +11352,7 @@ cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc> &p, const gk
   path->copies_b = plan.tensor() && plan.b.wanted;
   path->work_bytes = plan.tensor() ? plan.work_bytes(1) : 0;
   if (!plan.tensor())
-    GK_TRY(gk__measure_partials(p, gk__matmul_order_again<Acc>(p.m, p.n, p.k), strict_plan, &partials));
+    GK_TRY(gk__measure_partials(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), strict_plan, &partials));
   else if (plan.precision >= GK_PRECISION_EMULATED)
     GK_TRY(gk__measure_fallback(p, p.batch, &partials));
   if (plan.plan == GK_PLAN_MMA) GK_TRY(gk__mma_of<Item>::plan(plan.precision, p.m, p.n, p.k, p.batch, &partials));
@@ -13410,21 +13432,21 @@ GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
   const size_t longest = size_t(1) << 30, tile_cuts = k / gk__tiles<double>::least_part, thin_cuts = k / 512 + 1;
   if (m == 0 || n == 0 || k < gk__tiles<double>::least_k) return 0;
   /* The bound is that of doubles: they take more bytes than floats, and their partitions of k may be shorter. */
-  const size_t tiles = gk__saturated_product(gk__tile_slot_bytes<double>(m, n),
-                                             tile_cuts < GK__MATMUL_SLICES ? tile_cuts : size_t(GK__MATMUL_SLICES));
+  const size_t tiles = gk__saturated_product(
+      gk__tile_slot_bytes<double>(m, n), tile_cuts < GK__MATMUL_PARTITIONS ? tile_cuts : size_t(GK__MATMUL_PARTITIONS));
   const size_t thin = gk__saturated_product(gk__thin_slot_bytes<double>(m, n), thin_cuts);
   const size_t split_k = gk__saturated_product(gk__mma_slot_bytes(m, n), k / GK__MMA_PARTITION_DEPTH);
   size_t most = tiles > thin ? tiles : thin;
   if (split_k > most) most = split_k;
   return GK__STATE_BYTES + GK__REDUCE_BYTES + (k > longest || most > GK__PARTIALS_BYTES ? GK__PARTIALS_BYTES : most);
 }
-/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__PARTS matrices of bfloat16. It
+/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of bfloat16. It
  * does for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
   size_t bytes = GK__WORK_FRONT, leading_dim = 0;
-  const size_t item_bytes = emulated ? 2 : 4, copies = emulated ? GK__PARTS : 1, outer[] = {m, n};
+  const size_t item_bytes = emulated ? 2 : 4, copies = emulated ? GK__BF16_PARTS : 1, outer[] = {m, n};
   for (int i = 0; i < 2; i++) {
     const size_t k_major = gk__padded_bytes(outer[i], &leading_dim, k, item_bytes);
     const size_t mn_major = gk__padded_bytes(k, &leading_dim, outer[i], item_bytes);

@@ -109,7 +109,7 @@ static void multiply_plainly(const problem &p, const std::vector<T> &a, const st
 
 template <class T, class O>
 static void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c) {
-  multiply_plainly(p, a, b, c, gk__matmul_order<acc_type<T>>(p.m, p.n, p.k));
+  multiply_plainly(p, a, b, c, gk__plan_split_k<acc_type<T>>(p.m, p.n, p.k));
 }
 
 /* --- one problem, every plan ----------------------------------------------------------------------------------------*/
@@ -143,7 +143,7 @@ static void check_elements(const problem &p, const std::vector<T> &a, const std:
   opts.max_blocks = p.max_blocks;
   opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
   for (gk_plan plan : plans) {
-    if (on_cpu && gk__is_engine(plan)) continue; /* others, there */
+    if (on_cpu && gk__is_tma_plan(plan)) continue; /* others, there */
     opts.plan = plan;
     device_c.set(before);
     EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, device_c.ptr, p.m, p.n, p.k, &opts));
@@ -288,7 +288,7 @@ TEST(batches_of_tiles) {
   p.batch = 7, p.max_blocks = 1;
   check<float, float>(p, {GK_PLAN_AUTO});
   p = problem_of(62, 124, 328); /* slices, whose sums add up in C, unless there is something that stays */
-  EXPECT(gk__matmul_order<float>(p.m, p.n, p.k).slices > 1);
+  EXPECT(gk__plan_split_k<float>(p.m, p.n, p.k).slices > 1);
   p.batch = 8, p.max_blocks = 1, p.pad_c = 8, p.gap_c = 4;
   check<float, float>(p, {GK_PLAN_AUTO});
   p.beta = 0.5;
@@ -360,7 +360,7 @@ struct sliced {
     a = random_elements<float>(31, batch * m * k), b = random_elements<float>(32, batch * k * n);
     expected.resize(batch * m * n);
     multiply_plainly(p, a, b, expected);
-    EXPECT(gk__matmul_order<float>(m, n, k).slices > 1);
+    EXPECT(gk__plan_split_k<float>(m, n, k).slices > 1);
   }
   /* Of a scratch that serves one product of the batch at a time. */
   size_t scratch_bytes() const {
@@ -406,7 +406,7 @@ TEST(a_scratch_for_the_largest_product) {
       return static_cast<size_t>(std::exp2(uniform(55, 10 * i + of, 0, i % 2 ? 1300 : 2200) / 100.0));
     };
     const size_t m = size(0), n = size(1), k = size(2), room = gk_matmul_scratch_bytes(m, n, k);
-    const gk__split_k single = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
+    const gk__split_k single = gk__plan_split_k<float>(m, n, k), twice = gk__plan_split_k<double>(m, n, k);
     EXPECT(room <= limit);
     EXPECT(gk_matmul_scratch_bytes(m + size(3), n + size(4), k + size(5)) >= room);
     const auto fits = [&](const gk__split_k &order, size_t of_thin, size_t of_tiles) {
@@ -444,14 +444,14 @@ TEST(part_of_a_product_is_cut) {
     multiply_plainly(p, a, b, expected, orders[i]);
     for (gk_plan plan : {GK_PLAN_AUTO, GK__PLAN_TILE_128, GK__PLAN_TILE_64_128, GK__PLAN_TILE_128_TMA,
                          GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA}) {
-      if (on_cpu && gk__is_engine(plan)) continue; /* others, there */
+      if (on_cpu && gk__is_tma_plan(plan)) continue; /* others, there */
       if (test_leaves_out()) continue;
       device_array<float> c(expected.size());
       gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
       q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = batch;
       q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = p.trans_a != 0, q.trans_b = p.trans_b != 0;
       q.stride_a = p.stride_a(), q.stride_b = p.stride_b(), q.stride_c = p.stride_c(), q.alpha = 1;
-      EXPECT_OK(gk__matmul_in_order(q, orders[i], plan, NULL, 0));
+      EXPECT_OK(gk__matmul_with_split_k(q, orders[i], plan, NULL, 0));
       EXPECT_SAME(c.get(), expected, "order %d, plan %d", i, static_cast<int>(plan));
       /* A scratch that lacks a byte is refused before the part that needs none has been written. */
       gk__partials partials = gk__partials();
@@ -461,10 +461,10 @@ TEST(part_of_a_product_is_cut) {
       c.clear();
       scratch.bytes--;
       EXPECT_ERROR(cudaErrorInvalidValue, "gk_matmul: the scratch has",
-                   gk__matmul_in_order(q, orders[i], plan, &scratch, 0));
+                   gk__matmul_with_split_k(q, orders[i], plan, &scratch, 0));
       EXPECT(c.untouched());
       scratch.bytes++;
-      EXPECT_OK(gk__matmul_in_order(q, orders[i], plan, &scratch, 0));
+      EXPECT_OK(gk__matmul_with_split_k(q, orders[i], plan, &scratch, 0));
       EXPECT_SAME(c.get(), expected, "order %d, plan %d, the least scratch", i, static_cast<int>(plan));
     }
   }
@@ -480,12 +480,12 @@ static void join_slices(size_t m, size_t n, size_t k, const gk__split_k &order, 
   std::vector<float> expected(m * n);
   multiply_plainly(p, a, b, expected, order);
   for (gk_plan plan : {GK_PLAN_AUTO, GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA}) {
-    if (test_leaves_out() || (on_cpu && gk__is_engine(plan))) continue;
+    if (test_leaves_out() || (on_cpu && gk__is_tma_plan(plan))) continue;
     device_array<float> c(expected.size());
     gk__matmul_args<float, float, float> q = gk__matmul_args<float, float, float>();
     q.a = device_a.ptr, q.b = device_b.ptr, q.c = c.ptr, q.m = m, q.n = n, q.k = k, q.batch = 1;
     q.lda = p.lda(), q.ldb = p.ldb(), q.ldc = p.ldc(), q.trans_a = trans_a, q.trans_b = trans_b, q.alpha = -0.5f;
-    EXPECT_OK(gk__matmul_in_order(q, order, plan, NULL, 0));
+    EXPECT_OK(gk__matmul_with_split_k(q, order, plan, NULL, 0));
     EXPECT_SAME(c.get(), expected, "%zu x %zu x %zu, %u slices, plan %d", m, n, k, order.slices,
                 static_cast<int>(plan));
   }
@@ -535,7 +535,7 @@ TEST(a_small_scratch_is_refused_before_the_first_launch) {
   gk_matmul_opts opts = gk_matmul_opts();
   gk_matmul_path path;
   opts.scratch = &scratch, opts.plan = GK__PLAN_TILE_128, opts.beta = &one;
-  const gk__split_k order = gk__matmul_order<float>(m, n, k);
+  const gk__split_k order = gk__plan_split_k<float>(m, n, k);
   EXPECT(order.whole_rows + order.whole_cols > 0);
   EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, m, n, k, &opts, &path));
   EXPECT_ERROR(cudaErrorInvalidValue,
@@ -764,7 +764,7 @@ TEST(order_of_the_sums) {
                {128, 128, 128, 0, 2},    {255, 255, 255, 0, 4}, {1024, 1024, 1024, 0, 4}, {64, 8192, 8192, 0, 8},
                {768, 768, 768, 0, 6},    {640, 640, 640, 0, 2}};
   for (const auto &e : cases) {
-    const gk__split_k order = gk__matmul_order<float>(e.m, e.n, e.k);
+    const gk__split_k order = gk__plan_split_k<float>(e.m, e.n, e.k);
     EXPECT_EQ(order.thin, e.thin);
     EXPECT_EQ(order.slices, e.slices);
     EXPECT((size_t)order.depth * order.slices >= e.k);
@@ -775,15 +775,15 @@ TEST(order_of_the_sums_asked_for_again) {
   for (int turn = 0; turn < 2; turn++) /* more than it keeps, and each twice at once */
     for (size_t i = 0; i < 400; i++) {
       const size_t m = uniform(51, i, 0, 3000), n = uniform(52, i, 0, 3000), k = uniform(53, i, 0, 3000);
-      const gk__split_k order = gk__matmul_order<float>(m, n, k), twice = gk__matmul_order<double>(m, n, k);
+      const gk__split_k order = gk__plan_split_k<float>(m, n, k), twice = gk__plan_split_k<double>(m, n, k);
       for (int again = 0; again < 2; again++) {
-        EXPECT(gk__same_order(gk__matmul_order_again<float>(m, n, k), order));
-        EXPECT(gk__same_order(gk__matmul_order_again<double>(m, n, k), twice));
-        EXPECT(gk__same_order(gk__matmul_order_again<float>(m, n, k + 64), gk__matmul_order<float>(m, n, k + 64)));
+        EXPECT(gk__same_split_k(gk__cached_split_k<float>(m, n, k), order));
+        EXPECT(gk__same_split_k(gk__cached_split_k<double>(m, n, k), twice));
+        EXPECT(gk__same_split_k(gk__cached_split_k<float>(m, n, k + 64), gk__plan_split_k<float>(m, n, k + 64)));
         for (int way = 0; way < 4; way++) { /* and what tile */
           const bool engine = way & 1, fed = engine && way & 2;
-          const gk__tile_facts tile = gk__plan_matmul_again<float>(order, m, n, k, 1, 132, engine, GK_PLAN_AUTO, fed),
-                               is = gk__plan_matmul<float>(order, m, n, k, 1, 132, engine, GK_PLAN_AUTO, fed);
+          const gk__tile_facts tile = gk__cached_tile_plan<float>(order, m, n, k, 1, 132, engine, GK_PLAN_AUTO, fed),
+                               is = gk__plan_tile<float>(order, m, n, k, 1, 132, engine, GK_PLAN_AUTO, fed);
           EXPECT(tile.plan == is.plan && tile.room == is.room && tile.fed == is.fed);
         }
       }
@@ -795,39 +795,39 @@ TEST(order_of_the_sums_of_doubles) {
     unsigned slices;
   } cases[] = {{4096, 4096, 4096, 1}, {1000, 1000, 1000, 1}, {512, 512, 512, 3},
                {255, 255, 255, 8},    {2047, 333, 5001, 1},  {64, 8192, 8192, 2}};
-  for (const auto &e : cases) EXPECT_EQ(gk__matmul_order<double>(e.m, e.n, e.k).slices, e.slices);
+  for (const auto &e : cases) EXPECT_EQ(gk__plan_split_k<double>(e.m, e.n, e.k).slices, e.slices);
 }
 /* Large products: whole tiles along the longer side of C, and slices of the rest. */
 TEST(order_of_a_part) {
-  const gk__split_k high = gk__matmul_order<float>(2500, 2499, 2500), wide = gk__matmul_order<float>(858, 4921, 2132);
+  const gk__split_k high = gk__plan_split_k<float>(2500, 2499, 2500), wide = gk__plan_split_k<float>(858, 4921, 2132);
   EXPECT_EQ(high.whole_rows, size_t(13 * 128));
   EXPECT_EQ(high.whole_cols, size_t(0));
   EXPECT_EQ(wide.whole_rows, size_t(0));
   EXPECT_EQ(wide.whole_cols, size_t(37 * 128));
   EXPECT(high.slices > 2 && wide.slices > 2);
-  const gk__split_k twice = gk__matmul_order<double>(2500, 2499, 2500);
+  const gk__split_k twice = gk__plan_split_k<double>(2500, 2499, 2500);
   EXPECT(twice.whole_rows == 0 && twice.whole_cols == 0);
 }
 /* Panels of B: little k, tiles for each warp, and a block has to do with at most two of them. */
 TEST(when_panels_pay) {
-  EXPECT(gk__panels_pay(8192, 8192, 64, 132) && gk__panels_pay(4096, 4096, 128, 132));
-  EXPECT(!gk__panels_pay(8192, 8192, 129, 132) && !gk__panels_pay(8192, 8192, 0, 132));
-  EXPECT(!gk__panels_pay(1024, 1024, 64, 132) && gk__panels_pay(1024, 1024, 64, 16));
-  EXPECT(gk__panels_pay(8192, 128 * 132, 64, 132) && !gk__panels_pay(8192, 128 * 132 + 1, 64, 132));
-  EXPECT(!gk__panels_pay(224, 100000, 64, 132) && !gk__panels_pay(size_t(1) << 40, 128, 64, 132));
+  EXPECT(gk__resident_b_pays(8192, 8192, 64, 132) && gk__resident_b_pays(4096, 4096, 128, 132));
+  EXPECT(!gk__resident_b_pays(8192, 8192, 129, 132) && !gk__resident_b_pays(8192, 8192, 0, 132));
+  EXPECT(!gk__resident_b_pays(1024, 1024, 64, 132) && gk__resident_b_pays(1024, 1024, 64, 16));
+  EXPECT(gk__resident_b_pays(8192, 128 * 132, 64, 132) && !gk__resident_b_pays(8192, 128 * 132 + 1, 64, 132));
+  EXPECT(!gk__resident_b_pays(224, 100000, 64, 132) && !gk__resident_b_pays(size_t(1) << 40, 128, 64, 132));
 }
 /* The slices of a tile are joined near each other where that is faster, and only where all find room at once. */
 TEST(who_joins_slices) {
   const gk__tile_facts square = gk__tiles<float>::facts(0), flat = gk__tiles<float>::facts(1),
-                       tall = gk__tiles<float>::facts(2), fed = gk__fed_tile(square, true);
+                       tall = gk__tiles<float>::facts(2), fed = gk__tile_for_operands(square, true);
   const auto joins = [](const gk__tile_facts &tile, size_t tiles, unsigned slices, size_t depth) {
     unsigned long long clocks = 0;
-    const unsigned by = gk__joined_by(tile, tiles, slices, depth, depth, 132, &clocks);
+    const unsigned by = gk__best_reduction(tile, tiles, slices, depth, depth, 132, &clocks);
     EXPECT(clocks > 0 && clocks < ~0ull);
-    EXPECT_EQ(clocks, gk__engine_clocks(tile, tiles, slices, depth, depth, 132, by));
+    EXPECT_EQ(clocks, gk__hopper_clocks(tile, tiles, slices, depth, depth, 132, by));
     for (unsigned other : {0u, 1u, tile.joins})
       if (other != by && (other < 2 || slices % other == 0))
-        EXPECT(clocks <= gk__engine_clocks(tile, tiles, slices, depth, depth, 132, other));
+        EXPECT(clocks <= gk__hopper_clocks(tile, tiles, slices, depth, depth, 132, other));
     return by;
   };
   EXPECT_EQ(joins(square, 64, 1, 512), 0u); /* one slice has nothing to join */
@@ -837,43 +837,43 @@ TEST(who_joins_slices) {
   EXPECT_EQ(joins(square, 30, 8, 512), 2u);
   EXPECT_EQ(joins(square, 1, 18, 512), 0u); /* no cluster has nine blocks */
   EXPECT_EQ(joins(flat, 64, 8, 1024), 4u);
-  EXPECT_EQ(joins(gk__fed_tile(flat, true), 66, 2, 1024), 1u); /* no groups of fed blocks with such tiles */
+  EXPECT_EQ(joins(gk__tile_for_operands(flat, true), 66, 2, 1024), 1u); /* no groups of fed blocks with such tiles */
   EXPECT_EQ(joins(tall, 50, 4, 320), 1u);
   EXPECT_EQ(joins(tall, 50, 9, 144), 0u);
   EXPECT_EQ(joins(fed, 30, 4, 320), 1u);
   EXPECT_EQ(joins(fed, 64, 4, 256), 2u);
-  EXPECT_EQ(gk__engine_clocks(square, 67, 4, 256, 256, 132, 2), ~0ull); /* 134 blocks, 132 multiprocessors */
-  EXPECT_EQ(gk__engine_clocks(square, 39, 6, 256, 256, 132, 2), ~0ull); /* clusters of three leave some over */
-  EXPECT(gk__engine_clocks(square, 38, 6, 256, 256, 132, 2) < ~0ull);
-  EXPECT_EQ(gk__engine_clocks(square, 20, 5, 256, 256, 132, 2), ~0ull); /* half a block */
+  EXPECT_EQ(gk__hopper_clocks(square, 67, 4, 256, 256, 132, 2), ~0ull); /* 134 blocks, 132 multiprocessors */
+  EXPECT_EQ(gk__hopper_clocks(square, 39, 6, 256, 256, 132, 2), ~0ull); /* clusters of three leave some over */
+  EXPECT(gk__hopper_clocks(square, 38, 6, 256, 256, 132, 2) < ~0ull);
+  EXPECT_EQ(gk__hopper_clocks(square, 20, 5, 256, 256, 132, 2), ~0ull); /* half a block */
 }
 /* What the estimate is for: more work takes longer, and the rest of a wave as long as its slices. */
 TEST(estimates_of_blocks) {
   for (int i : {0, 1, 2, 3})
     for (bool fed : {false, true}) {
-      const gk__tile_facts tile = gk__fed_tile(gk__tiles<float>::facts(i), fed);
+      const gk__tile_facts tile = gk__tile_for_operands(gk__tiles<float>::facts(i), fed);
       unsigned long long before = 0;
       for (size_t tiles = 1; tiles < 2000; tiles += 33) {
-        const unsigned long long clocks = gk__engine_clocks(tile, tiles, 1, 1008, 1000, 132, 0);
+        const unsigned long long clocks = gk__hopper_clocks(tile, tiles, 1, 1008, 1000, 132, 0);
         EXPECT(clocks + clocks / 20 >= before);
         before = clocks;
       }
-      EXPECT(gk__engine_clocks(tile, 264, 1, 2000, 2000, 132, 0) > gk__engine_clocks(tile, 264, 1, 1008, 1000, 132, 0));
+      EXPECT(gk__hopper_clocks(tile, 264, 1, 2000, 2000, 132, 0) > gk__hopper_clocks(tile, 264, 1, 1008, 1000, 132, 0));
       const unsigned slices = tile.room == 3 ? 25 : 17; /* some more than find room at once */
-      EXPECT(gk__engine_clocks(tile, 16, slices, 304, 136, 132, 0) <
-             gk__engine_clocks(tile, 16, slices, 304, 304, 132, 0));
+      EXPECT(gk__hopper_clocks(tile, 16, slices, 304, 136, 132, 0) <
+             gk__hopper_clocks(tile, 16, slices, 304, 304, 132, 0));
       /* Whole tiles and cut ones: no less than the whole ones alone, and some GPUs have other numbers of them. */
       for (size_t sms : {1, 78, 114, 132})
         for (size_t cut : {1, 20, 300}) {
-          const unsigned long long both = gk__engine_clocks_of_both(tile, 264, cut, 3, 672, 2000, sms);
-          EXPECT(both < ~0ull && both > gk__engine_clocks(tile, 264, 1, 2000, 2000, sms, 0) * 9 / 10);
+          const unsigned long long both = gk__hopper_clocks_partly_split(tile, 264, cut, 3, 672, 2000, sms);
+          EXPECT(both < ~0ull && both > gk__hopper_clocks(tile, 264, 1, 2000, 2000, sms, 0) * 9 / 10);
         }
     }
 }
 TEST(planner_fills_the_device) {
   const gk__split_k plain = {0, 1, 4096, 0, 0};
   const auto plan_of = [&](size_t edge, bool engine, gk_plan wanted) {
-    return (int)gk__plan_matmul<float>(plain, edge, edge, 4096, 1, 132, engine, wanted).plan;
+    return (int)gk__plan_tile<float>(plain, edge, edge, 4096, 1, 132, engine, wanted).plan;
   };
   EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)GK__PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)GK__PLAN_TILE_128_TMA);
@@ -885,7 +885,7 @@ TEST(planner_fills_the_device) {
   EXPECT_EQ(plan_of(100, false, GK__PLAN_TILE_64_128_TMA), (int)GK__PLAN_TILE_64_128);
   EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_128_64_TMA), (int)GK__PLAN_TILE_128_64_TMA);
   EXPECT_EQ(plan_of(100, false, GK__PLAN_TILE_128_64_TMA), (int)GK__PLAN_TILE_64_128);
-  EXPECT_EQ((int)gk__plan_matmul<double>(plain, 100, 100, 4096, 1, 132, false, GK__PLAN_TILE_32).plan,
+  EXPECT_EQ((int)gk__plan_tile<double>(plain, 100, 100, 4096, 1, 132, false, GK__PLAN_TILE_32).plan,
             (int)GK__PLAN_TILE_32_64);
 }
 

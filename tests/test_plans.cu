@@ -93,7 +93,7 @@ template <int Products, class Element> static void check_mma_plans() {
     const gk__mma_gpu gpu = {sms[i % 5], limits[i / 5 % 4]};
     if (Products > 1 && gpu.smem_limit < (99 << 10)) continue; /* such a GPU has no bfloat16 */
     const gk__mma_plan plan = gk__cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
-    EXPECT(plan.config >= 0 && plan.partitions >= 1 && plan.partitions <= GK__MATMUL_SLICES);
+    EXPECT(plan.config >= 0 && plan.partitions >= 1 && plan.partitions <= GK__MATMUL_PARTITIONS);
     EXPECT((plan.tile_partials == 0) == (plan.partitions == 1));
     EXPECT(plan.tile_partials <= GK__PARTIALS_BYTES / plan.tiles);
     const size_t bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + plan.tile_partials * (plan.tiles / batch);
@@ -107,7 +107,8 @@ TEST(plans_of_mma_sync) {
 }
 /* The kernels without launch bounds: one is never launched, the others with at most 32 threads. */
 TEST(every_kernel_has_launch_bounds) {
-  const char *const unbounded[] = {"gk__wgmma_mark", "gk__code_kernel", "gk__item_count_kernel", "gk__fold_kernel"};
+  const char *const unbounded[] = {"gk__wgmma_code_probe", "gk__code_kernel", "gk__item_count_kernel",
+                                   "gk__fold_kernel"};
   std::ifstream header("gpukit.cuh");
   size_t bounded = 0, others = 0;
   if (!header) SKIP("gpukit.cuh is not here");

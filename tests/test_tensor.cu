@@ -179,7 +179,7 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
   const size_t stride_a = gk_round_up(lda * (trans ? k : m), size_t(4)),
                stride_b = gk_round_up(ldb * (trans ? n : k), size_t(4));
   std::vector<float> a(batch * stride_a), b(batch * stride_b), before(batch * m * ldc);
-  p.a.along_k = !trans, p.b.along_k = trans;
+  p.a.k_major = !trans, p.b.k_major = trans;
   for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(uniform(66, i, -3, 3));
   if (!trans)
     for (size_t i = 0; i < a.size(); i++)
@@ -232,7 +232,7 @@ template <class S> static void check_tf32_tiles() {
   }
 }
 TEST(tiles_of_tf32) {
-  if (!gk__wgmma_here<0>()) SKIP("no GPU, or no code, of sm_90a");
+  if (!gk__wgmma_available<0>()) SKIP("no GPU, or no code, of sm_90a");
   check_tf32_tiles<gk__tf32_shape<256, 4>>();
   check_tf32_tiles<gk__tf32_shape<192, 5>>();
   check_tf32_tiles<gk__tf32_shape<128, 6>>();
@@ -248,20 +248,20 @@ template <class Config, class E, class O> static void check_mma_tile(int config,
   const size_t m = 136, n = 136, k = 3 * Config::bytes / sizeof(E) - 8; /* three stages */
   gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
   std::vector<E> a(m * k), b(n * k);
-  p.a.along_k = !(trans & 1), p.b.along_k = trans >> 1;
+  p.a.k_major = !(trans & 1), p.b.k_major = trans >> 1;
   for (size_t i = 0; i < a.size(); i++) a[i] = make<E>(uniform(64, i, -3, 3));
   for (size_t i = 0; i < b.size(); i++) b[i] = make<E>(uniform(65, i, -3, 3));
   device_array<E> device_a(a), device_b(b);
-  p.a.data = device_a.ptr, p.a.leading_dim = p.a.along_k ? k : m, p.b.data = device_b.ptr,
-  p.b.leading_dim = p.b.along_k ? k : n;
+  p.a.data = device_a.ptr, p.a.leading_dim = p.a.k_major ? k : m, p.b.data = device_b.ptr,
+  p.b.leading_dim = p.b.k_major ? k : n;
   p.ldc = n, p.m = m, p.n = n, p.k = k, p.batch = 1, p.alpha = 1;
   std::vector<O> expected(m * n);
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < n; j++) {
       float sum = 0;
       for (size_t l = 0; l < k; l++)
-        sum += static_cast<float>(plain(a[p.a.along_k ? i * k + l : l * m + i])) *
-               static_cast<float>(plain(b[p.b.along_k ? j * k + l : l * n + j]));
+        sum += static_cast<float>(plain(a[p.a.k_major ? i * k + l : l * m + i])) *
+               static_cast<float>(plain(b[p.b.k_major ? j * k + l : l * n + j]));
       expected[i * n + j] = make<O>(static_cast<double>(sum));
     }
   const size_t tiles = gk_ceil_div(m, size_t(Config::bm)) * gk_ceil_div(n, size_t(Config::bn));
@@ -332,9 +332,9 @@ template <class S, class E, class O> static void check_tile(unsigned ranks, int 
   device_array<E> device_a(a), device_b(b);
   device_array<O> c(before);
   gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
-  p.a.data = device_a.ptr + shift_a, p.a.leading_dim = lda, p.a.along_k = along_a,
+  p.a.data = device_a.ptr + shift_a, p.a.leading_dim = lda, p.a.k_major = along_a,
   p.a.split = static_cast<unsigned>(split);
-  p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.along_k = along_b, p.b.stride_batch = rows_b * ldb;
+  p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = odd ? 2.0f : 0.0f, p.max_blocks = 3;
   EXPECT_OK((gk__wgmma_launch<S, E, O>(p, ranks, 132, 0)));
@@ -352,11 +352,11 @@ static void check_tiles(const gk__wgmma_tiles<Products, Splits, Tiles...> &) {
   (void)checked;
 }
 template <class E, class O> static void check_tiles() {
-  check_tiles<E, O>(gk__wgmma_all<1>::whole());
-  check_tiles<E, O>(gk__wgmma_all<1>::split());
+  check_tiles<E, O>(gk__wgmma_tile_sets<1>::whole());
+  check_tiles<E, O>(gk__wgmma_tile_sets<1>::split());
 }
 TEST(the_tiles_of_hopper) {
-  if (!gk__wgmma_here<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");
+  if (!gk__wgmma_available<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");
   check_tiles<__half, __half>();
   check_tiles<__nv_bfloat16, float>();
 }
@@ -452,17 +452,17 @@ static unsigned bits_of(float x) {
   return bits;
 }
 TEST(rounding_to_tf32) {
-  EXPECT_EQ(gk__tf32(0x3f800fffu), 0x3f800000u);
-  EXPECT_EQ(gk__tf32(0x3f801000u), 0x3f800000u); /* ties to even */
-  EXPECT_EQ(gk__tf32(0x3f801001u), 0x3f802000u);
-  EXPECT_EQ(gk__tf32(0xbf803000u), 0xbf804000u);
-  EXPECT_EQ(gk__tf32(0xbf805000u), 0xbf804000u);
-  EXPECT_EQ(gk__tf32(0x3fffffffu), 0x40000000u); /* into the exponent */
-  EXPECT_EQ(gk__tf32(0x7f7fffffu), 0x7f800000u); /* and to infinity */
-  EXPECT_EQ(gk__tf32(0x7f7fefffu), 0x7f7fe000u);
-  EXPECT_EQ(gk__tf32(0xff800000u), 0xff800000u);
-  EXPECT_EQ(gk__tf32(0x7f800001u), 0x7fffffffu); /* a NaN stays one */
-  EXPECT_EQ(gk__tf32(0x80000fffu), 0x80000000u); /* denormals too */
+  EXPECT_EQ(gk__round_to_tf32(0x3f800fffu), 0x3f800000u);
+  EXPECT_EQ(gk__round_to_tf32(0x3f801000u), 0x3f800000u); /* ties to even */
+  EXPECT_EQ(gk__round_to_tf32(0x3f801001u), 0x3f802000u);
+  EXPECT_EQ(gk__round_to_tf32(0xbf803000u), 0xbf804000u);
+  EXPECT_EQ(gk__round_to_tf32(0xbf805000u), 0xbf804000u);
+  EXPECT_EQ(gk__round_to_tf32(0x3fffffffu), 0x40000000u); /* into the exponent */
+  EXPECT_EQ(gk__round_to_tf32(0x7f7fffffu), 0x7f800000u); /* and to infinity */
+  EXPECT_EQ(gk__round_to_tf32(0x7f7fefffu), 0x7f7fe000u);
+  EXPECT_EQ(gk__round_to_tf32(0xff800000u), 0xff800000u);
+  EXPECT_EQ(gk__round_to_tf32(0x7f800001u), 0x7fffffffu); /* a NaN stays one */
+  EXPECT_EQ(gk__round_to_tf32(0x80000fffu), 0x80000000u); /* denormals too */
 }
 
 /* Whoever rounds, the pass before the product or the copy engine, does it so: in either operand, stored in either order,
@@ -487,7 +487,7 @@ static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
   const std::vector<float> got = c.get();
   for (size_t i = 0; i < values; i++)
     for (size_t j = 0; j < others; j++) {
-      const float x = got[in_b ? p.at_c(0, j, i) : p.at_c(0, i, j)], wanted = from_bits(gk__tf32(bits[i]));
+      const float x = got[in_b ? p.at_c(0, j, i) : p.at_c(0, i, j)], wanted = from_bits(gk__round_to_tf32(bits[i]));
       if (wanted != wanted ? x == x : x != wanted)
         test_fail(
             __FILE__, __LINE__,
@@ -511,8 +511,8 @@ static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, siz
   gk__raw_operand<float> a = gk__raw_operand<float>(), none = a;
   a.from = from.ptr, a.row_count = rows, a.col_count = a.leading_dim = cols, a.batch = 1;
   a.dest = reinterpret_cast<unsigned char *>(to.ptr), a.to_ld = ld * 2, a.to_part = rows * ld * 2;
-  EXPECT_OK(
-      (gk__make_operands<GK__SPLITTING>(a, none, gk__least_to_split(), gk__most_to_split(100), flag.ptr, 1, true, 0)));
+  EXPECT_OK((gk__prepare_operands<GK__PREPARE_BF16_PARTS>(a, none, gk__min_split_bits(), gk__max_split_bits(100),
+                                                          flag.ptr, 1, true, 0)));
   *parts = to.get();
   return flag.first();
 }
@@ -548,9 +548,9 @@ TEST(what_has_no_parts_is_flagged) {
       EXPECT_EQ(split(x, 7, 100, at % 2, &parts), 1u);
       x[at] = 1;
     }
-  EXPECT_EQ(gk__most_to_split(1), bits_of(ldexpf(1, 63)));
-  EXPECT_EQ(gk__most_to_split(4096), bits_of(ldexpf(1, 57)));
-  EXPECT_EQ(gk__most_to_split(4097), bits_of(ldexpf(1, 56)));
+  EXPECT_EQ(gk__max_split_bits(1), bits_of(ldexpf(1, 63)));
+  EXPECT_EQ(gk__max_split_bits(4096), bits_of(ldexpf(1, 57)));
+  EXPECT_EQ(gk__max_split_bits(4097), bits_of(ldexpf(1, 56)));
 }
 
 /* --- emulated fp32 beside strict ---------------------------------------------------------------------------------*/
@@ -847,9 +847,9 @@ TEST(planner_copies_what_is_not_aligned) {
   EXPECT_EQ(copies(), 0);
   p.item = GK__ITEM_F32, p.precision = GK_PRECISION_TF32, p.plan = GK_PLAN_MMA;
   EXPECT_EQ(copies(), 3);
-  EXPECT(!gk__plan_product(p, gpu).a.turned && gk__plan_product(p, gpu).b.turned);
+  EXPECT(!gk__plan_product(p, gpu).a.transposed && gk__plan_product(p, gpu).b.transposed);
   p.precision = GK_PRECISION_EMULATED;
-  EXPECT(!gk__plan_product(p, gpu).b.turned);
+  EXPECT(!gk__plan_product(p, gpu).b.transposed);
   EXPECT_EQ(gk__plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
 }
 /* tf32 on Hopper: nothing, but what is not aligned, and one operand where neither runs along k: the smaller. */
@@ -857,11 +857,11 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
   const gk__tensor_gpu hopper = {132, 90, true};
   const auto copies = [&](size_t m, size_t n, size_t k, int trans, size_t pad) {
     gk__product p = product_of(GK__ITEM_F32, m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO);
-    p.a.along_k = !(trans & 1), p.a.leading_dim = (p.a.along_k ? k : m) + pad;
-    p.b.along_k = trans >> 1, p.b.leading_dim = p.b.along_k ? k : n;
+    p.a.k_major = !(trans & 1), p.a.leading_dim = (p.a.k_major ? k : m) + pad;
+    p.b.k_major = trans >> 1, p.b.leading_dim = p.b.k_major ? k : n;
     const gk__product_plan plan = gk__plan_product(p, hopper);
     EXPECT(plan.plan == GK_PLAN_WGMMA);
-    return plan.a.wanted + 2 * plan.b.wanted + 4 * plan.a.turned + 8 * plan.b.turned;
+    return plan.a.wanted + 2 * plan.b.wanted + 4 * plan.a.transposed + 8 * plan.b.transposed;
   };
   EXPECT_EQ(copies(1000, 1200, 1004, 0, 0), 0);
   EXPECT_EQ(copies(1000, 1200, 1004, 2, 0), 0);
@@ -922,17 +922,17 @@ TEST(planner_splits_what_is_not_aligned) {
   EXPECT_EQ(split(hopper), 1u); /* the second matrix begins elsewhere */
   p.a.stride = 2048 * 5001;
   EXPECT_EQ(split(hopper), 16u);
-  p.b.along_k = true;
+  p.b.k_major = true;
   EXPECT_EQ(split(hopper), 1u);
   p.a.leading_dim = 5000, p.a.stride = 0;
   EXPECT_EQ(split(hopper), 2u);
   p.m = 1100; /* 10 tiles below each other instead of 9 */
   EXPECT_EQ(split(hopper), 1u);
-  p.b.along_k = false, p.a.leading_dim = 5001, p.n = 200;
+  p.b.k_major = false, p.a.leading_dim = 5001, p.n = 200;
   EXPECT_EQ(split(hopper), 16u);
   p.n = 1000;
   EXPECT_EQ(split(hopper), 1u);
-  p.n = 100, p.a.along_k = false;
+  p.n = 100, p.a.k_major = false;
   EXPECT_EQ(split(hopper), 1u);
   p = product_of(GK__ITEM_F32, 2047, 333, 5001, GK_PRECISION_TF32, GK_PLAN_AUTO);
   EXPECT_EQ(split(hopper), 8u);

@@ -41,22 +41,23 @@ template <class T> struct planned_call : matmul_call<T> {
 };
 
 #ifdef GK__WGMMA
-/* As gk__engine<float, float, float>::run, but for the way in which partitions are reduced. */
+/* As gk__hopper_path<float, float, float>::run, but for the way in which partitions are reduced. */
 inline cudaError_t launch_hopper(const planned_call<float> &call, const gk__tile_facts &tile_facts,
                                  gk__partials *partials, cudaStream_t stream) {
-  typedef gk__engine<float, float, float> engine;
+  typedef gk__hopper_path<float, float, float> engine;
   const gk__split_k &order = call.plan.order;
   const auto launch = [&](auto config) {
     return engine::launch<decltype(config)>(call.args, call.plan.joins > 0, order.whole_rows, order.whole_cols,
                                             partials, stream, call.gpu.sms);
   };
   const bool in_groups = call.plan.joins > 1;
-  if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA && tile_facts.room == 3) return launch(engine::fed_flat_of_three());
+  if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA && tile_facts.room == 3)
+    return launch(engine::producers_64x128_three());
   if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA)
-    return in_groups ? launch(engine::flat_groups()) : launch(engine::fed_flat());
-  if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA) return launch(engine::fed_tall());
-  if (tile_facts.fed) return in_groups ? launch(engine::fed_groups()) : launch(engine::fed());
-  return in_groups ? launch(engine::aligned_groups()) : launch(engine::aligned());
+    return in_groups ? launch(engine::tma_64x128_groups()) : launch(engine::producers_64x128());
+  if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA) return launch(engine::producers_128x64());
+  if (tile_facts.fed) return in_groups ? launch(engine::producers_128x128_groups()) : launch(engine::fed());
+  return in_groups ? launch(engine::aligned_128x128_groups()) : launch(engine::aligned());
 }
 #endif
 template <class T>
@@ -70,22 +71,27 @@ template <class T> cudaError_t run_plan(void *user, cudaStream_t stream, size_t)
   const gk__tile_facts tile_facts = plan_tile<T>(call.shape, call.plan.tile_idx, order.slices);
   gk__partials partials = gk__partials_of(call.scratch, stream);
   call.args.slices = order.slices, call.args.depth = order.depth;
-  if (gk__is_engine(tile_facts.plan)) return launch_hopper(call, tile_facts, &partials, stream);
-  if (call.plan.rest_idx < 0) return gk__matmul_run(call.args, tile_facts.plan, &partials, call.gpu.smem_limit, stream);
+  if (gk__is_tma_plan(tile_facts.plan)) return launch_hopper(call, tile_facts, &partials, stream);
+  if (call.plan.rest_idx < 0)
+    return gk__launch_portable(call.args, tile_facts.plan, &partials, call.gpu.smem_limit, stream);
   const plan_part whole = plan_whole(call.shape, order);
   gk__matmul_args<T, T, T> args = call.args.panel(0, 0, whole.m, whole.n);
   args.slices = 1, args.depth = whole.order.depth;
-  GK_TRY(gk__matmul_run(args, tile_facts.plan, &partials, call.gpu.smem_limit, stream));
+  GK_TRY(gk__launch_portable(args, tile_facts.plan, &partials, call.gpu.smem_limit, stream));
   args = call.args.panel(order.whole_rows, order.whole_cols, call.shape.m, call.shape.n);
-  return gk__matmul_run(args, gk__tiles<T>::facts(call.plan.rest_idx).plan, &partials, call.gpu.smem_limit, stream);
+  return gk__launch_portable(args, gk__tiles<T>::facts(call.plan.rest_idx).plan, &partials, call.gpu.smem_limit,
+                             stream);
 }
 
 /* Hopper's kernels, and the panels, which are chosen before any tile is. */
-template <class T> bool has_hopper(const gk__matmul_args<T, T, T> &args) { return gk__engine<T, T, T>::takes(args); }
+template <class T> bool has_hopper(const gk__matmul_args<T, T, T> &args) {
+  return gk__hopper_path<T, T, T>::takes(args);
+}
 template <class T> bool has_no_tiles(const gk__matmul_args<T, T, T> &args, int sms) {
   gk__matmul_args<T, T, T> whole = args;
   whole.slices = 1;
-  return gk__matmul_order<T>(args.m, args.n, args.k).thin || gk__by_panels<T, T, T>::takes(whole, GK_PLAN_AUTO, sms);
+  return gk__plan_split_k<T>(args.m, args.n, args.k).thin ||
+         gk__resident_b_path<T, T, T>::takes(whole, GK_PLAN_AUTO, sms);
 }
 
 /* The times of all of these plans of one shape, which take turns. A plan that the GPU refuses is left out. */
@@ -201,8 +207,8 @@ template <int Making, class Element, class T> bool prepare_operands(mma_call<Ele
   args.m = m, args.n = n, args.k = k, args.batch = 1, args.alpha = 1, args.beta = 0;
   args.strict = NULL, args.max_blocks = 0;
   if (plan.a.wanted || plan.b.wanted)
-    GK_CHECK(gk__make_operands<Making>(raw_a, raw_b, gk__least_to_split(), gk__most_to_split(k), outside, gpu.sms,
-                                       false, bench.stream));
+    GK_CHECK(gk__prepare_operands<Making>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(k), outside, gpu.sms,
+                                          false, bench.stream));
   return true;
 }
 

@@ -26,11 +26,11 @@ struct plan_time {
   int tile_idx; /* in gk__tiles, or in gk__mma_tiles */
   int rest_idx; /* the tile of what is cut, where that is a launch of its own beside the one of whole tiles; else -1 */
   gk__split_k order;
-  unsigned joins; /* as gk__engine_clocks has it; 0 for the other kernels, which have one way */
+  unsigned joins; /* as gk__hopper_clocks has it; 0 for the other kernels, which have one way */
   double us;      /* of a call; 0: not measured yet */
   bool operator==(const plan_time &other) const {
     return tile_idx == other.tile_idx && rest_idx == other.rest_idx && joins == other.joins &&
-           gk__same_order(order, other.order);
+           gk__same_split_k(order, other.order);
   }
 };
 struct plan_times {
@@ -53,7 +53,7 @@ inline gk__split_k plan_order(size_t k, unsigned partitions, size_t whole_rows, 
   const gk__split_k order = {0, partitions, static_cast<int>(depth), whole_rows, whole_cols};
   return order;
 }
-/* The orders among which gk__matmul_order chooses, and some more: every number of partitions, of all of C or of what
+/* The orders among which gk__plan_split_k chooses, and some more: every number of partitions, of all of C or of what
  * tiles of the first kind leave that fill the GPU whole. */
 template <class Acc> std::vector<gk__split_k> plan_orders(size_t m, size_t n, size_t k) {
   typedef gk__tiles<Acc> tiles;
@@ -64,7 +64,7 @@ template <class Acc> std::vector<gk__split_k> plan_orders(size_t m, size_t n, si
         gk__partials_fit<Acc>(m - whole_rows, n - whole_cols, partitions))
       orders.push_back(order);
   };
-  const unsigned most = GK__MATMUL_SLICES;
+  const unsigned most = GK__MATMUL_PARTITIONS;
   for (unsigned partitions = 1; partitions <= most && (partitions == 1 || k / partitions >= tiles::least_part);
        partitions++)
     add(partitions, 0, 0);
@@ -98,28 +98,28 @@ inline plan_part plan_rest(const plan_shape &shape, const gk__split_k &order) {
 }
 
 template <class Acc> gk__tile_facts plan_tile(const plan_shape &shape, int tile_idx, unsigned partitions) {
-  return gk__fed_tile(gk__tiles<Acc>::facts(tile_idx, partitions), shape.fed);
+  return gk__tile_for_operands(gk__tiles<Acc>::facts(tile_idx, partitions), shape.fed);
 }
-template <class Acc> bool plan_is_engine(int tile_idx) { return gk__is_engine(gk__tiles<Acc>::facts(tile_idx).plan); }
+template <class Acc> bool plan_is_engine(int tile_idx) { return gk__is_tma_plan(gk__tiles<Acc>::facts(tile_idx).plan); }
 /* What the planner takes a plan's time for; ~0: there is no such plan. */
 template <class Acc> unsigned long long plan_clocks(const plan_shape &shape, const plan_time &plan, int sms) {
   const gk__tile_facts tile_facts = plan_tile<Acc>(shape, plan.tile_idx, plan.order.slices);
   const size_t m = shape.m, n = shape.n, k = shape.k, all_sms = static_cast<size_t>(sms);
   if (plan.rest_idx >= 0) { /* two launches */
     const plan_part whole = plan_whole(shape, plan.order), rest = plan_rest(shape, plan.order);
-    return gk__order_clocks<Acc>(tile_facts, whole.order, whole.m, whole.n, k, 1, all_sms, shape.fed) +
-           gk__order_clocks<Acc>(plan_tile<Acc>(shape, plan.rest_idx, rest.order.slices), rest.order, rest.m, rest.n, k,
-                                 1, all_sms, shape.fed);
+    return gk__split_k_clocks<Acc>(tile_facts, whole.order, whole.m, whole.n, k, 1, all_sms, shape.fed) +
+           gk__split_k_clocks<Acc>(plan_tile<Acc>(shape, plan.rest_idx, rest.order.slices), rest.order, rest.m, rest.n,
+                                   k, 1, all_sms, shape.fed);
   }
-  const unsigned long long best = gk__order_clocks<Acc>(tile_facts, plan.order, m, n, k, 1, all_sms, shape.fed);
-  if (!gk__is_engine(tile_facts.plan) || plan_is_part(plan.order)) return best;
+  const unsigned long long best = gk__split_k_clocks<Acc>(tile_facts, plan.order, m, n, k, 1, all_sms, shape.fed);
+  if (!gk__is_tma_plan(tile_facts.plan) || plan_is_part(plan.order)) return best;
   /* That was by the best way to reduce partitions. */
   const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count),
                depth = static_cast<size_t>(plan.order.depth), last = k - (plan.order.slices - 1) * depth;
   const unsigned long long clocks =
-      gk__engine_clocks(tile_facts, tiles, plan.order.slices, depth, last, all_sms, plan.joins);
+      gk__hopper_clocks(tile_facts, tiles, plan.order.slices, depth, last, all_sms, plan.joins);
   unsigned long long least = 0;
-  gk__joined_by(tile_facts, tiles, plan.order.slices, depth, last, all_sms, &least);
+  gk__best_reduction(tile_facts, tiles, plan.order.slices, depth, last, all_sms, &least);
   return clocks == ~0ull ? clocks : best - least + clocks;
 }
 /* Every plan of these orders that there is on such a GPU. */
@@ -129,7 +129,7 @@ template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape, co
   for (const gk__split_k &order : orders)
     for (int tile_idx = 0; tile_idx < tile_count; tile_idx++) {
       const gk__tile_facts tile_facts = plan_tile<Acc>(shape, tile_idx, order.slices);
-      if (!gk__is_engine(tile_facts.plan)) {
+      if (!gk__is_tma_plan(tile_facts.plan)) {
         if (!plan_is_part(order)) plans.push_back({tile_idx, -1, order, 0, 0});
         for (int rest_idx = 0; rest_idx < tile_count && plan_is_part(order); rest_idx++)
           if (!plan_is_engine<Acc>(rest_idx)) plans.push_back({tile_idx, rest_idx, order, 0, 0});
@@ -146,14 +146,14 @@ template <class Acc> std::vector<plan_time> plan_all(const plan_shape &shape, co
 template <class Acc> int plan_chosen_tile(const plan_shape &shape, const plan_part &part, int sms, bool hopper) {
   const bool fed = hopper && shape.fed;
   const gk__tile_facts chosen =
-      gk__plan_matmul<Acc>(part.order, part.m, part.n, shape.k, 1, sms, hopper, GK_PLAN_AUTO, fed);
+      gk__plan_tile<Acc>(part.order, part.m, part.n, shape.k, 1, sms, hopper, GK_PLAN_AUTO, fed);
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
     if (tile_facts.plan == chosen.plan && tile_facts.room == chosen.room) return i;
   }
   return -1;
 }
-/* What the planner chooses by the costs of gk__tiles<Acc>, as gk__matmul_by_order does, for a given order, and for the
+/* What the planner chooses by the costs of gk__tiles<Acc>, as gk__enqueue_strict does, for a given order, and for the
  * one that it chooses itself. */
 template <class Acc> plan_time plan_chosen(const plan_shape &shape, const gk__split_k &order, int sms) {
   plan_time plan = {plan_chosen_tile<Acc>(shape, {shape.m, shape.n, order}, sms, shape.hopper), -1, order, 0, 0};
@@ -166,13 +166,13 @@ template <class Acc> plan_time plan_chosen(const plan_shape &shape, const gk__sp
     const size_t tiles = gk_ceil_div(shape.m, tile_facts.row_count) * gk_ceil_div(shape.n, tile_facts.col_count),
                  depth = static_cast<size_t>(order.depth);
     unsigned long long clocks = 0;
-    plan.joins = gk__joined_by(tile_facts, tiles, order.slices, depth, shape.k - (order.slices - 1) * depth,
-                               static_cast<size_t>(sms), &clocks);
+    plan.joins = gk__best_reduction(tile_facts, tiles, order.slices, depth, shape.k - (order.slices - 1) * depth,
+                                    static_cast<size_t>(sms), &clocks);
   }
   return plan;
 }
 template <class Acc> plan_time plan_chosen(const plan_shape &shape, int sms) {
-  return plan_chosen<Acc>(shape, gk__matmul_order<Acc>(shape.m, shape.n, shape.k), sms);
+  return plan_chosen<Acc>(shape, gk__plan_split_k<Acc>(shape.m, shape.n, shape.k), sms);
 }
 
 /* What is measured of a shape: what the planner chooses; every tile by that order, and by its own best one; and then
@@ -196,7 +196,7 @@ template <class Acc> std::vector<plan_time> plans_to_measure(const plan_shape &s
   for (int tile_idx = 0; tile_idx < gk__tiles<Acc>::item_count; tile_idx++) {
     const auto is_of_tile = [&](const estimate &one) { return one.plan.tile_idx == tile_idx; };
     const auto is_of_order = [&](const estimate &one) {
-      return is_of_tile(one) && gk__same_order(one.plan.order, chosen.order);
+      return is_of_tile(one) && gk__same_split_k(one.plan.order, chosen.order);
     };
     const auto best = std::find_if(all.begin(), all.end(), is_of_tile),
                same_order = std::find_if(all.begin(), all.end(), is_of_order);
@@ -212,7 +212,7 @@ template <class Acc> std::vector<plan_time> plans_to_measure(const plan_shape &s
 
 /* As "128x128", "64x128tma" and "64x128tma3", of which three share a multiprocessor. */
 inline std::string plan_tile_name(const gk__tile_facts &tile_facts) {
-  const bool engine = gk__is_engine(tile_facts.plan);
+  const bool engine = gk__is_tma_plan(tile_facts.plan);
   return std::to_string(tile_facts.row_count) + "x" + std::to_string(tile_facts.col_count) + (engine ? "tma" : "") +
          (engine && tile_facts.room > 2 ? std::to_string(tile_facts.room) : "");
 }

@@ -21,7 +21,7 @@ struct refit_table {
   unsigned share_f64_many; /* of the tile that has another one where partitions are more than a cluster joins */
 };
 inline bool refit_differs(int i) {
-  return gk__tiles<double>::facts(i).share != gk__tiles<double>::facts(i, GK__MATMUL_SLICES).share;
+  return gk__tiles<double>::facts(i).share != gk__tiles<double>::facts(i, GK__MATMUL_PARTITIONS).share;
 }
 /* The header's. */
 inline refit_table refit_header() {
@@ -29,7 +29,7 @@ inline refit_table refit_header() {
   for (int i = 0; i < gk__tiles<float>::item_count; i++) table.shares[i] = gk__tiles<float>::facts(i).share;
   for (int i = 0; i < gk__tiles<double>::item_count; i++) {
     table.shares_f64[i] = gk__tiles<double>::facts(i).share;
-    if (refit_differs(i)) table.share_f64_many = gk__tiles<double>::facts(i, GK__MATMUL_SLICES).share;
+    if (refit_differs(i)) table.share_f64_many = gk__tiles<double>::facts(i, GK__MATMUL_PARTITIONS).share;
   }
   return table;
 }
@@ -76,11 +76,11 @@ inline std::vector<refit_number> refit_numbers(refit_table *table) {
   gk__plan_costs &costs = table->costs;
   const struct {
     const char *name;
-    gk__engine_times *times;
+    gk__hopper_costs *times;
   } kinds[] = {{"square", &costs.square}, {"fed", &costs.fed}, {"half", &costs.half_idx}, {"third", &costs.third}};
   for (const auto &kind : kinds) {
     const std::string name = std::string(kind.name) + ".";
-    gk__engine_times &t = *kind.times;
+    gk__hopper_costs &t = *kind.times;
     refit_add(&all, name + "each", t.each, 3);
     refit_add(&all, name + "after", &t.after, 1);
     refit_add(&all, name + "begin", &t.begin, 1);
@@ -115,7 +115,7 @@ inline bool refit_allowed(const refit_table &table) {
   bool allowed = table.share_f64_many > 0 && costs.third.each[2] > 0;
   for (const unsigned busy : {costs.floats.busy[0], costs.floats.busy[1], costs.doubles.busy})
     allowed = allowed && busy >= least_busy && busy <= 100;
-  for (const gk__engine_times *times : {&costs.square, &costs.fed, &costs.half_idx, &costs.third})
+  for (const gk__hopper_costs *times : {&costs.square, &costs.fed, &costs.half_idx, &costs.third})
     allowed = allowed && times->each[0] > 0 && times->each[1] > 0;
   for (const unsigned share : table.shares) allowed = allowed && share > 0;
   for (const unsigned share : table.shares_f64) allowed = allowed && share > 0;
@@ -302,7 +302,7 @@ inline std::string refit_list(const unsigned *values, size_t count) {
   for (size_t i = 0; i < count; i++) text += (i ? ", " : "") + std::to_string(values[i]);
   return text + "}";
 }
-inline std::string refit_row(const gk__engine_times &t) {
+inline std::string refit_row(const gk__hopper_costs &t) {
   return "{" + refit_list(t.each, 3) + ", " + std::to_string(t.after) + ", " + std::to_string(t.begin) + ", " +
          std::to_string(t.once) + ", " + refit_list(t.meet, 3) + ", " + refit_list(t.share, 3) + ", " +
          refit_list(t.apart, 2) + ", " + refit_list(t.beside, 2) + ", " + refit_list(t.grouped, 3) + "}";
@@ -313,7 +313,7 @@ inline std::string refit_initialiser(const refit_table &table) {
   const gk__simt_costs &floats = costs.floats;
   const gk__f64_costs &doubles = costs.doubles;
   std::string text = "static const gk__plan_costs costs = {\n";
-  for (const gk__engine_times *times : {&costs.square, &costs.fed, &costs.half_idx, &costs.third})
+  for (const gk__hopper_costs *times : {&costs.square, &costs.fed, &costs.half_idx, &costs.third})
     text += "    " + refit_row(*times) + ",\n";
   text += "    {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
           refit_list(floats.groups, 2) + ", " + refit_list(floats.partition, 3) + ", " + refit_list(floats.once, 2) +

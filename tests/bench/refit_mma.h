@@ -47,14 +47,14 @@ inline void refit_mma_add(refit_mma_data *data, const plan_file &file, bool emul
 
 /* The estimates of a shape's plans by a table; 0: the planner has no such plan. */
 struct refit_mma_estimates {
-  double us[3][GK__MATMUL_SLICES + 1];
+  double us[3][GK__MATMUL_PARTITIONS + 1];
   gk__mma_cheapest cheapest;
   void take(const gk__mma_plan &plan) {
     us[plan.config][plan.partitions] = plan.microseconds;
     cheapest.take(plan);
   }
   double of(const plan_time &plan) const {
-    return plan.order.slices <= GK__MATMUL_SLICES ? us[plan.tile_idx][plan.order.slices] : 0;
+    return plan.order.slices <= GK__MATMUL_PARTITIONS ? us[plan.tile_idx][plan.order.slices] : 0;
   }
 };
 inline refit_mma_estimates refit_mma_estimate(const refit_mma_table &table, const refit_mma_shape &shape) {

@@ -6,12 +6,12 @@ __global__ void serialised(float *x, uint64_t a, uint64_t b, int n) {
 #ifdef GK__WGMMA_CODE
   float sums[32] = {};
   for (int i = 0; i < n; i++) {
-    gk__wgmma_begin();
+    gk__wgmma_fence();
     gk__wgmma<64, 1, 0, 0>::multiply(sums, a, b, 1);
     gk__wgmma_commit();
     for (int j = 0; j < 32; j++) sums[j] += 1;
   }
-  gk__wgmma_finish(sums);
+  gk__wgmma_wait(sums);
   for (int j = 0; j < 32; j++) x[j] = sums[j];
 #endif
 }
