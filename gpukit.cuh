@@ -5358,7 +5358,7 @@ GK__D void gk__f64_join(const typename Shape::sums &sums, const gk__matmul_args<
     else
       gk__store_accumulators(sums, total, p, c, row0, col0, r, item_count);
   }
-  gk__cluster_barrier_relaxed(); /* nobody leaves while others read */
+  gk__cluster_barrier_relaxed(); /* no block exits while another reads its shared memory */
 }
 #endif
 
