@@ -24,7 +24,7 @@ awk -v most_spilled="$most_spilled" '
     at_once = blocks[name] > 1 ? blocks[name] : 1
     all = int((registers + 7) / 8) * 256 * int((threads[name] + 31) / 32) * at_once
     what = ""
-    if (!threads[name] && name !~ /gk__(code_kernel|wgmma_mark)/) what = "no launch bounds" # of one warp at most
+    if (!threads[name] && name !~ /gk__(code_kernel|wgmma_code_probe)/) what = "no launch bounds" # of one warp at most
     if (registers > 255 || all > 65536) what = registers " registers, " threads[name] " threads, " at_once " blocks"
     if (spilled > most_spilled) what = spilled " bytes spilled"
     if (what) { print what ": " name; wrong++ }
