@@ -7019,14 +7019,22 @@ gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, c
   tiles::each_plan(&cheapest, tiles::costs(), m, n, k, batch, gpu);
   return cheapest.plan;
 }
-inline cudaError_t gk__find_mma_gpu(gk__mma_gpu *gpu) {
+/* What plans depend on: the multiprocessors of the current device, and the shared memory of a block in bytes. */
+struct gk__matmul_gpu {
+  int sms, smem_limit;
+};
+inline cudaError_t gk__find_matmul_gpu(gk__matmul_gpu *gpu) {
   const char *const call = "gk_matmul";
-  int device = 0, sms = 0, smem_limit = 0;
+  int device = 0;
   GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call));
-  gpu->sms = static_cast<size_t>(sms);
-  gpu->smem_limit = static_cast<size_t>(smem_limit);
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&gpu->sms, cudaDevAttrMultiProcessorCount, device), call));
+  return gk__failed(cudaDeviceGetAttribute(&gpu->smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call);
+}
+inline cudaError_t gk__find_mma_gpu(gk__mma_gpu *gpu) {
+  gk__matmul_gpu found;
+  GK_TRY(gk__find_matmul_gpu(&found));
+  gpu->sms = static_cast<size_t>(found.sms);
+  gpu->smem_limit = static_cast<size_t>(found.smem_limit);
   return cudaSuccess;
 }
 /* Chooses a plan, and adds the size of its partials to *partials. The plan is made for the whole batch, even if the
@@ -10990,23 +10998,10 @@ template <class Acc> struct gk__resident_b_path<float, float, Acc> { /* a templa
 
 /* --- Dispatch by type, and the calls -------------------------------------------------------------------------------*/
 
-/* What the plans of the strict kernels depend on: the multiprocessors of the current device, and the shared memory of a
- * block in bytes. */
-struct gk__strict_gpu {
-  int sms, smem_limit;
-};
-inline cudaError_t gk__find_strict_gpu(gk__strict_gpu *gpu) {
-  const char *const call = "gk_matmul";
-  int device = 0;
-  GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&gpu->sms, cudaDevAttrMultiProcessorCount, device), call));
-  return gk__failed(cudaDeviceGetAttribute(&gpu->smem_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), call);
-}
-
 /* Enqueues a strict product with a given split, or only measures the partials that it needs. */
 template <class Item, class Out, class Acc>
 cudaError_t gk__enqueue_strict(gk__matmul_args<Item, Out, Acc> p, const gk__split_k &order, gk_plan plan,
-                               const gk__strict_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
+                               const gk__matmul_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.slices = order.slices;
   p.depth = order.depth;
@@ -11046,17 +11041,17 @@ cudaError_t gk__enqueue_strict(gk__matmul_args<Item, Out, Acc> p, const gk__spli
 template <class Item, class Out, class Acc>
 cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                  gk__partials *partials) {
-  gk__strict_gpu gpu;
+  gk__matmul_gpu gpu;
   if (order.slices < 2) return cudaSuccess;
-  GK_TRY(gk__find_strict_gpu(&gpu));
+  GK_TRY(gk__find_matmul_gpu(&gpu));
   partials->measuring = true;
   return gk__enqueue_strict(p, order, plan, gpu, partials, 0);
 }
 template <class Item, class Out, class Acc>
 cudaError_t gk__launch_with_split_k(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
                                     gk__partials *partials, cudaStream_t stream) {
-  gk__strict_gpu gpu;
-  GK_TRY(gk__find_strict_gpu(&gpu));
+  gk__matmul_gpu gpu;
+  GK_TRY(gk__find_matmul_gpu(&gpu));
   return gk__enqueue_strict(p, order, plan, gpu, partials, stream);
 }
 /* A strict product with a given split. Partials are allocated once, for all of its launches. */

@@ -37,7 +37,7 @@ template <class T> struct planned_call : matmul_call<T> {
   gk__matmul_args<T, T, T> args;
   plan_shape shape;
   plan_time plan;
-  gk__strict_gpu gpu;
+  gk__matmul_gpu gpu;
 };
 
 #ifdef GK__WGMMA
@@ -139,7 +139,7 @@ template <class T> plan_times time_shape(const matmul_call<T> &given, const char
   args.trans_a = call.trans_a, args.trans_b = call.trans_b, args.batch = 1, args.alpha = 1, args.beta = 0;
   args.lda = call.trans_a ? call.m : call.k, args.ldb = call.trans_b ? call.k : call.n, args.ldc = call.n;
   args.stride_a = call.m * call.k, args.stride_b = call.k * call.n, args.stride_c = call.m * call.n;
-  GK_CHECK(gk__find_strict_gpu(&call.gpu));
+  GK_CHECK(gk__find_matmul_gpu(&call.gpu));
   if (has_no_tiles(args, call.gpu.sms)) return times;
   times.shape.fed = call.trans_b || args.lda % 4 || args.ldb % 4 || (!call.trans_a && call.k % 4);
   times.shape.hopper = has_hopper(args);
