@@ -574,10 +574,9 @@ GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
 /* The bytes for reduce and for scans of up to n items. item_bytes is the size of the largest of the input's, the
  * output's and the working type. SIZE_MAX if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
-/* The bytes for products of up to m x n x k, of any type and on any GPU: at most 64 MiB and 33 KiB. 0 if no such
- * product needs a scratch; otherwise it is enough for reduce, too. gk_matmul_plan returns what one call needs. In a
- * larger scratch more products of a batch run at the same time. */
-GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k);
+/* The bytes for products of any shape and type, on any GPU, and for reduce: 64 MiB and 33 KiB. gk_matmul_plan returns
+ * what one call needs, which is often less. */
+GPUKIT_DEF size_t gk_matmul_scratch_bytes(void);
 
 /* --- Reduce, scan, matmul: what both languages share -------------------------------------------------------------*/
 
@@ -1247,6 +1246,10 @@ GK__D unsigned gk__ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned bits
   unsigned result;
   asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(bits));
   return result;
+}
+/* A barrier of Threads threads of a block; Barrier is its number, 0 being that of __syncthreads(). */
+template <int Barrier, int Threads> GK__D void gk__ptx_bar_sync() {
+  asm volatile("bar.sync %0, %1;" ::"n"(Barrier), "n"(Threads) : "memory");
 }
 GK__D void gk__ptx_prefetch_global_l2(const void *address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
 #endif
@@ -3849,57 +3852,156 @@ cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Ope
  * launched after it; it returns at once if the flag is not set, and else computes the product.
  * ==================================================================================================================*/
 
-/* --- The kernel ---------------------------------------------------------------------------------------------------
+/* --- Arguments, epilogue and split-K ---------------------------------------------------------------------------------
  *
- * m, n and k alone decide into how many partitions k is divided and how long they are; they may also decide that some
- * rows or columns of C have k undivided. The products of a partition are accumulated by one sequence of fused
- * multiply-adds in ascending order of k, and the partials are added in the order of their partitions. The shape of the
- * tile, the path of the operands to shared memory, and the threads that reduce the partials do not change that order.
- *
- * A block computes one tile of C. Its threads form one group or several. If the partitions are no more than the groups,
- * each group takes one, and the groups reduce the partials through shared memory. Otherwise each partition has a block
- * of its own: the block publishes its partials in slots of the scratch, as reduce and scan do, and the block of the
- * last partition reduces them. */
+ * Every kernel computes tiles of C, and if k is split, one partition of k for each tile. Partials are not special for a
+ * kernel: it stores the accumulators of a partition to a matrix in the scratch instead of C. A second kernel then adds
+ * up these matrices in the order of the partitions, and applies the epilogue. So the bits do not depend on timing. */
 
-/* A product, or a batch of them, as the kernels take it. */
-template <class Item, class Out, class Acc> struct gk__matmul_args {
-  const Item *a, *b;
-  Out *c;
-  size_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c; /* strides in elements */
+/* A product runs only if the flag in device memory, when there is one, is set (wanted) or clear. Emulated fp32 sets the
+ * flag if an operand has values that it cannot represent: its kernels then return at once, and the strict ones run. */
+struct gk__condition {
+  const unsigned *flag; /* NULL: no condition */
+  bool wanted;
+  GK__D bool holds() const { return !flag || (*flag != 0) == wanted; }
+};
+/* The default functor of the epilogue: C = f(alpha A B + beta C, row, column). */
+struct gk__identity {
+  template <class Acc> GK__D Acc operator()(Acc value, size_t, size_t) const { return value; }
+};
+/* Stores accumulators to an m x n matrix: dest = f(alpha acc + beta dest). Rows and columns of the functor are those of
+ * C, of which the matrix may be a part that begins at first_row and first_col. */
+template <class Out, class Acc, class Func> struct gk__epilogue {
+  Out *dest;
+  size_t m, n, leading_dim, first_row, first_col;
   Acc alpha, beta;
-  bool trans_a, trans_b;
+  Func func;
+  GK__D Out apply(Acc acc, Out old, size_t row_idx, size_t col_idx) const {
+    Acc value = gk__mul(alpha, acc);
+    if (beta != Acc(0)) value = gk__fma(beta, gk__convert<Acc, Out>::from(old), value);
+    return gk__convert<Out, Acc>::from(func(value, first_row + row_idx, first_col + col_idx));
+  }
+  /* Whether Width neighbours can be stored as one vector. */
+  template <int Width> GK__D bool takes_vectors() const {
+    return leading_dim % Width == 0 && reinterpret_cast<uintptr_t>(dest) % sizeof(gk__vector<Out, Width>) == 0;
+  }
+  /* Stores Width neighbours of a row, those of them that are in the matrix. */
+  template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
+    typedef gk__vector<Out, Width> vector;
+    if (row_idx >= m || col_idx >= n) return;
+    Out *const to = dest + row_idx * leading_dim + col_idx;
+    const size_t room = n - col_idx;
+    if (room >= Width && takes_vectors<Width>()) {
+      vector x = {};
+      if (beta != Acc(0)) x = *reinterpret_cast<const vector *>(to);
+      GK__UNROLL
+      for (int i = 0; i < Width; i++)
+        x.value[i] = apply(acc[i], x.value[i], row_idx, col_idx + static_cast<size_t>(i));
+      *reinterpret_cast<vector *>(to) = x;
+    } else {
+      GK__UNROLL
+      for (int i = 0; i < Width; i++)
+        if (static_cast<size_t>(i) < room)
+          to[i] = apply(acc[i], beta != Acc(0) ? to[i] : Out(), row_idx, col_idx + static_cast<size_t>(i));
+    }
+  }
+};
+
+/* The rows of a matrix of partials are padded to whole vectors. */
+GK__HD size_t gk__partial_ld(size_t n) { return gk_round_up(n, size_t(4)); }
+
+/* C of a product, or of a batch of them, and the partials of a product whose k is split. Strides are in elements. */
+template <class OutType, class AccType, class Func> struct gk__matmul_output {
+  typedef OutType out;
+  typedef AccType acc;
+  typedef Func functor;
+  out *c;
+  size_t m, n, ldc, stride_c, batch;
+  acc alpha, beta;
   unsigned slices; /* partitions of k */
-  int depth;       /* of a partition, in k; the last one may be shorter */
-  size_t capacity; /* of the scratch, in 16-byte words of slots */
-  size_t max_blocks;
-  const unsigned *enable_flag; /* a flag in device memory: the kernel returns at once if it is 0. NULL: no flag */
+  acc *partials;   /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
+  Func func;
+  size_t first_row, first_col; /* of this part of C in C */
+  gk__condition condition;
+  size_t max_blocks; /* of a launch; 0: no limit */
+  /* Bytes of the partials of one product. */
+  size_t partial_bytes() const {
+    return slices > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), slices * sizeof(acc)) : 0;
+  }
+  GK__D gk__epilogue<out, acc, Func> epilogue_of_c(unsigned product) const {
+    const gk__epilogue<out, acc, Func> epilogue = {
+        c + product * stride_c, m, n, ldc, first_row, first_col, alpha, beta, func};
+    return epilogue;
+  }
+  GK__D gk__epilogue<acc, acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
+    const size_t leading_dim = gk__partial_ld(n);
+    const gk__epilogue<acc, acc, gk__identity> epilogue = {
+        partials + (static_cast<size_t>(product) * slices + partition) * m * leading_dim,
+        m, n, leading_dim, 0, 0, acc(1), acc(0), gk__identity()};
+    return epilogue;
+  }
+};
+/* A product, or a batch of them, as the strict kernels take it. */
+template <class Item, class Out, class Acc, class Func = gk__identity>
+struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
+  typedef Item item;
+  const Item *a, *b;
+  size_t k, lda, ldb, stride_a, stride_b;
+  bool trans_a, trans_b;
+  int depth; /* of a partition, in k; the last one may be shorter */
   /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
     a += products * stride_a;
     b += products * stride_b;
-    c += products * stride_c;
+    this->c += products * this->stride_c;
   }
   /* The product for a rectangle of C, with the same partitions of k. */
   gk__matmul_args panel(size_t row_idx, size_t col_idx, size_t row_count, size_t col_count) const {
     gk__matmul_args sub = *this;
     sub.a += row_idx * (trans_a ? 1 : lda);
     sub.b += col_idx * (trans_b ? ldb : 1);
-    sub.c += row_idx * ldc + col_idx;
-    sub.m = m - row_idx < row_count ? m - row_idx : row_count;
-    sub.n = n - col_idx < col_count ? n - col_idx : col_count;
+    sub.c += row_idx * this->ldc + col_idx;
+    sub.m = this->m - row_idx < row_count ? this->m - row_idx : row_count;
+    sub.n = this->n - col_idx < col_count ? this->n - col_idx : col_count;
+    sub.first_row += row_idx;
+    sub.first_col += col_idx;
     return sub;
   }
 };
 
-/* The value of a slot. A 16-byte word of a slot holds 12 bytes of payload, so three accumulators fill it. */
-template <class Acc> struct gk__partial_triple { Acc value[3]; };
-
-/* The number of a block's work item. Blocks that exchange partials take tickets: a block only waits for the slots of
- * blocks with lower tickets, and those are already running. Called by all threads of the block. */
-GK__D unsigned gk__take_work_ticket(gk__ticket *ticket, gk__state *state, unsigned work_count) {
-  if (threadIdx.x == 0) *ticket = gk__next_ticket(state, work_count - 1);
-  __syncthreads();
-  return ticket->number;
+/* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: the partials are set
+ * to 0 once they are read, because they are in a scratch in which other calls look for tags (section 16). */
+enum { GK__REDUCE_PARTIALS_THREADS = 128 };
+template <class Out, class Acc, class Func>
+__global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
+    gk__reduce_partials_kernel(gk__matmul_output<Out, Acc, Func> p, bool clears) {
+  typedef gk__vector<Acc, 4> vector;
+  const unsigned loads_at_once = 8;
+  gk__wait_for_earlier_work();
+  if (!p.condition.holds()) return;
+  const unsigned row_vectors = static_cast<unsigned>(gk__partial_ld(p.n) / 4);
+  const unsigned matrix_vectors = static_cast<unsigned>(p.m) * row_vectors;
+  const unsigned vectors = matrix_vectors * static_cast<unsigned>(p.batch), stride = gridDim.x * blockDim.x;
+  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += stride) {
+    const unsigned product = i / matrix_vectors, pos = i % matrix_vectors;
+    vector *const from = reinterpret_cast<vector *>(p.partials) + static_cast<size_t>(product) * p.slices * matrix_vectors + pos;
+    Acc total[4] = {Acc(-0.0f), Acc(-0.0f), Acc(-0.0f), Acc(-0.0f)}; /* the identity of addition, also for -0 */
+    GK__UNROLL_BY(1)
+    for (unsigned s = 0; s < p.slices; s += loads_at_once) {
+      vector x[loads_at_once];
+      GK__UNROLL
+      for (unsigned j = 0; j < loads_at_once; j++)
+        if (s + j < p.slices) x[j] = from[static_cast<size_t>(s + j) * matrix_vectors];
+      GK__UNROLL
+      for (unsigned j = 0; j < loads_at_once; j++) {
+        GK__UNROLL
+        for (int e = 0; e < 4; e++)
+          if (s + j < p.slices) total[e] = gk__arithmetic<Acc>::add(total[e], x[j].value[e]);
+        if (clears && s + j < p.slices) from[static_cast<size_t>(s + j) * matrix_vectors] = vector();
+      }
+    }
+    p.epilogue_of_c(product).store(pos / row_vectors, pos % row_vectors * 4, total);
+  }
 }
 
 /* cp.async copies from global to shared memory: they use no registers, and a thread waits for them in groups. Without
@@ -4314,13 +4416,6 @@ template <class Config> GK__D void gk__end_of_step() {
     __syncthreads();
 }
 
-/* Makes the compiler read memory again, instead of keeping in registers what has just been written. */
-GK__D void gk__forget_memory() {
-#ifdef __CUDA_ARCH__
-  asm volatile("" ::: "memory");
-#endif
-}
-
 /* The configuration of a kernel: accumulators, tile of C, k of a stage, stages, groups of a block at most, and the
  * blocks that an SM must be able to hold (of __launch_bounds__). */
 template <class Sums, int TileRows, int TileCols, int TileDepth, int Stages, int Groups, int Resident>
@@ -4368,7 +4463,7 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
   const int b_step = k_steps > 4 ? 2 : k_steps / 4; /* a's copies are issued in step 0, and b's in this one */
   acc.begin(ring, ring + OperandA::items, a.k_major, b.k_major);
   int k_to_load = depth;
-  GK__UNROLL
+  GK__UNROLL_BY(1)
   for (int s = 0; s < stages - 1; s++) {
     Acc *const stage = ring + s * stage_items;
     if (k_to_load > 0) {
@@ -4423,138 +4518,68 @@ GK__D void gk__multiply_partition(Sums &acc, OperandA &a, OperandB &b, size_t ld
   }
 }
 
-/* The stride in shared memory from one of a thread's accumulators to the next, in elements. */
-template <class Sums> GK__D int gk__accumulator_pitch(const Sums &) { return Sums::thread_count; }
-/* Publishes the partials of this partition in slots, three to a slot. They pass through shared memory, at most `room`
- * of a thread at a time: stored straight from registers, they would need aligned register groups throughout the main
- * loop, and operands would conflict in the register banks. stay: they are left in shared memory and not published, for
- * a block that reduces the partials itself; `room` must then hold all of a thread. */
-template <class Sums, class Acc>
-GK__D void gk__publish_partials(const Sums &acc, Acc *shared, int room, gk__slot<gk__partial_triple<Acc>> *dest,
-                                unsigned tag, bool stay) {
-  const int item_count = Sums::runs * Sums::run, pitch = gk__accumulator_pitch(acc);
+/* Stores a thread's vectors first_idx ... first_idx + vector_count - 1, whose accumulators are value[0], value[1], ...
+ * (row0, col0): the tile. */
+template <class Sums, class Acc, class Epilogue>
+GK__D void gk__store_accumulators(const Sums &acc, const Acc (*value)[Sums::run], const Epilogue &epilogue, size_t row0,
+                                  size_t col0, int first_idx, int vector_count) {
   GK__UNROLL
-  for (int first_idx = 0; first_idx < item_count; first_idx += room) {
-    GK__UNROLL
-    for (int i = first_idx; i < first_idx + room; i++)
-      shared[(i - first_idx) * pitch] = i < item_count ? acc.value[i / Sums::run % Sums::runs][i % Sums::run] : Acc(0);
-    gk__forget_memory();
-    if (stay) continue;
+  for (int r = 0; r < Sums::runs; r++)
+    if (r < vector_count)
+      epilogue.store(row0 + static_cast<size_t>(acc.row_idx(first_idx + r)),
+                     col0 + static_cast<size_t>(acc.col_idx(first_idx + r)), value[r]);
+}
+/* The same for a work tile, to C or to the matrix of its partition. If both have the same type and there is no functor,
+ * it is one path in the code. */
+template <class Sums, class Acc, class Args>
+GK__D void gk__store_work_tile(const Sums &acc, const Acc (*value)[Sums::run], const Args &p, const gk__work_tile &work,
+                               size_t row0, size_t col0, int first_idx, int vector_count) {
+  if (p.partials)
+    gk__store_accumulators(acc, value, p.epilogue_of_partial(work.batch, work.part), row0, col0, first_idx,
+                           vector_count);
+  else
+    gk__store_accumulators(acc, value, p.epilogue_of_c(work.batch), row0, col0, first_idx, vector_count);
+}
+template <class Sums, class Item, class Acc>
+GK__D void gk__store_work_tile(const Sums &acc, const Acc (*value)[Sums::run],
+                               const gk__matmul_args<Item, Acc, Acc, gk__identity> &p, const gk__work_tile &work,
+                               size_t row0, size_t col0, int first_idx, int vector_count) {
+  gk__store_accumulators(acc, value,
+                         p.partials ? p.epilogue_of_partial(work.batch, work.part) : p.epilogue_of_c(work.batch), row0,
+                         col0, first_idx, vector_count);
+}
+
+/* A tile of Rows x Cols accumulators in shared memory, from which Threads threads store it in whole rows. Compared with
+ * storing accumulators from registers the code is a third, and rows of C may begin at any address. */
+template <int Rows, int Cols, int Threads> struct gk__shared_tile {
+  static const int pitch = Cols + 8; /* floats; padded, so that storing accumulators has no bank conflicts */
+  static const int bytes = Rows * pitch * 4;
+  template <int Width, class Epilogue>
+  static GK__D void store_vectors(const float *c_tile, const Epilogue &out, size_t row0, size_t col0) {
     GK__UNROLL_BY(4)
-    for (int g = first_idx / 3; g < (first_idx + room) / 3 && g * 3 < item_count; g++) {
-      gk__partial_triple<Acc> x;
-      GK__UNROLL
-      for (int i = 0; i < 3; i++) x.value[i] = shared[(g * 3 + i - first_idx) * pitch];
-      gk__publish(dest + g * Sums::thread_count, x, tag);
-    }
-    gk__forget_memory();
-  }
-}
-
-/* The epilogue, C = alpha acc + beta C, for vectors first_idx ... first_idx + vector_count - 1 of a thread, whose
- * accumulators are value[0], value[1], ... (row0, col0): the tile in C. */
-template <int Runs, class Sums, class Item, class Out, class Acc>
-GK__D void gk__store_accumulators(const Sums &acc, const Acc (&value)[Runs][Sums::run],
-                                  const gk__matmul_args<Item, Out, Acc> &p, Out *c, size_t row0, size_t col0,
-                                  int first_idx, int vector_count) {
-  typedef gk__vector<Out, Sums::run> vector_c;
-  const bool aligned = reinterpret_cast<uintptr_t>(c) % sizeof(vector_c) == 0 && p.ldc % Sums::run == 0;
-  GK__UNROLL
-  for (int r = 0; r < Runs; r++) {
-    if (r >= vector_count) break;
-    const size_t row_idx = row0 + static_cast<size_t>(acc.row_idx(first_idx + r));
-    const size_t col_idx = col0 + static_cast<size_t>(acc.col_idx(first_idx + r));
-    if (row_idx >= p.m || col_idx >= p.n) continue;
-    Out *const dest = c + row_idx * p.ldc + col_idx;
-    const size_t room = p.n - col_idx;
-    Acc result[Sums::run];
-    GK__UNROLL
-    for (int i = 0; i < Sums::run; i++) {
-      result[i] = gk__mul(p.alpha, value[r][i]);
-      if (p.beta != Acc(0) && static_cast<size_t>(i) < room)
-        result[i] = gk__fma(p.beta, gk__convert<Acc, Out>::from(dest[i]), result[i]);
-    }
-    if (aligned && room >= Sums::run) {
-      vector_c x;
-      GK__UNROLL
-      for (int i = 0; i < Sums::run; i++) x.value[i] = gk__convert<Out, Acc>::from(result[i]);
-      *reinterpret_cast<vector_c *>(dest) = x;
-    } else {
-      GK__UNROLL
-      for (int i = 0; i < Sums::run; i++)
-        if (static_cast<size_t>(i) < room) dest[i] = gk__convert<Out, Acc>::from(result[i]);
+    for (int i = static_cast<int>(threadIdx.x); i < Rows * Cols / Width; i += Threads) {
+      const int row_idx = i / (Cols / Width), col_idx = i % (Cols / Width) * Width;
+      const gk__vector<float, Width> x =
+          *reinterpret_cast<const gk__vector<float, Width> *>(c_tile + row_idx * pitch + col_idx);
+      out.store(row0 + static_cast<size_t>(row_idx), col0 + static_cast<size_t>(col_idx), x.value);
     }
   }
-}
-
-/* With -rdc=true a function may need more registers than the kernels that call it allow, which is an error. */
-#ifdef __CUDACC_RDC__
-#define GK__OUT_OF_LINE inline
-#else
-#define GK__OUT_OF_LINE __noinline__
-#endif
-
-/* Reduces the partials of a tile in the order of the partitions, and stores the tile of C. A thread waits for up to
- * Most slots at a time, to have many loads in flight. t: the thread. kept: where gk__publish_partials() left the partials
- * of the last partition in shared memory, or NULL. Not inlined, to keep its registers out of the main loop. */
-template <class Sums, int Most = 24, class Item, class Out, class Acc>
-__device__ GK__OUT_OF_LINE void gk__reduce_partials(int t, const gk__matmul_args<Item, Out, Acc> &p, Out *c,
-                                                    size_t row0, size_t col0,
-                                                    const gk__slot<gk__partial_triple<Acc>> *tile_slots,
-                                                    unsigned partitions, unsigned tag, const Acc *kept) {
-  const Sums acc(t); /* for the indices alone */
-  const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3,
-            half_slots = gk_round_up((slots + 1) / 2, 4);
-  const int max_slots = sizeof(Acc) == 8 ? 8 : Most, pass_slots = half_slots > max_slots ? max_slots : half_slots,
-            pass_vectors = 3 * pass_slots / Sums::run;
-  unsigned nanoseconds = 16;
-  GK__UNROLL_BY(1)
-  for (int first_idx = 0; first_idx < slots; first_idx += pass_slots) {
-    Acc total[pass_vectors][Sums::run];
-    GK__UNROLL
-    for (int i = 0; i < 3 * pass_slots; i++)
-      total[i / Sums::run][i % Sums::run] = Acc(-0.0f); /* the identity of addition, also for -0 */
-    GK__UNROLL_BY(1)
-    for (unsigned s = 0; s < partitions; s++) {
-      const gk__slot<gk__partial_triple<Acc>> *const pos =
-          tile_slots + s * static_cast<size_t>(slots) * Sums::thread_count;
-      const int word16_count = static_cast<int>(gk__slot<gk__partial_triple<Acc>>::word16_count);
-      unsigned word[pass_slots][3 * word16_count] = {};
-      const bool is_kept = kept && s == partitions - 1;
-      for (bool ready = is_kept; !ready;) { /* no branch between loads: it would wait for each of them */
-        ready = true;
-        GK__UNROLL
-        for (int g = 0; g < pass_slots; g++) {
-          const int slot = first_idx + g < slots ? first_idx + g : slots - 1;
-          GK__UNROLL
-          for (int i = 0; i < word16_count; i++) {
-            const bool found = gk__load_word16(&pos[slot * Sums::thread_count].words[i], tag, word[g] + 3 * i);
-            ready = ready & found;
-          }
-        }
-        if (!ready) gk__back_off(&nanoseconds);
-      }
-      gk__partial_triple<Acc> x[pass_slots];
-      GK__UNROLL
-      for (int g = 0; g < pass_slots; g++) {
-        memcpy(static_cast<void *>(&x[g]), word[g], sizeof(x[g]));
-        if (is_kept) {
-          const int slot = first_idx + g < slots ? first_idx + g : slots - 1;
-          GK__UNROLL
-          for (int i = 0; i < 3; i++) x[g].value[i] = kept[(slot * 3 + i) * Sums::thread_count];
-        }
-      }
-      GK__UNROLL
-      for (int i = 0; i < 3 * pass_slots; i++) {
-        Acc &dest = total[i / Sums::run][i % Sums::run];
-        if (first_idx + i / 3 < slots) dest = gk__arithmetic<Acc>::add(dest, x[i / 3].value[i % 3]);
-      }
-    }
-    const int done = first_idx * 3 / Sums::run;
-    gk__store_accumulators(acc, total, p, c, row0, col0, done,
-                           Sums::runs - done < pass_vectors ? Sums::runs - done : pass_vectors);
+  /* As vectors, or if rows of the matrix are not aligned to them, with adjacent threads on adjacent elements. */
+  template <class Epilogue>
+  static GK__D void store_to(const float *c_tile, const Epilogue &out, size_t row0, size_t col0) {
+    if (out.template takes_vectors<4>())
+      store_vectors<4>(c_tile, out, row0, col0);
+    else
+      store_vectors<1>(c_tile, out, row0, col0);
   }
-}
+  template <class Args>
+  static GK__D void store(const float *c_tile, const Args &p, const gk__work_tile &work, size_t row0, size_t col0) {
+    if (p.partials)
+      store_to(c_tile, p.epilogue_of_partial(work.batch, work.part), row0, col0);
+    else
+      store_to(c_tile, p.epilogue_of_c(work.batch), row0, col0);
+  }
+};
 
 template <class Config, class Item, class Acc> struct gk__operand_loaders {
   typedef gk__operand_loader<Item, Acc, Config::bm, Config::bk, Config::sums::thread_count, Config::sums::natural> a;
@@ -4562,90 +4587,76 @@ template <class Config, class Item, class Acc> struct gk__operand_loaders {
   static const int items = a::items + b::items; /* elements of a stage */
 };
 
-/* The kernel: multiplies one work tile, reduces partials if k is partitioned, and stores the tile of C. */
-template <class Config, class Item, class Out, class Acc>
+/* Reduces the partials of the groups of a block, group g having computed partition g, through shared memory. Each group
+ * reduces some vectors of every thread: *vector_count from the *first_idx-th on. */
+template <class Sums, class Acc>
+GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int partitions, int t, int *first_idx,
+                             int *vector_count) {
+  const int thread_items = Sums::runs * Sums::run, pitch = Sums::thread_count;
+  GK__UNROLL
+  for (int i = 0; i < thread_items; i++)
+    shared[(group * thread_items + i) * pitch + t] = acc.value[i / Sums::run][i % Sums::run];
+  __syncthreads();
+  *first_idx = Sums::runs * group / groups;
+  *vector_count = Sums::runs * (group + 1) / groups - *first_idx;
+  GK__UNROLL_BY(1)
+  for (int s = 0; s < partitions; s++) {
+    const Acc *const partials = shared + (s * thread_items + *first_idx * Sums::run) * pitch + t;
+    GK__UNROLL
+    for (int r = 0; r < Sums::runs; r++) {
+      if (r >= *vector_count) break;
+      GK__UNROLL
+      for (int i = 0; i < Sums::run; i++) {
+        const Acc x = partials[(r * Sums::run + i) * pitch];
+        acc.value[r][i] = s == 0 ? x : gk__arithmetic<Acc>::add(acc.value[r][i], x);
+      }
+    }
+  }
+}
+
+/* The kernel: multiplies one work tile. If the groups of a block have the partitions of a tile, it reduces them. */
+template <class Config, class Args>
 __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Config::resident)
-    gk__matmul_kernel(gk__matmul_args<Item, Out, Acc> p, gk__state *state, gk__slot<gk__partial_triple<Acc>> *slots) {
+    gk__matmul_kernel(Args p) {
+  typedef typename Args::acc Acc;
   typedef typename Config::sums accumulators;
-  typedef typename gk__operand_loaders<Config, Item, Acc>::a operand_a;
-  typedef typename gk__operand_loaders<Config, Item, Acc>::b operand_b;
-  const int stage_items = gk__operand_loaders<Config, Item, Acc>::items, thread_count = accumulators::thread_count;
+  typedef gk__operand_loaders<Config, typename Args::item, Acc> loaders;
+  const int stage_items = loaders::items, thread_count = accumulators::thread_count;
   const int groups = static_cast<int>(blockDim.x) / thread_count;
   const int group = static_cast<int>(threadIdx.x) / thread_count, t = static_cast<int>(threadIdx.x) % thread_count;
   GK_DYNAMIC_SHARED(Acc, ring);
-  __shared__ gk__ticket ticket;
   gk__wait_for_earlier_work();
-  if (p.enable_flag && *p.enable_flag == 0) return;
+  if (!p.condition.holds()) return;
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   /* Either the groups of a block have all partitions of a tile, or each block has one. */
-  const unsigned tile_blocks = p.slices > static_cast<unsigned>(groups) ? p.slices : 1;
   unsigned work_idx = blockIdx.x;
-  if (tile_blocks > 1) work_idx = gk__take_work_ticket(&ticket, state, gridDim.x);
   accumulators acc(t);
   {
-    const gk__work_tile work(work_idx, tiles_m, tiles_n, tile_blocks);
+    const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
     const size_t block_k = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
     const size_t group_k = block_k + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
     const int max_depth = p.k - block_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - block_k) : p.depth;
     int depth = 0;
     if (group_k < p.k) depth = p.k - group_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - group_k) : p.depth;
-    operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a, static_cast<size_t>(work.row_idx) * Config::bm, p.m,
-                group_k, t);
-    operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(work.col_idx) * Config::bn, p.n,
-                group_k, t);
+    typename loaders::a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
+                          static_cast<size_t>(work.row_idx) * Config::bm, p.m, group_k, t);
+    typename loaders::b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b,
+                          static_cast<size_t>(work.col_idx) * Config::bn, p.n, group_k, t);
     gk__multiply_partition<Config>(acc, a, b, p.lda, p.ldb, ring + group * stage_items, groups * stage_items, depth,
                                    (max_depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile work(work_idx, tiles_m, tiles_n, tile_blocks);
-  Out *const c = p.c + work.batch * p.stride_c;
+  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
-  if (tile_blocks > 1) {
-    const int padded_items = (accumulators::runs * accumulators::run + 2) / 3 * 3;
-    const int room = Config::stages * stage_items / thread_count / 3 * 3; /* accumulators of a thread that fit */
-    const size_t tile_idx = (static_cast<size_t>(work.batch) * tiles_m + work.row_idx) * tiles_n + work.col_idx;
-    const size_t block_slots = static_cast<size_t>(padded_items / 3) * thread_count;
-    gk__slot<gk__partial_triple<Acc>> *const tile_slots = slots + tile_idx * tile_blocks * block_slots + t;
-    gk__copy_wait<0>();
-    __syncthreads();
-    const bool last = work.part == tile_blocks - 1, stay = last && padded_items <= room;
-    gk__publish_partials(acc, ring + t, padded_items < room ? padded_items : room, tile_slots + work.part * block_slots,
-                         ticket.tag, stay);
-    if (last)
-      gk__reduce_partials<accumulators>(t, p, c, row0, col0, tile_slots, tile_blocks, ticket.tag,
-                                        stay ? ring + t : NULL);
-    gk__restart_tags(ticket, state, slots, p.capacity, gridDim.x);
-    return;
-  }
   int first_idx = 0, vector_count = accumulators::runs;
   if (Config::groups > 1 && groups > 1) {
-    /* Group g has computed partition g. Each group reduces the partials of some vectors of every thread. */
-    const int thread_items = accumulators::runs * accumulators::run;
     gk__copy_wait<0>();
     __syncthreads();
-    GK__UNROLL
-    for (int i = 0; i < thread_items; i++)
-      ring[(group * thread_items + i) * thread_count + t] = acc.value[i / accumulators::run][i % accumulators::run];
-    __syncthreads();
-    first_idx = accumulators::runs * group / groups;
-    vector_count = accumulators::runs * (group + 1) / groups - first_idx;
-    GK__UNROLL_BY(1)
-    for (int s = 0; s < static_cast<int>(p.slices); s++) {
-      const Acc *const partials = ring + (s * thread_items + first_idx * accumulators::run) * thread_count + t;
-      GK__UNROLL
-      for (int r = 0; r < accumulators::runs; r++) {
-        if (r >= vector_count) break;
-        GK__UNROLL
-        for (int i = 0; i < accumulators::run; i++) {
-          const Acc x = partials[(r * accumulators::run + i) * thread_count];
-          acc.value[r][i] = s == 0 ? x : gk__arithmetic<Acc>::add(acc.value[r][i], x);
-        }
-      }
-    }
+    gk__reduce_groups(acc, ring, group, groups, static_cast<int>(p.slices), t, &first_idx, &vector_count);
   }
-  gk__store_accumulators(acc, acc.value, p, c, row0, col0, first_idx, vector_count);
+  gk__store_work_tile(acc, acc.value, p, work, row0, col0, first_idx, vector_count);
 }
 
 /* --- Small products -----------------------------------------------------------------------------------------------
@@ -4709,15 +4720,15 @@ template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadC
   }
 };
 
-template <class Config, class Item>
-__global__ void __launch_bounds__(Config::sums::thread_count, Config::resident)
-    gk__small_kernel(gk__matmul_args<Item, Item, Item> p) {
+template <class Config, class Args>
+__global__ void __launch_bounds__(Config::sums::thread_count, Config::resident) gk__small_kernel(Args p) {
+  typedef typename Args::item Item;
   typedef gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true> operand_a;
   typedef gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true> operand_b;
   const int stages = Config::stages, tile_depth = Config::bk, stage_items = operand_a::items + operand_b::items;
   GK_DYNAMIC_SHARED(Item, ring);
   gk__wait_for_earlier_work();
-  if (p.enable_flag && *p.enable_flag == 0) return;
+  if (!p.condition.holds()) return;
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   const int t = static_cast<int>(threadIdx.x), depth = static_cast<int>(p.k);
@@ -4764,7 +4775,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident)
     read_offset = read_offset + stage_items == stages * stage_items ? 0 : read_offset + stage_items;
     write_offset = write_offset + stage_items == stages * stage_items ? 0 : write_offset + stage_items;
   }
-  gk__store_accumulators(acc, acc.value, p, p.c + work.batch * p.stride_c, row0, col0, 0, Config::sums::runs);
+  gk__store_accumulators(acc, acc.value, p.epilogue_of_c(work.batch), row0, col0, 0, Config::sums::runs);
 }
 
 /* --- Many small products ------------------------------------------------------------------------------------------
@@ -4872,7 +4883,7 @@ template <class Item> struct gk__warp_loader {
     a_dest = ring + lane_id / 4 * (shape::bk * 4) + (lane_id % 4 ^ lane_id / 8 % 4) * 16;
     b_dest = ring + shape::b + lane_id / 16 * (shape::col_count * 4) + lane_id % 16 * 16;
   }
-  GK__D void begin_tile(const gk__matmul_args<Item, Item, Item> &p, const gk__warp_schedule &schedule, int lane_id) {
+  template <class Args> GK__D void begin_tile(const Args &p, const gk__warp_schedule &schedule, int lane_id) {
     k_left = 0;
     if (work_idx >= schedule.work_count) return;
     const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
@@ -4888,7 +4899,7 @@ template <class Item> struct gk__warp_loader {
   }
   /* Issues one stage and commits it, if empty, too. Elements outside of the matrices are neither read nor written: they
    * only affect accumulators that are not stored, or are not multiplied. */
-  GK__D void fetch(const gk__matmul_args<Item, Item, Item> &p, const gk__warp_schedule &schedule, int lane_id) {
+  template <class Args> GK__D void fetch(const Args &p, const gk__warp_schedule &schedule, int lane_id) {
     if (k_left > 0) {
       GK__UNROLL
       for (int v = 0; v < 8; v++)
@@ -4944,71 +4955,14 @@ GK__D void gk__stagger_warps(unsigned warp_id) {
 #endif
 }
 
-/* The epilogue, C = alpha acc + beta C, of a tile of Rows x Cols whose first row and column, and n, are multiples of
- * four. A thread has `RowVectors` vectors in a row of C, 32 columns apart, and its rows come in fours. Most tiles are
- * inside of C and have beta 0: these take a path without comparisons. */
-template <int Rows, int Cols, int RowVectors, class Sums, class Item>
-GK__D void gk__store_aligned_tile(const Sums &acc, const gk__matmul_args<Item, Item, Item> &p, Item *c, size_t row0,
-                                  size_t col0, Item alpha, Item beta) {
-  typedef gk__vector<Item, 4> vector;
-  const size_t top_row = row0 + static_cast<size_t>(acc.first_row), col_idx = col0 + static_cast<size_t>(acc.first_col);
-  const size_t next_row = static_cast<size_t>(acc.next_row), next_four = static_cast<size_t>(acc.next_four);
-  if (beta == Item(0) && row0 + Rows <= p.m && col0 + Cols <= p.n) {
-    GK__UNROLL
-    for (int i = 0; i < Sums::runs / RowVectors; i += 4) {
-      Item *dest = c + (top_row + static_cast<size_t>(i / 4) * next_four) * p.ldc + col_idx;
-      GK__UNROLL
-      for (int r = i * RowVectors; r < (i + 4) * RowVectors; r++) {
-        vector x;
-        GK__UNROLL
-        for (int l = 0; l < 4; l++) x.value[l] = gk__mul(alpha, acc.value[r][l]);
-        *reinterpret_cast<vector *>(dest + r % RowVectors * 32) = x;
-        if (r % RowVectors == RowVectors - 1) dest += next_row * p.ldc;
-      }
-    }
-    return;
-  }
-  const int pass_rows = 8 / RowVectors; /* eight vectors of C are loaded at a time */
-  GK__UNROLL
-  for (int i = 0; i < Sums::runs / RowVectors; i += pass_rows) {
-    vector old[pass_rows][RowVectors] = {};
-    Item *dest[pass_rows];
-    bool exists[pass_rows][RowVectors];
-    GK__UNROLL
-    for (int r = 0; r < pass_rows; r++) {
-      const size_t row_idx =
-          top_row + static_cast<size_t>((i + r) / 4) * next_four + static_cast<size_t>((i + r) % 4) * next_row;
-      dest[r] = c + row_idx * p.ldc + col_idx;
-      GK__UNROLL
-      for (int j = 0; j < RowVectors; j++) {
-        exists[r][j] = row_idx < p.m && col_idx + static_cast<size_t>(j) * 32 < p.n;
-        if (exists[r][j] && beta != Item(0)) old[r][j] = *reinterpret_cast<const vector *>(dest[r] + j * 32);
-      }
-    }
-    GK__UNROLL
-    for (int r = 0; r < pass_rows; r++) {
-      GK__UNROLL
-      for (int j = 0; j < RowVectors; j++) {
-        vector x;
-        GK__UNROLL
-        for (int l = 0; l < 4; l++) {
-          x.value[l] = gk__mul(alpha, acc.value[(i + r) * RowVectors + j][l]);
-          if (beta != Item(0)) x.value[l] = gk__fma(beta, old[r][j].value[l], x.value[l]);
-        }
-        if (exists[r][j]) *reinterpret_cast<vector *>(dest[r] + j * 32) = x;
-      }
-    }
-  }
-}
-
 /* work_count: the tiles of C, of the whole batch. */
-template <class Item>
-__global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
-    gk__warp_kernel(gk__matmul_args<Item, Item, Item> p, unsigned work_count) {
+template <class Args>
+__global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(Args p, unsigned work_count) {
   typedef gk__warp_tile shape;
+  typedef typename Args::item Item;
   GK_DYNAMIC_SHARED(unsigned char, rings);
   gk__wait_for_earlier_work();
-  if (p.enable_flag && *p.enable_flag == 0) return;
+  if (!p.condition.holds()) return;
   const int lane_id = static_cast<int>(threadIdx.x % 32);
   const unsigned warp_id = threadIdx.x / 32;
   const gk__warp_schedule schedule = {
@@ -5036,7 +4990,6 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
     const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
     const size_t row0 = static_cast<size_t>(work.row_idx) * shape::row_count,
                  col0 = static_cast<size_t>(work.col_idx) * shape::col_count;
-    Item *const c = p.c + work.batch * p.stride_c;
     GK__UNROLL_BY(1)
     for (int tile_k = static_cast<int>(p.k); tile_k > 0; tile_k -= p.depth) { /* the partitions of k */
       GK__UNROLL
@@ -5071,12 +5024,9 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
         }
       }
       /* Partitions after the first add to C. The host only launches this with alpha 1 and beta 0 then. */
-      const bool adds = tile_k < static_cast<int>(p.k);
-      if (p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0)
-        gk__store_aligned_tile<shape::row_count, shape::col_count, 2>(acc, p, c, row0, col0, p.alpha,
-                                                                      adds ? Item(1) : p.beta);
-      else
-        gk__store_accumulators(acc, acc.value, p, c, row0, col0, 0, gk__warp_accumulators::runs);
+      gk__epilogue<Item, Item, typename Args::functor> out = p.epilogue_of_c(work.batch);
+      if (tile_k < static_cast<int>(p.k)) out.beta = Item(1);
+        gk__store_accumulators(acc, acc.value, out, row0, col0, 0, gk__warp_accumulators::runs);
     }
   }
 }
@@ -5094,6 +5044,9 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1)
 #endif
 #if defined(GK__WGMMA) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define GK__WGMMA_CODE 1
+#endif
+#if defined(GK__WGMMA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define GK__HOPPER_CODE 1
 #endif
 
 #ifdef GK__WGMMA
@@ -5116,11 +5069,10 @@ template <class... Params> cudaError_t gk__has_body(const gk__kernel<Params...> 
   return code;
 }
 
-struct gk__f64_shape { /* with instructions of 16 in k; measured: 8 are about as fast, 4 are slower */
-  static const int row_count = 64, col_count = 128, bk = 16, stages = 6, warp_rows = 32, warp_cols = 32;
-  typedef gk__accumulators_f64<row_count, col_count, bk, warp_rows, warp_cols, 16> sums;
+struct gk__f64_shape { /* with instructions of 8 in k: fragments for 16 would not fit in the registers */
+  static const int row_count = 64, col_count = 128, bk = 8, stages = 12, warp_rows = 32, warp_cols = 32;
+  typedef gk__accumulators_f64<row_count, col_count, bk, warp_rows, warp_cols, 8> sums;
   static const int copying = 128, multiplying = sums::thread_count;
-  static const unsigned max_cluster_partitions = 8; /* that join in a cluster */
   typedef gk__operand_loader<double, double, row_count, bk, copying, true> operand_a;
   typedef gk__operand_loader<double, double, col_count, bk, copying, true> operand_b;
 };
@@ -5138,17 +5090,17 @@ template <class Shape> struct gk__f64_turn {
   }
 };
 
-/* What a job has of k. */
-struct gk__f64_slice {
-  size_t first_idx;
+/* The range of k of a work tile. */
+struct gk__partition_range {
+  size_t begin;
   int depth;
   template <class Args>
-  GK__D gk__f64_slice(const Args &p, unsigned job)
-      : first_idx(job % p.slices * static_cast<size_t>(p.depth)),
-        depth(p.k - first_idx < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - first_idx) : p.depth) {}
+  GK__D gk__partition_range(const Args &p, unsigned part)
+      : begin(part * static_cast<size_t>(p.depth)),
+        depth(p.k - begin < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - begin) : p.depth) {}
 };
 
-#ifdef GK__WGMMA_CODE
+#ifdef GK__HOPPER_CODE
 /* Barriers in shared memory, by their addresses. */
 GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -5197,7 +5149,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   static const int quarters = sums_of::quads, of_a = Shape::warp_rows / 8 * quarters,
                    of_b = Shape::warp_cols / 8 * quarters;
   static const int across = Shape::warp_cols / 8, instructions = Shape::warp_rows / 16 * across;
-  static_assert(sums_of::depth == 16 && Shape::bk == 16 && (of_a + of_b) % instructions == 0, "one instruction deep");
+  static_assert(sums_of::depth == 8 && Shape::bk == 8 && (of_a + of_b) % instructions == 0, "one instruction deep");
   unsigned at_a, at_b; /* of this thread, in the first stage */
 
   GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
@@ -5222,11 +5174,9 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
     double *const c0 = sums->value[i * across + j], *const c1 = sums->value[(i + 1) * across + j];
     const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
-                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[1]), "d"(a1[1]), "d"(a0[2]), "d"(a1[2]), "d"(a0[3]), "d"(a1[3]),
-                   "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[1]), "d"(a1[1]), "d"(b[0]), "d"(b[1]));
   }
   static GK__D unsigned stage_at(const gk__f64_turn<Shape> &turn) {
     return static_cast<unsigned>(turn.stage * stage_bytes);
@@ -5285,87 +5235,11 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   }
 };
 
-/* Whether beta is 0 and each pair is in C or outside, as it mostly is; and then c = alpha sums of `item_count` pairs,
- * from a thread's first-th on. Nothing else is done there: when a product ends, its last code comes from far, and all
- * multiprocessors wait for it at once. */
-template <class Item> GK__D bool gk__f64_stores_pairs(const gk__matmul_args<Item, Item, Item> &p, const Item *c) {
-  return p.beta == 0 && p.n % 2 == 0 && p.ldc % 2 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(Item) * 2) == 0;
-}
-template <class Shape, int Most, class Item>
-GK__D void gk__f64_store_pairs(const typename Shape::sums &sums, const Item (*value)[2],
-                               const gk__matmul_args<Item, Item, Item> &p, Item *c, size_t row0, size_t col0,
-                               int first_idx, int item_count) {
-  const int across = Shape::warp_cols / 8;
-  const size_t row_idx = row0 + static_cast<size_t>(sums.first_row),
-               col_idx = col0 + static_cast<size_t>(sums.first_col);
-  GK__UNROLL
-  for (int i = 0; i < Most; i++) {
-    const size_t at_row = row_idx + static_cast<size_t>((first_idx + i) / across * 8),
-                 at_col = col_idx + static_cast<size_t>((first_idx + i) % across * 8);
-    if (i < item_count && at_row < p.m && at_col < p.n)
-      asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(c + at_row * p.ldc + at_col),
-                   "d"(gk__mul(p.alpha, value[i][0])), "d"(gk__mul(p.alpha, value[i][1]))
-                   : "memory");
-  }
-}
-
-/* The slices of a tile meet in a cluster: each block lays its sums where its operands were, as [sum][thread], and adds
- * up a share of all of them, in their order. */
-template <class Shape, class Item>
-GK__D void gk__f64_join(const typename Shape::sums &sums, const gk__matmul_args<Item, Item, Item> &p, Item *c,
-                        size_t row0, size_t col0, unsigned ring, unsigned part) {
-  const int runs = Shape::sums::runs, some = 2, t = static_cast<int>(threadIdx.x);
-  const bool in_pairs = gk__f64_stores_pairs(p, c);
-  const unsigned mine = ring + static_cast<unsigned>(t) * 8;
-  asm volatile("bar.sync 1, %0;" ::"n"(Shape::multiplying) : "memory"); /* all operands have been read */
-  GK__UNROLL
-  for (int i = 0; i < runs * 2; i++)
-    asm volatile("st.shared.f64 [%0], %1;" ::"r"(mine + static_cast<unsigned>(i * Shape::multiplying) * 8),
-                 "d"(sums.value[i / 2][i % 2])
-                 : "memory");
-  gk__cluster_barrier();
-  const int first_idx = runs * static_cast<int>(part) / static_cast<int>(p.slices);
-  const int end = runs * static_cast<int>(part + 1) / static_cast<int>(p.slices);
-  GK__UNROLL_BY(1)
-  for (int r = first_idx; r < end; r += some) {
-    double total[some][2], x[Shape::max_cluster_partitions][some * 2];
-    const unsigned address = mine + static_cast<unsigned>(r * 2 * Shape::multiplying) * 8;
-    const int item_count = end - r < some ? end - r : some;
-    GK__UNROLL
-    for (unsigned s = 0; s < Shape::max_cluster_partitions; s++) { /* all of them on their way at once */
-      unsigned there;
-      asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(s < p.slices ? s : 0));
-      GK__UNROLL
-      for (int i = 0; i < some * 2; i++) {
-        x[s][i] = 0;
-        if (s < p.slices && i / 2 < item_count)
-          asm volatile("ld.shared::cluster.f64 %0, [%1];"
-                       : "=d"(x[s][i])
-                       : "r"(there + static_cast<unsigned>(i * Shape::multiplying) * 8));
-      }
-    }
-    GK__UNROLL
-    for (int i = 0; i < some * 2; i++) total[i / 2][i % 2] = x[0][i];
-    GK__UNROLL
-    for (unsigned s = 1; s < Shape::max_cluster_partitions; s++) {
-      if (s >= p.slices) break;
-      GK__UNROLL
-      for (int i = 0; i < some * 2; i++)
-        total[i / 2][i % 2] = gk__arithmetic<double>::add(total[i / 2][i % 2], x[s][i]);
-    }
-    if (in_pairs)
-      gk__f64_store_pairs<Shape, some>(sums, total, p, c, row0, col0, r, item_count);
-    else
-      gk__store_accumulators(sums, total, p, c, row0, col0, r, item_count);
-  }
-  gk__cluster_barrier_relaxed(); /* no block exits while another reads its shared memory */
-}
 #endif
 
-template <class Shape, class Item>
-__global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1)
-    gk__f64_kernel(gk__matmul_args<Item, Item, Item> p, unsigned jobs) {
-#ifdef GK__WGMMA_CODE
+template <class Shape, class Args>
+__global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f64_kernel(Args p, unsigned jobs) {
+#ifdef GK__HOPPER_CODE
   typedef typename Shape::operand_a operand_a;
   typedef typename Shape::operand_b operand_b;
   const int stage_items = operand_a::items + operand_b::items, t = static_cast<int>(threadIdx.x);
@@ -5382,16 +5256,15 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1)
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)));
   if (t >= Shape::multiplying) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      const gk__work_tile work(job / p.slices, tiles_m, tiles_n, 1);
-      const gk__f64_slice slice(p, job);
+      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.slices : 1);
+      const gk__partition_range range(p, work.part);
       operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
-                  static_cast<size_t>(work.row_idx) * Shape::row_count, p.m, slice.first_idx, t - Shape::multiplying);
+                  static_cast<size_t>(work.row_idx) * Shape::row_count, p.m, range.begin, t - Shape::multiplying);
       operand_b b(p.b + work.batch * p.stride_b, p.ldb, p.trans_b, static_cast<size_t>(work.col_idx) * Shape::col_count,
-                  p.n, slice.first_idx, t - Shape::multiplying);
+                  p.n, range.begin, t - Shape::multiplying);
       GK__UNROLL_BY(1)
-      for (int left = slice.depth; left > 0; left -= Shape::bk) {
+      for (int left = range.depth; left > 0; left -= Shape::bk) {
         gk__barrier_wait(turn.empty_at(), turn.parity ^ 1);
         double *dest = ring + turn.stage * stage_items;
         gk__forget(&dest); /* or else the compiler makes it anew for each copy */
@@ -5400,15 +5273,14 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1)
         turn.advance();
       }
     }
-    if (p.slices > 1) gk__cluster_barrier(), gk__cluster_barrier_relaxed();
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
     typename Shape::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       GK__UNROLL
       for (int r = 0; r < Shape::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
       const unsigned at_ring = gk__shared_address(ring);
-      const int k = gk__f64_slice(p, job).depth;
+      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.slices : 1);
+      const int k = gk__partition_range(p, work.part).depth;
       if (!p.trans_a && !p.trans_b)
         gk__f64_multiplier<Shape, true, false>(sums, at_ring).run(&sums, &turn, k);
       else if (!p.trans_a)
@@ -5417,16 +5289,9 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1)
         gk__f64_multiplier<Shape, false, false>(sums, at_ring).run(&sums, &turn, k);
       else
         gk__f64_multiplier<Shape, false, true>(sums, at_ring).run(&sums, &turn, k);
-      const gk__work_tile work(job / p.slices, tiles_m, tiles_n, 1);
       const size_t row0 = static_cast<size_t>(work.row_idx) * Shape::row_count,
                    col0 = static_cast<size_t>(work.col_idx) * Shape::col_count;
-      Item *const c = p.c + work.batch * p.stride_c;
-      if (p.slices == 1 && gk__f64_stores_pairs(p, c))
-        gk__f64_store_pairs<Shape, Shape::sums::runs>(sums, sums.value, p, c, row0, col0, 0, Shape::sums::runs);
-      else if (p.slices == 1)
-        gk__store_accumulators(sums, sums.value, p, c, row0, col0, 0, Shape::sums::runs);
-      else
-        gk__f64_join<Shape>(sums, p, c, row0, col0, at_ring, job % p.slices);
+      gk__store_work_tile(sums, sums.value, p, work, row0, col0, 0, Shape::sums::runs);
     }
   }
 #else
@@ -5453,18 +5318,28 @@ template <class Item, int Rows> struct gk__thin_shape {
 };
 enum { GK__THIN_MAX_COLS = 64 };
 
-template <class Item, class Out, class Acc> struct gk__thin_args {
-  const Item *x, *y; /* x: the few rows; y: the many columns */
-  Out *c;
-  size_t row_count, col_count, k, batch, stride_x, stride_y, stride_c;
-  size_t x_row, x_k, y_k, y_col, c_row, c_col; /* elements from one to the next */
-  Acc alpha, beta;
-  unsigned slices;
-  int depth;
-  size_t capacity, max_blocks;
-  const unsigned *enable_flag;
-  bool in_ring; /* whether shared memory has room for it */
-  void skip(size_t products) { x += products * stride_x, y += products * stride_y, c += products * stride_c; }
+/* A thin product: the many columns are those of B or, as C^T = B^T A^T, the rows of A. */
+template <class Args> struct gk__thin_args {
+  Args product;
+  const typename Args::item *x, *y; /* x: the few rows; y: the many columns */
+  size_t row_count, col_count, stride_x, stride_y;
+  size_t x_row, x_k, y_k, y_col; /* elements from one to the next */
+  bool transposed;               /* C^T is computed */
+  bool in_ring;                  /* whether shared memory has room for it */
+  gk__thin_args(const Args &p, bool is_transposed) : product(p), transposed(is_transposed), in_ring(false) {
+    const size_t a_row = p.trans_a ? 1 : p.lda, a_k = p.trans_a ? p.lda : 1;
+    const size_t b_col = p.trans_b ? p.ldb : 1, b_k = p.trans_b ? 1 : p.ldb;
+    x = transposed ? p.b : p.a;
+    y = transposed ? p.a : p.b;
+    row_count = transposed ? p.n : p.m;
+    col_count = transposed ? p.m : p.n;
+    stride_x = transposed ? p.stride_b : p.stride_a;
+    stride_y = transposed ? p.stride_a : p.stride_b;
+    x_row = transposed ? b_col : a_row;
+    x_k = transposed ? b_k : a_k;
+    y_k = transposed ? a_k : b_k;
+    y_col = transposed ? a_row : b_col;
+  }
 };
 
 /* Four elements, `element_stride` apart, of which `item_count` exist; the rest is not used. */
@@ -5743,22 +5618,22 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const Item *x, size_t x_row, size_
   }
 }
 
-template <int Rows, class Item, class Out, class Acc>
-__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) == 4 ? 3 : 2)
-    gk__thin_kernel(gk__thin_args<Item, Out, Acc> p, gk__state *state, gk__slot<gk__partial_triple<Acc>> *slots) {
+template <int Rows, class Args>
+__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename Args::item) == 4 ? 3 : 2)
+    gk__thin_kernel(gk__thin_args<Args> p) {
+  typedef typename Args::item Item;
+  typedef typename Args::acc Acc;
   const int each = gk__thin_shape<Item, Rows>::each, block_cols = gk__thin_shape<Item, Rows>::col_count;
   GK_DYNAMIC_SHARED(unsigned char, ring);
   Acc *const shared = reinterpret_cast<Acc *>(ring); /* the chains' sums, in the end */
-  __shared__ gk__ticket turn;
   gk__wait_for_earlier_work();
-  if (p.enable_flag && *p.enable_flag == 0) return;
+  if (!p.product.condition.holds()) return;
   const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.col_count, static_cast<size_t>(block_cols)));
-  unsigned job = blockIdx.x;
-  if (p.slices > 1) job = gk__take_work_ticket(&turn, state, gridDim.x);
-  const unsigned batch = job / (blocks * p.slices), slice = job / blocks % p.slices;
-  const size_t col0 = static_cast<size_t>(job % blocks) * block_cols, most = static_cast<size_t>(p.depth),
-               k0 = slice * most;
-  const int depth = static_cast<int>(p.k - k0 < most ? p.k - k0 : most);
+  const unsigned partitions = p.product.slices;
+  const unsigned batch = blockIdx.x / (blocks * partitions), slice = blockIdx.x / blocks % partitions;
+  const size_t col0 = static_cast<size_t>(blockIdx.x % blocks) * block_cols,
+               most = static_cast<size_t>(p.product.depth), k0 = slice * most;
+  const int depth = static_cast<int>(p.product.k - k0 < most ? p.product.k - k0 : most);
   const int t = static_cast<int>(threadIdx.x);
   const Item *const x = p.x + batch * p.stride_x + k0 * p.x_k, *const y = p.y + batch * p.stride_y + k0 * p.y_k +
                                                                           col0 * p.y_col;
@@ -5806,32 +5681,14 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
     }
   }
   const int r = t / block_cols, col_idx = t % block_cols;
-  bool mine = r < Rows && r < row_count && col_idx < col_count;
-  Acc value = shared[(r < Rows ? r : 0) * block_cols + col_idx];
-  if (p.slices > 1) {
-    const size_t all = Rows * block_cols;
-    gk__slot<gk__partial_triple<Acc>> *const place =
-        slots + (static_cast<size_t>(batch) * blocks + job % blocks) * p.slices * all + t;
-    if (mine) {
-      const gk__partial_triple<Acc> sum_of_slice = {{value, Acc(0), Acc(0)}};
-      gk__publish(place + slice * all, sum_of_slice, turn.tag);
-    }
-    if (slice != p.slices - 1) mine = false;
-    unsigned nanoseconds = 16;
-    for (unsigned s = 0; mine && s < p.slices; s++) {
-      gk__partial_triple<Acc> next;
-      while (!gk__peek(place + s * all, &next, turn.tag)) gk__back_off(&nanoseconds);
-      value = s == 0 ? next.value[0] : gk__arithmetic<Acc>::add(value, next.value[0]);
-    }
-  }
-  if (mine) {
-    Out *const dest =
-        p.c + batch * p.stride_c + static_cast<size_t>(r) * p.c_row + (col0 + static_cast<size_t>(col_idx)) * p.c_col;
-    value = gk__mul(p.alpha, value);
-    if (p.beta != Acc(0)) value = gk__fma(p.beta, gk__convert<Acc, Out>::from(*dest), value);
-    *dest = gk__convert<Out, Acc>::from(value);
-  }
-  if (p.slices > 1) gk__restart_tags(turn, state, slots, p.capacity, gridDim.x);
+  if (r >= Rows || r >= row_count || col_idx >= col_count) return;
+  const Acc value[1] = {shared[r * block_cols + col_idx]};
+  const size_t x_idx = static_cast<size_t>(r), y_idx = col0 + static_cast<size_t>(col_idx);
+  const size_t c_row = p.transposed ? y_idx : x_idx, c_col = p.transposed ? x_idx : y_idx;
+  if (p.product.partials)
+    p.product.epilogue_of_partial(batch, slice).store(c_row, c_col, value);
+  else
+    p.product.epilogue_of_c(batch).store(c_row, c_col, value);
 }
 
 /* The partitions of k of a product, at most. */
@@ -5840,23 +5697,45 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(Item) ==
  * allows. With a larger k the length of a partition, an int, may require more; such a product runs in several launches,
  * of some of its tiles each. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
-/* The scratch for the partials of a call. A call with one launch obtains it together with that launch. A call that
- * writes C in several launches first goes through them with `measuring` set, which launches nothing and records the
- * bytes needed. So a scratch that is too small is refused before C is written. */
+/* The memory for the partials of a call. A call with one launch obtains it together with that launch. A call that writes
+ * C in several launches first goes through them with `measuring` set, which launches nothing and records the bytes
+ * needed. So a scratch that is too small is refused before C is written. */
 struct gk__partials {
   const gk_scratch *given; /* the caller's, or NULL */
   cudaStream_t stream;
   bool measuring;
-  size_t least, most;        /* bytes of slots: the minimum for a launch, and the maximum that is of use */
-  const gk_scratch *scratch; /* given, or &temporary; NULL until there is one */
-  gk_scratch temporary;
-  size_t bytes() const { return scratch ? scratch->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES : 0; }
-  /* Records a launch that computes `products` of a batch at once if the scratch allows, and at least one. */
+  size_t least, most; /* bytes: the minimum for a launch, and the maximum that is of use */
+  void *temporary;    /* memory that is freed at the end of the call */
+  unsigned char *memory;
+  size_t bytes;
+  /* Records a launch that computes `products` of a batch at once if the memory allows, and at least one. */
   void measure(size_t product_bytes, size_t products) {
     const size_t fit = GK__PARTIALS_BYTES / product_bytes, all = product_bytes * (products < fit ? products : fit);
     if (least < product_bytes) least = product_bytes;
     if (most < all) most = all;
     if (most < least) most = least;
+  }
+  /* Ends measuring: takes the caller's scratch, or temporary memory, if any of the launches needs some. */
+  cudaError_t begin() {
+    const size_t front = GK__STATE_BYTES + GK__REDUCE_BYTES;
+    measuring = false;
+    if (least == 0) return cudaSuccess;
+    if (given) {
+      GK_TRY(gk__check_scratch("gk_matmul", given, front + least));
+      memory = static_cast<unsigned char *>(given->ptr) + front;
+      bytes = given->bytes - front;
+      return cudaSuccess;
+    }
+    bytes = most;
+    GK_TRY(gk__temporary_memory(&temporary, bytes, "gk_matmul", stream));
+    memory = static_cast<unsigned char *>(temporary);
+    return cudaSuccess;
+  }
+  /* Frees temporary memory. Returns the first error. */
+  cudaError_t end(cudaError_t status) {
+    const cudaError_t freed = temporary ? cudaFreeAsync(temporary, stream) : cudaSuccess;
+    temporary = NULL;
+    return status == cudaSuccess ? gk__failed(freed, "gk_matmul") : status;
   }
 };
 inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream) {
@@ -5865,13 +5744,40 @@ inline gk__partials gk__partials_of(const gk_scratch *given, cudaStream_t stream
   partials.stream = stream;
   return partials;
 }
-/* Ends measuring: takes the caller's scratch or a temporary one, if any of the launches needs one. */
-inline cudaError_t gk__begin_partials(gk__partials *partials) {
-  const size_t bytes = partials->given ? partials->least : partials->most;
-  partials->measuring = false;
-  if (partials->least == 0) return cudaSuccess;
-  return gk__choose_scratch("gk_matmul", GK__STATE_BYTES + GK__REDUCE_BYTES + bytes, partials->given,
-                            &partials->temporary, &partials->scratch, partials->stream);
+/* Launches the kernel that reduces the partials of a batch. */
+template <class Out, class Acc, class Func>
+cudaError_t gk__reduce_partials(const gk__matmul_output<Out, Acc, Func> &p, const gk__partials &partials) {
+  const size_t vectors = p.m * (gk__partial_ld(p.n) / 4) * p.batch, most = size_t(1) << 14;
+  size_t blocks = gk_ceil_div(vectors, static_cast<size_t>(GK__REDUCE_PARTIALS_THREADS));
+  if (blocks > most) blocks = most;
+  if (p.max_blocks && blocks > p.max_blocks) blocks = p.max_blocks;
+  return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__reduce_partials_kernel<Out, Acc, Func>), static_cast<unsigned>(blocks),
+                           static_cast<unsigned>(GK__REDUCE_PARTIALS_THREADS), 0, partials.stream, p,
+                           partials.given != NULL);
+}
+
+/* Costs of reducing partials with a second kernel, in clocks: the launch; each round of eight partitions, which are
+ * loaded at once; 1/100 clock for each KiB of partials, which are written and read. */
+struct gk__reduce_costs {
+  unsigned launch, round, kib;
+};
+inline gk__reduce_costs gk__measured_reduce_costs() {
+  const gk__reduce_costs costs = {2600, 600, 70};
+  return costs;
+}
+/* The clocks to reduce partials of m x n that a second kernel adds up. */
+inline unsigned long long gk__reduction_clocks(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch,
+                                               unsigned slices, size_t item_bytes) {
+  if (slices < 2) return 0;
+  const unsigned long long kib = m * n * batch * slices * item_bytes / 1024;
+  return costs.launch + gk_ceil_div(slices, 8u) * costs.round + kib * costs.kib / 100;
+}
+/* Bytes of one partition's partials of m x n. The result saturates at SIZE_MAX. */
+template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
+  return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
+}
+template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) {
+  return slices < 2 || gk__partial_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / slices;
 }
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
@@ -6350,17 +6256,13 @@ struct gk__mma_operand { /* strides in bytes */
   size_t leading_dim, stride_batch, stride_part;
   int k_major;
 };
-template <class Out> struct gk__mma_args {
+template <class Out, class Func> struct gk__mma_args {
   gk__mma_operand a, b;
-  Out *c;
-  size_t ldc, stride_c, m, n, k;
-  float alpha, beta;
-  const unsigned *strict;
+  gk__matmul_output<Out, float, Func> c;
+  size_t k;
   unsigned tiles_m, tiles_n;
   unsigned first_tile;     /* of this launch; tiles are numbered through the batch */
-  unsigned partitions;     /* of k; 1: no split-K */
   size_t partition_stages; /* of k in a partition; the last partition may have fewer */
-  size_t capacity;         /* of the slots, in 16-byte words */
 };
 
 /* Copies the first `valid` of 16 bytes to shared memory, and sets the others to 0. (compute-sanitizer memcheck takes
@@ -6510,6 +6412,19 @@ template <class Config> struct gk__mma_accumulators {
       }
     }
   }
+  /* Stores them to a tile in shared memory. row_idx, col_idx: the first row and column of this warp in the tile. */
+  GK__D void store_shared(float *c_tile, int pitch, unsigned row_idx, unsigned col_idx) const {
+    const unsigned lane_id = gk_lane();
+    float *const dest = c_tile + (row_idx + lane_id / 4) * static_cast<unsigned>(pitch) + col_idx + lane_id % 4 * 2;
+    GK__UNROLL
+    for (int i = 0; i < m * 2; i++) {
+      GK__UNROLL
+      for (int j = 0; j < n; j++) {
+        GK__UNROLL
+        for (int e = 0; e < 2; e++) dest[i * 8 * pitch + j * 8 + e] = value[i / 2][j][i % 2 * 2 + e];
+      }
+    }
+  }
 };
 
 /* The main loop for emulated fp32: six products of bfloat16 parts. Part i has about 2^-8i of the magnitude of its
@@ -6612,143 +6527,26 @@ template <class Element, class Config> struct gk__mma_loop<1, Element, Config> {
   }
 };
 
-/* The epilogue. Each warp stores its accumulators to shared memory, over the ring, and the block then loops over the
- * tile. So C is written in vectors, and the code is a third of the size that it has when unrolled over the
- * accumulators. */
-template <class Config> struct gk__mma_epilogue {
-  static const int items = Config::bm * Config::bn;
-  static const int pitch = Config::bn + 8; /* floats; padded, so that store_accumulators has no bank conflicts */
-  static const int slots = (items + 2) / 3;
-  typedef gk__slot<gk__partial_triple<float>> slot;
-  static const int bytes = Config::bm * pitch * 4;
-
-  static GK__D float &item(float *c_tile, int i) { return c_tile[i / Config::bn * pitch + i % Config::bn]; }
-  /* row_idx, col_idx: the first row and column of this warp in the tile. */
-  static GK__D void store_accumulators(const gk__mma_accumulators<Config> &acc, float *c_tile, unsigned row_idx,
-                                       unsigned col_idx) {
-    const unsigned lane_id = gk_lane();
-    float *const dest = c_tile + (row_idx + lane_id / 4) * pitch + col_idx + lane_id % 4 * 2;
-    GK__UNROLL
-    for (int i = 0; i < acc.m * 2; i++) {
-      GK__UNROLL
-      for (int j = 0; j < acc.n; j++) {
-        GK__UNROLL
-        for (int e = 0; e < 2; e++) dest[i * 8 * pitch + j * 8 + e] = acc.value[i / 2][j][i % 2 * 2 + e];
-      }
-    }
-  }
-  /* Split-K: publishes this partial for the block that reduces the tile. */
-  static GK__D void publish(float *c_tile, slot *partial, unsigned tag) {
-    GK__UNROLL_BY(4)
-    for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count) {
-      gk__partial_triple<float> x = {{0, 0, 0}};
-      GK__UNROLL
-      for (int e = 0; e < 3; e++)
-        if (i * 3 + e < items) x.value[e] = item(c_tile, i * 3 + e);
-      gk__publish(partial + i, x, tag);
-    }
-  }
-  /* Adds `partial_count` partials to the tile in the order of their partitions. A partial has `stride` slots. */
-  static GK__D void add(float *c_tile, const slot *partials, unsigned partial_count, size_t stride, unsigned tag) {
-    GK__UNROLL_BY(1)
-    for (int i = static_cast<int>(threadIdx.x); i < slots; i += Config::thread_count * slots_per_load) {
-      gk__partial_triple<float> sum[slots_per_load];
-      GK__UNROLL
-      for (int b = 0; b < slots_per_load; b++) {
-        GK__UNROLL
-        for (int e = 0; e < 3; e++) {
-          const int pos = (i + b * Config::thread_count) * 3 + e;
-          sum[b].value[e] = pos < items ? item(c_tile, pos) : 0;
-        }
-      }
-      GK__UNROLL_BY(1)
-      for (unsigned k = 0; k < partial_count; k++) {
-        gk__partial_triple<float> x[slots_per_load];
-        unsigned pause = 8;
-        for (bool ready = false; !ready;) {
-          ready = true;
-          GK__UNROLL
-          for (int b = 0; b < slots_per_load; b++)
-            if (i + b * Config::thread_count < slots &&
-                !gk__peek(partials + k * stride + i + b * Config::thread_count, &x[b], tag))
-              ready = false;
-          if (!ready) gk__back_off(&pause);
-        }
-        GK__UNROLL
-        for (int b = 0; b < slots_per_load; b++) {
-          GK__UNROLL
-          for (int e = 0; e < 3; e++)
-            if (i + b * Config::thread_count < slots)
-              sum[b].value[e] = gk__arithmetic<float>::add(sum[b].value[e], x[b].value[e]);
-        }
-      }
-      GK__UNROLL
-      for (int b = 0; b < slots_per_load; b++) {
-        GK__UNROLL
-        for (int e = 0; e < 3; e++) {
-          const int pos = (i + b * Config::thread_count) * 3 + e;
-          if (pos < items) item(c_tile, pos) = sum[b].value[e];
-        }
-      }
-    }
-  }
-  /* C = alpha tile + beta C, in vectors of four columns. */
-  template <class Out>
-  static GK__D void store(const float *c_tile, const gk__mma_args<Out> &p, Out *c, size_t row0, size_t col0) {
-    typedef gk__vector<Out, 4> vector;
-    const bool aligned = reinterpret_cast<uintptr_t>(c) % sizeof(vector) == 0 && p.ldc % 4 == 0;
-    GK__UNROLL_BY(4)
-    for (int i = static_cast<int>(threadIdx.x); i < items / 4; i += Config::thread_count) {
-      const int row_idx = i / (Config::bn / 4), col_idx = i % (Config::bn / 4) * 4;
-      const size_t c_row = row0 + static_cast<size_t>(row_idx), c_col = col0 + static_cast<size_t>(col_idx);
-      if (c_row >= p.m || c_col >= p.n) continue;
-      Out *const dest = c + c_row * p.ldc + c_col;
-      const gk__vector<float, 4> acc =
-          *reinterpret_cast<const gk__vector<float, 4> *>(c_tile + row_idx * pitch + col_idx);
-      const bool whole = aligned && c_col + 4 <= p.n;
-      vector old = vector();
-      if (p.beta != 0 && whole) old = *reinterpret_cast<const vector *>(dest);
-      GK__UNROLL
-      for (int e = 0; e < 4; e++) {
-        if (c_col + static_cast<size_t>(e) >= p.n) break;
-        float x = gk__mul(p.alpha, acc.value[e]);
-        if (p.beta != 0) x = gk__fma(p.beta, gk__convert<float, Out>::from(whole ? old.value[e] : dest[e]), x);
-        old.value[e] = gk__convert<Out, float>::from(x);
-        if (!whole) dest[e] = old.value[e];
-      }
-      if (whole) *reinterpret_cast<vector *>(dest) = old;
-    }
-  }
-
-private:
-  static const int slots_per_load = 11; /* slots in flight per thread: all of a tile of 64 x 64 */
-};
-
-/* C = alpha A B + beta C for one tile and one partition of k. The grid has one block for each of them. The partition of
- * a block comes from its ticket, lowest first: the block that reduces a tile only waits for blocks with lower tickets,
- * which are running already. */
-template <int Products, class Element, class Config, class Out>
-__global__ void __launch_bounds__(Config::thread_count)
-    gk__mma_kernel(gk__mma_args<Out> p, gk__state *state, gk__slot<gk__partial_triple<float>> *slots) {
+/* One tile and one partition of k. The grid has one block for each of them. */
+template <int Products, class Element, class Config, class Out, class Func>
+__global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_args<Out, Func> p) {
   typedef gk__mma_loop<Products, Element, Config> loop;
-  typedef gk__mma_epilogue<Config> epilogue;
+  typedef gk__shared_tile<Config::bm, Config::bn, Config::thread_count> shared_tile;
   const int element_bytes = gk__tensor_type<Element>::bytes;
   const size_t stage_depth = Config::bytes / element_bytes;
-  static_assert(epilogue::bytes <=
+  static_assert(shared_tile::bytes <=
                     (Config::stages < 3 ? Config::stages : 3) * loop::parts * (Config::a_bytes + Config::b_bytes),
                 "the tile of accumulators is stored over the ring");
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
   unsigned char *const ring = gk__align_ring(dynamic_shared);
-  __shared__ gk__ticket ticket;
   gk__wait_for_earlier_work();
-  if (p.strict && *p.strict) return;
-  const unsigned tiles = p.tiles_m * p.tiles_n, launch_tiles = gridDim.x / p.partitions;
-  const unsigned work_idx = p.partitions > 1 ? gk__take_work_ticket(&ticket, state, gridDim.x) : blockIdx.x;
-  const unsigned launch_tile = work_idx % launch_tiles, partition = work_idx / launch_tiles;
-  const unsigned tile_idx = p.first_tile + launch_tile, batch = tile_idx / tiles;
-  const gk__raster_tile work_tile(tile_idx % tiles, p.tiles_m, p.tiles_n);
-  const size_t row0 = static_cast<size_t>(work_tile.row_idx) * Config::bm;
-  const size_t col0 = static_cast<size_t>(work_tile.col_idx) * Config::bn;
+  if (!p.c.condition.holds()) return;
+  const unsigned partitions = p.c.partials ? p.c.slices : 1, launch_tiles = gridDim.x / partitions;
+  const unsigned partition = blockIdx.x / launch_tiles;
+  gk__work_tile work(p.first_tile + blockIdx.x % launch_tiles, p.tiles_m, p.tiles_n, 1);
+  work.part = partition;
+  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm;
+  const size_t col0 = static_cast<size_t>(work.col_idx) * Config::bn;
   const unsigned warp_id = threadIdx.x / 32;
   const unsigned row_idx = warp_id / Config::warps_n * Config::wm; /* of the warp in the tile */
   const unsigned col_idx = warp_id % Config::warps_n * Config::wn;
@@ -6758,9 +6556,9 @@ __global__ void __launch_bounds__(Config::thread_count)
     const size_t partition_depth = p.partition_stages * stage_depth, k_begin = partition * partition_depth;
     const size_t k_end = p.k - k_begin < partition_depth ? p.k : k_begin + partition_depth;
     gk__mma_loader<Config::bm, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_a> a(
-        p.a, batch, row0, p.m, k_begin, k_end);
+        p.a, work.batch, row0, p.c.m, k_begin, k_end);
     gk__mma_loader<Config::bn, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_b> b(
-        p.b, batch, col0, p.n, k_begin, k_end);
+        p.b, work.batch, col0, p.c.n, k_begin, k_end);
     const gk__mma_fragment_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(row_idx,
                                                                                                          p.a.k_major);
     const gk__mma_fragment_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(col_idx,
@@ -6769,20 +6567,9 @@ __global__ void __launch_bounds__(Config::thread_count)
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
   __syncthreads();
-  epilogue::store_accumulators(acc, c_tile, row_idx, col_idx);
+  acc.store_shared(c_tile, shared_tile::pitch, row_idx, col_idx);
   __syncthreads();
-  const size_t partial_stride = static_cast<size_t>(launch_tiles) * epilogue::slots;
-  gk__slot<gk__partial_triple<float>> *const partials = slots + static_cast<size_t>(launch_tile) * epilogue::slots;
-  if (partition < p.partitions - 1) {
-    epilogue::publish(c_tile, partials + partition * partial_stride, ticket.tag);
-  } else {
-    if (partition > 0) {
-      epilogue::add(c_tile, partials, partition, partial_stride, ticket.tag);
-      __syncthreads();
-    }
-    epilogue::store(c_tile, p, p.c + batch * p.stride_c, row0, col0);
-  }
-  if (p.partitions > 1) gk__restart_tags(ticket, state, slots, p.capacity, gridDim.x);
+  shared_tile::store(c_tile, p.c, work, row0, col0);
 }
 
 template <class Element> gk__mma_operand gk__mma_operand_of(const gk__operand_view<Element> &v) {
@@ -6797,70 +6584,66 @@ struct gk__mma_plan {
   int stages;           /* of the ring */
   size_t tiles;         /* of C, in the whole batch */
   size_t partitions;    /* of k */
-  size_t tile_partials; /* bytes of slots for the partials of one tile of C */
+  size_t product_bytes; /* of the partials of one product */
   double microseconds;  /* expected */
 };
 template <int Products, class Element, class Config> size_t gk__mma_smem(int stages) {
   const int stage_bytes = (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::parts;
   return static_cast<size_t>(stages * stage_bytes) + GK__RING_ALIGNMENT;
 }
-/* How many of `tiles` tiles of C one launch computes, with all their partitions; at least one. */
-inline size_t gk__mma_launch_tiles(const gk__mma_plan &plan, size_t tiles, size_t max_blocks, size_t slot_bytes) {
-  if (max_blocks && max_blocks / plan.partitions < tiles) tiles = max_blocks / plan.partitions;
-  if (plan.tile_partials && slot_bytes / plan.tile_partials < tiles) tiles = slot_bytes / plan.tile_partials;
-  return tiles ? tiles : 1;
-}
 template <int Products, class Config, class Element, class Out>
 cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
                            const gk__partials &partials, cudaStream_t stream) {
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm));
   const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn)), tiles = tiles_m * tiles_n;
-  const size_t max_grid = 0x7fffffff;
-  const size_t smem = gk__mma_smem<Products, Element, Config>(plan.stages);
+  const size_t max_grid = 0x7fffffff, smem = gk__mma_smem<Products, Element, Config>(plan.stages);
   const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
-  const size_t slot_bytes = partials.bytes();
   if (tiles > max_grid / plan.partitions)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
-  if (slot_bytes < plan.tile_partials) /* else a plan that was not measured would write past the slots */
-    return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured",
-                    plan.tile_partials, slot_bytes);
-  unsigned char *const scratch = plan.tile_partials ? static_cast<unsigned char *>(partials.scratch->ptr) : NULL;
-  gk__slot<gk__partial_triple<float>> *const slots = reinterpret_cast<gk__slot<gk__partial_triple<float>> *>(
-      scratch ? scratch + GK__STATE_BYTES + GK__REDUCE_BYTES : NULL);
-  gk__mma_args<Out> q = gk__mma_args<Out>();
+  gk__mma_args<Out, gk__identity> q = gk__mma_args<Out, gk__identity>();
   q.a = gk__mma_operand_of(p.a);
   q.b = gk__mma_operand_of(p.b);
-  q.c = p.c;
-  q.ldc = p.ldc;
-  q.stride_c = p.stride_c;
-  q.m = p.m;
-  q.n = p.n;
+  q.c.c = p.c;
+  q.c.ldc = p.ldc;
+  q.c.stride_c = p.stride_c;
+  q.c.m = p.m;
+  q.c.n = p.n;
+  q.c.alpha = p.alpha;
+  q.c.beta = p.beta;
+  q.c.condition.flag = p.strict;
+  q.c.max_blocks = p.max_blocks;
+  q.c.slices = static_cast<unsigned>(plan.partitions);
   q.k = p.k;
-  q.alpha = p.alpha;
-  q.beta = p.beta;
-  q.strict = p.strict;
   q.tiles_m = static_cast<unsigned>(tiles_m);
   q.tiles_n = static_cast<unsigned>(tiles_n);
-  q.partitions = static_cast<unsigned>(plan.partitions);
   q.partition_stages = gk_ceil_div(k_stages, plan.partitions);
-  q.capacity = slot_bytes / sizeof(gk__word16);
-  const size_t max_products = max_grid / plan.partitions / tiles;
-  for (size_t done = 0, products; done < p.batch; done += products) {
-    products = p.batch - done < max_products ? p.batch - done : max_products;
-    const size_t all_tiles = products * tiles,
-                 tiles_per_launch = gk__mma_launch_tiles(plan, all_tiles, p.max_blocks, slot_bytes);
+  const size_t product_bytes = q.c.partial_bytes();
+  size_t max_products = max_grid / plan.partitions / tiles;
+  if (product_bytes) {
+    const size_t fit = partials.bytes / product_bytes;
+    if (fit == 0) /* a plan that was not measured must not write past the partials */
+      return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of partials are needed, but %zu were measured",
+                      product_bytes, partials.bytes);
+    if (fit < max_products) max_products = fit;
+    q.c.partials = reinterpret_cast<float *>(partials.memory);
+  }
+  for (size_t done = 0; done < p.batch; done += q.c.batch) {
+    q.c.batch = p.batch - done < max_products ? p.batch - done : max_products;
+    const size_t all_tiles = q.c.batch * tiles;
+    size_t tiles_per_launch = all_tiles;
+    if (p.max_blocks && p.max_blocks / plan.partitions < all_tiles) tiles_per_launch = p.max_blocks / plan.partitions;
+    if (tiles_per_launch == 0) tiles_per_launch = 1;
     for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += tiles_per_launch) {
-      const size_t launch_tiles =
-          all_tiles - launch_begin < tiles_per_launch ? all_tiles - launch_begin : tiles_per_launch;
+      const size_t left = all_tiles - launch_begin, launch_tiles = left < tiles_per_launch ? left : tiles_per_launch;
       q.first_tile = static_cast<unsigned>(launch_begin);
-      GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out>),
+      GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, gk__identity>),
                                static_cast<unsigned>(launch_tiles * plan.partitions),
-                               static_cast<unsigned>(Config::thread_count), smem, stream, q,
-                               reinterpret_cast<gk__state *>(scratch), slots));
+                               static_cast<unsigned>(Config::thread_count), smem, stream, q));
     }
-    q.a.data += products * q.a.stride_batch;
-    q.b.data += products * q.b.stride_batch;
-    q.c += products * q.stride_c;
+    if (product_bytes) GK_TRY(gk__reduce_partials(q.c, partials));
+    q.a.data += q.c.batch * q.a.stride_batch;
+    q.b.data += q.c.batch * q.b.stride_batch;
+    q.c.c += q.c.batch * q.c.stride_c;
   }
   return cudaSuccess;
 }
@@ -6871,52 +6654,47 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
  * and tf32) and to 310 of 26 shapes (emulated fp32). The chosen plans are 1.8 % slower than the best that were
  * measured. */
 struct gk__mma_cost {
-  double stage;          /* one stage of a block that is alone on its SM */
-  double stage_rate;     /* one stage of a full SM, divided by the number of its blocks */
-  double start;          /* fixed cost of a block */
-  double reduce, addend; /* split-K: fixed cost of the reduction, and cost of each partial but the last */
-  unsigned blocks;       /* resident blocks per SM, if its shared memory suffices */
+  double stage;      /* one stage of a block that is alone on its SM */
+  double stage_rate; /* one stage of a full SM, divided by the number of its blocks */
+  double start;      /* fixed cost of a block */
+  unsigned blocks;   /* resident blocks per SM, if its shared memory suffices */
 };
 struct gk__mma_gpu {
   size_t sms, smem_limit; /* smem_limit: bytes of shared memory per block */
 };
-/* The cheapest of the plans that it takes. Partials need a scratch, and a call that is given none allocates, clears and
- * frees one: 3.2 us on an H200. The plan must not depend on the scratch, so split-K has to save more than that. */
+/* The cheapest of the plans that it takes. Partials need memory, and a call without a scratch allocates and frees it:
+ * about 1 us. The plan must not depend on the scratch, so split-K has to save more than that. */
 struct gk__mma_cheapest {
   gk__mma_plan plan;
-  static double cost(const gk__mma_plan &of_plan) { return of_plan.microseconds + (of_plan.partitions > 1 ? 3.2 : 0); }
+  static double cost(const gk__mma_plan &of_plan) { return of_plan.microseconds + (of_plan.partitions > 1 ? 1 : 0); }
   void take(const gk__mma_plan &other) {
     if (plan.config < 0 || cost(other) < cost(plan)) plan = other;
   }
 };
-/* Gives *plans every plan with this configuration. A partition has at least three stages, and the partials of the whole
- * batch fit into GK__PARTIALS_BYTES. */
+/* Gives *plans every plan with this configuration for a product of m x n. A partition has at least three stages, and the
+ * partials of the whole batch fit into GK__PARTIALS_BYTES. */
 template <class Plans>
-void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost, size_t k_stages, size_t partial_bytes,
-                       size_t sms, size_t blocks_per_sm) {
+void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost, size_t m, size_t n, size_t batch,
+                       size_t k_stages, size_t sms, size_t blocks_per_sm) {
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_PARTITIONS ? k_stages / 3 : size_t(GK__MATMUL_PARTITIONS);
-  const size_t wave = sms * blocks_per_sm;
+  const size_t wave = sms * blocks_per_sm, partial_bytes = gk__partial_bytes<float>(m, n);
+  const double clocks_per_us = 1755;
   for (plan.partitions = 1; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
     const size_t stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
     if (k_stages && gk_ceil_div(k_stages, stages) != plan.partitions) continue; /* the last partition would be empty */
-    plan.tile_partials = (plan.partitions - 1) * partial_bytes;
-    if (gk__saturated_product(plan.tiles, plan.tile_partials) > GK__PARTIALS_BYTES) break;
+    plan.product_bytes = plan.partitions > 1 ? gk__saturated_product(plan.partitions, partial_bytes) : 0;
+    if (gk__saturated_product(batch, plan.product_bytes) > GK__PARTIALS_BYTES) break;
     const size_t left = gk_ceil_div(blocks % wave, sms); /* blocks per SM in the last wave */
     const double full_stage = cost.stage_rate * static_cast<double>(blocks_per_sm);
     const double last_stage = cost.stage_rate * static_cast<double>(left), stage_count = static_cast<double>(stages);
     plan.microseconds = static_cast<double>(blocks / wave) *
                         (cost.start + stage_count * (full_stage > cost.stage ? full_stage : cost.stage));
     if (left) plan.microseconds += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
-    if (plan.partitions > 1) plan.microseconds += cost.reduce + cost.addend * static_cast<double>(plan.partitions - 1);
+    plan.microseconds += static_cast<double>(gk__reduction_clocks(gk__measured_reduce_costs(), m, n, batch,
+                                                                  static_cast<unsigned>(plan.partitions), 4)) /
+                         clocks_per_us;
     plans->take(plan);
   }
-}
-/* Bounds for every plan, for the size of the scratch: the least k of a partition, and the bytes of slots for one
- * partial of all of C. The largest tile is 128 x 256. The shallowest stages are 32 deep: emulated fp32 and tf32. */
-#define GK__MMA_PARTITION_DEPTH 96
-inline size_t gk__mma_slot_bytes(size_t m, size_t n) {
-  const size_t tile_rows = gk_ceil_div(m, size_t(128)), tile_cols = gk_ceil_div(n, size_t(256));
-  return gk__saturated_product(gk__saturated_product(tile_rows, tile_cols), (128 * 256 + 2) / 3 * sizeof(gk__word16));
 }
 /* The same for a configuration and a product, unless the ring does not fit into shared memory. */
 template <int Products, class Element, class Config, class Plans>
@@ -6930,9 +6708,8 @@ void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cos
                                            batch);
   const gk__mma_plan plan = {config, stages, all < max_tiles ? all : max_tiles, 1, 0, 0};
   if (fit == 0) return;
-  gk__plan_mma_tile(plans, plan, cost,
-                    gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)),
-                    gk__mma_epilogue<Config>::slots * sizeof(gk__slot<gk__partial_triple<float>>), gpu.sms,
+  gk__plan_mma_tile(plans, plan, cost, m, n, batch,
+                    gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
 }
 /* The ring of the largest tile has four stages in code for compute_90 and up, and on the host, which chooses the size:
@@ -6965,8 +6742,8 @@ template <int Products, class Element> struct gk__mma_tiles {
   typedef gk__mma_config<64, 64, 32, 32, 64, 3> least;
   static const int config_count = 2;
   static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{0.626, 2.645, 3.178, 4.505, 2.733, 2},
-                                              {1.043, 0.971, 2.473, 1.076, 0.841, 3}};
+    static const gk__mma_cost of_configs[] = {{0.626, 2.645, 3.178, 2},
+                                              {1.043, 0.971, 2.473, 3}};
     return of_configs;
   }
   template <class Plans>
@@ -6990,9 +6767,9 @@ template <class Element> struct gk__mma_tiles<1, Element> {
   typedef gk__mma_config<64, 64, 32, 32, 128, 3, order, order> least;
   static const int config_count = 3;
   static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{1.171, 0.310, 3.849, 4.432, 6.428, 1},
-                                              {0.586, 0.741, 3.626, 1.620, 5.500, 2},
-                                              {0.484, 0.474, 0.897, 2.819, 1.521, 4}};
+    static const gk__mma_cost of_configs[] = {{1.171, 0.310, 3.849, 1},
+                                              {0.586, 0.741, 3.626, 2},
+                                              {0.484, 0.474, 0.897, 4}};
     return of_configs;
   }
   template <class Plans>
@@ -7047,7 +6824,7 @@ cudaError_t gk__plan_mma(size_t m, size_t n, size_t k, size_t batch, gk__mma_pla
   if (plan->config < 0)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: this GPU has %zu bytes of shared memory for a block, too few",
                     gpu.smem_limit);
-  if (plan->tile_partials) partials->measure(plan->tile_partials * (plan->tiles / batch), batch);
+  if (plan->product_bytes) partials->measure(plan->product_bytes, batch);
   return cudaSuccess;
 }
 /* The fallback of Hopper's kernels, if the binary has no code of theirs for this type. Without split-K, because the
@@ -7058,7 +6835,7 @@ cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out> &p, cudaS
   gk__mma_plan plan;
   GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &plan, &none)));
   plan.partitions = 1;
-  plan.tile_partials = 0;
+  plan.product_bytes = 0;
   return gk__mma_tiles<Products, Element>::launch(p, plan, none, stream);
 }
 /* Plans a product of elements of type Item. */
@@ -8408,197 +8185,76 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &, int, cudaStream
 
 /* --- Strict products: Hopper -----------------------------------------------------------------------------------------
  *
- * Warp-specialised kernels of floats, with tiles of 128 x 128, 64 x 128 or 128 x 64. Consumer threads only multiply:
- * their loop is fused multiply-adds and the shared-memory loads of the fragments, and little else. A register file has
- * two banks. An FMA takes two issue slots if its operands conflict in a bank, or if none of them is in the register
- * reuse cache. With few other instructions in the loop ptxas finds an order in which 19 of 20 FMAs take one slot. The
- * remaining loss is the fragment loads: each takes an issue slot, and the write-back of its four words delays two more.
- * A block alone on a multiprocessor, with all operands in shared memory, reaches 0.98 of the peak FMA rate without the
- * loads and 0.87 with them.
+ * A warp-specialised kernel of floats. Consumer threads only multiply: their loop is fused multiply-adds and the
+ * shared-memory loads of the fragments, and little else. A register file has two banks. An FMA takes two issue slots if
+ * its operands conflict in a bank, or if none of them is in the register reuse cache. With few other instructions in the
+ * loop ptxas finds an order in which 19 of 20 FMAs take one slot. The remaining loss is the fragment loads: each takes
+ * an issue slot, and the write-back of its four words delays two more. A block alone on a multiprocessor, with all
+ * operands in shared memory, reaches 0.98 of the peak FMA rate without the loads and 0.87 with them.
  *
  * In shared memory both operands are MN-major, as tile[k][row or column]. As many producer threads as consumers load
- * them, one stage of 16 k ahead. They give most of their registers to the consumers (setmaxnreg), and the two meet only
- * at the mbarriers of a ring of stages. Every instruction of a producer takes an issue slot from the consumers, so each
- * storage order of the operands has a short loop of its own, which stores directly into the stage. No product needs
- * copies of its operands in global memory.
- *
- * Three kinds of blocks:
- *
- * Aligned blocks (gk__aligned_block) have operands whose rows begin at multiples of 16 bytes. TMA loads B, and A if it
- * is MN-major; producer threads load a K-major A as squares of four rows and four k, and transpose them in registers.
- *
- * Unaligned blocks (gk__fed_block) take all other operands, a K-major B, and the smaller tiles. Producer threads load
- * four floats each by four loads, at any alignment, and store them as one vector.
- *
- * Blocks without producers (gk__engine_block) reduce four partitions of a 64 x 128 tile, and have no registers for
- * producers. TMA loads both operands. A K-major A arrives in a staging buffer, swizzled, and while one stage is
- * multiplied each thread transposes squares of the next one. The four rows of a square are a quarter of the tile apart,
- * so neither its loads nor its stores have bank conflicts; in the transposed tile they are adjacent.
- *
- * The order of the FMAs and the partitions of k are those of the other kernels, so the bits are the same. Partials are
- * reduced through global memory or, where all partitions of a tile can be resident together, through shared memory, by
- * the groups of a block or the blocks of a cluster. Through memory the block with the last partition reduces them. If
- * there are many, further blocks each reduce a share of a tile, because one block alone gets too little bandwidth.
- * Their tickets are the highest, so all blocks that they wait for are running. */
-
-#ifdef GK__WGMMA
+ * them, one stage of 16 k ahead: four floats each by four loads, at any alignment, stored as one vector. They give most
+ * of their registers to the consumers (setmaxnreg, which only code for sm_90a has), and the two meet only at the
+ * mbarriers of a ring of stages. Every instruction of a producer takes an issue slot from the consumers, so each storage
+ * order of the operands has a short loop of its own. TMA would not be faster: with operands that it could load, these
+ * blocks take the same time. */
 
 /* The accumulators of a thread: eight rows and Fours vectors of four columns, of a warp tile of 32 rows and 32 Fours
- * columns. A block tile has Down x Across warps. `t` is the thread index; bit 16 is set where A is transposed. */
-template <int Down, int Across = 1, int Fours = 4> struct gk__f32_accumulators {
-  static const int thread_count = Down * Across * 32, run = 4, row_count = 8, fours = Fours, runs = row_count * Fours;
-  static const int across = Across, high = Down * 32, wide = Across * Fours * 32;
-  float value[runs][run];
-  int first_row, first_col, next_row, next_four; /* next_row: from one row to the next; next_four: from four rows to the
-                                                  * next four */
-  GK__D explicit gk__f32_accumulators(int t) {
-    const int lane_id = t % 32, warp_id = t / 32 % (Down * Across), pos = warp_id / Across * 8 + lane_id / 8;
-    const bool transposed = t >> 16;
-    first_row = transposed ? pos : pos * 4;
-    next_row = transposed ? Down * 8 : 1;
-    next_four = transposed ? 4 : 16;
-    first_col = warp_id % Across * (Fours * 32) + lane_id % 8 * 4;
+ * columns. A block tile has Down x Across warps. The four floats that a producer stores as a vector are neighbours if
+ * their operand is K-major; else they are `apart`, a quarter of the tile. */
+template <int Down, int Across, int Fours> struct gk__f32_accumulators {
+  static const int thread_count = Down * Across * 32, run = 4, row_count = 8, fours = Fours, across = Across;
+  static const int rows = Down * 32, cols = Across * Fours * 32;
+  float value[row_count][Fours][run];
+  int first_row, first_col, next_row, next_four; /* next_row: from one row to the next; next_four: to the fifth */
+  bool rows_apart, cols_apart;
+  GK__D gk__f32_accumulators(int t, bool are_rows_apart, bool are_cols_apart)
+      : rows_apart(are_rows_apart), cols_apart(are_cols_apart) {
+    const int lane_id = t % 32, warp_id = t / 32, pos = warp_id / Across * 8 + lane_id / 8;
+    first_row = rows_apart ? pos : pos * 4;
+    next_row = rows_apart ? Down * 8 : 1;
+    next_four = rows_apart ? 4 : 16;
+    first_col = warp_id % Across * (Fours * 8) + lane_id % 8; /* in vectors */
   }
-  GK__D int row_idx(int r) const { return first_row + r / (4 * Fours) * next_four + r / Fours % 4 * next_row; }
-  GK__D int col_idx(int r) const { return first_col + r % Fours * 32; }
+  /* Stores the accumulators to a tile in shared memory. */
+  GK__D void store_shared(float *c_tile, int pitch) const {
+    GK__UNROLL
+    for (int i = 0; i < row_count; i++) {
+      float *const dest = c_tile + (first_row + i / 4 * next_four + i % 4 * next_row) * pitch;
+      GK__UNROLL
+      for (int j = 0; j < Fours; j++) {
+        const int vector_idx = first_col + j * 8;
+        if (cols_apart) {
+          GK__UNROLL
+          for (int e = 0; e < run; e++) dest[vector_idx + e * (cols / 4)] = value[i][j][e];
+        } else {
+          const gk__vector<float, 4> x = {{value[i][j][0], value[i][j][1], value[i][j][2], value[i][j][3]}};
+          *reinterpret_cast<gk__vector<float, 4> *>(dest + vector_idx * 4) = x;
+        }
+      }
+    }
+  }
 };
-
-/* Accumulators of unaligned blocks. The columns of a thread may be a quarter of the tile apart (bit 17 of `t`). Rows of
- * C begin at any address, so C is stored by way of shared memory, where the accumulators are [accumulator][thread] with
- * this pitch: a row of 32 columns has at most two-way bank conflicts. */
-template <int Down, int Across, int Fours>
-struct gk__f32_staged_accumulators : gk__f32_accumulators<Down, Across, Fours> {
-  static const int pitch = Down * Across * 32 + 10;
-  GK__D explicit gk__f32_staged_accumulators(int t) : gk__f32_accumulators<Down, Across, Fours>(t & 0x1ffff) {}
-};
-template <int Down, int Across, int Fours>
-GK__D int gk__accumulator_pitch(const gk__f32_staged_accumulators<Down, Across, Fours> &) {
-  return gk__f32_staged_accumulators<Down, Across, Fours>::pitch;
-}
-
-struct gk__f32_tma_params;
-struct gk__f32_params;
-
-/* A block without producers. Warps: the warps of a group, one below the other. Depth: k of a stage. Resident: blocks on
- * a multiprocessor. Groups: each has a partition of k and a ring of its own. */
-template <int Warps, int Depth, int Stages, int Resident, int Groups = 1> struct gk__f32_block {
-  typedef gk__f32_accumulators<Warps> sums;
-  typedef gk__f32_tma_params params;
-  static const bool fed = false, by_rows = false; /* fed: has producer threads; by_rows: rows of C begin at any address
-                                                   * */
-  static bool transposed(bool trans_a) { return !trans_a; }
-  static const int slots_in_flight = 24; /* slots at a time */
-  static const int bm = Warps * 32, bn = 128, depth = Depth, stages = Stages, resident = Resident, groups = Groups;
-  static const int thread_count = sums::thread_count * Groups;
-  static const int a_bytes = Depth * bm * 4, b_bytes = Depth * bn * 4; /* bytes of a stage */
-  /* The staging buffers of an A that is transposed: its latency is so long that short stages need two. Each stage and
-   * each staging buffer has an mbarrier. */
-  static const int staging_buffers = Depth < 32 ? 2 : 1, staging = Stages * (a_bytes + b_bytes);
-  static const int ring_bytes = staging + staging_buffers * a_bytes, bars = Stages + staging_buffers;
-  /* Dynamic shared memory is aligned to 1024 bytes; more than 48 bytes of static shared memory precede it. */
-  static const int smem = Groups * ring_bytes + 1024 - 64;
-  static_assert(Stages >= 3, "a stage is filled anew while the next but one is multiplied");
-  static_assert(ring_bytes >= sums::thread_count * sums::runs * sums::run * 4,
-                "the accumulators are stored over the operands");
-};
-/* An unaligned block: stages of 16 k, and groups of four consumer warps, Down x Across. */
-template <int Down, int Across, int Fours, int Resident, int Groups = 1> struct gk__f32_producer_block {
-  typedef gk__f32_staged_accumulators<Down, Across, Fours> sums;
-  typedef gk__f32_params params;
-  static const bool fed = true, by_rows = true;
-  static bool transposed(bool trans_a) { return trans_a; }
-  static const int bm = sums::high, bn = sums::wide, depth = 16, resident = Resident, groups = Groups;
-  static const int producers = sums::thread_count, thread_count = (sums::thread_count + producers) * Groups;
+/* A configuration: Down x Across consumer warps, and as many producers. Resident: blocks on a multiprocessor. */
+template <int Down, int Across, int Fours, int Resident> struct gk__f32_block {
+  typedef gk__f32_accumulators<Down, Across, Fours> sums;
+  typedef gk__shared_tile<sums::rows, sums::cols, sums::thread_count> shared_tile;
+  static const int bm = sums::rows, bn = sums::cols, depth = 16, stages = 3, resident = Resident;
+  static const int thread_count = 2 * sums::thread_count;
   /* Registers of a producer thread. With more than 200 for a consumer, or with fewer for a producer, ptxas finds no
    * order of the FMAs without bank conflicts in some of the kernels. */
   static const int producer_registers = 56;
   static const int consumer_registers = 65536 / (thread_count * Resident) / 8 * 16 - producer_registers;
-  static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a,
-                   stage_bytes = a_bytes + depth * pitch_b;
-  static const int stages = 3, sums_bytes = (sums::runs * sums::run + 1) * sums::pitch * 4;
-  /* The accumulators are stored over the operands. */
-  static const int ring_bytes =
-      (stages * stage_bytes > sums_bytes ? stages * stage_bytes : sums_bytes) / 1024 * 1024 + 1024;
-  static const int bars = 2 * stages, smem = Groups * ring_bytes + 1024;
+  static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a; /* bytes */
+  static const int stage_bytes = a_bytes + depth * pitch_b;
+  static const int smem = stages * stage_bytes > shared_tile::bytes ? stages * stage_bytes : shared_tile::bytes;
 };
 
-/* An aligned block. TMA loads B, and A if it is MN-major; producer threads load a K-major A in vectors of four. C is
- * stored from registers. */
-template <int Resident, int Groups = 1>
-struct gk__f32_aligned_block : gk__f32_producer_block<4, 1, 4, Resident, Groups> {
-  typedef gk__f32_accumulators<4> sums;
-  typedef gk__f32_tma_params params;
-  static const bool by_rows = false;
-  static bool transposed(bool) { return false; }
-  static const int slots_in_flight = 8; /* slots in flight in a reduction: more would spill registers */
-};
-
-struct gk__f32_params {
-  gk__matmul_args<float, float, float> p;
-  /* In tiles: the part of C that is not split, and the part that is, which begins at split_row and split_col. */
-  unsigned whole_tiles_m, whole_tiles_n, split_row, split_col, tiles_m, tiles_n;
-  /* The blocks of a cluster, which have all partitions of a tile; 0: partials are reduced through memory. */
-  unsigned cluster_size;
-  unsigned reducers_per_tile; /* further blocks that reduce the partials of a tile through memory */
-  bool transposed,
-      spread; /* transposed: A is transposed; spread: the columns of a thread are a quarter of the tile apart */
-};
-struct gk__f32_tma_params : gk__f32_params {
-  gk__tensor_map a, b;
-  bool many_a, many_b; /* the operand differs between the products of a batch */
-};
-/* The work tile of a block: a tile of C and a partition of k. Tiles that are not split come first. */
-struct gk__f32_work_tile {
-  unsigned batch, part, row_idx, col_idx, tile_idx; /* tile_idx: among all tiles that are split */
-  GK__D gk__f32_work_tile(const gk__f32_params &q, unsigned work_idx) {
-    if (q.cluster_size) {
-      const gk__work_tile work(work_idx / q.cluster_size, q.tiles_m, q.tiles_n, 1);
-      batch = work.batch;
-      part = work_idx % q.cluster_size;
-      row_idx = work.row_idx;
-      col_idx = work.col_idx;
-      tile_idx = 0;
-      return;
-    }
-    const unsigned of_whole = q.whole_tiles_m * q.whole_tiles_n, whole = of_whole * static_cast<unsigned>(q.p.batch);
-    const bool cut = work_idx >= whole;
-    const gk__work_tile work(cut ? work_idx - whole : work_idx, cut ? q.tiles_m : q.whole_tiles_m,
-                             cut ? q.tiles_n : q.whole_tiles_n, cut ? q.p.slices : 1);
-    batch = work.batch;
-    part = work.part;
-    row_idx = work.row_idx;
-    col_idx = work.col_idx;
-    tile_idx = (work.batch * q.tiles_m + work.row_idx) * q.tiles_n + work.col_idx;
-    if (cut) {
-      row_idx += q.split_row;
-      col_idx += q.split_col;
-    }
-  }
-};
-
+#ifdef GK__WGMMA
 #ifdef GK__WGMMA_CODE
 
 GK__D void gk__store_shared(unsigned address, float a, float b, float c, float d) {
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
-}
-
-/* Transposes a staged tile of Rows x Depth floats, by squares of four rows and four k. The rows of a square are Rows /
- * 4 apart. The staging buffer has the TMA swizzle whose width is a row. */
-template <int Rows, int Depth, int Threads>
-GK__D void gk__f32_transpose_squares(unsigned staging, unsigned stage, unsigned t) {
-  const unsigned down = Rows / 4, row_bytes = Depth * 4;
-  const unsigned row_of = t % down, from = staging + row_of * row_bytes, dest = stage + row_of * 16;
-  const unsigned swizzle = row_bytes == 128 ? row_of % 8 : row_of / 2 % 4;
-  GK__UNROLL
-  for (unsigned square = 0; square < Depth / 4 * down; square += Threads) {
-    const unsigned four = t / down + square / down;
-    gk__vector<float, 4> x[4];
-    GK__UNROLL
-    for (unsigned i = 0; i < 4; i++) x[i] = gk__load_shared(from + i * down * row_bytes + (four ^ swizzle) * 16);
-    GK__UNROLL
-    for (unsigned k = 0; k < 4; k++)
-      gk__store_shared(dest + (four * 4 + k) * (Rows * 4), x[0].value[k], x[1].value[k], x[2].value[k], x[3].value[k]);
-  }
 }
 
 /* The operand fragments of one k. */
@@ -8606,17 +8262,16 @@ template <int Fours> struct gk__f32_fragment {
   gk__vector<float, 4> a[2], b[Fours];
   /* A last: all of B has arrived then, so the rows can be multiplied in serpentine order. Otherwise ptxas would start
    * each row with the operand that arrives first. */
-  GK__D void load(unsigned from_a, unsigned next_a, unsigned from_b) {
+  GK__D void load(unsigned from_a, unsigned from_b) {
     GK__UNROLL
     for (int j = 0; j < Fours; j++) b[j] = gk__load_in_order(from_b + static_cast<unsigned>(j) * 128);
     a[0] = gk__load_in_order(from_a);
-    a[1] = gk__load_in_order(next_a);
+    a[1] = gk__load_in_order(from_a + 64);
   }
-  GK__D void load(unsigned from_a, unsigned from_b) { load(from_a, from_a + 64, from_b); }
   /* Zero fragments: the first multiplication of a pipeline changes no accumulator. */
   template <class Sums> GK__D void begin(Sums &sums) {
     GK__UNROLL
-    for (int i = 0; i < Sums::runs * Sums::run; i++) sums.value[i / Sums::run][i % Sums::run] = 0;
+    for (int i = 0; i < 8 * Fours * 4; i++) sums.value[i / (Fours * 4)][i / 4 % Fours][i % 4] = 0;
     GK__UNROLL
     for (int i = 0; i < 8; i++) a[i / 4].value[i % 4] = 0;
     GK__UNROLL
@@ -8633,144 +8288,14 @@ template <int Fours> struct gk__f32_fragment {
         const int pos = i % 2 ? col_count - 1 - idx : idx;
         const int j = pos % 4 == 1 || pos % 4 == 2 ? pos / 4 * 4 + 3 - pos % 4 : pos;
         asm volatile("fma.rn.f32 %0, %1, %2, %0;"
-                     : "+f"(sums.value[i * Fours + j / 4][j % 4])
+                     : "+f"(sums.value[i][j / 4][j % 4])
                      : "f"(a[i / 4].value[i % 4]), "f"(b[j / 4].value[j % 4]));
       }
     }
   }
 };
 
-/* Count k, each multiplied while the fragments of the next one are loaded. The last fragments remain in fragment[1]. */
-template <int Count, int Fours, class Sums>
-GK__D void gk__f32_multiply_steps(Sums &sums, gk__f32_fragment<Fours> (&fragment)[2], unsigned *a, unsigned *b,
-                                  unsigned pitch_a, unsigned pitch_b) {
-  GK__UNROLL
-  for (int k = 0; k < Count; k++) {
-    fragment[k % 2].load(*a + static_cast<unsigned>(k) * pitch_a, *b + static_cast<unsigned>(k) * pitch_b);
-    fragment[(k + 1) % 2].multiply(sums);
-  }
-  *a += Count * pitch_a, *b += Count * pitch_b;
-}
-/* The remaining k of a partition, one after the other. */
-template <int Fours, class Sums>
-GK__D void gk__f32_multiply_rest(Sums &sums, gk__f32_fragment<Fours> &fragment, unsigned a, unsigned b,
-                                 unsigned pitch_a, unsigned pitch_b, int item_count) {
-  GK__UNROLL_BY(1)
-  for (; item_count > 0; item_count--) {
-    fragment.multiply(sums);
-    fragment.load(a, b);
-    a += pitch_a;
-    b += pitch_b;
-  }
-}
-
-/* The group of a thread in its block, and the thread in its group. With one group the compiler must know that the group
- * is the same for all threads. */
-template <class Config> GK__D unsigned gk__f32_group_idx() {
-  const unsigned group = Config::groups > 1 ? threadIdx.x / Config::sums::thread_count % Config::groups : 0;
-  return Config::groups > 1 && Config::fed ? __shfl_sync(0xffffffffu, group, 0) : group; /* uniform in a warp */
-}
-template <class Config> GK__D unsigned gk__f32_thread_in_group() {
-  return Config::groups > 1 || Config::fed ? threadIdx.x % Config::sums::thread_count : threadIdx.x;
-}
-template <class Config> GK__D void gk__f32_group_barrier() {
-  if (Config::groups > 1 || Config::fed)
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + gk__f32_group_idx<Config>()), "n"(Config::sums::thread_count) : "memory");
-  else
-    __syncthreads();
-}
-
-/* The ring of stages of a block without producers. */
-template <class Config> struct gk__f32_ring {
-  unsigned smem, bars;
-  unsigned row_idx, col_idx, product_a, product_b, k0;
-  GK__D unsigned a(int stage) const { return smem + static_cast<unsigned>(stage * Config::a_bytes); }
-  GK__D unsigned b(int stage) const {
-    return smem + static_cast<unsigned>(Config::stages * Config::a_bytes + stage * Config::b_bytes);
-  }
-  GK__D unsigned full(int stage) const { return bars + static_cast<unsigned>(stage) * 8; }
-  GK__D unsigned staging(int k_step) const {
-    return smem + static_cast<unsigned>(Config::staging + k_step % Config::staging_buffers * Config::a_bytes);
-  }
-  GK__D unsigned staged(int k_step) const { return full(Config::stages + k_step % Config::staging_buffers); }
-  GK__D unsigned k(int k_step) const { return k0 + static_cast<unsigned>(k_step * Config::depth); }
-  /* By the first thread of a group. */
-  GK__D void init() const {
-    for (int i = 0; i < Config::stages; i++) gk__barrier_init(full(i), Config::sums::thread_count);
-    for (int i = 0; i < Config::staging_buffers; i++) gk__barrier_init(staged(i), 1);
-  }
-  GK__D void stage_a(const gk__f32_tma_params &q, int k_step) const {
-    gk__barrier_expect(staged(k_step), Config::a_bytes);
-    gk__tma_load(staging(k_step), &q.a, staged(k_step), k(k_step), row_idx, product_a, 0);
-  }
-  GK__D void fetch(const gk__f32_tma_params &q, int k_step, int stage) const {
-    gk__barrier_expect_more(full(stage), q.transposed ? Config::b_bytes : Config::a_bytes + Config::b_bytes);
-    if (!q.transposed) gk__tma_load(a(stage), &q.a, full(stage), row_idx, k(k_step), product_a, 0);
-    gk__tma_load(b(stage), &q.b, full(stage), col_idx, k(k_step), product_b, 0);
-  }
-  GK__D void transpose(int k_step, int stage) const {
-    gk__barrier_wait(staged(k_step), static_cast<unsigned>(k_step / Config::staging_buffers % 2));
-    gk__f32_transpose_squares<Config::bm, Config::depth, Config::sums::thread_count>(staging(k_step), a(stage),
-                                                                                     gk__f32_thread_in_group<Config>());
-  }
-};
-
-/* The main loop of a block without producers, over `depth` k. The fragments of one k are multiplied while those of the
- * next one are loaded; the first multiplication is of zeros and changes nothing.
- *
- * The warps share one mbarrier for each stage. Before the last multiplications of a stage each thread transposes its
- * part of the next stage's A and arrives at that stage's mbarrier. A warp that passes it knows that the operands are
- * there, that the staging buffer has been read, and that all warps have left the stage before the current one; so one
- * of them can issue the next loads into both. The warps take turns with that: it takes several hundred clocks, and
- * always the same warp would hold up the others. */
-template <class Config>
-GK__D void gk__f32_mainloop(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_ring<Config> &ring,
-                            int depth) {
-  const unsigned pitch_a = Config::bm * 4, pitch_b = Config::bn * 4;
-  const int stage_depth = Config::depth, stage_count = Config::stages, straight = 8,
-            steps = (depth + stage_depth - 1) / stage_depth;
-  const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32, warp_id = __shfl_sync(0xffffffffu, t / 32, 0);
-  const unsigned at_a = (t / 32 * 8 + lane_id / 8) * 16, at_b = lane_id % 8 * 16;
-  gk__f32_fragment<4> fragment[2];
-  fragment[1].begin(sums);
-  if (t == 0)
-    for (int s = 0; s < (stage_count > 4 ? stage_count - 2 : 2) && s < steps;
-         s++) { /* in the order of use, because all blocks start at once */
-      if (q.transposed && s < Config::staging_buffers) ring.stage_a(q, s);
-      if (s < stage_count - 2) ring.fetch(q, s, s);
-    }
-  __syncwarp();
-  if (q.transposed) ring.transpose(0, 0);
-  gk__barrier_arrive(ring.full(0));
-  int stage = 0;
-  unsigned parity = 0;
-  GK__UNROLL_BY(1)
-  for (int s = 0; s < steps; s++) {
-    gk__barrier_wait(ring.full(stage), parity);
-    if (static_cast<unsigned>(s) % (Config::sums::thread_count / 32) == warp_id && gk__elect_one()) {
-      if (s + stage_count - 2 < steps)
-        ring.fetch(q, s + stage_count - 2, stage < 2 ? stage - 2 + stage_count : stage - 2);
-      if (q.transposed && s + Config::staging_buffers < steps) ring.stage_a(q, s + Config::staging_buffers);
-    }
-    __syncwarp();
-    unsigned a = ring.a(stage) + at_a, b = ring.b(stage) + at_b;
-    const int next = stage == stage_count - 1 ? 0 : stage + 1, left = depth - s * stage_depth;
-    int todo = left < stage_depth ? left : stage_depth;
-    GK__UNROLL_BY(1)
-    for (; todo >= straight; todo -= straight) {
-      if (todo == straight && s + 1 < steps) {
-        if (q.transposed) ring.transpose(s + 1, next);
-        gk__barrier_arrive(ring.full(next));
-      }
-      gk__f32_multiply_steps<straight>(sums, fragment, &a, &b, pitch_a, pitch_b);
-    }
-    gk__f32_multiply_rest(sums, fragment[1], a, b, pitch_a, pitch_b, todo);
-    stage = next;
-    if (stage == 0) parity ^= 1;
-  }
-  fragment[1].multiply(sums);
-}
-/* Pipeline state of a ring that producers fill: stage and phase. Each stage has a full and an empty mbarrier. */
+/* Pipeline state: stage and phase. Each stage has a full and an empty mbarrier. */
 template <class Config> struct gk__f32_pipeline_state {
   unsigned smem, bars, stage, parity;
   GK__D unsigned data() const { return smem + stage * Config::stage_bytes; }
@@ -8784,11 +8309,6 @@ template <class Config> struct gk__f32_pipeline_state {
   }
 };
 
-GK__D float gk__load_shared_float(unsigned address) {
-  float x;
-  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory");
-  return x;
-}
 GK__D void gk__load_global_float(float *dest, uintptr_t from, int pos) {
   asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*dest) : "l"(from + pos * sizeof(float)) : "memory");
 }
@@ -8805,7 +8325,7 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
   unsigned dest;
   int inside; /* how many of the four are inside the operand */
   GK__D gk__f32_operand_loader(const float *data, size_t leading_dim, size_t first_idx, size_t outer, size_t k0) {
-    const int t = static_cast<int>(gk__f32_thread_in_group<Config>()), warp_id = t / 32, lane_id = t % 32;
+    const int t = static_cast<int>(threadIdx.x % Config::sums::thread_count), warp_id = t / 32, lane_id = t % 32;
     const int k = KMajor ? warp_id / item_count * 4 + lane_id / 8 : t / lanes,
               vector_idx = KMajor ? warp_id % item_count * 8 + lane_id % 8 : t % lanes;
     const size_t extent_idx = first_idx + static_cast<size_t>(KMajor ? vector_idx * 4 : vector_idx),
@@ -8847,17 +8367,19 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
   }
 };
 /* The producers' loop over one partition. */
-template <class Config, bool AlongA, bool AlongB>
-GK__D void gk__f32_produce_as(const gk__f32_params &q, const gk__f32_work_tile &work,
-                              gk__f32_pipeline_state<Config> pipe, size_t k0, int depth) {
+template <class Config, bool KMajorA, bool KMajorB, class Args>
+GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__f32_pipeline_state<Config> pipe,
+                           gk__partition_range range) {
   const size_t row_idx = static_cast<size_t>(work.row_idx) * Config::bm,
                col_idx = static_cast<size_t>(work.col_idx) * Config::bn;
-  gk__f32_operand_loader<Config, Config::bm, AlongA> a(q.p.a + work.batch * q.p.stride_a, q.p.lda, row_idx, q.p.m, k0);
-  gk__f32_operand_loader<Config, Config::bn, AlongB> b(q.p.b + work.batch * q.p.stride_b, q.p.ldb, col_idx, q.p.n, k0);
+  gk__f32_operand_loader<Config, Config::bm, KMajorA> a(p.a + work.batch * p.stride_a, p.lda, row_idx, p.m,
+                                                        range.begin);
+  gk__f32_operand_loader<Config, Config::bn, KMajorB> b(p.b + work.batch * p.stride_b, p.ldb, col_idx, p.n,
+                                                        range.begin);
   for (;;) {
-    if (depth < Config::depth) {
-      a.shift(depth);
-      b.shift(depth);
+    if (range.depth < Config::depth) {
+      a.shift(range.depth);
+      b.shift(range.depth);
     }
     a.load();
     b.load();
@@ -8865,29 +8387,17 @@ GK__D void gk__f32_produce_as(const gk__f32_params &q, const gk__f32_work_tile &
     a.store_stage(pipe.data());
     b.store_stage(pipe.data() + Config::a_bytes);
     gk__barrier_arrive(pipe.full());
-    depth -= Config::depth;
-    if (depth <= 0) return;
+    range.depth -= Config::depth;
+    if (range.depth <= 0) return;
     pipe.advance();
   }
 }
-template <class Config>
-GK__D void gk__f32_produce(const gk__f32_params &q, const gk__f32_work_tile &work,
-                           const gk__f32_pipeline_state<Config> &pipe, size_t k0, int depth) {
-  if (q.p.trans_a && q.p.trans_b)
-    gk__f32_produce_as<Config, false, true>(q, work, pipe, k0, depth);
-  else if (q.p.trans_a)
-    gk__f32_produce_as<Config, false, false>(q, work, pipe, k0, depth);
-  else if (q.p.trans_b)
-    gk__f32_produce_as<Config, true, true>(q, work, pipe, k0, depth);
-  else
-    gk__f32_produce_as<Config, true, false>(q, work, pipe, k0, depth);
-}
-/* The consumers' loop over one partition; compare gk__engine_slice. */
+/* The consumers' loop over one partition. The fragments of one k are multiplied while those of the next are loaded. */
 template <class Config>
 GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth) {
   typedef typename Config::sums sums_of;
-  const int stage_depth = Config::depth, straight = 8;
-  const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32, warp_id = t / 32;
+  const int stage_depth = Config::depth, straight = 8; /* straight: steps that are unrolled */
+  const unsigned t = threadIdx.x, lane_id = t % 32, warp_id = t / 32;
   const unsigned at_a = (warp_id / sums_of::across * 8 + lane_id / 8) * 16;
   const unsigned at_b = Config::a_bytes + warp_id % sums_of::across * (sums_of::fours * 128) + lane_id % 8 * 16;
   gk__f32_fragment<sums_of::fours> fragment[2];
@@ -8899,114 +8409,10 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<C
     const unsigned skip = static_cast<unsigned>(stage_depth - todo);
     unsigned a = pipe.data() + at_a + skip * Config::pitch_a, b = pipe.data() + at_b + skip * Config::pitch_b;
     GK__UNROLL_BY(1)
-    for (; todo >= straight; todo -= straight)
-      gk__f32_multiply_steps<straight>(sums, fragment, &a, &b, Config::pitch_a, Config::pitch_b);
-    gk__f32_multiply_rest(sums, fragment[1], a, b, Config::pitch_a, Config::pitch_b, todo);
-    gk__barrier_arrive(pipe.empty());
-    pipe.advance();
-  }
-  fragment[1].multiply(sums);
-}
-
-/* A producer thread's part of a K-major A in an aligned block: squares of four rows and four k. In the last four of
- * each eight k, adjacent halves of 32 rows are exchanged, so that the stores have no bank conflicts. */
-template <class Config> struct gk__f32_square_loader {
-  uintptr_t from;
-  size_t stride_bytes;
-  float x[4][4]; /* [row][k] */
-  unsigned dest;
-  int k, inside; /* rows */
-  GK__D gk__f32_square_loader(const gk__matmul_args<float, float, float> &p, const float *a, size_t first_idx,
-                              size_t k0) {
-    const int t = static_cast<int>(gk__f32_thread_in_group<Config>()), warp_id = t / 32, lane_id = t % 32;
-    const int vector_idx = warp_id * 8 + lane_id / 8 % 2 * 4 + lane_id % 4;
-    k = lane_id / 16 * 8 + lane_id / 4 % 2 * 4;
-    const size_t row_idx = first_idx + static_cast<size_t>(vector_idx * 4);
-    inside = 4;
-    if (row_idx >= p.m)
-      inside = 0;
-    else if (p.m - row_idx < 4)
-      inside = static_cast<int>(p.m - row_idx);
-    from = reinterpret_cast<uintptr_t>(a + (inside ? row_idx : first_idx) * p.lda + k0 + static_cast<size_t>(k));
-    stride_bytes = p.lda * sizeof(float);
-    dest = static_cast<unsigned>(k * Config::pitch_a + (vector_idx ^ k % 8) * 16);
-    GK__UNROLL
-    for (int i = 0; i < 16; i++) x[i / 4][i % 4] = 0;
-  }
-  GK__D void load(int left) {
-    if (k >= left) inside = 0; /* at the end of k, a multiple of four */
-    uintptr_t address = from;
-    GK__UNROLL
-    for (int i = 0; i < 4; i++, address += stride_bytes)
-      if (i < inside)
-        asm volatile("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(x[i][0]), "=f"(x[i][1]), "=f"(x[i][2]), "=f"(x[i][3])
-                     : "l"(address)
-                     : "memory");
-    from += Config::depth * sizeof(float);
-  }
-  GK__D void store_stage(unsigned stage) const {
-    GK__UNROLL
-    for (int i = 0; i < 4; i++)
-      gk__store_shared(stage + dest + static_cast<unsigned>(i * Config::pitch_a), x[0][i], x[1][i], x[2][i], x[3][i]);
-  }
-};
-/* The producers' loop of an aligned block. If TMA loads both operands, one thread issues the loads. */
-template <class Config>
-GK__D void gk__f32_produce_aligned(const gk__f32_tma_params &q, const gk__f32_work_tile &work,
-                                   gk__f32_pipeline_state<Config> pipe, size_t k0, int depth) {
-  const bool is_first = gk__f32_thread_in_group<Config>() == 0, by_tma = q.p.trans_a;
-  const unsigned row_idx = work.row_idx * Config::bm, col_idx = work.col_idx * Config::bn,
-                 b_bytes = Config::stage_bytes - Config::a_bytes;
-  const unsigned product_a = q.many_a ? work.batch : 0, product_b = q.many_b ? work.batch : 0;
-  unsigned k = static_cast<unsigned>(k0);
-  if (by_tma) {
-    for (; is_first && depth > 0; depth -= Config::depth, k += Config::depth, pipe.advance()) {
-      gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
-      gk__barrier_expect(pipe.full(), Config::stage_bytes);
-      gk__tma_load(pipe.data(), &q.a, pipe.full(), row_idx, k, product_a, 0);
-      gk__tma_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
-    }
-    __syncwarp();
-    return;
-  }
-  gk__f32_square_loader<Config> a(q.p, q.p.a + work.batch * q.p.stride_a, row_idx, k0);
-  for (;; pipe.advance()) {
-    a.load(depth);
-    gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
-    if (is_first) {
-      gk__barrier_expect_more(pipe.full(), b_bytes);
-      gk__tma_load(pipe.data() + Config::a_bytes, &q.b, pipe.full(), col_idx, k, product_b, 0);
-    }
-    a.store_stage(pipe.data());
-    gk__barrier_arrive(pipe.full());
-    depth -= Config::depth;
-    k += Config::depth;
-    if (depth <= 0) return;
-  }
-}
-/* The consumers' loop of an aligned block. swaps: 64 (bytes) where the last four of eight k have exchanged halves of A,
- * else 0. */
-template <class Config>
-GK__D void gk__f32_consume_aligned(typename Config::sums &sums, gk__f32_pipeline_state<Config> pipe, int depth,
-                                   unsigned exchanged_bytes) {
-  const int stage_depth = Config::depth, straight = 8;
-  const unsigned t = gk__f32_thread_in_group<Config>(), lane_id = t % 32;
-  const unsigned at_a = (t / 32 * 8 + lane_id / 8) * 16, at_b = Config::a_bytes + lane_id % 8 * 16;
-  gk__f32_fragment<4> fragment[2];
-  fragment[1].begin(sums);
-  GK__UNROLL_BY(1)
-  for (int left = depth; left > 0; left -= stage_depth) {
-    gk__barrier_wait(pipe.full(), pipe.parity);
-    int todo = left < stage_depth ? left : stage_depth;
-    unsigned a = pipe.data() + at_a, b = pipe.data() + at_b;
-    GK__UNROLL_BY(1)
     for (; todo >= straight; todo -= straight) {
-      const unsigned later = a + exchanged_bytes, last = a + 64 - exchanged_bytes;
       GK__UNROLL
       for (int k = 0; k < straight; k++) {
-        const unsigned offset = static_cast<unsigned>(k) * Config::pitch_a;
-        fragment[k % 2].load(k < 4 ? a + offset : later + offset, k < 4 ? a + 64 + offset : last + offset,
+        fragment[k % 2].load(a + static_cast<unsigned>(k) * Config::pitch_a,
                              b + static_cast<unsigned>(k) * Config::pitch_b);
         fragment[(k + 1) % 2].multiply(sums);
       }
@@ -9014,642 +8420,63 @@ GK__D void gk__f32_consume_aligned(typename Config::sums &sums, gk__f32_pipeline
       b += straight * Config::pitch_b;
     }
     GK__UNROLL_BY(1)
-    for (int k = 0; k < todo; k++, a += Config::pitch_a, b += Config::pitch_b) {
-      const unsigned swap_offset = k < 4 ? 0 : exchanged_bytes;
+    for (; todo > 0; todo--) {
       fragment[1].multiply(sums);
-      fragment[1].load(a + swap_offset, a + 64 - swap_offset, b);
+      fragment[1].load(a, b);
+      a += Config::pitch_a;
+      b += Config::pitch_b;
     }
     gk__barrier_arrive(pipe.empty());
     pipe.advance();
   }
   fragment[1].multiply(sums);
 }
-
-/* Whether C can be stored as whole vectors without being read: beta is 0, and each vector is entirely inside C or
- * outside. gk__store_runs then stores the four vectors of a row, from a thread's r-th on. It is a path of its own
- * because the epilogue misses the instruction cache, so it has to be small. */
-GK__D bool gk__f32_stores_vectors(const gk__matmul_args<float, float, float> &p, const float *c) {
-  return p.beta == 0 && p.n % 4 == 0 && p.ldc % 4 == 0 && reinterpret_cast<uintptr_t>(c) % (sizeof(float) * 4) == 0;
-}
-template <class Sums>
-GK__D void gk__f32_store_vectors(const Sums &sums, const float (*value)[4],
-                                 const gk__matmul_args<float, float, float> &p, float *c, size_t row0, size_t col0,
-                                 int r) {
-  const size_t row_idx = row0 + static_cast<size_t>(sums.row_idx(r)),
-               col_idx = col0 + static_cast<size_t>(sums.first_col);
-  float *const dest = c + row_idx * p.ldc + col_idx;
-  GK__UNROLL
-  for (int i = 0; i < 4; i++)
-    if (row_idx < p.m && col_idx + static_cast<size_t>(i * 32) < p.n)
-      asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(dest + i * 32), "f"(gk__mul(p.alpha, value[i][0])),
-                   "f"(gk__mul(p.alpha, value[i][1])), "f"(gk__mul(p.alpha, value[i][2])),
-                   "f"(gk__mul(p.alpha, value[i][3]))
-                   : "memory");
-}
-
-/* Stores a thread's accumulators over its group's operands, which all consumers have read. */
-template <class Sums> GK__D void gk__f32_stage_accumulators(const Sums &sums, unsigned dest) {
-  const unsigned pitch = gk__accumulator_pitch(sums) * 4;
-  GK__UNROLL
-  for (int i = 0; i < Sums::runs * Sums::run; i++)
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(dest + static_cast<unsigned>(i) * pitch),
-                 "f"(sums.value[i / Sums::run][i % Sums::run])
-                 : "memory");
-}
-/* Stores rows first_idx ... end - 1 of each thread's accumulators from shared memory to C. A warp stores 32 adjacent
- * elements at a time, at any alignment. */
-template <class Config>
-GK__D void gk__f32_store_rows(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
-                              size_t col0, unsigned from, int first_idx, int end) {
-  typedef typename Config::sums sums_of;
-  const int pitch = gk__accumulator_pitch(sums_of(thread_bits)), acc_per_row = sums_of::fours * sums_of::run,
-            across = sums_of::across;
-  const int warps = sums_of::thread_count / 32, rows_at_once = Config::bm / sums_of::row_count / warps,
-            vectors_per_row = Config::bn / 32;
-  const int t = static_cast<int>(gk__f32_thread_in_group<Config>()), lane_id = t % 32, warp_id = t / 32;
-  /* Where the accumulator of this lane's column is, of the first 32 columns: in which vector of columns, and at which
-   * position in it. */
-  const bool spread = thread_bits >> 17;
-  const int fours = Config::bn / 4, vector_idx = spread ? lane_id % fours : lane_id / 4,
-            pos_in_vector = spread ? lane_id / fours : lane_id % 4;
-  const int pos = (vector_idx / 8 % sums_of::fours * 4 + pos_in_vector) * pitch +
-                  vector_idx / (sums_of::fours * 8) * 32 + vector_idx % 8;
-  const size_t room = p.n - col0;
-  from += static_cast<unsigned>(pos) * 4;
-  c += col0 + static_cast<size_t>(lane_id);
-  GK__UNROLL_BY(1)
-  for (int i = first_idx; i < end; i++) {
-    float x[rows_at_once][vectors_per_row], *dest[rows_at_once];
-    bool inside[rows_at_once][vectors_per_row];
-    GK__UNROLL
-    for (int j = 0; j < rows_at_once; j++) {
-      const int row_group = j * warps + warp_id; /* eight threads share a row */
-      const int of_row = row_group / 4 * (across * 32) + row_group % 4 * 8;
-      const size_t row_idx =
-          row0 + static_cast<size_t>(sums_of(of_row | (thread_bits & 0x30000)).row_idx(i * sums_of::fours));
-      dest[j] = c + row_idx * p.ldc;
-      GK__UNROLL
-      for (int l = 0; l < vectors_per_row; l++) {
-        const int next = spread ? l * (32 / fours) * pitch : l % sums_of::fours * 4 * pitch + l / sums_of::fours * 32;
-        inside[j][l] = row_idx < p.m && static_cast<size_t>(lane_id + l * 32) < room;
-        x[j][l] = gk__load_shared_float(from + static_cast<unsigned>(i * acc_per_row * pitch + next + of_row) * 4);
-        x[j][l] = gk__mul(p.alpha, x[j][l]);
-      }
-    }
-    if (p.beta != 0) {
-      GK__UNROLL
-      for (int j = 0; j < rows_at_once * vectors_per_row; j++)
-        if (inside[j / vectors_per_row][j % vectors_per_row])
-          x[j / vectors_per_row][j % vectors_per_row] = gk__fma(
-              p.beta, dest[j / vectors_per_row][j % vectors_per_row * 32], x[j / vectors_per_row][j % vectors_per_row]);
-    }
-    GK__UNROLL
-    for (int j = 0; j < rows_at_once * vectors_per_row; j++)
-      if (inside[j / vectors_per_row][j % vectors_per_row])
-        dest[j / vectors_per_row][j % vectors_per_row * 32] = x[j / vectors_per_row][j % vectors_per_row];
-  }
-}
-
-/* Reduces the partials in their order into those of the last partition, in shared memory (`own`). Like gk__reduce_partials,
- * but gk__store_rows stores C, so whole vectors are not needed. */
-template <class Sums>
-__device__ GK__OUT_OF_LINE void gk__f32_reduce_all(float *own, const gk__slot<gk__partial_triple<float>> *from,
-                                                   unsigned parts, unsigned tag) {
-  const int item_count = Sums::runs * Sums::run, slots = (item_count + 2) / 3, slots_at_once = (slots + 1) / 2,
-            pitch = Sums::pitch;
-  unsigned nanoseconds = 16;
-  GK__UNROLL
-  for (int first_idx = 0; first_idx < slots; first_idx += slots_at_once) {
-    float total[3 * slots_at_once];
-    GK__UNROLL
-    for (int i = 0; i < 3 * slots_at_once; i++) total[i] = -0.0f; /* the identity of addition */
-    GK__UNROLL_BY(1)
-    for (unsigned s = 0; s + 1 < parts; s++, from += slots * Sums::thread_count) {
-      unsigned word[slots_at_once][3] = {};
-      for (bool ready = false; !ready;) { /* branch-free, so that all loads are in flight together */
-        ready = true;
-        GK__UNROLL
-        for (int g = 0; g < slots_at_once && first_idx + g < slots; g++)
-          ready = ready & gk__load_word16(from[(first_idx + g) * Sums::thread_count].words, tag, word[g]);
-        if (!ready) gk__back_off(&nanoseconds);
-      }
-      GK__UNROLL
-      for (int i = 0; i < 3 * slots_at_once; i++)
-        total[i] = gk__arithmetic<float>::add(total[i], __uint_as_float(word[i / 3][i % 3]));
-    }
-    from -= (parts - 1) * (slots * Sums::thread_count);
-    GK__UNROLL
-    for (int i = 0; i < 3 * slots_at_once && first_idx * 3 + i < item_count; i++) {
-      float &dest = own[(first_idx * 3 + i) * pitch];
-      dest = gk__arithmetic<float>::add(total[i], dest);
-    }
-  }
-}
-
-/* Reduces rows first_idx ... end - 1 of a thread's partials, in their order, from the slots into shared memory. The
- * first and the last slot of a row may contain accumulators of other rows. Several partitions are read at a time, for
- * more loads in flight. */
-template <class Config>
-GK__D void gk__f32_reduce_rows(float *staging_acc, const gk__slot<gk__partial_triple<float>> *from, unsigned parts,
-                               unsigned tag, int first_idx, int end) {
-  typedef typename Config::sums sums_of;
-  const int item_count = sums_of::runs * sums_of::run, slots = (item_count + 2) / 3,
-            acc_per_row = item_count / sums_of::row_count;
-  const int slots_per_row = (acc_per_row + 4) / 3, parts_at_once = 3, pitch = gk__accumulator_pitch(sums_of(0));
-  /* Other blocks multiply on this multiprocessor, so this one polls a single slot of the last partition, which mostly
-   * arrives last. */
-  unsigned back_off = 16, found[3];
-  while (!gk__load_word16(from[(parts - 1) * slots * sums_of::thread_count].words, tag, found)) gk__back_off(&back_off);
-  GK__UNROLL_BY(1)
-  for (int row_idx = first_idx; row_idx < end; row_idx++) {
-    const gk__slot<gk__partial_triple<float>> *pos = from + row_idx * acc_per_row / 3 * sums_of::thread_count;
-    const int offset = row_idx * acc_per_row % 3;
-    unsigned nanoseconds = 16;
-    float total[3 * slots_per_row];
-    GK__UNROLL
-    for (int i = 0; i < 3 * slots_per_row; i++) total[i] = -0.0f; /* the identity of addition */
-    GK__UNROLL_BY(1)
-    for (unsigned s = 0; s < parts; s += parts_at_once, pos += parts_at_once * slots * sums_of::thread_count) {
-      unsigned word[parts_at_once][slots_per_row][3] = {};
-      for (bool ready = false; !ready;) { /* branch-free, so that all loads are in flight together */
-        ready = true;
-        GK__UNROLL
-        for (int i = 0; i < parts_at_once; i++) {
-          if (s + static_cast<unsigned>(i) < parts) {
-            GK__UNROLL
-            for (int g = 0; g < slots_per_row; g++)
-              ready = ready & gk__load_word16(pos[(i * slots + g) * sums_of::thread_count].words, tag, word[i][g]);
-          }
-        }
-        if (!ready) gk__back_off(&nanoseconds);
-      }
-      GK__UNROLL
-      for (int i = 0; i < parts_at_once; i++) {
-        if (s + static_cast<unsigned>(i) < parts) {
-          GK__UNROLL
-          for (int j = 0; j < 3 * slots_per_row; j++)
-            total[j] = gk__arithmetic<float>::add(total[j], __uint_as_float(word[i][j / 3][j % 3]));
-        }
-      }
-    }
-    GK__UNROLL
-    for (int j = 0; j < acc_per_row; j++)
-      staging_acc[(row_idx * acc_per_row + j) * pitch] = offset == 0   ? total[j]
-                                                         : offset == 1 ? total[j + 1]
-                                                                       : total[j + 2];
-  }
-}
-
-/* Reduces the partials of a tile in a block or a cluster. Each group stores its accumulators over its operands, as
- * [accumulator][thread], and then reduces its share of the tile over all groups, in their order. t: the thread in its
- * group; part: the group in the cluster. */
-template <class Config>
-GK__D void gk__f32_reduce_in_cluster(int t, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
-                                     size_t col0, unsigned from, unsigned part, unsigned ranks) {
-  typedef typename Config::sums sums_of;
-  const sums_of sums(t);
-  const int vectors_per_row = sums_of::fours, run = sums_of::run,
-            shares = sums_of::runs / vectors_per_row; /* some: vectors of one row */
-  const int parts = static_cast<int>(ranks) * Config::groups,
-            end = shares * static_cast<int>(part + 1) / parts * vectors_per_row;
-  const unsigned sum_bytes = gk__accumulator_pitch(sums) * 4, own_acc = from + gk__f32_thread_in_group<Config>() * 4;
-  const unsigned group = part % Config::groups * Config::ring_bytes;
-  const bool in_vectors = !Config::by_rows && gk__f32_stores_vectors(p, c);
-  GK__UNROLL_BY(1) /* not unrolled: the epilogue misses the instruction cache */
-  for (int r = shares * static_cast<int>(part) / parts * vectors_per_row; r < end; r += vectors_per_row) {
-    float total[vectors_per_row][run];
-    GK__UNROLL
-    for (int i = 0; i < vectors_per_row * run; i++) total[i / run][i % run] = -0.0f;
-    GK__UNROLL_BY(1)
-    for (unsigned rank = 0; rank < ranks; rank++) {
-      unsigned address = own_acc + static_cast<unsigned>(r * run) * sum_bytes;
-      if (rank != part / Config::groups)
-        asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
-      float x[Config::groups][vectors_per_row * run];
-      GK__UNROLL
-      for (unsigned g = 0; g < Config::groups; g++) {
-        GK__UNROLL
-        for (unsigned i = 0; i < vectors_per_row * run; i++)
-          asm volatile("ld.shared::cluster.f32 %0, [%1];"
-                       : "=f"(x[g][i])
-                       : "r"(address + g * Config::ring_bytes + i * sum_bytes));
-      }
-      GK__UNROLL
-      for (unsigned g = 0; g < Config::groups; g++) {
-        GK__UNROLL
-        for (int i = 0; i < vectors_per_row * run; i++) {
-          float &dest = total[i / run][i % run];
-          dest = gk__arithmetic<float>::add(dest, x[g][i]);
-        }
-      }
-    }
-    if (in_vectors) {
-      gk__f32_store_vectors(sums, total, p, c, row0, col0, r);
-    } else if (Config::by_rows) {
-      GK__UNROLL
-      for (int i = 0; i < vectors_per_row * run; i++)
-        asm volatile("st.shared.f32 [%0], %1;" ::"r"(own_acc + group + static_cast<unsigned>(r * run + i) * sum_bytes),
-                     "f"(total[i / run][i % run])
-                     : "memory");
-    } else {
-      gk__store_accumulators(sums, total, p, c, row0, col0, r, vectors_per_row);
-    }
-  }
-  if (!Config::by_rows) return;
-  gk__f32_group_barrier<Config>();
-  gk__f32_store_rows<Config>(t, p, c, row0, col0, from + group, shares * static_cast<int>(part) / parts,
-                             end / vectors_per_row);
-}
-
-/* What differs between the three kinds of blocks. */
-template <class Config, int Kind = Config::fed + Config::by_rows> struct gk__f32_role {
-  static GK__D void begin(const gk__f32_tma_params &q, unsigned smem, unsigned bars) {
-    gk__f32_ring<Config> ring;
-    asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&q.a), "l"(&q.b) : "memory");
-    ring.smem = smem;
-    ring.bars = bars;
-    ring.init();
-  }
-  static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
-                           size_t col0, const gk__slot<gk__partial_triple<float>> *tile_slots, unsigned parts,
-                           unsigned tag, float *shared) {
-    gk__reduce_partials<typename Config::sums, Config::slots_in_flight>(
-        thread_bits, p, c, row0, col0, tile_slots, parts, tag, shared + gk__f32_thread_in_group<Config>());
-  }
-  static GK__D bool is_producer() { return false; }
-  static GK__D void produce(const gk__f32_tma_params &, const gk__f32_work_tile &, unsigned, unsigned, size_t, int) {}
-  static GK__D void multiply(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_work_tile &work,
-                             unsigned smem, unsigned bars, size_t k0, int depth) {
-    gk__f32_ring<Config> ring;
-    ring.smem = smem;
-    ring.bars = bars;
-    ring.row_idx = work.row_idx * Config::bm;
-    ring.col_idx = work.col_idx * Config::bn;
-    ring.k0 = static_cast<unsigned>(k0);
-    ring.product_a = q.many_a ? work.batch : 0;
-    ring.product_b = q.many_b ? work.batch : 0;
-    gk__f32_mainloop<Config>(sums, q, ring, depth);
-  }
-};
-/* Common to the blocks with producers. `arrivals`: arrivals that fill a stage. Producers keep few registers, and
- * consumers get the rest. */
-template <class Config> struct gk__f32_producer_role {
-  static GK__D void init_barriers(unsigned bars, unsigned arrivals) {
-    for (unsigned i = 0; i < Config::stages; i++) {
-      gk__barrier_init(bars + i * 8, arrivals);
-      gk__barrier_init(bars + (Config::stages + i) * 8, Config::sums::thread_count);
-    }
-  }
-  static GK__D bool is_producer() { return threadIdx.x >= Config::sums::thread_count * Config::groups; }
-  static GK__D gk__f32_pipeline_state<Config> begin_producer(unsigned smem, unsigned bars) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Config::producer_registers));
-    const gk__f32_pipeline_state<Config> pipe = {smem, bars, 0, 0};
-    return pipe;
-  }
-  static GK__D gk__f32_pipeline_state<Config> begin_consumer(unsigned smem, unsigned bars) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Config::consumer_registers));
-    const gk__f32_pipeline_state<Config> pipe = {smem, bars, 0, 0};
-    return pipe;
-  }
-};
-template <class Config> struct gk__f32_role<Config, 1> : gk__f32_producer_role<Config> {
-  typedef gk__f32_producer_role<Config> producers;
-  static GK__D void begin(const gk__f32_tma_params &q, unsigned, unsigned bars) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(&q.b) : "memory");
-    producers::init_barriers(bars, q.p.trans_a ? 1 : Config::producers);
-  }
-  static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
-                           size_t col0, const gk__slot<gk__partial_triple<float>> *tile_slots, unsigned parts,
-                           unsigned tag, float *shared) {
-    gk__reduce_partials<typename Config::sums, Config::slots_in_flight>(
-        thread_bits, p, c, row0, col0, tile_slots, parts, tag, shared + gk__f32_thread_in_group<Config>());
-  }
-  static GK__D void produce(const gk__f32_tma_params &q, const gk__f32_work_tile &work, unsigned smem, unsigned bars,
-                            size_t k0, int depth) {
-    gk__f32_produce_aligned<Config>(q, work, producers::begin_producer(smem, bars), k0, depth);
-  }
-  static GK__D void multiply(typename Config::sums &sums, const gk__f32_tma_params &q, const gk__f32_work_tile &,
-                             unsigned smem, unsigned bars, size_t, int depth) {
-    const gk__f32_pipeline_state<Config> pipe = producers::begin_consumer(smem, bars);
-    gk__f32_consume_aligned<Config>(sums, pipe, depth, q.p.trans_a ? 0 : 64);
-  }
-};
-template <class Config> struct gk__f32_role<Config, 2> : gk__f32_producer_role<Config> {
-  typedef gk__f32_producer_role<Config> producers;
-  static GK__D void begin(const gk__f32_params &, unsigned, unsigned bars) {
-    producers::init_barriers(bars, Config::producers);
-  }
-  static GK__D void reduce(int thread_bits, const gk__matmul_args<float, float, float> &p, float *c, size_t row0,
-                           size_t col0, const gk__slot<gk__partial_triple<float>> *tile_slots, unsigned parts,
-                           unsigned tag, float *shared) {
-    gk__f32_reduce_all<typename Config::sums>(shared + gk__f32_thread_in_group<Config>(), tile_slots, parts, tag);
-    gk__f32_group_barrier<Config>();
-    gk__f32_store_rows<Config>(thread_bits, p, c, row0, col0, gk__shared_address(shared), 0, Config::sums::row_count);
-  }
-  static GK__D void produce(const gk__f32_params &q, const gk__f32_work_tile &work, unsigned smem, unsigned bars,
-                            size_t k0, int depth) {
-    gk__f32_produce<Config>(q, work, producers::begin_producer(smem, bars), k0, depth);
-  }
-  static GK__D void multiply(typename Config::sums &sums, const gk__f32_params &, const gk__f32_work_tile &,
-                             unsigned smem, unsigned bars, size_t, int depth) {
-    gk__f32_consume<Config>(sums, producers::begin_consumer(smem, bars), depth);
-  }
-};
-/* Reduces a share of a tile, some rows of each thread, from the slots into C. Out of line: inlined into the kernel it
- * makes ptxas order the main loop with more bank conflicts. */
-template <class Config>
-__device__ GK__OUT_OF_LINE void gk__f32_reduce_share(int thread_bits, const gk__matmul_args<float, float, float> &p,
-                                                     const gk__f32_work_tile &work,
-                                                     const gk__slot<gk__partial_triple<float>> *from, unsigned tag,
-                                                     unsigned share, unsigned shares, float *shared) {
-  typedef typename Config::sums sums_of;
-  const int first_idx = static_cast<int>(share * sums_of::row_count / shares),
-            end = static_cast<int>((share + 1) * sums_of::row_count / shares);
-  gk__f32_reduce_rows<Config>(shared + gk__f32_thread_in_group<Config>(), from, p.slices, tag, first_idx, end);
-  gk__f32_group_barrier<Config>();
-  gk__f32_store_rows<Config>(
-      thread_bits, p, p.c + work.batch * p.stride_c, static_cast<size_t>(work.row_idx) * Config::bm,
-      static_cast<size_t>(work.col_idx) * Config::bn, gk__shared_address(shared), first_idx, end);
-}
-/* Stores a thread's accumulators of a tile that is not split, from registers to C. */
-template <class Config>
-GK__D void gk__f32_store_registers(const typename Config::sums &sums, const gk__matmul_args<float, float, float> &p,
-                                   float *c, size_t row0, size_t col0) {
-  const int vectors = Config::sums::runs;
-  /* A block of several groups has a partition in each, and never comes here. */
-  if (Config::groups == 1 && gk__f32_stores_vectors(p, c)) {
-    GK__UNROLL
-    for (int r = 0; r < vectors; r += 4) gk__f32_store_vectors(sums, sums.value + r, p, c, row0, col0, r);
-  } else {
-    gk__store_accumulators(sums, sums.value, p, c, row0, col0, 0, vectors);
-  }
-}
 #endif
 
-template <class Config>
+/* A block computes one work tile. */
+template <class Config, class Args>
 __global__ void __launch_bounds__(Config::thread_count, Config::resident)
-    gk__f32_hopper_kernel(const __grid_constant__ typename Config::params q, gk__state *state,
-                          gk__slot<gk__partial_triple<float>> *slots) {
+    gk__f32_hopper_kernel(const __grid_constant__ Args p) {
 #ifdef GK__WGMMA_CODE
   typedef typename Config::sums sums_of;
-  const int thread_count = sums_of::thread_count, t = static_cast<int>(gk__f32_thread_in_group<Config>());
-  const unsigned group = gk__f32_group_idx<Config>();
   GK_DYNAMIC_SHARED(float, shared);
-  __shared__ gk__ticket ticket;
-  __shared__ unsigned long long bars[Config::groups * Config::bars < 6 ? 6 : Config::groups * Config::bars];
-  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  typedef gk__f32_role<Config> role;
-  const unsigned own = group * Config::ring_bytes, barriers = gk__shared_address(bars) + group * Config::bars * 8;
-  if (t == 0 && !role::is_producer()) {
-    role::begin(q, smem + own, barriers);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  }
+  __shared__ unsigned long long bars[2 * Config::stages];
+  const bool is_producer = threadIdx.x >= sums_of::thread_count;
+  const gk__f32_pipeline_state<Config> pipe = {gk__shared_address(shared), gk__shared_address(bars), 0, 0};
+  if (threadIdx.x == 0)
+    for (unsigned i = 0; i < 2 * Config::stages; i++) gk__barrier_init(pipe.bars + i * 8, sums_of::thread_count);
   __syncthreads();
   gk__wait_for_earlier_work();
-  const unsigned whole = q.whole_tiles_m * q.whole_tiles_n * static_cast<unsigned>(q.p.batch);
-  const unsigned parts = blockIdx.x < whole ? 1 : q.p.slices;
+  const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
+  const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   unsigned work_idx = blockIdx.x;
-  if (Config::groups == 1 && parts > 1 && !q.cluster_size)
-    work_idx = whole + gk__take_work_ticket(&ticket, state, gridDim.x - whole);
-  const int thread_bits = t | static_cast<int>(q.transposed) << 16 | static_cast<int>(q.spread) << 17;
-  const int all = (sums_of::runs * sums_of::run + 2) / 3 * 3;
-  const size_t slots_per_part = static_cast<size_t>(all / 3) * thread_count;
-  if (Config::by_rows && Config::groups == 1 && parts > 1 && !q.cluster_size) {
-    const unsigned tiles = q.tiles_m * q.tiles_n,
-                   partition_blocks = whole + tiles * static_cast<unsigned>(q.p.batch) * parts;
-    if (work_idx >= partition_blocks) {
-      const unsigned tile_idx = (work_idx - partition_blocks) / q.reducers_per_tile,
-                     share = (work_idx - partition_blocks) % q.reducers_per_tile;
-      const gk__f32_work_tile work(q, whole + tile_idx / tiles * tiles * parts + tile_idx % tiles);
-      if (!role::is_producer())
-        gk__f32_reduce_share<Config>(thread_bits, q.p, work, slots + work.tile_idx * parts * slots_per_part + t,
-                                     ticket.tag, share, q.reducers_per_tile, shared);
-      gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
-      return;
-    }
-  }
-  sums_of sums(thread_bits);
-  {
-    const gk__f32_work_tile work(q, work_idx);
-    const size_t longest = parts > 1 ? static_cast<size_t>(q.p.depth) : q.p.k;
-    const size_t k0 = (work.part * Config::groups + group) * longest, left = q.p.k - k0;
-    const int depth = static_cast<int>(left < longest ? left : longest);
-    if (role::is_producer()) {
-      role::produce(q, work, smem + own, barriers, k0, depth);
-      /* Barriers of the whole block or cluster: producers take part. */
-      if (parts > 1 && (Config::groups > 1 || q.cluster_size)) {
-        gk__cluster_barrier();
-        gk__cluster_barrier_relaxed();
-      } else if (parts > 1) {
-        gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
-      }
-      return;
-    }
-    role::multiply(sums, q, work, smem + own, barriers, k0, depth);
-  }
-  gk__forget(&work_idx);
-  const gk__f32_work_tile work(q, work_idx);
-  float *const c = q.p.c + work.batch * q.p.stride_c;
-  const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
-               col0 = static_cast<size_t>(work.col_idx) * Config::bn;
-  if (parts == 1 && !Config::by_rows) {
-    gk__f32_store_registers<Config>(sums, q.p, c, row0, col0);
+  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+  const gk__partition_range range(p, work.part);
+  if (is_producer) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Config::producer_registers));
+    if (p.trans_a && p.trans_b)
+      gk__f32_produce<Config, false, true>(p, work, pipe, range);
+    else if (p.trans_a)
+      gk__f32_produce<Config, false, false>(p, work, pipe, range);
+    else if (p.trans_b)
+      gk__f32_produce<Config, true, true>(p, work, pipe, range);
+    else
+      gk__f32_produce<Config, true, false>(p, work, pipe, range);
     return;
   }
-  gk__f32_group_barrier<Config>(); /* all consumers have read the operands */
-  if (parts == 1) {
-    gk__f32_stage_accumulators(sums, smem + own + static_cast<unsigned>(t) * 4);
-    gk__f32_group_barrier<Config>();
-    gk__f32_store_rows<Config>(thread_bits, q.p, c, row0, col0, smem + own, 0, sums_of::row_count);
-    return;
-  }
-  if (Config::groups > 1 || q.cluster_size) {
-    gk__f32_stage_accumulators(sums, smem + own + static_cast<unsigned>(t) * 4);
-    gk__cluster_barrier();
-    gk__f32_reduce_in_cluster<Config>(thread_bits, q.p, c, row0, col0, smem, work.part * Config::groups + group,
-                                      q.cluster_size);
-    gk__cluster_barrier_relaxed(); /* no block exits while others read its shared memory */
-    return;
-  }
-  gk__slot<gk__partial_triple<float>> *const tile_slots =
-      slots + static_cast<size_t>(work.tile_idx) * parts * slots_per_part + t;
-  const bool reduces = work.part == parts - 1 && (!Config::by_rows || q.reducers_per_tile == 0);
-  gk__publish_partials(sums, shared + t, all, tile_slots + work.part * slots_per_part, ticket.tag, reduces);
-  if (reduces) role::reduce(thread_bits, q.p, c, row0, col0, tile_slots, parts, ticket.tag, shared);
-  gk__restart_tags(ticket, state, slots, q.p.capacity, gridDim.x - whole);
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Config::consumer_registers));
+  sums_of sums(static_cast<int>(threadIdx.x), p.trans_a, !p.trans_b);
+  gk__f32_consume<Config>(sums, pipe, range.depth);
+  gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
+  const gk__work_tile done(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+  gk__ptx_bar_sync<1, sums_of::thread_count>(); /* all consumers have read the operands */
+  sums.store_shared(shared, Config::shared_tile::pitch);
+  gk__ptx_bar_sync<1, sums_of::thread_count>();
+  Config::shared_tile::store(shared, p, done, static_cast<size_t>(done.row_idx) * Config::bm,
+                             static_cast<size_t>(done.col_idx) * Config::bn);
 #else
   GK__EMPTY_KERNEL;
-  (void)q, (void)state, (void)slots;
-#endif
-}
-
-/* --- Strict products: Hopper, where k is short -----------------------------------------------------------------------
- *
- * With a short k there is much to store, and little arithmetic to hide it. So each warp computes tiles of 32 x 128 by
- * itself, down the rows of A, and multiplies by a B tile that stays resident in shared memory; a block keeps two B
- * tiles, the one where its share of the tiles begins and the next. Warps do not wait for each other: TMA loads a warp's
- * next rows of A while it multiplies, and while one warp stores, others multiply. A is transposed as in the kernel
- * above. Each element is one sequence of FMAs. */
-
-struct gk__resident_b {
-  typedef gk__f32_accumulators<1> sums;
-  static const int row_count = 32, col_count = 128, depth = 32, straight = 8, warps = 8,
-                   most = 2; /* resident B tiles of a block */
-  static const int a_bytes = depth * row_count * 4,
-                   warp_bytes = 3 * a_bytes; /* two transposed stages and a staging buffer */
-  static const int box = 16;                 /* rows of B in a TMA box */
-  static const int bars_at = warps * warp_bytes, b_at = bars_at + 1024;
-  static size_t b_tile_bytes(size_t k) { return gk_round_up(k, static_cast<size_t>(box)) * col_count * 4; }
-  /* Dynamic shared memory is aligned to 1024 bytes. */
-  static size_t smem(size_t k) { return static_cast<size_t>(b_at) + most * b_tile_bytes(k) + 1024; }
-};
-struct gk__resident_b_params {
-  gk__tensor_map a, b;
-  gk__matmul_args<float, float, float> p;
-  unsigned tiles_m, tiles_n, b_tile_bytes; /* in tiles; bytes of a resident B tile */
-};
-
-#ifdef GK__WGMMA_CODE
-/* What a warp loads next of A: the row of tiles, k, and the number of tiles left, this one included. */
-struct gk__resident_b_next_load {
-  unsigned row_idx, k, left;
-};
-/* The A stages of a warp. The third buffer is the staging buffer, from which each stage is transposed into the first or
- * the second in alternation. */
-struct gk__resident_b_ring {
-  unsigned smem, bar, parity;
-  GK__D void fetch(const gk__resident_b_params &q, gk__resident_b_next_load *next) const {
-    if (next->left == 0) return;
-    gk__barrier_expect(bar, gk__resident_b::a_bytes);
-    gk__tma_load(smem + 2 * gk__resident_b::a_bytes, &q.a, bar, next->k, next->row_idx * gk__resident_b::row_count, 0,
-                 0);
-    next->k += gk__resident_b::depth;
-    if (next->k < q.p.k) return;
-    next->k = 0;
-    next->row_idx += gk__resident_b::warps;
-    next->left--;
-    if (next->row_idx >= q.tiles_m) next->row_idx -= q.tiles_m;
-  }
-  GK__D void transpose(unsigned dest, unsigned lane_id) {
-    gk__barrier_wait(bar, parity);
-    parity ^= 1;
-    gk__f32_transpose_squares<gk__resident_b::row_count, gk__resident_b::depth, 32>(
-        smem + 2 * gk__resident_b::a_bytes, smem + dest * gk__resident_b::a_bytes, lane_id);
-  }
-};
-/* By one thread: TMA loads of B tiles first_b_tile ... last_b_tile, with all of k. */
-template <class Shape>
-GK__D void gk__resident_b_load(const gk__resident_b_params &q, int k, unsigned b_tiles, unsigned b_full,
-                               unsigned first_b_tile, unsigned last_b_tile) {
-  gk__barrier_expect(b_full, (last_b_tile - first_b_tile + 1) * q.b_tile_bytes);
-  for (unsigned i = 0; i <= last_b_tile - first_b_tile; i++)
-    for (int l = 0; l < k; l += Shape::box)
-      gk__tma_load(b_tiles + i * q.b_tile_bytes + static_cast<unsigned>(l) * (Shape::col_count * 4), &q.b, b_full,
-                   (first_b_tile + i) * Shape::col_count, static_cast<unsigned>(l), 0, 0);
-}
-/* By all threads, when the B tiles are there and k is not a multiple of Shape::straight: beyond k, A is zero. Zeros
- * change no accumulator if those of B are negative. */
-template <class Shape> GK__D void gk__resident_b_pad(const gk__resident_b_params &q, int k, unsigned b_tiles) {
-  const unsigned items = static_cast<unsigned>(Shape::straight - k % Shape::straight) * Shape::col_count;
-  for (unsigned i = threadIdx.x; i < Shape::most * items; i += Shape::warps * 32)
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(b_tiles + i / items * q.b_tile_bytes +
-                                                 static_cast<unsigned>(k) * (Shape::col_count * 4) + i % items * 4),
-                 "f"(-0.0f)
-                 : "memory");
-  __syncthreads();
-}
-#endif
-
-template <class Shape>
-__global__ void __launch_bounds__(Shape::warps * 32, 1)
-    gk__resident_b_kernel(const __grid_constant__ gk__resident_b_params q) {
-#ifdef GK__WGMMA_CODE
-  const unsigned warp_id = threadIdx.x / 32, lane_id = threadIdx.x % 32;
-  const int k = static_cast<int>(q.p.k);
-  GK_DYNAMIC_SHARED(float, shared);
-  const unsigned smem = (static_cast<unsigned>(__cvta_generic_to_shared(shared)) + 1023) / 1024 * 1024;
-  const unsigned b_tiles = smem + Shape::b_at, b_full = smem + Shape::bars_at + Shape::warps * 8;
-  gk__resident_b_ring ring = {smem + warp_id * Shape::warp_bytes, smem + Shape::bars_at + warp_id * 8, 0};
-  if (lane_id == 0) gk__barrier_init(ring.bar, 1);
-  if (threadIdx.x == 0) gk__barrier_init(b_full, 1);
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  __syncthreads();
-  gk__wait_for_earlier_work();
-  /* Equal shares of the tiles, one B tile after the other. */
-  const unsigned long long all = static_cast<unsigned long long>(q.tiles_m) * q.tiles_n;
-  const unsigned begin = static_cast<unsigned>(all * blockIdx.x / gridDim.x);
-  const unsigned end = static_cast<unsigned>(all * (blockIdx.x + 1) / gridDim.x);
-  const unsigned first_b_tile = begin / q.tiles_m, last_b_tile = (end - 1) / q.tiles_m;
-  unsigned b_tile = (begin + warp_id) / q.tiles_m - first_b_tile, row_idx = (begin + warp_id) % q.tiles_m;
-  unsigned left =
-      end - begin > warp_id ? (end - begin - warp_id + Shape::warps - 1) / Shape::warps : 0; /* tiles of this warp */
-  gk__resident_b_next_load next = {row_idx, 0, left};
-  if (lane_id == 0) ring.fetch(q, &next);
-  if (threadIdx.x == 0) gk__resident_b_load<Shape>(q, k, b_tiles, b_full, first_b_tile, last_b_tile);
-  __syncwarp();
-  gk__barrier_wait(b_full, 0);
-  if (k % Shape::straight) gk__resident_b_pad<Shape>(q, k, b_tiles);
-  if (left == 0) return;
-  gk__stagger_warps(warp_id);
-  ring.transpose(0, lane_id);
-  __syncwarp();
-  if (lane_id == 0) ring.fetch(q, &next);
-  __syncwarp();
-  const unsigned first_a = ring.smem + lane_id / 8 * 16, first_b = b_tiles + lane_id % 8 * 16;
-  unsigned pos = 0; /* which of the two stages */
-  unsigned from_a = first_a, from_b = first_b + b_tile * q.b_tile_bytes;
-  gk__f32_fragment<4> fragment[2];
-  fragment[0].load(from_a, from_b);
-  gk__resident_b::sums sums(static_cast<int>(lane_id) | 1 << 16);
-  for (; left > 0; left--) {
-    const size_t row0 = static_cast<size_t>(row_idx) * Shape::row_count,
-                 col0 = static_cast<size_t>(first_b_tile + b_tile) * Shape::col_count;
-    if (q.p.beta != 0.0f) { /* four cache lines to a row */
-      GK__UNROLL_BY(1)
-      for (unsigned i = lane_id; i < Shape::row_count * 4; i += 32)
-        if (row0 + i / 4 < q.p.m && col0 + i % 4 * 32 < q.p.n)
-          asm volatile("prefetch.global.L2 [%0];" ::"l"(q.p.c + (row0 + i / 4) * q.p.ldc + col0 + i % 4 * 32));
-    }
-    row_idx += Shape::warps;
-    if (row_idx >= q.tiles_m) {
-      row_idx -= q.tiles_m;
-      b_tile++;
-    }
-    GK__UNROLL
-    for (int r = 0; r < gk__resident_b::sums::runs; r++) {
-      GK__UNROLL
-      for (int i = 0; i < 4; i++) sums.value[r][i] = 0;
-    }
-    GK__UNROLL_BY(1)
-    for (int todo = k; todo > 0; todo -= Shape::depth) {
-      const bool more = left > 1 || todo > Shape::depth;
-      GK__UNROLL_BY(1)
-      for (int part = todo < Shape::depth ? (todo + Shape::straight - 1) / Shape::straight
-                                          : Shape::depth / Shape::straight;
-           part > 0; part--) {
-        if (part == 1 && more) ring.transpose(pos ^ 1, lane_id);
-        GK__UNROLL
-        for (int l = 0; l < Shape::straight; l++) {
-          from_a += Shape::row_count * 4;
-          from_b += Shape::col_count * 4;
-          if (l == Shape::straight - 1 && part == 1) { /* to the next stage, whose rows have been transposed */
-            __syncwarp();
-            pos ^= 1;
-            if (lane_id == 0 && more) ring.fetch(q, &next);
-            __syncwarp();
-            from_a = first_a + pos * Shape::a_bytes;
-            if (todo <= Shape::depth) from_b = first_b + (left > 1 ? b_tile : 0) * q.b_tile_bytes;
-          }
-          fragment[(l + 1) % 2].load(from_a, from_b);
-          fragment[l % 2].multiply(sums);
-        }
-      }
-    }
-    gk__store_aligned_tile<Shape::row_count, Shape::col_count, 4>(sums, q.p, q.p.c, row0, col0, q.p.alpha, q.p.beta);
-  }
-#else
-  GK__EMPTY_KERNEL;
-  (void)q;
+  (void)p;
 #endif
 }
 
@@ -9666,64 +8493,44 @@ __global__ void __launch_bounds__(Shape::warps * 32, 1)
  *
  * All estimates are integers, so that every host computes the same split. */
 
-/* Costs of the Hopper kernels of floats, in clocks unless another unit is given. */
+/* Costs of the Hopper kernel of floats, in clocks unless another unit is given. */
 struct gk__hopper_costs {
   /* Per 128 multiply-adds, in 1/100 clock. each: of one block while one, two or three blocks share a multiprocessor.
    * after: of a block that has a multiprocessor to itself at the end of a launch of several waves. */
   unsigned each[3], after;
   unsigned begin, once; /* begin: prologue and epilogue of a block; once: for each product */
-  /* Partials that are reduced through global memory. meet: by the block with the last partition of a tile: a constant;
-   * for each further partition; for each 128 accumulators that a multiprocessor reads. share: by further blocks: a
-   * constant; for each partition that such a block reads; for each 128 accumulators that a multiprocessor reads. */
-  unsigned meet[3], share[3];
-  unsigned apart[2], beside[2]; /* Partials that are reduced in a cluster, whose blocks have a multiprocessor each
-                                 * (apart) or share one (beside): a constant; for each partition. */
-  unsigned grouped[3]; /* Partials that are reduced by the groups of a block, one block to a multiprocessor: 1/100 clock
-                        * per 128 multiply-adds; prologue and epilogue; for each further block of the cluster. */
 };
 /* Costs of the portable kernels of floats, in clocks unless another unit is given, in addition to the multiply-adds. */
 struct gk__simt_costs {
-  unsigned busy[2];      /* throughput of up to four and up to eight warps, in percent of that of twelve */
-  unsigned begin;        /* to begin a block and to end it */
-  unsigned groups[2];    /* reduction of each group: up to 2048 accumulators; more: 1/100 clock for each */
-  unsigned partition[3]; /* split-K: 1/100 clock for each accumulator that a block stores; a constant; for each round
-                          * trip to memory */
-  unsigned once[2];      /* for each product: a constant; 1/100 clock for each element of a tile */
+  unsigned busy[2];   /* throughput of up to four and up to eight warps, in percent of that of twelve */
+  unsigned begin;     /* to begin a block and to end it */
+  unsigned groups[2]; /* reduction of each group: up to 2048 accumulators; more: 1/100 clock for each */
+  unsigned once[2];   /* for each product: a constant; 1/100 clock for each element of a tile */
   /* Rows that are not 16-byte aligned: percent of the clocks; a constant; 1/100 clock for each element of a tile. */
   unsigned unaligned[3];
 };
 /* Costs of the kernels of doubles, in clocks unless another unit is given. */
 struct gk__f64_costs {
-  unsigned busy;         /* throughput of eight warps, in percent of that of twelve */
-  unsigned begin;        /* to begin a block and to end it */
-  unsigned partition[3]; /* split-K: for each block; a constant; for each round trip to memory */
-  unsigned cluster[2];   /* reduction in a cluster: for each block; saved once for each product */
+  unsigned busy;  /* throughput of eight warps, in percent of that of twelve */
+  unsigned begin; /* to begin a block and to end it */
 };
-/* All costs. square: Hopper tiles of 128 x 128 whose operands come by TMA; fed: the same tiles loaded by producer
- * threads; half_idx: smaller tiles; third: smaller tiles with three blocks to a multiprocessor. */
+/* All costs. full: Hopper tiles of 128 x 128; half: of half that size; third: those with three blocks to a
+ * multiprocessor. */
 struct gk__plan_costs {
-  gk__hopper_costs square, fed, half_idx, third;
+  gk__hopper_costs full, half_tile, third;
   gk__simt_costs floats;
   gk__f64_costs doubles;
+  gk__reduce_costs reduce;
 };
 /* Fitted to the times of 7,000 products on an H200; most estimates are within 5 percent. `make bench-refit` fits these
  * costs and the shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices. */
 inline const gk__plan_costs &gk__measured_costs() {
-  static const gk__plan_costs costs = {
-      {{124, 226}, 150, 5100, 5200, {12000, 5500, 109}, {0}, {11000, 600}, {15500, 670}, {227, 10300, 2600}},
-      {{120, 225},
-       123,
-       6700,
-       2500,
-       {11500, 1520, 55},
-       {1700, 2840, 50},
-       {17700, 770},
-       {15500, 1930},
-       {234, 12150, 5600}},
-      {{140, 253}, 180, 4530, 2360, {2520, 1750, 43}, {3650, 2940, 23}, {6790, 840}, {11440, 830}, {480, 9550, 4100}},
-      {{174, 272, 393}, 177, 900, 6900, {3800, 1040, 54}, {3360, 6260, 3}, {7900, 560}, {11100, 830}, {0}},
-      {{54, 90}, 1500, {350, 50}, {60, 3000, 1700}, {3000, 25}, {5, 500, 25}},
-      {90, 1500, {2000, 8000, 1300}, {12000, 5000}}};
+  static const gk__plan_costs costs = {{{120, 225}, 123, 6700, 2500},
+                                       {{140, 253}, 180, 4530, 2360},
+                                       {{174, 272, 393}, 177, 900, 6900},
+                                       {{54, 90}, 1500, {350, 50}, {3000, 25}, {5, 500, 25}},
+                                       {90, 1500},
+                                       gk__measured_reduce_costs()};
   return costs;
 }
 
@@ -9735,10 +8542,7 @@ struct gk__tile_facts {
   unsigned groups; /* most groups in a block; a group is a set of warps with a partition of k of its own */
   unsigned room;   /* groups whose registers fit on a multiprocessor */
   unsigned share;  /* multiply-add throughput with twelve warps, in percent of the peak */
-  /* Floats: the groups of a block that has a multiprocessor to itself and reduces their partials; 0: no such block.
-   * Doubles: most partitions that one cluster reduces. */
-  unsigned joins;
-  bool fed; /* operands are loaded by producer threads */
+  bool hopper;     /* by the Hopper kernel of floats */
   const gk__plan_costs *costs;
 };
 /* Throughput of warp_count warps, in percent of that of twelve. A multiprocessor has four schedulers, and the one with
@@ -9749,75 +8553,19 @@ inline size_t gk__simt_throughput(const gk__simt_costs &costs, size_t warp_count
   if (slots <= 8) percent = costs.busy[slots <= 4 ? 0 : 1];
   return percent * warp_count / slots;
 }
-inline bool gk__is_tma_plan(gk_plan plan) {
+inline bool gk__is_hopper_plan(gk_plan plan) {
   return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
 }
-/* How many clusters of cluster_size blocks are resident at once, with blocks_per_sm of their blocks on each
- * multiprocessor. A GPU has eight GPCs of 14 to 18 multiprocessors, and all blocks of a cluster are in one GPC. The
- * portable maximum of a cluster is eight blocks. */
-inline size_t gk__resident_clusters(unsigned cluster_size, size_t sms, unsigned blocks_per_sm) {
-  const size_t sms_per_gpc = sms / 8, slots = blocks_per_sm * sms;
-  if (cluster_size == 0 || cluster_size > 8) return 0;
-  if (cluster_size < 3) return slots / cluster_size;
-  if (blocks_per_sm > 1) return slots > 34 ? (slots - 34) / cluster_size : 0;
-  if (cluster_size < 5) return sms_per_gpc > 2 ? (sms_per_gpc - 2) / cluster_size * 8 + 6 : 0;
-  return sms_per_gpc >= cluster_size ? sms_per_gpc / cluster_size * 8 - 2 : 0;
-}
-/* How many further blocks reduce the partials of one tile from memory into C. With these numbers a launch has somewhat
- * more of them than multiprocessors. 0: the block with the last partition reduces them, which is faster for few
- * partitions. */
-inline unsigned gk__reduction_blocks(size_t tile_count, size_t partitions) {
-  if (partitions < 5 || (partitions < 8 && tile_count > 56)) return 0;
-  if (partitions < 8) return 4;
-  if (tile_count <= 48) return 8;
-  return tile_count <= 192 ? 4 : 2;
-}
-
-/* The costs of the kernel that computes such a tile. */
-inline const gk__hopper_costs &gk__hopper_costs_of(const gk__tile_facts &tile_facts) {
-  if (tile_facts.room == 3) return tile_facts.costs->third;
-  if (tile_facts.row_count * tile_facts.col_count < 128 * 128) return tile_facts.costs->half_idx;
-  return tile_facts.fed ? tile_facts.costs->fed : tile_facts.costs->square;
-}
-/* The clocks to reduce the partials of tile_count tiles through global memory. */
-inline unsigned long long gk__reduction_clocks(const gk__tile_facts &tile_facts, size_t tile_count, unsigned partitions,
-                                               size_t sms) {
-  const gk__hopper_costs &t = gk__hopper_costs_of(tile_facts);
-  const size_t unit = tile_facts.row_count * tile_facts.col_count / 128;
-  const size_t reducers = tile_facts.fed ? tile_count * gk__reduction_blocks(tile_count, partitions) : 0;
-  if (partitions < 2) return 0;
-  if (reducers == 0) return t.meet[0] + (partitions - 1) * (t.meet[1] + tile_count * unit * t.meet[2] / sms);
-  return t.share[0] + tile_count * partitions * t.share[1] / (reducers < sms ? reducers : sms) +
-         tile_count * partitions * unit * t.share[2] / sms;
-}
-/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one `last`.
- * joins says how the partials are reduced: 0: through memory; 1: in a cluster of blocks with one partition each; more:
- * by that many groups in each block of a cluster. The result is ~0 if that is impossible. */
+/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one `last`. */
 inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
-                                            size_t depth, size_t last, size_t sms, unsigned joins) {
-  const gk__hopper_costs &t = gk__hopper_costs_of(tile_facts);
+                                            size_t depth, size_t last, size_t sms) {
+  const gk__plan_costs &all = *tile_facts.costs;
+  const bool full = tile_facts.row_count * tile_facts.col_count == 128 * 128;
+  const gk__hopper_costs &t = tile_facts.room == 3 ? all.third : full ? all.full : all.half_tile;
   const size_t blocks = tiles * slices, resident = tile_facts.room * sms;
   const size_t full_waves = blocks / resident, rest = blocks % resident;
   const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
-  const unsigned long long wave_clocks = work * t.each[tile_facts.room - 1] / 100 + t.begin;
-  if (joins > 1) {
-    const unsigned cluster_size = slices / joins;
-    if (slices % joins || tiles * cluster_size > sms || tiles > gk__resident_clusters(cluster_size, sms, 1))
-      return ~0ull;
-    return work * t.grouped[0] / 100 + t.grouped[1] + (cluster_size - 1) * t.grouped[2];
-  }
-  if (joins == 1) {
-    const size_t max_clusters = gk__resident_clusters(slices, sms, tile_facts.room);
-    if (slices < 2 || slices > 8) return ~0ull;
-    if (tiles <= gk__resident_clusters(slices, sms, 1))
-      return work * t.each[0] / 100 + t.apart[0] + slices * t.apart[1];
-    for (unsigned i = 1; i < tile_facts.room; i++)
-      if (tiles <= gk__resident_clusters(slices, sms, i + 1))
-        return work * t.each[i] / 100 + t.beside[0] + slices * t.beside[1];
-    return gk_ceil_div(tiles, max_clusters > 0 ? max_clusters : 1) * wave_clocks - t.begin + t.beside[0] +
-           slices * t.beside[1];
-  }
-  unsigned long long clocks = full_waves * wave_clocks + t.once + gk__reduction_clocks(tile_facts, tiles, slices, sms);
+  unsigned long long clocks = full_waves * (work * t.each[tile_facts.room - 1] / 100 + t.begin) + t.once;
   if (rest > 0) {
     const size_t blocks_per_sm = gk_ceil_div(rest, sms);
     /* The last partitions start last. */
@@ -9827,54 +8575,10 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, si
   }
   return clocks;
 }
-/* The fastest reduction of the partials, as `joins` of gk__hopper_clocks, and its clocks. */
-inline unsigned gk__best_reduction(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices, size_t depth,
-                                   size_t last, size_t sms, unsigned long long *clocks) {
-  const unsigned modes[] = {0, 1, tile_facts.joins};
-  unsigned best = 0;
-  *clocks = ~0ull;
-  for (int i = 0; i < 3; i++) {
-    if ((i > 0 && slices < 2) || (i > 1 && modes[i] == 0)) continue;
-    const unsigned long long estimate = gk__hopper_clocks(tile_facts, tiles, slices, depth, last, sms, modes[i]);
-    if (estimate < *clocks) {
-      *clocks = estimate;
-      best = modes[i];
-    }
-  }
-  return best;
-}
-/* The clocks of `whole` tiles that have all of k, followed by `cut` tiles in partitions. The first partitions fill the
- * slots that the last wave of whole tiles leaves free. */
-inline unsigned long long gk__hopper_clocks_partly_split(const gk__tile_facts &tile_facts, size_t whole, size_t cut,
-                                                         unsigned slices, size_t depth, size_t k, size_t sms) {
-  const gk__hopper_costs &t = gk__hopper_costs_of(tile_facts);
-  const size_t resident = tile_facts.room * sms, full_waves = whole / resident, rest = whole % resident;
-  const unsigned long long unit = tile_facts.row_count * tile_facts.col_count / 128, each = t.each[tile_facts.room - 1];
-  const unsigned long long whole_clocks = unit * k * each / 100 + t.begin;
-  const unsigned long long partition_clocks = unit * depth * each / 100 + t.begin;
-  if (rest == 0)
-    return full_waves * whole_clocks +
-           gk__hopper_clocks(tile_facts, cut, slices, depth, k - (slices - 1) * depth, sms, 0);
-  /* If the last wave of whole tiles has few blocks, it is not known which multiprocessors have free slots. */
-  const size_t beside =
-      rest > resident - sms ? (resident - rest) * static_cast<size_t>(whole_clocks / partition_clocks) : 0;
-  unsigned long long clocks =
-      (full_waves + 1) * whole_clocks + t.once + gk__reduction_clocks(tile_facts, cut, slices, sms);
-  if (cut * slices > beside) {
-    const size_t after = cut * slices - beside, last_wave = after % resident;
-    clocks += after / resident * partition_clocks;
-    if (last_wave > sms)
-      clocks += partition_clocks;
-    else if (last_wave > 0)
-      clocks += unit * depth * t.after / 100 + t.begin;
-  }
-  return clocks;
-}
 
 /* The clocks of a product by the portable kernels of floats, approximately. Terms: the multiply-adds of the full waves
  * and of the last one (a separate term, because blocks do not end together); prologue and epilogue of each block; and
- * the reduction of the partials, by the groups of a block or through memory, where the last block makes `trips` round
- * trips for each partition. */
+ * the reduction of the partials by the groups of a block. */
 inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
                                           unsigned slices, size_t depth, size_t sms) {
   const gk__simt_costs &costs = tile_facts.costs->floats;
@@ -9886,16 +8590,13 @@ inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size
   const size_t blocks_per_sm = gk_ceil_div(blocks, sms);
   const size_t rounded_per_sm = blocks_per_sm > resident ? gk_round_up(blocks_per_sm, resident) : blocks_per_sm,
                rest = rounded_per_sm % resident;
-  const size_t items = tile_facts.row_count * tile_facts.col_count, trips = items / tile_facts.warps / 2500 + 1;
+  const size_t items = tile_facts.row_count * tile_facts.col_count;
   const unsigned long long work = items * groups * depth * 100 / (128 * tile_facts.share);
   unsigned long long clocks =
       (rounded_per_sm - rest) * work * 100 / gk__simt_throughput(costs, resident * groups * tile_facts.warps) +
       rounded_per_sm * costs.begin;
   if (rest) clocks += rest * work * 100 / gk__simt_throughput(costs, rest * groups * tile_facts.warps);
   if (groups > 1) clocks += groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
-  if (split_blocks > 1)
-    clocks += rounded_per_sm * items * costs.partition[0] / 100 + costs.partition[1] +
-              (split_blocks - 1) * trips * costs.partition[2];
   return clocks + clocks / 16 + costs.once[0] + items * costs.once[1] / 100;
 }
 /* Throughput of warp_count warps of doubles, which multiply on tensor cores, in percent of that of twelve. */
@@ -9912,39 +8613,18 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_
   const size_t blocks =
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
   const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
-  const size_t blocks_per_sm = gk_ceil_div(blocks, sms), rest = blocks_per_sm % resident,
-               trips = tile_facts.row_count * tile_facts.col_count / tile_facts.warps / 1500 + 1;
+  const size_t blocks_per_sm = gk_ceil_div(blocks, sms), rest = blocks_per_sm % resident;
   const size_t warps = resident * groups * tile_facts.warps, warps_of_rest = rest * groups * tile_facts.warps;
   const unsigned long long work =
       tile_facts.row_count * tile_facts.col_count * groups * depth * 100 / (128 * tile_facts.share);
-  if (slices > 1 && slices <= tile_facts.joins) {
-    /* One cluster for each tile. Large clusters do not fit on about 1/11 of the multiprocessors. */
-    const size_t usable_sms = slices > 2 ? sms - sms / 11 : sms,
-                 resident_blocks = usable_sms / slices > 0 ? usable_sms / slices * slices : slices;
-    return gk_ceil_div(blocks, resident_blocks) *
-               (work * 100 / gk__f64_throughput(costs, tile_facts.warps) + costs.cluster[0]) -
-           costs.cluster[1];
-  }
   unsigned long long clocks =
       (blocks_per_sm - rest) * work * 100 / gk__f64_throughput(costs, warps) + blocks_per_sm * costs.begin;
   if (rest) clocks += rest * work * 100 / gk__f64_throughput(costs, warps_of_rest);
-  if (split_blocks > 1)
-    clocks += blocks_per_sm * costs.partition[0] + costs.partition[1] + split_blocks * trips * costs.partition[2];
   return clocks;
-}
-/* The tile as it is for given operands. With `fed` (rows that are not 16-byte aligned, or a K-major B) every Hopper
- * tile is loaded by producer threads, and the 64 x 128 tile has no blocks of four groups. With other operands the 128 x
- * 128 tiles and the blocks of four groups are loaded by TMA. */
-inline gk__tile_facts gk__tile_for_operands(gk__tile_facts tile_facts, bool fed) {
-  tile_facts.fed = gk__is_tma_plan(tile_facts.plan) && (fed || tile_facts.plan != GK__PLAN_TILE_128_TMA);
-  if (fed && tile_facts.plan == GK__PLAN_TILE_64_128_TMA) tile_facts.joins = 0;
-  return tile_facts;
 }
 
 template <class Acc> struct gk__tiles {
-  static const int item_count = 9;
-  static const size_t at_once = 264; /* resident blocks of the first tile on 132 multiprocessors; 0: the whole of C is
-                                      * split */
+  static const int item_count = 8;
   static const size_t least_k = 100, least_part = 32; /* the shortest k that is split, and the shortest partition */
   /* The shortest partition of products of up to 128 x 128 x 128. These come in batches, where each further partition
    * costs a round trip of C through the L2: 10,000 of 128^3 are at 1.24, 1.13 and 0.94 of cuBLAS with 1, 2 and 4
@@ -9953,69 +8633,63 @@ template <class Acc> struct gk__tiles {
   static const unsigned long long doubt = 100; /* a further split must save more than 1/doubt of the clocks */
   /* Limit of the blocks of a split product, for each block that is resident on a multiprocessor. */
   static const size_t most_blocks = 5 * 132;
-  static gk__tile_facts facts(int i, unsigned = 1) {
+  static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, 2, false, &costs},
-                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, 4, true, &costs},
-                                  {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, 0, true, &costs},
-                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, 0, true, &costs},
-                                  {GK__PLAN_TILE_128, 128, 128, 4, 1, 2, 74, 0, false, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, 0, false, &costs},
-                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 70, 0, false, &costs},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 8, 56, 0, false, &costs},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 49, 0, false, &costs}};
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, true, &costs},
+                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, true, &costs},
+                                  {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, true, &costs},
+                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, true, &costs},
+                                  {GK__PLAN_TILE_128, 128, 128, 4, 1, 2, 74, false, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, false, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 70, false, &costs},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 49, false, &costs}};
     return all[i];
   }
-  static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
-                                   unsigned slices, size_t depth, size_t sms, bool fed) {
-    unsigned long long estimate;
-    if (gk__is_tma_plan(tile_facts.plan)) {
+  static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
+                                          unsigned slices, size_t depth, size_t sms, bool unaligned) {
+    if (tile_facts.hopper) {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
-      gk__best_reduction(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms, &estimate);
-      /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load through.
-       * */
-      return tile_facts.fed && k % 256 == 0 && estimate < ~0ull ? estimate + estimate / 8 : estimate;
+      const unsigned long long clocks =
+          gk__hopper_clocks(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms);
+      /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load through. */
+      return k % 256 == 0 ? clocks + clocks / 8 : clocks;
     }
-    estimate = gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms);
+    const unsigned long long clocks = gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms);
     const gk__simt_costs &costs = tile_facts.costs->floats;
     const size_t items = tile_facts.row_count * tile_facts.col_count;
-    if (!fed) return estimate;
-    return estimate + estimate * costs.unaligned[0] / 100 + costs.unaligned[1] + items * costs.unaligned[2] / 100;
+    if (!unaligned) return clocks;
+    return clocks + clocks * costs.unaligned[0] / 100 + costs.unaligned[1] + items * costs.unaligned[2] / 100;
   }
-  /* Whether the operands are unaligned if their rows are contiguous: the split must not depend on leading dimensions.
-   * */
-  static bool fed(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
 };
 template <> struct gk__tiles<double> {
   static const int item_count = 4;
-  static const size_t at_once = 0;
   static const size_t least_k = 64, least_part = 16, least_small_part = 16;
-  static const unsigned long long doubt = 10;
+  static const unsigned long long doubt = 30;
   static const size_t most_blocks = 1 << 20;
-  /* The 64 x 128 tile stands for the Hopper kernel, the fastest, which reduces up to eight partitions in a cluster. */
-  static gk__tile_facts facts(int i, unsigned slices = 1) {
+  /* The 64 x 128 tile stands for the Hopper kernel, the fastest. */
+  static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, 0, false, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, slices > 8 ? 60u : 94u, 8, false, &costs},
-                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 60, 0, false, &costs},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, 0, false, &costs}};
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, false, &costs},
+                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 94, false, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 60, false, &costs},
+                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, false, &costs}};
     return all[i];
   }
-  static unsigned long long clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,
-                                   unsigned slices, size_t depth, size_t sms, bool) {
+  static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,
+                                          unsigned slices, size_t depth, size_t sms, bool) {
     return gk__f64_clocks(tile_facts, m, n, batch, slices, depth, sms);
   }
-  static bool fed(size_t, size_t, size_t) { return false; }
 };
-
-/* Whether the kernel with resident B tiles is faster for a product that is not split. Its warps compute tiles of 32 x
- * 128. It needs a short k and so many tiles that an uneven distribution over the warps does not matter, and a block may
- * meet at most two tiles of B (see gk__resident_b). */
-inline bool gk__resident_b_pays(size_t m, size_t n, size_t k, size_t sms) {
-  const size_t tiles_m = gk_ceil_div(m, size_t(32)), tiles_n = gk_ceil_div(n, size_t(128)), most_k = 128;
-  return k > 0 && k <= most_k && tiles_m >= 8 && tiles_n <= sms && tiles_m < 0x7fffffff / tiles_n &&
-         tiles_m * tiles_n >= sms * 7 / 2;
+/* The clocks of a product with such a tile, and of the reduction of its partials. */
+template <class Acc>
+unsigned long long gk__clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
+                              unsigned slices, size_t depth, size_t sms, bool unaligned) {
+  const bool in_block = !tile_facts.hopper && slices <= tile_facts.groups;
+  return gk__tiles<Acc>::kernel_clocks(tile_facts, m, n, k, batch, slices, depth, sms, unaligned) +
+         gk__reduction_clocks(tile_facts.costs->reduce, m, n, batch, in_block ? 1 : slices, sizeof(Acc));
 }
+/* Whether rows are unaligned if they are contiguous: the split must not depend on leading dimensions. */
+inline bool gk__contiguous_rows_unaligned(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
 
 /* How k is split: into `slices` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
@@ -10023,62 +8697,10 @@ struct gk__split_k {
              * partition */
   unsigned slices;
   int depth;
-  /* The first whole_rows rows of C, or whole_cols columns, are not split. They are tiles that fill the GPU a whole
-   * number of times; the rest of C is split so that it fills the GPU once more. */
-  size_t whole_rows, whole_cols;
 };
 
 inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
-  return x.thin == y.thin && x.slices == y.slices && x.depth == y.depth && x.whole_rows == y.whole_rows &&
-         x.whole_cols == y.whole_cols;
-}
-
-/* Bytes of slots for one partition of k of an m x n part of C, with the tile that needs the most: few accumulators to a
- * slot, and much of the tile outside of C. The tile depends on the device; this bound does not. The result saturates at
- * SIZE_MAX. */
-template <class Acc> size_t gk__thin_slot_bytes(size_t m, size_t n) {
-  const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m;
-  const size_t tile_rows = short_dim > 1 ? GK__THIN_ROWS : 1, tile_cols = GK__THIN_MAX_COLS;
-  return gk__saturated_product(gk_ceil_div(long_dim, tile_cols),
-                               tile_rows * tile_cols * sizeof(gk__slot<gk__partial_triple<Acc>>));
-}
-template <class Acc> size_t gk__tile_slot_bytes(size_t m, size_t n) {
-  size_t most = 0;
-  for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
-    const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
-    const size_t thread_count = tile_facts.warps * 32,
-                 each = tile_facts.row_count * tile_facts.col_count / thread_count;
-    const size_t tiles =
-        gk__saturated_product(gk_ceil_div(m, tile_facts.row_count), gk_ceil_div(n, tile_facts.col_count));
-    const size_t bytes = gk__saturated_product(tiles, thread_count * gk_ceil_div(each, size_t(3)) *
-                                                          sizeof(gk__slot<gk__partial_triple<Acc>>));
-    if (bytes > most) most = bytes;
-  }
-  return most;
-}
-template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) {
-  return slices < 2 || gk__tile_slot_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / slices;
-}
-
-/* The clocks of a product with a given split. Split tiles start in the slots that the last wave of whole tiles leaves.
- * */
-template <class Acc>
-unsigned long long gk__split_k_clocks(const gk__tile_facts &tile_facts, const gk__split_k &order, size_t m, size_t n,
-                                      size_t k, size_t batch, size_t sms, bool fed) {
-  typedef gk__tiles<Acc> tiles;
-  const size_t depth = static_cast<size_t>(order.depth), row_count = order.whole_rows, col_count = order.whole_cols;
-  if (row_count == 0 && col_count == 0) return tiles::clocks(tile_facts, m, n, k, batch, order.slices, depth, sms, fed);
-  const size_t whole_m = row_count ? row_count : m, whole_n = col_count ? col_count : n;
-  const size_t whole = gk_ceil_div(whole_m, tile_facts.row_count) * gk_ceil_div(whole_n, tile_facts.col_count) * batch;
-  const size_t cut =
-      gk_ceil_div(m - row_count, tile_facts.row_count) * gk_ceil_div(n - col_count, tile_facts.col_count) * batch;
-  if (gk__is_tma_plan(tile_facts.plan))
-    return gk__hopper_clocks_partly_split(tile_facts, whole, cut, order.slices, depth, k, sms);
-  const size_t resident = tile_facts.room * sms, last_wave = whole % resident;
-  const size_t free_slots = last_wave ? resident - last_wave : 0, remaining = cut > free_slots ? cut - free_slots : 1;
-  return tiles::clocks(tile_facts, whole_m, whole_n, k, batch, 1, depth * order.slices, sms, fed) +
-         tiles::clocks(tile_facts, remaining * tile_facts.row_count, tile_facts.col_count, k, 1, order.slices, depth,
-                       sms, fed);
+  return x.thin == y.thin && x.slices == y.slices && x.depth == y.depth;
 }
 
 /* The split of a thin product: enough partitions for 264 blocks, none of them shorter than 512. */
@@ -10092,76 +8714,36 @@ inline size_t gk__partition_depth(size_t k, unsigned partitions, size_t quantum)
   const size_t depth = gk_round_up(gk_ceil_div(k, static_cast<size_t>(partitions)), quantum);
   return gk_ceil_div(k, depth) < partitions ? 0 : depth;
 }
-/* The number of partitions with the least clocks, all of C being split, and these clocks. */
-template <class Acc>
-unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum, unsigned long long *best) {
+/* The number of partitions with the least clocks. */
+template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
-  const bool fed = tiles::fed(m, n, k), is_small = m <= 128 && n <= 128 && k <= 128;
+  const bool unaligned = gk__contiguous_rows_unaligned(m, n, k), is_small = m <= 128 && n <= 128 && k <= 128;
   unsigned long long least[GK__MATMUL_PARTITIONS + 1];
   const size_t limit = k / (is_small ? tiles::least_small_part : tiles::least_part);
   const unsigned most =
       limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_PARTITIONS;
   for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
   for (int i = 0; i < tiles::item_count; i++) {
-    gk__tile_facts tile_facts = gk__tile_for_operands(tiles::facts(i), fed);
+    const gk__tile_facts tile_facts = tiles::facts(i);
     const size_t tile_count = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count);
     for (unsigned s = 1; s <= most && (s < 4 || tile_count * s <= tiles::most_blocks * tile_facts.room); s++) {
-      tile_facts = gk__tile_for_operands(tiles::facts(i, s), fed);
       const size_t depth = gk__partition_depth(k, s, quantum);
       if (depth == 0) continue;
       if (!gk__partials_fit<Acc>(m, n, s)) break;
-      const unsigned long long clocks = tiles::clocks(tile_facts, m, n, k, 1, s, depth, 132, fed);
+      const unsigned long long clocks = gk__clocks<Acc>(tile_facts, m, n, k, 1, s, depth, 132, unaligned);
       if (clocks < least[s]) least[s] = clocks;
     }
   }
   /* A further split must save more than the estimate's error. */
   unsigned partitions = 1;
-  *best = least[1];
   for (unsigned s = 2; s <= most; s++)
-    if (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < *best) {
-      *best = least[s];
-      partitions = s;
-    }
+    if (least[s] != ~0ull && least[s] + least[s] / tiles::doubt < least[partitions]) partitions = s;
   return partitions;
-}
-/* Tries to leave whole tiles unsplit, as many as fill the GPU an integral number of times, and to split the rest of C,
- * which fills the GPU once more, or joins the last wave of whole tiles. The border runs across the longer side of C.
- * Changes *order if that takes less than `best` clocks. */
-template <class Acc>
-void gk__try_whole_tiles(gk__split_k *order, size_t m, size_t n, size_t k, size_t quantum, unsigned long long best) {
-  typedef gk__tiles<Acc> tiles;
-  const bool fed = tiles::fed(m, n, k);
-  const gk__tile_facts tile_facts = gk__tile_for_operands(tiles::facts(0), fed);
-  const size_t tiles_m = gk_ceil_div(m, tile_facts.row_count), tiles_n = gk_ceil_div(n, tile_facts.col_count);
-  const bool by_cols = tiles_m < tiles_n;
-  const size_t short_side = by_cols ? tiles_m : tiles_n, long_side = by_cols ? tiles_n : tiles_m;
-  size_t waves = tiles::at_once ? tiles_m * tiles_n / tiles::at_once : 0;
-  for (size_t fewer = 0; fewer < 2 && fewer < waves; fewer++) {
-    const size_t lines = (waves - fewer) * tiles::at_once / short_side;
-    gk__split_k candidate = {0, 1, 1, 0, 0};
-    if (lines == 0 || lines >= long_side) continue;
-    if (by_cols)
-      candidate.whole_cols = lines * tile_facts.col_count;
-    else
-      candidate.whole_rows = lines * tile_facts.row_count;
-    for (unsigned s = 2; s <= GK__MATMUL_PARTITIONS / 2 && k / s >= 64; s++) {
-      const size_t depth = gk__partition_depth(k, s, quantum);
-      if (depth == 0) continue;
-      if (!gk__partials_fit<Acc>(m - candidate.whole_rows, n - candidate.whole_cols, s)) break;
-      candidate.slices = s;
-      candidate.depth = static_cast<int>(depth);
-      const unsigned long long clocks = gk__split_k_clocks<Acc>(tile_facts, candidate, m, n, k, 1, 132, fed);
-      if (clocks < best) {
-        best = clocks;
-        *order = candidate;
-      }
-    }
-  }
 }
 /* How k is split: a function of m, n, k and the type alone. */
 template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) {
   const size_t short_dim = m < n ? m : n, long_dim = m < n ? n : m, longest = size_t(1) << 30;
-  gk__split_k order = {0, 1, 1, 0, 0};
+  gk__split_k order = {0, 1, 1};
   size_t partitions = 1, quantum = 16;
   if (short_dim == 0) {
     partitions = 1;
@@ -10171,41 +8753,37 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
     partitions = gk__thin_partitions(long_dim, k);
   } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
              k < longest) {
-    unsigned long long clocks;
-    order.slices = gk__best_partitions<Acc>(m, n, k, quantum, &clocks);
-    gk__try_whole_tiles<Acc>(&order, m, n, k, quantum, clocks);
+    order.slices = gk__best_partitions<Acc>(m, n, k, quantum);
     partitions = order.slices;
   }
   const size_t fewest = gk_ceil_div(k, longest);
   if (partitions < fewest) partitions = fewest;
   if (k > 0) {
     const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
-    if (depth >= k) order.whole_rows = order.whole_cols = 0;
     order.depth = static_cast<int>(depth);
     order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
   }
   return order;
 }
 
-/* The fastest tile for a given split. has_hopper: the Hopper kernels can compute the product. wanted: the plan that the
+/* The fastest tile for a given split. has_hopper: the Hopper kernel can compute the product. wanted: the plan that the
  * caller asks for; if there is none such, the closest one is used. */
 template <class Acc>
 gk__tile_facts gk__plan_tile(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                             bool has_hopper, gk_plan wanted, bool fed = false) {
-  gk__tile_facts best = gk__tile_for_operands(gk__tiles<Acc>::facts(0), fed);
+                             bool has_hopper, gk_plan wanted, bool unaligned = false) {
+  gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
   if (wanted == GK__PLAN_TILE_128_TMA && !has_hopper) wanted = GK__PLAN_TILE_128;
-  if (gk__is_tma_plan(wanted) && (!has_hopper || (k < 16 && wanted != GK__PLAN_TILE_128_TMA)))
-    wanted = GK__PLAN_TILE_64_128;
+  if (gk__is_hopper_plan(wanted) && !has_hopper) wanted = GK__PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
-    const gk__tile_facts tile_facts = gk__tile_for_operands(gk__tiles<Acc>::facts(i, order.slices), fed);
+    const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
     const bool fallback = i == gk__tiles<Acc>::item_count - 1 && least == ~0ull;
-    /* Producer threads load k steps of 16. */
-    if (gk__is_tma_plan(tile_facts.plan) && (!has_hopper || (k < 16 && tile_facts.fed))) continue;
+    if (tile_facts.hopper && !has_hopper) continue;
     if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || fallback) {
       const unsigned long long clocks =
-          gk__split_k_clocks<Acc>(tile_facts, order, m, n, k, batch, static_cast<size_t>(sms > 0 ? sms : 1), fed);
+          gk__clocks<Acc>(tile_facts, m, n, k, batch, order.slices, static_cast<size_t>(order.depth),
+                          static_cast<size_t>(sms > 0 ? sms : 1), unaligned);
       if (clocks < least) {
         least = clocks;
         best = tile_facts;
@@ -10223,10 +8801,10 @@ struct gk__plan_query {
   gk__split_k order;
   gk_plan wanted;
   int sms;
-  bool has_hopper, fed;
+  bool has_hopper, unaligned;
   bool operator==(const gk__plan_query &other) const {
     return m == other.m && n == other.n && k == other.k && batch == other.batch && wanted == other.wanted &&
-           sms == other.sms && has_hopper == other.has_hopper && fed == other.fed &&
+           sms == other.sms && has_hopper == other.has_hopper && unaligned == other.unaligned &&
            gk__same_split_k(order, other.order);
   }
 };
@@ -10252,92 +8830,78 @@ template <class Acc> gk__split_k gk__cached_split_k(size_t m, size_t n, size_t k
 }
 template <class Acc>
 gk__tile_facts gk__cached_tile_plan(const gk__split_k &order, size_t m, size_t n, size_t k, size_t batch, int sms,
-                                    bool has_hopper, gk_plan wanted, bool fed) {
-  const gk__plan_query query = {m, n, k, batch, order, wanted, sms, has_hopper, fed};
+                                    bool has_hopper, gk_plan wanted, bool unaligned) {
+  const gk__plan_query query = {m, n, k, batch, order, wanted, sms, has_hopper, unaligned};
   return gk__cached_plan(query,
-                         [&] { return gk__plan_tile<Acc>(order, m, n, k, batch, sms, has_hopper, wanted, fed); });
+                         [&] { return gk__plan_tile<Acc>(order, m, n, k, batch, sms, has_hopper, wanted, unaligned); });
 }
 
-/* Bytes of slots for the partials of `products` products of m x n each. */
-template <class Config, class Acc> size_t gk__matmul_slot_bytes(size_t m, size_t n, size_t slices, size_t products) {
-  const size_t tiles =
-      gk_ceil_div(m, static_cast<size_t>(Config::bm)) * gk_ceil_div(n, static_cast<size_t>(Config::bn));
-  return products * tiles * slices * ((Config::sums::runs * Config::sums::run + 2) / 3) * Config::sums::thread_count *
-         sizeof(gk__slot<gk__partial_triple<Acc>>);
-}
-
-/* Launches the products of a batch, as many at a time as there are slots and grid blocks for. A product takes `blocks`
- * blocks, and slot_bytes bytes of slots if it is split. */
-template <class Args, class Acc, class Launch>
-cudaError_t gk__launch_batches(Args p, size_t blocks, size_t slot_bytes, gk__partials *partials, Launch launch) {
-  const size_t slots_offset = GK__STATE_BYTES + GK__REDUCE_BYTES, batch = p.batch, most_blocks = 0x7fffffffu;
+/* Launches the products of a batch, as many at a time as there is memory for partials and grid blocks for. A product
+ * takes `blocks` blocks. split: its kernel stores partials, which are then reduced. */
+template <class Args, class Launch>
+cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *partials, Launch launch) {
+  const size_t batch = p.batch, most_blocks = 0x7fffffffu, product_bytes = split ? p.partial_bytes() : 0;
   const size_t products_per_grid = (p.max_blocks && p.max_blocks < most_blocks ? p.max_blocks : most_blocks) / blocks;
   size_t products_per_launch = products_per_grid > 0 ? products_per_grid : 1;
   if (batch < products_per_launch) products_per_launch = batch;
-  unsigned char *memory = NULL;
   if (blocks > most_blocks)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", blocks);
-  if (slot_bytes && !partials->scratch) partials->measure(slot_bytes, products_per_launch);
+  if (split && !partials->memory) partials->measure(product_bytes, products_per_launch);
   if (partials->measuring) return cudaSuccess;
-  if (slot_bytes) {
-    if (!partials->scratch) GK_TRY(gk__begin_partials(partials));
-    const size_t room = partials->bytes(), slots_for = room / slot_bytes;
-    if (slots_for == 0) /* a launch that was not measured must not write past the slots */
-      return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of slots are needed, but %zu were measured", slot_bytes,
-                      room);
-    if (products_per_launch > slots_for) products_per_launch = slots_for;
-    memory = static_cast<unsigned char *>(partials->scratch->ptr);
-    p.capacity = room / sizeof(gk__word16);
+  if (split) {
+    if (!partials->memory) GK_TRY(partials->begin());
+    const size_t products_that_fit = partials->bytes / product_bytes;
+    if (products_that_fit == 0) /* a launch that was not measured must not write past the partials */
+      return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of partials are needed, but %zu were measured",
+                      product_bytes, partials->bytes);
+    if (products_per_launch > products_that_fit) products_per_launch = products_that_fit;
+    p.partials = reinterpret_cast<typename Args::acc *>(partials->memory);
   }
-  cudaError_t status = cudaSuccess;
-  for (size_t done = 0; done < batch && status == cudaSuccess; done += products_per_launch) {
+  for (size_t done = 0; done < batch; done += products_per_launch) {
     p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
-    status = launch(p, static_cast<unsigned>(blocks * p.batch), reinterpret_cast<gk__state *>(memory),
-                    reinterpret_cast<gk__slot<gk__partial_triple<Acc>> *>(memory ? memory + slots_offset : NULL));
+    GK_TRY(launch(p, static_cast<unsigned>(blocks * p.batch)));
+    if (split) GK_TRY(gk__reduce_partials(p, *partials));
     p.skip(products_per_launch);
   }
-  return status;
+  return cudaSuccess;
 }
 
 /* Launch functors: C++11 has no generic lambdas. */
-template <class Config, class Item, class Out, class Acc> struct gk__tile_launch {
+template <class Config> struct gk__tile_launch {
   unsigned thread_count;
   size_t smem;
   cudaStream_t stream;
-  cudaError_t operator()(const gk__matmul_args<Item, Out, Acc> &p, unsigned grid_dim, gk__state *state,
-                         gk__slot<gk__partial_triple<Acc>> *slots) const {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__matmul_kernel<Config, Item, Out, Acc>), grid_dim, thread_count,
-                             smem, stream, p, state, slots);
+  template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__matmul_kernel<Config, Args>), grid_dim, thread_count, smem,
+                             stream, p);
   }
 };
 /* How many of tile_count tiles one launch computes: limited by max_blocks (0: no limit), with blocks_per_tile blocks to
- * each tile, and by the slots, with slot_bytes to each tile (0: none). */
-inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t blocks_per_tile, size_t slot_bytes) {
+ * each tile, and by the memory for partials, with tile_bytes to each tile (0: none). */
+inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t blocks_per_tile, size_t tile_bytes) {
   size_t most = tile_count;
   if (max_blocks && most > max_blocks / blocks_per_tile) most = max_blocks / blocks_per_tile;
-  if (slot_bytes && most > GK__PARTIALS_BYTES / slot_bytes) most = GK__PARTIALS_BYTES / slot_bytes;
+  if (tile_bytes && most > GK__PARTIALS_BYTES / tile_bytes) most = GK__PARTIALS_BYTES / tile_bytes;
   return most > 0 ? most : 1;
 }
 /* By the portable kernel, with tiles and blocks of Config. The groups of a block each take a partition, if there are no
  * more partitions than groups and their stages fit in shared memory. */
-template <class Config, class Item, class Out, class Acc>
-cudaError_t gk__matmul_tiles(const gk__matmul_args<Item, Out, Acc> &p, gk__partials *partials, int smem_limit,
-                             cudaStream_t stream) {
-  const size_t tile_bytes = Config::bm * Config::bn * sizeof(Acc);
-  const size_t ring_bytes =
-      static_cast<size_t>(gk__operand_loaders<Config, Item, Acc>::items) * Config::stages * sizeof(Acc);
+template <class Config, class Args>
+cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
+  typedef typename Args::acc Acc;
+  const size_t rows = Config::bm, cols = Config::bn, tile_bytes = rows * cols * sizeof(Acc);
+  const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item, Acc>::items) *
+                            Config::stages * sizeof(Acc);
   const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
   size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
   if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
   const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
   const size_t blocks_per_tile = p.slices > groups ? p.slices : 1;
-  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm)),
-               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
-  const gk__tile_launch<Config, Item, Out, Acc> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count,
-                                                          smem, stream};
+  const size_t tiles_m = gk_ceil_div(p.m, rows), tiles_n = gk_ceil_div(p.n, cols);
+  const gk__tile_launch<Config> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count, smem, stream};
   size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
-  const size_t tile_slots = blocks_per_tile > 1 ? gk__matmul_slot_bytes<Config, Acc>(1, 1, blocks_per_tile, 1) : 0;
-  const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile, tile_slots);
+  const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile,
+                                                 blocks_per_tile > 1 ? blocks_per_tile * tile_bytes : 0);
   if (most_tiles < tiles_m * tiles_n) {
     /* Each launch computes up to eight rows of tiles, so that its tiles share operands in the L2. */
     const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
@@ -10346,92 +8910,44 @@ cudaError_t gk__matmul_tiles(const gk__matmul_args<Item, Out, Acc> &p, gk__parti
     if (launch_tiles_n == tiles_n)
       launch_tiles_m = most_tiles / launch_tiles_n < tiles_m ? most_tiles / launch_tiles_n : tiles_m;
   }
-  cudaError_t status = cudaSuccess;
-  for (size_t row_idx = 0; row_idx < tiles_m && status == cudaSuccess; row_idx += launch_tiles_m)
-    for (size_t col_idx = 0; col_idx < tiles_n && status == cudaSuccess; col_idx += launch_tiles_n) {
-      const gk__matmul_args<Item, Out, Acc> part =
-          p.panel(row_idx * Config::bm, col_idx * Config::bn, launch_tiles_m * Config::bm, launch_tiles_n * Config::bn);
-      const size_t part_tiles =
-          gk_ceil_div(part.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(part.n, static_cast<size_t>(Config::bn));
-      status = gk__launch_batches<gk__matmul_args<Item, Out, Acc>, Acc>(part, part_tiles * blocks_per_tile,
-                                                                        part_tiles * tile_slots, partials, launch);
+  for (size_t row_idx = 0; row_idx < tiles_m; row_idx += launch_tiles_m)
+    for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
+      const Args part = p.panel(row_idx * rows, col_idx * cols, launch_tiles_m * rows, launch_tiles_n * cols);
+      GK_TRY(gk__launch_batches(part, gk_ceil_div(part.m, rows) * gk_ceil_div(part.n, cols) * blocks_per_tile,
+                                blocks_per_tile > 1, partials, launch));
     }
-  return status;
+  return cudaSuccess;
 }
 
-template <int Rows, class Item, class Out, class Acc> struct gk__thin_launch {
-  size_t smem;
+template <int Rows> struct gk__thin_launch {
+  size_t ring_bytes, acc_bytes;
+  bool transposed;
+  int smem_limit;
   cudaStream_t stream;
-  cudaError_t operator()(const gk__thin_args<Item, Out, Acc> &p, unsigned grid_dim, gk__state *state,
-                         gk__slot<gk__partial_triple<Acc>> *slots) const {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__thin_kernel<Rows, Item, Out, Acc>), grid_dim,
-                             static_cast<unsigned>(GK__THIN_THREADS), smem, stream, p, state, slots);
+  template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
+    gk__thin_args<Args> thin(p, transposed);
+    thin.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(smem_limit);
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__thin_kernel<Rows, Args>), grid_dim,
+                             static_cast<unsigned>(GK__THIN_THREADS),
+                             thin.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes, stream, thin);
   }
 };
-template <int Rows, class Item, class Out, class Acc>
-cudaError_t gk__matmul_thin(const gk__matmul_args<Item, Out, Acc> &q, gk__partials *partials, int smem_limit,
-                            cudaStream_t stream) {
-  gk__thin_args<Item, Out, Acc> p;
-  const size_t block_cols = gk__thin_shape<Item, Rows>::col_count;
-  const size_t a_row = q.trans_a ? 1 : q.lda, a_k = q.trans_a ? q.lda : 1;
-  const size_t b_col = q.trans_b ? q.ldb : 1, b_k = q.trans_b ? 1 : q.ldb;
-  if (q.m <= q.n) { /* else C^T = B^T A^T */
-    p.x = q.a;
-    p.y = q.b;
-    p.row_count = q.m;
-    p.col_count = q.n;
-    p.stride_x = q.stride_a;
-    p.stride_y = q.stride_b;
-    p.x_row = a_row;
-    p.x_k = a_k;
-    p.y_k = b_k;
-    p.y_col = b_col;
-    p.c_row = q.ldc;
-    p.c_col = 1;
-  } else {
-    p.x = q.b;
-    p.y = q.a;
-    p.row_count = q.n;
-    p.col_count = q.m;
-    p.stride_x = q.stride_b;
-    p.stride_y = q.stride_a;
-    p.x_row = b_col;
-    p.x_k = b_k;
-    p.y_k = a_k;
-    p.y_col = a_row;
-    p.c_row = 1;
-    p.c_col = q.ldc;
+template <int Rows, class Args>
+cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
+  typedef gk__thin_shape<typename Args::item, Rows> shape;
+  const size_t block_cols = shape::col_count, long_dim = p.m > p.n ? p.m : p.n;
+  const size_t acc_bytes = GK__THIN_THREADS_K * Rows * block_cols * sizeof(typename Args::acc);
+  const bool transposed = p.m > p.n;
+  const gk__thin_launch<Rows> launch = {shape::ring_bytes, acc_bytes, transposed, smem_limit, stream};
+  const size_t block_count = gk_ceil_div(long_dim, block_cols);
+  const size_t block_bytes = p.slices > 1 ? p.slices * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc) : 0;
+  const size_t launch_cols = gk__tiles_per_launch(block_count, p.max_blocks, p.slices, block_bytes) * block_cols;
+  for (size_t col_idx = 0; col_idx < long_dim; col_idx += launch_cols) {
+    const Args part = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
+    const size_t columns = transposed ? part.m : part.n;
+    GK_TRY(gk__launch_batches(part, gk_ceil_div(columns, block_cols) * p.slices, p.slices > 1, partials, launch));
   }
-  p.c = q.c;
-  p.k = q.k;
-  p.batch = q.batch;
-  p.stride_c = q.stride_c;
-  p.alpha = q.alpha;
-  p.beta = q.beta;
-  p.slices = q.slices;
-  p.depth = q.depth;
-  p.capacity = 0;
-  p.max_blocks = q.max_blocks;
-  p.enable_flag = q.enable_flag;
-  const size_t ring_bytes = gk__thin_shape<Item, Rows>::ring_bytes;
-  const size_t acc_bytes = GK__THIN_THREADS_K * Rows * block_cols * sizeof(Acc);
-  p.in_ring = ring_bytes && ring_bytes + 64 <= static_cast<size_t>(smem_limit);
-  const gk__thin_launch<Rows, Item, Out, Acc> launch = {p.in_ring && ring_bytes > acc_bytes ? ring_bytes : acc_bytes,
-                                                        stream};
-  const size_t long_dim = p.col_count, block_count = gk_ceil_div(long_dim, block_cols);
-  const size_t tile_slots = p.slices > 1 ? p.slices * Rows * block_cols * sizeof(gk__slot<gk__partial_triple<Acc>>) : 0;
-  const size_t most_blocks = gk__tiles_per_launch(block_count, p.max_blocks, p.slices, tile_slots);
-  const size_t launch_cols = most_blocks < block_count ? most_blocks * block_cols : long_dim;
-  cudaError_t status = cudaSuccess;
-  for (size_t col_idx = 0; col_idx < long_dim && status == cudaSuccess; col_idx += launch_cols) {
-    p.col_count = long_dim - col_idx < launch_cols ? long_dim - col_idx : launch_cols;
-    const size_t launch_blocks = gk_ceil_div(p.col_count, block_cols);
-    status = gk__launch_batches<gk__thin_args<Item, Out, Acc>, Acc>(p, launch_blocks * p.slices,
-                                                                    launch_blocks * tile_slots, partials, launch);
-    p.y += p.col_count * p.y_col;
-    p.c += p.col_count * p.c_col;
-  }
-  return status;
+  return cudaSuccess;
 }
 
 /* Configurations of the portable kernel: blocks of threads that compute FMAs, blocks of warps that multiply doubles on
@@ -10449,45 +8965,42 @@ template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadC
 struct gk__small_block : gk__block_config<gk__accumulators_small<TileRows, TileCols, TileDepth, ThreadRows, ThreadCols>,
                                           TileRows, TileCols, TileDepth, Stages, 1, Resident> {};
 
-template <class Config, class Item> struct gk__small_launch {
+template <class Config> struct gk__small_launch {
   cudaStream_t stream;
-  cudaError_t operator()(const gk__matmul_args<Item, Item, Item> &p, unsigned grid_dim, gk__state *,
-                         gk__slot<gk__partial_triple<Item>> *) const {
+  template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
+    typedef typename Args::item Item;
     const size_t items =
         gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true>::items +
         gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true>::items;
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__small_kernel<Config, Item>), grid_dim,
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__small_kernel<Config, Args>), grid_dim,
                              static_cast<unsigned>(Config::sums::thread_count), items * Config::stages * sizeof(Item),
                              stream, p);
   }
 };
 /* By the kernel of small products with tiles of Config, if it can compute this product; else by the portable kernel
  * with tiles of Fallback. */
-template <class Config, class Fallback, class Item, class Out, class Acc>
-cudaError_t gk__matmul_small(const gk__matmul_args<Item, Out, Acc> &p, gk__partials *partials, int smem_limit,
-                             cudaStream_t stream) {
+template <class Config, class Fallback, class Args>
+cudaError_t gk__matmul_small(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
   return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
 }
-template <class Config, class Fallback, class Item>
-cudaError_t gk__matmul_small(const gk__matmul_args<Item, Item, Item> &p, gk__partials *partials, int smem_limit,
-                             cudaStream_t stream) {
+template <class Config, class Fallback, class Func>
+cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p, gk__partials *partials,
+                             int smem_limit, cudaStream_t stream) {
   const size_t tiles =
       gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
   if (p.trans_a || p.trans_b || p.slices != 1 || (p.max_blocks && p.max_blocks < tiles))
     return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
-  const gk__small_launch<Config, Item> launch = {stream};
-  return gk__launch_batches<gk__matmul_args<Item, Item, Item>, Item>(p, tiles, 0, partials, launch);
+  const gk__small_launch<Config> launch = {stream};
+  return gk__launch_batches(p, tiles, false, partials, launch);
 }
 /* Launches the portable kernel that a plan names. */
-template <class Item, class Out>
-cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float> &p, gk_plan plan, gk__partials *partials,
+template <class Item, class Out, class Func>
+cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p, gk_plan plan, gk__partials *partials,
                                 int smem_limit, cudaStream_t stream) {
   switch (plan) {
   case GK__PLAN_TILE_32:
     return gk__matmul_small<gk__small_block<32, 32, 16, 4, 4, 3, 16>, gk__fma_block<float, 32, 32, 16, 4, 4, 3, 8, 1>>(
         p, partials, smem_limit, stream);
-  case GK__PLAN_TILE_32_64:
-    return gk__matmul_tiles<gk__fma_block<float, 32, 64, 16, 4, 8, 3, 4, 2>>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64:
     return gk__matmul_small<gk__small_block<64, 64, 16, 8, 8, 4, 6>, gk__fma_block<float, 64, 64, 16, 8, 8, 3, 4, 1>>(
         p, partials, smem_limit, stream);
@@ -10497,50 +9010,50 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float> &p, gk_p
   }
 }
 #ifdef GK__WGMMA
-/* By the Hopper kernel of doubles, if the device and the program have it and one cluster has room for all partitions of
- * a tile: a persistent grid, or one block for each partition. *launched is set to true if that is so. */
-template <class Item>
-cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &p, bool *launched, const gk__partials *partials,
-                               cudaStream_t stream) {
-  typedef gk__f64_shape Shape;
-  auto kernel = GK__KERNEL(gk__f64_kernel<Shape, Item>);
-  const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)),
-               tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)), limit = size_t(1) << 28;
-  if (p.k == 0 || p.slices > Shape::max_cluster_partitions || tiles_m >= limit / tiles_n ||
-      p.batch >= limit / (tiles_m * tiles_n) || !gk__wgmma_available<0>())
-    return cudaSuccess;
-  int device = 0, sms = 1;
+struct gk__f64_launch {
+  unsigned max_grid;
+  cudaStream_t stream;
+  template <class Args> cudaError_t operator()(const Args &p, unsigned work_tiles) const {
+    const size_t items = (gk__f64_shape::operand_a::items + gk__f64_shape::operand_b::items) * gk__f64_shape::stages;
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__f64_kernel<gk__f64_shape, Args>),
+                             work_tiles < max_grid ? work_tiles : max_grid,
+                             static_cast<unsigned>(gk__f64_shape::copying + gk__f64_shape::multiplying),
+                             items * sizeof(double), stream, p, work_tiles);
+  }
+};
+/* By the Hopper kernel of doubles, if the device and the program have it. *launched is set to true if that is so. */
+template <class Args>
+cudaError_t gk__f64_hopper(const Args &p, bool *launched, gk__partials *partials, cudaStream_t stream) {
+  auto kernel = GK__KERNEL(gk__f64_kernel<gk__f64_shape, Args>);
+  const size_t tiles = gk_ceil_div(p.m, static_cast<size_t>(gk__f64_shape::row_count)) *
+                       gk_ceil_div(p.n, static_cast<size_t>(gk__f64_shape::col_count));
+  const size_t limit = size_t(1) << 28;
   bool has_body = false;
+  if (p.k == 0 || p.slices > limit || tiles >= limit / p.slices || p.batch >= limit / (tiles * p.slices))
+    return cudaSuccess;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return cudaSuccess;
+  int device = 0, sms = 1;
   GK_TRY(gk__failed(cudaGetDevice(&device), "gk_matmul"));
   GK_TRY(gk__failed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "gk_matmul"));
-  const size_t work_tiles = tiles_m * tiles_n * p.batch * p.slices,
-               smem = (Shape::operand_a::items + Shape::operand_b::items) * Shape::stages;
-  size_t grid_dim = static_cast<size_t>(sms);
-  if (p.slices > 1) grid_dim = work_tiles;
-  if (p.max_blocks && p.max_blocks < grid_dim) {
-    if (p.slices > 1) return cudaSuccess;
-    grid_dim = p.max_blocks;
-  }
-  if (work_tiles < grid_dim) grid_dim = work_tiles;
+  const unsigned max_grid = p.max_blocks && p.max_blocks < static_cast<size_t>(sms)
+                                ? static_cast<unsigned>(p.max_blocks)
+                                : static_cast<unsigned>(sms);
+  const gk__f64_launch launch = {max_grid, stream};
   *launched = true;
-  if (partials->measuring) return cudaSuccess; /* its partials are reduced in clusters */
-  if (p.slices > 1) kernel.cluster_blocks = p.slices;
-  return gk__launch_kernel("gk_matmul", kernel, static_cast<unsigned>(grid_dim),
-                           static_cast<unsigned>(Shape::copying + Shape::multiplying), smem * sizeof(Item), stream, p,
-                           static_cast<unsigned>(work_tiles));
+  Args unlimited = p; /* the grid is persistent, so max_blocks does not limit the tiles of a launch */
+  unlimited.max_blocks = 0;
+  return gk__launch_batches(unlimited, tiles * p.slices, p.slices > 1, partials, launch);
 }
 #else
-template <class Item>
-cudaError_t gk__f64_persistent(const gk__matmul_args<Item, Item, Item> &, bool *, const gk__partials *, cudaStream_t) {
+template <class Args> cudaError_t gk__f64_hopper(const Args &, bool *, gk__partials *, cudaStream_t) {
   return cudaSuccess;
 }
 #endif
 
-template <class Item, class Out>
-cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double> &p, gk_plan plan, gk__partials *partials,
-                                int smem_limit, cudaStream_t stream) {
+template <class Item, class Out, class Func>
+cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan,
+                                gk__partials *partials, int smem_limit, cudaStream_t stream) {
   typedef gk__mma_f64_block<128, 128, 16, 64, 32, 4, 3, 1, 1> large;
   typedef gk__mma_f64_block<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
   /* Blocks of 120 KB and 90 KB of shared memory do not fit on sm_75, 86, 89 and 120. Smaller tiles give the same bits.
@@ -10557,7 +9070,7 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double> &p, gk_
   case GK__PLAN_TILE_32_64:
     return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64_128:
-    GK_TRY(gk__f64_persistent(p, &launched, partials, stream));
+    GK_TRY(gk__f64_hopper(p, &launched, partials, stream));
     return launched ? cudaSuccess : gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64:
     return gk__matmul_tiles<gk__mma_f64_block<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
@@ -10770,156 +9283,68 @@ template <int First> cudaError_t gk__find_tensor_gpu(gk__tensor_gpu *gpu) {
 
 /* --- Strict products: Hopper, and paths by warps: launch -----------------------------------------------------------*/
 
-#ifdef GK__WGMMA
-static const unsigned gk__hopper_sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
-template <class Config> struct gk__f32_hopper_launch {
-  cudaStream_t stream;
-  size_t whole_rows, whole_cols;
-  unsigned cluster_size, reducers_per_tile;
-  int sms;
-  static bool map_operands(gk__f32_tma_params *q) {
-    const gk__matmul_args<float, float, float> &p = q->p;
-    const int map = gk__wgmma_type<float>::map, depth = Config::depth, row_count = Config::bm, col_count = Config::bn;
-    const bool transposes = q->transposed;
-    q->many_a = p.stride_a && p.batch > 1;
-    q->many_b = p.stride_b && p.batch > 1;
-    const bool by_threads = Config::fed && !p.trans_a;
-    return (by_threads || gk__make_tensor_map(&q->a, map, 4, p.a, transposes ? p.k : p.m, transposes ? p.m : p.k, p.lda,
-                                              q->many_a ? p.batch : 1, p.stride_a, 1, 0, transposes ? depth : row_count,
-                                              transposes ? row_count : depth)) &&
-           gk__make_tensor_map(&q->b, map, 4, p.b, p.n, p.k, p.ldb, q->many_b ? p.batch : 1, p.stride_b, 1, 0,
-                               col_count, depth);
-  }
-  static bool map_operands(gk__f32_params *) { return true; } /* without TMA */
-  cudaError_t operator()(const gk__matmul_args<float, float, float> &p, unsigned grid_dim, gk__state *state,
-                         gk__slot<gk__partial_triple<float>> *slots) const {
-    const size_t row_count = Config::bm, col_count = Config::bn;
-    typename Config::params q;
-    q.p = p;
-    q.transposed = Config::transposed(p.trans_a);
-    q.spread = Config::by_rows && !p.trans_b;
-    q.cluster_size = cluster_size;
-    q.reducers_per_tile = reducers_per_tile;
-    const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, row_count));
-    const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, col_count));
-    q.split_row = static_cast<unsigned>(whole_rows / row_count);
-    q.split_col = static_cast<unsigned>(whole_cols / col_count);
-    q.tiles_m = tiles_m - q.split_row;
-    q.tiles_n = tiles_n - q.split_col;
-    const bool has_whole = q.split_row || q.split_col;
-    q.whole_tiles_m = q.split_row || !has_whole ? q.split_row : tiles_m;
-    q.whole_tiles_n = q.split_col || !has_whole ? q.split_col : tiles_n;
-    if (!map_operands(&q))
-      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu, %zu times, is too large for TMA", p.m, p.n,
-                      p.k, p.batch);
-    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
-     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
-     * multiprocessors that are free first. */
-    const unsigned reduction_blocks = q.tiles_m * q.tiles_n * static_cast<unsigned>(p.batch) * reducers_per_tile;
-    const unsigned blocks_per_sm = gk_ceil_div(grid_dim - reduction_blocks, static_cast<unsigned>(sms));
-    size_t smem = Config::smem;
-    if (blocks_per_sm < Config::resident && gk__hopper_sm_smem / (blocks_per_sm + 1) > smem)
-      smem = gk__hopper_sm_smem / (blocks_per_sm + 1);
-    auto kernel = GK__KERNEL(gk__f32_hopper_kernel<Config>);
-    if (cluster_size > 1) kernel.cluster_blocks = cluster_size;
-    return gk__launch_kernel("gk_matmul", kernel, grid_dim, static_cast<unsigned>(Config::thread_count), smem, stream,
-                             q, state, slots);
-  }
-};
-
-#endif /* GK__WGMMA */
-
-/* Strict products of floats by the Hopper kernels. Other types have no such path. */
-template <class Item, class Out, class Acc> struct gk__hopper_path {
-  static bool takes(const gk__matmul_args<Item, Out, Acc> &) { return false; }
-  static bool is_fed(const gk__matmul_args<Item, Out, Acc> &) { return false; }
-  static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, const gk__tile_facts &, size_t, size_t,
-                         gk__partials *, cudaStream_t, int) {
+/* Strict products of floats by the Hopper kernel. Other types have no such path. */
+template <class Args> struct gk__hopper_path {
+  static bool takes(const Args &) { return false; }
+  static cudaError_t run(const Args &, const gk__tile_facts &, gk__partials *, cudaStream_t, int) {
     return cudaErrorNotSupported;
   }
 };
 #ifdef GK__WGMMA
-template <class Acc>
-struct gk__hopper_path<float, float, Acc> { /* a template, so that files without products contain no kernel */
-  typedef gk__matmul_args<float, float, Acc> args;
-  typedef gk__f32_aligned_block<2> aligned;
-  typedef gk__f32_aligned_block<1, 2> aligned_128x128_groups;
-  typedef gk__f32_block<2, 16, 4, 1, 4> tma_64x128_groups;
-  typedef gk__f32_producer_block<4, 1, 4, 2> fed;
-  typedef gk__f32_producer_block<4, 1, 4, 1, 2> producers_128x128_groups;
-  typedef gk__f32_producer_block<2, 2, 2, 2> producers_64x128;
-  typedef gk__f32_producer_block<2, 2, 2, 3> producers_64x128_three; /* three blocks to a multiprocessor */
-  typedef gk__f32_producer_block<4, 1, 2, 2> producers_128x64;
-  /* Whether rows begin at multiples of 16 bytes, as TMA needs. */
-  static bool is_aligned(const float *from, size_t leading_dim) {
-    return reinterpret_cast<uintptr_t>(from) % 16 == 0 && leading_dim % 4 == 0;
+static const unsigned gk__hopper_sm_smem = 233472; /* bytes of shared memory of a Hopper multiprocessor */
+template <class Config> struct gk__f32_hopper_launch {
+  cudaStream_t stream;
+  unsigned sms;
+  template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
+    /* If the grid does not fill the multiprocessors, each block requests so much shared memory that the blocks are
+     * spread evenly. Without that, the blocks of a launch that overlaps the previous one would go to the
+     * multiprocessors that are free first. */
+    const unsigned blocks_per_sm = gk_ceil_div(grid_dim, sms);
+    unsigned smem = Config::smem;
+    if (blocks_per_sm < Config::resident && gk__hopper_sm_smem / (blocks_per_sm + 1) > smem)
+      smem = gk__hopper_sm_smem / (blocks_per_sm + 1);
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__f32_hopper_kernel<Config, Args>), grid_dim,
+                             static_cast<unsigned>(Config::thread_count), static_cast<size_t>(smem), stream, p);
   }
-  static bool is_fed(const args &p) {
-    return p.trans_b || !is_aligned(p.a, p.lda) || !is_aligned(p.b, p.ldb) || (!p.trans_a && p.k % 4 != 0);
-  }
+};
+template <class Acc, class Func> /* a template, so that files without products contain no kernel */
+struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
+  typedef gk__matmul_args<float, float, Acc, Func> args;
+  typedef gk__f32_block<4, 1, 4, 2> block_128x128;
+  typedef gk__f32_block<2, 2, 2, 2> block_64x128;
+  typedef gk__f32_block<2, 2, 2, 3> block_64x128_three; /* three blocks to a multiprocessor */
+  typedef gk__f32_block<4, 1, 2, 2> block_128x64;
   static bool takes(const args &p) {
     bool has_body = false;
-    return p.k >= (is_fed(p) ? 16 : 1) && !p.max_blocks && !p.enable_flag && p.batch <= 0x7fffffff &&
-           (p.batch == 1 || (p.stride_a % 4 == 0 && p.stride_b % 4 == 0)) &&
-           gk__tma_fits(p.m, p.n, p.k, p.lda * 4, p.ldb * 4, p.stride_a, p.stride_b) && gk__wgmma_available<0>() &&
-           !gk__has_body(GK__KERNEL(gk__f32_hopper_kernel<aligned>), &has_body) && has_body;
+    return p.k >= 16 && !p.max_blocks && !p.condition.flag && p.batch <= 0x7fffffff && gk__wgmma_available<0>() &&
+           !gk__has_body(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>), &has_body) && has_body;
   }
-  /* in_cluster: the partials of a tile are reduced by one cluster, or one block; else through memory. */
   template <class Config>
-  static cudaError_t launch(const args &p, bool in_cluster, size_t whole_rows, size_t whole_cols,
-                            gk__partials *partials, cudaStream_t stream, int sms) {
-    const size_t row_count = Config::bm, col_count = Config::bn, partitions = p.slices;
-    const size_t tiles_m = gk_ceil_div(p.m, row_count), tiles_n = gk_ceil_div(p.n, col_count);
-    const unsigned ranks = in_cluster ? p.slices / Config::groups : 0;
-    const size_t cut = (tiles_m - whole_rows / row_count) * (tiles_n - whole_cols / col_count);
-    const bool through_memory = partitions > 1 && !in_cluster;
-    const unsigned shares = Config::by_rows && through_memory ? gk__reduction_blocks(cut, partitions) : 0;
-    const gk__f32_hopper_launch<Config> launch = {stream, whole_rows, whole_cols, ranks, shares, sms};
-    size_t blocks = tiles_m * tiles_n;
-    if (in_cluster)
-      blocks *= ranks;
-    else
-      blocks += cut * (partitions - 1 + shares);
-    const size_t slots = gk__matmul_slot_bytes<Config, float>(p.m - whole_rows, p.n - whole_cols, partitions, 1);
-    return gk__launch_batches<args, float>(p, blocks, through_memory ? slots : 0, partials, launch);
+  static cudaError_t launch(const args &p, gk__partials *partials, cudaStream_t stream, int sms) {
+    const size_t tiles =
+        gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
+    const gk__f32_hopper_launch<Config> launch = {stream, static_cast<unsigned>(sms)};
+    return gk__launch_batches(p, tiles * p.slices, p.slices > 1, partials, launch);
   }
-  /* Reduces the partials by the groups of a block, by the blocks of a cluster, or through memory, whichever the planner
-   * estimates to be the fastest. */
-  template <class Config, class Grouped>
-  static cudaError_t choose(const args &p, const gk__tile_facts &tile_facts, size_t whole_rows, size_t whole_cols,
-                            gk__partials *partials, cudaStream_t stream, int sms) {
-    const size_t tiles = gk_ceil_div(p.m, tile_facts.row_count) * gk_ceil_div(p.n, tile_facts.col_count) * p.batch;
-    const size_t depth = static_cast<size_t>(p.depth), last = p.k - (p.slices - 1) * depth;
-    unsigned long long clocks;
-    unsigned joins = 0;
-    if (whole_rows == 0 && whole_cols == 0)
-      joins = gk__best_reduction(tile_facts, tiles, p.slices, depth, last, static_cast<size_t>(sms), &clocks);
-    if (joins > 1) return launch<Grouped>(p, true, 0, 0, partials, stream, sms);
-    return launch<Config>(p, joins == 1, whole_rows, whole_cols, partials, stream, sms);
-  }
-  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, size_t whole_rows, size_t whole_cols,
-                         gk__partials *partials, cudaStream_t stream, int sms) {
-    if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA && tile_facts.room == 3)
-      return choose<producers_64x128_three, producers_64x128_three>(p, tile_facts, whole_rows, whole_cols, partials,
-                                                                    stream, sms);
+  static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, cudaStream_t stream,
+                         int sms) {
     if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA)
-      return choose<producers_64x128, tma_64x128_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
-    if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA)
-      return choose<producers_128x64, producers_128x64>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
-    return tile_facts.fed
-               ? choose<fed, producers_128x128_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms)
-               : choose<aligned, aligned_128x128_groups>(p, tile_facts, whole_rows, whole_cols, partials, stream, sms);
+      return tile_facts.room == 3 ? launch<block_64x128_three>(p, partials, stream, sms)
+                                  : launch<block_64x128>(p, partials, stream, sms);
+    if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA) return launch<block_128x64>(p, partials, stream, sms);
+    return launch<block_128x128>(p, partials, stream, sms);
   }
 };
 #endif
 
 /* Batches of floats by warps that compute a tile each. Other types have no such path. */
-template <class Item, class Out, class Acc> struct gk__warp_tile_path {
-  static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int, int) { return false; }
-  static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
+template <class Args> struct gk__warp_tile_path {
+  static bool takes(const Args &, gk_plan, int, int) { return false; }
+  static cudaError_t run(const Args &, cudaStream_t, int) { return cudaErrorNotSupported; }
 };
-template <class Acc> struct gk__warp_tile_path<float, float, Acc> { /* a template: see gk__hopper_path */
-  typedef gk__matmul_args<float, float, Acc> args;
+template <class Acc, class Func>
+struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a template: see gk__hopper_path */
+  typedef gk__matmul_args<float, float, Acc, Func> args;
   typedef gk__warp_tile tile_type;
   /* Whether rows and matrices begin at multiples of 16 bytes. */
   static bool has_vector_rows(const float *from, size_t leading_dim, size_t stride) {
@@ -10947,130 +9372,71 @@ template <class Acc> struct gk__warp_tile_path<float, float, Acc> { /* a templat
     const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, sms) * tile_type::warps;
     const bool fills = work_tiles * 4 >= gk_round_up(work_tiles, resident_warps) * 3;
     if (p.slices > 1)
-      return fills && p.m <= large && p.n <= large && p.alpha == 1.0f && p.beta == 0.0f &&
+      return std::is_same<Func, gk__identity>::value && fills && p.m <= large && p.n <= large && p.alpha == 1.0f &&
+             p.beta == 0.0f &&
              has_vector_rows(p.c, p.ldc, p.stride_c);
     if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
     return fills && p.k <= most_k;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__warp_kernel<float>), static_cast<unsigned>(blocks(p, sms)),
+    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__warp_kernel<args>), static_cast<unsigned>(blocks(p, sms)),
                              static_cast<unsigned>(tile_type::warps) * 32,
                              static_cast<size_t>(tile_type::warps * tile_type::smem), stream, p,
                              static_cast<unsigned>(p.batch * tiles(p)));
   }
 };
 
-/* Products of floats with a short k on Hopper, by the kernel with resident B tiles. Other types have no such path. */
-template <class Item, class Out, class Acc> struct gk__resident_b_path {
-  static bool takes(const gk__matmul_args<Item, Out, Acc> &, gk_plan, int) { return false; }
-  static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &, cudaStream_t, int) { return cudaErrorNotSupported; }
-};
-#ifdef GK__WGMMA
-template <class Acc> struct gk__resident_b_path<float, float, Acc> { /* a template: see gk__hopper_path */
-  typedef gk__matmul_args<float, float, Acc> args;
-  typedef gk__warp_tile_path<float, float, Acc> warp_tile_path;
-  static bool takes(const args &p, gk_plan wanted, int sms) {
-    bool has_body = false;
-    return wanted == GK_PLAN_AUTO && p.slices == 1 && p.batch == 1 && !p.max_blocks && !p.enable_flag && !p.trans_a &&
-           !p.trans_b && p.n % 4 == 0 && warp_tile_path::has_vector_rows(p.a, p.lda, 0) &&
-           warp_tile_path::has_vector_rows(p.b, p.ldb, 0) && warp_tile_path::has_vector_rows(p.c, p.ldc, 0) &&
-           gk__resident_b_pays(p.m, p.n, p.k, static_cast<size_t>(sms)) &&
-           gk__tma_fits(p.m, p.n, p.k, p.lda, p.ldb, 0, 0) && gk__wgmma_available<0>() &&
-           !gk__has_body(GK__KERNEL(gk__resident_b_kernel<gk__resident_b>), &has_body) && has_body;
-  }
-  static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
-    const int map = gk__wgmma_type<float>::map;
-    gk__resident_b_params q;
-    q.p = p;
-    q.tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(gk__resident_b::row_count)));
-    q.tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(gk__resident_b::col_count)));
-    q.b_tile_bytes = static_cast<unsigned>(gk__resident_b::b_tile_bytes(p.k));
-    if (!gk__make_tensor_map(&q.a, map, 4, p.a, p.k, p.m, p.lda, 1, 0, 1, 0, gk__resident_b::depth,
-                             gk__resident_b::row_count) ||
-        !gk__make_tensor_map(&q.b, map, 4, p.b, p.n, p.k, p.ldb, 1, 0, 1, 0, gk__resident_b::col_count,
-                             gk__resident_b::box))
-      return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu x %zu x %zu is too large for TMA", p.m, p.n, p.k);
-    return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__resident_b_kernel<gk__resident_b>), static_cast<unsigned>(sms),
-                             static_cast<unsigned>(gk__resident_b::warps) * 32, gk__resident_b::smem(p.k), stream, q);
-  }
-};
-#endif
-
 /* --- Dispatch by type, and the calls -------------------------------------------------------------------------------*/
 
 /* Enqueues a strict product with a given split, or only measures the partials that it needs. */
-template <class Item, class Out, class Acc>
-cudaError_t gk__enqueue_strict(gk__matmul_args<Item, Out, Acc> p, const gk__split_k &order, gk_plan plan,
-                               const gk__matmul_gpu &gpu, gk__partials *partials, cudaStream_t stream) {
+template <class Args>
+cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, const gk__matmul_gpu &gpu,
+                               gk__partials *partials, cudaStream_t stream) {
+  typedef typename Args::acc Acc;
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.slices = order.slices;
   p.depth = order.depth;
-  p.capacity = 0;
   if (order.thin)
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, smem_limit, stream)
                                 : gk__matmul_thin<GK__THIN_ROWS>(p, partials, smem_limit, stream);
-  if (gk__warp_tile_path<Item, Out, Acc>::takes(p, plan, sms, smem_limit))
-    return partials->measuring ? cudaSuccess : gk__warp_tile_path<Item, Out, Acc>::run(p, stream, sms);
-  if (gk__resident_b_path<Item, Out, Acc>::takes(p, plan, sms))
-    return partials->measuring ? cudaSuccess : gk__resident_b_path<Item, Out, Acc>::run(p, stream, sms);
-  const bool has_hopper = gk__hopper_path<Item, Out, Acc>::takes(p);
-  gk__tile_facts tile_facts = gk__cached_tile_plan<Acc>(order, p.m, p.n, p.k, p.batch, sms, has_hopper, plan,
-                                                        has_hopper && gk__hopper_path<Item, Out, Acc>::is_fed(p));
-  if (gk__is_tma_plan(tile_facts.plan))
-    return gk__hopper_path<Item, Out, Acc>::run(p, tile_facts, order.whole_rows, order.whole_cols, partials, stream,
-                                                sms);
-  /* The part of C that is not split, and the rest, as two products. */
-  if (order.whole_rows || order.whole_cols) {
-    const bool cuts_rows = order.whole_rows > 0;
-    gk__matmul_args<Item, Out, Acc> whole =
-        p.panel(0, 0, cuts_rows ? order.whole_rows : p.m, cuts_rows ? p.n : order.whole_cols);
-    gk__split_k unsplit = order;
-    unsplit.whole_rows = unsplit.whole_cols = 0;
-    whole.slices = unsplit.slices = 1;
-    whole.depth = unsplit.depth = static_cast<int>(gk_round_up(p.k, size_t(16)));
-    tile_facts = gk__cached_tile_plan<Acc>(unsplit, whole.m, whole.n, p.k, p.batch, sms, false, plan, false);
-    GK_TRY(gk__launch_portable(whole, tile_facts.plan, partials, smem_limit, stream));
-    p = p.panel(order.whole_rows, order.whole_cols, p.m, p.n);
-  }
-  gk__split_k rest = order;
-  rest.whole_rows = rest.whole_cols = 0;
-  tile_facts = gk__cached_tile_plan<Acc>(rest, p.m, p.n, p.k, p.batch, sms, false, plan, false);
-  return gk__launch_portable(p, tile_facts.plan, partials, smem_limit, stream);
+  if (gk__warp_tile_path<Args>::takes(p, plan, sms, smem_limit))
+    return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, stream, sms);
+  const bool unaligned = gk__contiguous_rows_unaligned(p.lda, p.ldb, 0);
+  const gk__tile_facts tile_facts = gk__cached_tile_plan<Acc>(order, p.m, p.n, p.k, p.batch, sms,
+                                                              gk__hopper_path<Args>::takes(p), plan, unaligned);
+  return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, stream, sms)
+                           : gk__launch_portable(p, tile_facts.plan, partials, smem_limit, stream);
 }
 /* Adds the bytes of a product's partials to *partials. */
-template <class Item, class Out, class Acc>
-cudaError_t gk__measure_partials(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
-                                 gk__partials *partials) {
+template <class Args>
+cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
   gk__matmul_gpu gpu;
   if (order.slices < 2) return cudaSuccess;
   GK_TRY(gk__find_matmul_gpu(&gpu));
   partials->measuring = true;
   return gk__enqueue_strict(p, order, plan, gpu, partials, 0);
 }
-template <class Item, class Out, class Acc>
-cudaError_t gk__launch_with_split_k(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
-                                    gk__partials *partials, cudaStream_t stream) {
+template <class Args>
+cudaError_t gk__launch_with_split_k(const Args &p, const gk__split_k &order, gk_plan plan, gk__partials *partials,
+                                    cudaStream_t stream) {
   gk__matmul_gpu gpu;
   GK_TRY(gk__find_matmul_gpu(&gpu));
   return gk__enqueue_strict(p, order, plan, gpu, partials, stream);
 }
-/* A strict product with a given split. Partials are allocated once, for all of its launches. */
-template <class Item, class Out, class Acc>
-cudaError_t gk__matmul_with_split_k(const gk__matmul_args<Item, Out, Acc> &p, const gk__split_k &order, gk_plan plan,
-                                    const gk_scratch *scratch, cudaStream_t stream) {
-  const bool has_several_launches = order.whole_rows || order.whole_cols || p.max_blocks || p.k > size_t(1) << 30;
+/* A strict product with a given split. Memory for partials is obtained once, for all of its launches. */
+template <class Args>
+cudaError_t gk__matmul_with_split_k(const Args &p, const gk__split_k &order, gk_plan plan, const gk_scratch *scratch,
+                                    cudaStream_t stream) {
   gk__partials partials = gk__partials_of(scratch, stream);
-  if (has_several_launches) {
+  if (p.max_blocks || p.k > size_t(1) << 30) { /* several launches */
     GK_TRY(gk__measure_partials(p, order, plan, &partials));
-    GK_TRY(gk__begin_partials(&partials));
+    GK_TRY(partials.begin());
   }
-  const cudaError_t status = gk__launch_with_split_k(p, order, plan, &partials, stream);
-  return gk__release_scratch(status, &partials.temporary, "gk_matmul", stream);
+  return partials.end(gk__launch_with_split_k(p, order, plan, &partials, stream));
 }
-template <class Item, class Out, class Acc>
-cudaError_t gk__matmul_strict(const gk__matmul_args<Item, Out, Acc> &p, gk_plan plan, const gk_scratch *scratch,
-                              cudaStream_t stream) {
-  return gk__matmul_with_split_k(p, gk__cached_split_k<Acc>(p.m, p.n, p.k), plan, scratch, stream);
+template <class Args>
+cudaError_t gk__matmul_strict(const Args &p, gk_plan plan, const gk_scratch *scratch, cudaStream_t stream) {
+  return gk__matmul_with_split_k(p, gk__cached_split_k<typename Args::acc>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
 /* The view of an operand or of its copy, and the description of the copy. */
@@ -11145,14 +9511,14 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
   return cudaSuccess;
 }
 /* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
- * the remaining ones of the batch. The choice of these kernels depends only on whether enable_flag is set. */
+ * the remaining ones of the batch. The choice of these kernels depends only on whether there is a condition. */
 template <class Item, class Out, class Acc>
 cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t products_per_launch,
                                  gk__partials *partials) {
   static const unsigned any = 0;
   const gk__split_k order = gk__cached_split_k<Acc>(p.m, p.n, p.k);
   const size_t rest = p.batch % products_per_launch;
-  p.enable_flag = &any;
+  p.condition.flag = &any;
   p.batch = products_per_launch;
   GK_TRY(gk__measure_partials(p, order, GK_PLAN_AUTO, partials));
   p.batch = rest;
@@ -11199,7 +9565,8 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
       status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
                                           : gk__mma_tiles<Products, Element>::launch(q, mma_plan, *partials, stream);
     if (status == cudaSuccess && fallback_flag) {
-      p.enable_flag = fallback_flag;
+      p.condition.flag = fallback_flag;
+      p.condition.wanted = true;
       status = gk__launch_with_split_k(p, gk__cached_split_k<float>(p.m, p.n, p.k), GK_PLAN_AUTO, partials, stream);
     }
     p.skip(p.batch);
@@ -11217,7 +9584,7 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   gk__mma_plan mma_plan = gk__mma_plan();
   if (plan.plan == GK_PLAN_MMA) GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &mma_plan, &partials)));
   if (Preparation == GK__PREPARE_BF16_PARTS) GK_TRY(gk__measure_fallback(p, area.at_once, &partials));
-  GK_TRY(gk__begin_partials(&partials));
+  GK_TRY(partials.begin());
   cudaError_t status = cudaSuccess;
   if (area.bytes && !area.memory) {
     status = gk__temporary_memory(&area.temporary, area.bytes, call, stream);
@@ -11228,7 +9595,7 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
         gk__launch_on_tensor_cores<Preparation, Products, Element>(p, plan, mma_plan, sms, area, &partials, stream);
   const cudaError_t freed = area.temporary ? cudaFreeAsync(area.temporary, stream) : cudaSuccess;
   status = status == cudaSuccess ? gk__failed(freed, call) : status;
-  return gk__release_scratch(status, &partials.temporary, call, stream);
+  return partials.end(status);
 }
 
 /* Which kernels a call compiles: the strict ones, and for half types and floats those of tensor cores, too. */
@@ -13423,18 +11790,7 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   const size_t bytes_for_few = gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes);
   return bytes_for_n > bytes_for_few ? bytes_for_n : bytes_for_few;
 }
-GPUKIT_DEF size_t gk_matmul_scratch_bytes(size_t m, size_t n, size_t k) {
-  const size_t longest = size_t(1) << 30, tile_cuts = k / gk__tiles<double>::least_part, thin_cuts = k / 512 + 1;
-  if (m == 0 || n == 0 || k < gk__tiles<double>::least_k) return 0;
-  /* The bound is that of doubles: they take more bytes than floats, and their partitions of k may be shorter. */
-  const size_t tiles = gk__saturated_product(
-      gk__tile_slot_bytes<double>(m, n), tile_cuts < GK__MATMUL_PARTITIONS ? tile_cuts : size_t(GK__MATMUL_PARTITIONS));
-  const size_t thin = gk__saturated_product(gk__thin_slot_bytes<double>(m, n), thin_cuts);
-  const size_t split_k = gk__saturated_product(gk__mma_slot_bytes(m, n), k / GK__MMA_PARTITION_DEPTH);
-  size_t most = tiles > thin ? tiles : thin;
-  if (split_k > most) most = split_k;
-  return GK__STATE_BYTES + GK__REDUCE_BYTES + (k > longest || most > GK__PARTIALS_BYTES ? GK__PARTIALS_BYTES : most);
-}
+GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
 /* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of bfloat16. It
  * does for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
@@ -13749,7 +12105,7 @@ GK__FOR_C(cudaError_t, gk_scratch_create_work,
 GK__FOR_C(cudaError_t, gk_scratch_destroy, (gk_scratch * scratch), (scratch))
 GK__FOR_C(size_t, gk_reduce_scratch_bytes, (void), ())
 GK__FOR_C(size_t, gk_scan_scratch_bytes, (size_t n, size_t item_bytes), (n, item_bytes))
-GK__FOR_C(size_t, gk_matmul_scratch_bytes, (size_t m, size_t n, size_t k), (m, n, k))
+GK__FOR_C(size_t, gk_matmul_scratch_bytes, (void), ())
 GK__FOR_C(size_t, gk_matmul_work_bytes, (gk_precision precision, size_t m, size_t n, size_t k), (precision, m, n, k))
 #undef GK__FOR_C
 GPUKIT_DEF void GK__C_API(void);

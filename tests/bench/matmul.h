@@ -261,7 +261,7 @@ template <class T> static void matmul_contest(matmul_call<T> call, const char *w
   const bool of_lt = call.batch == 1;
   if (of_lt && find_algorithm(&call)) c.peers[1] = {"Lt", matmul_lt<T>, &call};
   gk_scratch scratch = {};
-  const size_t bytes = gk_matmul_scratch_bytes(call.m, call.n, call.k);
+  const size_t bytes = gk_matmul_scratch_bytes();
   const size_t work_bytes = gk_matmul_work_bytes(call.way.precision, call.m, call.n, call.k);
   if (bytes || work_bytes) {
     GK_CHECK(gk_scratch_create_work(&scratch, bytes, work_bytes, bench.stream));

@@ -258,5 +258,5 @@ void errors_devices_timing(cudaStream_t stream) {
   GK_CHECK(gk_bench(empty, NULL, NULL, &result));
   GK_CHECK(gk_bench_compare(&empty, NULL, 1, NULL, &result));
   if (gk_error_detail()[0] || gk_error_hint(cudaErrorNoDevice)[0]) GK_CHECK(cudaErrorUnknown);
-  if (gk_matmul_scratch_bytes(1, 1, 1)) GK_CHECK(cudaErrorUnknown);
+  if (gk_matmul_scratch_bytes()) GK_CHECK(cudaErrorUnknown);
 }
