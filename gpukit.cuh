@@ -1293,6 +1293,12 @@ GK__D float gk__ptx_max_nan_f32(float x, float y) {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define GK__BULK 1
+/* The nearest tf32, ties to even. */
+GK__D unsigned gk__ptx_cvt_rn_tf32_f32(float x) {
+  unsigned rounded;
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return rounded;
+}
 /* Programmatic dependent launch: see section 14. */
 GK__D void gk__ptx_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 GK__D void gk__ptx_griddepcontrol_launch_dependents() {
@@ -4292,9 +4298,28 @@ struct gk__accumulators {
   }
 };
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the others. */
+template <int Quads>
+GK__D void gk__mma_f64(double *c0, double *c1, const double *a0, const double *a1, const double *b) {
+  const int q1 = 1 % Quads, q2 = 2 % Quads, q3 = 3 % Quads; /* modulo: in range in branches that are not taken */
+  if (Quads == 2)
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                 "{%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(b[0]), "d"(b[q1]));
+  else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(a0[q2]), "d"(a1[q2]), "d"(a0[q3]), "d"(a1[q3]),
+                   "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
+}
+#endif
+
 /* The same for double precision, where a warp computes WarpRows x WarpCols: with mma.sync on tensor cores where they
  * have fp64, else with FMAs. The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending
- * order of k, whatever the k of one instruction is (a test checks this). Depth is the k of one multiply_step(); deeper
+ * order of k, whatever the k of one instruction is (a test checks this). Depth, 8 or 16, is the k of one multiply_step(); deeper
  * instructions wait less for each other. */
 template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
 struct gk__accumulators_f64 {
@@ -4369,25 +4394,9 @@ struct gk__accumulators_f64 {
     GK__UNROLL
     for (int i = 0; i < WarpRows / 8; i += 2) {
       GK__UNROLL
-      for (int j = 0; j < WarpCols / 8; j++) {
-        double *c0 = value[i * (WarpCols / 8) + j], *c1 = value[(i + 1) * (WarpCols / 8) + j];
-        const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
-        const int q1 = 1 % quads, q2 = 2 % quads, q3 = 3 % quads; /* modulo: in range in branches that are not taken */
-        if (Depth == 4)
-          asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-              : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-              : "d"(a0[0]), "d"(a1[0]), "d"(b[0]));
-        else if (Depth == 8)
-          asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-              : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-              : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(b[0]), "d"(b[q1]));
-        else
-          asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
-              "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
-              : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-              : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(a0[q2]), "d"(a1[q2]), "d"(a0[q3]), "d"(a1[q3]),
-                "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
-      }
+      for (int j = 0; j < WarpCols / 8; j++)
+        gk__mma_f64<quads>(value[i * (WarpCols / 8) + j], value[(i + 1) * (WarpCols / 8) + j], f.a[i], f.a[i + 1],
+                           f.b[j]);
     }
 #elif GK__HAS_CP_ASYNC
     GK__UNROLL
@@ -5048,11 +5057,10 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 
 /* --- Doubles on Hopper --------------------------------------------------------------------------------------------
  *
- * The same chains, by warps that only multiply: four others bring the operands, and a ring of stages lies between them,
- * each with a barrier in shared memory that says "full" and one that says "empty". So the tensor cores wait for no
- * address and for no barrier of the block, and the copies for the next tile are on their way while the sums of this one
- * are stored. A block stays and makes one tile after another, or, if k is cut, has one slice of a tile. Only code for
- * sm_90a can hand registers from warps that copy to warps that multiply (see "Tensor cores: Hopper"). */
+ * Warp-specialised: eight warps multiply, and four others copy operands to a ring of stages, each with a full and an
+ * empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the copies for the next
+ * tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs is that of
+ * gk__accumulators_f64. */
 
 #if defined(__NVCC__) && !defined(CUDA_ON_CPU)
 #define GK__WGMMA 1
@@ -5084,9 +5092,16 @@ template <class... Params> cudaError_t gk__has_body(const gk__kernel<Params...> 
   return code;
 }
 
-struct gk__f64_shape { /* with instructions of 8 in k: fragments for 16 would not fit in the registers */
-  static const int row_count = 64, col_count = 128, bk = 8, stages = 12, warp_rows = 32, warp_cols = 32;
-  typedef gk__accumulators_f64<row_count, col_count, bk, warp_rows, warp_cols, 8> sums;
+/* Code for sm_90a has instructions of 16 in k. Other code has not the registers for their fragments, because it cannot
+ * move registers from warps that copy to warps that multiply; the host counts with its larger ring. */
+struct gk__f64_shape {
+#ifdef GK__WGMMA_CODE
+  static const int bk = 16, stages = 6;
+#else
+  static const int bk = 8, stages = 12;
+#endif
+  static const int row_count = 64, col_count = 128, warp_rows = 32, warp_cols = 32;
+  typedef gk__accumulators_f64<row_count, col_count, bk, warp_rows, warp_cols, bk> sums;
   static const int copying = 128, multiplying = sums::thread_count;
   typedef gk__operand_loader<double, double, row_count, bk, copying, true> operand_a;
   typedef gk__operand_loader<double, double, col_count, bk, copying, true> operand_b;
@@ -5164,7 +5179,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   static const int quarters = sums_of::quads, of_a = Shape::warp_rows / 8 * quarters,
                    of_b = Shape::warp_cols / 8 * quarters;
   static const int across = Shape::warp_cols / 8, instructions = Shape::warp_rows / 16 * across;
-  static_assert(sums_of::depth == 8 && Shape::bk == 8 && (of_a + of_b) % instructions == 0, "one instruction deep");
+  static_assert(sums_of::depth == Shape::bk && (of_a + of_b) % instructions == 0, "one instruction deep");
   unsigned at_a, at_b; /* of this thread, in the first stage */
 
   GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
@@ -5187,12 +5202,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   }
   static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
     const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
-    double *const c0 = sums->value[i * across + j], *const c1 = sums->value[(i + 1) * across + j];
-    const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
-    asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-        : "d"(a0[0]), "d"(a1[0]), "d"(a0[1]), "d"(a1[1]), "d"(b[0]), "d"(b[1]));
+    gk__mma_f64<quarters>(sums->value[i * across + j], sums->value[(i + 1) * across + j], f.a[i], f.a[i + 1], f.b[j]);
   }
   static GK__D unsigned stage_at(const gk__f64_turn<Shape> &turn) {
     return static_cast<unsigned>(turn.stage * stage_bytes);
@@ -5272,6 +5282,9 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)));
   if (t >= Shape::multiplying) {
+#ifdef GK__WGMMA_CODE
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+#endif
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.slices : 1);
       const gk__partition_range range(p, work.part);
@@ -5290,6 +5303,9 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
       }
     }
   } else {
+#ifdef GK__WGMMA_CODE
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+#endif
     typename Shape::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       GK__UNROLL
@@ -5946,6 +5962,17 @@ GK__HD unsigned gk__round_to_tf32(unsigned bits) {
   if (magnitude >= 0x7f800000u) return magnitude > 0x7f800000u ? 0x7fffffffu : bits;
   return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
 }
+/* The same for an operand of mma.sync, which ignores the low 13 bits. */
+GK__D unsigned gk__round_mma_operand(unsigned bits) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  return gk__ptx_cvt_rn_tf32_f32(__uint_as_float(bits));
+#elif defined(__CUDA_ARCH__)
+  const float x = __uint_as_float(bits);
+  return x != x ? bits : bits + 0xfffu + (bits >> 13 & 1);
+#else
+  return gk__round_to_tf32(bits);
+#endif
+}
 /* Rounds to the nearest bfloat16, ties to even; the result is the upper half of the word. Not for infinity or NaN. */
 GK__HD unsigned gk__round_to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
 /* Splits a float into the sum of three bfloat16, each in the upper half of its word. The remainders are exact, and the
@@ -6304,9 +6331,10 @@ GK__D void gk__copy_16_bytes(unsigned char *dest, const unsigned char *from, uns
 template <int Bytes> GK__D unsigned gk__k_major_offset(unsigned row_idx, unsigned word_idx) {
   return row_idx * Bytes + ((word_idx ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
 }
-/* MN-major: a row has one k of Outer elements of two bytes, which are 128 bytes or more. */
-template <int Outer> GK__D unsigned gk__mn_major_offset(unsigned k, unsigned word_idx) {
-  return k * (Outer * 2) + ((word_idx ^ k % 8) * 16);
+/* MN-major: a row has one k of Outer elements, which are 128 bytes or more. Elements of two bytes are read by ldmatrix,
+ * one word of eight rows at a time; those of four bytes one by one, two words of four rows at a time. */
+template <int Outer, int ElementBytes> GK__D unsigned gk__mn_major_offset(unsigned k, unsigned word_idx) {
+  return k * (Outer * ElementBytes) + ((word_idx ^ (ElementBytes == 2 ? k % 8 : k % 4 * 2)) * 16);
 }
 
 /* Aligns the ring to 128 bytes. Static shared variables come before the dynamic ones, and a 128-byte row that crosses a
@@ -6339,7 +6367,8 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
     row_step = Threads / words_per_row;
     word_stride = row_step * p.leading_dim;
     stage_advance = k_major ? static_cast<size_t>(Bytes) : stage_depth * p.leading_dim;
-    dest = k_major ? gk__k_major_offset<Bytes>(row_idx, word_idx) : gk__mn_major_offset<Outer>(row_idx, word_idx);
+    dest = k_major ? gk__k_major_offset<Bytes>(row_idx, word_idx)
+                   : gk__mn_major_offset<Outer, ElementBytes>(row_idx, word_idx);
     const size_t outer_idx = k_major ? row0 + row_idx : row0 + word_idx * (16 / ElementBytes);
     const size_t k0 = k_begin + (k_major ? word_idx * (16 / ElementBytes) : row_idx);
     const size_t outer_left = outer_idx < row_count ? row_count - outer_idx : 0;
@@ -6378,27 +6407,45 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
   }
 };
 
-/* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. */
-template <int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
+/* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. Floats are rounded to tf32. */
+template <class Element, int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
+  static const int element_bytes = gk__tensor_type<Element>::bytes, fragments = OuterRows / 16;
+  static const int row_bytes = Outer * element_bytes; /* MN-major */
   unsigned offset;
   bool k_major;
   GK__D gk__mma_fragment_reader(unsigned outer0, int operand_k_major) {
     const unsigned lane_id = gk_lane(), outer_half = IsA ? lane_id / 8 % 2 : lane_id / 16,
                    k_half = IsA ? lane_id / 16 : lane_id / 8 % 2;
     k_major = Order == GK__ANY_MAJOR ? operand_k_major != 0 : Order == GK__K_MAJOR;
-    offset = k_major ? gk__k_major_offset<Bytes>(outer0 + outer_half * 8 + lane_id % 8, k_half)
-                     : gk__mn_major_offset<Outer>(k_half * 8 + lane_id % 8, outer0 / 8 + outer_half);
+    if (k_major)
+      offset = gk__k_major_offset<Bytes>(outer0 + outer_half * 8 + lane_id % 8, k_half);
+    else if (element_bytes == 2)
+      offset = gk__mn_major_offset<Outer, 2>(k_half * 8 + lane_id % 8, outer0 / 8 + outer_half);
+    else
+      offset = gk__mn_major_offset<Outer, 4>(lane_id % 4, outer0 / 4 + lane_id / 16) + lane_id / 4 % 4 * 4;
   }
-  GK__D void read(unsigned (&dest)[OuterRows / 16][4], const unsigned char *shared_tile, int k_step) const {
-    if (k_major) {
-      GK__UNROLL
-      for (int i = 0; i < OuterRows / 16; i++)
+  GK__D void read(unsigned (&dest)[fragments][4], const unsigned char *shared_tile, int k_step) const {
+    GK__UNROLL
+    for (int i = 0; i < fragments; i++) {
+      if (k_major)
         gk__ldmatrix_x4<false>(dest[i], shared_tile + (offset ^ static_cast<unsigned>(k_step * 32)) + i * 16 * Bytes);
-    } else {
-      GK__UNROLL
-      for (int i = 0; i < OuterRows / 16; i++)
+      else if (element_bytes == 2)
         gk__ldmatrix_x4<true>(dest[i],
-                              shared_tile + (offset ^ static_cast<unsigned>(i * 32)) + k_step * 16 * Outer * 2);
+                              shared_tile + (offset ^ static_cast<unsigned>(i * 32)) + k_step * 16 * row_bytes);
+      else
+        read_floats(dest[i], shared_tile + k_step * 8 * row_bytes, i);
+      GK__UNROLL
+      for (int j = 0; j < 4; j++)
+        if (element_bytes == 4) dest[i][j] = gk__round_mma_operand(dest[i][j]);
+    }
+  }
+  /* Fragment i of a k step of floats that are MN-major: ldmatrix cannot transpose them. */
+  GK__D void read_floats(unsigned (&dest)[4], const unsigned char *k_rows, int i) const {
+    GK__UNROLL
+    for (int j = 0; j < 4; j++) {
+      const int outer_half = IsA ? j % 2 : j / 2, k_half = IsA ? j / 2 : j % 2, word_idx = i * 4 + outer_half * 2;
+      dest[j] = *reinterpret_cast<const unsigned *>(k_rows + (offset ^ static_cast<unsigned>(word_idx % 8 * 16)) +
+                                                    word_idx / 8 * 128 + k_half * 4 * row_bytes);
     }
   }
 };
@@ -6572,10 +6619,10 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
         p.a, work.batch, row0, p.c.m, k_begin, k_end);
     gk__mma_loader<Config::bn, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_b> b(
         p.b, work.batch, col0, p.c.n, k_begin, k_end);
-    const gk__mma_fragment_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(row_idx,
-                                                                                                         p.a.k_major);
-    const gk__mma_fragment_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(col_idx,
-                                                                                                          p.b.k_major);
+    const gk__mma_fragment_reader<Element, Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(
+        row_idx, p.a.k_major);
+    const gk__mma_fragment_reader<Element, Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(
+        col_idx, p.b.k_major);
     loop::multiply(acc, a, b, reader_a, reader_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
@@ -6747,10 +6794,10 @@ template <int Products, class Element> struct gk__mma_tiles { /* half types */
     return of_configs;
   }
 };
-template <> struct gk__mma_tiles<1, float> { /* tf32: prepared operands are K-major */
-  static const bool fixed_order = false;
-  template <int, int> struct large : gk__mma_config<128, 128, 64, 64, 128, 3, GK__K_MAJOR, GK__K_MAJOR> {};
-  typedef gk__mma_config<64, 64, 32, 32, 128, 3, GK__K_MAJOR, GK__K_MAJOR> small;
+template <> struct gk__mma_tiles<1, float> { /* tf32 */
+  static const bool fixed_order = true;
+  template <int OrderA, int OrderB> struct large : gk__mma_config<128, 128, 64, 64, 128, 3, OrderA, OrderB> {};
+  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.586, 0.741, 3.626, 2}, {0.484, 0.474, 0.897, 4}};
     return of_configs;
@@ -9144,8 +9191,7 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
     const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
     const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
     dest.wanted = from.address % align_bytes || from.leading_dim % align_items ||
-                  (!dest.one && from.stride % align_items) || transposed ||
-                  (p.item == GK__ITEM_F32 && !by_tma); /* rounded to tf32 */
+                  (!dest.one && from.stride % align_items) || transposed;
   }
   const bool k_major = from.k_major || dest.transposed;
   dest.row_count = k_major ? outer : p.k;
@@ -9236,10 +9282,10 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   plan.plan = p.plan;
   if (!forced) plan.plan = gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
   const bool by_tma = plan.plan == GK_PLAN_WGMMA;
-  /* For tf32, mma.sync needs both operands K-major, and wgmma one of them: the smaller one is transposed. */
+  /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. */
   const bool neither = !p.a.k_major && !p.b.k_major;
-  const bool transposed_a = tf32 && !p.a.k_major && (!by_tma || (neither && p.m <= p.n));
-  const bool transposed_b = tf32 && !p.b.k_major && (!by_tma || (neither && p.m > p.n));
+  const bool transposed_a = tf32 && by_tma && neither && p.m <= p.n;
+  const bool transposed_b = tf32 && by_tma && neither && p.m > p.n;
   plan.a = gk__plan_copy(p, p.a, p.m, by_tma, transposed_a);
   plan.b = gk__plan_copy(p, p.b, p.n, by_tma, transposed_b);
   /* An A that is read as strided matrices is read from a little before its rows, and B with it. In an MN-major B TMA
