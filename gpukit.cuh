@@ -56,7 +56,8 @@
  *   GPUKIT_TAG               in every file of a library: a word that keeps the library's copy of gpukit apart from the
  *                            program's; see SEVERAL COPIES in section 22
  *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: also compiles the functions that C files call, the typed
- *                            calls (gk_reduce_f32, ...) included. Takes about 25 s; C++ files do not need it
+ *                            calls (gk_reduce_f32, ...) included. Takes about 25 s, and GCC or clang as the host's
+ *                            compiler; C++ files do not need it
  *   GPUKIT_PRODUCTS_F32      in any number of files, the implementing one among them: products (gk_matmul, ...) of floats
  *                            are compiled in the implementing file alone. The others compile in a second or so, and must
  *                            be compiled for the same GPUs. This header itself can be the implementing file: nvcc -x cu
@@ -160,13 +161,11 @@
 #define GK__PRAGMA(text) _Pragma(#text)
 #define GK__PUSH(name) GK__PRAGMA(push_macro(#name))
 #define GK__POP(name) GK__PRAGMA(pop_macro(#name))
+/* clang-format off */
 #define GK__SAVED_MACROS(X)                                                                                            \
-  X(a)                                                                                                                 \
-  X(b)                                                                                                                 \
-  X(c)                                                                                                                 \
-  X(d)                                                                                                                 \
-  X(e) X(f) X(g) X(h) X(i) X(j) X(k) X(l) X(m) X(n) X(o) X(p) X(q) X(r) X(s) X(t) X(v) X(w) X(x) X(y) X(z) X(T) X(U)   \
-      X(max) X(min) X(swap)
+  X(a) X(b) X(c) X(d) X(e) X(f) X(g) X(h) X(i) X(j) X(k) X(l) X(m) X(n) X(o) X(p) X(q) X(r) X(s) X(t) X(v) X(w)        \
+  X(x) X(y) X(z) X(T) X(U) X(max) X(min) X(swap)
+/* clang-format on */
 GK__SAVED_MACROS(GK__PUSH)
 #undef a
 #undef b
@@ -1660,14 +1659,14 @@ template <class... Params, class... Args>
 cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
                        cudaStream_t stream, Args &&...args) {
   typedef gk__arguments<gk__types<Params...>, gk__types<Args...>> arguments;
+  typedef std::integral_constant<bool, arguments::counted && arguments::converted> fits;
   static_assert(arguments::counted,
                 "GK_LAUNCH, gk_launch: the kernel has more parameters, or fewer, than arguments are "
                 "given behind kernel, grid, block, bytes of shared memory and stream");
   static_assert(!arguments::counted || arguments::converted,
                 "GK_LAUNCH, gk_launch: an argument does not convert to the type of the kernel's parameter in its place "
                 "(a null pointer is written nullptr)");
-  return gk__launch_if(std::integral_constant < bool, arguments::counted &&arguments::converted > (), name, kernel,
-                       grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
+  return gk__launch_if(fits(), name, kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
 }
 
 template <class... Params, class... Args>
@@ -11429,9 +11428,8 @@ GK__PRODUCTS(extern)
 /* Owns the device's copy of an array. The destructor frees it on the way out after an error; after success destroy()
  * frees it, so that an error of cudaFree is returned, too. */
 template <class Item> struct gk__device_array {
-  Item *ptr;
-  size_t bytes;
-  gk__device_array() : ptr(NULL), bytes(0) {}
+  Item *ptr = NULL;
+  size_t bytes = 0;
   ~gk__device_array() {
     if (ptr) cudaFree(ptr);
   }
@@ -12381,17 +12379,16 @@ cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
 #error "GPUKIT_NCCL: define it before gpukit.cuh is included for the first time"
 #endif
 
-/* Editors define one of these. They are shown the implementation, which would otherwise be greyed out. */
-#if defined(__INTELLISENSE__) || defined(__CLANGD__) || defined(__JETBRAINS_IDE__) || defined(__CDT_PARSER__) ||       \
-    defined(Q_CREATOR_RUN)
-#define GK__EDITOR 1
-#endif
-#if (defined(GPUKIT_IMPLEMENTATION) || (defined(GK__EDITOR) && defined(GK__KERNELS))) && !defined(GPUKIT_IMPLEMENTED)
-#define GPUKIT_IMPLEMENTED
-#if !defined(GK__KERNELS)
+#if defined(GPUKIT_IMPLEMENTATION) && !defined(GK__KERNELS)
 #error                                                                                                                 \
     "GPUKIT_IMPLEMENTATION belongs in a .cu file: compile it with nvcc (or with the CPU stand-in on the include path)"
 #endif
+
+/* Editors define one of the last five. They are shown the implementation, which would otherwise be greyed out. */
+#if defined(GK__KERNELS) && !defined(GPUKIT_IMPLEMENTED) &&                                                            \
+    (defined(GPUKIT_IMPLEMENTATION) || defined(__INTELLISENSE__) || defined(__CLANGD__) ||                             \
+     defined(__JETBRAINS_IDE__) || defined(__CDT_PARSER__) || defined(Q_CREATOR_RUN))
+#define GPUKIT_IMPLEMENTED
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
