@@ -13397,8 +13397,8 @@ GK__C_CALLS()
 } // GK__NAMESPACE(HOST)
 
 /* The other host functions have symbols with a prefix (GK__LABEL). C files link to these aliases without one. They are
- * in a namespace of their own, which a C symbol does not show: otherwise calls in this file would be ambiguous. An alias
- * is nothrow because GCC warns of one that promises less than its function, and finds out which functions are. */
+ * in a namespace of their own, which a C symbol does not show: otherwise calls in this file would be ambiguous. GCC
+ * warns of an alias that is not nothrow if it finds that the function is: hence all are. */
 #ifndef GPUKIT_STATIC
 namespace gk__c {
 extern "C" {
