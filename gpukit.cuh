@@ -56,7 +56,8 @@
  *   GPUKIT_TAG               in every file of a library: a word that keeps the library's copy of gpukit apart from the
  *                            program's; see SEVERAL COPIES in section 22
  *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: also compiles the functions that C files call, the typed
- *                            calls (gk_reduce_f32, ...) included. Takes about 25 s; C++ files do not need it
+ *                            calls (gk_reduce_f32, ...) included. Takes about 25 s, and GCC or clang as the host's
+ *                            compiler; C++ files do not need it
  *   GPUKIT_PRODUCTS_F32      in any number of files, the implementing one among them: products (gk_matmul, ...) of floats
  *                            are compiled in the implementing file alone. The others compile in a second or so, and must
  *                            be compiled for the same GPUs. This header itself can be the implementing file: nvcc -x cu
@@ -157,36 +158,15 @@
 /* Macros of the user with names of one letter, or min, max, swap, are undefined here and restored at the end. Other
  * names in this file are CamelCase or longer words, which users' macros rarely are. (T, U and swap are for the headers
  * that this file includes: CUDA's and the standard library's.) */
-#pragma push_macro("a")
-#pragma push_macro("b")
-#pragma push_macro("c")
-#pragma push_macro("d")
-#pragma push_macro("e")
-#pragma push_macro("f")
-#pragma push_macro("g")
-#pragma push_macro("h")
-#pragma push_macro("i")
-#pragma push_macro("j")
-#pragma push_macro("k")
-#pragma push_macro("l")
-#pragma push_macro("m")
-#pragma push_macro("n")
-#pragma push_macro("o")
-#pragma push_macro("p")
-#pragma push_macro("q")
-#pragma push_macro("r")
-#pragma push_macro("s")
-#pragma push_macro("t")
-#pragma push_macro("v")
-#pragma push_macro("w")
-#pragma push_macro("x")
-#pragma push_macro("y")
-#pragma push_macro("z")
-#pragma push_macro("T")
-#pragma push_macro("U")
-#pragma push_macro("max")
-#pragma push_macro("min")
-#pragma push_macro("swap")
+#define GK__PRAGMA(text) _Pragma(#text)
+#define GK__PUSH(name) GK__PRAGMA(push_macro(#name))
+#define GK__POP(name) GK__PRAGMA(pop_macro(#name))
+/* clang-format off */
+#define GK__SAVED_MACROS(X)                                                                                            \
+  X(a) X(b) X(c) X(d) X(e) X(f) X(g) X(h) X(i) X(j) X(k) X(l) X(m) X(n) X(o) X(p) X(q) X(r) X(s) X(t) X(v) X(w)        \
+  X(x) X(y) X(z) X(T) X(U) X(max) X(min) X(swap)
+/* clang-format on */
+GK__SAVED_MACROS(GK__PUSH)
 #undef a
 #undef b
 #undef c
@@ -682,65 +662,73 @@ typedef struct gk_mismatch {
 #define GK__TYPES(X) GK__REAL_TYPES(X) X(i32, int32_t) X(u32, uint32_t) X(i64, int64_t) X(u64, uint64_t)
 #define GK__HALF_TYPES(X) X(f16, __half) X(bf16, __nv_bfloat16)
 
-#define GK__DECLARE(suffix, type)                                                                                      \
+/* GK__C_BODY(call) is empty here. Section 22 defines the functions, and there it is a body that returns `call`.
+ * `item` is C's name of the elements' type, `sum` the type of a sum or product of them, `arg` of value and index. */
+#define GK__C_BODY(...)
+#define GK__C_ARG(suffix, type)                                                                                        \
   typedef struct gk_arg_##suffix {                                                                                     \
     type value;                                                                                                        \
     size_t index;                                                                                                      \
-  } gk_arg_##suffix;                                                                                                   \
-  GK__CHECKED cudaError_t gk_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation,               \
-                                             cudaStream_t stream, gk_scratch *scratch);                                \
-  GK__CHECKED cudaError_t gk_argreduce_##suffix(const type *input, gk_arg_##suffix *output, size_t n, gk_op operation, \
-                                                cudaStream_t stream, gk_scratch *scratch);                             \
-  GK__CHECKED cudaError_t gk_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,       \
-                                                     cudaStream_t stream, gk_scratch *scratch);                        \
-  GK__CHECKED cudaError_t gk_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,       \
-                                                     cudaStream_t stream, gk_scratch *scratch);                        \
+  } gk_arg_##suffix;
+#define GK__C_ARRAY_CALLS(suffix, type, item, sum, arg)                                                                \
+  GK__CHECKED cudaError_t gk_reduce_##suffix(const item *input, sum *output, size_t n, gk_op operation,                \
+                                             cudaStream_t stream, gk_scratch *scratch)                                 \
+      GK__C_BODY(gk__by_op(__func__, operation, gk__call_reduce(), static_cast<const type *>(input), output, n,        \
+                           stream, scratch));                                                                          \
+  GK__CHECKED cudaError_t gk_argreduce_##suffix(const item *input, arg *output, size_t n, gk_op operation,             \
+                                                cudaStream_t stream, gk_scratch *scratch)                              \
+      GK__C_BODY(gk__argreduce(__func__, operation, static_cast<const type *>(input), output, n, stream, scratch));    \
+  GK__CHECKED cudaError_t gk_scan_exclusive_##suffix(const item *input, item *output, size_t n, gk_op operation,       \
+                                                     cudaStream_t stream, gk_scratch *scratch)                         \
+      GK__C_BODY(gk__by_op(__func__, operation, gk__call_scan_exclusive(), static_cast<const type *>(input),           \
+                           static_cast<type *>(output), n, stream, scratch));                                          \
+  GK__CHECKED cudaError_t gk_scan_inclusive_##suffix(const item *input, item *output, size_t n, gk_op operation,       \
+                                                     cudaStream_t stream, gk_scratch *scratch)                         \
+      GK__C_BODY(gk__by_op(__func__, operation, gk__call_scan_inclusive(), static_cast<const type *>(input),           \
+                           static_cast<type *>(output), n, stream, scratch));
+#define GK__C_NUMBER_CALLS(suffix, type)                                                                               \
+  GK__C_ARRAY_CALLS(suffix, type, type, type, gk_arg_##suffix)                                                         \
   GK__CHECKED cudaError_t gk_scan_exclusive_init_##suffix(const type *input, type *output, size_t n, gk_op operation,  \
-                                                          type init, cudaStream_t stream, gk_scratch *scratch);        \
-  GK__CHECKED cudaError_t gk_host_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation);         \
-  GK__CHECKED cudaError_t gk_host_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation); \
-  GK__CHECKED cudaError_t gk_host_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation);
-#define GK__DECLARE_REAL(suffix, type)                                                                                 \
-  GK__CHECKED cudaError_t gk_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,      \
-                                             cudaStream_t stream);                                                     \
-  GK__CHECKED cudaError_t gk_matmul_ex_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,   \
-                                                const gk_matmul_opts *opts, cudaStream_t stream);                      \
-  GK__CHECKED cudaError_t gk_matmul_plan_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k, \
-                                                  const gk_matmul_opts *opts, gk_matmul_path *path);                   \
-  GK__CHECKED cudaError_t gk_host_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n,           \
-                                                  size_t k);                                                           \
+                                                          type init, cudaStream_t stream, gk_scratch *scratch)         \
+      GK__C_BODY(                                                                                                      \
+          gk__by_op(__func__, operation, gk__call_scan_exclusive_init(), input, output, n, init, stream, scratch));    \
+  GK__CHECKED cudaError_t gk_host_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation)          \
+      GK__C_BODY(gk__by_op(__func__, operation, gk__call_host_reduce(), input, output, n));                            \
+  GK__CHECKED cudaError_t gk_host_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation)  \
+      GK__C_BODY(gk__by_op(__func__, operation, gk__call_host_scan_exclusive(), input, output, n));                    \
+  GK__CHECKED cudaError_t gk_host_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation)  \
+      GK__C_BODY(gk__by_op(__func__, operation, gk__call_host_scan_inclusive(), input, output, n));
+#define GK__C_PRODUCTS(suffix, type, item, sum)                                                                        \
+  GK__CHECKED cudaError_t gk_matmul_##suffix(const item *a, const item *b, sum *c, size_t m, size_t n, size_t k,       \
+                                             cudaStream_t stream)                                                      \
+      GK__C_BODY(gk_matmul(static_cast<const type *>(a), static_cast<const type *>(b), c, m, n, k, stream));           \
+  GK__CHECKED cudaError_t gk_matmul_ex_##suffix(const item *a, const item *b, sum *c, size_t m, size_t n, size_t k,    \
+                                                const gk_matmul_opts *opts, cudaStream_t stream)                       \
+      GK__C_BODY(gk_matmul_ex(static_cast<const type *>(a), static_cast<const type *>(b), c, m, n, k, opts, stream));  \
+  GK__CHECKED cudaError_t gk_matmul_plan_##suffix(const item *a, const item *b, sum *c, size_t m, size_t n, size_t k,  \
+                                                  const gk_matmul_opts *opts, gk_matmul_path *path)                    \
+      GK__C_BODY(gk_matmul_plan(static_cast<const type *>(a), static_cast<const type *>(b), c, m, n, k, opts, path));
+#define GK__C_REAL_CALLS(suffix, type)                                                                                 \
+  GK__C_PRODUCTS(suffix, type, type, type)                                                                             \
+  GK__CHECKED cudaError_t gk_host_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k) \
+      GK__C_BODY(gk_host_matmul(a, b, c, m, n, k));                                                                    \
   GPUKIT_DEF int gk_allclose_##suffix(const type *a, const type *b, size_t n, double rtol, double atol,                \
-                                      gk_mismatch *mismatch);
-#define GK__DECLARE_HALF(suffix, type)                                                                                 \
-  GK__CHECKED cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,              \
-                                             cudaStream_t stream, gk_scratch *scratch);                                \
-  GK__CHECKED cudaError_t gk_argreduce_##suffix(const void *input, gk_arg_f32 *output, size_t n, gk_op operation,      \
-                                                cudaStream_t stream, gk_scratch *scratch);                             \
-  GK__CHECKED cudaError_t gk_scan_exclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,       \
-                                                     cudaStream_t stream, gk_scratch *scratch);                        \
-  GK__CHECKED cudaError_t gk_scan_inclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,       \
-                                                     cudaStream_t stream, gk_scratch *scratch);                        \
-  GK__CHECKED cudaError_t gk_matmul_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,     \
-                                             cudaStream_t stream);                                                     \
-  GK__CHECKED cudaError_t gk_matmul_ex_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,  \
-                                                const gk_matmul_opts *opts, cudaStream_t stream);                      \
-  GK__CHECKED cudaError_t gk_matmul_plan_##suffix(const void *a, const void *b, float *c, size_t m, size_t n,          \
-                                                  size_t k, const gk_matmul_opts *opts, gk_matmul_path *path);
+                                      gk_mismatch *mismatch) GK__C_BODY(gk_allclose(a, b, n, rtol, atol, mismatch));
+#define GK__C_HALF_CALLS(suffix, type)                                                                                 \
+  GK__C_ARRAY_CALLS(suffix, type, void, float, gk_arg_f32)                                                             \
+  GK__C_PRODUCTS(suffix, type, void, float)
+#define GK__C_CALLS() GK__TYPES(GK__C_NUMBER_CALLS) GK__REAL_TYPES(GK__C_REAL_CALLS) GK__HALF_TYPES(GK__C_HALF_CALLS)
 
 #if !defined(GPUKIT_STATIC) || defined(GPUKIT_C_API)
 #ifdef __cplusplus
 extern "C" {
 #endif
-GK__TYPES(GK__DECLARE)
-GK__REAL_TYPES(GK__DECLARE_REAL)
-GK__HALF_TYPES(GK__DECLARE_HALF)
+GK__TYPES(GK__C_ARG)
+GK__C_CALLS()
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
 #endif
-#undef GK__DECLARE
-#undef GK__DECLARE_REAL
-#undef GK__DECLARE_HALF
 
 #ifdef __cplusplus
 } // GK__NAMESPACE(HOST)
@@ -1355,12 +1343,6 @@ GK__D void gk__ptx_fence_proxy_async() { asm volatile("fence.proxy.async.shared:
  * Most of it is declared here and defined in section 22, so that a program compiles it once. What depends on a type of
  * the caller is a template and is defined here: GK_CHECK of any status, gk_allclose, and the launch of a kernel.
  *
- * Checks. GK_CHECK calls gk__check_begin, evaluates its argument, and passes the status to gk__check. That overload or
- * template finds the text for the status and calls gk__check_cuda or gk__check_status, which call the handler.
- *
- * Launches. GK_LAUNCH and gk_launch call gk__launch, which first compares the arguments with the kernel's parameters,
- * at compile time, and then calls gk__launch_kernel, as the calls of sections 17 to 21 do for their own kernels.
- *
  * From above: the types of section 3, and the instructions of section 13 that make a kernel wait for earlier work.
  * ==================================================================================================================*/
 
@@ -1471,77 +1453,45 @@ struct gk__number {
   bool negative;
   int digits; /* decimal digits that distinguish a float or double from its neighbours; 0: an integer */
 };
+struct gk__number_pair {
+  size_t idx;
+  gk__number a, b;
+};
 /* What gk_allclose has found so far. */
 struct gk__comparison {
-  gk_mismatch found;
-  gk__number first_pair[2], worst_pair[2];
+  size_t mismatches;
+  gk__number_pair first_pair, worst_pair;
   double worst_excess; /* error / tolerance */
 };
 /* Compares two elements that are not equal. */
-GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
-                            gk__comparison *comparison);
-/* Returns whether the arrays are close, and writes the detail if not. */
-GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison *comparison);
+GPUKIT_DEF void gk__compare(const gk__number_pair &pair, double rtol, double atol, gk__comparison *comparison);
+/* Returns whether the arrays are close. If not, writes the detail. */
+GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk_mismatch *mismatch);
 
-/* Gives each host function a symbol that begins with GK__NEEDED, so that the linker's message about a missing
- * implementation says what to do. This must precede all uses. With GPUKIT_STATIC the linker sees no symbols. */
-#ifndef GPUKIT_STATIC
-#if defined(__GNUC__) || defined(__clang__)
+/* Gives each host function a symbol that begins with GK__NEEDED (section 22). This must precede all uses. With
+ * GPUKIT_STATIC the linker sees no symbols. */
+/* clang-format off */
+#define GK__C_HOST_FUNCTIONS(X)                                                                                        \
+  X(gk_set_error_handler) X(gk_error_detail) X(gk_error_hint) X(gk__check_begin) X(gk__check_cuda)                     \
+  X(gk__check_status) X(gk__check_launch) X(gk_device_query) X(gk_device_print) X(gk_device_best) X(gk_occupancy)      \
+  X(gk_occupancy_print) X(gk_block_for) X(gk_grid_shape) X(gk_timer_create) X(gk_timer_start) X(gk_timer_stop)         \
+  X(gk_timer_ready) X(gk_timer_ms) X(gk_timer_destroy) X(gk__time_begin) X(gk__time_next) X(gk_bench)                  \
+  X(gk_bench_compare) X(gk_bench_buffers) X(gk_scratch_create) X(gk_scratch_create_work) X(gk_scratch_destroy)         \
+  X(gk_reduce_scratch_bytes) X(gk_scan_scratch_bytes) X(gk_matmul_scratch_bytes) X(gk_matmul_work_bytes)
+#define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
+  X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch) X(gk__overlaps) \
+  X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare) X(gk__compare_report)
+/* clang-format on */
+#if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define GK__TEXT2(x) #x
 #define GK__TEXT(x) GK__TEXT2(x)
-#define GK__LABEL(name) extern decltype(name) name __asm__(GK__TEXT(GK__NEEDED) "_for_" #name);
+#define GK__SYMBOL(name) GK__TEXT(GK__NEEDED) "_for_" #name
+#define GK__LABEL(name) extern decltype(name) name __asm__(GK__SYMBOL(name));
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wredundant-decls"
-#else
-#define GK__LABEL(name)
-#endif
-GK__LABEL(gk_set_error_handler)
-GK__LABEL(gk_error_detail)
-GK__LABEL(gk_error_hint)
-GK__LABEL(gk__check_begin)
-GK__LABEL(gk__check_cuda)
-GK__LABEL(gk__check_status)
-GK__LABEL(gk__check_launch)
-GK__LABEL(gk_device_query)
-GK__LABEL(gk_device_print)
-GK__LABEL(gk_device_best)
-GK__LABEL(gk_occupancy)
-GK__LABEL(gk_occupancy_print)
-GK__LABEL(gk_block_for)
-GK__LABEL(gk_grid_shape)
-GK__LABEL(gk_timer_create)
-GK__LABEL(gk_timer_start)
-GK__LABEL(gk_timer_stop)
-GK__LABEL(gk_timer_ready)
-GK__LABEL(gk_timer_ms)
-GK__LABEL(gk_timer_destroy)
-GK__LABEL(gk__time_begin)
-GK__LABEL(gk__time_next)
-GK__LABEL(gk_bench)
-GK__LABEL(gk_bench_compare)
-GK__LABEL(gk_bench_buffers)
-GK__LABEL(gk_scratch_create)
-GK__LABEL(gk_scratch_create_work)
-GK__LABEL(gk_scratch_destroy)
-GK__LABEL(gk_reduce_scratch_bytes)
-GK__LABEL(gk_scan_scratch_bytes)
-GK__LABEL(gk_matmul_scratch_bytes)
-GK__LABEL(gk_matmul_work_bytes)
-GK__LABEL(gk__clear_detail)
-GK__LABEL(gk__fail)
-GK__LABEL(gk__failed)
-GK__LABEL(gk__no_memory)
-GK__LABEL(gk__allow_smem)
-GK__LABEL(gk__after_launch)
-GK__LABEL(gk__overlaps)
-GK__LABEL(gk__temporary_memory)
-GK__LABEL(gk__temporary_scratch)
-GK__LABEL(gk__check_memory)
-GK__LABEL(gk__compare)
-GK__LABEL(gk__compare_report)
-#if defined(__GNUC__) || defined(__clang__)
+GK__C_HOST_FUNCTIONS(GK__LABEL)
+GK__CPP_HOST_FUNCTIONS(GK__LABEL)
 #pragma GCC diagnostic pop
-#endif
 #endif
 } // GK__NAMESPACE(HOST)
 
@@ -1585,17 +1535,13 @@ struct gk__launch_site {
 
 /* Everything but integers of up to 64 bits is compared as a double. */
 template <class Item, bool Integer = std::is_integral<Item>::value && sizeof(Item) <= 8> struct gk__number_of {
-  static gk__number from(const Item &x) {
-    const gk__number number = {static_cast<double>(x), 0, false, sizeof(Item) > 4 ? 17 : 9};
-    return number;
-  }
+  static gk__number from(const Item &x) { return {static_cast<double>(x), 0, false, sizeof(Item) > 4 ? 17 : 9}; }
 };
 template <class Item> struct gk__number_of<Item, true> {
   static gk__number from(Item x) {
     const unsigned long long bits = static_cast<unsigned long long>(x);
     const bool negative = std::is_signed<Item>::value && static_cast<long long>(x) < 0;
-    const gk__number number = {static_cast<double>(x), negative ? 0 - bits : bits, negative, 0};
-    return number;
+    return {static_cast<double>(x), negative ? 0 - bits : bits, negative, 0};
   }
 };
 
@@ -1606,10 +1552,9 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
   for (size_t i = 0; i < n; i++) {
     const gk__number x = gk__number_of<Item>::from(a[i]), y = gk__number_of<Other>::from(b[i]);
     const bool is_equal = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
-    if (!is_equal) gk__compare(i, &x, &y, rtol, atol, &comparison);
+    if (!is_equal) gk__compare({i, x, y}, rtol, atol, &comparison);
   }
-  if (mismatch) *mismatch = comparison.found;
-  return gk__compare_report(n, &comparison) != 0;
+  return gk__compare_report(n, comparison, mismatch) != 0;
 }
 
 } // GK__NAMESPACE(KERNELS)
@@ -1663,17 +1608,16 @@ GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsi
  * many, and `converted` if each converts. If not, one assertion says so, and nothing is compiled that would fail once
  * more, in CUDA's headers. */
 template <class... Ts> struct gk__types {};
-template <class Param, class Arg, class = void> struct gk__casts { static const bool known = false; };
+template <class Param, class Arg, class = void> struct gk__casts : std::false_type {};
 template <class Param, class Arg>
-struct gk__casts<Param, Arg, decltype(static_cast<void>(static_cast<Param>(std::declval<Arg &>())))> {
-  static const bool known = true;
+struct gk__casts<Param, Arg, decltype(static_cast<void>(static_cast<Param>(std::declval<Arg &>())))> : std::true_type {
 };
 template <class Ps, class As> struct gk__arguments { static const bool counted = false, converted = true; };
 template <> struct gk__arguments<gk__types<>, gk__types<>> { static const bool counted = true, converted = true; };
 template <class Param, class... Ps, class Arg, class... As>
 struct gk__arguments<gk__types<Param, Ps...>, gk__types<Arg, As...>> {
   typedef gk__arguments<gk__types<Ps...>, gk__types<As...>> others;
-  static const bool counted = others::counted, converted = gk__casts<Param, Arg>::known && others::converted;
+  static const bool counted = others::counted, converted = gk__casts<Param, Arg>::value && others::converted;
 };
 
 /* A kernel, and what its launches need to know of it. */
@@ -1684,8 +1628,7 @@ template <class... Params> struct gk__kernel {
   const void *address() const { return reinterpret_cast<const void *>(function); }
 };
 template <class... Params> gk__kernel<Params...> gk__kernel_with(void (*function)(Params...), gk__kernel_cache *cache) {
-  const gk__kernel<Params...> kernel = {function, cache, 0};
-  return kernel;
+  return {function, cache, 0};
 }
 /* The kernel is an argument of the template, so that each has a cache of its own. */
 template <class Function, Function Kernel> gk__kernel_cache *gk__cache_of() {
@@ -1702,48 +1645,37 @@ cudaError_t gk__launch_kernel(const char *name, const gk__kernel<Params...> &ker
   gk__clear_detail();
   if (grid_dim.x == 0 || grid_dim.y == 0 || grid_dim.z == 0) return cudaSuccess;
   GK_TRY(gk__allow_smem(address, name, smem));
-  cudaLaunchConfig_t config = cudaLaunchConfig_t();
-  config.gridDim = grid_dim;
-  config.blockDim = block_dim;
-  config.dynamicSmemBytes = smem;
-  config.stream = stream;
   cudaLaunchAttribute attributes[2] = {cudaLaunchAttribute(), cudaLaunchAttribute()};
+  cudaLaunchConfig_t config = {grid_dim, block_dim, smem, stream, attributes, 0};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = attributes;
   cudaError_t code = kernel.cache ? gk__overlaps(kernel.cache, address, &config.numAttrs) : cudaSuccess;
   if (kernel.cluster_blocks) {
     cudaLaunchAttribute &cluster = attributes[config.numAttrs++];
     cluster = cudaLaunchAttribute();
     cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = kernel.cluster_blocks;
-    cluster.val.clusterDim.y = 1;
-    cluster.val.clusterDim.z = 1;
+    cluster.val.clusterDim = {kernel.cluster_blocks, 1, 1};
   }
   if (code == cudaSuccess) code = cudaLaunchKernelEx(&config, kernel.function, static_cast<Params>(args)...);
   return gk__after_launch(code, address, name, &grid_dim, &block_dim, smem, stream);
 }
-template <bool Fit> struct gk__checked_launch {
-  template <class... Params, class... Args>
-  static cudaError_t with(const char *name, void (*kernel)(Params...), Args &&...args) {
-    return gk__launch_kernel(name, gk__kernel_with(kernel, NULL), static_cast<Args &&>(args)...);
-  }
-};
-template <> struct gk__checked_launch<false> {
-  template <class... Args> static cudaError_t with(Args &&...) { return cudaErrorInvalidValue; }
-};
+template <class... Params, class... Args>
+cudaError_t gk__launch_if(std::true_type, const char *name, void (*kernel)(Params...), Args &&...args) {
+  return gk__launch_kernel(name, gk__kernel_with(kernel, NULL), static_cast<Args &&>(args)...);
+}
+template <class... Args> cudaError_t gk__launch_if(std::false_type, Args &&...) { return cudaErrorInvalidValue; }
 template <class... Params, class... Args>
 cudaError_t gk__launch(const char *name, void (*kernel)(Params...), dim3 grid_dim, dim3 block_dim, size_t smem,
                        cudaStream_t stream, Args &&...args) {
   typedef gk__arguments<gk__types<Params...>, gk__types<Args...>> arguments;
+  typedef std::integral_constant<bool, arguments::counted && arguments::converted> fits;
   static_assert(arguments::counted,
                 "GK_LAUNCH, gk_launch: the kernel has more parameters, or fewer, than arguments are "
                 "given behind kernel, grid, block, bytes of shared memory and stream");
   static_assert(!arguments::counted || arguments::converted,
                 "GK_LAUNCH, gk_launch: an argument does not convert to the type of the kernel's parameter in its place "
                 "(a null pointer is written nullptr)");
-  typedef gk__checked_launch<arguments::counted && arguments::converted> launch;
-  return launch::with(name, kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
+  return gk__launch_if(fits(), name, kernel, grid_dim, block_dim, smem, stream, static_cast<Args &&>(args)...);
 }
 
 template <class... Params, class... Args>
@@ -1782,7 +1714,6 @@ template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), s
 /* --- Compiler ----------------------------------------------------------------------------------------------------*/
 
 /* In front of a loop: unrolls it, entirely or by a factor. */
-#define GK__PRAGMA(x) _Pragma(#x)
 #ifdef __CUDACC__
 #define GK__UNROLL GK__PRAGMA(unroll)
 #define GK__UNROLL_BY(factor) GK__PRAGMA(unroll(factor))
@@ -9881,43 +9812,40 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
 GK__PRODUCTS(extern)
 
 /* ====================================================================================================================
- * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory: for a first try, a test or an
- *     assignment.
+ * 20. COPIES OF HOST ARRAYS: reduce, scan and matmul of arrays in host memory
  *
- * Each call allocates device memory for its arrays, copies the inputs to the device, runs the call of section
- * 10 on the legacy default stream, copies the result back and frees the memory. It waits for all of this. An output is
- * valid only after success.
- *
- * A gk__device_array owns the device memory of one array. Its destructor frees the memory on the way out after an
- * error; after success destroy() frees it, so that an error of cudaFree is returned, too.
+ * Each call allocates device memory for its arrays, copies the inputs to the device, runs the call of section 10 on the
+ * legacy default stream, copies the result back and frees the memory. An output is valid only after success.
  *
  * From above: gk_reduce, gk_scan_inclusive, gk_scan_exclusive and gk_matmul; from section 15 gk__known, which turns a
  * pointer to a half type into one to the type of CUDA's header, or stops the compilation if that is not included.
  * ==================================================================================================================*/
 
-struct gk__device_array {
-  void *ptr;
-  gk__device_array() : ptr(NULL) {}
+/* Owns the device's copy of an array. The destructor frees it on the way out after an error; after success destroy()
+ * frees it, so that an error of cudaFree is returned, too. */
+template <class Item> struct gk__device_array {
+  Item *ptr = NULL;
+  size_t bytes = 0;
   ~gk__device_array() {
     if (ptr) cudaFree(ptr);
   }
   /* Refuses a host array that is NULL or that no memory can hold, before anything is allocated for it. */
-  cudaError_t allocate(const char *call, const void *host, size_t item_count, size_t item_bytes) {
-    if (item_count > static_cast<size_t>(-1) / item_bytes)
-      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements is more than memory can address", call,
-                      item_count);
-    if (!host && item_count)
-      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements is NULL", call, item_count);
-    const size_t bytes = item_count * item_bytes;
-    const cudaError_t code = cudaMalloc(&ptr, bytes ? bytes : 1);
-    if (code != cudaSuccess) ptr = NULL;
-    return gk__no_memory(code, call, bytes);
+  cudaError_t allocate(const char *call, const Item *host, size_t item_count) {
+    const bool too_large = item_count > static_cast<size_t>(-1) / sizeof(Item);
+    if (too_large || (!host && item_count))
+      return gk__fail(cudaErrorInvalidValue, "%s: an array of %zu elements is %s", call, item_count,
+                      too_large ? "more than memory can address" : "NULL");
+    void *memory = NULL;
+    bytes = item_count * sizeof(Item);
+    GK_TRY(gk__no_memory(cudaMalloc(&memory, bytes ? bytes : 1), call, bytes));
+    ptr = static_cast<Item *>(memory);
+    return cudaSuccess;
   }
-  cudaError_t allocate_copy(const char *call, const void *host, size_t item_count, size_t item_bytes) {
-    GK_TRY(allocate(call, host, item_count, item_bytes));
-    return gk__failed(cudaMemcpy(ptr, host, item_count * item_bytes, cudaMemcpyHostToDevice), call);
+  cudaError_t copy_in(const char *call, const Item *host, size_t item_count) {
+    GK_TRY(allocate(call, host, item_count));
+    return gk__failed(cudaMemcpy(ptr, host, bytes, cudaMemcpyHostToDevice), call);
   }
-  cudaError_t copy_to_host(const char *call, void *host, size_t bytes) {
+  cudaError_t copy_out(const char *call, Item *host) {
     return gk__failed(cudaMemcpy(host, ptr, bytes, cudaMemcpyDeviceToHost), call);
   }
   cudaError_t destroy(const char *call) {
@@ -9927,65 +9855,62 @@ struct gk__device_array {
   }
 };
 
-template <class Item, class Out, class Operator>
-cudaError_t gk_host_reduce(const Item *input, Out *output, size_t n, Operator operation) {
-  typedef typename gk__known<Item>::type Element;
-  typedef typename gk__known<Out>::type Result;
-  const char *const call = "gk_host_reduce";
+/* gk__call_reduce() and its kin are objects that call a template: functions take them as arguments. */
+#define GK__CALL(name)                                                                                                 \
+  struct gk__call_##name {                                                                                             \
+    template <class Operator, class Item, class Out, class... Args>                                                    \
+    cudaError_t operator()(Operator operation, const Item *input, Out *output, size_t n, Args... args) const {         \
+      return gk_##name(input, output, n, operation, args...);                                                          \
+    }                                                                                                                  \
+  };
+GK__CALL(reduce)
+GK__CALL(scan_exclusive)
+GK__CALL(scan_inclusive)
+template <class Call, class Item, class Out, class Operator>
+cudaError_t gk__host_call(const char *name, Call call, Operator operation, const Item *input, size_t n, Out *output,
+                          size_t out_count) {
   gk__clear_detail();
-  gk__device_array device_input, device_output;
-  GK_TRY(device_input.allocate_copy(call, gk__known_array(input), n, sizeof(Element)));
-  GK_TRY(device_output.allocate(call, gk__known_output(output), 1, sizeof(Result)));
-  GK_TRY(gk_reduce(static_cast<const Element *>(device_input.ptr), static_cast<Result *>(device_output.ptr), n,
-                   operation));
-  GK_TRY(device_output.copy_to_host(call, gk__known_output(output), sizeof(Result)));
-  GK_TRY(device_input.destroy(call));
-  return device_output.destroy(call);
+  gk__device_array<Item> device_input;
+  gk__device_array<Out> device_output;
+  GK_TRY(device_input.copy_in(name, input, n));
+  GK_TRY(device_output.allocate(name, output, out_count));
+  GK_TRY(call(operation, device_input.ptr, device_output.ptr, n));
+  GK_TRY(device_output.copy_out(name, output));
+  GK_TRY(device_input.destroy(name));
+  return device_output.destroy(name);
 }
 template <class Item, class Out, class Operator>
-cudaError_t gk__host_scan(const char *call, bool inclusive, const Item *input, Out *output, size_t n,
-                          Operator operation) {
-  typedef typename gk__known<Item>::type Element;
-  typedef typename gk__known<Out>::type Result;
-  gk__clear_detail();
-  gk__device_array device_input, device_output;
-  GK_TRY(device_input.allocate_copy(call, gk__known_array(input), n, sizeof(Element)));
-  GK_TRY(device_output.allocate(call, gk__known_output(output), n, sizeof(Result)));
-  const Element *const elements = static_cast<const Element *>(device_input.ptr);
-  Result *const results = static_cast<Result *>(device_output.ptr);
-  GK_TRY(inclusive ? gk_scan_inclusive(elements, results, n, operation)
-                   : gk_scan_exclusive(elements, results, n, operation));
-  GK_TRY(device_output.copy_to_host(call, gk__known_output(output), n * sizeof(Result)));
-  GK_TRY(device_input.destroy(call));
-  return device_output.destroy(call);
+cudaError_t gk_host_reduce(const Item *input, Out *output, size_t n, Operator operation) {
+  return gk__host_call("gk_host_reduce", gk__call_reduce(), operation, gk__known_array(input), n,
+                       gk__known_output(output), 1);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_host_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation) {
-  return gk__host_scan("gk_host_scan_inclusive", true, input, output, n, operation);
+  return gk__host_call("gk_host_scan_inclusive", gk__call_scan_inclusive(), operation, gk__known_array(input), n,
+                       gk__known_output(output), n);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_host_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation) {
-  return gk__host_scan("gk_host_scan_exclusive", false, input, output, n, operation);
+  return gk__host_call("gk_host_scan_exclusive", gk__call_scan_exclusive(), operation, gk__known_array(input), n,
+                       gk__known_output(output), n);
 }
 template <class Item, class Out>
 cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k) {
-  typedef typename gk__known<Item>::type Element;
-  typedef typename gk__known<Out>::type Result;
-  const char *const call = "gk_host_matmul";
+  const char *const name = "gk_host_matmul";
   gk__clear_detail();
   const size_t max_items = static_cast<size_t>(-1);
   if ((k && m > max_items / k) || (n && k > max_items / n) || (n && m > max_items / n))
-    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", call, m, n, k);
-  gk__device_array device_a, device_b, device_c;
-  GK_TRY(device_a.allocate_copy(call, gk__known_array(a), m * k, sizeof(Element)));
-  GK_TRY(device_b.allocate_copy(call, gk__known_array(b), k * n, sizeof(Element)));
-  GK_TRY(device_c.allocate(call, gk__known_output(c), m * n, sizeof(Result)));
-  GK_TRY(gk_matmul(static_cast<const Element *>(device_a.ptr), static_cast<const Element *>(device_b.ptr),
-                   static_cast<Result *>(device_c.ptr), m, n, k));
-  GK_TRY(device_c.copy_to_host(call, gk__known_output(c), m * n * sizeof(Result)));
-  GK_TRY(device_a.destroy(call));
-  GK_TRY(device_b.destroy(call));
-  return device_c.destroy(call);
+    return gk__fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu is more than memory can address", name, m, n, k);
+  gk__device_array<typename gk__known<Item>::type> device_a, device_b;
+  gk__device_array<typename gk__known<Out>::type> device_c;
+  GK_TRY(device_a.copy_in(name, gk__known_array(a), m * k));
+  GK_TRY(device_b.copy_in(name, gk__known_array(b), k * n));
+  GK_TRY(device_c.allocate(name, gk__known_output(c), m * n));
+  GK_TRY(gk_matmul(device_a.ptr, device_b.ptr, device_c.ptr, m, n, k));
+  GK_TRY(device_c.copy_out(name, gk__known_output(c)));
+  GK_TRY(device_a.destroy(name));
+  GK_TRY(device_b.destroy(name));
+  return device_c.destroy(name);
 }
 
 /* ====================================================================================================================
@@ -10822,15 +10747,13 @@ cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
  * SEVERAL COPIES IN ONE PROGRAM. A program may contain copies of gpukit that differ: in their version, in the
  * architectures they are compiled for, in their macros. The linker must not take a function of one for that of another.
  *
- *   C++      Host functions and their types are in an inline namespace named after the version and GPUKIT_TAG.
- *            Templates and kernels are in one that is also named after the architectures and the meaning of stream 0.
- *            So files for different architectures share an implementation, while each version needs its own and calls
- *            no other. (Hence do not declare types of gpukit yourself, not even forward: those would be other types.)
- *   Linker   The symbols of host functions begin with gk_v..._needs_GPUKIT_IMPLEMENTATION_in_exactly_one_cu_file. So
- *            the linker's message about a missing or a second implementation says what to do.
+ *   C++      Host functions and their types are in an inline namespace named after the version and GPUKIT_TAG, and
+ *            their symbols begin with GK__NEEDED (section 2). Templates and kernels are in a namespace that is also
+ *            named after the architectures and the meaning of stream 0. So files for different architectures share an
+ *            implementation, while each version needs its own and calls no other. (Hence do not declare types of gpukit
+ *            yourself, not even forward: those would be other types.)
  *   C        A C function has one name in all versions, so only one implementation in a program may have GPUKIT_C_API.
- *            Each C file refers to gk_v..._needs_GPUKIT_IMPLEMENTATION_with_GPUKIT_C_API_in_one_cu_file, so that
- *            linking fails if that implementation is of another version.
+ *            Each C file refers to GK__C_API, so that linking fails if that implementation is of another version.
  *   Tags     A library that uses gpukit internally defines the same GPUKIT_TAG in all of its files, one that no other
  *            library has, and is then independent of the program's copy. Files also need a tag of their own if they are
  *            compiled with flags that the preprocessor cannot see: --use_fast_math, PTX alone instead of machine code,
@@ -10844,32 +10767,24 @@ cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
  * memory of the thread and returns the status. GK_CHECK and its kin hand the status to gk__check_cuda. That decides
  * whether the thread's detail is about this status, adds CUDA's message and a hint, and calls the handler.
  *
- * Launches. Before a launch gk__allow_smem raises the kernel's limit of dynamic shared memory, and gk__overlaps decides
- * whether the kernel may start while earlier work runs. After it gk__after_launch explains an error, and waits for the
- * kernel in debug mode.
- *
- * The other subsections are a function or a few for each call: devices, timing, scratch, gk_allclose. For C files come
- * the typed entry points, each of which calls a C++ template for one type.
- *
- * From above: the declarations of section 3; what a scan or a product needs of a scratch (sections 18 and 19); for the
- * typed entry points the templates of sections 10 and 11.
+ * From above: the declarations of sections 3 and 14; what a scan or a product needs of a scratch (sections 18 and 19);
+ * for C's typed calls the templates of sections 10 and 11.
  * ==================================================================================================================*/
 #endif /* GPUKIT_CUH */
 #if defined(GPUKIT_NCCL) && !defined(GK__NCCL)
 #error "GPUKIT_NCCL: define it before gpukit.cuh is included for the first time"
 #endif
 
-/* Editors define one of these. They are shown the implementation, which would otherwise be greyed out. */
-#if defined(__INTELLISENSE__) || defined(__CLANGD__) || defined(__JETBRAINS_IDE__) || defined(__CDT_PARSER__) ||       \
-    defined(Q_CREATOR_RUN)
-#define GK__EDITOR 1
-#endif
-#if (defined(GPUKIT_IMPLEMENTATION) || (defined(GK__EDITOR) && defined(GK__KERNELS))) && !defined(GPUKIT_IMPLEMENTED)
-#define GPUKIT_IMPLEMENTED
-#if !defined(GK__KERNELS)
+#if defined(GPUKIT_IMPLEMENTATION) && !defined(GK__KERNELS)
 #error                                                                                                                 \
     "GPUKIT_IMPLEMENTATION belongs in a .cu file: compile it with nvcc (or with the CPU stand-in on the include path)"
 #endif
+
+/* Editors define one of the last five. They are shown the implementation, which would otherwise be greyed out. */
+#if defined(GK__KERNELS) && !defined(GPUKIT_IMPLEMENTED) &&                                                            \
+    (defined(GPUKIT_IMPLEMENTATION) || defined(__INTELLISENSE__) || defined(__CLANGD__) ||                             \
+     defined(__JETBRAINS_IDE__) || defined(__CDT_PARSER__) || defined(Q_CREATOR_RUN))
+#define GPUKIT_IMPLEMENTED
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10888,43 +10803,6 @@ GK__NAMESPACE(HOST) {
 
 /* --- Errors ------------------------------------------------------------------------------------------------------*/
 
-#define GK__HINTS(X)                                                                                                   \
-  X(cudaErrorNoDevice, "no GPU is visible: see what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES leaves of it; "    \
-                       "without a GPU: make cpu FILE=program.cu, where gpukit's Makefile is")                          \
-  X(cudaErrorInsufficientDriver, "no NVIDIA driver here, or older than this CUDA; without a GPU: make cpu "            \
-                                 "FILE=program.cu, where gpukit's Makefile is")                                        \
-  X(cudaErrorInitializationError, "CUDA could not start: a fork() after the first CUDA call is a usual cause")         \
-  X(cudaErrorInvalidDevice, "device numbers go from 0 to cudaGetDeviceCount - 1")                                      \
-  X(cudaErrorMemoryAllocation, "the device is out of memory: gk_device_print(-1) shows how much it has")               \
-  X(cudaErrorInvalidValue, "an argument is out of range; in a launch often a block of more than 1024 threads, a grid " \
-                           "of more than 65535 in y "                                                                  \
-                           "or z, or too much shared memory")                                                          \
-  X(cudaErrorInvalidConfiguration,                                                                                     \
-    "a block has 1 to 1024 threads (z up to 64), a grid at least one block and at most 65535 in y and z")              \
-  X(cudaErrorLaunchOutOfResources,                                                                                     \
-    "too many registers for so large a block: use a smaller one (gk_block_for), or __launch_bounds__ on the kernel")   \
-  X(cudaErrorNoKernelImageForDevice,                                                                                   \
-    "the binary has no code for this GPU: build with -arch=native, or -gencode arch=compute_XY,code=sm_XY for X.Y")    \
-  X(cudaErrorInvalidDeviceFunction, "not a kernel of this binary, or one without code for this GPU: see nvcc's -arch") \
-  X(cudaErrorUnsupportedPtxVersion, "the PTX is newer than the driver: update it, or build for this GPU's own sm_XY")  \
-  X(cudaErrorHardwareStackError, "a kernel overran its stack: deep recursion? see cudaDeviceSetLimit")                 \
-  X(cudaErrorAssert, "an assert() in a kernel failed; it printed where")                                               \
-  X(cudaErrorLaunchTimeout, "a kernel ran longer than the display's watchdog allows: split its work")                  \
-  X(cudaErrorInvalidResourceHandle, "a stream or event that was destroyed, or that belongs to another device")         \
-  X(cudaErrorNotReady, "not an error: the work asked about has not finished yet")                                      \
-  X(cudaErrorStreamCaptureUnsupported, "this call may not be made while the stream is being captured into a graph")    \
-  X(cudaErrorStreamCaptureImplicit, "the legacy default stream may not be used while another stream is captured: "     \
-                                    "create streams with cudaStreamNonBlocking")                                       \
-  X(cudaErrorInvalidMemcpyDirection, "the direction of the copy does not fit the pointers: cudaMemcpyDefault decides " \
-                                     "by itself")
-/* Faults of kernels. A GPU does not say which kernel it was, so the hints say how to find out. The stand-in for CUDA
- * has named kernel and thread already. */
-#define GK__FAULTS(X)                                                                                                  \
-  X(cudaErrorIllegalAddress, "a kernel went out of bounds")                                                            \
-  X(cudaErrorMisalignedAddress, "a kernel used a pointer as a type whose alignment it has not")                        \
-  X(cudaErrorLaunchFailure, "a kernel died")                                                                           \
-  X(cudaErrorIllegalInstruction, "a kernel died")
-
 static thread_local char gk__detail[512];
 static thread_local int gk__detail_code; /* the status that the detail explains */
 /* A check reports the detail only if it was written while the checked expression ran, so the details of a thread are
@@ -10935,21 +10813,25 @@ static thread_local size_t gk__detail_count;      /* details written so far */
 static thread_local size_t gk__check_start;       /* their number at the start of the current check */
 static thread_local size_t gk__outer_check_start; /* and of the one around it */
 
-/* The handler and its user pointer are read and written together, under a spin lock. */
-static std::atomic_flag gk__handler_locked = ATOMIC_FLAG_INIT;
-static gk_error_handler gk__handler;
-static void *gk__handler_user;
-struct gk__handler_lock {
-  gk__handler_lock() {
-    while (gk__handler_locked.test_and_set(std::memory_order_acquire)) {}
-  }
-  ~gk__handler_lock() { gk__handler_locked.clear(std::memory_order_release); }
+struct gk__handler {
+  gk_error_handler function;
+  void *user;
 };
+/* Returns the handler and its user pointer, and sets them unless `next` is NULL. They are read and written together,
+ * under a spin lock. */
+static gk__handler gk__exchange_handler(const gk__handler *next) {
+  static std::atomic_flag locked = ATOMIC_FLAG_INIT;
+  static gk__handler current;
+  while (locked.test_and_set(std::memory_order_acquire)) {}
+  const gk__handler before = current;
+  if (next) current = *next;
+  locked.clear(std::memory_order_release);
+  return before;
+}
 
 GPUKIT_DEF void gk_set_error_handler(gk_error_handler handler, void *user) {
-  const gk__handler_lock lock;
-  gk__handler = handler;
-  gk__handler_user = user;
+  const gk__handler next = {handler, user};
+  gk__exchange_handler(&next);
 }
 
 GPUKIT_DEF const char *gk_error_detail(void) { return gk__detail; }
@@ -10960,21 +10842,58 @@ static bool gk__debug(void) {
   return enabled;
 }
 
+/* A GPU does not say which kernel had a fault, so the hint says how to find out. The stand-in for CUDA has named kernel
+ * and thread already. */
+#define GK__FAULT(text)                                                                                                \
+  gk__debug() ? text ": compute-sanitizer tells the line"                                                              \
+              : text ": rerun with GPUKIT_DEBUG=1 to learn which, then under compute-sanitizer for the line"
+#define GK__NO_GPU "without a GPU: make cpu FILE=program.cu, where gpukit's Makefile is"
 GPUKIT_DEF const char *gk_error_hint(cudaError_t code) {
-#define GK__HINT(error, text)                                                                                          \
-  if (code == error) return text;
-#define GK__FAULT(error, text)                                                                                         \
-  if (code == error && gk__debug()) return text ": compute-sanitizer tells the line";                                  \
-  if (code == error)                                                                                                   \
-    return text ": rerun with GPUKIT_DEBUG=1 to learn which, then under compute-sanitizer for the line";
-  GK__HINTS(GK__HINT)
+  switch (code) {
 #ifndef CUDA_ON_CPU
-  GK__FAULTS(GK__FAULT)
+  case cudaErrorIllegalAddress: return GK__FAULT("a kernel went out of bounds");
+  case cudaErrorMisalignedAddress: return GK__FAULT("a kernel used a pointer as a type whose alignment it has not");
+  case cudaErrorLaunchFailure:
+  case cudaErrorIllegalInstruction: return GK__FAULT("a kernel died");
 #endif
-#undef GK__HINT
-#undef GK__FAULT
-  return "";
+  case cudaErrorNoDevice:
+    return "no GPU is visible: see what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES leaves of it; " GK__NO_GPU;
+  case cudaErrorInsufficientDriver: return "no NVIDIA driver here, or older than this CUDA; " GK__NO_GPU;
+  case cudaErrorInitializationError: return "CUDA could not start: a fork() after the first CUDA call is a usual cause";
+  case cudaErrorInvalidDevice: return "device numbers go from 0 to cudaGetDeviceCount - 1";
+  case cudaErrorMemoryAllocation: return "the device is out of memory: gk_device_print(-1) shows how much it has";
+  case cudaErrorInvalidValue:
+    return "an argument is out of range; in a launch often a block of more than 1024 threads, a grid of more than "
+           "65535 in y or z, or too much shared memory";
+  case cudaErrorInvalidConfiguration:
+    return "a block has 1 to 1024 threads (z up to 64), a grid at least one block and at most 65535 in y and z";
+  case cudaErrorLaunchOutOfResources:
+    return "too many registers for so large a block: use a smaller one (gk_block_for), or __launch_bounds__ on the "
+           "kernel";
+  case cudaErrorNoKernelImageForDevice:
+    return "the binary has no code for this GPU: build with -arch=native, or -gencode arch=compute_XY,code=sm_XY for "
+           "X.Y";
+  case cudaErrorInvalidDeviceFunction:
+    return "not a kernel of this binary, or one without code for this GPU: see nvcc's -arch";
+  case cudaErrorUnsupportedPtxVersion:
+    return "the PTX is newer than the driver: update it, or build for this GPU's own sm_XY";
+  case cudaErrorHardwareStackError: return "a kernel overran its stack: deep recursion? see cudaDeviceSetLimit";
+  case cudaErrorAssert: return "an assert() in a kernel failed; it printed where";
+  case cudaErrorLaunchTimeout: return "a kernel ran longer than the display's watchdog allows: split its work";
+  case cudaErrorInvalidResourceHandle: return "a stream or event that was destroyed, or that belongs to another device";
+  case cudaErrorNotReady: return "not an error: the work asked about has not finished yet";
+  case cudaErrorStreamCaptureUnsupported:
+    return "this call may not be made while the stream is being captured into a graph";
+  case cudaErrorStreamCaptureImplicit:
+    return "the legacy default stream may not be used while another stream is captured: create streams with "
+           "cudaStreamNonBlocking";
+  case cudaErrorInvalidMemcpyDirection:
+    return "the direction of the copy does not fit the pointers: cudaMemcpyDefault decides by itself";
+  default: return "";
+  }
 }
+#undef GK__FAULT
+#undef GK__NO_GPU
 
 /* Errors that lose the device's context: every later call returns them, whatever it does. The last four are given by
  * number, since not every CUDA from 12.0 on declares their names. */
@@ -10993,11 +10912,14 @@ GPUKIT_DEF void gk__clear_detail(void) {
   gk__detail_code = 0;
 }
 
+/* An argument may be the detail itself. */
 GPUKIT_DEF cudaError_t gk__fail(cudaError_t code, const char *format, ...) {
+  char detail[sizeof(gk__detail)];
   va_list list;
   va_start(list, format);
-  vsnprintf(gk__detail, sizeof(gk__detail), format, list);
+  vsnprintf(detail, sizeof(detail), format, list);
   va_end(list);
+  memcpy(gk__detail, detail, sizeof(detail));
   gk__detail_code = code;
   gk__detail_count++;
   return code;
@@ -11015,19 +10937,17 @@ GPUKIT_DEF cudaError_t gk__no_memory(cudaError_t code, const char *what, size_t 
   return gk__fail(code, "%s: the device has no %zu bytes left", what, bytes);
 }
 
+/* Clears the detail, and refuses a call whose argument of this name is NULL. */
+static cudaError_t gk__require(const char *call, const char *name, const void *argument) {
+  gk__clear_detail();
+  return argument ? cudaSuccess : gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, name);
+}
+
 /* Hands an error to the handler; without one, to GPUKIT_ON_ERROR or to stderr. */
 static void gk__report(const gk_error *error) {
-  gk_error_handler handler;
-  void *user;
-  { /* unlocked before the call of the handler, which may set another handler or not return */
-    const gk__handler_lock lock;
-    handler = gk__handler;
-    user = gk__handler_user;
-  }
-  if (handler) {
-    handler(error, user);
-    return;
-  }
+  /* The lock is not held during the call of the handler, which may set another one or not return. */
+  const gk__handler handler = gk__exchange_handler(NULL);
+  if (handler.function) return handler.function(error, handler.user);
 #ifdef GPUKIT_ON_ERROR
   GPUKIT_ON_ERROR(error);
 #else
@@ -11055,15 +10975,9 @@ GPUKIT_DEF cudaError_t gk__check_cuda(cudaError_t code, const char *expr, const 
   const bool has_detail = gk__detail_code == static_cast<int>(code) && (is_new || is_stored_status);
   char detail[sizeof(gk__detail)];
   snprintf(detail, sizeof(detail), "%s", has_detail ? gk__detail : "");
-  const gk_error error = {file,
-                          line,
-                          expr,
-                          static_cast<int>(code),
-                          cudaGetErrorName(code),
-                          cudaGetErrorString(code),
-                          detail,
-                          gk_error_hint(code)};
   if (has_detail) gk__detail_code = cudaSuccess; /* reported once; it is not about the next error of this kind */
+  const char *const name = cudaGetErrorName(code), *const message = cudaGetErrorString(code);
+  const gk_error error = {file, line, expr, static_cast<int>(code), name, message, detail, gk_error_hint(code)};
   gk__report(&error);
   return code;
 }
@@ -11088,6 +11002,21 @@ static cudaError_t gk__debug_wait(cudaStream_t stream) {
   return cudaStreamSynchronize(stream);
 }
 
+GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, int line) {
+  gk__check_begin();
+  cudaError_t code = cudaGetLastError();
+  if (code != cudaSuccess) {
+    if (gk__is_sticky(code))
+      gk__failed(code, "CUDA's last error");
+    else
+      gk__fail(code, "CUDA's last error, now cleared: of this launch or of an earlier call that nobody checked");
+    return gk__check_cuda(code, "kernel launch", file, line);
+  }
+  code = gk__debug_wait(stream);
+  if (code != cudaSuccess) gk__fail(code, "found by GPUKIT_DEBUG=1 when it waited for this kernel");
+  return gk__check_cuda(code, "kernel", file, line);
+}
+
 /* An attribute of the current device. */
 static cudaError_t gk__device_attribute(const char *call, cudaDeviceAttr attribute, int *value) {
   int device = 0;
@@ -11106,21 +11035,6 @@ GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, cons
   if (pageable || attributes.type != cudaMemoryTypeUnregistered) return cudaSuccess;
   return gk__fail(cudaErrorInvalidValue, "%s: %s is not in device memory: copy it there first (cudaMalloc, cudaMemcpy)",
                   call, name);
-}
-
-GPUKIT_DEF cudaError_t gk__check_launch(cudaStream_t stream, const char *file, int line) {
-  gk__check_begin();
-  cudaError_t code = cudaGetLastError();
-  if (code != cudaSuccess) {
-    if (gk__is_sticky(code))
-      gk__failed(code, "CUDA's last error");
-    else
-      gk__fail(code, "CUDA's last error, now cleared: of this launch or of an earlier call that nobody checked");
-    return gk__check_cuda(code, "kernel launch", file, line);
-  }
-  code = gk__debug_wait(stream);
-  if (code != cudaSuccess) gk__fail(code, "found by GPUKIT_DEBUG=1 when it waited for this kernel");
-  return gk__check_cuda(code, "kernel", file, line);
 }
 
 /* --- Launches ----------------------------------------------------------------------------------------------------*/
@@ -11144,17 +11058,16 @@ GPUKIT_DEF cudaError_t gk__allow_smem(const void *kernel, const char *name, size
   if (smem == 0) return cudaSuccess;
   const gk__kernel_name kernel_name(name);
   const char *const call = kernel_name.text;
-  cudaFuncAttributes attributes;
   int max_block_bytes = 0;
+  cudaFuncAttributes attributes;
   GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
-  const size_t static_smem = attributes.sharedSizeBytes;
   if (smem <= static_cast<size_t>(attributes.maxDynamicSharedSizeBytes)) return cudaSuccess;
   GK_TRY(gk__device_attribute(call, cudaDevAttrMaxSharedMemoryPerBlockOptin, &max_block_bytes));
-  if (smem > static_cast<size_t>(max_block_bytes) - static_smem)
+  const int max_dynamic = max_block_bytes - static_cast<int>(attributes.sharedSizeBytes);
+  if (smem > static_cast<size_t>(max_dynamic))
     return gk__fail(cudaErrorInvalidValue,
                     "%s: %zu bytes of dynamic shared memory beside %zu static ones; a block of this device has %d",
-                    call, smem, static_smem, max_block_bytes);
-  const int max_dynamic = max_block_bytes - static_cast<int>(static_smem);
+                    call, smem, attributes.sharedSizeBytes, max_block_bytes);
 #if CUDART_VERSION >= 13000
   /* cudaFuncSetAttribute clears the last error, even one of the caller's. cudaKernelSetAttributeForDevice does not, but
    * it has no effect on a kernel whose attribute the program has set by cudaFuncSetAttribute. */
@@ -11200,8 +11113,7 @@ static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel
   if (grid_dim->x > 0x7fffffff || grid_dim->y > 65535 || grid_dim->z > 65535)
     return gk__fail(code, "%s: a grid has 2147483647 x 65535 x 65535 blocks at most", shape);
   /* If the device has no code for the kernel, it has no attributes of it either. */
-  cudaFuncAttributes attributes;
-  memset(&attributes, 0, sizeof(attributes));
+  cudaFuncAttributes attributes = cudaFuncAttributes();
   if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
       thread_count > static_cast<unsigned long long>(attributes.maxThreadsPerBlock))
     return gk__fail(code, "%s: the block has %llu threads, but this kernel (%d registers a thread) can have %d", shape,
@@ -11226,81 +11138,60 @@ GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, co
 
 /* --- Devices and occupancy ---------------------------------------------------------------------------------------*/
 
-/* The members of info that are attributes of the device. */
-static cudaError_t gk__query_attributes(const char *call, int device, gk_device_info *info) {
-  const struct {
-    cudaDeviceAttr attribute;
-    int *value; /* NULL: bytes */
-    size_t *bytes;
-  } wanted[] = {
-      {cudaDevAttrComputeCapabilityMajor, &info->major, NULL},
-      {cudaDevAttrComputeCapabilityMinor, &info->minor, NULL},
-      {cudaDevAttrMultiProcessorCount, &info->sms, NULL},
-      {cudaDevAttrWarpSize, &info->threads_per_warp, NULL},
-      {cudaDevAttrMaxThreadsPerBlock, &info->max_threads_per_block, NULL},
-      {cudaDevAttrMaxThreadsPerMultiProcessor, &info->max_threads_per_sm, NULL},
-      {cudaDevAttrMaxBlocksPerMultiprocessor, &info->max_blocks_per_sm, NULL},
-      {cudaDevAttrMaxBlockDimX, &info->max_block_x, NULL},
-      {cudaDevAttrMaxBlockDimY, &info->max_block_y, NULL},
-      {cudaDevAttrMaxBlockDimZ, &info->max_block_z, NULL},
-      {cudaDevAttrMaxGridDimX, &info->max_grid_x, NULL},
-      {cudaDevAttrMaxGridDimY, &info->max_grid_y, NULL},
-      {cudaDevAttrMaxGridDimZ, &info->max_grid_z, NULL},
-      {cudaDevAttrMaxRegistersPerBlock, &info->registers_per_block, NULL},
-      {cudaDevAttrMaxRegistersPerMultiprocessor, &info->registers_per_sm, NULL},
-      {cudaDevAttrMaxSharedMemoryPerBlock, NULL, &info->shared_per_block},
-      {cudaDevAttrMaxSharedMemoryPerBlockOptin, NULL, &info->shared_per_block_optin},
-      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, NULL, &info->shared_per_sm},
-      {cudaDevAttrReservedSharedMemoryPerBlock, NULL, &info->shared_reserved_per_block},
-      {cudaDevAttrTotalConstantMemory, NULL, &info->constant_bytes},
-      {cudaDevAttrL2CacheSize, NULL, &info->l2_bytes},
-      {cudaDevAttrClockRate, &info->clock_khz, NULL},
-      {cudaDevAttrMemoryClockRate, &info->memory_khz, NULL},
-      {cudaDevAttrGlobalMemoryBusWidth, &info->bus_bits, NULL},
-      {cudaDevAttrManagedMemory, &info->managed_memory, NULL},
-      {cudaDevAttrMemoryPoolsSupported, &info->memory_pools, NULL},
-      {cudaDevAttrCooperativeLaunch, &info->cooperative_launch, NULL},
-      {cudaDevAttrUnifiedAddressing, &info->unified_addressing, NULL},
-      {cudaDevAttrIntegrated, &info->integrated, NULL},
-      {cudaDevAttrAsyncEngineCount, &info->async_engines, NULL},
-  };
-  for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-    int value = 0;
-    GK_TRY(gk__failed(cudaDeviceGetAttribute(&value, wanted[i].attribute, device), call));
-    if (wanted[i].value)
-      *wanted[i].value = value;
-    else
-      *wanted[i].bytes = static_cast<size_t>(value);
-  }
-  return cudaSuccess;
-}
-static cudaError_t gk__query(const char *call, int device, gk_device_info *info) {
-  int device_count = 0, current = 0;
-  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), call));
-  GK_TRY(gk__failed(cudaGetDevice(&current), call));
-  if (device == -1) device = current;
-  if (device < 0 || device >= device_count)
-    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", call, device, device_count);
-  memset(info, 0, sizeof(*info));
-  info->device = device;
-  cudaDeviceProp properties; /* for the name alone: CUDA 13 has no clocks in it, and attributes are much faster */
-  GK_TRY(gk__failed(cudaGetDeviceProperties(&properties, device), call));
+static void gk__describe_device(const cudaDeviceProp &properties, gk_device_info *info) {
   snprintf(info->name, sizeof(info->name), "%s", properties.name);
-  GK_TRY(gk__query_attributes(call, device, info));
-  /* Double data rate: two transfers in a clock. */
-  info->peak_gbs = 2.0 * info->memory_khz * 1e3 * (info->bus_bits / 8.0) * 1e-9;
-  /* cudaMemGetInfo is about the current device. */
-  if (current != device) GK_TRY(gk__failed(cudaSetDevice(device), call));
-  const cudaError_t code = cudaMemGetInfo(&info->free_bytes, &info->global_bytes);
-  if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), call));
-  return gk__failed(code, call);
+  info->major = properties.major;
+  info->minor = properties.minor;
+  info->sms = properties.multiProcessorCount;
+  info->threads_per_warp = properties.warpSize;
+  info->max_threads_per_block = properties.maxThreadsPerBlock;
+  info->max_threads_per_sm = properties.maxThreadsPerMultiProcessor;
+  info->max_blocks_per_sm = properties.maxBlocksPerMultiProcessor;
+  info->max_block_x = properties.maxThreadsDim[0];
+  info->max_block_y = properties.maxThreadsDim[1];
+  info->max_block_z = properties.maxThreadsDim[2];
+  info->max_grid_x = properties.maxGridSize[0];
+  info->max_grid_y = properties.maxGridSize[1];
+  info->max_grid_z = properties.maxGridSize[2];
+  info->registers_per_block = properties.regsPerBlock;
+  info->registers_per_sm = properties.regsPerMultiprocessor;
+  info->shared_per_block = properties.sharedMemPerBlock;
+  info->shared_per_block_optin = properties.sharedMemPerBlockOptin;
+  info->shared_per_sm = properties.sharedMemPerMultiprocessor;
+  info->shared_reserved_per_block = properties.reservedSharedMemPerBlock;
+  info->constant_bytes = properties.totalConstMem;
+  info->l2_bytes = static_cast<size_t>(properties.l2CacheSize);
+  info->bus_bits = properties.memoryBusWidth;
+  info->managed_memory = properties.managedMemory;
+  info->memory_pools = properties.memoryPoolsSupported;
+  info->cooperative_launch = properties.cooperativeLaunch;
+  info->unified_addressing = properties.unifiedAddressing;
+  info->integrated = properties.integrated;
+  info->async_engines = properties.asyncEngineCount;
 }
 GPUKIT_DEF cudaError_t gk_device_query(int device, gk_device_info *info) {
-  const char *const call = "gk_device_query";
-  gk_device_info found;
-  gk__clear_detail();
-  if (!info) return gk__fail(cudaErrorInvalidValue, "%s: info is NULL", call);
-  GK_TRY(gk__query(call, device, &found));
+  int device_count = 0, current = 0;
+  cudaDeviceProp properties;
+  GK_TRY(gk__require(__func__, "info", info));
+  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), __func__));
+  GK_TRY(gk__failed(cudaGetDevice(&current), __func__));
+  if (device == -1) device = current;
+  if (device < 0 || device >= device_count)
+    return gk__fail(cudaErrorInvalidDevice, "%s: device %d of %d", __func__, device, device_count);
+  gk_device_info found = gk_device_info();
+  found.device = device;
+  GK_TRY(gk__failed(cudaGetDeviceProperties(&properties, device), __func__));
+  gk__describe_device(properties, &found);
+  /* CUDA 13 has no clocks in the properties. */
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&found.clock_khz, cudaDevAttrClockRate, device), __func__));
+  GK_TRY(gk__failed(cudaDeviceGetAttribute(&found.memory_khz, cudaDevAttrMemoryClockRate, device), __func__));
+  /* Double data rate: two transfers in a clock. */
+  found.peak_gbs = 2.0 * found.memory_khz * 1e3 * (found.bus_bits / 8.0) * 1e-9;
+  /* cudaMemGetInfo is about the current device. */
+  if (current != device) GK_TRY(gk__failed(cudaSetDevice(device), __func__));
+  const cudaError_t code = cudaMemGetInfo(&found.free_bytes, &found.global_bytes);
+  if (current != device) GK_TRY(gk__failed(cudaSetDevice(current), __func__));
+  GK_TRY(gk__failed(code, __func__));
   *info = found;
   return cudaSuccess;
 }
@@ -11328,15 +11219,12 @@ GPUKIT_DEF cudaError_t gk_device_print(int device) {
 }
 
 GPUKIT_DEF cudaError_t gk_device_best(int *device) {
-  const char *const call = "gk_device_best";
-  gk__clear_detail();
-  if (!device) return gk__fail(cudaErrorInvalidValue, "%s: device is NULL", call);
   int device_count = 0;
-  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), call));
-  if (device_count == 0) return gk__fail(cudaErrorNoDevice, "%s: there is none", call);
-  gk_device_info best, next;
-  GK_TRY(gk_device_query(0, &best));
-  for (int i = 1; i < device_count; i++) {
+  GK_TRY(gk__require(__func__, "device", device));
+  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), __func__));
+  if (device_count == 0) return gk__fail(cudaErrorNoDevice, "%s: there is none", __func__);
+  gk_device_info best = gk_device_info(), next = gk_device_info();
+  for (int i = 0; i < device_count; i++) {
     GK_TRY(gk_device_query(i, &next));
     const double speed = static_cast<double>(next.sms) * next.clock_khz;
     const double best_speed = static_cast<double>(best.sms) * best.clock_khz;
@@ -11346,62 +11234,51 @@ GPUKIT_DEF cudaError_t gk_device_best(int *device) {
   return cudaSuccess;
 }
 
-/* For each resource: how many blocks a multiprocessor could hold if that resource alone limited them. */
+/* How many blocks a multiprocessor could hold if one resource alone limited them, and the resource that allows the
+ * fewest. */
 static void gk__occupancy_limits(const gk_device_info &device, gk_occupancy_info *info) {
   const int partitions = 4, registers_unit = 256;
   const size_t smem_unit = 128;
   const int warps = gk_ceil_div(info->block_threads, device.threads_per_warp);
   info->max_warps_per_sm = device.max_threads_per_sm / device.threads_per_warp;
   info->by_threads = info->max_warps_per_sm / warps;
-  info->by_blocks = device.max_blocks_per_sm;
+  info->by_blocks = info->by_registers = info->by_smem = device.max_blocks_per_sm;
   /* Registers are allocated to warps in units of 256. A warp lives on one of the four partitions of a multiprocessor,
    * each of which has a quarter of the registers. */
   const int warp_registers = gk_round_up(info->registers * device.threads_per_warp, registers_unit);
-  info->by_registers = device.max_blocks_per_sm;
   if (warp_registers) info->by_registers = device.registers_per_sm / partitions / warp_registers * partitions / warps;
   const size_t used_smem = info->static_smem + info->dynamic_smem + device.shared_reserved_per_block;
   const size_t block_smem = gk_round_up(used_smem, smem_unit);
-  info->by_smem = device.max_blocks_per_sm;
   if (block_smem) info->by_smem = static_cast<int>(device.shared_per_sm / block_smem);
-}
-/* The name of the resource that allows the fewest blocks. */
-static const char *gk__occupancy_limit(const gk_occupancy_info &info) {
-  const char *limit = "threads";
-  int fewest = info.by_threads;
-  if (info.by_blocks < fewest) {
-    fewest = info.by_blocks;
-    limit = "blocks";
-  }
-  if (info.by_registers < fewest) {
-    fewest = info.by_registers;
-    limit = "registers";
-  }
-  return info.by_smem < fewest ? "shared memory" : limit;
+  const int limits[] = {info->by_threads, info->by_blocks, info->by_registers, info->by_smem};
+  static const char *const names[] = {"threads", "blocks", "registers", "shared memory"};
+  int fewest_idx = 0;
+  for (int i = 1; i < 4; i++)
+    if (limits[i] < limits[fewest_idx]) fewest_idx = i;
+  info->limit = names[fewest_idx];
 }
 GPUKIT_DEF cudaError_t gk_occupancy(const void *kernel, int block_threads, size_t smem, gk_occupancy_info *info) {
-  const char *const call = "gk_occupancy";
   gk_device_info device = gk_device_info();
-  gk__clear_detail();
-  if (!kernel || !info) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "info" : "kernel");
+  cudaFuncAttributes attributes;
+  gk_occupancy_info found = gk_occupancy_info();
+  GK_TRY(gk__require(__func__, "kernel", kernel));
+  GK_TRY(gk__require(__func__, "info", info));
   GK_TRY(gk_device_query(-1, &device));
   if (block_threads < 1 || block_threads > device.max_threads_per_block)
-    return gk__fail(cudaErrorInvalidValue, "%s: a block of %d threads; 1 to %d are possible", call, block_threads,
+    return gk__fail(cudaErrorInvalidValue, "%s: a block of %d threads; 1 to %d are possible", __func__, block_threads,
                     device.max_threads_per_block);
-  cudaFuncAttributes attributes;
-  GK_TRY(gk__allow_smem(kernel, call, smem));
-  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
-  int blocks_per_sm = 0;
-  GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, kernel, block_threads, smem), call));
-  memset(info, 0, sizeof(*info));
-  info->block_threads = block_threads;
-  info->dynamic_smem = smem;
-  info->registers = attributes.numRegs;
-  info->static_smem = attributes.sharedSizeBytes;
-  gk__occupancy_limits(device, info);
-  info->limit = gk__occupancy_limit(*info);
-  info->blocks_per_sm = blocks_per_sm;
-  info->warps_per_sm = blocks_per_sm * gk_ceil_div(block_threads, device.threads_per_warp);
-  info->occupancy = static_cast<double>(info->warps_per_sm) / info->max_warps_per_sm;
+  GK_TRY(gk__allow_smem(kernel, __func__, smem));
+  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), __func__));
+  GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&found.blocks_per_sm, kernel, block_threads, smem),
+                    __func__));
+  found.block_threads = block_threads;
+  found.dynamic_smem = smem;
+  found.registers = attributes.numRegs;
+  found.static_smem = attributes.sharedSizeBytes;
+  gk__occupancy_limits(device, &found);
+  found.warps_per_sm = found.blocks_per_sm * gk_ceil_div(block_threads, device.threads_per_warp);
+  found.occupancy = static_cast<double>(found.warps_per_sm) / found.max_warps_per_sm;
+  *info = found;
   return cudaSuccess;
 }
 
@@ -11417,18 +11294,16 @@ GPUKIT_DEF cudaError_t gk_occupancy_print(const void *kernel, int block_threads,
 }
 
 GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_threads) {
-  const char *const call = "gk_block_for";
-  gk__clear_detail();
-  if (!kernel || !block_threads)
-    return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, kernel ? "block_threads" : "kernel");
   cudaFuncAttributes attributes;
-  GK_TRY(gk__allow_smem(kernel, call, smem));
-  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), call));
+  GK_TRY(gk__require(__func__, "kernel", kernel));
+  GK_TRY(gk__require(__func__, "block_threads", block_threads));
+  GK_TRY(gk__allow_smem(kernel, __func__, smem));
+  GK_TRY(gk__failed(cudaFuncGetAttributes(&attributes, kernel), __func__));
   /* The block size with the most threads on a multiprocessor; of several such, the one nearest to 256. */
   int best = 0, best_resident = 0;
   for (int candidate = 32; candidate <= attributes.maxThreadsPerBlock; candidate += 32) {
     int blocks = 0;
-    GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, candidate, smem), call));
+    GK_TRY(gk__failed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, candidate, smem), __func__));
     const int resident = blocks * candidate;
     const bool nearer = abs(candidate - 256) < abs(best - 256);
     if (resident > best_resident || (resident == best_resident && nearer)) {
@@ -11436,25 +11311,23 @@ GPUKIT_DEF cudaError_t gk_block_for(const void *kernel, size_t smem, int *block_
       best_resident = resident;
     }
   }
-  if (!best) return gk__fail(cudaErrorInvalidValue, "%s: no block fits with %zu bytes of shared memory", call, smem);
+  if (!best)
+    return gk__fail(cudaErrorInvalidValue, "%s: no block fits with %zu bytes of shared memory", __func__, smem);
   *block_threads = best;
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk_grid_shape(size_t w, size_t h, size_t d, const dim3 *block_dim, dim3 *grid_dim) {
-  const char *const call = "gk_grid_shape";
-  gk__clear_detail();
-  if (!block_dim || !grid_dim)
-    return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL", call, block_dim ? "grid_dim" : "block_dim");
+  GK_TRY(gk__require(__func__, "block_dim", block_dim));
+  GK_TRY(gk__require(__func__, "grid_dim", grid_dim));
   if (!block_dim->x || !block_dim->y || !block_dim->z)
-    return gk__fail(cudaErrorInvalidConfiguration, "%s: the block is empty", call);
-  const size_t x = gk_ceil_div(w, static_cast<size_t>(block_dim->x)),
-               y = gk_ceil_div(h, static_cast<size_t>(block_dim->y)),
-               z = gk_ceil_div(d, static_cast<size_t>(block_dim->z));
+    return gk__fail(cudaErrorInvalidConfiguration, "%s: the block is empty", __func__);
+  const size_t x = gk_ceil_div(w, size_t(block_dim->x)), y = gk_ceil_div(h, size_t(block_dim->y)),
+               z = gk_ceil_div(d, size_t(block_dim->z));
   if (x > 0x7fffffff || y > 65535 || z > 65535)
     return gk__fail(cudaErrorInvalidConfiguration,
                     "%s: %zu x %zu x %zu blocks; a grid has 2147483647 x 65535 x 65535 at most: loop in the kernel",
-                    call, x, y, z);
+                    __func__, x, y, z);
   *grid_dim = dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
   return cudaSuccess;
 }
@@ -11465,84 +11338,73 @@ enum { GK__TIMER_EMPTY, GK__TIMER_CREATED, GK__TIMER_STARTED, GK__TIMER_STOPPED 
 
 /* Fails unless the timer has reached this state. */
 static cudaError_t gk__check_timer(const gk_timer *timer, int state, const char *call) {
-  gk__clear_detail();
-  if (!timer) return gk__fail(cudaErrorInvalidValue, "%s: timer is NULL", call);
+  GK_TRY(gk__require(call, "timer", timer));
   if (timer->state >= state) return cudaSuccess;
   const char *cause = "has not been stopped";
   if (timer->state == GK__TIMER_EMPTY) cause = "is empty: create it first";
   if (timer->state == GK__TIMER_CREATED) cause = "has not been started";
   return gk__fail(cudaErrorInvalidValue, "%s: the timer %s", call, cause);
 }
-static cudaError_t gk__destroy_events(const gk_timer *timer) {
+/* Leaves the timer empty, even after an error. */
+static cudaError_t gk__destroy_events(gk_timer *timer) {
+  if (!timer->state) return cudaSuccess;
   const cudaError_t begin_code = cudaEventDestroy(timer->begin), end_code = cudaEventDestroy(timer->end);
+  memset(timer, 0, sizeof(*timer));
   return begin_code != cudaSuccess ? begin_code : end_code;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_create(gk_timer *timer) {
-  GK_TRY(gk__check_timer(timer, GK__TIMER_EMPTY, "gk_timer_create"));
-  if (timer->state) return gk__fail(cudaErrorInvalidValue, "gk_timer_create: the timer is not empty: destroy it first");
-  cudaEvent_t begin = NULL, end = NULL;
-  GK_TRY(gk__failed(cudaEventCreate(&begin), "gk_timer_create"));
-  const cudaError_t code = cudaEventCreate(&end);
-  if (code != cudaSuccess) {
-    cudaEventDestroy(begin);
-    return gk__failed(code, "gk_timer_create");
-  }
-  timer->begin = begin;
-  timer->end = end;
-  timer->stream = 0;
-  timer->state = GK__TIMER_CREATED;
-  return cudaSuccess;
+  GK_TRY(gk__check_timer(timer, GK__TIMER_EMPTY, __func__));
+  if (timer->state) return gk__fail(cudaErrorInvalidValue, "%s: the timer is not empty: destroy it first", __func__);
+  gk_timer created = {NULL, NULL, 0, GK__TIMER_CREATED};
+  GK_TRY(gk__failed(cudaEventCreate(&created.begin), __func__));
+  const cudaError_t code = cudaEventCreate(&created.end);
+  if (code == cudaSuccess) *timer = created;
+  if (code != cudaSuccess) cudaEventDestroy(created.begin);
+  return gk__failed(code, __func__);
 }
 
 GPUKIT_DEF cudaError_t gk_timer_start(gk_timer *timer, cudaStream_t stream) {
-  GK_TRY(gk__check_timer(timer, GK__TIMER_CREATED, "gk_timer_start"));
-  GK_TRY(gk__failed(cudaEventRecord(timer->begin, stream), "gk_timer_start"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_CREATED, __func__));
+  GK_TRY(gk__failed(cudaEventRecord(timer->begin, stream), __func__));
   timer->stream = stream;
   timer->state = GK__TIMER_STARTED;
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_stop(gk_timer *timer) {
-  GK_TRY(gk__check_timer(timer, GK__TIMER_STARTED, "gk_timer_stop"));
-  GK_TRY(gk__failed(cudaEventRecord(timer->end, timer->stream), "gk_timer_stop"));
+  GK_TRY(gk__check_timer(timer, GK__TIMER_STARTED, __func__));
+  GK_TRY(gk__failed(cudaEventRecord(timer->end, timer->stream), __func__));
   timer->state = GK__TIMER_STOPPED;
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_ready(gk_timer *timer, int *ready) {
-  GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, "gk_timer_ready"));
-  if (!ready) return gk__fail(cudaErrorInvalidValue, "gk_timer_ready: ready is NULL");
+  GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, __func__));
+  GK_TRY(gk__require(__func__, "ready", ready));
   /* cudaEventQuery makes cudaErrorNotReady the last error, which a later check would take for a failure: it is cleared
    * here unless there was an error before. */
   const cudaError_t earlier = cudaPeekAtLastError(), code = cudaEventQuery(timer->end);
   if (code == cudaSuccess || code == cudaErrorNotReady) *ready = code == cudaSuccess;
-  if (code != cudaErrorNotReady) return gk__failed(code, "gk_timer_ready");
+  if (code != cudaErrorNotReady) return gk__failed(code, __func__);
   if (earlier == cudaSuccess) cudaGetLastError();
   return cudaSuccess;
 }
 
 GPUKIT_DEF cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds) {
-  GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, "gk_timer_ms"));
-  if (!milliseconds) return gk__fail(cudaErrorInvalidValue, "gk_timer_ms: milliseconds is NULL");
-  GK_TRY(gk__failed(cudaEventSynchronize(timer->end), "gk_timer_ms"));
-  return gk__failed(cudaEventElapsedTime(milliseconds, timer->begin, timer->end), "gk_timer_ms");
+  GK_TRY(gk__check_timer(timer, GK__TIMER_STOPPED, __func__));
+  GK_TRY(gk__require(__func__, "milliseconds", milliseconds));
+  GK_TRY(gk__failed(cudaEventSynchronize(timer->end), __func__));
+  return gk__failed(cudaEventElapsedTime(milliseconds, timer->begin, timer->end), __func__);
 }
 
 GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer) {
-  GK_TRY(gk__check_timer(timer, GK__TIMER_EMPTY, "gk_timer_destroy"));
-  if (!timer->state) return cudaSuccess;
-  const cudaError_t code = gk__destroy_events(timer);
-  memset(timer, 0, sizeof(*timer));
-  return gk__failed(code, "gk_timer_destroy");
+  GK_TRY(gk__require(__func__, "timer", timer));
+  return gk__failed(gk__destroy_events(timer), __func__);
 }
 
 GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line) {
-  gk__time_scope scope;
-  memset(&scope, 0, sizeof(scope));
-  scope.label = label;
-  scope.file = file;
-  scope.line = line;
+  gk__time_scope scope = {gk_timer(), label, file, line, 0};
   gk__check_begin();
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
@@ -11573,45 +11435,42 @@ static int gk__compare_doubles(const void *x, const void *y) {
   const double a = *static_cast<const double *>(x), b = *static_cast<const double *>(y);
   return (a > b) - (a < b);
 }
+/* Sorts the values. */
 static double gk__median(double *values, int value_count) {
   qsort(values, static_cast<size_t>(value_count), sizeof(double), gk__compare_doubles);
   return value_count % 2 ? values[value_count / 2] : (values[value_count / 2 - 1] + values[value_count / 2]) / 2;
-}
-
-/* Calls one function of a bench. If it fails, the error says why: with the detail of a gk_ call that it made, but not
- * with one from before, nor with that of an error which it recovered from. */
-static cudaError_t gk__bench_call(gk_bench_fn function, void *user, cudaStream_t stream, size_t i) {
-  const size_t details_before = gk__detail_count;
-  const cudaError_t code = function(user, stream, i);
-  if (code == cudaSuccess) return code;
-  const bool has_detail = gk__detail_count != details_before && gk__detail_code == static_cast<int>(code);
-  char detail[sizeof(gk__detail)];
-  snprintf(detail, sizeof(detail), "%s", has_detail ? gk__detail : "");
-  return gk__fail(code, "gk_bench: the function to measure failed: %s%s%s", cudaGetErrorString(code),
-                  has_detail ? "; its last gk_ call said: " : "", detail);
 }
 
 /* A bench: functions whose samples are interleaved, so that a drift of the clocks affects all of them alike. */
 struct gk__bench {
   const gk_bench_fn *functions;
   void *const *users; /* NULL: none has user data */
-  int function_count, sample_count;
-  gk_bench_opts opts;
+  int function_count;
+  gk_bench_opts opts; /* with the defaults filled in, but for calls */
+  double peak_gbs;
   gk_timer timer;
   size_t next_call;  /* number of all calls so far: the next one gets buffer next_call % buffers */
-  double *sample_ms; /* sample_count for each function, one function after the other, and sample_count to work with */
+  double *sample_ms; /* opts.samples for each function, one function after the other, and as many to work with */
   gk_bench_result *results;
 };
 
+/* Calls one function of a bench. If it fails, the error says why: with the detail of a gk_ call that it made, but not
+ * with one from before, nor with that of an error which it recovered from. */
+static cudaError_t gk__bench_call(gk__bench *bench, int f) {
+  const size_t details_before = gk__detail_count;
+  void *const user = bench->users ? bench->users[f] : NULL;
+  const cudaError_t code = bench->functions[f](user, bench->opts.stream, bench->next_call++ % bench->opts.buffers);
+  if (code == cudaSuccess) return code;
+  const bool has_detail = gk__detail_count != details_before && gk__detail_code == static_cast<int>(code);
+  return gk__fail(code, "gk_bench: the function to measure failed: %s%s%s", cudaGetErrorString(code),
+                  has_detail ? "; its last gk_ call said: " : "", has_detail ? gk__detail : "");
+}
+
 /* One sample: this many calls back to back; *milliseconds is the time of one call. */
 static cudaError_t gk__bench_sample(gk__bench *bench, int f, int calls, double *milliseconds) {
-  const size_t buffers = bench->opts.buffers ? bench->opts.buffers : 1;
-  void *const user = bench->users ? bench->users[f] : NULL;
-  const cudaStream_t stream = bench->opts.stream;
   float elapsed = 0;
-  GK_TRY(gk_timer_start(&bench->timer, stream));
-  for (int i = 0; i < calls; i++)
-    GK_TRY(gk__bench_call(bench->functions[f], user, stream, bench->next_call++ % buffers));
+  GK_TRY(gk_timer_start(&bench->timer, bench->opts.stream));
+  for (int i = 0; i < calls; i++) GK_TRY(gk__bench_call(bench, f));
   GK_TRY(gk_timer_stop(&bench->timer));
   GK_TRY(gk_timer_ms(&bench->timer, &elapsed));
   *milliseconds = static_cast<double>(elapsed) / calls;
@@ -11622,22 +11481,18 @@ static cudaError_t gk__bench_sample(gk__bench *bench, int f, int calls, double *
 static cudaError_t gk__bench_prepare(gk__bench *bench, int f) {
   double milliseconds = 0;
   int *const calls = &bench->results[f].calls;
-  GK_TRY(gk__bench_sample(bench, f, bench->opts.warmup > 0 ? bench->opts.warmup : 3, &milliseconds));
+  GK_TRY(gk__bench_sample(bench, f, bench->opts.warmup, &milliseconds));
   *calls = bench->opts.calls;
   if (*calls > 0) return cudaSuccess;
   GK_TRY(gk__bench_sample(bench, f, 3, &milliseconds));
-  if (milliseconds < 1e-3)
-    *calls = 1000;
-  else if (milliseconds > 1)
-    *calls = 1;
-  else
-    *calls = static_cast<int>(1 / milliseconds);
+  const double calls_per_ms = milliseconds < 1e-3 ? 1000 : 1 / milliseconds;
+  *calls = calls_per_ms > 1 ? static_cast<int>(calls_per_ms) : 1;
   return cudaSuccess;
 }
 
 /* The statistics of a function's samples, which are compared with those of the first function, one by one. */
 static void gk__bench_summary(const gk__bench *bench, int f) {
-  const int sample_count = bench->sample_count;
+  const int sample_count = bench->opts.samples;
   const double *const first_ms = bench->sample_ms, *const own_ms = first_ms + f * sample_count;
   double *const work = bench->sample_ms + bench->function_count * sample_count;
   gk_bench_result *const result = &bench->results[f];
@@ -11646,6 +11501,7 @@ static void gk__bench_summary(const gk__bench *bench, int f) {
     work[i] = own_ms[i];
     sum += own_ms[i];
   }
+  result->samples = sample_count;
   result->median_ms = gk__median(work, sample_count);
   result->min_ms = work[0];
   result->mean_ms = sum / sample_count;
@@ -11659,12 +11515,13 @@ static void gk__bench_summary(const gk__bench *bench, int f) {
     result->gbs = bench->opts.bytes / result->median_ms * 1e-6;
     result->gflops = bench->opts.flops / result->median_ms * 1e-6;
   }
+  if (bench->peak_gbs > 0) result->peak_percent = 100 * result->gbs / bench->peak_gbs;
 }
 
-/* All samples, and the results but for peak_percent. The order of the functions alternates, so that none of them always
- * runs after the same one. */
+/* All samples, and the results. The order of the functions alternates, so that none of them always runs after the same
+ * one. */
 static cudaError_t gk__bench_measure(gk__bench *bench) {
-  const int function_count = bench->function_count, sample_count = bench->sample_count;
+  const int function_count = bench->function_count, sample_count = bench->opts.samples;
   for (int f = 0; f < function_count; f++) GK_TRY(gk__bench_prepare(bench, f));
   for (int i = 0; i < sample_count; i++) {
     for (int j = 0; j < function_count; j++) {
@@ -11678,38 +11535,32 @@ static cudaError_t gk__bench_measure(gk__bench *bench) {
 
 static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions, void *const *users, int function_count,
                                  const gk_bench_opts *opts, gk_bench_result *results) {
-  gk__clear_detail();
   for (int f = 0; f < function_count; f++)
-    if (!functions[f]) return gk__fail(cudaErrorInvalidValue, "%s: function is NULL", call);
-  if (!results) return gk__fail(cudaErrorInvalidValue, "%s: result is NULL", call);
-  gk__bench bench;
-  memset(&bench, 0, sizeof(bench));
-  if (opts) bench.opts = *opts;
+    if (!functions[f]) return gk__require(call, "function", NULL);
+  GK_TRY(gk__require(call, "result", results));
+  gk_device_info device = gk_device_info();
+  GK_TRY(gk_device_query(-1, &device));
+  gk__bench bench = gk__bench();
   bench.functions = functions;
   bench.users = users;
   bench.function_count = function_count;
-  bench.sample_count = bench.opts.samples > 0 ? bench.opts.samples : 30;
-  gk_device_info device;
-  GK_TRY(gk_device_query(-1, &device));
-  const size_t n = static_cast<size_t>(function_count),
-               row_bytes = sizeof(double) * static_cast<size_t>(bench.sample_count);
+  bench.peak_gbs = device.peak_gbs;
+  if (opts) bench.opts = *opts;
+  if (bench.opts.buffers == 0) bench.opts.buffers = 1;
+  if (bench.opts.warmup <= 0) bench.opts.warmup = 3;
+  if (bench.opts.samples <= 0) bench.opts.samples = 30;
+  const size_t n = static_cast<size_t>(function_count);
+  const size_t row_bytes = sizeof(double) * static_cast<size_t>(bench.opts.samples);
   bench.sample_ms = static_cast<double *>(malloc(row_bytes * (n + 1)));
   bench.results = static_cast<gk_bench_result *>(calloc(n, sizeof(gk_bench_result)));
   cudaError_t code = cudaSuccess;
   if (!bench.sample_ms || !bench.results)
-    code = gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, bench.sample_count);
+    code = gk__fail(cudaErrorMemoryAllocation, "%s: no host memory for %d samples", call, bench.opts.samples);
   if (code == cudaSuccess) code = gk_timer_create(&bench.timer);
   if (code == cudaSuccess) code = gk__bench_measure(&bench);
-  if (bench.timer.state) {
-    const cudaError_t destroyed = gk__destroy_events(&bench.timer);
-    if (code == cudaSuccess) code = gk__failed(destroyed, call); /* else the detail is about the earlier error */
-  }
+  const cudaError_t destroyed = gk__destroy_events(&bench.timer);
+  if (code == cudaSuccess) code = gk__failed(destroyed, call); /* else the detail is about the earlier error */
   if (code == cudaSuccess) {
-    for (int f = 0; f < function_count; f++) {
-      gk_bench_result *const result = &bench.results[f];
-      result->samples = bench.sample_count;
-      if (device.peak_gbs > 0) result->peak_percent = 100 * result->gbs / device.peak_gbs;
-    }
     if (bench.opts.sample_ms) memcpy(bench.opts.sample_ms, bench.sample_ms, row_bytes * n);
     memcpy(results, bench.results, sizeof(*results) * n);
   }
@@ -11719,22 +11570,20 @@ static cudaError_t gk__bench_run(const char *call, const gk_bench_fn *functions,
 }
 
 GPUKIT_DEF cudaError_t gk_bench(gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result) {
-  return gk__bench_run("gk_bench", &function, &user, 1, opts, result);
+  return gk__bench_run(__func__, &function, &user, 1, opts, result);
 }
 GPUKIT_DEF cudaError_t gk_bench_compare(const gk_bench_fn *fns, void *const *users, int function_count,
                                         const gk_bench_opts *opts, gk_bench_result *results) {
-  const char *const call = "gk_bench_compare";
-  gk__clear_detail();
-  if (!fns) return gk__fail(cudaErrorInvalidValue, "%s: fns is NULL", call);
-  if (function_count < 1) return gk__fail(cudaErrorInvalidValue, "%s: %d functions to compare", call, function_count);
-  return gk__bench_run(call, fns, users, function_count, opts, results);
+  GK_TRY(gk__require(__func__, "fns", fns));
+  if (function_count < 1)
+    return gk__fail(cudaErrorInvalidValue, "%s: %d functions to compare", __func__, function_count);
+  return gk__bench_run(__func__, fns, users, function_count, opts, results);
 }
 
 GPUKIT_DEF cudaError_t gk_bench_buffers(size_t bytes, size_t *buffers) {
   int l2_bytes = 0;
-  gk__clear_detail();
-  if (!buffers) return gk__fail(cudaErrorInvalidValue, "gk_bench_buffers: buffers is NULL");
-  GK_TRY(gk__device_attribute("gk_bench_buffers", cudaDevAttrL2CacheSize, &l2_bytes));
+  GK_TRY(gk__require(__func__, "buffers", buffers));
+  GK_TRY(gk__device_attribute(__func__, cudaDevAttrL2CacheSize, &l2_bytes));
   *buffers = bytes ? 1 + 3 * static_cast<size_t>(l2_bytes) / bytes : 1;
   return cudaSuccess;
 }
@@ -11750,36 +11599,26 @@ GPUKIT_DEF cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cuda
 GPUKIT_DEF cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
                                               cudaStream_t stream) {
   const char *const call = "gk_scratch_create";
-  gk__clear_detail();
-  if (!scratch) return gk__fail(cudaErrorInvalidValue, "%s: scratch is NULL", call);
+  GK_TRY(gk__require(call, "scratch", scratch));
   if (scratch->ptr) return gk__fail(cudaErrorInvalidValue, "%s: the scratch is not empty: destroy it first", call);
   if (bytes < gk_reduce_scratch_bytes()) bytes = gk_reduce_scratch_bytes();
-  int device = 0;
-  GK_TRY(gk__failed(cudaGetDevice(&device), call));
-  void *ptr = NULL;
   const size_t front = work_bytes ? gk__work_offset(bytes) : bytes;
   if (front < bytes || work_bytes > static_cast<size_t>(-1) - front)
     return gk__fail(cudaErrorInvalidValue, "%s: %zu and %zu bytes are more than memory can address", call, bytes,
                     work_bytes);
-  cudaError_t code = cudaMalloc(&ptr, front + work_bytes);
-  if (code != cudaSuccess) return gk__no_memory(code, call, front + work_bytes);
-  code = cudaMemsetAsync(ptr, 0, bytes, stream);
-  if (code != cudaSuccess) {
-    cudaFree(ptr);
-    return gk__failed(code, call);
-  }
-  scratch->ptr = ptr;
-  scratch->bytes = bytes;
-  scratch->work_bytes = work_bytes;
-  scratch->device = device;
-  return cudaSuccess;
+  gk_scratch created = {NULL, bytes, work_bytes, 0};
+  GK_TRY(gk__failed(cudaGetDevice(&created.device), call));
+  GK_TRY(gk__no_memory(cudaMalloc(&created.ptr, front + work_bytes), call, front + work_bytes));
+  const cudaError_t code = cudaMemsetAsync(created.ptr, 0, bytes, stream);
+  if (code == cudaSuccess) *scratch = created;
+  if (code != cudaSuccess) cudaFree(created.ptr);
+  return gk__failed(code, call);
 }
 
 GPUKIT_DEF cudaError_t gk_scratch_destroy(gk_scratch *scratch) {
-  gk__clear_detail();
-  if (!scratch) return gk__fail(cudaErrorInvalidValue, "gk_scratch_destroy: scratch is NULL");
+  GK_TRY(gk__require(__func__, "scratch", scratch));
   /* If cudaFree fails, as it does during a capture, the scratch stays valid, and can be destroyed later. */
-  if (scratch->ptr) GK_TRY(gk__failed(cudaFree(scratch->ptr), "gk_scratch_destroy"));
+  if (scratch->ptr) GK_TRY(gk__failed(cudaFree(scratch->ptr), __func__));
   memset(scratch, 0, sizeof(*scratch));
   return cudaSuccess;
 }
@@ -11793,21 +11632,16 @@ GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char
   return gk__no_memory(cudaMallocAsync(ptr, bytes, stream), what, bytes);
 }
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream) {
-  int device = 0;
-  void *ptr = NULL;
-  GK_TRY(gk__temporary_memory(&ptr, bytes, what, stream));
-  cudaError_t code = cudaGetDevice(&device);
-  if (code == cudaSuccess) code = cudaMemsetAsync(ptr, 0, bytes, stream);
-  if (code != cudaSuccess) {
-    cudaFreeAsync(ptr, stream);
-    return gk__failed(code, what);
-  }
-  scratch->ptr = ptr;
-  scratch->bytes = bytes;
-  scratch->device = device;
-  return cudaSuccess;
+  gk_scratch created = {NULL, bytes, 0, 0};
+  GK_TRY(gk__failed(cudaGetDevice(&created.device), what));
+  GK_TRY(gk__temporary_memory(&created.ptr, bytes, what, stream));
+  const cudaError_t code = cudaMemsetAsync(created.ptr, 0, bytes, stream);
+  if (code == cudaSuccess) *scratch = created;
+  if (code != cudaSuccess) cudaFreeAsync(created.ptr, stream);
+  return gk__failed(code, what);
 }
 
+static size_t gk__larger(size_t x, size_t y) { return x > y ? x : y; }
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   if (item_bytes == 0) item_bytes = 1;
@@ -11815,9 +11649,8 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   const size_t max_item_bytes = gk__saturated_product(2, item_bytes); /* input and output */
   /* Scans of up to GK__SCAN_SMALL_N elements have smaller tiles, so one of these may need more slots than one of n. */
   const size_t few = n < GK__SCAN_SMALL_N ? n : GK__SCAN_SMALL_N;
-  const size_t bytes_for_n = gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes);
-  const size_t bytes_for_few = gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes);
-  return bytes_for_n > bytes_for_few ? bytes_for_n : bytes_for_few;
+  return gk__larger(gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes),
+                    gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
 /* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of bfloat16. It
@@ -11827,11 +11660,9 @@ GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t 
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
   size_t bytes = GK__WORK_FRONT, leading_dim = 0;
   const size_t item_bytes = emulated ? 2 : 4, copies = emulated ? GK__BF16_PARTS : 1, outer[] = {m, n};
-  for (int i = 0; i < 2; i++) {
-    const size_t k_major = gk__padded_bytes(outer[i], &leading_dim, k, item_bytes);
-    const size_t mn_major = gk__padded_bytes(k, &leading_dim, outer[i], item_bytes);
-    bytes += copies * (k_major > mn_major ? k_major : mn_major);
-  }
+  for (const size_t length : outer)
+    bytes += copies * gk__larger(gk__padded_bytes(length, &leading_dim, k, item_bytes),
+                                 gk__padded_bytes(k, &leading_dim, length, item_bytes));
   return bytes;
 }
 
@@ -11849,38 +11680,26 @@ static bool gk__integer_difference(const gk__number &a, const gk__number &b, uns
   *difference = x + y;
   return *difference >= x;
 }
-GPUKIT_DEF void gk__compare(size_t i, const gk__number *a, const gk__number *b, double rtol, double atol,
-                            gk__comparison *comparison) {
-  const double infinity = static_cast<double>(INFINITY), allowed = atol + rtol * fabs(b->value);
-  double error = fabs(a->value - b->value);
+GPUKIT_DEF void gk__compare(const gk__number_pair &pair, double rtol, double atol, gk__comparison *comparison) {
+  const gk__number &a = pair.a, &b = pair.b;
+  const double infinity = static_cast<double>(INFINITY), allowed = atol + rtol * fabs(b.value);
+  double error = fabs(a.value - b.value);
   bool close = error <= allowed && error < infinity;
   unsigned long long difference = 0;
-  if (gk__integer_difference(*a, *b, &difference)) {
+  if (gk__integer_difference(a, b, &difference)) {
     error = static_cast<double>(difference);
     /* An integer is at most `allowed` if it is at most the integer part of that. 2^64 and up allow any difference. */
     close =
         allowed >= 18446744073709551616.0 || (allowed >= 0 && difference <= static_cast<unsigned long long>(allowed));
   }
   if (close) return;
-  gk_mismatch *const found = &comparison->found;
-  if (found->mismatches == 0) {
-    found->first_index = i;
-    found->first_a = a->value;
-    found->first_b = b->value;
-    comparison->first_pair[0] = *a;
-    comparison->first_pair[1] = *b;
-  }
-  found->mismatches++;
+  if (comparison->mismatches++ == 0) comparison->first_pair = pair;
   /* A NaN or an infinite error is the worst. */
   double excess = infinity;
   if (error < infinity) excess = allowed > 0 ? error / allowed : error;
   if (excess > comparison->worst_excess) {
     comparison->worst_excess = excess;
-    found->worst_index = i;
-    found->worst_a = a->value;
-    found->worst_b = b->value;
-    comparison->worst_pair[0] = *a;
-    comparison->worst_pair[1] = *b;
+    comparison->worst_pair = pair;
   }
 }
 
@@ -11894,81 +11713,57 @@ struct gk__number_text {
       snprintf(text, sizeof(text), "%s%llu", x.negative ? "-" : "", x.magnitude);
   }
 };
-GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison *comparison) {
-  const gk_mismatch *const found = &comparison->found;
+GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk_mismatch *mismatch) {
+  const gk__number_pair &p = comparison.first_pair, &q = comparison.worst_pair;
   gk__clear_detail();
-  if (found->mismatches)
+  if (mismatch) *mismatch = {comparison.mismatches, p.idx, q.idx, p.a.value, p.b.value, q.a.value, q.b.value};
+  if (comparison.mismatches)
     gk__fail(cudaErrorUnknown, "gk_allclose: %zu of %zu differ: first [%zu]: %s against %s, worst [%zu]: %s against %s",
-             found->mismatches, n, found->first_index, gk__number_text(comparison->first_pair[0]).text,
-             gk__number_text(comparison->first_pair[1]).text, found->worst_index,
-             gk__number_text(comparison->worst_pair[0]).text, gk__number_text(comparison->worst_pair[1]).text);
-  return found->mismatches == 0;
+             comparison.mismatches, n, p.idx, gk__number_text(p.a).text, gk__number_text(p.b).text, q.idx,
+             gk__number_text(q.a).text, gk__number_text(q.b).text);
+  return comparison.mismatches == 0;
 }
 
 } // GK__NAMESPACE(HOST)
 
-/* --- Typed entry points, for C ------------------------------------------------------------------------------------
- * A macro defines the functions of each type; each of them calls the C++ template of the same name. Where C passes an
- * operator as a gk_op, gk__dispatch_op calls the template with the functor that it stands for. */
-
-/* --- Products that are compiled once -----------------------------------------------------------------------------*/
-
-#ifdef GK__KERNELS
+/* Products that are compiled once (section 19). */
 GK__NAMESPACE(KERNELS) {
 GK__PRODUCTS()
 } // GK__NAMESPACE(KERNELS)
-#endif
+
+/* --- Typed calls for C --------------------------------------------------------------------------------------------
+ * GK__C_BODY makes definitions of section 3's declarations. Each calls the C++ template of the same name. */
 
 #ifdef GPUKIT_C_API
 GK__NAMESPACE(KERNELS) {
 
-inline cudaError_t gk__unknown_op(const char *call, gk_op operation) {
-  if (operation == GK_OP_ARGMIN || operation == GK_OP_ARGMAX)
-    return gk__fail(cudaErrorInvalidValue, "%s: argmin and argmax have another result: call gk_argreduce", call);
-  return gk__fail(cudaErrorInvalidValue, "%s: operator %d is none that it knows", call, static_cast<int>(operation));
-}
-/* call(functor, args...). A function template cannot be an argument: `call` is an object of a struct below, whose
- * operator() calls the template. */
-template <class Call, class... Args>
-cudaError_t gk__dispatch_op(const char *name, gk_op operation, Call call, Args... args) {
+GK__CALL(scan_exclusive_init)
+GK__CALL(host_reduce)
+GK__CALL(host_scan_exclusive)
+GK__CALL(host_scan_inclusive)
+/* call(functor, args...) with the functor that C's operator stands for. */
+template <class Call, class... Args> cudaError_t gk__by_op(const char *name, gk_op operation, Call call, Args... args) {
   gk__clear_detail();
   switch (operation) {
   case GK_OP_SUM: return call(gk_op_sum(), args...);
   case GK_OP_PROD: return call(gk_op_prod(), args...);
   case GK_OP_MIN: return call(gk_op_min(), args...);
   case GK_OP_MAX: return call(gk_op_max(), args...);
-  default: return gk__unknown_op(name, operation);
+  case GK_OP_ARGMIN:
+  case GK_OP_ARGMAX:
+    return gk__fail(cudaErrorInvalidValue, "%s: argmin and argmax have another result: call gk_argreduce", name);
+  default:
+    return gk__fail(cudaErrorInvalidValue, "%s: operator %d is none that it knows", name, static_cast<int>(operation));
   }
 }
-#define GK__CALL(name, function)                                                                                       \
-  struct name {                                                                                                        \
-    template <class Operator, class Item, class Out, class... Args>                                                    \
-    cudaError_t operator()(Operator operation, const Item *input, Out *output, size_t n, Args... args) const {         \
-      return function(input, output, n, operation, args...);                                                           \
-    }                                                                                                                  \
-  };
-GK__CALL(gk__call_reduce, gk_reduce)
-GK__CALL(gk__call_scan_exclusive, gk_scan_exclusive)
-GK__CALL(gk__call_scan_inclusive, gk_scan_inclusive)
-GK__CALL(gk__call_host_reduce, gk_host_reduce)
-GK__CALL(gk__call_host_scan_exclusive, gk_host_scan_exclusive)
-GK__CALL(gk__call_host_scan_inclusive, gk_host_scan_inclusive)
-#undef GK__CALL
-template <class Init> struct gk__call_scan_init {
-  Init init;
-  template <class Operator, class Item>
-  cudaError_t operator()(Operator operation, const Item *input, Item *output, size_t n, cudaStream_t stream,
-                         gk_scratch *scratch) const {
-    return gk_scan_exclusive_init(input, output, n, operation, init, stream, scratch);
-  }
-};
 /* CArg is C's struct of value and index, such as gk_arg_f32, which has the layout of the C++ template's. */
-template <class Item, class Value, class CArg>
+template <class Item, class CArg>
 cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, CArg *output, size_t n,
                           cudaStream_t stream, gk_scratch *scratch) {
-  static_assert(sizeof(CArg) == sizeof(gk_arg<Value>) && offsetof(CArg, index) == offsetof(gk_arg<Value>, index),
+  typedef gk_arg<decltype(CArg::value)> Arg;
+  static_assert(sizeof(CArg) == sizeof(Arg) && offsetof(CArg, index) == offsetof(Arg, index),
                 "C's struct of value and index has the layout of gk_arg");
-  gk_arg<Value> *const result = reinterpret_cast<gk_arg<Value> *>(output);
+  Arg *const result = reinterpret_cast<Arg *>(output);
   gk__clear_detail();
   if (operation == GK_OP_ARGMIN) return gk_reduce(input, result, n, gk_op_argmin(), stream, scratch);
   if (operation == GK_OP_ARGMAX) return gk_reduce(input, result, n, gk_op_argmax(), stream, scratch);
@@ -11980,165 +11775,29 @@ cudaError_t gk__argreduce(const char *name, gk_op operation, const Item *input, 
 
 GK__NAMESPACE(HOST) {
 extern "C" {
-
-#define GK__DEFINE(suffix, type)                                                                                       \
-  GPUKIT_DEF cudaError_t gk_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation,                \
-                                            cudaStream_t stream, gk_scratch *scratch) {                                \
-    return gk__dispatch_op("gk_reduce_" #suffix, operation, gk__call_reduce(), input, output, n, stream, scratch);     \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_argreduce_##suffix(const type *input, gk_arg_##suffix *output, size_t n, gk_op operation,  \
-                                               cudaStream_t stream, gk_scratch *scratch) {                             \
-    return gk__argreduce<type, type>("gk_argreduce_" #suffix, operation, input, output, n, stream, scratch);           \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,        \
-                                                    cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__dispatch_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(), input, output, n,       \
-                           stream, scratch);                                                                           \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation,        \
-                                                    cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__dispatch_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(), input, output, n,       \
-                           stream, scratch);                                                                           \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_init_##suffix(const type *input, type *output, size_t n, gk_op operation,   \
-                                                         type init, cudaStream_t stream, gk_scratch *scratch) {        \
-    const gk__call_scan_init<type> call = {init};                                                                      \
-    return gk__dispatch_op("gk_scan_exclusive_init_" #suffix, operation, call, input, output, n, stream, scratch);     \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_host_reduce_##suffix(const type *input, type *output, size_t n, gk_op operation) {         \
-    return gk__dispatch_op("gk_host_reduce_" #suffix, operation, gk__call_host_reduce(), input, output, n);            \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_host_scan_exclusive_##suffix(const type *input, type *output, size_t n, gk_op operation) { \
-    return gk__dispatch_op("gk_host_scan_exclusive_" #suffix, operation, gk__call_host_scan_exclusive(), input,        \
-                           output, n);                                                                                 \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_host_scan_inclusive_##suffix(const type *input, type *output, size_t n, gk_op operation) { \
-    return gk__dispatch_op("gk_host_scan_inclusive_" #suffix, operation, gk__call_host_scan_inclusive(), input,        \
-                           output, n);                                                                                 \
-  }
-#define GK__DEFINE_REAL(suffix, type)                                                                                  \
-  GPUKIT_DEF cudaError_t gk_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,       \
-                                            cudaStream_t stream) {                                                     \
-    return gk_matmul(a, b, c, m, n, k, stream);                                                                        \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_ex_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,    \
-                                               const gk_matmul_opts *opts, cudaStream_t stream) {                      \
-    return gk_matmul_ex(a, b, c, m, n, k, opts, stream);                                                               \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_plan_##suffix(const type *a, const type *b, type *c, size_t m, size_t n, size_t k,  \
-                                                 const gk_matmul_opts *opts, gk_matmul_path *path) {                   \
-    return gk_matmul_plan(a, b, c, m, n, k, opts, path);                                                               \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_host_matmul_##suffix(const type *a, const type *b, type *c, size_t m, size_t n,            \
-                                                 size_t k) {                                                           \
-    return gk_host_matmul(a, b, c, m, n, k);                                                                           \
-  }                                                                                                                    \
-  GPUKIT_DEF int gk_allclose_##suffix(const type *a, const type *b, size_t n, double rtol, double atol,                \
-                                      gk_mismatch *mismatch) {                                                         \
-    return gk_allclose(a, b, n, rtol, atol, mismatch);                                                                 \
-  }
-#define GK__DEFINE_HALF(suffix, type)                                                                                  \
-  GPUKIT_DEF cudaError_t gk_reduce_##suffix(const void *input, float *output, size_t n, gk_op operation,               \
-                                            cudaStream_t stream, gk_scratch *scratch) {                                \
-    return gk__dispatch_op("gk_reduce_" #suffix, operation, gk__call_reduce(), static_cast<const type *>(input),       \
-                           output, n, stream, scratch);                                                                \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_argreduce_##suffix(const void *input, gk_arg_f32 *output, size_t n, gk_op operation,       \
-                                               cudaStream_t stream, gk_scratch *scratch) {                             \
-    return gk__argreduce<type, float>("gk_argreduce_" #suffix, operation, static_cast<const type *>(input), output, n, \
-                                      stream, scratch);                                                                \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_exclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,        \
-                                                    cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__dispatch_op("gk_scan_exclusive_" #suffix, operation, gk__call_scan_exclusive(),                         \
-                           static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);         \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_scan_inclusive_##suffix(const void *input, void *output, size_t n, gk_op operation,        \
-                                                    cudaStream_t stream, gk_scratch *scratch) {                        \
-    return gk__dispatch_op("gk_scan_inclusive_" #suffix, operation, gk__call_scan_inclusive(),                         \
-                           static_cast<const type *>(input), static_cast<type *>(output), n, stream, scratch);         \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,      \
-                                            cudaStream_t stream) {                                                     \
-    return gk_matmul(static_cast<const type *>(a), static_cast<const type *>(b), c, m, n, k, stream);                  \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_ex_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k,   \
-                                               const gk_matmul_opts *opts, cudaStream_t stream) {                      \
-    return gk_matmul_ex(static_cast<const type *>(a), static_cast<const type *>(b), c, m, n, k, opts, stream);         \
-  }                                                                                                                    \
-  GPUKIT_DEF cudaError_t gk_matmul_plan_##suffix(const void *a, const void *b, float *c, size_t m, size_t n, size_t k, \
-                                                 const gk_matmul_opts *opts, gk_matmul_path *path) {                   \
-    return gk_matmul_plan(static_cast<const type *>(a), static_cast<const type *>(b), c, m, n, k, opts, path);         \
-  }
-GK__TYPES(GK__DEFINE)
-GK__REAL_TYPES(GK__DEFINE_REAL)
-GK__HALF_TYPES(GK__DEFINE_HALF)
-#undef GK__DEFINE
-#undef GK__DEFINE_REAL
-#undef GK__DEFINE_HALF
-
+#undef GK__C_BODY
+#define GK__C_BODY(...)                                                                                                \
+  { return __VA_ARGS__; }
+GK__C_CALLS()
 } /* extern "C" */
 } // GK__NAMESPACE(HOST)
 
-/* The other host functions again, with the symbols that C files link to: those of the C++ functions have a prefix
- * (GK__LABEL). They are in a namespace of their own, which a C symbol does not show: otherwise calls in this file would
- * be ambiguous. */
+/* The other host functions have symbols with a prefix (GK__LABEL). C files link to these aliases without one. They are
+ * in a namespace of their own, which a C symbol does not show: otherwise calls in this file would be ambiguous. GCC
+ * warns of an alias that is not nothrow if it finds that the function is: hence all are. */
 #ifndef GPUKIT_STATIC
 namespace gk__c {
 extern "C" {
-#define GK__FOR_C(result, name, parameters, args)                                                                      \
-  GPUKIT_DEF result name parameters;                                                                                   \
-  GPUKIT_DEF result name parameters { return GK__HOST::name args; }
-GK__FOR_C(void, gk_set_error_handler, (gk_error_handler handler, void *user), (handler, user))
-GK__FOR_C(const char *, gk_error_detail, (void), ())
-GK__FOR_C(const char *, gk_error_hint, (cudaError_t code), (code))
-GK__FOR_C(void, gk__check_begin, (void), ())
-GK__FOR_C(cudaError_t, gk__check_cuda, (cudaError_t code, const char *expr, const char *file, int line),
-          (code, expr, file, line))
-GK__FOR_C(int, gk__check_status,
-          (int code, const char *name, const char *message, const char *expr, const char *file, int line),
-          (code, name, message, expr, file, line))
-GK__FOR_C(cudaError_t, gk__check_launch, (cudaStream_t stream, const char *file, int line), (stream, file, line))
-GK__FOR_C(cudaError_t, gk_device_query, (int device, gk_device_info *info), (device, info))
-GK__FOR_C(cudaError_t, gk_device_print, (int device), (device))
-GK__FOR_C(cudaError_t, gk_device_best, (int *device), (device))
-GK__FOR_C(cudaError_t, gk_occupancy, (const void *kernel, int block_threads, size_t smem, gk_occupancy_info *info),
-          (kernel, block_threads, smem, info))
-GK__FOR_C(cudaError_t, gk_occupancy_print, (const void *kernel, int block_threads, size_t smem),
-          (kernel, block_threads, smem))
-GK__FOR_C(cudaError_t, gk_block_for, (const void *kernel, size_t smem, int *block_threads),
-          (kernel, smem, block_threads))
-GK__FOR_C(cudaError_t, gk_grid_shape, (size_t w, size_t h, size_t d, const dim3 *block_dim, dim3 *grid_dim),
-          (w, h, d, block_dim, grid_dim))
-GK__FOR_C(cudaError_t, gk_timer_create, (gk_timer * timer), (timer))
-GK__FOR_C(cudaError_t, gk_timer_start, (gk_timer * timer, cudaStream_t stream), (timer, stream))
-GK__FOR_C(cudaError_t, gk_timer_stop, (gk_timer * timer), (timer))
-GK__FOR_C(cudaError_t, gk_timer_ready, (gk_timer * timer, int *ready), (timer, ready))
-GK__FOR_C(cudaError_t, gk_timer_ms, (gk_timer * timer, float *milliseconds), (timer, milliseconds))
-GK__FOR_C(cudaError_t, gk_timer_destroy, (gk_timer * timer), (timer))
-GK__FOR_C(gk__time_scope, gk__time_begin, (const char *label, cudaStream_t stream, const char *file, int line),
-          (label, stream, file, line))
-GK__FOR_C(int, gk__time_next, (gk__time_scope * scope), (scope))
-GK__FOR_C(cudaError_t, gk_bench, (gk_bench_fn function, void *user, const gk_bench_opts *opts, gk_bench_result *result),
-          (function, user, opts, result))
-GK__FOR_C(cudaError_t, gk_bench_compare,
-          (const gk_bench_fn *fns, void *const *users, int function_count, const gk_bench_opts *opts,
-           gk_bench_result *results),
-          (fns, users, function_count, opts, results))
-GK__FOR_C(cudaError_t, gk_bench_buffers, (size_t bytes, size_t *buffers), (bytes, buffers))
-GK__FOR_C(cudaError_t, gk_scratch_create, (gk_scratch * scratch, size_t bytes, cudaStream_t stream),
-          (scratch, bytes, stream))
-GK__FOR_C(cudaError_t, gk_scratch_create_work,
-          (gk_scratch * scratch, size_t bytes, size_t work_bytes, cudaStream_t stream),
-          (scratch, bytes, work_bytes, stream))
-GK__FOR_C(cudaError_t, gk_scratch_destroy, (gk_scratch * scratch), (scratch))
-GK__FOR_C(size_t, gk_reduce_scratch_bytes, (void), ())
-GK__FOR_C(size_t, gk_scan_scratch_bytes, (size_t n, size_t item_bytes), (n, item_bytes))
-GK__FOR_C(size_t, gk_matmul_scratch_bytes, (void), ())
-GK__FOR_C(size_t, gk_matmul_work_bytes, (gk_precision precision, size_t m, size_t n, size_t k), (precision, m, n, k))
-#undef GK__FOR_C
 GPUKIT_DEF void GK__C_API(void);
 GPUKIT_DEF void GK__C_API(void) {}
+#if !defined(__GNUC__) && !defined(__clang__)
+#error "GPUKIT_C_API: the host's compiler must be one that makes aliases of symbols, such as GCC or clang"
+#elif !defined(__CUDA_ARCH__)
+#define GK__ALIAS(name)                                                                                                \
+  GPUKIT_DEF decltype(GK__HOST::name) name __attribute__((__nothrow__, __alias__(GK__SYMBOL(name))));
+GK__C_HOST_FUNCTIONS(GK__ALIAS)
+#undef GK__ALIAS
+#endif
 } /* extern "C" */
 } // namespace gk__c
 #endif
@@ -12148,36 +11807,7 @@ GPUKIT_DEF void GK__C_API(void) {}
 
 #ifdef GK__OPEN
 #undef GK__OPEN
-#pragma pop_macro("a")
-#pragma pop_macro("b")
-#pragma pop_macro("c")
-#pragma pop_macro("d")
-#pragma pop_macro("e")
-#pragma pop_macro("f")
-#pragma pop_macro("g")
-#pragma pop_macro("h")
-#pragma pop_macro("i")
-#pragma pop_macro("j")
-#pragma pop_macro("k")
-#pragma pop_macro("l")
-#pragma pop_macro("m")
-#pragma pop_macro("n")
-#pragma pop_macro("o")
-#pragma pop_macro("p")
-#pragma pop_macro("q")
-#pragma pop_macro("r")
-#pragma pop_macro("s")
-#pragma pop_macro("t")
-#pragma pop_macro("v")
-#pragma pop_macro("w")
-#pragma pop_macro("x")
-#pragma pop_macro("y")
-#pragma pop_macro("z")
-#pragma pop_macro("T")
-#pragma pop_macro("U")
-#pragma pop_macro("max")
-#pragma pop_macro("min")
-#pragma pop_macro("swap")
+GK__SAVED_MACROS(GK__POP)
 #endif
 
 /* ====================================================================================================================
