@@ -1755,19 +1755,8 @@ template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), s
 }
 
 /* ====================================================================================================================
- * 15. BUILDING BLOCKS: the functions of sections 5 to 9, and what they share with reduce, scan and matmul.
- *
- *   Index        Grid-stride loops, as ranges of C++'s range-based for.
- *   Types        From an element to a working value and back. Half types, and integers narrower than 32 bits, are
- *                computed in wider types; elements of argmin and argmax get their index.
- *   Arithmetic   Sums, products, minima and maxima that have the same bits everywhere.
- *   Operators    The functors, and which of them a tag stands for.
- *   Warp         Reduce by a tree of shuffles, scan by the method of Hillis and Steele.
- *   Block        Each warp by itself, then the first warp over the values of all, which pass through shared memory.
- *   Tile         The parts of a simple matmul kernel.
- *   Bulk copies  Between global and shared memory by the TMA unit, for scans.
- *
- * From above: the instructions of section 13.
+ * 15. BUILDING BLOCKS: the functions of sections 5 to 9, and what they share with reduce, scan and matmul. Uses the
+ *     instructions of section 13.
  * ==================================================================================================================*/
 
 /* --- Compiler ----------------------------------------------------------------------------------------------------*/
@@ -1875,42 +1864,12 @@ struct __half; /* defined in cuda_fp16.h and cuda_bf16.h, which only files that 
 struct __nv_bfloat16;
 GK__NAMESPACE(KERNELS) {
 
-/* gk__known<Item>::type is the type that a call computes with for an array of Items: Item itself without const; but
- * float for a half type whose header is not included. One assertion reports the missing header, and with float the rest
- * of the call compiles, so that no further errors follow. The assertion is in a function, because clang reports a class
- * with a failed assertion once more at each use. */
-template <class Item> struct gk__is_declared_half { static const bool value = false; };
-template <> struct gk__is_declared_half<__half> { static const bool value = true; };
-template <> struct gk__is_declared_half<__nv_bfloat16> { static const bool value = true; };
-template <class Item, bool Half = gk__is_declared_half<Item>::value, class = void> struct gk__known {
-  static const bool missing = Half;
-  typedef typename std::conditional<Half, float, Item>::type type;
+/* Half types are converted by the functions of their headers and not by operators, which a build may have disabled
+ * (__CUDA_NO_HALF_CONVERSIONS__). */
+template <class Item> struct gk__half_traits {
+  static const bool is_half = false;
+  template <class Other> static GK__HD Other widen(const Other &x) { return x; }
 };
-template <class Item> struct gk__known<Item, true, decltype(static_cast<void>(sizeof(Item)))> {
-  static const bool missing = false;
-  typedef Item type;
-};
-template <class Item> struct gk__known<const Item, false, void> : gk__known<Item> {};
-template <class Item> void gk__require_header() {
-  static_assert(!gk__known<Item>::missing,
-                "gk_ calls on __half and __nv_bfloat16 need these types: #include <cuda_fp16.h> "
-                "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
-}
-template <class Item> const typename gk__known<Item>::type *gk__known_array(const Item *array) {
-  gk__require_header<Item>();
-  return reinterpret_cast<const typename gk__known<Item>::type *>(array);
-}
-template <class Item> typename gk__known<Item>::type *gk__known_output(Item *array) {
-  gk__require_header<Item>();
-  static_assert(!std::is_const<Item>::value, "the output is const: inputs come first, then outputs, then sizes");
-  return reinterpret_cast<typename gk__known<Item>::type *>(
-      const_cast<typename std::remove_const<Item>::type *>(array));
-}
-
-/* gk__convert<Target, From>::from(x): conversions between the types of input, computation and output. Half types are
- * converted by the functions of their headers and not by operators, which a build may have disabled
- * (__CUDA_NO_HALF_CONVERSIONS__). Wide types go to a half type through float. */
-template <class Item> struct gk__half_traits { static const bool is_half = false; };
 template <> struct gk__half_traits<__half> {
   static const bool is_half = true;
   template <class HalfType> static GK__HD float widen(const HalfType &x) { return __half2float(x); }
@@ -1926,32 +1885,49 @@ template <> struct gk__half_traits<__nv_bfloat16> {
   }
 };
 
-template <class Target, class From, bool Narrow = gk__half_traits<Target>::is_half,
-          bool Widen = gk__half_traits<From>::is_half>
-struct gk__convert {
-  static GK__HD Target from(const From &x) { return static_cast<Target>(x); }
+/* gk__known<Item>::type is the type that a call computes with for an array of Items: Item itself without const; but
+ * float for a half type whose header is not included, which is an incomplete type. One assertion reports the missing
+ * header, and with float the rest of the call compiles, so that no further errors follow. The assertion is in a
+ * function, because clang reports a class with a failed assertion once more at each use. */
+template <class Item, class = void> struct gk__known {
+  static const bool missing = gk__half_traits<typename std::remove_const<Item>::type>::is_half;
+  typedef typename std::conditional<missing, float, Item>::type type;
 };
-template <class Target, class From> struct gk__convert<Target, From, false, true> {
+template <class Item> struct gk__known<Item, decltype(static_cast<void>(sizeof(Item)))> {
+  static const bool missing = false;
+  typedef typename std::remove_const<Item>::type type;
+};
+template <class Item> const typename gk__known<Item>::type *gk__known_array(const Item *array) {
+  static_assert(!gk__known<Item>::missing,
+                "gk_ calls on __half and __nv_bfloat16 need these types: #include <cuda_fp16.h> "
+                "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
+  return reinterpret_cast<const typename gk__known<Item>::type *>(array);
+}
+template <class Item> typename gk__known<Item>::type *gk__known_output(Item *array) {
+  static_assert(!std::is_const<Item>::value, "the output is const: inputs come first, then outputs, then sizes");
+  return const_cast<typename gk__known<Item>::type *>(gk__known_array(array));
+}
+
+/* gk__convert<Target, From>::from(x): conversions between the types of input, computation and output. Wide types go to
+ * a half type through float. */
+template <class Target, class From, bool Narrow = gk__half_traits<Target>::is_half> struct gk__convert {
   static GK__HD Target from(const From &x) { return static_cast<Target>(gk__half_traits<From>::widen(x)); }
 };
-template <class Target, class From> struct gk__convert<Target, From, true, false> {
-  static GK__HD Target from(const From &x) { return gk__half_traits<Target>::narrow(gk__f32{static_cast<float>(x)}); }
-};
-template <class Target, class From> struct gk__convert<Target, From, true, true> {
-  static GK__HD Target from(const From &x) {
-    return gk__half_traits<Target>::narrow(gk__f32{gk__half_traits<From>::widen(x)});
+template <class HalfType, class From> struct gk__convert<HalfType, From, true> {
+  static GK__HD HalfType from(const From &x) {
+    return gk__half_traits<HalfType>::narrow(gk__f32{static_cast<float>(gk__half_traits<From>::widen(x))});
   }
 };
-template <class HalfType> struct gk__convert<HalfType, HalfType, true, true> {
+template <class HalfType> struct gk__convert<HalfType, HalfType, true> {
   static GK__HD HalfType from(const HalfType &x) { return x; }
 };
-template <class Target, class From> struct gk__convert<gk_arg<Target>, gk_arg<From>, false, false> {
+template <class Target, class From> struct gk__convert<gk_arg<Target>, gk_arg<From>, false> {
   static GK__HD gk_arg<Target> from(const gk_arg<From> &x) {
     return gk_arg<Target>{gk__convert<Target, From>::from(x.value), x.index};
   }
 };
 
-/* Element i of an array as a working value; for argmin and argmax, with its index. */
+/* Element i of an array as a working value. For argmin and argmax the value has an index: i, or the element's own. */
 template <class Acc, class Item> struct gk__lift {
   static GK__HD Acc from(const Item &x, size_t) { return gk__convert<Acc, Item>::from(x); }
 };
@@ -1966,14 +1942,13 @@ template <class Value, class Item> struct gk__lift<gk_arg<Value>, gk_arg<Item>> 
   }
 };
 
-/* The types to compute in. gk__carried: float for half types, otherwise the type itself. gk__widened is for the sums
- * and products of a reduction: 64 bits for integers narrower than 32, otherwise as gk__carried. */
+/* The types to compute in. gk__carried: float for half types, otherwise the type itself; of a gk_arg, that of its
+ * value. gk__widened is for the sums and products of a reduction: 64 bits for integers narrower than 32, otherwise as
+ * gk__carried. */
 template <class Item> struct gk__carried {
   typedef typename std::conditional<gk__half_traits<Item>::is_half, float, Item>::type type;
 };
-template <class Value> struct gk__carried<gk_arg<Value>> {
-  typedef typename gk__carried<Value>::type type; /* of the value */
-};
+template <class Value> struct gk__carried<gk_arg<Value>> : gk__carried<Value> {};
 template <class Item> struct gk__widened {
   typedef typename std::conditional<std::is_signed<Item>::value, long long, unsigned long long>::type wide;
   typedef typename std::conditional<std::is_integral<Item>::value && (sizeof(Item) < 4), wide,
@@ -2003,8 +1978,7 @@ template <> struct gk__arithmetic<double, false> {
   static GK__D double mul(double x, double y) { return __dmul_rn(x, y); }
 };
 #endif
-GK__HD float gk__mul(float x, float y) { return gk__arithmetic<float>::mul(x, y); }
-GK__HD double gk__mul(double x, double y) { return gk__arithmetic<double>::mul(x, y); }
+template <class Acc> GK__HD Acc gk__mul(Acc x, Acc y) { return gk__arithmetic<Acc>::mul(x, y); }
 GK__HD float gk__fma(float x, float y, float z) { return fmaf(x, y, z); }
 GK__HD double gk__fma(double x, double y, double z) { return fma(x, y, z); }
 
@@ -2021,10 +1995,8 @@ template <class Acc> GK__HD Acc gk__greatest() {
 template <> GK__HD float gk__greatest<float>() { return static_cast<float>(INFINITY); }
 template <> GK__HD double gk__greatest<double>() { return static_cast<double>(INFINITY); }
 template <class Acc> GK__HD Acc gk__least() {
-  return std::is_signed<Acc>::value ? static_cast<Acc>(-gk__greatest<Acc>() - 1) : Acc(0);
+  return std::is_signed<Acc>::value ? static_cast<Acc>(-gk__greatest<Acc>() - 1) : Acc(0); /* -inf - 1 is -inf */
 }
-template <> GK__HD float gk__least<float>() { return -gk__greatest<float>(); }
-template <> GK__HD double gk__least<double>() { return -gk__greatest<double>(); }
 
 /* Whether x is better than y, in the order of minima (Greatest = false) or maxima; and the same with NaNs before all
  * other values, which is the order of argmin and argmax. */
@@ -2118,77 +2090,55 @@ struct gk__is_operator<Functor,
 template <class Acc> struct gk__placeholder : gk_sum<Acc> {
   template <class Operator> GK__HD gk__placeholder(const Operator &) {}
 };
-
-/* The functor that an operator stands for. Item is the type of the input in a reduction, of the output in a scan. */
-template <class Operator, class Item> struct gk__functor {
-  typedef typename std::conditional<gk__is_operator<Operator>::value, Operator,
-                                    gk__placeholder<typename gk__carried<Item>::type>>::type reduce,
-      scan;
-};
-template <class Item> struct gk__functor<gk_op_sum, Item> {
-  typedef gk_sum<typename gk__widened<Item>::type> reduce;
-  typedef gk_sum<typename gk__carried<Item>::type> scan;
-};
-template <class Item> struct gk__functor<gk_op_prod, Item> {
-  typedef gk_prod<typename gk__widened<Item>::type> reduce;
-  typedef gk_prod<typename gk__carried<Item>::type> scan;
-};
-template <class Item> struct gk__functor<gk_op_min, Item> {
-  typedef gk_min<typename gk__carried<Item>::type> reduce, scan;
-};
-template <class Item> struct gk__functor<gk_op_max, Item> {
-  typedef gk_max<typename gk__carried<Item>::type> reduce, scan;
-};
-template <class Item> struct gk__functor<gk_op_argmin, Item> {
-  typedef gk_argmin<typename gk__carried<Item>::type> reduce, scan;
-};
-template <class Item> struct gk__functor<gk_op_argmax, Item> {
-  typedef gk_argmax<typename gk__carried<Item>::type> reduce, scan;
-};
-template <class Functor> struct gk__is_placeholder { static const bool value = false; };
-template <class Acc> struct gk__is_placeholder<gk__placeholder<Acc>> { static const bool value = true; };
-template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Operator &operation) {
-  static_assert(!gk__is_placeholder<Functor>::value,
-                "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
-                "A identity() const, both __host__ __device__ (section 6 of gpukit.cuh)");
-  return Functor(operation);
-}
 /* The type that a functor works in: that of its identity. */
 template <class Functor> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const Functor &>().identity())>::type type;
 };
 
-template <class Operator> struct gk__is_tag { static const bool value = false; };
-template <> struct gk__is_tag<gk_op_sum> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_prod> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_min> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_max> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_argmin> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_argmax> { static const bool value = true; };
+/* What a tag stands for: a functor, in gk__widened or gk__carried types; Indexed if it combines values of type gk_arg. */
+template <class Operator> struct gk__tag { static const bool is_tag = false; };
+template <template <class> class Functor, template <class> class Reduced, bool Indexed> struct gk__tag_of {
+  static const bool is_tag = true, is_indexed = Indexed;
+  template <class Item> struct functor {
+    typedef Functor<typename Reduced<Item>::type> reduce;
+    typedef Functor<typename gk__carried<Item>::type> scan;
+  };
+};
+template <> struct gk__tag<gk_op_sum> : gk__tag_of<gk_sum, gk__widened, false> {};
+template <> struct gk__tag<gk_op_prod> : gk__tag_of<gk_prod, gk__widened, false> {};
+template <> struct gk__tag<gk_op_min> : gk__tag_of<gk_min, gk__carried, false> {};
+template <> struct gk__tag<gk_op_max> : gk__tag_of<gk_max, gk__carried, false> {};
+template <> struct gk__tag<gk_op_argmin> : gk__tag_of<gk_argmin, gk__carried, true> {};
+template <> struct gk__tag<gk_op_argmax> : gk__tag_of<gk_argmax, gk__carried, true> {};
 
-/* Whether a warp or a block can combine values of type Acc by the tag: argmin and argmax need gk_arg. */
-template <class Tag, class Acc> struct gk__tag_suits { static const bool value = true; };
-template <class Acc> struct gk__tag_suits<gk_op_argmin, Acc> { static const bool value = false; };
-template <class Acc> struct gk__tag_suits<gk_op_argmax, Acc> { static const bool value = false; };
-template <class Value> struct gk__tag_suits<gk_op_argmin, gk_arg<Value>> { static const bool value = true; };
-template <class Value> struct gk__tag_suits<gk_op_argmax, gk_arg<Value>> { static const bool value = true; };
+/* The functor that an operator stands for. Item is the type of the input in a reduction, of the output in a scan. */
+template <class Operator, class Item, bool Tag = gk__tag<Operator>::is_tag> struct gk__functor {
+  typedef gk__placeholder<typename gk__carried<Item>::type> placeholder;
+  typedef typename std::conditional<gk__is_operator<Operator>::value, Operator, placeholder>::type reduce, scan;
+};
+template <class Tag, class Item> struct gk__functor<Tag, Item, true> : gk__tag<Tag>::template functor<Item> {};
+template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Operator &operation) {
+  static_assert(gk__tag<Operator>::is_tag || gk__is_operator<Operator>::value,
+                "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
+                "A identity() const, both __host__ __device__ (section 6 of gpukit.cuh)");
+  return Functor(operation);
+}
 
 /* How a warp or a block combines values of type Acc: it widens them to the working type, applies the functor, and
- * narrows the result. acc_functor does all three, for values that are stored as Acc in between. A functor of the user's
- * works in Acc itself. */
-template <class Operator, class Acc, bool Tag = gk__is_tag<Operator>::value> struct gk__combination {
-  typedef Operator functor, acc_functor;
+ * narrows the result. A functor of the user's works in Acc itself. */
+template <class Operator, class Acc, bool Tag = gk__tag<Operator>::is_tag> struct gk__combination {
+  typedef Operator functor;
   typedef Acc working;
   static GK__D const Acc &widen(const Acc &value) { return value; }
   static GK__D const Acc &narrow(const Acc &value) { return value; }
 };
+template <class Acc> struct gk__is_arg { static const bool value = false; };
+template <class Value> struct gk__is_arg<gk_arg<Value>> { static const bool value = true; };
 /* A tag stands for the functor for Acc, which for half types works in float. */
-template <class Tag, class Acc> struct gk__acc_functor;
 template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
-  static const bool suits = gk__tag_suits<Tag, Acc>::value;
+  static const bool suits = gk__is_arg<Acc>::value || !gk__tag<Tag>::is_indexed;
   typedef typename gk__functor<typename std::conditional<suits, Tag, gk_op_sum>::type, Acc>::scan functor;
   typedef typename gk__working<functor>::type working;
-  typedef gk__acc_functor<Tag, Acc> acc_functor;
   static GK__D working widen(const Acc &value) {
     static_assert(suits, "gk_op_argmin and gk_op_argmax in a warp or a block combine values that know their indices, "
                          "such as gk_arg<float>{value, index}");
@@ -2196,12 +2146,13 @@ template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
   }
   static GK__D Acc narrow(const working &value) { return gk__convert<Acc, working>::from(value); }
 };
-template <class Tag, class Acc> struct gk__acc_functor {
-  typedef gk__combination<Tag, Acc> combination;
-  GK__D gk__acc_functor(Tag) {}
-  GK__D Acc identity() const { return combination::narrow(typename combination::functor().identity()); }
+/* Widens, applies the functor and narrows, for values that are stored as Acc in between. */
+template <class Operator, class Acc> struct gk__acc_functor {
+  typedef gk__combination<Operator, Acc> combination;
+  typename combination::functor functor;
+  GK__D Acc identity() const { return combination::narrow(functor.identity()); }
   GK__D Acc operator()(const Acc &x, const Acc &y) const {
-    return combination::narrow(typename combination::functor()(combination::widen(x), combination::widen(y)));
+    return combination::narrow(functor(combination::widen(x), combination::widen(y)));
   }
 };
 
@@ -2433,7 +2384,7 @@ constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n) {
  * each node's right end gets the combination of its two children. On the way down a node's prefix goes to its left
  * child, and combined with the left child's value to its right one. */
 template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator operation) {
-  const typename gk__combination<Operator, Acc>::acc_functor functor(operation);
+  const gk__acc_functor<Operator, Acc> functor = {typename gk__combination<Operator, Acc>::functor(operation)};
   const unsigned rank = gk_thread_rank(), thread_count = gk_block_size(), padded_size = gk__power_of_two(n);
   for (unsigned i = n + rank; i < padded_size; i += thread_count) data[gk_bank(i)] = functor.identity();
   for (unsigned child_size = 1; child_size < padded_size; child_size *= 2) {
