@@ -2197,29 +2197,23 @@ GK__D Acc gk__warp_reduce_tree(Acc value, const Operator &operation, unsigned la
   return gk_shuffle(value, 0, lane_count);
 }
 
-/* Argmin and argmax of values of up to 32 bits use the warp's integer minimum and maximum of sm_80. The sort key of a
- * value is an integer in the order of gk__goes_before: +0 and -0 have the same one, and NaNs the first. */
+/* Argmin and argmax of integers of up to 32 bits and of floats use the warp's integer minimum and maximum of sm_80. The
+ * sort key of a value is an integer in the order of gk__goes_before: +0 and -0 have the same one, and NaNs the first. */
+template <bool Greatest, class Integer> GK__D int gk__sort_key(Integer x) {
+  return static_cast<int>(static_cast<unsigned>(x) ^ (std::is_signed<Integer>::value ? 0 : 0x80000000u));
+}
 template <bool Greatest> GK__D int gk__sort_key(float x) {
   const int bits = __float_as_int(gk__arithmetic<float>::add(x, 0.0f)); /* -0 + 0 is +0 */
   if (gk__is_nan(x)) return Greatest ? 0x7fffffff : -0x7fffffff - 1;
   return bits < 0 ? bits ^ 0x7fffffff : bits;
 }
-template <bool Greatest> GK__D int gk__sort_key(int x) { return x; }
-template <bool Greatest> GK__D int gk__sort_key(unsigned x) { return static_cast<int>(x ^ 0x80000000u); }
-
-template <class Value> struct gk__has_sort_key {
-  static const bool value = std::is_integral<Value>::value && sizeof(Value) <= 4;
-};
-template <> struct gk__has_sort_key<float> { static const bool value = true; };
 /* First the best key, then among the lanes that have it the least index: the minimum of the indices' upper halves, then
  * that of the lower ones. */
 template <bool Greatest, class Value>
 GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_count) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-  typedef typename std::conditional<std::is_signed<Value>::value, int, unsigned>::type integer;
-  typedef typename std::conditional<std::is_integral<Value>::value, integer, Value>::type wide;
   const unsigned lane_mask = gk__lane_mask(lane_count);
-  const int key = gk__sort_key<Greatest>(static_cast<wide>(x.value));
+  const int key = gk__sort_key<Greatest>(x.value);
   const int best_key = Greatest ? __reduce_max_sync(lane_mask, key) : __reduce_min_sync(lane_mask, key);
   const unsigned long long index = x.index, no_index = ~0ull;
   const unsigned upper = static_cast<unsigned>((key == best_key ? index : no_index) >> 32);
@@ -2240,13 +2234,16 @@ GK__D Acc gk__warp_reduce(const Acc &value, const Operator &operation, unsigned 
   return gk__warp_reduce_tree(value, operation, lane_count);
 }
 template <class Value>
-GK__D typename std::enable_if<gk__has_sort_key<Value>::value, gk_arg<Value>>::type
-gk__warp_reduce(const gk_arg<Value> &value, const gk_argmin<Value> &, unsigned lane_count) {
+struct gk__if_sort_key : std::enable_if<std::is_integral<Value>::value && sizeof(Value) <= 4, gk_arg<Value>> {};
+template <> struct gk__if_sort_key<float> { typedef gk_arg<float> type; };
+template <class Value>
+GK__D typename gk__if_sort_key<Value>::type gk__warp_reduce(const gk_arg<Value> &value, const gk_argmin<Value> &,
+                                                            unsigned lane_count) {
   return gk__warp_reduce_arg<false>(value, lane_count);
 }
 template <class Value>
-GK__D typename std::enable_if<gk__has_sort_key<Value>::value, gk_arg<Value>>::type
-gk__warp_reduce(const gk_arg<Value> &value, const gk_argmax<Value> &, unsigned lane_count) {
+GK__D typename gk__if_sort_key<Value>::type gk__warp_reduce(const gk_arg<Value> &value, const gk_argmax<Value> &,
+                                                            unsigned lane_count) {
   return gk__warp_reduce_arg<true>(value, lane_count);
 }
 template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count) {
@@ -2265,12 +2262,14 @@ GK__D Acc gk__warp_scan_inclusive(Acc value, const Operator &operation, unsigned
   }
   return value;
 }
+/* The value of the lane before; lane 0 gets its own. */
+template <class Acc> GK__D Acc gk__previous_lane(const Acc &value, unsigned lane_count = 32) {
+  return gk_shuffle(value, gk_lane() ? gk_lane() - 1 : 0, lane_count);
+}
 template <class Acc, class Operator>
 GK__D Acc gk__warp_scan_exclusive(const Acc &value, const Operator &operation, unsigned lane_count) {
-  const unsigned lane_id = gk_lane();
-  const Acc before =
-      gk_shuffle(gk__warp_scan_inclusive(value, operation, lane_count), lane_id ? lane_id - 1 : 0, lane_count);
-  return lane_id ? before : operation.identity();
+  const Acc before = gk__previous_lane(gk__warp_scan_inclusive(value, operation, lane_count), lane_count);
+  return gk_lane() ? before : operation.identity();
 }
 template <class Acc, class Operator>
 GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count) {
@@ -2334,7 +2333,7 @@ GK__D Acc gk__block_scan_exclusive(const Acc &value, const Operator &operation, 
   const unsigned warp_count = gk_ceil_div(gk__block_size<Threads>(), 32u), lane_count = gk__warp_size<Threads>();
   const Acc inclusive = gk_warp_scan_inclusive(value, operation, lane_count);
   if (gk_lane() == lane_count - 1) warp_prefix[gk_warp() + 1] = inclusive;
-  const Acc before = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0, lane_count);
+  const Acc before = gk__previous_lane(inclusive, lane_count);
   __syncthreads();
   if (gk_thread_rank() < warp_count) {
     const Acc next_prefix = gk_warp_scan_inclusive(warp_prefix[gk_lane() + 1], operation, warp_count);
@@ -2353,25 +2352,23 @@ template <unsigned Threads, class Acc, class Operator> GK__D Acc gk_block_reduce
   return combination::narrow(
       gk__block_reduce<Threads>(combination::widen(value), typename combination::functor(operation)));
 }
-template <unsigned Threads, class Acc, class Operator>
-GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total) {
+template <unsigned Threads, bool Inclusive, class Acc, class Operator>
+GK__D Acc gk__block_scan(const Acc &value, const Operator &operation, Acc *total) {
   typedef gk__combination<Operator, Acc> combination;
   const typename combination::functor functor(operation);
   typename combination::working block_total = combination::widen(value);
   const typename combination::working before =
       gk__block_scan_exclusive<Threads>(combination::widen(value), functor, &block_total);
   if (total) *total = combination::narrow(block_total);
-  return combination::narrow(functor(before, combination::widen(value)));
+  return combination::narrow(Inclusive ? functor(before, combination::widen(value)) : before);
+}
+template <unsigned Threads, class Acc, class Operator>
+GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total) {
+  return gk__block_scan<Threads, true>(value, operation, total);
 }
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total) {
-  typedef gk__combination<Operator, Acc> combination;
-  const typename combination::functor functor(operation);
-  typename combination::working block_total = combination::widen(value);
-  const typename combination::working before =
-      gk__block_scan_exclusive<Threads>(combination::widen(value), functor, &block_total);
-  if (total) *total = combination::narrow(block_total);
-  return combination::narrow(before);
+  return gk__block_scan<Threads, false>(value, operation, total);
 }
 
 /* The smallest power of two that is at least n: all bits below the highest one of n - 1 are set, then 1 is added. This
@@ -3332,7 +3329,7 @@ template <class Acc, class Operator>
 GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *warp_total, Acc *tile_total) {
   const Acc inclusive = gk_warp_scan_inclusive(thread_total, operation);
   if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
-  const Acc prefix_in_warp = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0);
+  const Acc prefix_in_warp = gk__previous_lane(inclusive);
   __syncthreads();
   Acc total = warp_total[0], warp_prefix = operation.identity();
   GK__UNROLL
