@@ -3300,7 +3300,9 @@ template <class Acc> struct gk__scan_init<Acc, Acc> {
   static GK__D size_t index(const Acc &) { return 0; }
 };
 
-/* What a kernel is compiled for: types, and what follows from the elements of a thread. */
+/* What a kernel is compiled for: types, and what follows from the elements of a thread. In shared memory each thread
+ * has consecutive elements, which it reads and writes as vectors. Results replace the inputs where both have the same
+ * size; else they stand behind them. */
 template <class InputItem, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread>
 struct gk__scan_config {
   typedef InputItem Item;
@@ -3308,7 +3310,12 @@ struct gk__scan_config {
   typedef Functor Operator;
   typedef Initial Init;
   typedef typename gk__working<Functor>::type Acc;
-  static const unsigned items_per_thread = ItemsPerThread;
+  static const unsigned items_per_thread = ItemsPerThread, tile_items = ItemsPerThread * GK__SCAN_THREADS;
+  static const bool in_place = sizeof(Item) == sizeof(Out);
+  static const unsigned out_offset = in_place ? 0 : (tile_items * sizeof(Item) + 15) / 16; /* 16-byte words */
+  static const unsigned word16_count = out_offset + (tile_items * sizeof(Out) + 15) / 16;
+  static const bool has_vectors = in_place && 16 % sizeof(Item) == 0 && ItemsPerThread * sizeof(Item) % 16 == 0;
+  static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
   static const bool small_n = ItemsPerThread == gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
   /* Groups in the look-back's window, each of which takes a warp. With much data, to read their totals costs as much as
    * some of the data. */
@@ -3389,75 +3396,38 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
 
 /* --- A tile in shared memory -------------------------------------------------------------------------------------*/
 
-/* Copies between global and shared memory go along the tile, from thread to thread; then each thread has consecutive
- * elements, which it reads and writes as vectors. Results replace the inputs where both have the same size; else they
- * stand behind them. */
-template <class Config> struct gk__scan_tile {
-  typedef typename Config::Item Item;
-  typedef typename Config::Out Out;
-  static const unsigned items = Config::items_per_thread * GK__SCAN_THREADS;
-  static const bool in_place = sizeof(Item) == sizeof(Out);
-  static const unsigned out_offset = in_place ? 0 : (items * sizeof(Item) + 15) / 16; /* 16-byte words */
-  static const unsigned word16_count = out_offset + (items * sizeof(Out) + 15) / 16;
-  static const bool has_vectors =
-      in_place && 16 % sizeof(Item) == 0 && Config::items_per_thread * sizeof(Item) % 16 == 0;
-  static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
-
-  /* Between global and shared memory, by threads 0 ... Threads - 1: the elements from number `copied` up to item_count.
-   * A bulk copy has done those before. Where there are no bulk copies, most elements go as 16-byte words. */
-  template <unsigned Threads, class Element>
-  static GK__D void copy_items(Element *dest, const Element *from, unsigned copied, unsigned item_count,
-                               unsigned thread) {
+/* Copies elements between global and shared memory, from number `copied` up to item_count, by Threads threads. A bulk
+ * copy has done those before. Where there are no bulk copies, most elements go as 16-byte words. */
+template <class Config, unsigned Threads, class Item>
+GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned copied, unsigned item_count, unsigned thread) {
 #if !GK__BULK
-    const bool aligned = (reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-    const unsigned words = aligned ? item_count * static_cast<unsigned>(sizeof(Element)) / 16 : 0;
-    const unsigned words_per_thread = (items * sizeof(Element) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
-    GK__UNROLL
-    for (unsigned v = 0; v < words_per_thread; v++) {
-      const unsigned i = v * Threads + thread;
-      if (i < words) reinterpret_cast<gk__word16 *>(dest)[i] = reinterpret_cast<const gk__word16 *>(from)[i];
-    }
-    copied = words * 16 / static_cast<unsigned>(sizeof(Element));
+  const bool aligned = (reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
+  const unsigned words = aligned ? item_count * static_cast<unsigned>(sizeof(Item)) / 16 : 0;
+  const unsigned words_per_thread = (Config::tile_items * sizeof(Item) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
+  GK__UNROLL
+  for (unsigned v = 0; v < words_per_thread; v++) {
+    const unsigned i = v * Threads + thread;
+    if (i < words) reinterpret_cast<gk__word16 *>(dest)[i] = reinterpret_cast<const gk__word16 *>(from)[i];
+  }
+  copied = words * 16 / static_cast<unsigned>(sizeof(Item));
 #endif
-    GK__UNROLL_BY(1)
-    for (unsigned i = copied + thread; i < item_count; i += 4 * Threads) {
-      Element *const item_dest = dest + i;
-      const Element *const item_from = from + i;
-      GK__UNROLL
-      for (unsigned k = 0; k < 4; k++)
-        if (i + k * Threads < item_count) item_dest[k * Threads] = item_from[k * Threads];
-    }
+  GK__UNROLL_BY(1)
+  for (unsigned i = copied + thread; i < item_count; i += 4 * Threads) {
+    Item *const item_dest = dest + i;
+    const Item *const item_from = from + i;
+    GK__UNROLL
+    for (unsigned k = 0; k < 4; k++)
+      if (i + k * Threads < item_count) item_dest[k * Threads] = item_from[k * Threads];
   }
-  /* A vector of this thread's own elements, from number first_idx on. */
-  template <class Element> static GK__D void load_vector(Element *item, const Element *tile_items, unsigned first_idx) {
-    const Element *const from = tile_items + threadIdx.x * Config::items_per_thread + first_idx;
-    if (vector_width * sizeof(Element) == 16) {
-      const gk__word16 x = *reinterpret_cast<const gk__word16 *>(from);
-      memcpy(static_cast<void *>(item), &x, vector_width * sizeof(Element));
-    } else {
-      item[0] = from[0];
-    }
-  }
-  template <class Element>
-  static GK__D void store_vector(const Element *item, Element *tile_items, unsigned first_idx) {
-    Element *const dest = tile_items + threadIdx.x * Config::items_per_thread + first_idx;
-    if (vector_width * sizeof(Element) == 16) {
-      gk__word16 x;
-      memcpy(&x, item, vector_width * sizeof(Element));
-      *reinterpret_cast<gk__word16 *>(dest) = x;
-    } else {
-      dest[0] = item[0];
-    }
-  }
-};
+}
 
-/* The bulk copies of a block's tiles; before sm_90 there are none. They copy whole 16-byte words between addresses that
- * are aligned to 16 bytes, and copy_items does the rest. wait_for_load and store return the number of elements copied;
- * they are called only where there is a word to copy. */
-#if GK__BULK
+/* The bulk copies of a block's tiles, by the TMA unit: one thread starts a copy of contiguous memory, and no thread needs
+ * registers for the data. They copy whole 16-byte words between addresses that are aligned to 16 bytes, and
+ * gk__scan_copy_items copies the rest. wait_for_load and store return the number of elements copied. */
 struct gk__scan_bulk_copies {
+#if GK__BULK
   unsigned long long *barrier; /* in shared memory: a phase of it ends when a tile has been loaded */
-  unsigned parity;
+  unsigned parity;             /* of the phase: 0, 1, 0, 1 ... */
   bool aligned_input, aligned_output;
 
   /* By all threads; then __syncthreads(). */
@@ -3466,58 +3436,77 @@ struct gk__scan_bulk_copies {
     parity = 0;
     aligned_input = reinterpret_cast<uintptr_t>(input) % 16 == 0;
     aligned_output = reinterpret_cast<uintptr_t>(output) % 16 == 0;
-    if (threadIdx.x == 0) gk__bulk_init(barrier);
+    if (threadIdx.x != 0) return;
+    gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
+    gk__ptx_fence_mbarrier_init();
   }
   /* By one thread. */
-  template <unsigned TileItems, class Item>
+  template <class Config, class Item>
   GK__D void begin_load(Item *dest, const Item *input, size_t n, unsigned tile_idx) {
-    const size_t first_idx = tile_idx * static_cast<size_t>(TileItems);
-    const size_t item_count = n - first_idx < TileItems ? n - first_idx : TileItems;
+    const size_t first_idx = tile_idx * static_cast<size_t>(Config::tile_items);
+    const size_t item_count = n - first_idx < Config::tile_items ? n - first_idx : Config::tile_items;
     const unsigned bytes = static_cast<unsigned>(item_count * sizeof(Item) / 16 * 16);
-    if (bytes) gk__bulk_load(dest, input + first_idx, bytes, barrier);
+    if (bytes == 0) return;
+    const void *const from = input + first_idx;
+    gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
+    gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
   }
   /* By all threads. */
   template <class Item> GK__D unsigned wait_for_load(unsigned item_count) {
-    gk__bulk_wait(barrier, parity);
-    parity ^= 1;
-    return item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
+    unsigned copied = 0;
+    if (aligned_input && item_count * sizeof(Item) >= 16) {
+      while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
+      parity ^= 1;
+      copied = item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
+    }
+    return copied;
   }
-  /* By all threads of a warp, which have written the elements. */
+  /* By all threads of a warp, which have written the elements. Returns when they have been read. */
   template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned first_idx, unsigned item_count) const {
-    gk__ptx_fence_proxy_async();
-    __syncwarp();
-    const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
-    if (gk_lane() == 0) gk__bulk_store(dest + first_idx, from + first_idx, bytes);
-    return bytes / static_cast<unsigned>(sizeof(Out));
+    unsigned copied = 0;
+    if (aligned_output && item_count * sizeof(Out) >= 16) {
+      gk__ptx_fence_proxy_async();
+      __syncwarp();
+      const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
+      if (gk_lane() == 0) {
+        gk__ptx_cp_async_bulk_store(dest + first_idx, gk__shared_address(from + first_idx), bytes);
+        gk__ptx_cp_async_bulk_commit_group();
+        gk__ptx_cp_async_bulk_wait_group_read_0();
+      }
+      copied = bytes / static_cast<unsigned>(sizeof(Out));
+    }
+    return copied;
   }
-};
-#else
-struct gk__scan_bulk_copies {};
+  /* By each thread that wrote to shared memory which a later load overwrites; then __syncthreads(). */
+  GK__D void before_next_load() const { gk__ptx_fence_proxy_async(); }
+#else /* before sm_90 there are none */
+  static const bool aligned_input = false;
+  GK__D void init(unsigned long long *, const void *, const void *) {}
+  template <class Config, class Item> GK__D void begin_load(Item *, const Item *, size_t, unsigned) {}
+  template <class Item> GK__D unsigned wait_for_load(unsigned) { return 0; }
+  template <class Out> GK__D unsigned store(Out *, const Out *, unsigned, unsigned) const { return 0; }
+  GK__D void before_next_load() const {}
 #endif
+};
 
 /* --- A thread's elements -----------------------------------------------------------------------------------------*/
 
-/* What a scan does with a vector of Width elements, of which the first item_count exist: total takes them into a total;
- * results writes their results, from what stands before them, and returns what stands before the next. i: the index of
- * the first one. The generic way, element by element: */
-template <class Config, unsigned Width> struct gk__scan_by_items {
-  typedef typename Config::Item Item;
-  typedef typename Config::Out Out;
-  typedef typename Config::Acc Acc;
-  typedef typename Config::Operator Operator;
-  static GK__D Acc total(Acc sum, const Item *x, unsigned item_count, size_t i, const Operator &operation) {
-    GK__UNROLL
-    for (unsigned j = 0; j < Width; j++)
-      if (j < item_count) sum = operation(sum, gk__lift<Acc, Item>::from(x[j], i + j));
-    return sum;
-  }
-  static GK__D Acc results(Acc running, Out *result, const Item *x, unsigned item_count, size_t i, bool inclusive,
-                           const Operator &operation) {
+/* Folds a vector of Width elements, of which the first item_count exist, onto what stands before it, and returns what
+ * stands before the next one. i: the index of the first element. With Store, *result gets the vector's results. The
+ * generic way, element by element: */
+template <class Config, unsigned Width = Config::vector_width> struct gk__scan_vector {
+  template <bool Store, class Acc, class Item, class Out, class Operator>
+  static GK__D Acc fold(Acc running, Out *result, const Item *x, unsigned item_count, size_t i, bool inclusive,
+                        const Operator &operation) {
     GK__UNROLL
     for (unsigned j = 0; j < Width; j++) {
-      const Acc next = j < item_count ? operation(running, gk__lift<Acc, Item>::from(x[j], i + j)) : running;
-      result[j] = gk__convert<Out, Acc>::from(inclusive ? next : running);
-      running = next;
+      if (Store) {
+        const Acc next = j < item_count ? operation(running, gk__lift<Acc, Item>::from(x[j], i + j)) : running;
+        result[j] = gk__convert<Out, Acc>::from(inclusive ? next : running);
+        running = next;
+      } else if (j < item_count) {
+        running = operation(running, gk__lift<Acc, Item>::from(x[j], i + j));
+      }
     }
     return running;
   }
@@ -3525,15 +3514,9 @@ template <class Config, unsigned Width> struct gk__scan_by_items {
 /* Sums of bytes, which wrap: four at a time, a 32-bit word. Bytes past the array's end come last, so that no sum that
  * is kept has them in it. */
 template <class Byte> struct gk__scan_bytes_by_words {
-  static GK__D Byte total(Byte sum, const Byte *x, unsigned, size_t, const gk_sum<Byte> &) {
-    unsigned word[4], running = static_cast<unsigned>(sum);
-    memcpy(word, x, 16);
-    GK__UNROLL
-    for (unsigned k = 0; k < 4; k++) running = __dp4a(word[k], 0x01010101u, running);
-    return static_cast<Byte>(running);
-  }
-  static GK__D Byte results(Byte running, Byte *result, const Byte *x, unsigned, size_t, bool inclusive,
-                            const gk_sum<Byte> &) {
+  template <bool Store>
+  static GK__D Byte fold(Byte running, Byte *result, const Byte *x, unsigned, size_t, bool inclusive,
+                         const gk_sum<Byte> &) {
     unsigned word[4], before = static_cast<unsigned>(running);
     memcpy(word, x, 16);
     GK__UNROLL
@@ -3544,11 +3527,10 @@ template <class Byte> struct gk__scan_bytes_by_words {
       word[k] = inclusive ? sums : __byte_perm(sums, before, 0x2104);
       before = sum4;
     }
-    memcpy(result, word, 16);
+    if (Store) memcpy(result, word, 16);
     return static_cast<Byte>(before);
   }
 };
-template <class Config, unsigned Width> struct gk__scan_vector : gk__scan_by_items<Config, Width> {};
 template <class Init, unsigned Items>
 struct gk__scan_vector<gk__scan_config<unsigned char, unsigned char, gk_sum<unsigned char>, Init, Items>, 16>
     : gk__scan_bytes_by_words<unsigned char> {};
@@ -3556,54 +3538,52 @@ template <class Init, unsigned Items>
 struct gk__scan_vector<gk__scan_config<signed char, signed char, gk_sum<signed char>, Init, Items>, 16>
     : gk__scan_bytes_by_words<signed char> {};
 
-/* The same for all elements of a thread, of which valid_items exist. The loops are unrolled fully where all elements
- * exist, and not at all where some do not, to keep the code small. Those over types of less than 4 bytes, of which a
- * thread has many elements, are never unrolled. */
-template <class Config> struct gk__scan_thread {
-  typedef typename Config::Item Item;
-  typedef typename Config::Out Out;
-  typedef typename Config::Acc Acc;
-  typedef typename Config::Operator Operator;
-  typedef gk__scan_tile<Config> tile_type;
-  typedef gk__scan_vector<Config, tile_type::vector_width> vector_type;
-  static const unsigned items = Config::items_per_thread;
-  template <unsigned Factor>
-  static GK__D Acc total_unrolled(const Item *input, unsigned valid_items, size_t i, const Operator &operation) {
-    Acc sum = operation.identity();
-    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Factor)
-    for (unsigned k = 0; k < items; k += tile_type::vector_width) {
-      Item x[tile_type::vector_width];
-      tile_type::load_vector(x, input, k);
-      sum = vector_type::total(sum, x, valid_items > k ? valid_items - k : 0, i + k, operation);
-    }
-    return sum;
+/* A vector in shared memory: a 16-byte word, or one element. */
+template <unsigned Width, class Item> GK__D void gk__load_vector(Item *item, const Item *from) {
+  if (Width * sizeof(Item) == 16) {
+    const gk__word16 word = *reinterpret_cast<const gk__word16 *>(from);
+    memcpy(static_cast<void *>(item), &word, Width * sizeof(Item));
+  } else {
+    item[0] = from[0];
   }
-  template <unsigned Factor>
-  static GK__D void results_unrolled(Acc running, Out *output, const Item *input, unsigned valid_items, size_t i,
-                                     int inclusive, const Operator &operation) {
-    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Factor)
-    for (unsigned k = 0; k < items; k += tile_type::vector_width) {
-      gk__forget(&inclusive);
-      Item x[tile_type::vector_width];
-      Out result[tile_type::vector_width];
-      tile_type::load_vector(x, input, k);
-      running =
-          vector_type::results(running, result, x, valid_items > k ? valid_items - k : 0, i + k, inclusive, operation);
-      tile_type::store_vector(result, output, k);
-    }
+}
+template <unsigned Width, class Item> GK__D void gk__store_vector(Item *dest, const Item *item) {
+  if (Width * sizeof(Item) == 16) {
+    gk__word16 word;
+    memcpy(&word, item, Width * sizeof(Item));
+    *reinterpret_cast<gk__word16 *>(dest) = word;
+  } else {
+    dest[0] = item[0];
   }
-  static GK__D Acc total(const Item *input, unsigned valid_items, size_t i, const Operator &operation) {
-    if (valid_items >= items) return total_unrolled<items>(input, items, i, operation);
-    return total_unrolled<1>(input, valid_items, i, operation);
+}
+
+/* The same for all elements of a thread, of which valid_items exist. The loop is unrolled fully where all elements
+ * exist, and not at all where some do not, to keep the code small; over types of less than 4 bytes, of which a thread
+ * has many elements, it is never unrolled. */
+template <class Config, bool Store, unsigned Factor, class Acc, class Item, class Out, class Operator>
+GK__D Acc gk__scan_fold_unrolled(Acc running, Out *output, const Item *input, unsigned valid_items, size_t i,
+                                 int inclusive, const Operator &operation) {
+  const unsigned vector_width = Config::vector_width;
+  GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Factor)
+  for (unsigned k = 0; k < Config::items_per_thread; k += vector_width) {
+    if (Store) gk__forget(&inclusive);
+    Item x[vector_width];
+    Out result[vector_width];
+    gk__load_vector<vector_width>(x, input + threadIdx.x * Config::items_per_thread + k);
+    running = gk__scan_vector<Config>::template fold<Store>(running, result, x, valid_items > k ? valid_items - k : 0,
+                                                            i + k, inclusive, operation);
+    if (Store) gk__store_vector<vector_width>(output + threadIdx.x * Config::items_per_thread + k, result);
   }
-  static GK__D void results(Acc prefix, Out *output, const Item *input, unsigned valid_items, size_t i, bool inclusive,
-                            const Operator &operation) {
-    if (valid_items >= items)
-      results_unrolled<items>(prefix, output, input, items, i, inclusive, operation);
-    else
-      results_unrolled<1>(prefix, output, input, valid_items, i, inclusive, operation);
-  }
-};
+  return running;
+}
+template <class Config, bool Store, class Acc, class Item, class Out, class Operator>
+GK__D Acc gk__scan_fold(const Acc &running, Out *output, const Item *input, unsigned valid_items, size_t i,
+                        bool inclusive, const Operator &operation) {
+  const unsigned items = Config::items_per_thread;
+  if (valid_items >= items)
+    return gk__scan_fold_unrolled<Config, Store, items>(running, output, input, items, i, inclusive, operation);
+  return gk__scan_fold_unrolled<Config, Store, 1>(running, output, input, valid_items, i, inclusive, operation);
+}
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
@@ -3611,20 +3591,13 @@ template <class Config> struct gk__scan_thread {
 template <class Config, class Out>
 GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, unsigned item_count,
                           const gk__scan_bulk_copies &bulk) {
-  const unsigned thread_items = Config::items_per_thread, warp_offset = gk_warp() * 32 * thread_items;
-  const unsigned left = item_count > warp_offset ? item_count - warp_offset : 0;
-  const unsigned warp_items = left < 32 * thread_items ? left : 32 * thread_items;
-  unsigned copied = 0;
-#if GK__BULK
-  if (bulk.aligned_output && warp_items * sizeof(Out) >= 16)
-    copied = bulk.store(output + first_idx, shared_out, warp_offset, warp_items);
-#else
-  (void)bulk;
-#endif
+  const unsigned most = 32 * Config::items_per_thread, warp_offset = gk_warp() * most;
+  const unsigned left = item_count > warp_offset ? item_count - warp_offset : 0, warp_items = left < most ? left : most;
+  const unsigned copied = bulk.store(output + first_idx, shared_out, warp_offset, warp_items);
   if (copied < warp_items) {
     __syncwarp();
-    gk__scan_tile<Config>::template copy_items<32>(output + first_idx + warp_offset, shared_out + warp_offset, copied,
-                                                   warp_items, gk_lane());
+    gk__scan_copy_items<Config, 32>(output + first_idx + warp_offset, shared_out + warp_offset, copied, warp_items,
+                                    gk_lane());
   }
 }
 
@@ -3632,15 +3605,9 @@ GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, 
 template <class Config, class Item>
 GK__D void gk__scan_finish_load(Item *shared_in, const Item *input, size_t first_idx, unsigned item_count,
                                 gk__scan_bulk_copies *bulk) {
-  unsigned copied = 0;
-#if GK__BULK
-  if (bulk->aligned_input && item_count * sizeof(Item) >= 16) copied = bulk->template wait_for_load<Item>(item_count);
-#else
-  (void)bulk;
-#endif
+  const unsigned copied = bulk->template wait_for_load<Item>(item_count);
   if (copied < item_count) {
-    gk__scan_tile<Config>::template copy_items<GK__SCAN_THREADS>(shared_in, input + first_idx, copied, item_count,
-                                                                 threadIdx.x);
+    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in, input + first_idx, copied, item_count, threadIdx.x);
     __syncthreads();
   }
 }
@@ -3654,27 +3621,22 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   typedef typename Config::Item Item;
   typedef typename Config::Out Out;
   typedef typename Config::Acc Acc;
-  typedef gk__scan_tile<Config> tile_type;
-  typedef gk__scan_thread<Config> thread_type;
   typedef gk__scan_init<Acc, typename Config::Init> init_type;
-  __shared__ gk__word16 shared[tile_type::word16_count];
+  __shared__ gk__word16 shared[Config::word16_count];
   __shared__ gk__ticket ticket;
   GK__SHARED(Acc, warp_total, GK__SCAN_WARPS);
   GK__SHARED(Acc, partial, GK__SCAN_WARPS + 1);
   static_assert(sizeof(shared) + sizeof(warp_total_bytes) + sizeof(partial_bytes) < 48 * 1024 - 64,
                 "gk_scan: elements of up to 176 bytes, input and output together where their sizes differ");
   Item *const shared_in = reinterpret_cast<Item *>(shared);
-  Out *const shared_out = reinterpret_cast<Out *>(shared + tile_type::out_offset);
+  Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
+  __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-#if GK__BULK
-  __shared__ unsigned long long loaded;
-  bulk.init(&loaded, input, output);
-#endif
+  bulk.init(&barrier, input, output);
   if (Config::small_n)
-    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(tile_type::items), tile_type::items);
-#if GK__BULK
-  __syncthreads(); /* the barrier of bulk loads is initialised */
-#endif
+    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
+                                        Config::tile_items);
+  if (GK__BULK) __syncthreads(); /* the barrier of bulk loads is initialised */
   gk__wait_for_earlier_work();
   if (Config::small_n) gk__let_later_work_start();
   /* With fewer blocks than tiles, a block takes several, and learns from one more ticket that there are none left. */
@@ -3686,22 +3648,21 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
         ticket = gk__next_ticket(state, last_ticket);
       else
         ticket.number = 0;
-#if GK__BULK
       if (bulk.aligned_input && ticket.number < plan.tiles)
-        bulk.template begin_load<tile_type::items>(shared_in, input, n, ticket.number);
-#endif
+        bulk.template begin_load<Config>(shared_in, input, n, ticket.number);
     }
     __syncthreads();
-    const size_t tile_idx = ticket.number, first_idx = tile_idx * tile_type::items;
+    const size_t tile_idx = ticket.number, first_idx = tile_idx * Config::tile_items;
     if (tile_idx >= plan.tiles) break;
     const unsigned item_count =
-        n - first_idx < tile_type::items ? static_cast<unsigned>(n - first_idx) : tile_type::items;
+        n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items;
     const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
     const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
     const size_t i = init_type::index(init) + first_idx + thread_offset;
     gk__scan_finish_load<Config>(shared_in, input, first_idx, item_count, &bulk);
 
-    const Acc thread_total = thread_type::total(shared_in, valid_items, i, operation);
+    const Acc thread_total =
+        gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
     Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
     if (plan.tiles > 1) {
       const gk__scan_slots<Acc> scan_slots = {slots, slots + plan.tiles, ticket.tag};
@@ -3710,12 +3671,10 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
     } else {
       running = operation(init_type::value(init), running);
     }
-    thread_type::results(running, shared_out, shared_in, valid_items, i, inclusive, operation);
+    gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
     gk__scan_store<Config>(output, shared_out, first_idx, item_count, bulk);
     if (several) {
-#if GK__BULK
-      gk__ptx_fence_proxy_async(); /* the next tile's bulk load overwrites what threads have written here */
-#endif
+      bulk.before_next_load();
       __syncthreads();
     }
   }
