@@ -2830,27 +2830,14 @@ template <class Item> GK__D void gk__align_vectors(gk__word16 *vector, const gk_
 
 /* --- Accumulators ------------------------------------------------------------------------------------------------*/
 
-/* Accumulators of a thread: several, so that consecutive operations do not wait for each other. One for argmin and
- * argmax, whose values are large, and for sums of bytes, sixteen of which are added up before they go into it. */
-template <class Operator, class Item> struct gk__reduce_accumulators {
-  static const unsigned number = gk__reduce_tile<Item>::vector_width < 4 ? gk__reduce_tile<Item>::vector_width : 4;
-};
-template <class Value, class Item> struct gk__reduce_accumulators<gk_argmin<Value>, Item> {
-  static const unsigned number = 1;
-};
-template <class Value, class Item> struct gk__reduce_accumulators<gk_argmax<Value>, Item> {
-  static const unsigned number = 1;
-};
-template <class Acc> struct gk__reduce_accumulators<gk_sum<Acc>, signed char> { static const unsigned number = 1; };
-template <class Acc> struct gk__reduce_accumulators<gk_sum<Acc>, unsigned char> { static const unsigned number = 1; };
-
-/* Takes the first item_count elements of a vector into the accumulators. i: the index of the first one. */
-template <class Acc, class Item, class Operator>
-GK__D void gk__accumulate_items(Acc *accumulator, const Item *item, size_t i, size_t item_count,
+/* Takes the first item_count elements of a vector into a thread's accumulators, of which there are several so that
+ * consecutive operations do not wait for each other. i: the index of the first element. */
+template <class Acc, unsigned Accumulators, class Item, class Operator>
+GK__D void gk__accumulate_items(Acc (&accumulator)[Accumulators], const Item *item, size_t i, size_t item_count,
                                 const Operator &operation) {
   GK__UNROLL
   for (unsigned j = 0; j < gk__reduce_tile<Item>::vector_width; j++) {
-    Acc &acc = accumulator[j % gk__reduce_accumulators<Operator, Item>::number];
+    Acc &acc = accumulator[j % Accumulators];
     if (j < item_count) acc = operation(acc, gk__lift<Acc, Item>::from(item[j], i + j));
   }
 }
@@ -2862,19 +2849,20 @@ template <class Item> GK__D void gk__unpack_vector(Item *item, const gk__word16 
 /* How an operator takes a vector into the accumulators: the first item_count elements, where the others' bytes are
  * zero. The generic one, element by element: */
 template <class Operator, class Item> struct gk__accumulate_by_items {
-  typedef typename gk__working<Operator>::type Acc;
-  static GK__D void apply(Acc *accumulator, const gk__word16 &vector, size_t i, unsigned item_count,
+  static const unsigned width = gk__reduce_tile<Item>::vector_width, accumulators = width < 4 ? width : 4;
+  template <class Acc>
+  static GK__D void apply(Acc (&accumulator)[accumulators], const gk__word16 &vector, size_t i, unsigned item_count,
                           const Operator &operation) {
-    Item item[gk__reduce_tile<Item>::vector_width];
+    Item item[width];
     gk__unpack_vector(item, vector);
     gk__accumulate_items(accumulator, item, i, item_count, operation);
   }
 };
-template <class Operator, class Item> struct gk__accumulate_vector : gk__accumulate_by_items<Operator, Item> {};
-/* argmin and argmax find the best element of the vector first, and compare only that one with the accumulator. An
- * accumulator's index is less than any in the vector, so of equal elements the earlier one is kept, and the indices
- * need not be compared. An accumulator that has no element yet takes any. */
+/* argmin and argmax find the best element of the vector first, and compare only that one with the accumulator: a single
+ * one, as these values are large. An accumulator's index is less than any in the vector, so of equal elements the
+ * earlier one is kept, and the indices need not be compared. An accumulator that has no element yet takes any. */
 template <class Value, bool Greatest, class Item> struct gk__accumulate_best {
+  static const unsigned accumulators = 1;
   template <class Operator>
   static GK__D void apply(gk_arg<Value> *accumulator, const gk__word16 &vector, size_t i, unsigned item_count,
                           const Operator &) {
@@ -2893,34 +2881,28 @@ template <class Value, bool Greatest, class Item> struct gk__accumulate_best {
       *accumulator = gk_arg<Value>{best, i + best_idx};
   }
 };
-template <class Value, class Item>
-struct gk__accumulate_vector<gk_argmin<Value>, Item> : gk__accumulate_best<Value, false, Item> {};
-template <class Value, class Item>
-struct gk__accumulate_vector<gk_argmax<Value>, Item> : gk__accumulate_best<Value, true, Item> {};
-/* Elements that bring their own indices, in any order. */
-template <class Value, class Other>
-struct gk__accumulate_vector<gk_argmin<Value>, gk_arg<Other>>
-    : gk__accumulate_by_items<gk_argmin<Value>, gk_arg<Other>> {};
-template <class Value, class Other>
-struct gk__accumulate_vector<gk_argmax<Value>, gk_arg<Other>>
-    : gk__accumulate_by_items<gk_argmax<Value>, gk_arg<Other>> {};
 /* Sums of bytes: four at a time, in 32 bits, which the sixteen bytes of a vector cannot overflow. */
-template <class Acc> struct gk__accumulate_vector<gk_sum<Acc>, signed char> {
+template <class Acc, class Word> struct gk__accumulate_bytes {
+  static const unsigned accumulators = 1;
   static GK__D void apply(Acc *accumulator, const gk__word16 &vector, size_t, unsigned, const gk_sum<Acc> &operation) {
-    int vector_sum = 0;
+    Word vector_sum = 0;
     GK__UNROLL
-    for (int k = 0; k < 4; k++) vector_sum = __dp4a(static_cast<int>(vector.word[k]), 0x01010101, vector_sum);
+    for (int k = 0; k < 4; k++) vector_sum = __dp4a(static_cast<Word>(vector.word[k]), Word(0x01010101), vector_sum);
     accumulator[0] = operation(accumulator[0], static_cast<Acc>(vector_sum));
   }
 };
-template <class Acc> struct gk__accumulate_vector<gk_sum<Acc>, unsigned char> {
-  static GK__D void apply(Acc *accumulator, const gk__word16 &vector, size_t, unsigned, const gk_sum<Acc> &operation) {
-    unsigned vector_sum = 0;
-    GK__UNROLL
-    for (int k = 0; k < 4; k++) vector_sum = __dp4a(vector.word[k], 0x01010101u, vector_sum);
-    accumulator[0] = operation(accumulator[0], static_cast<Acc>(vector_sum));
-  }
-};
+template <class Operator, class Item> struct gk__accumulation : gk__accumulate_by_items<Operator, Item> {};
+template <class Value, class Item>
+struct gk__accumulation<gk_argmin<Value>, Item> : gk__accumulate_best<Value, false, Item> {};
+template <class Value, class Item>
+struct gk__accumulation<gk_argmax<Value>, Item> : gk__accumulate_best<Value, true, Item> {};
+/* Elements that have their own indices, in any order. */
+template <class Value, class Other>
+struct gk__accumulation<gk_argmin<Value>, gk_arg<Other>> : gk__accumulate_by_items<gk_argmin<Value>, gk_arg<Other>> {};
+template <class Value, class Other>
+struct gk__accumulation<gk_argmax<Value>, gk_arg<Other>> : gk__accumulate_by_items<gk_argmax<Value>, gk_arg<Other>> {};
+template <class Acc> struct gk__accumulation<gk_sum<Acc>, signed char> : gk__accumulate_bytes<Acc, int> {};
+template <class Acc> struct gk__accumulation<gk_sum<Acc>, unsigned char> : gk__accumulate_bytes<Acc, unsigned> {};
 
 /* --- Tiles -------------------------------------------------------------------------------------------------------*/
 
@@ -2950,9 +2932,10 @@ GK__D void gk__load_vectors(gk__word16 *vector, gk__word16 *next, const gk__word
  * one or two, cannot be put together from words: these edge vectors go to shared memory element by element, each
  * element loaded by a thread of its own. They are the tile's vector 0 (for the array's first tile), full_end and
  * full_end + 1. All loads of the tile are issued together. */
-template <class Operator, class Item, class Acc>
-GK__D void gk__reduce_edge_tile(Acc *accumulator, const Item *tile_items, size_t first_idx, unsigned available,
-                                unsigned misalignment, const Operator &operation, gk__word16 *edge_vectors) {
+template <class Operator, class Item, class Acc, unsigned Accumulators>
+GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *tile_items, size_t first_idx,
+                                unsigned available, unsigned misalignment, const Operator &operation,
+                                gk__word16 *edge_vectors) {
   const unsigned vector_width = gk__reduce_tile<Item>::vector_width, stride = gk__reduce_tile<Item>::vector_stride;
   const unsigned thread = threadIdx.x;
   const int full_begin = first_idx == 0;
@@ -2984,15 +2967,15 @@ GK__D void gk__reduce_edge_tile(Acc *accumulator, const Item *tile_items, size_t
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++)
     if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < full_end)
-      gk__accumulate_vector<Operator, Item>::apply(
-          accumulator, vector[v], first_idx + thread * vector_width + v * stride, vector_width, operation);
+      gk__accumulation<Operator, Item>::apply(accumulator, vector[v], first_idx + thread * vector_width + v * stride,
+                                              vector_width, operation);
   /* The vectors full_end and full_end + 1 go to the threads whose vectors they are. */
   const unsigned edge = (thread - static_cast<unsigned>(full_end)) % GK__REDUCE_THREADS;
   const unsigned tile_pos = (static_cast<unsigned>(full_end) + edge) * vector_width;
   if (edge < 2 && tile_pos < available && tile_pos < gk__reduce_tile<Item>::items)
-    gk__accumulate_vector<Operator, Item>::apply(
-        accumulator, edge_vectors[1 + edge], first_idx + tile_pos,
-        available - tile_pos < vector_width ? available - tile_pos : vector_width, operation);
+    gk__accumulation<Operator, Item>::apply(accumulator, edge_vectors[1 + edge], first_idx + tile_pos,
+                                            available - tile_pos < vector_width ? available - tile_pos : vector_width,
+                                            operation);
 }
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
@@ -3010,7 +2993,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   const unsigned misalignment = lead_items * sizeof(Item), thread_offset = threadIdx.x * tile_of::vector_width;
   const gk__word16 *const array_words =
       reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - misalignment) + threadIdx.x;
-  const unsigned accumulators = gk__reduce_accumulators<Operator, Item>::number;
+  const unsigned accumulators = gk__accumulation<Operator, Item>::accumulators;
   Acc accumulator[accumulators];
   GK__UNROLL
   for (unsigned j = 0; j < accumulators; j++) accumulator[j] = operation.identity();
@@ -3025,8 +3008,8 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
       if (Unaligned) gk__align_vectors<Item>(vector, next, misalignment);
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++)
-        gk__accumulate_vector<Operator, Item>::apply(accumulator, vector[v], i + v * tile_of::vector_stride,
-                                                     tile_of::vector_width, operation);
+        gk__accumulation<Operator, Item>::apply(accumulator, vector[v], i + v * tile_of::vector_stride,
+                                                tile_of::vector_width, operation);
     } else if (!Unaligned || !use_words) {
       /* The partial tile at the array's end; or any tile where vectors are not loaded as words. One vector after the
        * other, so as not to need more registers than a full tile. */
@@ -3035,8 +3018,8 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
         const unsigned offset = thread_offset + v * tile_of::vector_stride;
         if (use_words && available >= offset + tile_of::vector_width) {
           const gk__word16 vector = words[v * GK__REDUCE_THREADS];
-          gk__accumulate_vector<Operator, Item>::apply(accumulator, vector, i + v * tile_of::vector_stride,
-                                                       tile_of::vector_width, operation);
+          gk__accumulation<Operator, Item>::apply(accumulator, vector, i + v * tile_of::vector_stride,
+                                                  tile_of::vector_width, operation);
         } else if (offset < available) {
           gk__accumulate_items(accumulator, input + i + v * tile_of::vector_stride, i + v * tile_of::vector_stride,
                                available - offset, operation);
