@@ -3099,23 +3099,23 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Unaligned ? 4 : GK__REDUCE
 /* --- Launch: the checks and the scratch of scans, too ------------------------------------------------------------*/
 
 /* What reduce and scan require of their arrays: sizes that memory can have, no null pointer where there are elements,
- * alignment to the element type, and memory that the device can address. n_out: elements of the output. */
+ * alignment to the element type, and memory that the device can address; an empty array may begin at the end of an
+ * allocation. n_out: elements of the output. */
+template <class Item>
+cudaError_t gk__check_array(const char *call, const char *name, const Item *array, size_t n, size_t item_count) {
+  if (!array && item_count) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL but n = %zu", call, name, n);
+  if (reinterpret_cast<uintptr_t>(array) % std::alignment_of<Item>::value)
+    return gk__fail(cudaErrorInvalidValue, "%s: %s is not aligned to its elements' %zu bytes", call, name,
+                    static_cast<size_t>(std::alignment_of<Item>::value));
+  return item_count ? gk__check_memory(call, name, array) : cudaSuccess;
+}
 template <class Item, class Out>
 cudaError_t gk__check_arrays(const char *call, const Item *input, const Out *output, size_t n, size_t n_out) {
   if (n > static_cast<size_t>(-1) / (sizeof(Item) > sizeof(Out) ? sizeof(Item) : sizeof(Out)))
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
                     n, sizeof(Item));
-  if (!input && n) return gk__fail(cudaErrorInvalidValue, "%s: input is NULL but n = %zu", call, n);
-  if (!output && n_out) return gk__fail(cudaErrorInvalidValue, "%s: output is NULL but n = %zu", call, n);
-  if (reinterpret_cast<uintptr_t>(input) % std::alignment_of<Item>::value)
-    return gk__fail(cudaErrorInvalidValue, "%s: input is not aligned to its elements' %zu bytes", call,
-                    static_cast<size_t>(std::alignment_of<Item>::value));
-  if (reinterpret_cast<uintptr_t>(output) % std::alignment_of<Out>::value)
-    return gk__fail(cudaErrorInvalidValue, "%s: output is not aligned to its elements' %zu bytes", call,
-                    static_cast<size_t>(std::alignment_of<Out>::value));
-  /* An empty array may begin at the end of an allocation. */
-  if (n) GK_TRY(gk__check_memory(call, "input", input));
-  return n_out ? gk__check_memory(call, "output", output) : cudaSuccess;
+  GK_TRY(gk__check_array(call, "input", input, n, n));
+  return gk__check_array(call, "output", output, n, n_out);
 }
 
 /* Whether a caller's scratch, if there is one, belongs to the current device and has `bytes` of state and slots. Every
@@ -3139,11 +3139,13 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
   return cudaSuccess;
 }
 
-/* The scratch to use: the caller's, which must be large enough; or, for NULL, a new one in `temporary`. */
+/* The scratch to use: the caller's, which must be large enough; or, for NULL, a new one in `temporary`. For 0 bytes it
+ * is `temporary` as it was. */
 inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
                                       const gk_scratch **chosen, cudaStream_t stream) {
-  *chosen = given ? given : temporary;
-  return given ? gk__check_scratch(call, given, bytes) : gk__temporary_scratch(temporary, bytes, call, stream);
+  *chosen = given && bytes ? given : temporary;
+  return given || !bytes ? gk__check_scratch(call, given, bytes)
+                         : gk__temporary_scratch(temporary, bytes, call, stream);
 }
 
 /* After the launch: frees a temporary scratch, even if the launch failed. Returns the first error. */
@@ -3164,14 +3166,10 @@ cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t 
                           ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Item, Out, Operator>)
                           : GK__KERNEL(gk__reduce_kernel<false, Item, Out, Operator>);
   gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
-  unsigned char *memory = NULL;
-  if (plan.needs_scratch) {
-    GK_TRY(gk__choose_scratch(call, gk_reduce_scratch_bytes(), scratch, &temporary, &use, stream));
-    memory = static_cast<unsigned char *>(use->ptr);
-  } else {
-    GK_TRY(gk__check_scratch(call, scratch, 0));
-  }
+  const gk_scratch *use = NULL;
+  GK_TRY(
+      gk__choose_scratch(call, plan.needs_scratch ? gk_reduce_scratch_bytes() : 0, scratch, &temporary, &use, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
   const cudaError_t status =
       gk__launch_kernel(call, kernel, plan.blocks < plan.partitions ? plan.blocks : plan.partitions,
                         static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
@@ -3185,12 +3183,12 @@ cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operati
                       const gk_scratch *scratch) {
   typedef typename gk__known<Item>::type Element;
   typedef typename gk__functor<Operator, Element>::reduce Functor;
+  typedef gk__slot<typename gk__working<Functor>::type> slot;
+  const Element *const array = gk__known_array(input);
   gk__clear_detail();
-  GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(input), gk__known_output(output), n, 1));
-  const gk__reduce_plan plan =
-      gk__plan_reduce(n, gk__reduce_tile<Element>::items, sizeof(gk__slot<typename gk__working<Functor>::type>));
-  return gk__reduce("gk_reduce", gk__known_array(input), gk__known_output(output), n,
-                    gk__functor_of<Functor>(operation), plan, stream, scratch);
+  GK_TRY(gk__check_arrays("gk_reduce", array, gk__known_output(output), n, 1));
+  return gk__reduce("gk_reduce", array, gk__known_output(output), n, gk__functor_of<Functor>(operation),
+                    gk__plan_reduce(n, gk__reduce_tile<Element>::items, sizeof(slot)), stream, scratch);
 }
 
 /* ====================================================================================================================
@@ -3257,19 +3255,17 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
   plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
   return plan;
 }
-/* A product, or a sum, of sizes; SIZE_MAX where that is too large, which no memory has. */
+/* A product of sizes; SIZE_MAX where that is too large, which no memory has. */
 inline size_t gk__saturated_product(size_t x, size_t y) {
   const size_t most = static_cast<size_t>(-1);
   return y && x > most / y ? most : x * y;
 }
-inline size_t gk__saturated_sum(size_t x, size_t y) {
-  const size_t most = static_cast<size_t>(-1);
-  return x > most - y ? most : x + y;
-}
-/* Of a scratch: the state, the slots of reductions, and a slot for each tile and each group. */
+/* Of a scratch, likewise: the state, the slots of reductions, and from offset GK__SCAN_OFFSET on a slot for each tile
+ * and each group. */
+#define GK__SCAN_OFFSET (GK__STATE_BYTES + GK__REDUCE_BYTES)
 inline size_t gk__scan_bytes(const gk__scan_plan &plan, size_t slot_bytes) {
-  return gk__saturated_sum(GK__STATE_BYTES + GK__REDUCE_BYTES,
-                           gk__saturated_product(plan.tiles + plan.groups, slot_bytes));
+  const size_t slots = gk__saturated_product(plan.tiles + plan.groups, slot_bytes), most = static_cast<size_t>(-1);
+  return slots > most - GK__SCAN_OFFSET ? most : slots + GK__SCAN_OFFSET;
 }
 
 /* The initial value, which stands before the first element, and the index of the first element, for argmin and argmax.
@@ -3671,25 +3667,21 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
                      bool inclusive, gk__scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
   gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
-  unsigned char *slots = NULL;
-  if (plan.tiles > 1) {
-    const size_t bytes = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
-    GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
-    slots = static_cast<unsigned char *>(use->ptr) + GK__STATE_BYTES + GK__REDUCE_BYTES;
-    plan.capacity = (use->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES) / sizeof(gk__word16);
-  } else {
-    GK_TRY(gk__check_scratch(call, scratch, 0));
-  }
+  const gk_scratch *use = NULL;
+  const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0;
+  GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
+  if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
   const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
   const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
   typedef gk__scan_config<Item, Out, Operator, Init, items_for_large_n> config_for_large_n;
   typedef gk__scan_config<Item, Out, Operator, Init, items_for_small_n> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
-  const cudaError_t status = gk__launch_kernel(
-      call, kernel, plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, n, operation, init,
-      inclusive, plan, static_cast<gk__state *>(use->ptr), reinterpret_cast<gk__slot<Acc> *>(slots));
+  const cudaError_t status =
+      gk__launch_kernel(call, kernel, plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, n,
+                        operation, init, inclusive, plan, reinterpret_cast<gk__state *>(memory),
+                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
@@ -3698,9 +3690,11 @@ template <class Item, class Out, class Operator, class Acc>
 cudaError_t gk__scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
                           const Acc &init, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
   gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, input, output, n, n));
-  return gk__scan(call, input, output, n, operation, init, inclusive,
-                  gk__plan_scan(n, gk__scan_item_bytes<Item, Out>()), stream, scratch);
+  GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, n));
+  typedef typename gk__known<Item>::type Element;
+  const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Element, typename gk__known<Out>::type>());
+  return gk__scan(call, gk__known_array(input), gk__known_output(output), n, operation, init, inclusive, plan, stream,
+                  scratch);
 }
 
 template <class Item, class Out, class Operator>
@@ -3708,24 +3702,22 @@ cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator
                               const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_inclusive", gk__known_array(input), gk__known_output(output), n, f, f.identity(), true,
-                       stream, scratch);
+  return gk__scan_call("gk_scan_inclusive", input, output, n, f, f.identity(), true, stream, scratch);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_exclusive", gk__known_array(input), gk__known_output(output), n, f, f.identity(), false,
-                       stream, scratch);
+  return gk__scan_call("gk_scan_exclusive", input, output, n, f, f.identity(), false, stream, scratch);
 }
 template <class Item, class Out, class Operator, class Init>
 cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation, Init init,
                                    cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
-  typedef typename gk__working<Functor>::type Acc;
-  return gk__scan_call("gk_scan_exclusive_init", gk__known_array(input), gk__known_output(output), n,
-                       gk__functor_of<Functor>(operation), gk__convert<Acc, Init>::from(init), false, stream, scratch);
+  const Functor f = gk__functor_of<Functor>(operation);
+  return gk__scan_call("gk_scan_exclusive_init", input, output, n, f,
+                       gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
 }
 
 /* ====================================================================================================================
