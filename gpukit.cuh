@@ -1296,7 +1296,7 @@ GK__D void gk__ptx_griddepcontrol_launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/* mbarriers and bulk copies: see the end of section 15. They take an address in shared memory as 32 bits. Addresses and
+/* mbarriers and bulk copies: see gk__scan_bulk_copies. They take an address in shared memory as 32 bits. Addresses and
  * sizes of copies must be multiples of 16 bytes. */
 GK__D unsigned gk__shared_address(const void *shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -2412,32 +2412,28 @@ template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data,
 
 /* --- Tile --------------------------------------------------------------------------------------------------------*/
 
-/* Loads element (row_idx, col_idx) of a row_count x col_count matrix, or zero outside of it. */
-template <class Stored, class Item>
-GK__D Stored gk__element(const Item *from, size_t leading_dim, size_t row_idx, size_t col_idx, size_t row_count,
-                         size_t col_count) {
-  return row_idx < row_count && col_idx < col_count
-             ? gk__convert<Stored, Item>::from(from[row_idx * leading_dim + col_idx])
-             : Stored(0);
+template <bool Transposed, int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
+GK__D void gk__tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
+                         size_t col0, size_t row_count, size_t col_count) {
+  static_assert((Transposed ? LoadCols : LoadRows) <= Rows && (Transposed ? LoadRows : LoadCols) <= Pitch,
+                "gk_tile_load, gk_tile_load_transposed: the shared tile is smaller than what is to be loaded");
+  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size()) {
+    const unsigned r = i / LoadCols, c = i % LoadCols;
+    const size_t row_idx = row0 + r, col_idx = col0 + c;
+    const bool is_inside = row_idx < row_count && col_idx < col_count;
+    shared_tile[Transposed ? c : r][Transposed ? r : c] =
+        is_inside ? gk__convert<Stored, Item>::from(from[row_idx * leading_dim + col_idx]) : Stored(0);
+  }
 }
-
 template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
 GK__D void gk_tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
                         size_t col0, size_t row_count, size_t col_count) {
-  static_assert(LoadRows <= Rows && LoadCols <= Pitch,
-                "gk_tile_load: the shared tile is smaller than what is to be loaded");
-  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
-    shared_tile[i / LoadCols][i % LoadCols] =
-        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
+  gk__tile_load<false, LoadRows, LoadCols>(shared_tile, from, leading_dim, row0, col0, row_count, col_count);
 }
 template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
 GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim,
                                    size_t row0, size_t col0, size_t row_count, size_t col_count) {
-  static_assert(LoadCols <= Rows && LoadRows <= Pitch,
-                "gk_tile_load_transposed: the shared tile is smaller than what is to be loaded");
-  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
-    shared_tile[i % LoadCols][i / LoadCols] =
-        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
+  gk__tile_load<true, LoadRows, LoadCols>(shared_tile, from, leading_dim, row0, col0, row_count, col_count);
 }
 
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
@@ -2525,42 +2521,14 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
   }
 }
 
-/* --- Bulk copies --------------------------------------------------------------------------------------------------
- * From sm_90 on the TMA unit copies contiguous memory between global and shared memory. One thread starts a copy, and
- * no thread needs registers for the data. Addresses and sizes are multiples of 16 bytes. */
-
-#if GK__BULK
-/* Called by one thread. A __syncthreads() must follow before any other use of the barrier. */
-GK__D void gk__bulk_init(unsigned long long *barrier) {
-  gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
-  gk__ptx_fence_mbarrier_init();
-}
-/* Called by one thread. The barrier's phase completes when the bytes have arrived. */
-GK__D void gk__bulk_load(void *dest, const void *from, unsigned bytes, unsigned long long *barrier) {
-  gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
-  gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
-}
-/* Waits until the phase of this parity is complete. The parities of successive phases are 0, 1, 0, 1 ... */
-GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
-  while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
-}
-/* Called by one thread, behind a barrier that follows a gk__ptx_fence_proxy_async() of each thread which wrote to the
- * shared memory. Returns when that memory has been read. */
-GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
-  gk__ptx_cp_async_bulk_store(dest, gk__shared_address(from), bytes);
-  gk__ptx_cp_async_bulk_commit_group();
-  gk__ptx_cp_async_bulk_wait_group_read_0();
-}
-#endif
-
 /* ====================================================================================================================
  * 16. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
  *    scan, split-K and section 21. Needs nothing but the instructions of section 13.
  *
- * Ticket. The first thing that a block does is to take a ticket from a counter in the scratch: the number of blocks
- * that have taken one before it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their
- * blocks are running already, and do not wait for higher ones. So every wait ends, whatever order the hardware starts
- * blocks in and however few fit on the GPU.
+ * Ticket. A block first takes a ticket from a counter in the scratch: the number of blocks that have taken one before
+ * it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks are running already,
+ * and do not wait for higher ones. So every wait ends, whatever order the hardware starts blocks in and however few fit
+ * on the GPU.
  *
  * Tag. The counter's upper half holds the number of tags that calls have used. A call uses the next one, 1 at first,
  * and its last block increments the number. It is in device memory, so a replayed graph gets a new tag, too.
@@ -2570,8 +2538,7 @@ GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
  * tag 0, which no call uses. After 2^32 - 1 calls the tags start again at 1, and the last block clears all slots first.
  * ==================================================================================================================*/
 
-/* The state at the front of a scratch. The upper half of a counter is the number of tags used so far, the lower half
- * the number of tickets taken in this call: zero between calls. */
+/* The state at the front of a scratch. The lower half of a counter is the number of tickets taken in this call. */
 struct gk__state {
   unsigned long long reduce_tickets, scan_tickets;
   unsigned scan_done; /* blocks that have finished; counted only when tags run out, zero between calls */
@@ -2906,8 +2873,8 @@ template <class Acc> struct gk__accumulation<gk_sum<Acc>, unsigned char> : gk__a
 
 /* --- Tiles -------------------------------------------------------------------------------------------------------*/
 
-/* Loads a thread's vectors of a tile of the array's n elements: words, or for an unaligned array the pairs of words
- * that gk__align_vectors takes. words: the thread's first word of the tile. */
+/* Loads a thread's vectors of a tile: words, or for an unaligned array the pairs of words that gk__align_vectors takes.
+ * words: the thread's first word of the tile. n: the elements of the array. */
 template <bool Unaligned, class Item>
 GK__D void gk__load_vectors(gk__word16 *vector, gk__word16 *next, const gk__word16 *words, size_t n) {
   if (n >= GK__REDUCE_STREAMED_BYTES / sizeof(Item)) {
