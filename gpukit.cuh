@@ -2052,30 +2052,24 @@ template <class Acc> GK__HD Acc gk_max<Acc>::identity() const { return gk__least
 template <class Acc> GK__HD Acc gk_max<Acc>::operator()(const Acc &x, const Acc &y) const {
   return gk__extreme<true>(x, y);
 }
-/* argmin (Greatest = false) or argmax. */
-template <class Value, bool Greatest> struct gk__argbest {
-  GK__HD gk_arg<Value> identity() const {
-    return gk_arg<Value>{Greatest ? gk__least<Value>() : gk__greatest<Value>(), static_cast<size_t>(-1)};
-  }
-  GK__HD gk_arg<Value> operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
-    if (gk__goes_before<Greatest>(x.value, y.value)) return x;
-    if (gk__goes_before<Greatest>(y.value, x.value)) return y;
-    return x.index < y.index ? x : y;
-  }
-};
+template <bool Greatest, class Value> GK__HD gk_arg<Value> gk__extreme(const gk_arg<Value> &x, const gk_arg<Value> &y) {
+  if (gk__goes_before<Greatest>(x.value, y.value)) return x;
+  if (gk__goes_before<Greatest>(y.value, x.value)) return y;
+  return x.index < y.index ? x : y;
+}
 template <class Value> GK__HD gk_arg<Value> gk_argmin<Value>::identity() const {
-  return gk__argbest<Value, false>().identity();
+  return gk_arg<Value>{gk__greatest<Value>(), static_cast<size_t>(-1)};
 }
 template <class Value>
 GK__HD gk_arg<Value> gk_argmin<Value>::operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
-  return gk__argbest<Value, false>()(x, y);
+  return gk__extreme<false>(x, y);
 }
 template <class Value> GK__HD gk_arg<Value> gk_argmax<Value>::identity() const {
-  return gk__argbest<Value, true>().identity();
+  return gk_arg<Value>{gk__least<Value>(), static_cast<size_t>(-1)};
 }
 template <class Value>
 GK__HD gk_arg<Value> gk_argmax<Value>::operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
-  return gk__argbest<Value, true>()(x, y);
+  return gk__extreme<true>(x, y);
 }
 
 /* Whether Functor is an operator: it has operator() and identity(). If not, an assertion in gk__functor_of says so, and
@@ -2197,8 +2191,13 @@ GK__D Acc gk__warp_reduce_tree(Acc value, const Operator &operation, unsigned la
   return gk_shuffle(value, 0, lane_count);
 }
 
-/* Argmin and argmax of integers of up to 32 bits and of floats use the warp's integer minimum and maximum of sm_80. The
- * sort key of a value is an integer in the order of gk__goes_before: +0 and -0 have the same one, and NaNs the first. */
+template <class Acc, class Operator>
+GK__D Acc gk__warp_reduce(const Acc &value, const Operator &operation, unsigned lane_count) {
+  return gk__warp_reduce_tree(value, operation, lane_count);
+}
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/* Argmin and argmax of integers of up to 32 bits and of floats use the warp's integer minimum and maximum. The sort key
+ * of a value is an integer in the order of gk__goes_before: +0 and -0 have the same one, and NaNs the first. */
 template <bool Greatest, class Integer> GK__D int gk__sort_key(Integer x) {
   return static_cast<int>(static_cast<unsigned>(x) ^ (std::is_signed<Integer>::value ? 0 : 0x80000000u));
 }
@@ -2211,7 +2210,6 @@ template <bool Greatest> GK__D int gk__sort_key(float x) {
  * that of the lower ones. */
 template <bool Greatest, class Value>
 GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_count) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   const unsigned lane_mask = gk__lane_mask(lane_count);
   const int key = gk__sort_key<Greatest>(x.value);
   const int best_key = Greatest ? __reduce_max_sync(lane_mask, key) : __reduce_min_sync(lane_mask, key);
@@ -2224,14 +2222,6 @@ GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_co
   const unsigned winners = __ballot_sync(lane_mask, is_candidate && lower == least_lower);
   return gk_arg<Value>{gk_shuffle(x.value, static_cast<unsigned>(__ffs(static_cast<int>(winners))) - 1, lane_count),
                        static_cast<size_t>(static_cast<unsigned long long>(least_upper) << 32 | least_lower)};
-#else
-  return gk__warp_reduce_tree(x, gk__argbest<Value, Greatest>(), lane_count);
-#endif
-}
-
-template <class Acc, class Operator>
-GK__D Acc gk__warp_reduce(const Acc &value, const Operator &operation, unsigned lane_count) {
-  return gk__warp_reduce_tree(value, operation, lane_count);
 }
 template <class Value>
 struct gk__if_sort_key : std::enable_if<std::is_integral<Value>::value && sizeof(Value) <= 4, gk_arg<Value>> {};
@@ -2246,6 +2236,7 @@ GK__D typename gk__if_sort_key<Value>::type gk__warp_reduce(const gk_arg<Value> 
                                                             unsigned lane_count) {
   return gk__warp_reduce_arg<true>(value, lane_count);
 }
+#endif
 template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count) {
   typedef gk__combination<Operator, Acc> combination;
   return combination::narrow(
@@ -2816,11 +2807,12 @@ template <class Item> GK__D void gk__unpack_vector(Item *item, const gk__word16 
 /* How an operator takes a vector into the accumulators: the first item_count elements, where the others' bytes are
  * zero. The generic one, element by element: */
 template <class Operator, class Item> struct gk__accumulate_by_items {
-  static const unsigned width = gk__reduce_tile<Item>::vector_width, accumulators = width < 4 ? width : 4;
+  static const unsigned vector_width = gk__reduce_tile<Item>::vector_width;
+  static const unsigned accumulators = vector_width < 4 ? vector_width : 4;
   template <class Acc>
   static GK__D void apply(Acc (&accumulator)[accumulators], const gk__word16 &vector, size_t i, unsigned item_count,
                           const Operator &operation) {
-    Item item[width];
+    Item item[vector_width];
     gk__unpack_vector(item, vector);
     gk__accumulate_items(accumulator, item, i, item_count, operation);
   }
@@ -2903,6 +2895,7 @@ template <class Operator, class Item, class Acc, unsigned Accumulators>
 GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *tile_items, size_t first_idx,
                                 unsigned available, unsigned misalignment, const Operator &operation,
                                 gk__word16 *edge_vectors) {
+  typedef gk__accumulation<Operator, Item> accumulation;
   const unsigned vector_width = gk__reduce_tile<Item>::vector_width, stride = gk__reduce_tile<Item>::vector_stride;
   const unsigned thread = threadIdx.x;
   const int full_begin = first_idx == 0;
@@ -2934,15 +2927,14 @@ GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *ti
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++)
     if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < full_end)
-      gk__accumulation<Operator, Item>::apply(accumulator, vector[v], first_idx + thread * vector_width + v * stride,
-                                              vector_width, operation);
+      accumulation::apply(accumulator, vector[v], first_idx + thread * vector_width + v * stride, vector_width,
+                          operation);
   /* The vectors full_end and full_end + 1 go to the threads whose vectors they are. */
   const unsigned edge = (thread - static_cast<unsigned>(full_end)) % GK__REDUCE_THREADS;
   const unsigned tile_pos = (static_cast<unsigned>(full_end) + edge) * vector_width;
   if (edge < 2 && tile_pos < available && tile_pos < gk__reduce_tile<Item>::items)
-    gk__accumulation<Operator, Item>::apply(accumulator, edge_vectors[1 + edge], first_idx + tile_pos,
-                                            available - tile_pos < vector_width ? available - tile_pos : vector_width,
-                                            operation);
+    accumulation::apply(accumulator, edge_vectors[1 + edge], first_idx + tile_pos,
+                        available - tile_pos < vector_width ? available - tile_pos : vector_width, operation);
 }
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
@@ -2953,6 +2945,7 @@ template <bool Unaligned, class Operator, class Item, class Acc = typename gk__w
 GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
                                unsigned partition, gk__word16 *edge_vectors) {
   typedef gk__reduce_tile<Item> tile_of;
+  typedef gk__accumulation<Operator, Item> accumulation;
   const bool use_words = 16 % sizeof(Item) == 0 && !(Unaligned && sizeof(Item) == 16);
   /* Elements that fit between the last multiple of 16 bytes before the array and the array. */
   const unsigned lead_items =
@@ -2960,10 +2953,9 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   const unsigned misalignment = lead_items * sizeof(Item), thread_offset = threadIdx.x * tile_of::vector_width;
   const gk__word16 *const array_words =
       reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - misalignment) + threadIdx.x;
-  const unsigned accumulators = gk__accumulation<Operator, Item>::accumulators;
-  Acc accumulator[accumulators];
+  Acc accumulator[accumulation::accumulators];
   GK__UNROLL
-  for (unsigned j = 0; j < accumulators; j++) accumulator[j] = operation.identity();
+  for (unsigned j = 0; j < accumulation::accumulators; j++) accumulator[j] = operation.identity();
   for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
     const size_t i = tile_idx * tile_of::items + thread_offset, available = n - tile_idx * tile_of::items;
     const gk__word16 *const words = array_words + tile_idx * tile_of::word16_count;
@@ -2975,8 +2967,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
       if (Unaligned) gk__align_vectors<Item>(vector, next, misalignment);
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++)
-        gk__accumulation<Operator, Item>::apply(accumulator, vector[v], i + v * tile_of::vector_stride,
-                                                tile_of::vector_width, operation);
+        accumulation::apply(accumulator, vector[v], i + v * tile_of::vector_stride, tile_of::vector_width, operation);
     } else if (!Unaligned || !use_words) {
       /* The partial tile at the array's end; or any tile where vectors are not loaded as words. One vector after the
        * other, so as not to need more registers than a full tile. */
@@ -2985,8 +2976,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
         const unsigned offset = thread_offset + v * tile_of::vector_stride;
         if (use_words && available >= offset + tile_of::vector_width) {
           const gk__word16 vector = words[v * GK__REDUCE_THREADS];
-          gk__accumulation<Operator, Item>::apply(accumulator, vector, i + v * tile_of::vector_stride,
-                                                  tile_of::vector_width, operation);
+          accumulation::apply(accumulator, vector, i + v * tile_of::vector_stride, tile_of::vector_width, operation);
         } else if (offset < available) {
           gk__accumulate_items(accumulator, input + i + v * tile_of::vector_stride, i + v * tile_of::vector_stride,
                                available - offset, operation);
@@ -3002,7 +2992,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   }
   Acc value = accumulator[0];
   GK__UNROLL
-  for (unsigned j = 1; j < accumulators; j++) value = operation(value, accumulator[j]);
+  for (unsigned j = 1; j < accumulation::accumulators; j++) value = operation(value, accumulator[j]);
   return value;
 }
 
