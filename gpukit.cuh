@@ -2089,7 +2089,7 @@ template <class Functor> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const Functor &>().identity())>::type type;
 };
 
-/* What a tag stands for: a functor, in gk__widened or gk__carried types; Indexed if it combines values of type gk_arg. */
+/* What a tag stands for: a functor, in gk__widened or gk__carried types. Indexed: it combines values of type gk_arg. */
 template <class Operator> struct gk__tag { static const bool is_tag = false; };
 template <template <class> class Functor, template <class> class Reduced, bool Indexed> struct gk__tag_of {
   static const bool is_tag = true, is_indexed = Indexed;
@@ -3357,8 +3357,8 @@ GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned copied, un
   }
 }
 
-/* The bulk copies of a block's tiles, by the TMA unit: one thread starts a copy of contiguous memory, and no thread needs
- * registers for the data. They copy whole 16-byte words between addresses that are aligned to 16 bytes, and
+/* The bulk copies of a block's tiles, by the TMA unit: one thread starts a copy of contiguous memory, and no thread
+ * needs registers for the data. They copy whole 16-byte words between addresses that are aligned to 16 bytes, and
  * gk__scan_copy_items copies the rest. wait_for_load and store return the number of elements copied. */
 struct gk__scan_bulk_copies {
 #if GK__BULK
