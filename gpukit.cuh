@@ -1293,7 +1293,7 @@ GK__D void gk__ptx_griddepcontrol_launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/* mbarriers and bulk copies: see the end of section 15. They take an address in shared memory as 32 bits. Addresses and
+/* mbarriers and bulk copies: see gk__scan_bulk_copies. They take an address in shared memory as 32 bits. Addresses and
  * sizes of copies must be multiples of 16 bytes. */
 GK__D unsigned gk__shared_address(const void *shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -1696,19 +1696,8 @@ template <class... Params> cudaError_t gk_block_for(void (*kernel)(Params...), s
 }
 
 /* ====================================================================================================================
- * 15. BUILDING BLOCKS: the functions of sections 5 to 9, and what they share with reduce, scan and matmul.
- *
- *   Index        Grid-stride loops, as ranges of C++'s range-based for.
- *   Types        From an element to a working value and back. Half types, and integers narrower than 32 bits, are
- *                computed in wider types; elements of argmin and argmax get their index.
- *   Arithmetic   Sums, products, minima and maxima that have the same bits everywhere.
- *   Operators    The functors, and which of them a tag stands for.
- *   Warp         Reduce by a tree of shuffles, scan by the method of Hillis and Steele.
- *   Block        Each warp by itself, then the first warp over the values of all, which pass through shared memory.
- *   Tile         The parts of a simple matmul kernel.
- *   Bulk copies  Between global and shared memory by the TMA unit, for scans.
- *
- * From above: the instructions of section 13.
+ * 15. BUILDING BLOCKS: the functions of sections 5 to 9, and what they share with reduce, scan and matmul. Uses the
+ *     instructions of section 13.
  * ==================================================================================================================*/
 
 /* --- Compiler ----------------------------------------------------------------------------------------------------*/
@@ -1815,42 +1804,12 @@ struct __half; /* defined in cuda_fp16.h and cuda_bf16.h, which only files that 
 struct __nv_bfloat16;
 GK__NAMESPACE(KERNELS) {
 
-/* gk__known<Item>::type is the type that a call computes with for an array of Items: Item itself without const; but
- * float for a half type whose header is not included. One assertion reports the missing header, and with float the rest
- * of the call compiles, so that no further errors follow. The assertion is in a function, because clang reports a class
- * with a failed assertion once more at each use. */
-template <class Item> struct gk__is_declared_half { static const bool value = false; };
-template <> struct gk__is_declared_half<__half> { static const bool value = true; };
-template <> struct gk__is_declared_half<__nv_bfloat16> { static const bool value = true; };
-template <class Item, bool Half = gk__is_declared_half<Item>::value, class = void> struct gk__known {
-  static const bool missing = Half;
-  typedef typename std::conditional<Half, float, Item>::type type;
+/* Half types are converted by the functions of their headers and not by operators, which a build may have disabled
+ * (__CUDA_NO_HALF_CONVERSIONS__). */
+template <class Item> struct gk__half_traits {
+  static const bool is_half = false;
+  template <class Other> static GK__HD Other widen(const Other &x) { return x; }
 };
-template <class Item> struct gk__known<Item, true, decltype(static_cast<void>(sizeof(Item)))> {
-  static const bool missing = false;
-  typedef Item type;
-};
-template <class Item> struct gk__known<const Item, false, void> : gk__known<Item> {};
-template <class Item> void gk__require_header() {
-  static_assert(!gk__known<Item>::missing,
-                "gk_ calls on __half and __nv_bfloat16 need these types: #include <cuda_fp16.h> "
-                "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
-}
-template <class Item> const typename gk__known<Item>::type *gk__known_array(const Item *array) {
-  gk__require_header<Item>();
-  return reinterpret_cast<const typename gk__known<Item>::type *>(array);
-}
-template <class Item> typename gk__known<Item>::type *gk__known_output(Item *array) {
-  gk__require_header<Item>();
-  static_assert(!std::is_const<Item>::value, "the output is const: inputs come first, then outputs, then sizes");
-  return reinterpret_cast<typename gk__known<Item>::type *>(
-      const_cast<typename std::remove_const<Item>::type *>(array));
-}
-
-/* gk__convert<Target, From>::from(x): conversions between the types of input, computation and output. Half types are
- * converted by the functions of their headers and not by operators, which a build may have disabled
- * (__CUDA_NO_HALF_CONVERSIONS__). Wide types go to a half type through float. */
-template <class Item> struct gk__half_traits { static const bool is_half = false; };
 template <> struct gk__half_traits<__half> {
   static const bool is_half = true;
   template <class HalfType> static GK__HD float widen(const HalfType &x) { return __half2float(x); }
@@ -1866,32 +1825,49 @@ template <> struct gk__half_traits<__nv_bfloat16> {
   }
 };
 
-template <class Target, class From, bool Narrow = gk__half_traits<Target>::is_half,
-          bool Widen = gk__half_traits<From>::is_half>
-struct gk__convert {
-  static GK__HD Target from(const From &x) { return static_cast<Target>(x); }
+/* gk__known<Item>::type is the type that a call computes with for an array of Items: Item itself without const; but
+ * float for a half type whose header is not included, which is an incomplete type. One assertion reports the missing
+ * header, and with float the rest of the call compiles, so that no further errors follow. The assertion is in a
+ * function, because clang reports a class with a failed assertion once more at each use. */
+template <class Item, class = void> struct gk__known {
+  static const bool missing = gk__half_traits<typename std::remove_const<Item>::type>::is_half;
+  typedef typename std::conditional<missing, float, Item>::type type;
 };
-template <class Target, class From> struct gk__convert<Target, From, false, true> {
+template <class Item> struct gk__known<Item, decltype(static_cast<void>(sizeof(Item)))> {
+  static const bool missing = false;
+  typedef typename std::remove_const<Item>::type type;
+};
+template <class Item> const typename gk__known<Item>::type *gk__known_array(const Item *array) {
+  static_assert(!gk__known<Item>::missing,
+                "gk_ calls on __half and __nv_bfloat16 need these types: #include <cuda_fp16.h> "
+                "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
+  return reinterpret_cast<const typename gk__known<Item>::type *>(array);
+}
+template <class Item> typename gk__known<Item>::type *gk__known_output(Item *array) {
+  static_assert(!std::is_const<Item>::value, "the output is const: inputs come first, then outputs, then sizes");
+  return const_cast<typename gk__known<Item>::type *>(gk__known_array(array));
+}
+
+/* gk__convert<Target, From>::from(x): conversions between the types of input, computation and output. Wide types go to
+ * a half type through float. */
+template <class Target, class From, bool Narrow = gk__half_traits<Target>::is_half> struct gk__convert {
   static GK__HD Target from(const From &x) { return static_cast<Target>(gk__half_traits<From>::widen(x)); }
 };
-template <class Target, class From> struct gk__convert<Target, From, true, false> {
-  static GK__HD Target from(const From &x) { return gk__half_traits<Target>::narrow(gk__f32{static_cast<float>(x)}); }
-};
-template <class Target, class From> struct gk__convert<Target, From, true, true> {
-  static GK__HD Target from(const From &x) {
-    return gk__half_traits<Target>::narrow(gk__f32{gk__half_traits<From>::widen(x)});
+template <class HalfType, class From> struct gk__convert<HalfType, From, true> {
+  static GK__HD HalfType from(const From &x) {
+    return gk__half_traits<HalfType>::narrow(gk__f32{static_cast<float>(gk__half_traits<From>::widen(x))});
   }
 };
-template <class HalfType> struct gk__convert<HalfType, HalfType, true, true> {
+template <class HalfType> struct gk__convert<HalfType, HalfType, true> {
   static GK__HD HalfType from(const HalfType &x) { return x; }
 };
-template <class Target, class From> struct gk__convert<gk_arg<Target>, gk_arg<From>, false, false> {
+template <class Target, class From> struct gk__convert<gk_arg<Target>, gk_arg<From>, false> {
   static GK__HD gk_arg<Target> from(const gk_arg<From> &x) {
     return gk_arg<Target>{gk__convert<Target, From>::from(x.value), x.index};
   }
 };
 
-/* Element i of an array as a working value; for argmin and argmax, with its index. */
+/* Element i of an array as a working value. For argmin and argmax the value has an index: i, or the element's own. */
 template <class Acc, class Item> struct gk__lift {
   static GK__HD Acc from(const Item &x, size_t) { return gk__convert<Acc, Item>::from(x); }
 };
@@ -1906,14 +1882,13 @@ template <class Value, class Item> struct gk__lift<gk_arg<Value>, gk_arg<Item>> 
   }
 };
 
-/* The types to compute in. gk__carried: float for half types, otherwise the type itself. gk__widened is for the sums
- * and products of a reduction: 64 bits for integers narrower than 32, otherwise as gk__carried. */
+/* The types to compute in. gk__carried: float for half types, otherwise the type itself; of a gk_arg, that of its
+ * value. gk__widened is for the sums and products of a reduction: 64 bits for integers narrower than 32, otherwise as
+ * gk__carried. */
 template <class Item> struct gk__carried {
   typedef typename std::conditional<gk__half_traits<Item>::is_half, float, Item>::type type;
 };
-template <class Value> struct gk__carried<gk_arg<Value>> {
-  typedef typename gk__carried<Value>::type type; /* of the value */
-};
+template <class Value> struct gk__carried<gk_arg<Value>> : gk__carried<Value> {};
 template <class Item> struct gk__widened {
   typedef typename std::conditional<std::is_signed<Item>::value, long long, unsigned long long>::type wide;
   typedef typename std::conditional<std::is_integral<Item>::value && (sizeof(Item) < 4), wide,
@@ -1943,8 +1918,7 @@ template <> struct gk__arithmetic<double, false> {
   static GK__D double mul(double x, double y) { return __dmul_rn(x, y); }
 };
 #endif
-GK__HD float gk__mul(float x, float y) { return gk__arithmetic<float>::mul(x, y); }
-GK__HD double gk__mul(double x, double y) { return gk__arithmetic<double>::mul(x, y); }
+template <class Acc> GK__HD Acc gk__mul(Acc x, Acc y) { return gk__arithmetic<Acc>::mul(x, y); }
 GK__HD float gk__fma(float x, float y, float z) { return fmaf(x, y, z); }
 GK__HD double gk__fma(double x, double y, double z) { return fma(x, y, z); }
 
@@ -1961,10 +1935,8 @@ template <class Acc> GK__HD Acc gk__greatest() {
 template <> GK__HD float gk__greatest<float>() { return static_cast<float>(INFINITY); }
 template <> GK__HD double gk__greatest<double>() { return static_cast<double>(INFINITY); }
 template <class Acc> GK__HD Acc gk__least() {
-  return std::is_signed<Acc>::value ? static_cast<Acc>(-gk__greatest<Acc>() - 1) : Acc(0);
+  return std::is_signed<Acc>::value ? static_cast<Acc>(-gk__greatest<Acc>() - 1) : Acc(0); /* -inf - 1 is -inf */
 }
-template <> GK__HD float gk__least<float>() { return -gk__greatest<float>(); }
-template <> GK__HD double gk__least<double>() { return -gk__greatest<double>(); }
 
 /* Whether x is better than y, in the order of minima (Greatest = false) or maxima; and the same with NaNs before all
  * other values, which is the order of argmin and argmax. */
@@ -2020,30 +1992,24 @@ template <class Acc> GK__HD Acc gk_max<Acc>::identity() const { return gk__least
 template <class Acc> GK__HD Acc gk_max<Acc>::operator()(const Acc &x, const Acc &y) const {
   return gk__extreme<true>(x, y);
 }
-/* argmin (Greatest = false) or argmax. */
-template <class Value, bool Greatest> struct gk__argbest {
-  GK__HD gk_arg<Value> identity() const {
-    return gk_arg<Value>{Greatest ? gk__least<Value>() : gk__greatest<Value>(), static_cast<size_t>(-1)};
-  }
-  GK__HD gk_arg<Value> operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
-    if (gk__goes_before<Greatest>(x.value, y.value)) return x;
-    if (gk__goes_before<Greatest>(y.value, x.value)) return y;
-    return x.index < y.index ? x : y;
-  }
-};
+template <bool Greatest, class Value> GK__HD gk_arg<Value> gk__extreme(const gk_arg<Value> &x, const gk_arg<Value> &y) {
+  if (gk__goes_before<Greatest>(x.value, y.value)) return x;
+  if (gk__goes_before<Greatest>(y.value, x.value)) return y;
+  return x.index < y.index ? x : y;
+}
 template <class Value> GK__HD gk_arg<Value> gk_argmin<Value>::identity() const {
-  return gk__argbest<Value, false>().identity();
+  return gk_arg<Value>{gk__greatest<Value>(), static_cast<size_t>(-1)};
 }
 template <class Value>
 GK__HD gk_arg<Value> gk_argmin<Value>::operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
-  return gk__argbest<Value, false>()(x, y);
+  return gk__extreme<false>(x, y);
 }
 template <class Value> GK__HD gk_arg<Value> gk_argmax<Value>::identity() const {
-  return gk__argbest<Value, true>().identity();
+  return gk_arg<Value>{gk__least<Value>(), static_cast<size_t>(-1)};
 }
 template <class Value>
 GK__HD gk_arg<Value> gk_argmax<Value>::operator()(const gk_arg<Value> &x, const gk_arg<Value> &y) const {
-  return gk__argbest<Value, true>()(x, y);
+  return gk__extreme<true>(x, y);
 }
 
 /* Whether Functor is an operator: it has operator() and identity(). If not, an assertion in gk__functor_of says so, and
@@ -2058,77 +2024,55 @@ struct gk__is_operator<Functor,
 template <class Acc> struct gk__placeholder : gk_sum<Acc> {
   template <class Operator> GK__HD gk__placeholder(const Operator &) {}
 };
-
-/* The functor that an operator stands for. Item is the type of the input in a reduction, of the output in a scan. */
-template <class Operator, class Item> struct gk__functor {
-  typedef typename std::conditional<gk__is_operator<Operator>::value, Operator,
-                                    gk__placeholder<typename gk__carried<Item>::type>>::type reduce,
-      scan;
-};
-template <class Item> struct gk__functor<gk_op_sum, Item> {
-  typedef gk_sum<typename gk__widened<Item>::type> reduce;
-  typedef gk_sum<typename gk__carried<Item>::type> scan;
-};
-template <class Item> struct gk__functor<gk_op_prod, Item> {
-  typedef gk_prod<typename gk__widened<Item>::type> reduce;
-  typedef gk_prod<typename gk__carried<Item>::type> scan;
-};
-template <class Item> struct gk__functor<gk_op_min, Item> {
-  typedef gk_min<typename gk__carried<Item>::type> reduce, scan;
-};
-template <class Item> struct gk__functor<gk_op_max, Item> {
-  typedef gk_max<typename gk__carried<Item>::type> reduce, scan;
-};
-template <class Item> struct gk__functor<gk_op_argmin, Item> {
-  typedef gk_argmin<typename gk__carried<Item>::type> reduce, scan;
-};
-template <class Item> struct gk__functor<gk_op_argmax, Item> {
-  typedef gk_argmax<typename gk__carried<Item>::type> reduce, scan;
-};
-template <class Functor> struct gk__is_placeholder { static const bool value = false; };
-template <class Acc> struct gk__is_placeholder<gk__placeholder<Acc>> { static const bool value = true; };
-template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Operator &operation) {
-  static_assert(!gk__is_placeholder<Functor>::value,
-                "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
-                "A identity() const, both __host__ __device__ (section 6 of gpukit.cuh)");
-  return Functor(operation);
-}
 /* The type that a functor works in: that of its identity. */
 template <class Functor> struct gk__working {
   typedef typename std::decay<decltype(std::declval<const Functor &>().identity())>::type type;
 };
 
-template <class Operator> struct gk__is_tag { static const bool value = false; };
-template <> struct gk__is_tag<gk_op_sum> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_prod> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_min> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_max> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_argmin> { static const bool value = true; };
-template <> struct gk__is_tag<gk_op_argmax> { static const bool value = true; };
+/* What a tag stands for: a functor, in gk__widened or gk__carried types. Indexed: it combines values of type gk_arg. */
+template <class Operator> struct gk__tag { static const bool is_tag = false; };
+template <template <class> class Functor, template <class> class Reduced, bool Indexed> struct gk__tag_of {
+  static const bool is_tag = true, is_indexed = Indexed;
+  template <class Item> struct functor {
+    typedef Functor<typename Reduced<Item>::type> reduce;
+    typedef Functor<typename gk__carried<Item>::type> scan;
+  };
+};
+template <> struct gk__tag<gk_op_sum> : gk__tag_of<gk_sum, gk__widened, false> {};
+template <> struct gk__tag<gk_op_prod> : gk__tag_of<gk_prod, gk__widened, false> {};
+template <> struct gk__tag<gk_op_min> : gk__tag_of<gk_min, gk__carried, false> {};
+template <> struct gk__tag<gk_op_max> : gk__tag_of<gk_max, gk__carried, false> {};
+template <> struct gk__tag<gk_op_argmin> : gk__tag_of<gk_argmin, gk__carried, true> {};
+template <> struct gk__tag<gk_op_argmax> : gk__tag_of<gk_argmax, gk__carried, true> {};
 
-/* Whether a warp or a block can combine values of type Acc by the tag: argmin and argmax need gk_arg. */
-template <class Tag, class Acc> struct gk__tag_suits { static const bool value = true; };
-template <class Acc> struct gk__tag_suits<gk_op_argmin, Acc> { static const bool value = false; };
-template <class Acc> struct gk__tag_suits<gk_op_argmax, Acc> { static const bool value = false; };
-template <class Value> struct gk__tag_suits<gk_op_argmin, gk_arg<Value>> { static const bool value = true; };
-template <class Value> struct gk__tag_suits<gk_op_argmax, gk_arg<Value>> { static const bool value = true; };
+/* The functor that an operator stands for. Item is the type of the input in a reduction, of the output in a scan. */
+template <class Operator, class Item, bool Tag = gk__tag<Operator>::is_tag> struct gk__functor {
+  typedef gk__placeholder<typename gk__carried<Item>::type> placeholder;
+  typedef typename std::conditional<gk__is_operator<Operator>::value, Operator, placeholder>::type reduce, scan;
+};
+template <class Tag, class Item> struct gk__functor<Tag, Item, true> : gk__tag<Tag>::template functor<Item> {};
+template <class Functor, class Operator> GK__HD Functor gk__functor_of(const Operator &operation) {
+  static_assert(gk__tag<Operator>::is_tag || gk__is_operator<Operator>::value,
+                "an operator is gk_op_sum() or one of its kin, or a functor with A operator()(A, A) const and "
+                "A identity() const, both __host__ __device__ (section 6 of gpukit.cuh)");
+  return Functor(operation);
+}
 
 /* How a warp or a block combines values of type Acc: it widens them to the working type, applies the functor, and
- * narrows the result. acc_functor does all three, for values that are stored as Acc in between. A functor of the user's
- * works in Acc itself. */
-template <class Operator, class Acc, bool Tag = gk__is_tag<Operator>::value> struct gk__combination {
-  typedef Operator functor, acc_functor;
+ * narrows the result. A functor of the user's works in Acc itself. */
+template <class Operator, class Acc, bool Tag = gk__tag<Operator>::is_tag> struct gk__combination {
+  typedef Operator functor;
   typedef Acc working;
   static GK__D const Acc &widen(const Acc &value) { return value; }
   static GK__D const Acc &narrow(const Acc &value) { return value; }
 };
+template <class Acc> struct gk__is_arg { static const bool value = false; };
+template <class Value> struct gk__is_arg<gk_arg<Value>> { static const bool value = true; };
 /* A tag stands for the functor for Acc, which for half types works in float. */
-template <class Tag, class Acc> struct gk__acc_functor;
 template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
-  static const bool suits = gk__tag_suits<Tag, Acc>::value;
+  static const bool suits = gk__is_arg<Acc>::value || !gk__tag<Tag>::is_indexed;
   typedef typename gk__functor<typename std::conditional<suits, Tag, gk_op_sum>::type, Acc>::scan functor;
   typedef typename gk__working<functor>::type working;
-  typedef gk__acc_functor<Tag, Acc> acc_functor;
   static GK__D working widen(const Acc &value) {
     static_assert(suits, "gk_op_argmin and gk_op_argmax in a warp or a block combine values that know their indices, "
                          "such as gk_arg<float>{value, index}");
@@ -2136,12 +2080,13 @@ template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
   }
   static GK__D Acc narrow(const working &value) { return gk__convert<Acc, working>::from(value); }
 };
-template <class Tag, class Acc> struct gk__acc_functor {
-  typedef gk__combination<Tag, Acc> combination;
-  GK__D gk__acc_functor(Tag) {}
-  GK__D Acc identity() const { return combination::narrow(typename combination::functor().identity()); }
+/* Widens, applies the functor and narrows, for values that are stored as Acc in between. */
+template <class Operator, class Acc> struct gk__acc_functor {
+  typedef gk__combination<Operator, Acc> combination;
+  typename combination::functor functor;
+  GK__D Acc identity() const { return combination::narrow(functor.identity()); }
   GK__D Acc operator()(const Acc &x, const Acc &y) const {
-    return combination::narrow(typename combination::functor()(combination::widen(x), combination::widen(y)));
+    return combination::narrow(functor(combination::widen(x), combination::widen(y)));
   }
 };
 
@@ -2186,29 +2131,27 @@ GK__D Acc gk__warp_reduce_tree(Acc value, const Operator &operation, unsigned la
   return gk_shuffle(value, 0, lane_count);
 }
 
-/* Argmin and argmax of values of up to 32 bits use the warp's integer minimum and maximum of sm_80. The sort key of a
- * value is an integer in the order of gk__goes_before: +0 and -0 have the same one, and NaNs the first. */
+template <class Acc, class Operator>
+GK__D Acc gk__warp_reduce(const Acc &value, const Operator &operation, unsigned lane_count) {
+  return gk__warp_reduce_tree(value, operation, lane_count);
+}
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/* Argmin and argmax of integers of up to 32 bits and of floats use the warp's integer minimum and maximum. The sort key
+ * of a value is an integer in the order of gk__goes_before: +0 and -0 have the same one, and NaNs the first. */
+template <bool Greatest, class Integer> GK__D int gk__sort_key(Integer x) {
+  return static_cast<int>(static_cast<unsigned>(x) ^ (std::is_signed<Integer>::value ? 0 : 0x80000000u));
+}
 template <bool Greatest> GK__D int gk__sort_key(float x) {
   const int bits = __float_as_int(gk__arithmetic<float>::add(x, 0.0f)); /* -0 + 0 is +0 */
   if (gk__is_nan(x)) return Greatest ? 0x7fffffff : -0x7fffffff - 1;
   return bits < 0 ? bits ^ 0x7fffffff : bits;
 }
-template <bool Greatest> GK__D int gk__sort_key(int x) { return x; }
-template <bool Greatest> GK__D int gk__sort_key(unsigned x) { return static_cast<int>(x ^ 0x80000000u); }
-
-template <class Value> struct gk__has_sort_key {
-  static const bool value = std::is_integral<Value>::value && sizeof(Value) <= 4;
-};
-template <> struct gk__has_sort_key<float> { static const bool value = true; };
 /* First the best key, then among the lanes that have it the least index: the minimum of the indices' upper halves, then
  * that of the lower ones. */
 template <bool Greatest, class Value>
 GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_count) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-  typedef typename std::conditional<std::is_signed<Value>::value, int, unsigned>::type integer;
-  typedef typename std::conditional<std::is_integral<Value>::value, integer, Value>::type wide;
   const unsigned lane_mask = gk__lane_mask(lane_count);
-  const int key = gk__sort_key<Greatest>(static_cast<wide>(x.value));
+  const int key = gk__sort_key<Greatest>(x.value);
   const int best_key = Greatest ? __reduce_max_sync(lane_mask, key) : __reduce_min_sync(lane_mask, key);
   const unsigned long long index = x.index, no_index = ~0ull;
   const unsigned upper = static_cast<unsigned>((key == best_key ? index : no_index) >> 32);
@@ -2219,25 +2162,21 @@ GK__D gk_arg<Value> gk__warp_reduce_arg(const gk_arg<Value> &x, unsigned lane_co
   const unsigned winners = __ballot_sync(lane_mask, is_candidate && lower == least_lower);
   return gk_arg<Value>{gk_shuffle(x.value, static_cast<unsigned>(__ffs(static_cast<int>(winners))) - 1, lane_count),
                        static_cast<size_t>(static_cast<unsigned long long>(least_upper) << 32 | least_lower)};
-#else
-  return gk__warp_reduce_tree(x, gk__argbest<Value, Greatest>(), lane_count);
-#endif
-}
-
-template <class Acc, class Operator>
-GK__D Acc gk__warp_reduce(const Acc &value, const Operator &operation, unsigned lane_count) {
-  return gk__warp_reduce_tree(value, operation, lane_count);
 }
 template <class Value>
-GK__D typename std::enable_if<gk__has_sort_key<Value>::value, gk_arg<Value>>::type
-gk__warp_reduce(const gk_arg<Value> &value, const gk_argmin<Value> &, unsigned lane_count) {
+struct gk__if_sort_key : std::enable_if<std::is_integral<Value>::value && sizeof(Value) <= 4, gk_arg<Value>> {};
+template <> struct gk__if_sort_key<float> { typedef gk_arg<float> type; };
+template <class Value>
+GK__D typename gk__if_sort_key<Value>::type gk__warp_reduce(const gk_arg<Value> &value, const gk_argmin<Value> &,
+                                                            unsigned lane_count) {
   return gk__warp_reduce_arg<false>(value, lane_count);
 }
 template <class Value>
-GK__D typename std::enable_if<gk__has_sort_key<Value>::value, gk_arg<Value>>::type
-gk__warp_reduce(const gk_arg<Value> &value, const gk_argmax<Value> &, unsigned lane_count) {
+GK__D typename gk__if_sort_key<Value>::type gk__warp_reduce(const gk_arg<Value> &value, const gk_argmax<Value> &,
+                                                            unsigned lane_count) {
   return gk__warp_reduce_arg<true>(value, lane_count);
 }
+#endif
 template <class Acc, class Operator> GK__D Acc gk_warp_reduce(Acc value, Operator operation, unsigned lane_count) {
   typedef gk__combination<Operator, Acc> combination;
   return combination::narrow(
@@ -2254,12 +2193,14 @@ GK__D Acc gk__warp_scan_inclusive(Acc value, const Operator &operation, unsigned
   }
   return value;
 }
+/* The value of the lane before; lane 0 gets its own. */
+template <class Acc> GK__D Acc gk__previous_lane(const Acc &value, unsigned lane_count = 32) {
+  return gk_shuffle(value, gk_lane() ? gk_lane() - 1 : 0, lane_count);
+}
 template <class Acc, class Operator>
 GK__D Acc gk__warp_scan_exclusive(const Acc &value, const Operator &operation, unsigned lane_count) {
-  const unsigned lane_id = gk_lane();
-  const Acc before =
-      gk_shuffle(gk__warp_scan_inclusive(value, operation, lane_count), lane_id ? lane_id - 1 : 0, lane_count);
-  return lane_id ? before : operation.identity();
+  const Acc before = gk__previous_lane(gk__warp_scan_inclusive(value, operation, lane_count), lane_count);
+  return gk_lane() ? before : operation.identity();
 }
 template <class Acc, class Operator>
 GK__D Acc gk_warp_scan_inclusive(Acc value, Operator operation, unsigned lane_count) {
@@ -2323,7 +2264,7 @@ GK__D Acc gk__block_scan_exclusive(const Acc &value, const Operator &operation, 
   const unsigned warp_count = gk_ceil_div(gk__block_size<Threads>(), 32u), lane_count = gk__warp_size<Threads>();
   const Acc inclusive = gk_warp_scan_inclusive(value, operation, lane_count);
   if (gk_lane() == lane_count - 1) warp_prefix[gk_warp() + 1] = inclusive;
-  const Acc before = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0, lane_count);
+  const Acc before = gk__previous_lane(inclusive, lane_count);
   __syncthreads();
   if (gk_thread_rank() < warp_count) {
     const Acc next_prefix = gk_warp_scan_inclusive(warp_prefix[gk_lane() + 1], operation, warp_count);
@@ -2342,25 +2283,23 @@ template <unsigned Threads, class Acc, class Operator> GK__D Acc gk_block_reduce
   return combination::narrow(
       gk__block_reduce<Threads>(combination::widen(value), typename combination::functor(operation)));
 }
-template <unsigned Threads, class Acc, class Operator>
-GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total) {
+template <unsigned Threads, bool Inclusive, class Acc, class Operator>
+GK__D Acc gk__block_scan(const Acc &value, const Operator &operation, Acc *total) {
   typedef gk__combination<Operator, Acc> combination;
   const typename combination::functor functor(operation);
   typename combination::working block_total = combination::widen(value);
   const typename combination::working before =
       gk__block_scan_exclusive<Threads>(combination::widen(value), functor, &block_total);
   if (total) *total = combination::narrow(block_total);
-  return combination::narrow(functor(before, combination::widen(value)));
+  return combination::narrow(Inclusive ? functor(before, combination::widen(value)) : before);
+}
+template <unsigned Threads, class Acc, class Operator>
+GK__D Acc gk_block_scan_inclusive(Acc value, Operator operation, Acc *total) {
+  return gk__block_scan<Threads, true>(value, operation, total);
 }
 template <unsigned Threads, class Acc, class Operator>
 GK__D Acc gk_block_scan_exclusive(Acc value, Operator operation, Acc *total) {
-  typedef gk__combination<Operator, Acc> combination;
-  const typename combination::functor functor(operation);
-  typename combination::working block_total = combination::widen(value);
-  const typename combination::working before =
-      gk__block_scan_exclusive<Threads>(combination::widen(value), functor, &block_total);
-  if (total) *total = combination::narrow(block_total);
-  return combination::narrow(before);
+  return gk__block_scan<Threads, false>(value, operation, total);
 }
 
 /* The smallest power of two that is at least n: all bits below the highest one of n - 1 are set, then 1 is added. This
@@ -2373,7 +2312,7 @@ constexpr __host__ __device__ unsigned gk__power_of_two(unsigned n) {
  * each node's right end gets the combination of its two children. On the way down a node's prefix goes to its left
  * child, and combined with the left child's value to its right one. */
 template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data, unsigned n, Operator operation) {
-  const typename gk__combination<Operator, Acc>::acc_functor functor(operation);
+  const gk__acc_functor<Operator, Acc> functor = {typename gk__combination<Operator, Acc>::functor(operation)};
   const unsigned rank = gk_thread_rank(), thread_count = gk_block_size(), padded_size = gk__power_of_two(n);
   for (unsigned i = n + rank; i < padded_size; i += thread_count) data[gk_bank(i)] = functor.identity();
   for (unsigned child_size = 1; child_size < padded_size; child_size *= 2) {
@@ -2404,32 +2343,28 @@ template <class Acc, class Operator> GK__D Acc gk_block_scan_blelloch(Acc *data,
 
 /* --- Tile --------------------------------------------------------------------------------------------------------*/
 
-/* Loads element (row_idx, col_idx) of a row_count x col_count matrix, or zero outside of it. */
-template <class Stored, class Item>
-GK__D Stored gk__element(const Item *from, size_t leading_dim, size_t row_idx, size_t col_idx, size_t row_count,
-                         size_t col_count) {
-  return row_idx < row_count && col_idx < col_count
-             ? gk__convert<Stored, Item>::from(from[row_idx * leading_dim + col_idx])
-             : Stored(0);
+template <bool Transposed, int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
+GK__D void gk__tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
+                         size_t col0, size_t row_count, size_t col_count) {
+  static_assert((Transposed ? LoadCols : LoadRows) <= Rows && (Transposed ? LoadRows : LoadCols) <= Pitch,
+                "gk_tile_load, gk_tile_load_transposed: the shared tile is smaller than what is to be loaded");
+  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size()) {
+    const unsigned r = i / LoadCols, c = i % LoadCols;
+    const size_t row_idx = row0 + r, col_idx = col0 + c;
+    const bool is_inside = row_idx < row_count && col_idx < col_count;
+    shared_tile[Transposed ? c : r][Transposed ? r : c] =
+        is_inside ? gk__convert<Stored, Item>::from(from[row_idx * leading_dim + col_idx]) : Stored(0);
+  }
 }
-
 template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
 GK__D void gk_tile_load(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim, size_t row0,
                         size_t col0, size_t row_count, size_t col_count) {
-  static_assert(LoadRows <= Rows && LoadCols <= Pitch,
-                "gk_tile_load: the shared tile is smaller than what is to be loaded");
-  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
-    shared_tile[i / LoadCols][i % LoadCols] =
-        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
+  gk__tile_load<false, LoadRows, LoadCols>(shared_tile, from, leading_dim, row0, col0, row_count, col_count);
 }
 template <int LoadRows, int LoadCols, class Stored, int Rows, int Pitch, class Item>
 GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Item *from, size_t leading_dim,
                                    size_t row0, size_t col0, size_t row_count, size_t col_count) {
-  static_assert(LoadCols <= Rows && LoadRows <= Pitch,
-                "gk_tile_load_transposed: the shared tile is smaller than what is to be loaded");
-  for (unsigned i = gk_thread_rank(); i < LoadRows * LoadCols; i += gk_block_size())
-    shared_tile[i % LoadCols][i / LoadCols] =
-        gk__element<Stored>(from, leading_dim, row0 + i / LoadCols, col0 + i % LoadCols, row_count, col_count);
+  gk__tile_load<true, LoadRows, LoadCols>(shared_tile, from, leading_dim, row0, col0, row_count, col_count);
 }
 
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
@@ -2517,42 +2452,14 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
   }
 }
 
-/* --- Bulk copies --------------------------------------------------------------------------------------------------
- * From sm_90 on the TMA unit copies contiguous memory between global and shared memory. One thread starts a copy, and
- * no thread needs registers for the data. Addresses and sizes are multiples of 16 bytes. */
-
-#if GK__BULK
-/* Called by one thread. A __syncthreads() must follow before any other use of the barrier. */
-GK__D void gk__bulk_init(unsigned long long *barrier) {
-  gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
-  gk__ptx_fence_mbarrier_init();
-}
-/* Called by one thread. The barrier's phase completes when the bytes have arrived. */
-GK__D void gk__bulk_load(void *dest, const void *from, unsigned bytes, unsigned long long *barrier) {
-  gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
-  gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
-}
-/* Waits until the phase of this parity is complete. The parities of successive phases are 0, 1, 0, 1 ... */
-GK__D void gk__bulk_wait(unsigned long long *barrier, unsigned parity) {
-  while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
-}
-/* Called by one thread, behind a barrier that follows a gk__ptx_fence_proxy_async() of each thread which wrote to the
- * shared memory. Returns when that memory has been read. */
-GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
-  gk__ptx_cp_async_bulk_store(dest, gk__shared_address(from), bytes);
-  gk__ptx_cp_async_bulk_commit_group();
-  gk__ptx_cp_async_bulk_wait_group_read_0();
-}
-#endif
-
 /* ====================================================================================================================
  * 16. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
  *    scan, split-K and section 21. Needs nothing but the instructions of section 13.
  *
- * Ticket. The first thing that a block does is to take a ticket from a counter in the scratch: the number of blocks
- * that have taken one before it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their
- * blocks are running already, and do not wait for higher ones. So every wait ends, whatever order the hardware starts
- * blocks in and however few fit on the GPU.
+ * Ticket. A block first takes a ticket from a counter in the scratch: the number of blocks that have taken one before
+ * it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks are running already,
+ * and do not wait for higher ones. So every wait ends, whatever order the hardware starts blocks in and however few fit
+ * on the GPU.
  *
  * Tag. The counter's upper half holds the number of tags that calls have used. A call uses the next one, 1 at first,
  * and its last block increments the number. It is in device memory, so a replayed graph gets a new tag, too.
@@ -2562,8 +2469,7 @@ GK__D void gk__bulk_store(void *dest, const void *from, unsigned bytes) {
  * tag 0, which no call uses. After 2^32 - 1 calls the tags start again at 1, and the last block clears all slots first.
  * ==================================================================================================================*/
 
-/* The state at the front of a scratch. The upper half of a counter is the number of tags used so far, the lower half
- * the number of tickets taken in this call: zero between calls. */
+/* The state at the front of a scratch. The lower half of a counter is the number of tickets taken in this call. */
 struct gk__state {
   unsigned long long reduce_tickets, scan_tickets;
   unsigned scan_done; /* blocks that have finished; counted only when tags run out, zero between calls */
@@ -2822,27 +2728,14 @@ template <class Item> GK__D void gk__align_vectors(gk__word16 *vector, const gk_
 
 /* --- Accumulators ------------------------------------------------------------------------------------------------*/
 
-/* Accumulators of a thread: several, so that consecutive operations do not wait for each other. One for argmin and
- * argmax, whose values are large, and for sums of bytes, sixteen of which are added up before they go into it. */
-template <class Operator, class Item> struct gk__reduce_accumulators {
-  static const unsigned number = gk__reduce_tile<Item>::vector_width < 4 ? gk__reduce_tile<Item>::vector_width : 4;
-};
-template <class Value, class Item> struct gk__reduce_accumulators<gk_argmin<Value>, Item> {
-  static const unsigned number = 1;
-};
-template <class Value, class Item> struct gk__reduce_accumulators<gk_argmax<Value>, Item> {
-  static const unsigned number = 1;
-};
-template <class Acc> struct gk__reduce_accumulators<gk_sum<Acc>, signed char> { static const unsigned number = 1; };
-template <class Acc> struct gk__reduce_accumulators<gk_sum<Acc>, unsigned char> { static const unsigned number = 1; };
-
-/* Takes the first item_count elements of a vector into the accumulators. i: the index of the first one. */
-template <class Acc, class Item, class Operator>
-GK__D void gk__accumulate_items(Acc *accumulator, const Item *item, size_t i, size_t item_count,
+/* Takes the first item_count elements of a vector into a thread's accumulators, of which there are several so that
+ * consecutive operations do not wait for each other. i: the index of the first element. */
+template <class Acc, unsigned Accumulators, class Item, class Operator>
+GK__D void gk__accumulate_items(Acc (&accumulator)[Accumulators], const Item *item, size_t i, size_t item_count,
                                 const Operator &operation) {
   GK__UNROLL
   for (unsigned j = 0; j < gk__reduce_tile<Item>::vector_width; j++) {
-    Acc &acc = accumulator[j % gk__reduce_accumulators<Operator, Item>::number];
+    Acc &acc = accumulator[j % Accumulators];
     if (j < item_count) acc = operation(acc, gk__lift<Acc, Item>::from(item[j], i + j));
   }
 }
@@ -2854,19 +2747,21 @@ template <class Item> GK__D void gk__unpack_vector(Item *item, const gk__word16 
 /* How an operator takes a vector into the accumulators: the first item_count elements, where the others' bytes are
  * zero. The generic one, element by element: */
 template <class Operator, class Item> struct gk__accumulate_by_items {
-  typedef typename gk__working<Operator>::type Acc;
-  static GK__D void apply(Acc *accumulator, const gk__word16 &vector, size_t i, unsigned item_count,
+  static const unsigned vector_width = gk__reduce_tile<Item>::vector_width;
+  static const unsigned accumulators = vector_width < 4 ? vector_width : 4;
+  template <class Acc>
+  static GK__D void apply(Acc (&accumulator)[accumulators], const gk__word16 &vector, size_t i, unsigned item_count,
                           const Operator &operation) {
-    Item item[gk__reduce_tile<Item>::vector_width];
+    Item item[vector_width];
     gk__unpack_vector(item, vector);
     gk__accumulate_items(accumulator, item, i, item_count, operation);
   }
 };
-template <class Operator, class Item> struct gk__accumulate_vector : gk__accumulate_by_items<Operator, Item> {};
-/* argmin and argmax find the best element of the vector first, and compare only that one with the accumulator. An
- * accumulator's index is less than any in the vector, so of equal elements the earlier one is kept, and the indices
- * need not be compared. An accumulator that has no element yet takes any. */
+/* argmin and argmax find the best element of the vector first, and compare only that one with the accumulator: a single
+ * one, as these values are large. An accumulator's index is less than any in the vector, so of equal elements the
+ * earlier one is kept, and the indices need not be compared. An accumulator that has no element yet takes any. */
 template <class Value, bool Greatest, class Item> struct gk__accumulate_best {
+  static const unsigned accumulators = 1;
   template <class Operator>
   static GK__D void apply(gk_arg<Value> *accumulator, const gk__word16 &vector, size_t i, unsigned item_count,
                           const Operator &) {
@@ -2885,39 +2780,33 @@ template <class Value, bool Greatest, class Item> struct gk__accumulate_best {
       *accumulator = gk_arg<Value>{best, i + best_idx};
   }
 };
-template <class Value, class Item>
-struct gk__accumulate_vector<gk_argmin<Value>, Item> : gk__accumulate_best<Value, false, Item> {};
-template <class Value, class Item>
-struct gk__accumulate_vector<gk_argmax<Value>, Item> : gk__accumulate_best<Value, true, Item> {};
-/* Elements that bring their own indices, in any order. */
-template <class Value, class Other>
-struct gk__accumulate_vector<gk_argmin<Value>, gk_arg<Other>>
-    : gk__accumulate_by_items<gk_argmin<Value>, gk_arg<Other>> {};
-template <class Value, class Other>
-struct gk__accumulate_vector<gk_argmax<Value>, gk_arg<Other>>
-    : gk__accumulate_by_items<gk_argmax<Value>, gk_arg<Other>> {};
 /* Sums of bytes: four at a time, in 32 bits, which the sixteen bytes of a vector cannot overflow. */
-template <class Acc> struct gk__accumulate_vector<gk_sum<Acc>, signed char> {
+template <class Acc, class Word> struct gk__accumulate_bytes {
+  static const unsigned accumulators = 1;
   static GK__D void apply(Acc *accumulator, const gk__word16 &vector, size_t, unsigned, const gk_sum<Acc> &operation) {
-    int vector_sum = 0;
+    Word vector_sum = 0;
     GK__UNROLL
-    for (int k = 0; k < 4; k++) vector_sum = __dp4a(static_cast<int>(vector.word[k]), 0x01010101, vector_sum);
+    for (int k = 0; k < 4; k++) vector_sum = __dp4a(static_cast<Word>(vector.word[k]), Word(0x01010101), vector_sum);
     accumulator[0] = operation(accumulator[0], static_cast<Acc>(vector_sum));
   }
 };
-template <class Acc> struct gk__accumulate_vector<gk_sum<Acc>, unsigned char> {
-  static GK__D void apply(Acc *accumulator, const gk__word16 &vector, size_t, unsigned, const gk_sum<Acc> &operation) {
-    unsigned vector_sum = 0;
-    GK__UNROLL
-    for (int k = 0; k < 4; k++) vector_sum = __dp4a(vector.word[k], 0x01010101u, vector_sum);
-    accumulator[0] = operation(accumulator[0], static_cast<Acc>(vector_sum));
-  }
-};
+template <class Operator, class Item> struct gk__accumulation : gk__accumulate_by_items<Operator, Item> {};
+template <class Value, class Item>
+struct gk__accumulation<gk_argmin<Value>, Item> : gk__accumulate_best<Value, false, Item> {};
+template <class Value, class Item>
+struct gk__accumulation<gk_argmax<Value>, Item> : gk__accumulate_best<Value, true, Item> {};
+/* Elements that have their own indices, in any order. */
+template <class Value, class Other>
+struct gk__accumulation<gk_argmin<Value>, gk_arg<Other>> : gk__accumulate_by_items<gk_argmin<Value>, gk_arg<Other>> {};
+template <class Value, class Other>
+struct gk__accumulation<gk_argmax<Value>, gk_arg<Other>> : gk__accumulate_by_items<gk_argmax<Value>, gk_arg<Other>> {};
+template <class Acc> struct gk__accumulation<gk_sum<Acc>, signed char> : gk__accumulate_bytes<Acc, int> {};
+template <class Acc> struct gk__accumulation<gk_sum<Acc>, unsigned char> : gk__accumulate_bytes<Acc, unsigned> {};
 
 /* --- Tiles -------------------------------------------------------------------------------------------------------*/
 
-/* Loads a thread's vectors of a tile of the array's n elements: words, or for an unaligned array the pairs of words
- * that gk__align_vectors takes. words: the thread's first word of the tile. */
+/* Loads a thread's vectors of a tile: words, or for an unaligned array the pairs of words that gk__align_vectors takes.
+ * words: the thread's first word of the tile. n: the elements of the array. */
 template <bool Unaligned, class Item>
 GK__D void gk__load_vectors(gk__word16 *vector, gk__word16 *next, const gk__word16 *words, size_t n) {
   if (n >= GK__REDUCE_STREAMED_BYTES / sizeof(Item)) {
@@ -2942,9 +2831,11 @@ GK__D void gk__load_vectors(gk__word16 *vector, gk__word16 *next, const gk__word
  * one or two, cannot be put together from words: these edge vectors go to shared memory element by element, each
  * element loaded by a thread of its own. They are the tile's vector 0 (for the array's first tile), full_end and
  * full_end + 1. All loads of the tile are issued together. */
-template <class Operator, class Item, class Acc>
-GK__D void gk__reduce_edge_tile(Acc *accumulator, const Item *tile_items, size_t first_idx, unsigned available,
-                                unsigned misalignment, const Operator &operation, gk__word16 *edge_vectors) {
+template <class Operator, class Item, class Acc, unsigned Accumulators>
+GK__D void gk__reduce_edge_tile(Acc (&accumulator)[Accumulators], const Item *tile_items, size_t first_idx,
+                                unsigned available, unsigned misalignment, const Operator &operation,
+                                gk__word16 *edge_vectors) {
+  typedef gk__accumulation<Operator, Item> accumulation;
   const unsigned vector_width = gk__reduce_tile<Item>::vector_width, stride = gk__reduce_tile<Item>::vector_stride;
   const unsigned thread = threadIdx.x;
   const int full_begin = first_idx == 0;
@@ -2976,15 +2867,14 @@ GK__D void gk__reduce_edge_tile(Acc *accumulator, const Item *tile_items, size_t
   GK__UNROLL
   for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++)
     if (static_cast<int>(thread + v * GK__REDUCE_THREADS) < full_end)
-      gk__accumulate_vector<Operator, Item>::apply(
-          accumulator, vector[v], first_idx + thread * vector_width + v * stride, vector_width, operation);
+      accumulation::apply(accumulator, vector[v], first_idx + thread * vector_width + v * stride, vector_width,
+                          operation);
   /* The vectors full_end and full_end + 1 go to the threads whose vectors they are. */
   const unsigned edge = (thread - static_cast<unsigned>(full_end)) % GK__REDUCE_THREADS;
   const unsigned tile_pos = (static_cast<unsigned>(full_end) + edge) * vector_width;
   if (edge < 2 && tile_pos < available && tile_pos < gk__reduce_tile<Item>::items)
-    gk__accumulate_vector<Operator, Item>::apply(
-        accumulator, edge_vectors[1 + edge], first_idx + tile_pos,
-        available - tile_pos < vector_width ? available - tile_pos : vector_width, operation);
+    accumulation::apply(accumulator, edge_vectors[1 + edge], first_idx + tile_pos,
+                        available - tile_pos < vector_width ? available - tile_pos : vector_width, operation);
 }
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
@@ -2995,6 +2885,7 @@ template <bool Unaligned, class Operator, class Item, class Acc = typename gk__w
 GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &operation, const gk__reduce_plan &plan,
                                unsigned partition, gk__word16 *edge_vectors) {
   typedef gk__reduce_tile<Item> tile_of;
+  typedef gk__accumulation<Operator, Item> accumulation;
   const bool use_words = 16 % sizeof(Item) == 0 && !(Unaligned && sizeof(Item) == 16);
   /* Elements that fit between the last multiple of 16 bytes before the array and the array. */
   const unsigned lead_items =
@@ -3002,10 +2893,9 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   const unsigned misalignment = lead_items * sizeof(Item), thread_offset = threadIdx.x * tile_of::vector_width;
   const gk__word16 *const array_words =
       reinterpret_cast<const gk__word16 *>(reinterpret_cast<const char *>(input) - misalignment) + threadIdx.x;
-  const unsigned accumulators = gk__reduce_accumulators<Operator, Item>::number;
-  Acc accumulator[accumulators];
+  Acc accumulator[accumulation::accumulators];
   GK__UNROLL
-  for (unsigned j = 0; j < accumulators; j++) accumulator[j] = operation.identity();
+  for (unsigned j = 0; j < accumulation::accumulators; j++) accumulator[j] = operation.identity();
   for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
     const size_t i = tile_idx * tile_of::items + thread_offset, available = n - tile_idx * tile_of::items;
     const gk__word16 *const words = array_words + tile_idx * tile_of::word16_count;
@@ -3017,8 +2907,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
       if (Unaligned) gk__align_vectors<Item>(vector, next, misalignment);
       GK__UNROLL
       for (unsigned v = 0; v < GK__REDUCE_VECTORS; v++)
-        gk__accumulate_vector<Operator, Item>::apply(accumulator, vector[v], i + v * tile_of::vector_stride,
-                                                     tile_of::vector_width, operation);
+        accumulation::apply(accumulator, vector[v], i + v * tile_of::vector_stride, tile_of::vector_width, operation);
     } else if (!Unaligned || !use_words) {
       /* The partial tile at the array's end; or any tile where vectors are not loaded as words. One vector after the
        * other, so as not to need more registers than a full tile. */
@@ -3027,8 +2916,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
         const unsigned offset = thread_offset + v * tile_of::vector_stride;
         if (use_words && available >= offset + tile_of::vector_width) {
           const gk__word16 vector = words[v * GK__REDUCE_THREADS];
-          gk__accumulate_vector<Operator, Item>::apply(accumulator, vector, i + v * tile_of::vector_stride,
-                                                       tile_of::vector_width, operation);
+          accumulation::apply(accumulator, vector, i + v * tile_of::vector_stride, tile_of::vector_width, operation);
         } else if (offset < available) {
           gk__accumulate_items(accumulator, input + i + v * tile_of::vector_stride, i + v * tile_of::vector_stride,
                                available - offset, operation);
@@ -3044,7 +2932,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   }
   Acc value = accumulator[0];
   GK__UNROLL
-  for (unsigned j = 1; j < accumulators; j++) value = operation(value, accumulator[j]);
+  for (unsigned j = 1; j < accumulation::accumulators; j++) value = operation(value, accumulator[j]);
   return value;
 }
 
@@ -3108,23 +2996,23 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Unaligned ? 4 : GK__REDUCE
 /* --- Launch: the checks and the scratch of scans, too ------------------------------------------------------------*/
 
 /* What reduce and scan require of their arrays: sizes that memory can have, no null pointer where there are elements,
- * alignment to the element type, and memory that the device can address. n_out: elements of the output. */
+ * alignment to the element type, and memory that the device can address; an empty array may begin at the end of an
+ * allocation. n_out: elements of the output. */
+template <class Item>
+cudaError_t gk__check_array(const char *call, const char *name, const Item *array, size_t n, size_t item_count) {
+  if (!array && item_count) return gk__fail(cudaErrorInvalidValue, "%s: %s is NULL but n = %zu", call, name, n);
+  if (reinterpret_cast<uintptr_t>(array) % std::alignment_of<Item>::value)
+    return gk__fail(cudaErrorInvalidValue, "%s: %s is not aligned to its elements' %zu bytes", call, name,
+                    static_cast<size_t>(std::alignment_of<Item>::value));
+  return item_count ? gk__check_memory(call, name, array) : cudaSuccess;
+}
 template <class Item, class Out>
 cudaError_t gk__check_arrays(const char *call, const Item *input, const Out *output, size_t n, size_t n_out) {
   if (n > static_cast<size_t>(-1) / (sizeof(Item) > sizeof(Out) ? sizeof(Item) : sizeof(Out)))
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
                     n, sizeof(Item));
-  if (!input && n) return gk__fail(cudaErrorInvalidValue, "%s: input is NULL but n = %zu", call, n);
-  if (!output && n_out) return gk__fail(cudaErrorInvalidValue, "%s: output is NULL but n = %zu", call, n);
-  if (reinterpret_cast<uintptr_t>(input) % std::alignment_of<Item>::value)
-    return gk__fail(cudaErrorInvalidValue, "%s: input is not aligned to its elements' %zu bytes", call,
-                    static_cast<size_t>(std::alignment_of<Item>::value));
-  if (reinterpret_cast<uintptr_t>(output) % std::alignment_of<Out>::value)
-    return gk__fail(cudaErrorInvalidValue, "%s: output is not aligned to its elements' %zu bytes", call,
-                    static_cast<size_t>(std::alignment_of<Out>::value));
-  /* An empty array may begin at the end of an allocation. */
-  if (n) GK_TRY(gk__check_memory(call, "input", input));
-  return n_out ? gk__check_memory(call, "output", output) : cudaSuccess;
+  GK_TRY(gk__check_array(call, "input", input, n, n));
+  return gk__check_array(call, "output", output, n, n_out);
 }
 
 /* Whether a caller's scratch, if there is one, belongs to the current device and has `bytes` of state and slots. Every
@@ -3148,11 +3036,13 @@ inline cudaError_t gk__check_scratch(const char *call, const gk_scratch *given, 
   return cudaSuccess;
 }
 
-/* The scratch to use: the caller's, which must be large enough; or, for NULL, a new one in `temporary`. */
+/* The scratch to use: the caller's, which must be large enough; or, for NULL, a new one in `temporary`. For 0 bytes it
+ * is `temporary` as it was. */
 inline cudaError_t gk__choose_scratch(const char *call, size_t bytes, const gk_scratch *given, gk_scratch *temporary,
                                       const gk_scratch **chosen, cudaStream_t stream) {
-  *chosen = given ? given : temporary;
-  return given ? gk__check_scratch(call, given, bytes) : gk__temporary_scratch(temporary, bytes, call, stream);
+  *chosen = given && bytes ? given : temporary;
+  return given || !bytes ? gk__check_scratch(call, given, bytes)
+                         : gk__temporary_scratch(temporary, bytes, call, stream);
 }
 
 /* After the launch: frees a temporary scratch, even if the launch failed. Returns the first error. */
@@ -3173,14 +3063,10 @@ cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t 
                           ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Item, Out, Operator>)
                           : GK__KERNEL(gk__reduce_kernel<false, Item, Out, Operator>);
   gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
-  unsigned char *memory = NULL;
-  if (plan.needs_scratch) {
-    GK_TRY(gk__choose_scratch(call, gk_reduce_scratch_bytes(), scratch, &temporary, &use, stream));
-    memory = static_cast<unsigned char *>(use->ptr);
-  } else {
-    GK_TRY(gk__check_scratch(call, scratch, 0));
-  }
+  const gk_scratch *use = NULL;
+  GK_TRY(
+      gk__choose_scratch(call, plan.needs_scratch ? gk_reduce_scratch_bytes() : 0, scratch, &temporary, &use, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
   const cudaError_t status =
       gk__launch_kernel(call, kernel, plan.blocks < plan.partitions ? plan.blocks : plan.partitions,
                         static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, input, output, n, operation, plan,
@@ -3194,12 +3080,12 @@ cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operati
                       const gk_scratch *scratch) {
   typedef typename gk__known<Item>::type Element;
   typedef typename gk__functor<Operator, Element>::reduce Functor;
+  typedef gk__slot<typename gk__working<Functor>::type> slot;
+  const Element *const array = gk__known_array(input);
   gk__clear_detail();
-  GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(input), gk__known_output(output), n, 1));
-  const gk__reduce_plan plan =
-      gk__plan_reduce(n, gk__reduce_tile<Element>::items, sizeof(gk__slot<typename gk__working<Functor>::type>));
-  return gk__reduce("gk_reduce", gk__known_array(input), gk__known_output(output), n,
-                    gk__functor_of<Functor>(operation), plan, stream, scratch);
+  GK_TRY(gk__check_arrays("gk_reduce", array, gk__known_output(output), n, 1));
+  return gk__reduce("gk_reduce", array, gk__known_output(output), n, gk__functor_of<Functor>(operation),
+                    gk__plan_reduce(n, gk__reduce_tile<Element>::items, sizeof(slot)), stream, scratch);
 }
 
 /* ====================================================================================================================
@@ -3266,19 +3152,17 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
   plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
   return plan;
 }
-/* A product, or a sum, of sizes; SIZE_MAX where that is too large, which no memory has. */
+/* A product of sizes; SIZE_MAX where that is too large, which no memory has. */
 inline size_t gk__saturated_product(size_t x, size_t y) {
   const size_t most = static_cast<size_t>(-1);
   return y && x > most / y ? most : x * y;
 }
-inline size_t gk__saturated_sum(size_t x, size_t y) {
-  const size_t most = static_cast<size_t>(-1);
-  return x > most - y ? most : x + y;
-}
-/* Of a scratch: the state, the slots of reductions, and a slot for each tile and each group. */
+/* Of a scratch, likewise: the state, the slots of reductions, and from offset GK__SCAN_OFFSET on a slot for each tile
+ * and each group. */
+#define GK__SCAN_OFFSET (GK__STATE_BYTES + GK__REDUCE_BYTES)
 inline size_t gk__scan_bytes(const gk__scan_plan &plan, size_t slot_bytes) {
-  return gk__saturated_sum(GK__STATE_BYTES + GK__REDUCE_BYTES,
-                           gk__saturated_product(plan.tiles + plan.groups, slot_bytes));
+  const size_t slots = gk__saturated_product(plan.tiles + plan.groups, slot_bytes), most = static_cast<size_t>(-1);
+  return slots > most - GK__SCAN_OFFSET ? most : slots + GK__SCAN_OFFSET;
 }
 
 /* The initial value, which stands before the first element, and the index of the first element, for argmin and argmax.
@@ -3292,7 +3176,9 @@ template <class Acc> struct gk__scan_init<Acc, Acc> {
   static GK__D size_t index(const Acc &) { return 0; }
 };
 
-/* What a kernel is compiled for: types, and what follows from the elements of a thread. */
+/* What a kernel is compiled for: types, and what follows from the elements of a thread. In shared memory each thread
+ * has consecutive elements, which it reads and writes as vectors. Results replace the inputs where both have the same
+ * size; else they stand behind them. */
 template <class InputItem, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread>
 struct gk__scan_config {
   typedef InputItem Item;
@@ -3300,7 +3186,12 @@ struct gk__scan_config {
   typedef Functor Operator;
   typedef Initial Init;
   typedef typename gk__working<Functor>::type Acc;
-  static const unsigned items_per_thread = ItemsPerThread;
+  static const unsigned items_per_thread = ItemsPerThread, tile_items = ItemsPerThread * GK__SCAN_THREADS;
+  static const bool in_place = sizeof(Item) == sizeof(Out);
+  static const unsigned out_offset = in_place ? 0 : (tile_items * sizeof(Item) + 15) / 16; /* 16-byte words */
+  static const unsigned word16_count = out_offset + (tile_items * sizeof(Out) + 15) / 16;
+  static const bool has_vectors = in_place && 16 % sizeof(Item) == 0 && ItemsPerThread * sizeof(Item) % 16 == 0;
+  static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
   static const bool small_n = ItemsPerThread == gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
   /* Groups in the look-back's window, each of which takes a warp. With much data, to read their totals costs as much as
    * some of the data. */
@@ -3321,7 +3212,7 @@ template <class Acc, class Operator>
 GK__D Acc gk__scan_threads(Acc thread_total, const Operator &operation, Acc *warp_total, Acc *tile_total) {
   const Acc inclusive = gk_warp_scan_inclusive(thread_total, operation);
   if (gk_lane() == 31) warp_total[gk_warp()] = inclusive;
-  const Acc prefix_in_warp = gk_shuffle(inclusive, gk_lane() ? gk_lane() - 1 : 0);
+  const Acc prefix_in_warp = gk__previous_lane(inclusive);
   __syncthreads();
   Acc total = warp_total[0], warp_prefix = operation.identity();
   GK__UNROLL
@@ -3381,75 +3272,38 @@ GK__D Acc gk__tile_prefix(size_t tile_idx, const Acc &tile_total, const Init &in
 
 /* --- A tile in shared memory -------------------------------------------------------------------------------------*/
 
-/* Copies between global and shared memory go along the tile, from thread to thread; then each thread has consecutive
- * elements, which it reads and writes as vectors. Results replace the inputs where both have the same size; else they
- * stand behind them. */
-template <class Config> struct gk__scan_tile {
-  typedef typename Config::Item Item;
-  typedef typename Config::Out Out;
-  static const unsigned items = Config::items_per_thread * GK__SCAN_THREADS;
-  static const bool in_place = sizeof(Item) == sizeof(Out);
-  static const unsigned out_offset = in_place ? 0 : (items * sizeof(Item) + 15) / 16; /* 16-byte words */
-  static const unsigned word16_count = out_offset + (items * sizeof(Out) + 15) / 16;
-  static const bool has_vectors =
-      in_place && 16 % sizeof(Item) == 0 && Config::items_per_thread * sizeof(Item) % 16 == 0;
-  static const unsigned vector_width = has_vectors ? 16 / sizeof(Item) : 1;
-
-  /* Between global and shared memory, by threads 0 ... Threads - 1: the elements from number `copied` up to item_count.
-   * A bulk copy has done those before. Where there are no bulk copies, most elements go as 16-byte words. */
-  template <unsigned Threads, class Element>
-  static GK__D void copy_items(Element *dest, const Element *from, unsigned copied, unsigned item_count,
-                               unsigned thread) {
+/* Copies elements between global and shared memory, from number `copied` up to item_count, by Threads threads. A bulk
+ * copy has done those before. Where there are no bulk copies, most elements go as 16-byte words. */
+template <class Config, unsigned Threads, class Item>
+GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned copied, unsigned item_count, unsigned thread) {
 #if !GK__BULK
-    const bool aligned = (reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
-    const unsigned words = aligned ? item_count * static_cast<unsigned>(sizeof(Element)) / 16 : 0;
-    const unsigned words_per_thread = (items * sizeof(Element) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
-    GK__UNROLL
-    for (unsigned v = 0; v < words_per_thread; v++) {
-      const unsigned i = v * Threads + thread;
-      if (i < words) reinterpret_cast<gk__word16 *>(dest)[i] = reinterpret_cast<const gk__word16 *>(from)[i];
-    }
-    copied = words * 16 / static_cast<unsigned>(sizeof(Element));
+  const bool aligned = (reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(from)) % 16 == 0;
+  const unsigned words = aligned ? item_count * static_cast<unsigned>(sizeof(Item)) / 16 : 0;
+  const unsigned words_per_thread = (Config::tile_items * sizeof(Item) / 16 + GK__SCAN_THREADS - 1) / GK__SCAN_THREADS;
+  GK__UNROLL
+  for (unsigned v = 0; v < words_per_thread; v++) {
+    const unsigned i = v * Threads + thread;
+    if (i < words) reinterpret_cast<gk__word16 *>(dest)[i] = reinterpret_cast<const gk__word16 *>(from)[i];
+  }
+  copied = words * 16 / static_cast<unsigned>(sizeof(Item));
 #endif
-    GK__UNROLL_BY(1)
-    for (unsigned i = copied + thread; i < item_count; i += 4 * Threads) {
-      Element *const item_dest = dest + i;
-      const Element *const item_from = from + i;
-      GK__UNROLL
-      for (unsigned k = 0; k < 4; k++)
-        if (i + k * Threads < item_count) item_dest[k * Threads] = item_from[k * Threads];
-    }
+  GK__UNROLL_BY(1)
+  for (unsigned i = copied + thread; i < item_count; i += 4 * Threads) {
+    Item *const item_dest = dest + i;
+    const Item *const item_from = from + i;
+    GK__UNROLL
+    for (unsigned k = 0; k < 4; k++)
+      if (i + k * Threads < item_count) item_dest[k * Threads] = item_from[k * Threads];
   }
-  /* A vector of this thread's own elements, from number first_idx on. */
-  template <class Element> static GK__D void load_vector(Element *item, const Element *tile_items, unsigned first_idx) {
-    const Element *const from = tile_items + threadIdx.x * Config::items_per_thread + first_idx;
-    if (vector_width * sizeof(Element) == 16) {
-      const gk__word16 x = *reinterpret_cast<const gk__word16 *>(from);
-      memcpy(static_cast<void *>(item), &x, vector_width * sizeof(Element));
-    } else {
-      item[0] = from[0];
-    }
-  }
-  template <class Element>
-  static GK__D void store_vector(const Element *item, Element *tile_items, unsigned first_idx) {
-    Element *const dest = tile_items + threadIdx.x * Config::items_per_thread + first_idx;
-    if (vector_width * sizeof(Element) == 16) {
-      gk__word16 x;
-      memcpy(&x, item, vector_width * sizeof(Element));
-      *reinterpret_cast<gk__word16 *>(dest) = x;
-    } else {
-      dest[0] = item[0];
-    }
-  }
-};
+}
 
-/* The bulk copies of a block's tiles; before sm_90 there are none. They copy whole 16-byte words between addresses that
- * are aligned to 16 bytes, and copy_items does the rest. wait_for_load and store return the number of elements copied;
- * they are called only where there is a word to copy. */
-#if GK__BULK
+/* The bulk copies of a block's tiles, by the TMA unit: one thread starts a copy of contiguous memory, and no thread
+ * needs registers for the data. They copy whole 16-byte words between addresses that are aligned to 16 bytes, and
+ * gk__scan_copy_items copies the rest. wait_for_load and store return the number of elements copied. */
 struct gk__scan_bulk_copies {
+#if GK__BULK
   unsigned long long *barrier; /* in shared memory: a phase of it ends when a tile has been loaded */
-  unsigned parity;
+  unsigned parity;             /* of the phase: 0, 1, 0, 1 ... */
   bool aligned_input, aligned_output;
 
   /* By all threads; then __syncthreads(). */
@@ -3458,58 +3312,77 @@ struct gk__scan_bulk_copies {
     parity = 0;
     aligned_input = reinterpret_cast<uintptr_t>(input) % 16 == 0;
     aligned_output = reinterpret_cast<uintptr_t>(output) % 16 == 0;
-    if (threadIdx.x == 0) gk__bulk_init(barrier);
+    if (threadIdx.x != 0) return;
+    gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
+    gk__ptx_fence_mbarrier_init();
   }
   /* By one thread. */
-  template <unsigned TileItems, class Item>
+  template <class Config, class Item>
   GK__D void begin_load(Item *dest, const Item *input, size_t n, unsigned tile_idx) {
-    const size_t first_idx = tile_idx * static_cast<size_t>(TileItems);
-    const size_t item_count = n - first_idx < TileItems ? n - first_idx : TileItems;
+    const size_t first_idx = tile_idx * static_cast<size_t>(Config::tile_items);
+    const size_t item_count = n - first_idx < Config::tile_items ? n - first_idx : Config::tile_items;
     const unsigned bytes = static_cast<unsigned>(item_count * sizeof(Item) / 16 * 16);
-    if (bytes) gk__bulk_load(dest, input + first_idx, bytes, barrier);
+    if (bytes == 0) return;
+    const void *const from = input + first_idx;
+    gk__ptx_mbarrier_arrive_expect_tx(gk__shared_address(barrier), bytes);
+    gk__ptx_cp_async_bulk_load(gk__shared_address(dest), from, bytes, gk__shared_address(barrier));
   }
   /* By all threads. */
   template <class Item> GK__D unsigned wait_for_load(unsigned item_count) {
-    gk__bulk_wait(barrier, parity);
-    parity ^= 1;
-    return item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
+    unsigned copied = 0;
+    if (aligned_input && item_count * sizeof(Item) >= 16) {
+      while (!gk__ptx_mbarrier_try_wait_parity(gk__shared_address(barrier), parity)) {}
+      parity ^= 1;
+      copied = item_count * static_cast<unsigned>(sizeof(Item)) / 16 * 16 / static_cast<unsigned>(sizeof(Item));
+    }
+    return copied;
   }
-  /* By all threads of a warp, which have written the elements. */
+  /* By all threads of a warp, which have written the elements. Returns when they have been read. */
   template <class Out> GK__D unsigned store(Out *dest, const Out *from, unsigned first_idx, unsigned item_count) const {
-    gk__ptx_fence_proxy_async();
-    __syncwarp();
-    const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
-    if (gk_lane() == 0) gk__bulk_store(dest + first_idx, from + first_idx, bytes);
-    return bytes / static_cast<unsigned>(sizeof(Out));
+    unsigned copied = 0;
+    if (aligned_output && item_count * sizeof(Out) >= 16) {
+      gk__ptx_fence_proxy_async();
+      __syncwarp();
+      const unsigned bytes = item_count * static_cast<unsigned>(sizeof(Out)) / 16 * 16;
+      if (gk_lane() == 0) {
+        gk__ptx_cp_async_bulk_store(dest + first_idx, gk__shared_address(from + first_idx), bytes);
+        gk__ptx_cp_async_bulk_commit_group();
+        gk__ptx_cp_async_bulk_wait_group_read_0();
+      }
+      copied = bytes / static_cast<unsigned>(sizeof(Out));
+    }
+    return copied;
   }
-};
-#else
-struct gk__scan_bulk_copies {};
+  /* By each thread that wrote to shared memory which a later load overwrites; then __syncthreads(). */
+  GK__D void before_next_load() const { gk__ptx_fence_proxy_async(); }
+#else /* before sm_90 there are none */
+  static const bool aligned_input = false;
+  GK__D void init(unsigned long long *, const void *, const void *) {}
+  template <class Config, class Item> GK__D void begin_load(Item *, const Item *, size_t, unsigned) {}
+  template <class Item> GK__D unsigned wait_for_load(unsigned) { return 0; }
+  template <class Out> GK__D unsigned store(Out *, const Out *, unsigned, unsigned) const { return 0; }
+  GK__D void before_next_load() const {}
 #endif
+};
 
 /* --- A thread's elements -----------------------------------------------------------------------------------------*/
 
-/* What a scan does with a vector of Width elements, of which the first item_count exist: total takes them into a total;
- * results writes their results, from what stands before them, and returns what stands before the next. i: the index of
- * the first one. The generic way, element by element: */
-template <class Config, unsigned Width> struct gk__scan_by_items {
-  typedef typename Config::Item Item;
-  typedef typename Config::Out Out;
-  typedef typename Config::Acc Acc;
-  typedef typename Config::Operator Operator;
-  static GK__D Acc total(Acc sum, const Item *x, unsigned item_count, size_t i, const Operator &operation) {
-    GK__UNROLL
-    for (unsigned j = 0; j < Width; j++)
-      if (j < item_count) sum = operation(sum, gk__lift<Acc, Item>::from(x[j], i + j));
-    return sum;
-  }
-  static GK__D Acc results(Acc running, Out *result, const Item *x, unsigned item_count, size_t i, bool inclusive,
-                           const Operator &operation) {
+/* Folds a vector of Width elements, of which the first item_count exist, onto what stands before it, and returns what
+ * stands before the next one. i: the index of the first element. With Store, *result gets the vector's results. The
+ * generic way, element by element: */
+template <class Config, unsigned Width = Config::vector_width> struct gk__scan_vector {
+  template <bool Store, class Acc, class Item, class Out, class Operator>
+  static GK__D Acc fold(Acc running, Out *result, const Item *x, unsigned item_count, size_t i, bool inclusive,
+                        const Operator &operation) {
     GK__UNROLL
     for (unsigned j = 0; j < Width; j++) {
-      const Acc next = j < item_count ? operation(running, gk__lift<Acc, Item>::from(x[j], i + j)) : running;
-      result[j] = gk__convert<Out, Acc>::from(inclusive ? next : running);
-      running = next;
+      if (Store) {
+        const Acc next = j < item_count ? operation(running, gk__lift<Acc, Item>::from(x[j], i + j)) : running;
+        result[j] = gk__convert<Out, Acc>::from(inclusive ? next : running);
+        running = next;
+      } else if (j < item_count) {
+        running = operation(running, gk__lift<Acc, Item>::from(x[j], i + j));
+      }
     }
     return running;
   }
@@ -3517,15 +3390,9 @@ template <class Config, unsigned Width> struct gk__scan_by_items {
 /* Sums of bytes, which wrap: four at a time, a 32-bit word. Bytes past the array's end come last, so that no sum that
  * is kept has them in it. */
 template <class Byte> struct gk__scan_bytes_by_words {
-  static GK__D Byte total(Byte sum, const Byte *x, unsigned, size_t, const gk_sum<Byte> &) {
-    unsigned word[4], running = static_cast<unsigned>(sum);
-    memcpy(word, x, 16);
-    GK__UNROLL
-    for (unsigned k = 0; k < 4; k++) running = __dp4a(word[k], 0x01010101u, running);
-    return static_cast<Byte>(running);
-  }
-  static GK__D Byte results(Byte running, Byte *result, const Byte *x, unsigned, size_t, bool inclusive,
-                            const gk_sum<Byte> &) {
+  template <bool Store>
+  static GK__D Byte fold(Byte running, Byte *result, const Byte *x, unsigned, size_t, bool inclusive,
+                         const gk_sum<Byte> &) {
     unsigned word[4], before = static_cast<unsigned>(running);
     memcpy(word, x, 16);
     GK__UNROLL
@@ -3536,11 +3403,10 @@ template <class Byte> struct gk__scan_bytes_by_words {
       word[k] = inclusive ? sums : __byte_perm(sums, before, 0x2104);
       before = sum4;
     }
-    memcpy(result, word, 16);
+    if (Store) memcpy(result, word, 16);
     return static_cast<Byte>(before);
   }
 };
-template <class Config, unsigned Width> struct gk__scan_vector : gk__scan_by_items<Config, Width> {};
 template <class Init, unsigned Items>
 struct gk__scan_vector<gk__scan_config<unsigned char, unsigned char, gk_sum<unsigned char>, Init, Items>, 16>
     : gk__scan_bytes_by_words<unsigned char> {};
@@ -3548,54 +3414,52 @@ template <class Init, unsigned Items>
 struct gk__scan_vector<gk__scan_config<signed char, signed char, gk_sum<signed char>, Init, Items>, 16>
     : gk__scan_bytes_by_words<signed char> {};
 
-/* The same for all elements of a thread, of which valid_items exist. The loops are unrolled fully where all elements
- * exist, and not at all where some do not, to keep the code small. Those over types of less than 4 bytes, of which a
- * thread has many elements, are never unrolled. */
-template <class Config> struct gk__scan_thread {
-  typedef typename Config::Item Item;
-  typedef typename Config::Out Out;
-  typedef typename Config::Acc Acc;
-  typedef typename Config::Operator Operator;
-  typedef gk__scan_tile<Config> tile_type;
-  typedef gk__scan_vector<Config, tile_type::vector_width> vector_type;
-  static const unsigned items = Config::items_per_thread;
-  template <unsigned Factor>
-  static GK__D Acc total_unrolled(const Item *input, unsigned valid_items, size_t i, const Operator &operation) {
-    Acc sum = operation.identity();
-    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Factor)
-    for (unsigned k = 0; k < items; k += tile_type::vector_width) {
-      Item x[tile_type::vector_width];
-      tile_type::load_vector(x, input, k);
-      sum = vector_type::total(sum, x, valid_items > k ? valid_items - k : 0, i + k, operation);
-    }
-    return sum;
+/* A vector in shared memory: a 16-byte word, or one element. */
+template <unsigned Width, class Item> GK__D void gk__load_vector(Item *item, const Item *from) {
+  if (Width * sizeof(Item) == 16) {
+    const gk__word16 word = *reinterpret_cast<const gk__word16 *>(from);
+    memcpy(static_cast<void *>(item), &word, Width * sizeof(Item));
+  } else {
+    item[0] = from[0];
   }
-  template <unsigned Factor>
-  static GK__D void results_unrolled(Acc running, Out *output, const Item *input, unsigned valid_items, size_t i,
-                                     int inclusive, const Operator &operation) {
-    GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Factor)
-    for (unsigned k = 0; k < items; k += tile_type::vector_width) {
-      gk__forget(&inclusive);
-      Item x[tile_type::vector_width];
-      Out result[tile_type::vector_width];
-      tile_type::load_vector(x, input, k);
-      running =
-          vector_type::results(running, result, x, valid_items > k ? valid_items - k : 0, i + k, inclusive, operation);
-      tile_type::store_vector(result, output, k);
-    }
+}
+template <unsigned Width, class Item> GK__D void gk__store_vector(Item *dest, const Item *item) {
+  if (Width * sizeof(Item) == 16) {
+    gk__word16 word;
+    memcpy(&word, item, Width * sizeof(Item));
+    *reinterpret_cast<gk__word16 *>(dest) = word;
+  } else {
+    dest[0] = item[0];
   }
-  static GK__D Acc total(const Item *input, unsigned valid_items, size_t i, const Operator &operation) {
-    if (valid_items >= items) return total_unrolled<items>(input, items, i, operation);
-    return total_unrolled<1>(input, valid_items, i, operation);
+}
+
+/* The same for all elements of a thread, of which valid_items exist. The loop is unrolled fully where all elements
+ * exist, and not at all where some do not, to keep the code small; over types of less than 4 bytes, of which a thread
+ * has many elements, it is never unrolled. */
+template <class Config, bool Store, unsigned Factor, class Acc, class Item, class Out, class Operator>
+GK__D Acc gk__scan_fold_unrolled(Acc running, Out *output, const Item *input, unsigned valid_items, size_t i,
+                                 int inclusive, const Operator &operation) {
+  const unsigned vector_width = Config::vector_width;
+  GK__UNROLL_BY(sizeof(Item) < 4 ? 1 : Factor)
+  for (unsigned k = 0; k < Config::items_per_thread; k += vector_width) {
+    if (Store) gk__forget(&inclusive);
+    Item x[vector_width];
+    Out result[vector_width];
+    gk__load_vector<vector_width>(x, input + threadIdx.x * Config::items_per_thread + k);
+    running = gk__scan_vector<Config>::template fold<Store>(running, result, x, valid_items > k ? valid_items - k : 0,
+                                                            i + k, inclusive, operation);
+    if (Store) gk__store_vector<vector_width>(output + threadIdx.x * Config::items_per_thread + k, result);
   }
-  static GK__D void results(Acc prefix, Out *output, const Item *input, unsigned valid_items, size_t i, bool inclusive,
-                            const Operator &operation) {
-    if (valid_items >= items)
-      results_unrolled<items>(prefix, output, input, items, i, inclusive, operation);
-    else
-      results_unrolled<1>(prefix, output, input, valid_items, i, inclusive, operation);
-  }
-};
+  return running;
+}
+template <class Config, bool Store, class Acc, class Item, class Out, class Operator>
+GK__D Acc gk__scan_fold(const Acc &running, Out *output, const Item *input, unsigned valid_items, size_t i,
+                        bool inclusive, const Operator &operation) {
+  const unsigned items = Config::items_per_thread;
+  if (valid_items >= items)
+    return gk__scan_fold_unrolled<Config, Store, items>(running, output, input, items, i, inclusive, operation);
+  return gk__scan_fold_unrolled<Config, Store, 1>(running, output, input, valid_items, i, inclusive, operation);
+}
 
 /* --- The kernel --------------------------------------------------------------------------------------------------*/
 
@@ -3603,20 +3467,13 @@ template <class Config> struct gk__scan_thread {
 template <class Config, class Out>
 GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, unsigned item_count,
                           const gk__scan_bulk_copies &bulk) {
-  const unsigned thread_items = Config::items_per_thread, warp_offset = gk_warp() * 32 * thread_items;
-  const unsigned left = item_count > warp_offset ? item_count - warp_offset : 0;
-  const unsigned warp_items = left < 32 * thread_items ? left : 32 * thread_items;
-  unsigned copied = 0;
-#if GK__BULK
-  if (bulk.aligned_output && warp_items * sizeof(Out) >= 16)
-    copied = bulk.store(output + first_idx, shared_out, warp_offset, warp_items);
-#else
-  (void)bulk;
-#endif
+  const unsigned most = 32 * Config::items_per_thread, warp_offset = gk_warp() * most;
+  const unsigned left = item_count > warp_offset ? item_count - warp_offset : 0, warp_items = left < most ? left : most;
+  const unsigned copied = bulk.store(output + first_idx, shared_out, warp_offset, warp_items);
   if (copied < warp_items) {
     __syncwarp();
-    gk__scan_tile<Config>::template copy_items<32>(output + first_idx + warp_offset, shared_out + warp_offset, copied,
-                                                   warp_items, gk_lane());
+    gk__scan_copy_items<Config, 32>(output + first_idx + warp_offset, shared_out + warp_offset, copied, warp_items,
+                                    gk_lane());
   }
 }
 
@@ -3624,15 +3481,9 @@ GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, 
 template <class Config, class Item>
 GK__D void gk__scan_finish_load(Item *shared_in, const Item *input, size_t first_idx, unsigned item_count,
                                 gk__scan_bulk_copies *bulk) {
-  unsigned copied = 0;
-#if GK__BULK
-  if (bulk->aligned_input && item_count * sizeof(Item) >= 16) copied = bulk->template wait_for_load<Item>(item_count);
-#else
-  (void)bulk;
-#endif
+  const unsigned copied = bulk->template wait_for_load<Item>(item_count);
   if (copied < item_count) {
-    gk__scan_tile<Config>::template copy_items<GK__SCAN_THREADS>(shared_in, input + first_idx, copied, item_count,
-                                                                 threadIdx.x);
+    gk__scan_copy_items<Config, GK__SCAN_THREADS>(shared_in, input + first_idx, copied, item_count, threadIdx.x);
     __syncthreads();
   }
 }
@@ -3646,27 +3497,22 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   typedef typename Config::Item Item;
   typedef typename Config::Out Out;
   typedef typename Config::Acc Acc;
-  typedef gk__scan_tile<Config> tile_type;
-  typedef gk__scan_thread<Config> thread_type;
   typedef gk__scan_init<Acc, typename Config::Init> init_type;
-  __shared__ gk__word16 shared[tile_type::word16_count];
+  __shared__ gk__word16 shared[Config::word16_count];
   __shared__ gk__ticket ticket;
   GK__SHARED(Acc, warp_total, GK__SCAN_WARPS);
   GK__SHARED(Acc, partial, GK__SCAN_WARPS + 1);
   static_assert(sizeof(shared) + sizeof(warp_total_bytes) + sizeof(partial_bytes) < 48 * 1024 - 64,
                 "gk_scan: elements of up to 176 bytes, input and output together where their sizes differ");
   Item *const shared_in = reinterpret_cast<Item *>(shared);
-  Out *const shared_out = reinterpret_cast<Out *>(shared + tile_type::out_offset);
+  Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
+  __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-#if GK__BULK
-  __shared__ unsigned long long loaded;
-  bulk.init(&loaded, input, output);
-#endif
+  bulk.init(&barrier, input, output);
   if (Config::small_n)
-    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(tile_type::items), tile_type::items);
-#if GK__BULK
-  __syncthreads(); /* the barrier of bulk loads is initialised */
-#endif
+    gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
+                                        Config::tile_items);
+  if (GK__BULK) __syncthreads(); /* the barrier of bulk loads is initialised */
   gk__wait_for_earlier_work();
   if (Config::small_n) gk__let_later_work_start();
   /* With fewer blocks than tiles, a block takes several, and learns from one more ticket that there are none left. */
@@ -3678,22 +3524,21 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
         ticket = gk__next_ticket(state, last_ticket);
       else
         ticket.number = 0;
-#if GK__BULK
       if (bulk.aligned_input && ticket.number < plan.tiles)
-        bulk.template begin_load<tile_type::items>(shared_in, input, n, ticket.number);
-#endif
+        bulk.template begin_load<Config>(shared_in, input, n, ticket.number);
     }
     __syncthreads();
-    const size_t tile_idx = ticket.number, first_idx = tile_idx * tile_type::items;
+    const size_t tile_idx = ticket.number, first_idx = tile_idx * Config::tile_items;
     if (tile_idx >= plan.tiles) break;
     const unsigned item_count =
-        n - first_idx < tile_type::items ? static_cast<unsigned>(n - first_idx) : tile_type::items;
+        n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items;
     const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
     const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
     const size_t i = init_type::index(init) + first_idx + thread_offset;
     gk__scan_finish_load<Config>(shared_in, input, first_idx, item_count, &bulk);
 
-    const Acc thread_total = thread_type::total(shared_in, valid_items, i, operation);
+    const Acc thread_total =
+        gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
     Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
     if (plan.tiles > 1) {
       const gk__scan_slots<Acc> scan_slots = {slots, slots + plan.tiles, ticket.tag};
@@ -3702,12 +3547,10 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
     } else {
       running = operation(init_type::value(init), running);
     }
-    thread_type::results(running, shared_out, shared_in, valid_items, i, inclusive, operation);
+    gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
     gk__scan_store<Config>(output, shared_out, first_idx, item_count, bulk);
     if (several) {
-#if GK__BULK
-      gk__ptx_fence_proxy_async(); /* the next tile's bulk load overwrites what threads have written here */
-#endif
+      bulk.before_next_load();
       __syncthreads();
     }
   }
@@ -3721,25 +3564,21 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
                      bool inclusive, gk__scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
   gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = &temporary;
-  unsigned char *slots = NULL;
-  if (plan.tiles > 1) {
-    const size_t bytes = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
-    GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
-    slots = static_cast<unsigned char *>(use->ptr) + GK__STATE_BYTES + GK__REDUCE_BYTES;
-    plan.capacity = (use->bytes - GK__STATE_BYTES - GK__REDUCE_BYTES) / sizeof(gk__word16);
-  } else {
-    GK_TRY(gk__check_scratch(call, scratch, 0));
-  }
+  const gk_scratch *use = NULL;
+  const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0;
+  GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
+  if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
   const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
   const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
   typedef gk__scan_config<Item, Out, Operator, Init, items_for_large_n> config_for_large_n;
   typedef gk__scan_config<Item, Out, Operator, Init, items_for_small_n> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
-  const cudaError_t status = gk__launch_kernel(
-      call, kernel, plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, n, operation, init,
-      inclusive, plan, static_cast<gk__state *>(use->ptr), reinterpret_cast<gk__slot<Acc> *>(slots));
+  const cudaError_t status =
+      gk__launch_kernel(call, kernel, plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, n,
+                        operation, init, inclusive, plan, reinterpret_cast<gk__state *>(memory),
+                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
@@ -3748,9 +3587,11 @@ template <class Item, class Out, class Operator, class Acc>
 cudaError_t gk__scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
                           const Acc &init, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
   gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, input, output, n, n));
-  return gk__scan(call, input, output, n, operation, init, inclusive,
-                  gk__plan_scan(n, gk__scan_item_bytes<Item, Out>()), stream, scratch);
+  GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, n));
+  typedef typename gk__known<Item>::type Element;
+  const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Element, typename gk__known<Out>::type>());
+  return gk__scan(call, gk__known_array(input), gk__known_output(output), n, operation, init, inclusive, plan, stream,
+                  scratch);
 }
 
 template <class Item, class Out, class Operator>
@@ -3758,24 +3599,22 @@ cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator
                               const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_inclusive", gk__known_array(input), gk__known_output(output), n, f, f.identity(), true,
-                       stream, scratch);
+  return gk__scan_call("gk_scan_inclusive", input, output, n, f, f.identity(), true, stream, scratch);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_exclusive", gk__known_array(input), gk__known_output(output), n, f, f.identity(), false,
-                       stream, scratch);
+  return gk__scan_call("gk_scan_exclusive", input, output, n, f, f.identity(), false, stream, scratch);
 }
 template <class Item, class Out, class Operator, class Init>
 cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation, Init init,
                                    cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
-  typedef typename gk__working<Functor>::type Acc;
-  return gk__scan_call("gk_scan_exclusive_init", gk__known_array(input), gk__known_output(output), n,
-                       gk__functor_of<Functor>(operation), gk__convert<Acc, Init>::from(init), false, stream, scratch);
+  const Functor f = gk__functor_of<Functor>(operation);
+  return gk__scan_call("gk_scan_exclusive_init", input, output, n, f,
+                       gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
 }
 
 /* ====================================================================================================================
