@@ -12187,9 +12187,11 @@ struct gk__dist_b {
     cudaError_t status = cudaSuccess;
     for (int r = 0; r < ctx.rank_count && status == cudaSuccess; r++) {
       const gk_dist_piece piece = rows_of(r);
-      char *const rows = stage(part) + piece.first_index * row_bytes;
+      char *const piece_rows = stage(part) + piece.first_index * row_bytes;
       const size_t bytes = piece.item_count * row_bytes;
-      if (bytes) status = ctx.failed(ncclBroadcast(rows, rows, bytes, ncclUint8, r, ctx.comm, comm), "ncclBroadcast");
+      if (bytes)
+        status =
+            ctx.failed(ncclBroadcast(piece_rows, piece_rows, bytes, ncclUint8, r, ctx.comm, comm), "ncclBroadcast");
     }
     /* A group that was opened has to be closed, after an error, too. */
     const ncclResult_t ended = ncclGroupEnd();
