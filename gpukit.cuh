@@ -9753,69 +9753,43 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
 }
 
 /* ====================================================================================================================
- * 21. PAST ONE GPU: reduce, scan and matmul over the ranks of an NCCL communicator, if GPUKIT_NCCL is defined
- *
- * A rank is a process, or a thread of one, with a GPU of its own. All ranks make the same call, each with its own piece
- * of the data, which may have 0 elements:
- *
- *   gk_dist_piece mine = gk_dist_split(n, ranks, rank);                  // or any other pieces in the order of ranks
- *   GK_CHECK(gk_dist_scan_inclusive(x, y, mine.item_count, gk_op_sum(), comm, stream, &scratch));
- *   GK_CHECK(gk_dist_wait(comm, stream, 10000));                         // ms; an error if a rank has died
- *
- * The calls enqueue their kernels and NCCL's collectives on the caller's stream and do not wait for them. The
- * communicator must be blocking, and its device must be the current one. A call must not stand between ncclGroupStart
- * and ncclGroupEnd: NCCL would enqueue its collectives at the end of the group, behind the kernels that read what they
- * deliver. For the same reason one thread cannot be several ranks.
- *
- * How they work
+ * 21. PAST ONE GPU: the calls of section 12, over the ranks of an NCCL communicator
  *
  *   reduce   Each rank reduces its piece (section 17) to a record: the value, and the number of elements where results
  *            have indices. An all-gather brings all records to all ranks, and one warp of each rank folds them in the
  *            order of ranks.
- *   scan     Each rank reduces its piece to a record, all-gathers the records, and folds those of the lower ranks. The
- *            result is the value before its piece: the scan of the piece (section 18) starts there. It reads that value
- *            on the device, so the host does not wait for it.
- *   matmul   Each rank has some rows of A, B and C, and needs all rows of B. These are all-gathered a part at a time: a
- *            part is a group of adjacent columns. A buffer holds two parts, so the next part is transferred on a stream
- *            of its own while one is multiplied (section 19).
+ *   scan     Likewise, but a rank folds the records of the lower ranks. The scan of its piece (section 18) starts at
+ *            the result, which it reads on the device, so the host does not wait for it.
+ *   matmul   The rows of B are all-gathered a part at a time, and one part is transferred while another is multiplied
+ *            (section 19).
  *
- * From above: the scratch and the format of its slots (section 16), in which records are stored; the host side of
- * reduce, scan and matmul; and section 15's conversions between elements, accumulators and results.
- *
- * Guarantees
+ * A call must not stand between ncclGroupStart and ncclGroupEnd: NCCL would enqueue its collectives at the end of the
+ * group, behind the kernels that read what they deliver. For the same reason one thread cannot be several ranks.
  *
  *   Same bits    A result depends on the pieces, hence on the number of ranks, but not on timing, GPU or network.
- *                Integer results, min, max and their indices do not depend on the pieces either. With one rank the bits
- *                are those of sections 17 and 18. An element of a product is computed as by one GPU that has the rank's
- *                rows of A and all of B, some columns at a time. A reduction has the same result on all ranks.
- *   Lost ranks   If a rank fails or dies before its call, the streams of the others wait. gk_dist_wait returns an error
- *                then, and aborts the communicator if asked to; it may not be used after that. NCCL connects the ranks
- *                in their first call, on the host. A rank that is lost before it is connected leaves the others blocked
- *                in that call, unless NCCL_RUNTIME_CONNECT=0 in the environment makes NCCL connect all ranks when the
- *                communicator is created.
- *   Memory       Reduce and scan use the caller's scratch, or allocate one. Matmul uses the caller's buffer for two
- *                parts of B (each an eighth of it by default), or allocates it. A call that is captured into a graph
- *                needs the caller's scratch or buffer (matmul also both streams of its options), and ranks that an
- *                earlier call of the same kind has connected.
+ *                Integer results, min, max and their indices do not depend on the pieces either.
+ *   Lost ranks   NCCL connects the ranks in their first call, on the host. A rank that is lost before it is connected
+ *                leaves the others blocked in that call, where gk_dist_wait cannot help, unless NCCL_RUNTIME_CONNECT=0
+ *                in the environment makes NCCL connect all ranks when the communicator is created.
+ *   Graphs       A call that is captured needs the caller's scratch or buffer (matmul also both streams of its
+ *                options), and ranks that an earlier call of the same kind has connected.
  *
  * Cost with R ranks: compute time + latency x steps + bytes / bandwidth. NCCL's all-gather takes R - 1 steps around a
- * ring or log2 R steps in a tree. The latency of a step is that of the slowest link.
+ * ring or log2 R steps in a tree; a step has the latency of the slowest link. The bandwidth is that of the links
+ * between the GPUs of a host, and between hosts a GPU's share of the network.
  *
- *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone. It stops
- *            scaling when reading a piece takes less time than the all-gather.
+ *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone.
  *   scan     Two reads and one write of the piece, where one GPU reads and writes once: the speedup is at most 2/3 R.
  *            One all-gather, as above.
  *   matmul   2 m n k operations for m rows. Meanwhile (R - 1) / R of the n k elements of B arrive. That is hidden while
  *            operations per second x element size < 2 m x bandwidth, so the number of rows counts, and n and k do not.
- *            With fewer than rate x size / (2 x bandwidth) rows a rank, the call takes as long as the transfer of B.
- *            The transfer of the first part, an eighth of B, is never hidden.
+ *            The transfer of the first part is never hidden.
  *
- * The bandwidth within a host is that of the links between its GPUs; between hosts it is a GPU's share of the network.
  * Measured on two H200s of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes
  * 8 to 10 us, in which a GPU reads 10 million floats. An all-gather of large parts delivers 273 GB/s, so a product of
- * floats (50 TFLOP/s) hides the transfer of B from 370 rows a rank on. For 50 GB/s of network per GPU the model gives
- * 2000 rows. For 16 hosts in a ring, at 20 us a step, it gives 300 us for the all-gather of a reduce or scan, in which
- * a GPU reads 340 million floats.
+ * floats (50 TFLOP/s) hides the transfer of B from 370 rows a rank on. The model gives 2000 rows for 50 GB/s of network
+ * per GPU. For 16 hosts in a ring, at 20 us a step, it gives an all-gather of 300 us, in which a GPU reads 340 million
+ * floats.
  * ==================================================================================================================*/
 
 #ifdef GPUKIT_NCCL
@@ -9827,21 +9801,7 @@ inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank) {
   const size_t piece_idx = static_cast<size_t>(rank > 0 ? rank : 0);
   const size_t min_items = n / piece_count, longer_pieces = n % piece_count;
   const size_t longer_before = piece_idx < longer_pieces ? piece_idx : longer_pieces;
-  const gk_dist_piece piece = {min_items * piece_idx + longer_before, min_items + (piece_idx < longer_pieces)};
-  return piece;
-}
-
-/* As gk__failed, of a call of NCCL: its status as one of CUDA's, and NCCL's message in the detail. */
-inline cudaError_t gk__nccl_failed(ncclResult_t result, const char *call, const char *what, ncclComm_t comm) {
-  if (result == ncclSuccess) return cudaSuccess;
-  const bool callers_mistake = result == ncclInvalidArgument || result == ncclInvalidUsage;
-  if (result == ncclInProgress)
-    return gk__fail(cudaErrorNotSupported, "%s: %s: the communicator does not block, as these calls want it to", call,
-                    what);
-  const char *const message = ncclGetLastError(comm);
-  const bool has_message = message && message[0];
-  return gk__fail(callers_mistake ? cudaErrorInvalidValue : cudaErrorUnknown, "%s: %s: %s%s%s", call, what,
-                  ncclGetErrorString(result), has_message ? ": " : "", has_message ? message : "");
+  return gk_dist_piece{min_items * piece_idx + longer_before, min_items + (piece_idx < longer_pieces)};
 }
 
 /* One call, as the rank that makes it sees it. */
@@ -9850,22 +9810,91 @@ struct gk__dist_context {
   ncclComm_t comm;
   cudaStream_t stream;
   int rank_count, rank, device;
+
+  cudaError_t failed(cudaError_t code) const { return gk__failed(code, call); }
+  /* The same for a call of NCCL, with NCCL's message in the detail. */
+  cudaError_t failed(ncclResult_t result, const char *what) const {
+    if (result == ncclSuccess) return cudaSuccess;
+    const char *message = ncclGetLastError(comm);
+    cudaError_t code = cudaErrorUnknown;
+    if (result == ncclInvalidArgument || result == ncclInvalidUsage) code = cudaErrorInvalidValue;
+    if (result == ncclInProgress) {
+      code = cudaErrorNotSupported;
+      message = "the communicator does not block, as these calls want it to";
+    }
+    return gk__fail(code, "%s: %s: %s%s%s", call, what, ncclGetErrorString(result), message && message[0] ? ": " : "",
+                    message ? message : "");
+  }
+  /* For steps that are made after an error, too: the status before, or if that is a success, that of the step. */
+  cudaError_t first_error(cudaError_t status, cudaError_t code) const {
+    return status == cudaSuccess ? failed(code) : status;
+  }
+  /* In place: each rank's `bytes` bytes, those of rank r at buffer + r * bytes, to all ranks. */
+  cudaError_t all_gather(void *buffer, size_t bytes, cudaStream_t on_stream) const {
+    const char *const own = static_cast<const char *>(buffer) + static_cast<size_t>(rank) * bytes;
+    return failed(ncclAllGather(own, buffer, bytes, ncclUint8, comm, on_stream), "ncclAllGather");
+  }
 };
 inline cudaError_t gk__dist_begin(gk__dist_context *ctx, const char *call, ncclComm_t comm, cudaStream_t stream) {
   int current = 0;
-  memset(ctx, 0, sizeof(*ctx));
-  ctx->call = call;
-  ctx->comm = comm;
-  ctx->stream = stream;
+  *ctx = gk__dist_context{call, comm, stream, 0, 0, 0};
+  gk__clear_detail();
   if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
-  GK_TRY(gk__nccl_failed(ncclCommCount(comm, &ctx->rank_count), call, "ncclCommCount", comm));
-  GK_TRY(gk__nccl_failed(ncclCommUserRank(comm, &ctx->rank), call, "ncclCommUserRank", comm));
-  GK_TRY(gk__nccl_failed(ncclCommCuDevice(comm, &ctx->device), call, "ncclCommCuDevice", comm));
-  GK_TRY(gk__failed(cudaGetDevice(&current), call));
-  if (ctx->device != current)
-    return gk__fail(cudaErrorInvalidDevice, "%s: rank %d is device %d, but device %d is current", call, ctx->rank,
-                    ctx->device, current);
-  return cudaSuccess;
+  GK_TRY(ctx->failed(ncclCommCount(comm, &ctx->rank_count), "ncclCommCount"));
+  GK_TRY(ctx->failed(ncclCommUserRank(comm, &ctx->rank), "ncclCommUserRank"));
+  GK_TRY(ctx->failed(ncclCommCuDevice(comm, &ctx->device), "ncclCommCuDevice"));
+  GK_TRY(ctx->failed(cudaGetDevice(&current)));
+  if (ctx->device == current) return cudaSuccess;
+  return gk__fail(cudaErrorInvalidDevice, "%s: rank %d is device %d, but device %d is current", call, ctx->rank,
+                  ctx->device, current);
+}
+
+/* --- Memory that other ranks' devices can access --------------------------------------------------------------------
+ * Where ranks are threads of one process, NCCL has their devices access each other's buffers directly. Memory of a
+ * device's default pool is not accessible to other devices, so each device has a pool of this file's own. The first
+ * call on a device creates the pool. It is never destroyed: it has to outlive the work that its memory was given to,
+ * and creating one is slow. */
+
+inline cudaError_t gk__create_peer_pool(const gk__dist_context &ctx, cudaMemPool_t *pool) {
+  cudaMemPoolProps props = cudaMemPoolProps();
+  cudaMemAccessDesc access = cudaMemAccessDesc();
+  int device_count = 0;
+  props.allocType = cudaMemAllocationTypePinned;
+  props.location.type = cudaMemLocationTypeDevice;
+  props.location.id = ctx.device;
+  access.location.type = cudaMemLocationTypeDevice;
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  GK_TRY(ctx.failed(cudaGetDeviceCount(&device_count)));
+  GK_TRY(ctx.failed(cudaMemPoolCreate(pool, &props)));
+  cudaError_t code = cudaSuccess;
+  for (int peer = 0; peer < device_count && code == cudaSuccess; peer++) {
+    int can_access = 0;
+    if (peer != ctx.device) code = cudaDeviceCanAccessPeer(&can_access, peer, ctx.device);
+    access.location.id = peer;
+    if (code == cudaSuccess && can_access) code = cudaMemPoolSetAccess(*pool, &access, 1);
+  }
+  if (code != cudaSuccess) cudaMemPoolDestroy(*pool);
+  return ctx.failed(code);
+}
+/* Memory on the stream, to be freed by cudaFreeAsync. */
+inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, size_t bytes) {
+  static std::atomic<cudaMemPool_t> pools[GK__DEVICES];
+  int has_pools = 0;
+  if (ctx.device < GK__DEVICES)
+    GK_TRY(ctx.failed(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, ctx.device)));
+  if (!has_pools)
+    return gk__fail(cudaErrorNotSupported, "%s: device %d cannot allocate on a stream: pass %zu bytes", ctx.call,
+                    ctx.device, bytes);
+  cudaMemPool_t pool = pools[ctx.device];
+  if (!pool) {
+    cudaMemPool_t other_thread = NULL;
+    GK_TRY(gk__create_peer_pool(ctx, &pool));
+    if (!pools[ctx.device].compare_exchange_strong(other_thread, pool)) {
+      cudaMemPoolDestroy(pool);
+      pool = other_thread;
+    }
+  }
+  return gk__no_memory(cudaMallocFromPoolAsync(ptr, bytes, pool, ctx.stream), ctx.call, bytes);
 }
 
 /* --- Records ------------------------------------------------------------------------------------------------------
@@ -9874,90 +9903,65 @@ inline cudaError_t gk__dist_begin(gk__dist_context *ctx, const char *call, ncclC
  * 16's slots. They have the format of slots, with tag 0, which no call uses. So a later call does not take what is left
  * of a record for a slot of its own, even if a lost rank ends this call early. */
 
-template <class Acc> GK__HD gk__slot<Acc> gk__pack_untagged(const Acc &value) {
-  unsigned word[3 * gk__slot<Acc>::word16_count] = {};
-  gk__slot<Acc> slot;
-  memcpy(word, &value, sizeof(Acc));
-  for (unsigned w = 0; w < gk__slot<Acc>::word16_count; w++) {
-    const gk__word16 x = {{word[3 * w], word[3 * w + 1], word[3 * w + 2], 0}};
-    slot.words[w] = x;
-  }
-  return slot;
-}
-/* The value in the slot. `value` is any Acc to copy it into: not every Acc has a default constructor. */
-template <class Acc> GK__HD Acc gk__unpack(const gk__slot<Acc> &slot, Acc value) {
-  unsigned word[3 * gk__slot<Acc>::word16_count];
-  for (unsigned w = 0; w < gk__slot<Acc>::word16_count; w++)
-    for (unsigned k = 0; k < 3; k++) word[3 * w + k] = slot.words[w].word[k];
-  memcpy(static_cast<void *>(&value), word, sizeof(Acc));
-  return value;
-}
+template <class Acc> struct gk__is_arg : std::false_type {};
+template <class Value> struct gk__is_arg<gk_arg<Value>> : std::true_type {};
 
-/* The last block of a reduce stores its result, a record, over slots that other blocks published and that it has read.
- * It does so with the same kind of store that clears slots. */
-template <class Acc> GK__HD void gk__store_slot(gk__slot<Acc> *dest, const gk__slot<Acc> &slot) {
-  for (unsigned w = 0; w < gk__slot<Acc>::word16_count; w++) {
-    volatile unsigned *const word = dest->words[w].word;
-    for (unsigned k = 0; k < 4; k++) word[k] = slot.words[w].word[k];
+template <class Value> GK__HD void gk__pack(gk__word16 *words, const Value &value) {
+  unsigned word[3 * gk__slot<Value>::word16_count] = {};
+  memcpy(word, &value, sizeof(Value));
+  for (unsigned w = 0; w < gk__slot<Value>::word16_count; w++) {
+    const gk__word16 x = {{word[3 * w], word[3 * w + 1], word[3 * w + 2], 0}};
+    words[w] = x;
   }
+}
+/* The value is copied into `any`: not every type has a default constructor. */
+template <class Value> GK__HD Value gk__unpack(const gk__word16 *words, Value any) {
+  unsigned word[3 * gk__slot<Value>::word16_count];
+  for (unsigned w = 0; w < gk__slot<Value>::word16_count; w++)
+    for (unsigned k = 0; k < 3; k++) word[3 * w + k] = words[w].word[k];
+  memcpy(static_cast<void *>(&any), word, sizeof(Value));
+  return any;
 }
 
 template <class Acc> struct gk__record {
-  gk__slot<Acc> value_slot;
+  static const unsigned value_words = gk__slot<Acc>::word16_count;
+  static const unsigned word16_count = value_words + gk__is_arg<Acc>::value; /* the last is the number of elements */
+  gk__word16 words[word16_count];
+
   gk__record() = default;
   gk__record(const gk__record &) = default;
+  GK__HD explicit gk__record(const Acc &value, size_t item_count = 0) {
+    gk__pack(words, value);
+    if (gk__is_arg<Acc>::value) gk__pack(words + word16_count - 1, item_count);
+  }
+  /* The last block of a reduce stores its record over slots that other blocks published and that it has read. It does
+   * so with the same kind of store that clears slots. */
   GK__HD gk__record &operator=(const gk__record &x) {
-    gk__store_slot(&value_slot, x.value_slot);
+    for (unsigned w = 0; w < word16_count; w++) {
+      volatile unsigned *const word = words[w].word;
+      for (unsigned k = 0; k < 4; k++) word[k] = x.words[w].word[k];
+    }
     return *this;
   }
-  GK__HD explicit gk__record(const Acc &x, size_t = 0) : value_slot(gk__pack_untagged(x)) {}
-  GK__HD size_t item_count() const { return 0; }
-  /* A value whose index counts from the first element of its piece, with the index counted from that of all pieces. */
-  static GK__HD Acc with_offset(const Acc &x, size_t) { return x; }
-};
-template <class Value> struct gk__record<gk_arg<Value>> {
-  gk__slot<gk_arg<Value>> value_slot;
-  gk__slot<size_t> item_count_slot;
-  gk__record() = default;
-  gk__record(const gk__record &) = default;
-  GK__HD gk__record &operator=(const gk__record &x) {
-    gk__store_slot(&value_slot, x.value_slot);
-    gk__store_slot(&item_count_slot, x.item_count_slot);
-    return *this;
-  }
-  GK__HD explicit gk__record(const gk_arg<Value> &x, size_t n = 0)
-      : value_slot(gk__pack_untagged(x)), item_count_slot(gk__pack_untagged(n)) {}
-  GK__HD size_t item_count() const { return gk__unpack(item_count_slot, size_t(0)); }
-  static GK__HD gk_arg<Value> with_offset(const gk_arg<Value> &x, size_t offset) {
-    return gk_arg<Value>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + offset};
+  GK__HD Acc value(const Acc &any) const { return gk__unpack(words, any); }
+  GK__HD size_t item_count() const {
+    return gk__is_arg<Acc>::value ? gk__unpack(words + word16_count - 1, size_t(0)) : 0;
   }
 };
+/* By one thread: stores the number of elements in a record. */
+template <class Acc> __global__ void gk__item_count_kernel(gk__record<Acc> *record, size_t n) {
+  gk__pack(record->words + gk__record<Acc>::value_words, n);
+}
+
+/* A value whose index counts from the first element of its piece, with the index counted from that of all pieces. */
+template <class Acc> GK__HD Acc gk__with_offset(const Acc &x, size_t) { return x; }
+template <class Value> GK__HD gk_arg<Value> gk__with_offset(const gk_arg<Value> &x, size_t offset) {
+  return gk_arg<Value>{x.value, x.index == static_cast<size_t>(-1) ? x.index : x.index + offset};
+}
 /* Whether an element of type Item gets its index when it is converted to Acc. An element that is a gk_arg already has
  * one, which stays as it is. */
-template <class Acc, class Item> struct gk__adds_index { static const bool value = false; };
-template <class Value, class Item> struct gk__adds_index<gk_arg<Value>, Item> { static const bool value = true; };
-template <class Value, class Item> struct gk__adds_index<gk_arg<Value>, gk_arg<Item>> {
-  static const bool value = false;
-};
-
-/* Stores the number of elements in a record, by a kernel of one thread; does nothing where indices are not added. */
-template <class Acc> __global__ void gk__item_count_kernel(gk__record<Acc> *record, size_t n) {
-  record->item_count_slot = gk__pack_untagged(n);
-}
-template <class Acc, bool AddsIndex> struct gk__item_count {
-  static cudaError_t store(const gk__dist_context &, gk__record<Acc> *, size_t) { return cudaSuccess; }
-};
-template <class Acc> struct gk__item_count<Acc, true> {
-  static cudaError_t store(const gk__dist_context &ctx, gk__record<Acc> *record, size_t n) {
-    return gk__launch(ctx.call, gk__item_count_kernel<Acc>, dim3(1), dim3(1), 0, ctx.stream, record, n);
-  }
-};
-
-/* From each rank its own record to all others. */
-template <class Acc> cudaError_t gk__all_gather_records(const gk__dist_context &ctx, gk__record<Acc> *records) {
-  return gk__nccl_failed(ncclAllGather(records + ctx.rank, records, sizeof(*records), ncclUint8, ctx.comm, ctx.stream),
-                         ctx.call, "ncclAllGather", ctx.comm);
-}
+template <class Acc, class Item>
+struct gk__adds_index : std::integral_constant<bool, gk__is_arg<Acc>::value && !gk__is_arg<Item>::value> {};
 
 /* What the fold of records is stored as: a result, or a record with the number of their elements. */
 template <class Out, class Acc> struct gk__fold_output {
@@ -9966,7 +9970,6 @@ template <class Out, class Acc> struct gk__fold_output {
 template <class Acc> struct gk__fold_output<gk__record<Acc>, Acc> {
   static GK__D gk__record<Acc> from(const Acc &value, size_t item_count) { return gk__record<Acc>(value, item_count); }
 };
-
 /* By one warp: *output = the strict left fold of the records, or the identity if there is none. The output may be one
  * of the records: it is stored after all of them have been loaded.
  *
@@ -9981,11 +9984,11 @@ __global__ void gk__fold_kernel(const gk__record<Acc> *records, size_t record_co
     Acc own_value = operation.identity();
     size_t own_items = 0;
     if (gk_lane() < loaded) {
-      own_value = gk__unpack(records[first_idx + gk_lane()].value_slot, own_value);
+      own_value = records[first_idx + gk_lane()].value(own_value);
       own_items = records[first_idx + gk_lane()].item_count();
     }
     for (unsigned source = 0; source < loaded; source++) {
-      const Acc next = gk__record<Acc>::with_offset(gk_shuffle(own_value, source), items_before);
+      const Acc next = gk__with_offset(gk_shuffle(own_value, source), items_before);
       value = first_idx + source ? operation(value, next) : next;
       items_before += gk_shuffle(own_items, source);
     }
@@ -10000,198 +10003,20 @@ cudaError_t gk__fold_records(const gk__dist_context &ctx, const gk__record<Acc> 
                     record_count, operation, output);
 }
 
-/* --- Memory that other ranks' devices can access --------------------------------------------------------------------
- * Where ranks are threads of one process, NCCL has their devices access each other's buffers directly. Memory of a
- * device's default pool is not accessible to other devices, so each device has a pool of this file's own. The first
- * call on a device creates the pool. It is never destroyed: it has to outlive the work that its memory was given to,
- * and creating one is slow. */
+/* --- Reduce and scan -----------------------------------------------------------------------------------------------*/
 
-inline cudaError_t gk__create_peer_pool(const gk__dist_context &ctx, cudaMemPool_t *pool) {
-  enum { max_peers = GK__DEVICES };
-  cudaMemAccessDesc access[max_peers];
-  cudaMemPoolProps props;
-  int device_count = 0;
-  size_t peer_count = 0;
-  GK_TRY(gk__failed(cudaGetDeviceCount(&device_count), ctx.call));
-  for (int peer = 0; peer < device_count && peer_count < max_peers; peer++) {
-    int can_access = 0;
-    if (peer != ctx.device) GK_TRY(gk__failed(cudaDeviceCanAccessPeer(&can_access, peer, ctx.device), ctx.call));
-    if (!can_access) continue;
-    access[peer_count].location.type = cudaMemLocationTypeDevice;
-    access[peer_count].location.id = peer;
-    access[peer_count].flags = cudaMemAccessFlagsProtReadWrite;
-    peer_count++;
-  }
-  memset(&props, 0, sizeof(props));
-  props.allocType = cudaMemAllocationTypePinned;
-  props.location.type = cudaMemLocationTypeDevice;
-  props.location.id = ctx.device;
-  GK_TRY(gk__failed(cudaMemPoolCreate(pool, &props), ctx.call));
-  const cudaError_t code = peer_count ? cudaMemPoolSetAccess(*pool, access, peer_count) : cudaSuccess;
-  if (code != cudaSuccess) cudaMemPoolDestroy(*pool);
-  return gk__failed(code, ctx.call);
-}
-/* The pool of the call's device. `bytes` is for the message of an error alone. */
-inline cudaError_t gk__peer_pool(const gk__dist_context &ctx, size_t bytes, cudaMemPool_t *pool) {
-  static std::atomic<cudaMemPool_t> pools[GK__DEVICES];
-  int has_pools = 0;
-  if (ctx.device >= GK__DEVICES)
-    return gk__fail(cudaErrorNotSupported, "%s: for device %d there is no pool to take %zu bytes from: pass them",
-                    ctx.call, ctx.device, bytes);
-  *pool = pools[ctx.device].load(std::memory_order_acquire);
-  if (*pool) return cudaSuccess;
-  GK_TRY(gk__failed(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, ctx.device), ctx.call));
-  if (!has_pools)
-    return gk__fail(cudaErrorNotSupported, "%s: this device cannot allocate on a stream: pass %zu bytes", ctx.call,
-                    bytes);
-  GK_TRY(gk__create_peer_pool(ctx, pool));
-  cudaMemPool_t other_thread = NULL;
-  if (!pools[ctx.device].compare_exchange_strong(other_thread, *pool)) {
-    cudaMemPoolDestroy(*pool);
-    *pool = other_thread;
-  }
-  return cudaSuccess;
-}
-/* Memory on the stream, to be freed by cudaFreeAsync. */
-inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, size_t bytes) {
-  cudaMemPool_t pool = NULL;
-  GK_TRY(gk__peer_pool(ctx, bytes, &pool));
-  return gk__no_memory(cudaMallocFromPoolAsync(ptr, bytes, pool, ctx.stream), ctx.call, bytes);
-}
-/* As gk__choose_scratch, but a temporary scratch can be accessed by the other ranks' devices. */
-inline cudaError_t gk__choose_dist_scratch(const gk__dist_context &ctx, size_t bytes, const gk_scratch *given,
-                                           gk_scratch *temporary, const gk_scratch **chosen) {
-  if (given || ctx.rank_count == 1) return gk__choose_scratch(ctx.call, bytes, given, temporary, chosen, ctx.stream);
-  void *ptr = NULL;
-  GK_TRY(gk__dist_allocate(ctx, &ptr, bytes));
-  const cudaError_t code = cudaMemsetAsync(ptr, 0, bytes, ctx.stream);
-  if (code != cudaSuccess) {
-    cudaFreeAsync(ptr, ctx.stream);
-    return gk__failed(code, ctx.call);
-  }
-  temporary->ptr = ptr;
-  temporary->bytes = bytes;
-  temporary->device = ctx.device;
-  *chosen = temporary;
-  return cudaSuccess;
-}
+/* The operators of section 15 commute, so section 17's reduce computes their records. */
+template <class Operator> struct gk__commutes : std::false_type {};
+template <class Acc> struct gk__commutes<gk_sum<Acc>> : std::true_type {};
+template <class Acc> struct gk__commutes<gk_prod<Acc>> : std::true_type {};
+template <class Acc> struct gk__commutes<gk_min<Acc>> : std::true_type {};
+template <class Acc> struct gk__commutes<gk_max<Acc>> : std::true_type {};
+template <class Value> struct gk__commutes<gk_argmin<Value>> : std::true_type {};
+template <class Value> struct gk__commutes<gk_argmax<Value>> : std::true_type {};
 
-/* A scratch holds a state, then the slots of a reduce or the records of all ranks. */
-inline size_t gk__record_scratch_bytes(int rank_count, size_t record_bytes) {
-  const size_t all_bytes = static_cast<size_t>(rank_count) * record_bytes;
-  return GK__STATE_BYTES + (all_bytes > GK__REDUCE_BYTES ? all_bytes : GK__REDUCE_BYTES);
-}
-template <class Acc> gk__record<Acc> *gk__scratch_records(const gk_scratch *scratch) {
-  return reinterpret_cast<gk__record<Acc> *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
-}
-
-/* --- Reduce ------------------------------------------------------------------------------------------------------*/
-
-/* The record of this rank's piece, by an operator that commutes. */
-template <class Item, class Operator, class Acc>
-cudaError_t gk__reduce_piece(const gk__dist_context &ctx, const Item *input, size_t n, const Operator &operation,
-                             gk__record<Acc> *record, const gk_scratch *scratch) {
-  GK_TRY(gk__reduce(ctx.call, input, record, n, operation,
-                    gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>)), ctx.stream, scratch));
-  return gk__item_count<Acc, gk__adds_index<Acc, Item>::value>::store(ctx, record, n);
-}
-
-template <class Item, class Out, class Operator>
-cudaError_t gk__dist_reduce(const gk__dist_context &ctx, const Item *input, Out *output, size_t n,
-                            const Operator &operation, const gk_scratch *scratch) {
-  typedef typename gk__working<Operator>::type Acc;
-  gk__record<Acc> *const records = gk__scratch_records<Acc>(scratch);
-  GK_TRY(gk__reduce_piece(ctx, input, n, operation, records + ctx.rank, scratch));
-  GK_TRY(gk__all_gather_records(ctx, records));
-  return gk__fold_records(ctx, records, static_cast<size_t>(ctx.rank_count), operation, output);
-}
-
-template <class Item, class Out, class Operator>
-cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
-                           cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<Item>::type>::reduce Functor;
-  const char *const call = "gk_dist_reduce";
-  gk__dist_context ctx;
-  gk_scratch temporary = gk_scratch();
-  const gk_scratch *chosen = &temporary;
-  gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, 1));
-  GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
-  const size_t bytes =
-      gk__record_scratch_bytes(ctx.rank_count, sizeof(gk__record<typename gk__working<Functor>::type>));
-  GK_TRY(gk__choose_dist_scratch(ctx, bytes, scratch, &temporary, &chosen));
-  const cudaError_t status = gk__dist_reduce(ctx, gk__known_array(input), gk__known_output(output), n,
-                                             gk__functor_of<Functor>(operation), chosen);
-  return gk__release_scratch(status, &temporary, call, stream);
-}
-
-/* --- Waiting -----------------------------------------------------------------------------------------------------*/
-
-/* Milliseconds since an unspecified time. */
-inline unsigned long long gk__now_ms() {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<unsigned long long>(t.tv_sec) * 1000 + static_cast<unsigned long long>(t.tv_nsec) / 1000000;
-}
-/* The error that ends gk_dist_wait. It aborts the communicator if that was asked for, and says what came of it. */
-inline cudaError_t gk__dist_wait_failed(cudaError_t code, const char *cause, unsigned long long waited_ms,
-                                        ncclComm_t comm, bool abort_comm) {
-  const ncclResult_t aborted = abort_comm ? ncclCommAbort(comm) : ncclSuccess;
-  const char *outcome = "; the communicator has not been aborted, and the stream may wait for ever";
-  const char *abort_error = "";
-  if (aborted != ncclSuccess) {
-    outcome = "; ncclCommAbort failed, too: ";
-    abort_error = ncclGetErrorString(aborted);
-  } else if (abort_comm) {
-    outcome = "; the communicator has been aborted, and may not be used any more";
-  }
-  return gk__fail(code, "gk_dist_wait: %s after %llu ms%s%s; what the stream was to make is not valid", cause,
-                  waited_ms, outcome, abort_error);
-}
-
-inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms, bool abort_comm) {
-  const char *const call = "gk_dist_wait";
-  gk__clear_detail();
-  if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", call);
-  const unsigned long long begin_ms = gk__now_ms();
-  for (unsigned polls = 0;; polls++) {
-    /* The clock is read before the stream is queried, so work that ended in time is never reported as late. */
-    const unsigned long long waited_ms = gk__now_ms() - begin_ms;
-    /* cudaStreamQuery makes cudaErrorNotReady the last error, which is cleared here unless there was one before. */
-    const cudaError_t earlier = cudaPeekAtLastError(), status = cudaStreamQuery(stream);
-    if (status == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
-    if (status != cudaSuccess && status != cudaErrorNotReady)
-      return gk__dist_wait_failed(status, cudaGetErrorString(status), waited_ms, comm, abort_comm);
-    ncclResult_t async_error = ncclSuccess;
-    GK_TRY(gk__nccl_failed(ncclCommGetAsyncError(comm, &async_error), call, "ncclCommGetAsyncError", comm));
-    if (async_error != ncclSuccess && async_error != ncclInProgress)
-      return gk__dist_wait_failed(cudaErrorUnknown, ncclGetErrorString(async_error), waited_ms, comm, abort_comm);
-    if (status == cudaSuccess) return cudaSuccess;
-    if (waited_ms >= timeout_ms)
-      return gk__dist_wait_failed(cudaErrorTimeout,
-                                  "the stream still waits, perhaps for a rank that has died or failed,", waited_ms,
-                                  comm, abort_comm);
-    const struct timespec pause = {0, 50000};
-    if (polls >= 100) nanosleep(&pause, NULL); /* the first 100 polls do not sleep, so that short waits stay short */
-  }
-}
-
-/* --- Scan ---------------------------------------------------------------------------------------------------------
- * The value before a rank's piece is the fold of the totals of the lower ranks. So each rank reads its piece twice:
- * once for its total, and once for the scan, which starts at a value in device memory. */
-
-/* The operators of section 15 commute, so section 17's reduce computes their totals. */
-template <class Operator> struct gk__commutes { static const bool value = false; };
-template <class Acc> struct gk__commutes<gk_sum<Acc>> { static const bool value = true; };
-template <class Acc> struct gk__commutes<gk_prod<Acc>> { static const bool value = true; };
-template <class Acc> struct gk__commutes<gk_min<Acc>> { static const bool value = true; };
-template <class Acc> struct gk__commutes<gk_max<Acc>> { static const bool value = true; };
-template <class Value> struct gk__commutes<gk_argmin<Value>> { static const bool value = true; };
-template <class Value> struct gk__commutes<gk_argmax<Value>> { static const bool value = true; };
-
-/* A user's operator may not commute. This kernel keeps the order: each thread combines adjacent elements, each block
- * adjacent tiles, and the partials of the blocks are folded in their order. A warp's loads are strided, but every byte
- * of a sector that they fetch is used while it is in the L1 cache. */
+/* A user's operator in a scan may not commute. This kernel keeps the order: each thread combines adjacent elements,
+ * each block adjacent tiles, and the partials of the blocks are folded in their order. A warp's loads are strided, but
+ * every byte of a sector that they fetch is used while it is in the L1 cache. */
 enum { GK__TOTAL_THREADS = 256 };
 template <class Item> struct gk__total_tile {
   static const unsigned items_per_thread = sizeof(Item) < 64 ? 64 / sizeof(Item) : 1;
@@ -10214,83 +10039,167 @@ __global__ void __launch_bounds__(GK__TOTAL_THREADS)
   }
   if (threadIdx.x == 0) partials[blockIdx.x] = gk__record<Acc>(total);
 }
-/* The record of this rank's piece, by any operator. */
-template <class Item, class Operator, class Acc, bool Commutes> struct gk__piece_total {
-  static cudaError_t launch(const gk__dist_context &ctx, const Item *input, size_t n, const Operator &operation,
-                            gk__record<Acc> *record, const gk_scratch *scratch) {
-    return gk__reduce_piece(ctx, input, n, operation, record, scratch);
+
+/* A reduce or scan as one fold of records. The scratch has a state, then the slots of a reduce or the records of all
+ * ranks, then the slots of a scan. */
+template <class Item, class Operator> struct gk__dist_fold {
+  typedef typename gk__working<Operator>::type Acc;
+  const gk__dist_context &ctx;
+  const Item *input;
+  size_t n;
+  Operator operation;
+  const gk_scratch *scratch;
+  gk_scratch temporary; /* that the other ranks' devices can access */
+
+  gk__record<Acc> *records() const {
+    return reinterpret_cast<gk__record<Acc> *>(static_cast<unsigned char *>(scratch->ptr) + GK__STATE_BYTES);
   }
-};
-template <class Item, class Operator, class Acc> struct gk__piece_total<Item, Operator, Acc, false> {
-  static cudaError_t launch(const gk__dist_context &ctx, const Item *input, size_t n, const Operator &operation,
-                            gk__record<Acc> *record, const gk_scratch *scratch) {
+  /* This rank's record, by an operator that commutes or not. */
+  cudaError_t reduce(gk__record<Acc> *record, std::true_type) const {
+    const gk__reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(gk__slot<Acc>));
+    return gk__reduce(ctx.call, input, record, n, operation, plan, ctx.stream, scratch);
+  }
+  cudaError_t reduce(gk__record<Acc> *record, std::false_type) const {
     const size_t max_blocks = GK__REDUCE_BYTES / sizeof(gk__record<Acc>), tile_items = gk__total_tile<Item>::items;
     const size_t items_per_block = gk_round_up(gk_ceil_div(n, max_blocks), tile_items);
     const size_t blocks = items_per_block ? gk_ceil_div(n, items_per_block) : 0;
-    gk__record<Acc> *const partials = gk__scratch_records<Acc>(scratch);
     GK_TRY(gk__launch(ctx.call, gk__total_kernel<Item, Operator, Acc>, dim3(static_cast<unsigned>(blocks)),
-                      dim3(GK__TOTAL_THREADS), 0, ctx.stream, input, n, items_per_block, operation, partials));
-    GK_TRY(gk__fold_records(ctx, partials, blocks, operation, record));
-    return gk__item_count<Acc, gk__adds_index<Acc, Item>::value>::store(ctx, record, n);
+                      dim3(GK__TOTAL_THREADS), 0, ctx.stream, input, n, items_per_block, operation, records()));
+    return gk__fold_records(ctx, records(), blocks, operation, record);
   }
+  cudaError_t store_item_count(gk__record<Acc> *record, std::true_type) const {
+    return gk__launch(ctx.call, gk__item_count_kernel<Acc>, dim3(1), dim3(1), 0, ctx.stream, record, n);
+  }
+  cudaError_t store_item_count(gk__record<Acc> *, std::false_type) const { return cudaSuccess; }
+
+  /* *output = the fold of the first record_count ranks' records. Other ranks may need the record of this one. */
+  template <class Commutes, class Out>
+  cudaError_t launch(Commutes commutes, bool needs_record, int record_count, Out *output) const {
+    if (needs_record) {
+      GK_TRY(reduce(records() + ctx.rank, commutes));
+      GK_TRY(store_item_count(records() + ctx.rank, gk__adds_index<Acc, Item>()));
+    }
+    if (ctx.rank_count > 1) GK_TRY(ctx.all_gather(records(), sizeof(gk__record<Acc>), ctx.stream));
+    return gk__fold_records(ctx, records(), static_cast<size_t>(record_count), operation, output);
+  }
+  /* Chooses a scratch that has so many bytes and room for the records: the caller's, or a temporary one. */
+  cudaError_t begin(size_t bytes, const gk_scratch *given) {
+    const size_t record_bytes = GK__STATE_BYTES + static_cast<size_t>(ctx.rank_count) * sizeof(gk__record<Acc>);
+    if (bytes < record_bytes) bytes = record_bytes;
+    if (given || ctx.rank_count == 1)
+      return gk__choose_scratch(ctx.call, bytes, given, &temporary, &scratch, ctx.stream);
+    temporary.bytes = bytes;
+    temporary.device = ctx.device;
+    scratch = &temporary;
+    GK_TRY(gk__dist_allocate(ctx, &temporary.ptr, bytes));
+    const cudaError_t code = cudaMemsetAsync(temporary.ptr, 0, bytes, ctx.stream);
+    return code == cudaSuccess ? code : end(ctx.failed(code));
+  }
+  cudaError_t end(cudaError_t status) const { return gk__release_scratch(status, &temporary, ctx.call, ctx.stream); }
 };
+
+template <class Item, class Out, class Operator>
+cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+                           cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__functor<Operator, Element>::reduce Functor;
+  const Functor f = gk__functor_of<Functor>(operation);
+  gk__dist_context ctx;
+  GK_TRY(gk__dist_begin(&ctx, "gk_dist_reduce", comm, stream));
+  GK_TRY(gk__check_arrays(ctx.call, gk__known_array(input), gk__known_output(output), n, 1));
+  gk__dist_fold<Element, Functor> fold = {ctx, gk__known_array(input), n, f, NULL, gk_scratch()};
+  GK_TRY(fold.begin(gk_reduce_scratch_bytes(), scratch));
+  return fold.end(fold.launch(std::true_type(), true, ctx.rank_count, gk__known_output(output)));
+}
 
 /* Where the scan of a piece starts, for gk__scan_init: at the value and the index in a record. */
 template <class Acc, bool AddsIndex> struct gk__dist_start {
   const gk__record<Acc> *record;
   Acc identity;
-  GK__D Acc value() const { return gk__unpack(record->value_slot, identity); }
+  GK__D Acc value() const { return record->value(identity); }
   GK__D size_t index() const { return AddsIndex ? record->item_count() : 0; }
 };
-
 template <class Item, class Out, class Operator>
-cudaError_t gk__dist_scan(const gk__dist_context &ctx, const Item *input, Out *output, size_t n,
-                          const Operator &operation, bool inclusive, const gk__scan_plan &plan,
-                          const gk_scratch *scratch) {
-  typedef typename gk__working<Operator>::type Acc;
-  typedef gk__piece_total<Item, Operator, Acc, gk__commutes<Operator>::value> Total;
-  gk__record<Acc> *const records = gk__scratch_records<Acc>(scratch);
-  /* No rank uses the total of the last one. */
-  if (ctx.rank + 1 < ctx.rank_count) GK_TRY(Total::launch(ctx, input, n, operation, records + ctx.rank, scratch));
-  if (ctx.rank_count > 1) GK_TRY(gk__all_gather_records(ctx, records));
-  GK_TRY(gk__fold_records(ctx, records, static_cast<size_t>(ctx.rank), operation, records));
-  const gk__dist_start<Acc, gk__adds_index<Acc, Item>::value> start = {records, operation.identity()};
-  return gk__scan(ctx.call, input, output, n, operation, start, inclusive, plan, ctx.stream, scratch);
-}
-template <class Item, class Out, class Operator>
-cudaError_t gk__dist_scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
-                               bool inclusive, ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__working<Operator>::type Acc;
+cudaError_t gk__dist_scan(const char *call, bool inclusive, const Item *input, Out *output, size_t n,
+                          const Operator &operation, ncclComm_t comm, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__known<Out>::type Result;
+  typedef typename gk__functor<Operator, Result>::scan Functor;
+  typedef typename gk__working<Functor>::type Acc;
+  const Functor f = gk__functor_of<Functor>(operation);
   gk__dist_context ctx;
-  gk_scratch temporary = gk_scratch();
-  const gk_scratch *chosen = &temporary;
-  gk__clear_detail();
-  GK_TRY(gk__check_arrays(call, input, output, n, n));
   GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
-  const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Item, Out>());
-  const size_t record_bytes = gk__record_scratch_bytes(ctx.rank_count, sizeof(gk__record<Acc>));
-  const size_t scan_bytes = gk__scan_bytes(plan, sizeof(gk__slot<Acc>));
-  GK_TRY(gk__choose_dist_scratch(ctx, record_bytes > scan_bytes ? record_bytes : scan_bytes, scratch, &temporary,
-                                 &chosen));
-  const cudaError_t status = gk__dist_scan(ctx, input, output, n, operation, inclusive, plan, chosen);
-  return gk__release_scratch(status, &temporary, call, stream);
+  GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, n));
+  const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Element, Result>());
+  gk__dist_fold<Element, Functor> fold = {ctx, gk__known_array(input), n, f, NULL, gk_scratch()};
+  GK_TRY(fold.begin(gk__scan_bytes(plan, sizeof(gk__slot<Acc>)), scratch));
+  const gk__dist_start<Acc, gk__adds_index<Acc, Element>::value> start = {fold.records(), f.identity()};
+  const bool needs_record = ctx.rank + 1 < ctx.rank_count; /* no rank uses that of the last one */
+  cudaError_t status = fold.launch(gk__commutes<Functor>(), needs_record, ctx.rank, fold.records());
+  if (status == cudaSuccess)
+    status = gk__scan(call, fold.input, gk__known_output(output), n, f, start, inclusive, plan, stream, fold.scratch);
+  return fold.end(status);
 }
-
 template <class Item, class Out, class Operator>
 cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
-  const Functor f = gk__functor_of<Functor>(operation);
-  return gk__dist_scan_call("gk_dist_scan_inclusive", gk__known_array(input), gk__known_output(output), n, f, true,
-                            comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_inclusive", true, input, output, n, operation, comm, stream, scratch);
 }
 template <class Item, class Out, class Operator>
 cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
-  const Functor f = gk__functor_of<Functor>(operation);
-  return gk__dist_scan_call("gk_dist_scan_exclusive", gk__known_array(input), gk__known_output(output), n, f, false,
-                            comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_exclusive", false, input, output, n, operation, comm, stream, scratch);
+}
+
+/* --- Waiting -----------------------------------------------------------------------------------------------------*/
+
+/* Milliseconds since an unspecified time. */
+inline unsigned long long gk__now_ms() {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<unsigned long long>(t.tv_sec) * 1000 + static_cast<unsigned long long>(t.tv_nsec) / 1000000;
+}
+
+inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stream, unsigned timeout_ms, bool abort_comm) {
+  const gk__dist_context ctx = {"gk_dist_wait", comm, stream, 0, 0, 0};
+  const unsigned long long begin_ms = gk__now_ms();
+  unsigned long long waited_ms = 0;
+  cudaError_t code = cudaSuccess;
+  const char *cause = NULL;
+  gk__clear_detail();
+  if (!comm) return gk__fail(cudaErrorInvalidValue, "%s: the communicator is NULL", ctx.call);
+  for (unsigned polls = 0; !cause; polls++) {
+    const struct timespec pause = {0, 50000};
+    if (polls > 100) nanosleep(&pause, NULL); /* not sooner, so that short waits stay short */
+    /* The clock is read before the stream is queried, so work that ended in time is never reported as late. */
+    waited_ms = gk__now_ms() - begin_ms;
+    /* cudaStreamQuery makes cudaErrorNotReady the last error, which is cleared here unless there was one before. */
+    const cudaError_t earlier = cudaPeekAtLastError();
+    code = cudaStreamQuery(stream);
+    if (code == cudaErrorNotReady && earlier == cudaSuccess) cudaGetLastError();
+    if (code != cudaSuccess && code != cudaErrorNotReady) {
+      cause = cudaGetErrorString(code);
+      break;
+    }
+    ncclResult_t async_error = ncclSuccess;
+    GK_TRY(ctx.failed(ncclCommGetAsyncError(comm, &async_error), "ncclCommGetAsyncError"));
+    if (async_error != ncclSuccess && async_error != ncclInProgress) {
+      code = cudaErrorUnknown;
+      cause = ncclGetErrorString(async_error);
+    } else if (code == cudaSuccess) {
+      return cudaSuccess;
+    } else if (waited_ms >= timeout_ms) {
+      code = cudaErrorTimeout;
+      cause = "the stream still waits, perhaps for a rank that has died or failed,";
+    }
+  }
+  const ncclResult_t aborted = abort_comm ? ncclCommAbort(comm) : ncclSuccess;
+  const bool abort_failed = aborted != ncclSuccess;
+  const char *outcome = "the communicator has not been aborted, and the stream may wait for ever";
+  if (abort_comm) outcome = "the communicator has been aborted, and may not be used any more";
+  if (abort_failed) outcome = "ncclCommAbort failed, too: ";
+  return gk__fail(code, "%s: %s after %llu ms; %s%s; what the stream was to make is not valid", ctx.call, cause,
+                  waited_ms, outcome, abort_failed ? ncclGetErrorString(aborted) : "");
 }
 
 /* --- Matmul -------------------------------------------------------------------------------------------------------
@@ -10300,16 +10209,13 @@ cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Ope
  *
  * Transfers and products overlap. The buffer has two stages, each with room for a part. While the part in one stage is
  * multiplied, the communication stream fills the other. And products alternate between the call's stream and a second
- * one, so that the first blocks of one product run beside the last blocks of the product before. Per stage an event
- * says that it has been filled, and one that its product has read it. */
+ * one, so that the first blocks of one product run beside the last blocks of the product before. */
 
 /* The columns of a part: an eighth of B's, since nothing hides the transfer of the first part; but at least 1024, in
  * multiples of 256, so that a part's product fills a GPU. */
 inline size_t gk__dist_columns(size_t n, size_t columns) {
-  if (columns == 0) {
-    columns = gk_round_up(gk_ceil_div(n, size_t(8)), size_t(256));
-    if (columns < 1024) columns = 1024;
-  }
+  const size_t eighth = gk_round_up(gk_ceil_div(n, size_t(8)), size_t(256));
+  if (columns == 0) columns = eighth < 1024 ? 1024 : eighth;
   return columns < n ? columns : n;
 }
 inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes, size_t columns) {
@@ -10320,256 +10226,187 @@ inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes,
   return k * row_bytes * stages;
 }
 
-/* What is enqueued on `waiting` from here on runs after what is on `stream` by now. */
-inline cudaError_t gk__wait_for_stream(cudaStream_t waiting, cudaStream_t stream, cudaEvent_t event) {
-  const cudaError_t code = cudaEventRecord(event, stream);
-  return code == cudaSuccess ? cudaStreamWaitEvent(waiting, event, 0) : code;
-}
+/* B of a call, of which each rank has some rows, and the means to gather it. */
+struct gk__dist_b {
+  const gk__dist_context &ctx;
+  const gk_dist_matmul_opts &opts;
+  const char *b;
+  size_t n, k, item_bytes;
+  size_t part_columns;       /* of each part; the last one may have fewer */
+  char *buffer = NULL;       /* two stages of k rows of part_columns elements */
+  cudaStream_t comm, second; /* second is the call's own unless products alternate */
+  cudaStream_t owned[2];     /* created for the call */
+  cudaEvent_t events[3];     /* of each stage that the product has read it; and one for wait_for */
+  int owned_count = 0, event_count = 0;
 
-/* The streams of a call beside its own, and the events of the buffer's stages. */
-struct gk__dist_streams {
-  cudaStream_t comm, second;
-  bool owns_comm, owns_second;
-  bool second_used; /* by a product */
-  cudaEvent_t filled[2], consumed[2];
-  gk__dist_streams() : comm(0), second(0), owns_comm(false), owns_second(false), second_used(false) {
-    for (int stage = 0; stage < 2; stage++) {
-      filled[stage] = NULL;
-      consumed[stage] = NULL;
-    }
+  gk__dist_b(const gk__dist_context &call, const gk_dist_matmul_opts &options, const void *own_rows,
+             size_t columns_of_b, size_t rows_of_b, size_t bytes)
+      : ctx(call), opts(options), b(static_cast<const char *>(own_rows)), n(columns_of_b), k(rows_of_b),
+        item_bytes(bytes), part_columns(gk__dist_columns(n, options.columns)) {}
+  size_t part_count() const { return gk_ceil_div(n, part_columns); }
+  size_t columns(size_t part) const {
+    const size_t remaining = n - part * part_columns;
+    return remaining < part_columns ? remaining : part_columns;
   }
-  /* Unless products alternate, all of them are on the call's stream. */
-  cudaError_t create(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, bool alternate) {
+  char *stage(size_t part) const { return buffer + part % 2 * k * part_columns * item_bytes; }
+  gk_dist_piece rows_of(int rank) const {
+    if (!opts.rank_rows) return gk_dist_split(k, ctx.rank_count, rank);
+    gk_dist_piece piece = {0, opts.rank_rows[rank]};
+    for (int r = 0; r < rank; r++) piece.first_index += opts.rank_rows[r];
+    return piece;
+  }
+  bool rows_add_up() const {
+    size_t remaining = k;
+    for (int r = 0; opts.rank_rows && r < ctx.rank_count; r++) {
+      if (opts.rank_rows[r] > remaining) return false;
+      remaining -= opts.rank_rows[r];
+    }
+    return !opts.rank_rows || remaining == 0;
+  }
+  /* Checks what the calls of gk_matmul_ex do not, since they read the buffer in the place of b. */
+  cudaError_t check(const void *c) const {
+    const cudaError_t invalid = cudaErrorInvalidValue;
+    if (opts.matmul.trans_b || opts.matmul.batch > 1)
+      return gk__fail(invalid, "%s: B may be neither transposed nor one of a batch", ctx.call);
+    if (!rows_add_up())
+      return gk__fail(invalid, "%s: the rows of B that the ranks have do not add up to k = %zu", ctx.call, k);
+    const size_t own_rows = rows_of(ctx.rank).item_count;
+    if (own_rows == 0) return cudaSuccess;
+    if (!b) return gk__fail(invalid, "%s: b is NULL, but rank %d has %zu rows of B", ctx.call, ctx.rank, own_rows);
+    if (reinterpret_cast<uintptr_t>(b) % item_bytes)
+      return gk__fail(invalid, "%s: b is not aligned to its elements' %zu bytes", ctx.call, item_bytes);
+    if (opts.matmul.ldb && opts.matmul.ldb < n)
+      return gk__fail(invalid, "%s: ldb is %zu, but the rows of B have %zu elements, for which 0 stands", ctx.call,
+                      opts.matmul.ldb, n);
+    if (b == c) return gk__fail(invalid, "%s: c is the same memory as b; it needs its own", ctx.call);
+    return gk__check_memory(ctx.call, "b", b);
+  }
+  /* The caller's buffer, if it is large enough, or one that the call allocates. */
+  cudaError_t choose_buffer() {
+    const cudaError_t invalid = cudaErrorInvalidValue;
+    const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, item_bytes, opts.columns);
+    void *ptr = opts.buffer;
+    if (bytes == 0) return gk__fail(invalid, "%s: B, %zu x %zu, is more than memory can address", ctx.call, k, n);
+    if (opts.buffer && opts.buffer_bytes < bytes)
+      return gk__fail(invalid, "%s: the buffer has %zu bytes, but %zu are needed: gk_dist_matmul_buffer_bytes",
+                      ctx.call, opts.buffer_bytes, bytes);
+    if (reinterpret_cast<uintptr_t>(opts.buffer) % 16)
+      return gk__fail(invalid, "%s: the buffer is not aligned to 16 bytes", ctx.call);
+    if (!opts.buffer) GK_TRY(gk__dist_allocate(ctx, &ptr, bytes));
+    buffer = static_cast<char *>(ptr);
+    return cudaSuccess;
+  }
+  /* What is enqueued on `waiting` from here on runs after what is on `stream` by now. */
+  cudaError_t wait_for(cudaStream_t waiting, cudaStream_t stream) const {
+    const cudaError_t code = cudaEventRecord(events[2], stream);
+    return code == cudaSuccess ? cudaStreamWaitEvent(waiting, events[2], 0) : code;
+  }
+  cudaError_t begin() {
+    /* A scratch can serve one product at a time. With max_blocks, two at a time would exceed that limit. */
+    const bool alternate = !opts.matmul.scratch && !opts.matmul.max_blocks && part_count() > 1;
     int least = 0, greatest = 0;
     comm = opts.comm_stream;
     second = alternate ? opts.second_stream : ctx.stream;
     if (!comm) { /* of the highest priority, so that NCCL's few blocks do not queue behind a product's many */
-      GK_TRY(gk__failed(cudaDeviceGetStreamPriorityRange(&least, &greatest), ctx.call));
-      GK_TRY(gk__failed(cudaStreamCreateWithPriority(&comm, cudaStreamNonBlocking, greatest), ctx.call));
-      owns_comm = true;
+      GK_TRY(ctx.failed(cudaDeviceGetStreamPriorityRange(&least, &greatest)));
+      GK_TRY(ctx.failed(cudaStreamCreateWithPriority(&comm, cudaStreamNonBlocking, greatest)));
+      owned[owned_count++] = comm;
     }
     if (alternate && !second) {
-      GK_TRY(gk__failed(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), ctx.call));
-      owns_second = true;
+      GK_TRY(ctx.failed(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking)));
+      owned[owned_count++] = second;
     }
-    for (int stage = 0; stage < 2; stage++) {
-      GK_TRY(gk__failed(cudaEventCreateWithFlags(&filled[stage], cudaEventDisableTiming), ctx.call));
-      GK_TRY(gk__failed(cudaEventCreateWithFlags(&consumed[stage], cudaEventDisableTiming), ctx.call));
-    }
-    return cudaSuccess;
+    for (; event_count < 3; event_count++)
+      GK_TRY(ctx.failed(cudaEventCreateWithFlags(&events[event_count], cudaEventDisableTiming)));
+    return ctx.failed(wait_for(comm, ctx.stream));
   }
-  /* The end of a call of that status: its stream waits for the others, so that the caller may use C, and the buffer may
-   * be freed. */
-  cudaError_t finish(const gk__dist_context &ctx, cudaError_t status) {
-    const bool failed = status != cudaSuccess;
-    if (second_used) {
-      const cudaError_t code = gk__wait_for_stream(ctx.stream, second, consumed[1]);
-      if (!failed) status = gk__failed(code, ctx.call);
+  /* After an error, too, the call's stream waits for the others: then the caller may use C, and the buffer may be
+   * freed. CUDA keeps destroyed streams and events for as long as work needs them. */
+  cudaError_t end(cudaError_t status) const {
+    if (event_count == 3) {
+      status = ctx.first_error(status, wait_for(ctx.stream, second));
+      status = ctx.first_error(status, wait_for(ctx.stream, comm));
     }
-    /* After success a product has waited for each part. After an error a part may still be on its way to the buffer. */
-    if (failed && consumed[1]) gk__wait_for_stream(ctx.stream, comm, filled[0]);
-    return status;
+    for (int i = 0; i < event_count; i++) status = ctx.first_error(status, cudaEventDestroy(events[i]));
+    for (int i = 0; i < owned_count; i++) status = ctx.first_error(status, cudaStreamDestroy(owned[i]));
+    return opts.buffer ? status : ctx.first_error(status, cudaFreeAsync(buffer, ctx.stream));
   }
-  /* CUDA keeps destroyed streams and events for as long as work needs them. Returns the status, or the first error if
-   * that is a success. */
-  cudaError_t destroy(const gk__dist_context &ctx, cudaError_t status) {
-    const cudaEvent_t events[] = {filled[0], consumed[0], filled[1], consumed[1]};
-    cudaError_t first_error = cudaSuccess;
-    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-      const cudaError_t code = events[i] ? cudaEventDestroy(events[i]) : cudaSuccess;
-      if (first_error == cudaSuccess) first_error = code;
+  /* Fills the stage of a part on the communication stream: this rank's rows by a copy, the others by NCCL. Ranks with
+   * different numbers of rows take a broadcast each, since an all-gather wants equal ones. */
+  cudaError_t gather(size_t part) const {
+    const size_t ldb = opts.matmul.ldb ? opts.matmul.ldb : n, row_bytes = columns(part) * item_bytes;
+    const gk_dist_piece own = rows_of(ctx.rank);
+    if (own.item_count)
+      GK_TRY(ctx.failed(cudaMemcpy2DAsync(stage(part) + own.first_index * row_bytes, row_bytes,
+                                          b + part * part_columns * item_bytes, ldb * item_bytes, row_bytes,
+                                          own.item_count, cudaMemcpyDeviceToDevice, comm)));
+    bool equal = true;
+    for (int r = 0; r < ctx.rank_count; r++) equal = equal && rows_of(r).item_count == own.item_count;
+    if (equal) return ctx.all_gather(stage(part), own.item_count * row_bytes, comm);
+    GK_TRY(ctx.failed(ncclGroupStart(), "ncclGroupStart"));
+    cudaError_t status = cudaSuccess;
+    for (int r = 0; r < ctx.rank_count && status == cudaSuccess; r++) {
+      const gk_dist_piece piece = rows_of(r);
+      char *const piece_rows = stage(part) + piece.first_index * row_bytes;
+      const size_t bytes = piece.item_count * row_bytes;
+      if (bytes)
+        status =
+            ctx.failed(ncclBroadcast(piece_rows, piece_rows, bytes, ncclUint8, r, ctx.comm, comm), "ncclBroadcast");
     }
-    const cudaError_t comm_code = owns_comm ? cudaStreamDestroy(comm) : cudaSuccess;
-    if (first_error == cudaSuccess) first_error = comm_code;
-    const cudaError_t second_code = owns_second ? cudaStreamDestroy(second) : cudaSuccess;
-    if (first_error == cudaSuccess) first_error = second_code;
-    return status == cudaSuccess ? gk__failed(first_error, ctx.call) : status;
+    /* A group that was opened has to be closed, after an error, too. */
+    const ncclResult_t ended = ncclGroupEnd();
+    return status == cudaSuccess ? ctx.failed(ended, "ncclGroupEnd") : status;
   }
 };
 
-/* The rows of B that a rank has. */
-inline gk_dist_piece gk__rank_rows(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, size_t k, int rank) {
-  if (!opts.rank_rows) return gk_dist_split(k, ctx.rank_count, rank);
-  gk_dist_piece piece = {0, opts.rank_rows[rank]};
-  for (int r = 0; r < rank; r++) piece.first_index += opts.rank_rows[r];
-  return piece;
-}
-
-/* From each rank its rows of a part to all others. `part` has k rows of `row_bytes` bytes, with this rank's in place.
- * Ranks with different numbers of rows take a broadcast each, since an all-gather wants equal ones. */
-inline cudaError_t gk__all_gather_rows(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, size_t k,
-                                       size_t row_bytes, char *part, cudaStream_t stream) {
-  const gk_dist_piece own = gk__rank_rows(ctx, opts, k, ctx.rank);
-  bool equal = true;
-  for (int r = 0; r < ctx.rank_count; r++) equal = equal && gk__rank_rows(ctx, opts, k, r).item_count == own.item_count;
-  if (equal)
-    return gk__nccl_failed(ncclAllGather(part + own.first_index * row_bytes, part, own.item_count * row_bytes,
-                                         ncclUint8, ctx.comm, stream),
-                           ctx.call, "ncclAllGather", ctx.comm);
-  GK_TRY(gk__nccl_failed(ncclGroupStart(), ctx.call, "ncclGroupStart", ctx.comm));
-  cudaError_t status = cudaSuccess;
-  for (int r = 0; r < ctx.rank_count && status == cudaSuccess; r++) {
-    const gk_dist_piece piece = gk__rank_rows(ctx, opts, k, r);
-    char *const rank_part = part + piece.first_index * row_bytes;
-    if (piece.item_count)
-      status = gk__nccl_failed(
-          ncclBroadcast(rank_part, rank_part, piece.item_count * row_bytes, ncclUint8, r, ctx.comm, stream), ctx.call,
-          "ncclBroadcast", ctx.comm);
-  }
-  /* A group that was opened has to be closed, after an error, too. */
-  const ncclResult_t ended = ncclGroupEnd();
-  return status == cudaSuccess ? gk__nccl_failed(ended, ctx.call, "ncclGroupEnd", ctx.comm) : status;
-}
-
-/* The arguments of a call. */
-template <class Item, class Out> struct gk__dist_product {
-  const Item *a, *b;
+/* What gk_matmul_ex is called with for one part, beside A. */
+template <class Item, class Out> struct gk__dist_part {
+  const Item *b;
   Out *c;
-  size_t m, n, k;
-  const gk_dist_matmul_opts *opts;
-  Item *buffer;        /* two stages of k rows of part_columns elements */
-  size_t part_columns; /* of each part; the last one may have fewer */
-  size_t parts() const { return gk_ceil_div(n, part_columns); }
-  size_t first_column(size_t part) const { return part * part_columns; }
-  size_t columns(size_t part) const {
-    const size_t remaining = n - first_column(part);
-    return remaining < part_columns ? remaining : part_columns;
-  }
-  Item *stage(size_t part) const { return buffer + part % 2 * k * part_columns; }
-  Out *c_columns(size_t part) const { return m ? c + first_column(part) : c; }
-  gk_matmul_opts matmul_opts(size_t part) const {
-    gk_matmul_opts matmul = opts->matmul;
-    matmul.ldb = columns(part);
-    if (!matmul.ldc) matmul.ldc = n;
-    return matmul;
+  size_t n;
+  gk_matmul_opts opts;
+  gk__dist_part(const gk__dist_b &whole, Out *all_c, size_t m, size_t part)
+      : b(reinterpret_cast<const Item *>(whole.stage(part))), c(m ? all_c + part * whole.part_columns : all_c),
+        n(whole.columns(part)), opts(whole.opts.matmul) {
+    opts.ldb = n;
+    if (!opts.ldc) opts.ldc = whole.n;
   }
 };
-
-/* Refuses the call before anything is launched if the product of any part would be refused. */
-template <class Item, class Out> cudaError_t gk__check_dist_parts(const gk__dist_product<Item, Out> &product) {
-  for (size_t part = 0; part < product.parts(); part++) {
-    const gk_matmul_opts matmul = product.matmul_opts(part);
+template <class Item, class Out> cudaError_t gk__multiply_parts(gk__dist_b *whole, const Item *a, Out *c, size_t m) {
+  const gk__dist_context &ctx = whole->ctx;
+  /* A call is refused before anything is launched if the product of any part would be refused. */
+  for (size_t part = 0; part < whole->part_count(); part++) {
+    const gk__dist_part<Item, Out> p(*whole, c, m, part);
     gk_matmul_path path;
-    GK_TRY(gk_matmul_plan(product.a, product.stage(part), product.c_columns(part), product.m, product.columns(part),
-                          product.k, &matmul, &path));
-    GK_TRY(gk__check_scratch("gk_matmul", matmul.scratch, path.scratch_bytes));
-    GK_TRY(gk__check_work_area(matmul.scratch, path.work_bytes));
+    GK_TRY(gk_matmul_plan(a, p.b, p.c, m, p.n, whole->k, &p.opts, &path));
+    GK_TRY(gk__check_scratch("gk_matmul", p.opts.scratch, path.scratch_bytes));
+    GK_TRY(gk__check_work_area(p.opts.scratch, path.work_bytes));
+  }
+  GK_TRY(whole->begin());
+  for (size_t part = 0; part < whole->part_count(); part++) {
+    const gk__dist_part<Item, Out> p(*whole, c, m, part);
+    const cudaStream_t stream = part % 2 ? whole->second : ctx.stream;
+    const cudaEvent_t consumed = whole->events[part % 2];
+    if (part > 1) GK_TRY(ctx.failed(cudaStreamWaitEvent(whole->comm, consumed, 0)));
+    GK_TRY(whole->gather(part));
+    GK_TRY(ctx.failed(whole->wait_for(stream, whole->comm)));
+    GK_TRY(gk_matmul_ex(a, p.b, p.c, m, p.n, whole->k, &p.opts, stream));
+    GK_TRY(ctx.failed(cudaEventRecord(consumed, stream)));
   }
   return cudaSuccess;
-}
-
-/* Fills a part's stage on the communication stream: this rank's rows by a copy, the others by NCCL. */
-template <class Item, class Out>
-cudaError_t gk__fill_stage(const gk__dist_context &ctx, const gk__dist_product<Item, Out> &product, size_t part,
-                           cudaStream_t stream) {
-  const gk_dist_piece own = gk__rank_rows(ctx, *product.opts, product.k, ctx.rank);
-  const size_t ldb = product.opts->matmul.ldb ? product.opts->matmul.ldb : product.n;
-  const size_t columns = product.columns(part), row_bytes = columns * sizeof(Item);
-  Item *const stage = product.stage(part);
-  if (own.item_count)
-    GK_TRY(gk__failed(cudaMemcpy2DAsync(stage + own.first_index * columns, row_bytes,
-                                        product.b + product.first_column(part), ldb * sizeof(Item), row_bytes,
-                                        own.item_count, cudaMemcpyDeviceToDevice, stream),
-                      ctx.call));
-  return gk__all_gather_rows(ctx, *product.opts, product.k, row_bytes, reinterpret_cast<char *>(stage), stream);
-}
-
-template <class Item, class Out>
-cudaError_t gk__dist_matmul(const gk__dist_context &ctx, gk__dist_streams &streams,
-                            const gk__dist_product<Item, Out> &product) {
-  GK_TRY(gk__check_dist_parts(product));
-  GK_TRY(gk__failed(gk__wait_for_stream(streams.comm, ctx.stream, streams.consumed[0]), ctx.call));
-  for (size_t part = 0; part < product.parts(); part++) {
-    const size_t stage = part % 2;
-    const cudaStream_t stream = stage ? streams.second : ctx.stream;
-    if (stream != ctx.stream) streams.second_used = true;
-    if (part > 1) GK_TRY(gk__failed(cudaStreamWaitEvent(streams.comm, streams.consumed[stage], 0), ctx.call));
-    GK_TRY(gk__fill_stage(ctx, product, part, streams.comm));
-    GK_TRY(gk__failed(gk__wait_for_stream(stream, streams.comm, streams.filled[stage]), ctx.call));
-    const gk_matmul_opts matmul = product.matmul_opts(part);
-    GK_TRY(gk_matmul_ex(product.a, product.stage(part), product.c_columns(part), product.m, product.columns(part),
-                        product.k, &matmul, stream));
-    GK_TRY(gk__failed(cudaEventRecord(streams.consumed[stage], stream), ctx.call));
-  }
-  return cudaSuccess;
-}
-
-/* Checks what the calls of gk_matmul_ex do not: b, since they read the buffer in its place, and the ranks' numbers of
- * rows. */
-inline cudaError_t gk__check_dist_b(const gk__dist_context &ctx, const void *b, const void *c, size_t n, size_t k,
-                                    size_t item_bytes, const gk_dist_matmul_opts &opts) {
-  if (opts.matmul.trans_b || opts.matmul.batch > 1)
-    return gk__fail(cudaErrorInvalidValue, "%s: B may be neither transposed nor one of a batch", ctx.call);
-  size_t remaining = k;
-  for (int r = 0; opts.rank_rows && r < ctx.rank_count; r++) {
-    const bool is_last = r == ctx.rank_count - 1;
-    if (opts.rank_rows[r] > remaining || (is_last && opts.rank_rows[r] < remaining))
-      return gk__fail(cudaErrorInvalidValue, "%s: the rows of B that the ranks have do not add up to k = %zu", ctx.call,
-                      k);
-    remaining -= opts.rank_rows[r];
-  }
-  const size_t own_rows = gk__rank_rows(ctx, opts, k, ctx.rank).item_count;
-  if (own_rows == 0) return cudaSuccess;
-  if (!b)
-    return gk__fail(cudaErrorInvalidValue, "%s: b is NULL, but rank %d has %zu rows of B", ctx.call, ctx.rank,
-                    own_rows);
-  if (reinterpret_cast<uintptr_t>(b) % item_bytes)
-    return gk__fail(cudaErrorInvalidValue, "%s: b is not aligned to its elements' %zu bytes", ctx.call, item_bytes);
-  if (opts.matmul.ldb && opts.matmul.ldb < n)
-    return gk__fail(cudaErrorInvalidValue, "%s: ldb is %zu, but the rows of B have %zu elements, for which 0 stands",
-                    ctx.call, opts.matmul.ldb, n);
-  if (b == c) return gk__fail(cudaErrorInvalidValue, "%s: c is the same memory as b; it needs its own", ctx.call);
-  return gk__check_memory(ctx.call, "b", b);
-}
-/* The buffer to use: the caller's if it is large enough, or one that the call allocates. */
-inline cudaError_t gk__choose_dist_buffer(const gk__dist_context &ctx, const gk_dist_matmul_opts &opts, size_t bytes,
-                                          void **buffer) {
-  if (opts.buffer && opts.buffer_bytes < bytes)
-    return gk__fail(cudaErrorInvalidValue,
-                    "%s: the buffer has %zu bytes, but %zu are needed: gk_dist_matmul_buffer_bytes", ctx.call,
-                    opts.buffer_bytes, bytes);
-  if (reinterpret_cast<uintptr_t>(opts.buffer) % 16)
-    return gk__fail(cudaErrorInvalidValue, "%s: the buffer is not aligned to 16 bytes", ctx.call);
-  *buffer = opts.buffer;
-  return opts.buffer ? cudaSuccess : gk__dist_allocate(ctx, buffer, bytes);
 }
 
 template <class Item, class Out>
 cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, ncclComm_t comm,
                            cudaStream_t stream, const gk_dist_matmul_opts *opts) {
-  typedef typename gk__known<Item>::type Element;
-  typedef typename gk__known<Out>::type Result;
-  const char *const call = "gk_dist_matmul";
   const gk_dist_matmul_opts options = opts ? *opts : gk_dist_matmul_opts();
   gk__dist_context ctx;
-  gk__clear_detail();
-  GK_TRY(gk__dist_begin(&ctx, call, comm, stream));
-  GK_TRY(gk__check_dist_b(ctx, b, c, n, k, sizeof(Element), options));
+  GK_TRY(gk__dist_begin(&ctx, "gk_dist_matmul", comm, stream));
+  gk__dist_b whole(ctx, options, b, n, k, sizeof(typename gk__known<Item>::type));
+  GK_TRY(whole.check(c));
   if (ctx.rank_count == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &options.matmul, stream);
-
-  const size_t bytes = gk_dist_matmul_buffer_bytes(n, k, sizeof(Element), options.columns);
-  if (bytes == 0)
-    return gk__fail(cudaErrorInvalidValue, "%s: B, %zu x %zu, is more than memory can address", call, k, n);
-  void *buffer = NULL;
-  GK_TRY(gk__choose_dist_buffer(ctx, options, bytes, &buffer));
-  const gk__dist_product<Element, Result> product = {gk__known_array(a),
-                                                     gk__known_array(b),
-                                                     gk__known_output(c),
-                                                     m,
-                                                     n,
-                                                     k,
-                                                     &options,
-                                                     static_cast<Element *>(buffer),
-                                                     gk__dist_columns(n, options.columns)};
-  gk__dist_streams streams;
-  /* A scratch can serve one product at a time. With max_blocks, two at a time would exceed that limit. */
-  const bool alternate = !options.matmul.scratch && !options.matmul.max_blocks;
-  cudaError_t status = streams.create(ctx, options, alternate);
-  if (status == cudaSuccess) status = gk__dist_matmul(ctx, streams, product);
-  status = streams.finish(ctx, status);
-  status = streams.destroy(ctx, status);
-  const cudaError_t freed = options.buffer ? cudaSuccess : cudaFreeAsync(buffer, stream);
-  return status == cudaSuccess ? gk__failed(freed, call) : status;
+  GK_TRY(whole.choose_buffer());
+  return whole.end(gk__multiply_parts(&whole, gk__known_array(a), gk__known_output(c), m));
 }
 #endif /* GPUKIT_NCCL */
 
