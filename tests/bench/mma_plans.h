@@ -19,8 +19,8 @@ inline const gk__mma_cost *mma_costs(const std::string &type) {
   return type == "emulated" ? mma_emulated_tiles::costs() : mma_f16_tiles::costs();
 }
 /* As it stands in a file. */
-inline plan_time mma_plan_time(const plan_shape &shape, const gk__mma_plan &plan) {
-  return {plan.config, -1, plan_order(shape.k, static_cast<unsigned>(plan.partitions), 0, 0), 0, 0};
+inline plan_time mma_plan_time(const gk__mma_plan &plan) {
+  return {plan.config, static_cast<unsigned>(plan.partitions), 0};
 }
 
 /* What is measured of a shape: what the planner chooses by the header's costs, and then every tile with each of some

@@ -42,13 +42,15 @@ static void print_half(const char *title, const refit_table &fitted, const std::
     print_strict(std::string(type) + " fitted", fitted, of_type);
   }
 }
-static void fit_strict(const refit_data &data) {
-  if (data.fitted.empty()) return;
+static refit_table fit_strict(const refit_data &data) {
+  if (data.fitted.empty()) return refit_header();
   const refit_table fitted = refit_fit(refit_header(), data.fitted, 200);
-  printf("\nstrict products, fitted to %zu shapes:\n\n%s\n%s", data.fitted.size(), refit_initialiser(fitted).c_str(),
+  printf("\nstrict products, fitted to %zu shapes:\n\n%s\n%s\n%s", data.fitted.size(),
+         refit_initialiser(fitted.costs.reduce).c_str(), refit_initialiser(fitted.costs).c_str(),
          refit_tiles(fitted).c_str());
   print_half("shapes that it was not fitted to", fitted, data.checked);
   print_half("shapes that it was fitted to", fitted, data.fitted);
+  return fitted;
 }
 
 /* --- Products by mma.sync -----------------------------------------------------------------------------------------*/
@@ -71,9 +73,10 @@ static void print_half(const char *title, const refit_mma_table &header, const r
     print_mma(std::string(type) + " fitted", fitted, of_type);
   }
 }
-static void fit_mma(const refit_mma_data &data, bool emulated) {
+static void fit_mma(const refit_mma_data &data, bool emulated, const gk__reduce_costs &reduce) {
   if (data.fitted.empty()) return;
-  const refit_mma_table header = refit_mma_header(emulated), fitted = refit_mma_fit(header, data.fitted, 5000);
+  const refit_mma_table header = refit_mma_header(emulated);
+  const refit_mma_table fitted = refit_mma_fit({reduce, header.tiles}, data.fitted, 5000);
   printf("\nmma.sync, %s, fitted to %zu shapes:\n\n%s",
          emulated ? "emulated fp32: gk__mma_tiles" : "half types and tf32: gk__mma_tiles<1, Element>",
          data.fitted.size(), refit_mma_initialiser(fitted).c_str());
@@ -105,8 +108,8 @@ int main(int argc, char **argv) {
       if (is_mma_type(times.shape.type) && file.smem_limit() == 0)
         return fprintf(stderr, "%s: has plans of mma.sync, but no line \"# smem: \"\n", argv[i]), 2;
   }
-  fit_strict(strict);
-  for (const bool emulated : {false, true}) fit_mma(mma[emulated], emulated);
+  const gk__reduce_costs reduce = fit_strict(strict).costs.reduce;
+  for (const bool emulated : {false, true}) fit_mma(mma[emulated], emulated, reduce);
   printf(
       "\nestimates: how far they are off, in the mean; loses: the share of the time that the best measured plan would "
       "save;\nnot measured: choices of plans without a time, which are in no figure of strict products. By mma.sync "
