@@ -1293,6 +1293,12 @@ GK__D float gk__ptx_max_nan_f32(float x, float y) {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define GK__BULK 1
+/* The nearest tf32, ties to even. */
+GK__D unsigned gk__ptx_cvt_rn_tf32_f32(float x) {
+  unsigned rounded;
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return rounded;
+}
 /* Programmatic dependent launch: see section 14. */
 GK__D void gk__ptx_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 GK__D void gk__ptx_griddepcontrol_launch_dependents() {
@@ -3895,8 +3901,7 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
       vector x = {};
       if (beta != Acc(0)) x = *reinterpret_cast<const vector *>(to);
       GK__UNROLL
-      for (int i = 0; i < Width; i++)
-        x.value[i] = apply(acc[i], x.value[i], row_idx, col_idx + static_cast<size_t>(i));
+      for (int i = 0; i < Width; i++) x.value[i] = apply(acc[i], x.value[i], row_idx, col_idx + static_cast<size_t>(i));
       *reinterpret_cast<vector *>(to) = x;
     } else {
       GK__UNROLL
@@ -3937,7 +3942,14 @@ template <class OutType, class AccType, class Func> struct gk__matmul_output {
     const size_t leading_dim = gk__partial_ld(n);
     const gk__epilogue<acc, acc, gk__identity> epilogue = {
         partials + (static_cast<size_t>(product) * slices + partition) * m * leading_dim,
-        m, n, leading_dim, 0, 0, acc(1), acc(0), gk__identity()};
+        m,
+        n,
+        leading_dim,
+        0,
+        0,
+        acc(1),
+        acc(0),
+        gk__identity()};
     return epilogue;
   }
 };
@@ -3984,7 +3996,8 @@ __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
   const unsigned vectors = matrix_vectors * static_cast<unsigned>(p.batch), stride = gridDim.x * blockDim.x;
   for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += stride) {
     const unsigned product = i / matrix_vectors, pos = i % matrix_vectors;
-    vector *const from = reinterpret_cast<vector *>(p.partials) + static_cast<size_t>(product) * p.slices * matrix_vectors + pos;
+    vector *const from =
+        reinterpret_cast<vector *>(p.partials) + static_cast<size_t>(product) * p.slices * matrix_vectors + pos;
     Acc total[4] = {Acc(-0.0f), Acc(-0.0f), Acc(-0.0f), Acc(-0.0f)}; /* the identity of addition, also for -0 */
     GK__UNROLL_BY(1)
     for (unsigned s = 0; s < p.slices; s += loads_at_once) {
@@ -4285,9 +4298,28 @@ struct gk__accumulators {
   }
 };
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the others. */
+template <int Quads>
+GK__D void gk__mma_f64(double *c0, double *c1, const double *a0, const double *a1, const double *b) {
+  const int q1 = 1 % Quads, q2 = 2 % Quads, q3 = 3 % Quads; /* modulo: in range in branches that are not taken */
+  if (Quads == 2)
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                 "{%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(b[0]), "d"(b[q1]));
+  else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(a0[q2]), "d"(a1[q2]), "d"(a0[q3]), "d"(a1[q3]),
+                   "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
+}
+#endif
+
 /* The same for double precision, where a warp computes WarpRows x WarpCols: with mma.sync on tensor cores where they
  * have fp64, else with FMAs. The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending
- * order of k, whatever the k of one instruction is (a test checks this). Depth is the k of one multiply_step(); deeper
+ * order of k, whatever the k of one instruction is (a test checks this). Depth, 8 or 16, is the k of one multiply_step(); deeper
  * instructions wait less for each other. */
 template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
 struct gk__accumulators_f64 {
@@ -4362,25 +4394,9 @@ struct gk__accumulators_f64 {
     GK__UNROLL
     for (int i = 0; i < WarpRows / 8; i += 2) {
       GK__UNROLL
-      for (int j = 0; j < WarpCols / 8; j++) {
-        double *c0 = value[i * (WarpCols / 8) + j], *c1 = value[(i + 1) * (WarpCols / 8) + j];
-        const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
-        const int q1 = 1 % quads, q2 = 2 % quads, q3 = 3 % quads; /* modulo: in range in branches that are not taken */
-        if (Depth == 4)
-          asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-              : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-              : "d"(a0[0]), "d"(a1[0]), "d"(b[0]));
-        else if (Depth == 8)
-          asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-              : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-              : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(b[0]), "d"(b[q1]));
-        else
-          asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
-              "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
-              : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-              : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(a0[q2]), "d"(a1[q2]), "d"(a0[q3]), "d"(a1[q3]),
-                "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
-      }
+      for (int j = 0; j < WarpCols / 8; j++)
+        gk__mma_f64<quads>(value[i * (WarpCols / 8) + j], value[(i + 1) * (WarpCols / 8) + j], f.a[i], f.a[i + 1],
+                           f.b[j]);
     }
 #elif GK__HAS_CP_ASYNC
     GK__UNROLL
@@ -4783,8 +4799,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident) 
  * Batches of float products that have several tiles of 64 x 64 for each SM, with neither operand transposed. The kernel
  * is persistent, and each warp computes tiles on its own: it waits for no block barrier, and issues the copies for its
  * next tile while it stores the accumulators of the current one. So the prologue and epilogue of a tile, a large share
- * of the time of a small product, overlap with the FMAs of other warps. If k is partitioned, one warp computes all
- * partitions of a tile.
+ * of the time of a small product, overlap with the FMAs of other warps.
  *
  * A thread has 16 x 8 accumulators. Both operands are MN-major when they are multiplied, for the sake of the register
  * banks (see "Strict products: Hopper"). A is K-major in global memory, so each stage of it is transposed: cp.async
@@ -4806,6 +4821,21 @@ struct gk__warp_accumulators {
   GK__D explicit gk__warp_accumulators(int lane_id) : first_row(lane_id / 8), first_col(lane_id % 8 * 4) {}
   GK__D int row_idx(int r) const { return first_row + r / 8 * next_four + r / 2 % 4 * next_row; }
   GK__D int col_idx(int r) const { return first_col + r % 2 * 32; }
+  /* Stores the tile. Most tiles are inside of C and have beta 0: these take a path with fewer comparisons. */
+  template <class Epilogue> GK__D void store(const Epilogue &out, size_t row0, size_t col0) const {
+    if (out.beta != 0 || row0 + 64 > out.m || col0 + 64 > out.n || !out.template takes_vectors<run>()) {
+      gk__store_accumulators(*this, value, out, row0, col0, 0, runs);
+      return;
+    }
+    GK__UNROLL
+    for (int r = 0; r < runs; r++) {
+      const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
+      gk__vector<float, run> x;
+      GK__UNROLL
+      for (int i = 0; i < run; i++) x.value[i] = out.apply(value[r][i], 0, c_row, c_col + static_cast<size_t>(i));
+      *reinterpret_cast<gk__vector<float, run> *>(out.dest + c_row * out.leading_dim + c_col) = x;
+    }
+  }
 };
 
 /* Loads 16 bytes of shared memory in program order. Without `volatile` on the asm, the compiler would move loads
@@ -4990,54 +5020,47 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
     const gk__work_tile work(work_idx, schedule.tiles_m, schedule.tiles_n, 1);
     const size_t row0 = static_cast<size_t>(work.row_idx) * shape::row_count,
                  col0 = static_cast<size_t>(work.col_idx) * shape::col_count;
-    GK__UNROLL_BY(1)
-    for (int tile_k = static_cast<int>(p.k); tile_k > 0; tile_k -= p.depth) { /* the partitions of k */
+    GK__UNROLL
+    for (int r = 0; r < gk__warp_accumulators::runs; r++) {
       GK__UNROLL
-      for (int r = 0; r < gk__warp_accumulators::runs; r++) {
-        GK__UNROLL
-        for (int i = 0; i < gk__warp_accumulators::run; i++) acc.value[r][i] = 0;
-      }
+      for (int i = 0; i < gk__warp_accumulators::run; i++) acc.value[r][i] = 0;
+    }
+    GK__UNROLL_BY(1)
+    for (int k_left = static_cast<int>(p.k); k_left > 0; k_left -= shape::bk) {
+      loader.fetch(p, schedule, lane_id);
       GK__UNROLL_BY(1)
-      for (int k_left = tile_k < p.depth ? tile_k : p.depth; k_left > 0; k_left -= shape::bk) {
-        loader.fetch(p, schedule, lane_id);
-        GK__UNROLL_BY(1)
-        for (int halves_left = k_left < shape::bk ? 1 : 2; halves_left > 0; halves_left--) {
-          if (halves_left == 1) { /* the next stage arrives half a stage before it is multiplied, to be transposed */
-            gk__copy_wait<1>();
+      for (int halves_left = k_left < shape::bk ? 1 : 2; halves_left > 0; halves_left--) {
+        if (halves_left == 1) { /* the next stage arrives half a stage before it is multiplied, to be transposed */
+          gk__copy_wait<1>();
+          __syncwarp();
+          gk__transpose_a_stage(ring, a_stage ^ shape::step_bytes, lane_id);
+        }
+        GK__UNROLL
+        for (int k = 0; k < shape::straight; k++) {
+          a_offset += shape::row_count * 4;
+          b_offset += shape::col_count * 4;
+          if (k == shape::straight - 1 && halves_left == 1) {
             __syncwarp();
-            gk__transpose_a_stage(ring, a_stage ^ shape::step_bytes, lane_id);
+            a_stage ^= shape::step_bytes;
+            b_stage = b_stage == 2 * shape::step_bytes ? 0 : b_stage + shape::step_bytes;
+            a_offset = a_stage;
+            b_offset = b_stage;
           }
-          GK__UNROLL
-          for (int k = 0; k < shape::straight; k++) {
-            a_offset += shape::row_count * 4;
-            b_offset += shape::col_count * 4;
-            if (k == shape::straight - 1 && halves_left == 1) {
-              __syncwarp();
-              a_stage ^= shape::step_bytes;
-              b_stage = b_stage == 2 * shape::step_bytes ? 0 : b_stage + shape::step_bytes;
-              a_offset = a_stage;
-              b_offset = b_stage;
-            }
-            fragment[(k + 1) % 2].load(a_tile + a_offset, b_tile + b_offset);
-            fragment[k % 2].multiply(acc);
-          }
+          fragment[(k + 1) % 2].load(a_tile + a_offset, b_tile + b_offset);
+          fragment[k % 2].multiply(acc);
         }
       }
-      /* Partitions after the first add to C. The host only launches this with alpha 1 and beta 0 then. */
-      gk__epilogue<Item, Item, typename Args::functor> out = p.epilogue_of_c(work.batch);
-      if (tile_k < static_cast<int>(p.k)) out.beta = Item(1);
-        gk__store_accumulators(acc, acc.value, out, row0, col0, 0, gk__warp_accumulators::runs);
     }
+    acc.store(p.epilogue_of_c(work.batch), row0, col0);
   }
 }
 
 /* --- Doubles on Hopper --------------------------------------------------------------------------------------------
  *
- * The same chains, by warps that only multiply: four others bring the operands, and a ring of stages lies between them,
- * each with a barrier in shared memory that says "full" and one that says "empty". So the tensor cores wait for no
- * address and for no barrier of the block, and the copies for the next tile are on their way while the sums of this one
- * are stored. A block stays and makes one tile after another, or, if k is cut, has one slice of a tile. Only code for
- * sm_90a can hand registers from warps that copy to warps that multiply (see "Tensor cores: Hopper"). */
+ * Warp-specialised: eight warps multiply, and four others copy operands to a ring of stages, each with a full and an
+ * empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the copies for the next
+ * tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs is that of
+ * gk__accumulators_f64. */
 
 #if defined(__NVCC__) && !defined(CUDA_ON_CPU)
 #define GK__WGMMA 1
@@ -5069,9 +5092,16 @@ template <class... Params> cudaError_t gk__has_body(const gk__kernel<Params...> 
   return code;
 }
 
-struct gk__f64_shape { /* with instructions of 8 in k: fragments for 16 would not fit in the registers */
-  static const int row_count = 64, col_count = 128, bk = 8, stages = 12, warp_rows = 32, warp_cols = 32;
-  typedef gk__accumulators_f64<row_count, col_count, bk, warp_rows, warp_cols, 8> sums;
+/* Code for sm_90a has instructions of 16 in k. Other code has not the registers for their fragments, because it cannot
+ * move registers from warps that copy to warps that multiply; the host counts with its larger ring. */
+struct gk__f64_shape {
+#ifdef GK__WGMMA_CODE
+  static const int bk = 16, stages = 6;
+#else
+  static const int bk = 8, stages = 12;
+#endif
+  static const int row_count = 64, col_count = 128, warp_rows = 32, warp_cols = 32;
+  typedef gk__accumulators_f64<row_count, col_count, bk, warp_rows, warp_cols, bk> sums;
   static const int copying = 128, multiplying = sums::thread_count;
   typedef gk__operand_loader<double, double, row_count, bk, copying, true> operand_a;
   typedef gk__operand_loader<double, double, col_count, bk, copying, true> operand_b;
@@ -5149,7 +5179,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   static const int quarters = sums_of::quads, of_a = Shape::warp_rows / 8 * quarters,
                    of_b = Shape::warp_cols / 8 * quarters;
   static const int across = Shape::warp_cols / 8, instructions = Shape::warp_rows / 16 * across;
-  static_assert(sums_of::depth == 8 && Shape::bk == 8 && (of_a + of_b) % instructions == 0, "one instruction deep");
+  static_assert(sums_of::depth == Shape::bk && (of_a + of_b) % instructions == 0, "one instruction deep");
   unsigned at_a, at_b; /* of this thread, in the first stage */
 
   GK__D gk__f64_multiplier(const sums_of &sums, unsigned ring) {
@@ -5172,11 +5202,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
   }
   static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
     const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
-    double *const c0 = sums->value[i * across + j], *const c1 = sums->value[(i + 1) * across + j];
-    const double *const a0 = f.a[i], *const a1 = f.a[i + 1], *const b = f.b[j];
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[1]), "d"(a1[1]), "d"(b[0]), "d"(b[1]));
+    gk__mma_f64<quarters>(sums->value[i * across + j], sums->value[(i + 1) * across + j], f.a[i], f.a[i + 1], f.b[j]);
   }
   static GK__D unsigned stage_at(const gk__f64_turn<Shape> &turn) {
     return static_cast<unsigned>(turn.stage * stage_bytes);
@@ -5256,6 +5282,9 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Shape::row_count)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)));
   if (t >= Shape::multiplying) {
+#ifdef GK__WGMMA_CODE
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+#endif
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.slices : 1);
       const gk__partition_range range(p, work.part);
@@ -5274,6 +5303,9 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
       }
     }
   } else {
+#ifdef GK__WGMMA_CODE
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+#endif
     typename Shape::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       GK__UNROLL
@@ -5751,9 +5783,9 @@ cudaError_t gk__reduce_partials(const gk__matmul_output<Out, Acc, Func> &p, cons
   size_t blocks = gk_ceil_div(vectors, static_cast<size_t>(GK__REDUCE_PARTIALS_THREADS));
   if (blocks > most) blocks = most;
   if (p.max_blocks && blocks > p.max_blocks) blocks = p.max_blocks;
-  return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__reduce_partials_kernel<Out, Acc, Func>), static_cast<unsigned>(blocks),
-                           static_cast<unsigned>(GK__REDUCE_PARTIALS_THREADS), 0, partials.stream, p,
-                           partials.given != NULL);
+  return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__reduce_partials_kernel<Out, Acc, Func>),
+                           static_cast<unsigned>(blocks), static_cast<unsigned>(GK__REDUCE_PARTIALS_THREADS), 0,
+                           partials.stream, p, partials.given != NULL);
 }
 
 /* Costs of reducing partials with a second kernel, in clocks: the launch; each round of eight partitions, which are
@@ -5762,7 +5794,7 @@ struct gk__reduce_costs {
   unsigned launch, round, kib;
 };
 inline gk__reduce_costs gk__measured_reduce_costs() {
-  const gk__reduce_costs costs = {2600, 600, 70};
+  const gk__reduce_costs costs = {807, 677, 83};
   return costs;
 }
 /* The clocks to reduce partials of m x n that a second kernel adds up. */
@@ -5934,6 +5966,17 @@ GK__HD unsigned gk__round_to_tf32(unsigned bits) {
   const unsigned magnitude = bits & 0x7fffffffu;
   if (magnitude >= 0x7f800000u) return magnitude > 0x7f800000u ? 0x7fffffffu : bits;
   return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
+}
+/* The same for an operand of mma.sync, which ignores the low 13 bits. */
+GK__D unsigned gk__round_mma_operand(unsigned bits) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  return gk__ptx_cvt_rn_tf32_f32(__uint_as_float(bits));
+#elif defined(__CUDA_ARCH__)
+  const float x = __uint_as_float(bits);
+  return x != x ? bits : bits + 0xfffu + (bits >> 13 & 1);
+#else
+  return gk__round_to_tf32(bits);
+#endif
 }
 /* Rounds to the nearest bfloat16, ties to even; the result is the upper half of the word. Not for infinity or NaN. */
 GK__HD unsigned gk__round_to_bf16(unsigned bits) { return (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u; }
@@ -6293,9 +6336,10 @@ GK__D void gk__copy_16_bytes(unsigned char *dest, const unsigned char *from, uns
 template <int Bytes> GK__D unsigned gk__k_major_offset(unsigned row_idx, unsigned word_idx) {
   return row_idx * Bytes + ((word_idx ^ (Bytes == 64 ? row_idx / 2 % 4 : row_idx % 8)) * 16);
 }
-/* MN-major: a row has one k of Outer elements of two bytes, which are 128 bytes or more. */
-template <int Outer> GK__D unsigned gk__mn_major_offset(unsigned k, unsigned word_idx) {
-  return k * (Outer * 2) + ((word_idx ^ k % 8) * 16);
+/* MN-major: a row has one k of Outer elements, which are 128 bytes or more. Elements of two bytes are read by ldmatrix,
+ * one word of eight rows at a time; those of four bytes one by one, two words of four rows at a time. */
+template <int Outer, int ElementBytes> GK__D unsigned gk__mn_major_offset(unsigned k, unsigned word_idx) {
+  return k * (Outer * ElementBytes) + ((word_idx ^ (ElementBytes == 2 ? k % 8 : k % 4 * 2)) * 16);
 }
 
 /* Aligns the ring to 128 bytes. Static shared variables come before the dynamic ones, and a 128-byte row that crosses a
@@ -6328,7 +6372,8 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
     row_step = Threads / words_per_row;
     word_stride = row_step * p.leading_dim;
     stage_advance = k_major ? static_cast<size_t>(Bytes) : stage_depth * p.leading_dim;
-    dest = k_major ? gk__k_major_offset<Bytes>(row_idx, word_idx) : gk__mn_major_offset<Outer>(row_idx, word_idx);
+    dest = k_major ? gk__k_major_offset<Bytes>(row_idx, word_idx)
+                   : gk__mn_major_offset<Outer, ElementBytes>(row_idx, word_idx);
     const size_t outer_idx = k_major ? row0 + row_idx : row0 + word_idx * (16 / ElementBytes);
     const size_t k0 = k_begin + (k_major ? word_idx * (16 / ElementBytes) : row_idx);
     const size_t outer_left = outer_idx < row_count ? row_count - outer_idx : 0;
@@ -6367,27 +6412,45 @@ template <int Outer, int Bytes, int Threads, int ElementBytes, int Parts, int Or
   }
 };
 
-/* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. */
-template <int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
+/* Reads the fragments of one warp for one k step: OuterRows rows of A, or columns of B. Floats are rounded to tf32. */
+template <class Element, int Outer, int Bytes, int OuterRows, bool IsA, int Order> struct gk__mma_fragment_reader {
+  static const int element_bytes = gk__tensor_type<Element>::bytes, fragments = OuterRows / 16;
+  static const int row_bytes = Outer * element_bytes; /* MN-major */
   unsigned offset;
   bool k_major;
   GK__D gk__mma_fragment_reader(unsigned outer0, int operand_k_major) {
     const unsigned lane_id = gk_lane(), outer_half = IsA ? lane_id / 8 % 2 : lane_id / 16,
                    k_half = IsA ? lane_id / 16 : lane_id / 8 % 2;
     k_major = Order == GK__ANY_MAJOR ? operand_k_major != 0 : Order == GK__K_MAJOR;
-    offset = k_major ? gk__k_major_offset<Bytes>(outer0 + outer_half * 8 + lane_id % 8, k_half)
-                     : gk__mn_major_offset<Outer>(k_half * 8 + lane_id % 8, outer0 / 8 + outer_half);
+    if (k_major)
+      offset = gk__k_major_offset<Bytes>(outer0 + outer_half * 8 + lane_id % 8, k_half);
+    else if (element_bytes == 2)
+      offset = gk__mn_major_offset<Outer, 2>(k_half * 8 + lane_id % 8, outer0 / 8 + outer_half);
+    else
+      offset = gk__mn_major_offset<Outer, 4>(lane_id % 4, outer0 / 4 + lane_id / 16) + lane_id / 4 % 4 * 4;
   }
-  GK__D void read(unsigned (&dest)[OuterRows / 16][4], const unsigned char *shared_tile, int k_step) const {
-    if (k_major) {
-      GK__UNROLL
-      for (int i = 0; i < OuterRows / 16; i++)
+  GK__D void read(unsigned (&dest)[fragments][4], const unsigned char *shared_tile, int k_step) const {
+    GK__UNROLL
+    for (int i = 0; i < fragments; i++) {
+      if (k_major)
         gk__ldmatrix_x4<false>(dest[i], shared_tile + (offset ^ static_cast<unsigned>(k_step * 32)) + i * 16 * Bytes);
-    } else {
-      GK__UNROLL
-      for (int i = 0; i < OuterRows / 16; i++)
+      else if (element_bytes == 2)
         gk__ldmatrix_x4<true>(dest[i],
-                              shared_tile + (offset ^ static_cast<unsigned>(i * 32)) + k_step * 16 * Outer * 2);
+                              shared_tile + (offset ^ static_cast<unsigned>(i * 32)) + k_step * 16 * row_bytes);
+      else
+        read_floats(dest[i], shared_tile + k_step * 8 * row_bytes, i);
+      GK__UNROLL
+      for (int j = 0; j < 4; j++)
+        if (element_bytes == 4) dest[i][j] = gk__round_mma_operand(dest[i][j]);
+    }
+  }
+  /* Fragment i of a k step of floats that are MN-major: ldmatrix cannot transpose them. */
+  GK__D void read_floats(unsigned (&dest)[4], const unsigned char *k_rows, int i) const {
+    GK__UNROLL
+    for (int j = 0; j < 4; j++) {
+      const int outer_half = IsA ? j % 2 : j / 2, k_half = IsA ? j / 2 : j % 2, word_idx = i * 4 + outer_half * 2;
+      dest[j] = *reinterpret_cast<const unsigned *>(k_rows + (offset ^ static_cast<unsigned>(word_idx % 8 * 16)) +
+                                                    word_idx / 8 * 128 + k_half * 4 * row_bytes);
     }
   }
 };
@@ -6539,9 +6602,6 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   typedef gk__shared_tile<Config::bm, Config::bn, Config::thread_count> shared_tile;
   const int element_bytes = gk__tensor_type<Element>::bytes;
   const size_t stage_depth = Config::bytes / element_bytes;
-  static_assert(shared_tile::bytes <=
-                    (Config::stages < 3 ? Config::stages : 3) * loop::parts * (Config::a_bytes + Config::b_bytes),
-                "the tile of accumulators is stored over the ring");
   GK_DYNAMIC_SHARED(unsigned char, dynamic_shared);
   unsigned char *const ring = gk__align_ring(dynamic_shared);
   gk__wait_for_earlier_work();
@@ -6564,10 +6624,10 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
         p.a, work.batch, row0, p.c.m, k_begin, k_end);
     gk__mma_loader<Config::bn, Config::bytes, Config::thread_count, element_bytes, loop::parts, Config::order_b> b(
         p.b, work.batch, col0, p.c.n, k_begin, k_end);
-    const gk__mma_fragment_reader<Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(row_idx,
-                                                                                                         p.a.k_major);
-    const gk__mma_fragment_reader<Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(col_idx,
-                                                                                                          p.b.k_major);
+    const gk__mma_fragment_reader<Element, Config::bm, Config::bytes, Config::wm, true, Config::order_a> reader_a(
+        row_idx, p.a.k_major);
+    const gk__mma_fragment_reader<Element, Config::bn, Config::bytes, Config::wn, false, Config::order_b> reader_b(
+        col_idx, p.b.k_major);
     loop::multiply(acc, a, b, reader_a, reader_b, ring, gk_ceil_div(k_end - k_begin, stage_depth));
   }
   float *const c_tile = reinterpret_cast<float *>(ring);
@@ -6592,9 +6652,11 @@ struct gk__mma_plan {
   size_t product_bytes; /* of the partials of one product */
   double microseconds;  /* expected */
 };
+/* The tile of accumulators is stored over the ring. */
 template <int Products, class Element, class Config> size_t gk__mma_smem(int stages) {
-  const int stage_bytes = (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::parts;
-  return static_cast<size_t>(stages * stage_bytes) + GK__RING_ALIGNMENT;
+  const int ring = stages * (Config::a_bytes + Config::b_bytes) * gk__mma_loop<Products, Element, Config>::parts;
+  const int tile_bytes = gk__shared_tile<Config::bm, Config::bn, Config::thread_count>::bytes;
+  return static_cast<size_t>(ring > tile_bytes ? ring : tile_bytes) + GK__RING_ALIGNMENT;
 }
 template <int Products, class Config, class Element, class Out>
 cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
@@ -6715,88 +6777,81 @@ void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cos
                     gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
 }
-/* The ring of the largest tile has four stages in code for compute_90 and up, and on the host, which chooses the size:
- * it asks for three if the device has no room for the fourth. */
+/* The ring of the large tile of half types has four stages in code for compute_90 and up, and on the host, which chooses
+ * the size: it asks for three if the device has no room for the fourth. */
 #if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
 #define GK__LARGE_STAGES 3
 #else
 #define GK__LARGE_STAGES 4
 #endif
-template <int OrderA, int OrderB>
-struct gk__mma_large : gk__mma_config<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
-template <class Element, class Out>
+/* The large and the small configuration of a type, and their costs. Warp tiles of 64 x 64 need the fewest reads of
+ * shared memory for each multiplication; small tiles fill a GPU with small products. More configurations gain less than
+ * 1 % over random shapes (half types: 128 x 128; tf32: 64 x 128, 128 x 256). */
+template <int Products, class Element> struct gk__mma_tiles { /* half types */
+  static const bool fixed_order = true; /* the large one is compiled for each storage order of the operands */
+  template <int OrderA, int OrderB>
+  struct large : gk__mma_config<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
+  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small;
+  static const gk__mma_cost *costs() {
+    static const gk__mma_cost of_configs[] = {{1.171, 0.310, 3.849, 1}, {0.484, 0.474, 0.897, 4}};
+    return of_configs;
+  }
+};
+template <> struct gk__mma_tiles<1, float> { /* tf32 */
+  static const bool fixed_order = true;
+  template <int OrderA, int OrderB> struct large : gk__mma_config<128, 128, 64, 64, 128, 3, OrderA, OrderB> {};
+  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small;
+  static const gk__mma_cost *costs() {
+    static const gk__mma_cost of_configs[] = {{0.586, 0.741, 3.626, 2}, {0.484, 0.474, 0.897, 4}};
+    return of_configs;
+  }
+};
+template <class Element>
+struct gk__mma_tiles<6, Element> { /* emulated fp32, which multiplies three parts of each operand */
+  static const bool fixed_order = false;
+  template <int, int> struct large : gk__mma_config<128, 128, 64, 32, 64, 2> {};
+  typedef gk__mma_config<64, 64, 32, 32, 64, 3> small;
+  static const gk__mma_cost *costs() {
+    static const gk__mma_cost of_configs[] = {{0.626, 2.645, 3.178, 2}, {1.043, 0.971, 2.473, 3}};
+    return of_configs;
+  }
+};
+/* Gives *plans every plan of a product, with its time by such costs. */
+template <int Products, class Element, class Plans>
+void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t n, size_t k, size_t batch,
+                       const gk__mma_gpu &gpu) {
+  typedef gk__mma_tiles<Products, Element> tiles;
+  typedef typename tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
+  int stages = large::stages;
+  if (stages > 3 && gk__mma_smem<Products, Element, large>(stages) > gpu.smem_limit) stages = 3;
+  gk__plan_mma_config<Products, Element, large>(plans, 0, stages, costs[0], m, n, k, batch, gpu);
+  gk__plan_mma_config<Products, Element, typename tiles::small>(plans, 1, tiles::small::stages, costs[1], m, n, k,
+                                                                batch, gpu);
+}
+template <int Products, class Element, int OrderA, int OrderB, class Out>
 cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
                                  const gk__partials &partials, cudaStream_t stream) {
-  if (p.a.k_major)
-    return p.b.k_major ? gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream)
-                       : gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__MN_MAJOR>>(p, plan, partials, stream);
-  return p.b.k_major ? gk__mma_launch<1, gk__mma_large<GK__MN_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream)
-                     : gk__mma_launch<1, gk__mma_large<GK__MN_MAJOR, GK__MN_MAJOR>>(p, plan, partials, stream);
+  typedef typename gk__mma_tiles<Products, Element>::template large<OrderA, OrderB> large;
+  return gk__mma_launch<Products, large>(p, plan, partials, stream);
 }
-template <class Out>
-cudaError_t gk__mma_launch_large(const gk__tensor_args<float, Out> &p, const gk__mma_plan &plan,
-                                 const gk__partials &partials, cudaStream_t stream) {
-  return gk__mma_launch<1, gk__mma_large<GK__K_MAJOR, GK__K_MAJOR>>(p, plan, partials, stream);
+/* Runs a plan. */
+template <int Products, class Element, class Out>
+cudaError_t gk__mma_run(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan, const gk__partials &partials,
+                        cudaStream_t stream) {
+  typedef gk__mma_tiles<Products, Element> tiles;
+  const int mn_major = tiles::fixed_order ? GK__MN_MAJOR : GK__K_MAJOR; /* else one instance */
+  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small>(p, plan, partials, stream);
+  if (p.a.k_major || !tiles::fixed_order)
+    return p.b.k_major || !tiles::fixed_order
+               ? gk__mma_launch_large<Products, Element, GK__K_MAJOR, GK__K_MAJOR>(p, plan, partials, stream)
+               : gk__mma_launch_large<Products, Element, GK__K_MAJOR, mn_major>(p, plan, partials, stream);
+  return p.b.k_major ? gk__mma_launch_large<Products, Element, mn_major, GK__K_MAJOR>(p, plan, partials, stream)
+                     : gk__mma_launch_large<Products, Element, mn_major, mn_major>(p, plan, partials, stream);
 }
-/* The configurations of a type: `costs` are theirs, `each_plan` gives *plans every plan and its time by such costs, and `launch`
- * runs one. Emulated fp32 multiplies three parts of each operand. */
-template <int Products, class Element> struct gk__mma_tiles {
-  typedef gk__mma_config<128, 128, 64, 32, 64, 2> medium;
-  typedef gk__mma_config<64, 64, 32, 32, 64, 3> least;
-  static const int config_count = 2;
-  static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{0.626, 2.645, 3.178, 2},
-                                              {1.043, 0.971, 2.473, 3}};
-    return of_configs;
-  }
-  template <class Plans>
-  static void each_plan(Plans *plans, const gk__mma_cost *cost, size_t m, size_t n, size_t k, size_t batch,
-                        const gk__mma_gpu &gpu) {
-    gk__plan_mma_config<Products, Element, medium>(plans, 0, medium::stages, cost[0], m, n, k, batch, gpu);
-    gk__plan_mma_config<Products, Element, least>(plans, 1, least::stages, cost[1], m, n, k, batch, gpu);
-  }
-  template <class Out>
-  static cudaError_t launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
-                            const gk__partials &partials, cudaStream_t stream) {
-    return plan.config == 0 ? gk__mma_launch<Products, medium>(p, plan, partials, stream)
-                            : gk__mma_launch<Products, least>(p, plan, partials, stream);
-  }
-};
-template <class Element> struct gk__mma_tiles<1, Element> {
-  static const int order =
-      gk__tensor_type<Element>::bytes == 4 ? GK__K_MAJOR : GK__ANY_MAJOR; /* tf32 operands are always K-major */
-  typedef gk__mma_large<GK__K_MAJOR, GK__K_MAJOR> large;
-  typedef gk__mma_config<128, 128, 64, 32, 128, 3, order, order> medium;
-  typedef gk__mma_config<64, 64, 32, 32, 128, 3, order, order> least;
-  static const int config_count = 3;
-  static const gk__mma_cost *costs() {
-    static const gk__mma_cost of_configs[] = {{1.171, 0.310, 3.849, 1},
-                                              {0.586, 0.741, 3.626, 2},
-                                              {0.484, 0.474, 0.897, 4}};
-    return of_configs;
-  }
-  template <class Plans>
-  static void each_plan(Plans *plans, const gk__mma_cost *cost, size_t m, size_t n, size_t k, size_t batch,
-                        const gk__mma_gpu &gpu) {
-    const size_t large_stage = large::a_bytes + large::b_bytes;
-    const int large_stages = large_stage * large::stages + GK__RING_ALIGNMENT <= gpu.smem_limit ? large::stages : 3;
-    gk__plan_mma_config<1, Element, large>(plans, 0, large_stages, cost[0], m, n, k, batch, gpu);
-    gk__plan_mma_config<1, Element, medium>(plans, 1, medium::stages, cost[1], m, n, k, batch, gpu);
-    gk__plan_mma_config<1, Element, least>(plans, 2, least::stages, cost[2], m, n, k, batch, gpu);
-  }
-  template <class Out>
-  static cudaError_t launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
-                            const gk__partials &partials, cudaStream_t stream) {
-    if (plan.config == 0) return gk__mma_launch_large(p, plan, partials, stream);
-    return plan.config == 1 ? gk__mma_launch<1, medium>(p, plan, partials, stream)
-                            : gk__mma_launch<1, least>(p, plan, partials, stream);
-  }
-};
 template <int Products, class Element>
 gk__mma_plan gk__cheapest_mma_plan(size_t m, size_t n, size_t k, size_t batch, const gk__mma_gpu &gpu) {
-  typedef gk__mma_tiles<Products, Element> tiles;
   gk__mma_cheapest cheapest = {{-1, 0, 0, 1, 0, 0}};
-  tiles::each_plan(&cheapest, tiles::costs(), m, n, k, batch, gpu);
+  gk__each_mma_plan<Products, Element>(&cheapest, gk__mma_tiles<Products, Element>::costs(), m, n, k, batch, gpu);
   return cheapest.plan;
 }
 /* What plans depend on: the multiprocessors of the current device, and the shared memory of a block in bytes. */
@@ -6839,7 +6894,7 @@ cudaError_t gk__mma_launch_unsplit(const gk__tensor_args<Element, Out> &p, cudaS
   GK_TRY((gk__plan_mma<Products, Element>(p.m, p.n, p.k, p.batch, &plan, &none)));
   plan.partitions = 1;
   plan.product_bytes = 0;
-  return gk__mma_tiles<Products, Element>::launch(p, plan, none, stream);
+  return gk__mma_run<Products>(p, plan, none, stream);
 }
 /* Plans a product of elements of type Item. */
 template <class Item> struct gk__mma_of {
@@ -8250,7 +8305,7 @@ template <int Down, int Across, int Fours, int Resident> struct gk__f32_block {
   static const int consumer_registers = 65536 / (thread_count * Resident) / 8 * 16 - producer_registers;
   static const int pitch_a = bm * 4, pitch_b = bn * 4, a_bytes = depth * pitch_a; /* bytes */
   static const int stage_bytes = a_bytes + depth * pitch_b;
-  static const int smem = stages * stage_bytes > shared_tile::bytes ? stages * stage_bytes : shared_tile::bytes;
+  static const int smem = stages * stage_bytes > shared_tile::bytes ? stages *stage_bytes : shared_tile::bytes;
 };
 
 #ifdef GK__WGMMA
@@ -8498,9 +8553,9 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
 
 /* Costs of the Hopper kernel of floats, in clocks unless another unit is given. */
 struct gk__hopper_costs {
-  /* Per 128 multiply-adds, in 1/100 clock. each: of one block while one, two or three blocks share a multiprocessor.
+  /* Per 128 multiply-adds, in 1/100 clock. each: of one block while one or two blocks share a multiprocessor.
    * after: of a block that has a multiprocessor to itself at the end of a launch of several waves. */
-  unsigned each[3], after;
+  unsigned each[2], after;
   unsigned begin, once; /* begin: prologue and epilogue of a block; once: for each product */
 };
 /* Costs of the portable kernels of floats, in clocks unless another unit is given, in addition to the multiply-adds. */
@@ -8517,10 +8572,9 @@ struct gk__f64_costs {
   unsigned busy;  /* throughput of eight warps, in percent of that of twelve */
   unsigned begin; /* to begin a block and to end it */
 };
-/* All costs. full: Hopper tiles of 128 x 128; half: of half that size; third: those with three blocks to a
- * multiprocessor. */
+/* All costs. full_tile: Hopper tiles of 128 x 128; half_tile: of half that size. */
 struct gk__plan_costs {
-  gk__hopper_costs full, half_tile, third;
+  gk__hopper_costs full_tile, half_tile;
   gk__simt_costs floats;
   gk__f64_costs doubles;
   gk__reduce_costs reduce;
@@ -8528,10 +8582,9 @@ struct gk__plan_costs {
 /* Fitted to the times of 7,000 products on an H200; most estimates are within 5 percent. `make bench-refit` fits these
  * costs and the shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices. */
 inline const gk__plan_costs &gk__measured_costs() {
-  static const gk__plan_costs costs = {{{120, 225}, 123, 6700, 2500},
-                                       {{140, 253}, 180, 4530, 2360},
-                                       {{174, 272, 393}, 177, 900, 6900},
-                                       {{54, 90}, 1500, {350, 50}, {3000, 25}, {5, 500, 25}},
+  static const gk__plan_costs costs = {{{116, 223}, 148, 9653, 2044},
+                                       {{134, 245}, 168, 6107, 1996},
+                                       {{70, 89}, 399, {231, 17}, {3453, 46}, {4, 196, 6}},
                                        {90, 1500},
                                        gk__measured_reduce_costs()};
   return costs;
@@ -8564,7 +8617,7 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, si
                                             size_t depth, size_t last, size_t sms) {
   const gk__plan_costs &all = *tile_facts.costs;
   const bool full = tile_facts.row_count * tile_facts.col_count == 128 * 128;
-  const gk__hopper_costs &t = tile_facts.room == 3 ? all.third : full ? all.full : all.half_tile;
+  const gk__hopper_costs &t = full ? all.full_tile : all.half_tile;
   const size_t blocks = tiles * slices, resident = tile_facts.room * sms;
   const size_t full_waves = blocks / resident, rest = blocks % resident;
   const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
@@ -8627,12 +8680,10 @@ inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_
 }
 
 template <class Acc> struct gk__tiles {
-  static const int item_count = 8;
-  static const size_t least_k = 100, least_part = 32; /* the shortest k that is split, and the shortest partition */
-  /* The shortest partition of products of up to 128 x 128 x 128. These come in batches, where each further partition
-   * costs a round trip of C through the L2: 10,000 of 128^3 are at 1.24, 1.13 and 0.94 of cuBLAS with 1, 2 and 4
-   * partitions (H200). */
-  static const size_t least_small_part = 64;
+  static const int item_count = 6;
+  /* The shortest k that is split, and the shortest partition. 128^3 is not split: such products come in batches, and
+   * 10,000 of them are at 1.24, 1.13 and 0.94 of cuBLAS with 1, 2 and 4 partitions (H200). */
+  static const size_t least_k = 129, least_part = 32;
   static const unsigned long long doubt = 100; /* a further split must save more than 1/doubt of the clocks */
   /* Limit of the blocks of a split product, for each block that is resident on a multiprocessor. */
   static const size_t most_blocks = 5 * 132;
@@ -8641,11 +8692,9 @@ template <class Acc> struct gk__tiles {
     const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, true, &costs},
                                   {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, true, &costs},
                                   {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, true, &costs},
-                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 3, 99, true, &costs},
-                                  {GK__PLAN_TILE_128, 128, 128, 4, 1, 2, 74, false, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 76, false, &costs},
-                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 70, false, &costs},
-                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 49, false, &costs}};
+                                  {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 86, false, &costs},
+                                  {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 80, false, &costs},
+                                  {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 50, false, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
@@ -8665,17 +8714,16 @@ template <class Acc> struct gk__tiles {
   }
 };
 template <> struct gk__tiles<double> {
-  static const int item_count = 4;
-  static const size_t least_k = 64, least_part = 16, least_small_part = 16;
+  static const int item_count = 3;
+  static const size_t least_k = 64, least_part = 16;
   static const unsigned long long doubt = 30;
   static const size_t most_blocks = 1 << 20;
   /* The 64 x 128 tile stands for the Hopper kernel, the fastest. */
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_128, 128, 128, 8, 1, 1, 72, false, &costs},
-                                  {GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 94, false, &costs},
+    const gk__tile_facts all[] = {{GK__PLAN_TILE_64_128, 64, 128, 8, 1, 1, 94, false, &costs},
                                   {GK__PLAN_TILE_64, 64, 64, 4, 2, 2, 60, false, &costs},
-                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 50, false, &costs}};
+                                  {GK__PLAN_TILE_32_64, 32, 64, 2, 4, 4, 60, false, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,
@@ -8720,9 +8768,9 @@ inline size_t gk__partition_depth(size_t k, unsigned partitions, size_t quantum)
 /* The number of partitions with the least clocks. */
 template <class Acc> unsigned gk__best_partitions(size_t m, size_t n, size_t k, size_t quantum) {
   typedef gk__tiles<Acc> tiles;
-  const bool unaligned = gk__contiguous_rows_unaligned(m, n, k), is_small = m <= 128 && n <= 128 && k <= 128;
+  const bool unaligned = gk__contiguous_rows_unaligned(m, n, k);
   unsigned long long least[GK__MATMUL_PARTITIONS + 1];
-  const size_t limit = k / (is_small ? tiles::least_small_part : tiles::least_part);
+  const size_t limit = k / tiles::least_part;
   const unsigned most =
       limit < GK__MATMUL_PARTITIONS ? static_cast<unsigned>(limit > 1 ? limit : 1) : GK__MATMUL_PARTITIONS;
   for (unsigned s = 1; s <= most; s++) least[s] = ~0ull;
@@ -8777,7 +8825,7 @@ gk__tile_facts gk__plan_tile(const gk__split_k &order, size_t m, size_t n, size_
   gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
-  if (wanted == GK__PLAN_TILE_128_TMA && !has_hopper) wanted = GK__PLAN_TILE_128;
+  if (wanted == GK__PLAN_TILE_128) wanted = GK__PLAN_TILE_64_128;
   if (gk__is_hopper_plan(wanted) && !has_hopper) wanted = GK__PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
@@ -8893,8 +8941,8 @@ template <class Config, class Args>
 cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
   typedef typename Args::acc Acc;
   const size_t rows = Config::bm, cols = Config::bn, tile_bytes = rows * cols * sizeof(Acc);
-  const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item, Acc>::items) *
-                            Config::stages * sizeof(Acc);
+  const size_t ring_bytes =
+      static_cast<size_t>(gk__operand_loaders<Config, typename Args::item, Acc>::items) * Config::stages * sizeof(Acc);
   const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
   size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
   if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
@@ -9007,9 +9055,7 @@ cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, float, Func> &p
   case GK__PLAN_TILE_64:
     return gk__matmul_small<gk__small_block<64, 64, 16, 8, 8, 4, 6>, gk__fma_block<float, 64, 64, 16, 8, 8, 3, 4, 1>>(
         p, partials, smem_limit, stream);
-  case GK__PLAN_TILE_64_128:
-    return gk__matmul_tiles<gk__fma_block<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, partials, smem_limit, stream);
-  default: return gk__matmul_tiles<gk__fma_block<float, 128, 128, 8, 8, 16, 4, 1, 2>>(p, partials, smem_limit, stream);
+  default: return gk__matmul_tiles<gk__fma_block<float, 64, 128, 16, 8, 8, 3, 3, 1>>(p, partials, smem_limit, stream);
   }
 }
 #ifdef GK__WGMMA
@@ -9055,30 +9101,24 @@ template <class Args> cudaError_t gk__f64_hopper(const Args &, bool *, gk__parti
 #endif
 
 template <class Item, class Out, class Func>
-cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan,
-                                gk__partials *partials, int smem_limit, cudaStream_t stream) {
-  typedef gk__mma_f64_block<128, 128, 16, 64, 32, 4, 3, 1, 1> large;
+cudaError_t gk__launch_portable(const gk__matmul_args<Item, Out, double, Func> &p, gk_plan plan, gk__partials *partials,
+                                int smem_limit, cudaStream_t stream) {
   typedef gk__mma_f64_block<64, 128, 16, 32, 32, 8, 3, 1, 1> wide;
-  /* Blocks of 120 KB and 90 KB of shared memory do not fit on sm_75, 86, 89 and 120. Smaller tiles give the same bits.
-   * */
-  const int large_bytes =
-                gk__operand_loaders<large, Item, double>::items * large::stages * static_cast<int>(sizeof(double)),
-            wide_bytes =
-                gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
-  const bool takes_small = plan == GK__PLAN_TILE_32_64 || plan == GK__PLAN_TILE_64;
-  if (!takes_small && plan != GK__PLAN_TILE_64_128 && large_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64_128;
-  if (plan == GK__PLAN_TILE_64_128 && wide_bytes + 64 > smem_limit) plan = GK__PLAN_TILE_64;
+  /* Its blocks have 90 KB of shared memory, too much for sm_75, 86, 89 and 120. Smaller tiles give the same bits. */
+  const int wide_bytes =
+      gk__operand_loaders<wide, Item, double>::items * wide::stages * static_cast<int>(sizeof(double));
   bool launched = false;
   switch (plan) {
   case GK__PLAN_TILE_32_64:
     return gk__matmul_tiles<gk__mma_f64_block<32, 64, 16, 32, 32, 8, 3, 4, 1>>(p, partials, smem_limit, stream);
   case GK__PLAN_TILE_64_128:
     GK_TRY(gk__f64_hopper(p, &launched, partials, stream));
-    return launched ? cudaSuccess : gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
-  case GK__PLAN_TILE_64:
-    return gk__matmul_tiles<gk__mma_f64_block<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
-  default: return gk__matmul_tiles<large>(p, partials, smem_limit, stream);
+    if (launched) return cudaSuccess;
+    if (wide_bytes + 64 <= smem_limit) return gk__matmul_tiles<wide>(p, partials, smem_limit, stream);
+    break;
+  default: break;
   }
+  return gk__matmul_tiles<gk__mma_f64_block<64, 64, 16, 32, 32, 8, 3, 2, 1>>(p, partials, smem_limit, stream);
 }
 
 /* --- The planner of the tensor cores ---------------------------------------------------------------------------------
@@ -9154,8 +9194,7 @@ inline gk__operand_copy gk__plan_copy(const gk__product &p, const gk__product_op
     const bool wants_sectors = by_tma && p.m >= large_dim && p.n >= large_dim && p.k >= large_dim;
     const size_t align_bytes = wants_sectors ? 32 : 16, align_items = align_bytes / dest.bytes;
     dest.wanted = from.address % align_bytes || from.leading_dim % align_items ||
-                  (!dest.one && from.stride % align_items) || transposed ||
-                  (p.item == GK__ITEM_F32 && !by_tma); /* rounded to tf32 */
+                  (!dest.one && from.stride % align_items) || transposed;
   }
   const bool k_major = from.k_major || dest.transposed;
   dest.row_count = k_major ? outer : p.k;
@@ -9246,10 +9285,10 @@ inline gk__product_plan gk__plan_product(const gk__product &p, const gk__tensor_
   plan.plan = p.plan;
   if (!forced) plan.plan = gpu.wgmma && gk__wgmma_fits(p) ? GK_PLAN_WGMMA : GK_PLAN_MMA;
   const bool by_tma = plan.plan == GK_PLAN_WGMMA;
-  /* For tf32, mma.sync needs both operands K-major, and wgmma one of them: the smaller one is transposed. */
+  /* For tf32, wgmma needs one of the operands K-major: the smaller one is transposed. */
   const bool neither = !p.a.k_major && !p.b.k_major;
-  const bool transposed_a = tf32 && !p.a.k_major && (!by_tma || (neither && p.m <= p.n));
-  const bool transposed_b = tf32 && !p.b.k_major && (!by_tma || (neither && p.m > p.n));
+  const bool transposed_a = tf32 && by_tma && neither && p.m <= p.n;
+  const bool transposed_b = tf32 && by_tma && neither && p.m > p.n;
   plan.a = gk__plan_copy(p, p.a, p.m, by_tma, transposed_a);
   plan.b = gk__plan_copy(p, p.b, p.n, by_tma, transposed_b);
   /* An A that is read as strided matrices is read from a little before its rows, and B with it. In an MN-major B TMA
@@ -9315,7 +9354,6 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   typedef gk__matmul_args<float, float, Acc, Func> args;
   typedef gk__f32_block<4, 1, 4, 2> block_128x128;
   typedef gk__f32_block<2, 2, 2, 2> block_64x128;
-  typedef gk__f32_block<2, 2, 2, 3> block_64x128_three; /* three blocks to a multiprocessor */
   typedef gk__f32_block<4, 1, 2, 2> block_128x64;
   static bool takes(const args &p) {
     bool has_body = false;
@@ -9331,9 +9369,7 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, cudaStream_t stream,
                          int sms) {
-    if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA)
-      return tile_facts.room == 3 ? launch<block_64x128_three>(p, partials, stream, sms)
-                                  : launch<block_64x128>(p, partials, stream, sms);
+    if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA) return launch<block_64x128>(p, partials, stream, sms);
     if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA) return launch<block_128x64>(p, partials, stream, sms);
     return launch<block_128x128>(p, partials, stream, sms);
   }
@@ -9361,25 +9397,18 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
     return p.max_blocks && p.max_blocks < static_cast<size_t>(sms) ? p.max_blocks : static_cast<size_t>(sms);
   }
   /* Conditions: the tiles cover at most 9/5 of C, and there are enough of them for half of the warps. Larger products,
-   * whose operands blocks read less often, are as fast this way if k is short and few warps idle at the end. So are
-   * split ones, because a warp adds up the partials of its tile in C, without traffic between multiprocessors. (A
-   * product of which only a part is split is larger than that.) */
+   * whose operands blocks read less often, are as fast this way if k is short and few warps idle at the end. */
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
-    const size_t small_limit = 128, large = 1024, most_k = 192, limit = size_t(1) << 30;
+    const size_t small_limit = 128, most_k = 192, limit = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
-        p.k >= limit || p.k % tile_type::straight || p.n % 4 || !has_vector_rows(p.a, p.lda, p.stride_a) ||
-        !has_vector_rows(p.b, p.ldb, p.stride_b) ||
+        p.k > most_k || p.slices > 1 || p.k % tile_type::straight || p.n % 4 ||
+        !has_vector_rows(p.a, p.lda, p.stride_a) || !has_vector_rows(p.b, p.ldb, p.stride_b) ||
         tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
         tile_type::warps * tile_type::smem > smem_limit)
       return false;
     const size_t work_tiles = p.batch * tiles(p), resident_warps = blocks(p, sms) * tile_type::warps;
-    const bool fills = work_tiles * 4 >= gk_round_up(work_tiles, resident_warps) * 3;
-    if (p.slices > 1)
-      return std::is_same<Func, gk__identity>::value && fills && p.m <= large && p.n <= large && p.alpha == 1.0f &&
-             p.beta == 0.0f &&
-             has_vector_rows(p.c, p.ldc, p.stride_c);
     if (p.m <= small_limit && p.n <= small_limit && p.k <= small_limit) return work_tiles >= resident_warps / 2;
-    return fills && p.k <= most_k;
+    return work_tiles * 4 >= gk_round_up(work_tiles, resident_warps) * 3;
   }
   static cudaError_t run(const args &p, cudaStream_t stream, int sms) {
     return gk__launch_kernel("gk_matmul", GK__KERNEL(gk__warp_kernel<args>), static_cast<unsigned>(blocks(p, sms)),
@@ -9405,8 +9434,8 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, c
   if (gk__warp_tile_path<Args>::takes(p, plan, sms, smem_limit))
     return partials->measuring ? cudaSuccess : gk__warp_tile_path<Args>::run(p, stream, sms);
   const bool unaligned = gk__contiguous_rows_unaligned(p.lda, p.ldb, 0);
-  const gk__tile_facts tile_facts = gk__cached_tile_plan<Acc>(order, p.m, p.n, p.k, p.batch, sms,
-                                                              gk__hopper_path<Args>::takes(p), plan, unaligned);
+  const gk__tile_facts tile_facts =
+      gk__cached_tile_plan<Acc>(order, p.m, p.n, p.k, p.batch, sms, gk__hopper_path<Args>::takes(p), plan, unaligned);
   return tile_facts.hopper ? gk__hopper_path<Args>::run(p, tile_facts, partials, stream, sms)
                            : gk__launch_portable(p, tile_facts.plan, partials, smem_limit, stream);
 }
@@ -9566,7 +9595,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
                                                  fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream);
     if (status == cudaSuccess)
       status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
-                                          : gk__mma_tiles<Products, Element>::launch(q, mma_plan, *partials, stream);
+                                          : gk__mma_run<Products>(q, mma_plan, *partials, stream);
     if (status == cudaSuccess && fallback_flag) {
       p.condition.flag = fallback_flag;
       p.condition.wanted = true;
