@@ -8,15 +8,16 @@
 template <class Plans>
 void mma_each_plan(Plans *plans, const gk__mma_cost *costs, const plan_shape &shape, const gk__mma_gpu &gpu) {
   if (shape.type == "emulated")
-    mma_emulated_tiles::each_plan(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
+    gk__each_mma_plan<6, __nv_bfloat16>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
   else if (shape.type == "tf32")
-    mma_tf32_tiles::each_plan(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
+    gk__each_mma_plan<1, float>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
   else
-    mma_f16_tiles::each_plan(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
+    gk__each_mma_plan<1, __half>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
 }
 /* The header's. */
 inline const gk__mma_cost *mma_costs(const std::string &type) {
-  return type == "emulated" ? mma_emulated_tiles::costs() : mma_f16_tiles::costs();
+  if (type == "emulated") return mma_emulated_tiles::costs();
+  return type == "tf32" ? mma_tf32_tiles::costs() : mma_f16_tiles::costs();
 }
 /* As it stands in a file. */
 inline plan_time mma_plan_time(const gk__mma_plan &plan) {

@@ -74,10 +74,8 @@ template <class Acc> plan_time plan_chosen(const plan_shape &shape, int sms) {
   const gk__tile_facts chosen =
       gk__plan_tile<Acc>(order, shape.m, shape.n, shape.k, 1, sms, shape.hopper, GK_PLAN_AUTO, shape.unaligned());
   plan_time plan = {-1, order.slices, 0};
-  for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
-    const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
-    if (tile_facts.plan == chosen.plan && tile_facts.room == chosen.room) plan.tile_idx = i;
-  }
+  for (int i = 0; i < gk__tiles<Acc>::item_count; i++)
+    if (gk__tiles<Acc>::facts(i).plan == chosen.plan) plan.tile_idx = i;
   return plan;
 }
 
@@ -115,11 +113,10 @@ template <class Acc> std::vector<plan_time> plans_to_measure(const plan_shape &s
 
 /* --- Files --------------------------------------------------------------------------------------------------------*/
 
-/* As "128x128", "64x128tma" and "64x128tma3", of which three share a multiprocessor. */
+/* As "64x128", or "64x128tma" on Hopper. */
 inline std::string plan_tile_name(const gk__tile_facts &tile_facts) {
   return std::to_string(tile_facts.row_count) + "x" + std::to_string(tile_facts.col_count) +
-         (tile_facts.hopper ? "tma" : "") +
-         (tile_facts.hopper && tile_facts.room > 2 ? std::to_string(tile_facts.room) : "");
+         (tile_facts.hopper ? "tma" : "");
 }
 template <class Acc> int plan_tile_of(const std::string &name) {
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++)

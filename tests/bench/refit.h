@@ -64,11 +64,11 @@ inline std::vector<refit_number> refit_numbers(refit_table *table) {
   const struct {
     const char *name;
     gk__hopper_costs *times;
-  } kinds[] = {{"full.", &costs.full}, {"half_tile.", &costs.half_tile}, {"third.", &costs.third}};
+  } kinds[] = {{"full_tile.", &costs.full_tile}, {"half_tile.", &costs.half_tile}};
   for (const auto &kind : kinds) {
     const std::string name = kind.name;
     gk__hopper_costs &t = *kind.times;
-    refit_add(&all, name + "each", t.each, 3);
+    refit_add(&all, name + "each", t.each, 2);
     refit_add(&all, name + "after", &t.after, 1);
     refit_add(&all, name + "begin", &t.begin, 1);
     refit_add(&all, name + "once", &t.once, 1);
@@ -92,10 +92,10 @@ inline std::vector<refit_number> refit_numbers(refit_table *table) {
 inline bool refit_allowed(const refit_table &table) {
   const gk__plan_costs &costs = table.costs;
   const unsigned least_busy = 10;
-  bool allowed = costs.third.each[2] > 0;
+  bool allowed = true;
   for (const unsigned busy : {costs.floats.busy[0], costs.floats.busy[1], costs.doubles.busy})
     allowed = allowed && busy >= least_busy && busy <= 100;
-  for (const gk__hopper_costs *times : {&costs.full, &costs.half_tile, &costs.third})
+  for (const gk__hopper_costs *times : {&costs.full_tile, &costs.half_tile})
     allowed = allowed && times->each[0] > 0 && times->each[1] > 0;
   for (const unsigned share : table.shares) allowed = allowed && share > 0;
   for (const unsigned share : table.shares_f64) allowed = allowed && share > 0;
@@ -292,8 +292,8 @@ inline std::string refit_initialiser(const gk__reduce_costs &reduce) {
 inline std::string refit_initialiser(const gk__plan_costs &costs) {
   const gk__simt_costs &floats = costs.floats;
   std::string text = "  static const gk__plan_costs costs = {\n";
-  for (const gk__hopper_costs *t : {&costs.full, &costs.half_tile, &costs.third})
-    text += "      {" + refit_list(t->each, 3) + ", " + std::to_string(t->after) + ", " + std::to_string(t->begin) +
+  for (const gk__hopper_costs *t : {&costs.full_tile, &costs.half_tile})
+    text += "      {" + refit_list(t->each, 2) + ", " + std::to_string(t->after) + ", " + std::to_string(t->begin) +
             ", " + std::to_string(t->once) + "},\n";
   text += "      {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
           refit_list(floats.groups, 2) + ", " + refit_list(floats.once, 2) + ", " + refit_list(floats.unaligned, 3) +
@@ -307,7 +307,6 @@ inline const char *refit_name(gk_plan plan) {
   case GK__PLAN_TILE_32_64: return "GK__PLAN_TILE_32_64";
   case GK__PLAN_TILE_64: return "GK__PLAN_TILE_64";
   case GK__PLAN_TILE_64_128: return "GK__PLAN_TILE_64_128";
-  case GK__PLAN_TILE_128: return "GK__PLAN_TILE_128";
   case GK__PLAN_TILE_64_128_TMA: return "GK__PLAN_TILE_64_128_TMA";
   case GK__PLAN_TILE_128_64_TMA: return "GK__PLAN_TILE_128_64_TMA";
   case GK__PLAN_TILE_128_TMA: return "GK__PLAN_TILE_128_TMA";

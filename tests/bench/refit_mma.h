@@ -1,8 +1,7 @@
 /* Fits the costs of mma.sync's tiles (gk__mma_cost) to measured times of plans (plans.h), and says what the choices by a
  * table lose. Plain C++: nothing here needs a GPU. Include gpukit.cuh first.
  *
- * Half types and tf32 have one table, emulated fp32 has another. Every other shape of a type is fitted to; the others say
- * what the result is worth. The fit is a random search: a step multiplies one number, all numbers of a tile, or each of
+ * Each type has a table. Every other shape of a type is fitted to; the others say what the result is worth. The fit is a random search: a step multiplies one number, all numbers of a tile, or each of
  * them by another random factor, and stays where the sum of two figures is smaller: what the choices lose, and a tenth
  * of how far the estimates are off. */
 #ifndef BENCH_REFIT_MMA_H
@@ -17,9 +16,8 @@ struct refit_mma_table {
   gk__reduce_costs reduce; /* common to all products, and fitted to strict ones (refit.h) */
   std::vector<gk__mma_cost> tiles;
 };
-inline refit_mma_table refit_mma_header(bool emulated) {
-  const std::string type = emulated ? "emulated" : "f16";
-  return {gk__measured_reduce_costs(), {mma_costs(type), mma_costs(type) + mma_tile_count(type)}};
+inline refit_mma_table refit_mma_header(const std::string &type) {
+  return {gk__measured_reduce_costs(), {mma_costs(type), mma_costs(type) + MMA_TILE_COUNT}};
 }
 /* What is fitted of a tile. The blocks of an SM are a fact, and stay. */
 enum { REFIT_MMA_NUMBERS = 3 };
@@ -36,15 +34,14 @@ struct refit_mma_shape {
 struct refit_mma_data {
   std::vector<refit_mma_shape> fitted, checked;
 };
-/* Adds a file's shapes of either emulated fp32 or the other types. */
-inline void refit_mma_add(refit_mma_data *data, const plan_file &file, bool emulated) {
+/* Adds a file's shapes of a type. */
+inline void refit_mma_add(refit_mma_data *data, const plan_file &file, const std::string &type) {
   const gk__mma_gpu gpu = {static_cast<size_t>(file.sms()), file.smem_limit()};
-  size_t counts[2] = {0, 0};
+  size_t count = 0;
   for (const plan_times &times : file.shapes) {
-    const std::string &type = times.shape.type;
-    if (!is_mma_type(type) || (type == "emulated") != emulated) continue;
-    const size_t i = counts[type == "tf32"]++;
-    (i % 2 ? data->checked : data->fitted).push_back({times, gpu});
+    if (times.shape.type != type) continue;
+    (count % 2 ? data->checked : data->fitted).push_back({times, gpu});
+    count++;
   }
 }
 
@@ -52,7 +49,7 @@ inline void refit_mma_add(refit_mma_data *data, const plan_file &file, bool emul
 struct refit_mma_estimates {
   const refit_mma_table &table;
   const plan_shape &shape;
-  double us[3][GK__MATMUL_PARTITIONS + 1];
+  double us[MMA_TILE_COUNT][GK__MATMUL_PARTITIONS + 1];
   gk__mma_cheapest cheapest;
   double reduction_us(const gk__reduce_costs &costs, size_t partitions) const {
     return gk__reduction_us(costs, shape.m, shape.n, 1, static_cast<unsigned>(partitions));
