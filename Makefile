@@ -331,6 +331,7 @@ build/cpu/refit: tests/bench/refit.cpp build/cpu/flags build/cpu/runtime.o
 	$(Q)$(CPU) $(call runtime,cpu) $(DEPS) $< -o $@ -ldl
 DATA ?= $(wildcard tests/bench/plans-*.csv)
 bench-refit: build/cpu/refit
+	$(if $(DATA),,@echo 'make bench-refit needs DATA="FILE.csv ...", by BENCHFLAGS=--plan-times=FILE.csv' >&2; exit 1)
 	@$< $(DATA)
 
 # Several GPUs, and NCCL: past one GPU against one.

@@ -5574,6 +5574,11 @@ inline unsigned long long gk__reduction_clocks(const gk__reduce_costs &costs, si
   const unsigned long long kib = m * n * batch * slices * item_bytes / 1024;
   return costs.launch + gk_ceil_div(slices, 8u) * costs.round + kib * costs.kib / 100;
 }
+/* The same for partials of floats, in microseconds on an H200. */
+inline double gk__reduction_us(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch, unsigned slices) {
+  const double clocks_per_us = 1755;
+  return static_cast<double>(gk__reduction_clocks(costs, m, n, batch, slices, sizeof(float))) / clocks_per_us;
+}
 /* Bytes of one partition's partials of m x n. The result saturates at SIZE_MAX. */
 template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
   return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
@@ -6510,7 +6515,6 @@ void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost
                        size_t k_stages, size_t sms, size_t blocks_per_sm) {
   const size_t max_partitions = k_stages / 3 < GK__MATMUL_PARTITIONS ? k_stages / 3 : size_t(GK__MATMUL_PARTITIONS);
   const size_t wave = sms * blocks_per_sm, partial_bytes = gk__partial_bytes<float>(m, n);
-  const double clocks_per_us = 1755;
   for (plan.partitions = 1; plan.partitions == 1 || plan.partitions <= max_partitions; plan.partitions++) {
     const size_t stages = gk_ceil_div(k_stages, plan.partitions), blocks = plan.tiles * plan.partitions;
     if (k_stages && gk_ceil_div(k_stages, stages) != plan.partitions) continue; /* the last partition would be empty */
@@ -6522,9 +6526,8 @@ void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost
     plan.microseconds = static_cast<double>(blocks / wave) *
                         (cost.start + stage_count * (full_stage > cost.stage ? full_stage : cost.stage));
     if (left) plan.microseconds += cost.start + stage_count * (last_stage > cost.stage ? last_stage : cost.stage);
-    plan.microseconds += static_cast<double>(gk__reduction_clocks(gk__measured_reduce_costs(), m, n, batch,
-                                                                  static_cast<unsigned>(plan.partitions), 4)) /
-                         clocks_per_us;
+    plan.microseconds +=
+        gk__reduction_us(gk__measured_reduce_costs(), m, n, batch, static_cast<unsigned>(plan.partitions));
     plans->take(plan);
   }
 }

@@ -94,10 +94,9 @@ template <int Products, class Element> static void check_mma_plans() {
     if (Products > 1 && gpu.smem_limit < (99 << 10)) continue; /* such a GPU has no bfloat16 */
     const gk__mma_plan plan = gk__cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
     EXPECT(plan.config >= 0 && plan.partitions >= 1 && plan.partitions <= GK__MATMUL_PARTITIONS);
-    EXPECT((plan.tile_partials == 0) == (plan.partitions == 1));
-    EXPECT(plan.tile_partials <= GK__PARTIALS_BYTES / plan.tiles);
-    const size_t bytes = GK__STATE_BYTES + GK__REDUCE_BYTES + plan.tile_partials * (plan.tiles / batch);
-    EXPECT(plan.tile_partials == 0 || bytes <= gk_matmul_scratch_bytes(m, n, k));
+    EXPECT((plan.product_bytes == 0) == (plan.partitions == 1));
+    EXPECT(plan.product_bytes <= GK__PARTIALS_BYTES / batch);
+    EXPECT(GK__STATE_BYTES + GK__REDUCE_BYTES + plan.product_bytes <= gk_matmul_scratch_bytes());
   }
 }
 TEST(plans_of_mma_sync) {

@@ -8,19 +8,20 @@
 template <class Plans>
 void mma_each_plan(Plans *plans, const gk__mma_cost *costs, const plan_shape &shape, const gk__mma_gpu &gpu) {
   if (shape.type == "emulated")
-    mma_emulated_tiles::each_plan(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
+    gk__each_mma_plan<6, __nv_bfloat16>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
   else if (shape.type == "tf32")
-    mma_tf32_tiles::each_plan(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
+    gk__each_mma_plan<1, float>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
   else
-    mma_f16_tiles::each_plan(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
+    gk__each_mma_plan<1, __half>(plans, costs, shape.m, shape.n, shape.k, 1, gpu);
 }
 /* The header's. */
 inline const gk__mma_cost *mma_costs(const std::string &type) {
-  return type == "emulated" ? mma_emulated_tiles::costs() : mma_f16_tiles::costs();
+  if (type == "emulated") return mma_emulated_tiles::costs();
+  return type == "tf32" ? mma_tf32_tiles::costs() : mma_f16_tiles::costs();
 }
 /* As it stands in a file. */
-inline plan_time mma_plan_time(const plan_shape &shape, const gk__mma_plan &plan) {
-  return {plan.config, -1, plan_order(shape.k, static_cast<unsigned>(plan.partitions), 0, 0), 0, 0};
+inline plan_time mma_plan_time(const gk__mma_plan &plan) {
+  return {plan.config, static_cast<unsigned>(plan.partitions), 0};
 }
 
 /* What is measured of a shape: what the planner chooses by the header's costs, and then every tile with each of some

@@ -21,7 +21,7 @@ template <class TimeShape> void time_random_shapes(const TimeShape &time_shape) 
   const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   gk_scratch scratch = {};
-  GK_CHECK(gk_scratch_create(&scratch, GK__PARTIALS_BYTES + GK__STATE_BYTES + GK__REDUCE_BYTES, bench.stream));
+  GK_CHECK(gk_scratch_create(&scratch, gk_matmul_scratch_bytes(), bench.stream));
   random_numbers draw = random_from(bench.seeds[0]);
   for (size_t i = 0; i < bench.random_count && seconds() < bench.plan_seconds; i++) {
     const plan_times times = time_shape(next_shape(&draw, i / 2 % 2), &scratch);
@@ -34,64 +34,23 @@ template <class TimeShape> void time_random_shapes(const TimeShape &time_shape) 
 
 /* A product by one plan. matmul_wrong sees the call alone. */
 template <class T> struct planned_call : matmul_call<T> {
-  gk__matmul_args<T, T, T> args;
-  plan_shape shape;
+  typedef gk__matmul_args<T, T, T> args_type;
+  typedef gk__hopper_path<args_type> hopper_path;
+  args_type args;
   plan_time plan;
   gk__matmul_gpu gpu;
 };
 
-#ifdef GK__WGMMA
-/* As gk__hopper_path<float, float, float>::run, but for the way in which partitions are reduced. */
-inline cudaError_t launch_hopper(const planned_call<float> &call, const gk__tile_facts &tile_facts,
-                                 gk__partials *partials, cudaStream_t stream) {
-  typedef gk__hopper_path<float, float, float> engine;
-  const gk__split_k &order = call.plan.order;
-  const auto launch = [&](auto config) {
-    return engine::launch<decltype(config)>(call.args, call.plan.joins > 0, order.whole_rows, order.whole_cols,
-                                            partials, stream, call.gpu.sms);
-  };
-  const bool in_groups = call.plan.joins > 1;
-  if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA && tile_facts.room == 3)
-    return launch(engine::producers_64x128_three());
-  if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA)
-    return in_groups ? launch(engine::tma_64x128_groups()) : launch(engine::producers_64x128());
-  if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA) return launch(engine::producers_128x64());
-  if (tile_facts.fed) return in_groups ? launch(engine::producers_128x128_groups()) : launch(engine::fed());
-  return in_groups ? launch(engine::aligned_128x128_groups()) : launch(engine::aligned());
-}
-#endif
-template <class T>
-cudaError_t launch_hopper(const planned_call<T> &, const gk__tile_facts &, gk__partials *, cudaStream_t) {
-  return cudaErrorNotSupported;
-}
-
 template <class T> cudaError_t run_plan(void *user, cudaStream_t stream, size_t) {
-  planned_call<T> call = *static_cast<planned_call<T> *>(static_cast<matmul_call<T> *>(user));
-  const gk__split_k &order = call.plan.order;
-  const gk__tile_facts tile_facts = plan_tile<T>(call.shape, call.plan.tile_idx, order.slices);
+  const planned_call<T> &call = *static_cast<planned_call<T> *>(static_cast<matmul_call<T> *>(user));
+  const gk__tile_facts tile_facts = gk__tiles<T>::facts(call.plan.tile_idx);
+  const gk__split_k order = plan_split(call.k, call.plan.partitions);
   gk__partials partials = gk__partials_of(call.scratch, stream);
-  call.args.slices = order.slices, call.args.depth = order.depth;
-  if (gk__is_tma_plan(tile_facts.plan)) return launch_hopper(call, tile_facts, &partials, stream);
-  if (call.plan.rest_idx < 0)
-    return gk__launch_portable(call.args, tile_facts.plan, &partials, call.gpu.smem_limit, stream);
-  const plan_part whole = plan_whole(call.shape, order);
-  gk__matmul_args<T, T, T> args = call.args.panel(0, 0, whole.m, whole.n);
-  args.slices = 1, args.depth = whole.order.depth;
-  GK_TRY(gk__launch_portable(args, tile_facts.plan, &partials, call.gpu.smem_limit, stream));
-  args = call.args.panel(order.whole_rows, order.whole_cols, call.shape.m, call.shape.n);
-  return gk__launch_portable(args, gk__tiles<T>::facts(call.plan.rest_idx).plan, &partials, call.gpu.smem_limit,
-                             stream);
-}
-
-/* Hopper's kernels, and the panels, which are chosen before any tile is. */
-template <class T> bool has_hopper(const gk__matmul_args<T, T, T> &args) {
-  return gk__hopper_path<T, T, T>::takes(args);
-}
-template <class T> bool has_no_tiles(const gk__matmul_args<T, T, T> &args, int sms) {
-  gk__matmul_args<T, T, T> whole = args;
-  whole.slices = 1;
-  return gk__plan_split_k<T>(args.m, args.n, args.k).thin ||
-         gk__resident_b_path<T, T, T>::takes(whole, GK_PLAN_AUTO, sms);
+  typename planned_call<T>::args_type args = call.args;
+  args.slices = order.slices;
+  args.depth = order.depth;
+  if (tile_facts.hopper) return planned_call<T>::hopper_path::run(args, tile_facts, &partials, stream, call.gpu.sms);
+  return gk__launch_portable(args, tile_facts.plan, &partials, call.gpu.smem_limit, stream);
 }
 
 /* The times of all of these plans of one shape, which take turns. A plan that the GPU refuses is left out. */
@@ -126,24 +85,22 @@ template <class T, class Call> void measure_plans(gk_bench_fn run, std::vector<C
   times->plans = right;
 }
 
-/* One shape; no times: tiles have no part in it, or the memory does not suffice. */
+/* One shape; no times: the kernel of thin products computes it, without tiles, or the memory does not suffice. */
 template <class T> plan_times time_shape(const matmul_call<T> &given, const char *type) {
-  plan_times times = {{type, given.m, given.n, given.k, given.trans_a, given.trans_b, false, false}, 0, {}};
+  plan_times times = {{type, given.m, given.n, given.k, given.trans_a, given.trans_b, false}, 0, {}};
   planned_call<T> call = planned_call<T>();
   static_cast<matmul_call<T> &>(call) = given;
-  gk__matmul_args<T, T, T> &args = call.args;
+  typename planned_call<T>::args_type &args = call.args;
   const size_t a_items = gk_round_up(given.m * given.k, size_t{64}), most = bench.capacity / sizeof(T);
   if (a_items + given.k * given.n > most || given.m * given.n > most) return times;
   call.b = given.a + a_items;
   args.a = call.a, args.b = call.b, args.c = call.c, args.m = call.m, args.n = call.n, args.k = call.k;
   args.trans_a = call.trans_a, args.trans_b = call.trans_b, args.batch = 1, args.alpha = 1, args.beta = 0;
-  args.lda = call.trans_a ? call.m : call.k, args.ldb = call.trans_b ? call.k : call.n, args.ldc = call.n;
+  args.lda = times.shape.lda(), args.ldb = times.shape.ldb(), args.ldc = call.n;
   args.stride_a = call.m * call.k, args.stride_b = call.k * call.n, args.stride_c = call.m * call.n;
   GK_CHECK(gk__find_matmul_gpu(&call.gpu));
-  if (has_no_tiles(args, call.gpu.sms)) return times;
-  times.shape.fed = call.trans_b || args.lda % 4 || args.ldb % 4 || (!call.trans_a && call.k % 4);
-  times.shape.hopper = has_hopper(args);
-  call.shape = times.shape;
+  if (gk__plan_split_k<T>(call.m, call.n, call.k).thin) return times;
+  times.shape.hopper = planned_call<T>::hopper_path::takes(args);
   std::vector<planned_call<T>> calls;
   for (const plan_time &plan : plans_to_measure<T>(times.shape, call.gpu.sms)) {
     call.plan = plan;
@@ -177,8 +134,9 @@ template <class Element, class T> struct mma_call : matmul_call<T> {
 template <int Products, class Element, class T> cudaError_t run_mma_plan(void *user, cudaStream_t stream, size_t) {
   const mma_call<Element, T> &call = *static_cast<mma_call<Element, T> *>(static_cast<matmul_call<T> *>(user));
   gk__partials partials = gk__partials_of(call.scratch, stream);
-  partials.scratch = call.scratch;
-  return gk__mma_tiles<Products, Element>::launch(call.args, call.mma_plan, partials, stream);
+  if (call.mma_plan.product_bytes) partials.measure(call.mma_plan.product_bytes, 1);
+  GK_TRY(partials.begin());
+  return gk__mma_run<Products>(call.args, call.mma_plan, partials, stream);
 }
 
 /* Prepares both operands in bench.out, behind C. False: the memory does not suffice, or this build has no such kernels. */
@@ -214,7 +172,7 @@ template <int Making, class Element, class T> bool prepare_operands(mma_call<Ele
 
 /* One shape with both operands along k, which all types take; no times: see prepare_operands. */
 template <int Making, int Products, class Element, class T> plan_times time_mma_shape(const matmul_call<T> &given) {
-  plan_times times = {{given.way.name, given.m, given.n, given.k, false, true, false, false}, 0, {}};
+  plan_times times = {{given.way.name, given.m, given.n, given.k, false, true, false}, 0, {}};
   mma_call<Element, T> call = mma_call<Element, T>();
   static_cast<matmul_call<T> &>(call) = given;
   const size_t a_items = gk_round_up(given.m * given.k, size_t{64});
@@ -226,7 +184,7 @@ template <int Making, int Products, class Element, class T> plan_times time_mma_
   std::vector<mma_call<Element, T>> calls;
   for (const gk__mma_plan &plan : mma_plans_to_measure(times.shape, gpu)) {
     call.mma_plan = plan;
-    call.plan = mma_plan_time(times.shape, plan);
+    call.plan = mma_plan_time(plan);
     calls.push_back(call);
   }
   measure_plans<T>(run_mma_plan<Products, Element, T>, &calls, &times);

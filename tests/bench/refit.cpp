@@ -42,13 +42,15 @@ static void print_half(const char *title, const refit_table &fitted, const std::
     print_strict(std::string(type) + " fitted", fitted, of_type);
   }
 }
-static void fit_strict(const refit_data &data) {
-  if (data.fitted.empty()) return;
+static refit_table fit_strict(const refit_data &data) {
+  if (data.fitted.empty()) return refit_header();
   const refit_table fitted = refit_fit(refit_header(), data.fitted, 200);
-  printf("\nstrict products, fitted to %zu shapes:\n\n%s\n%s", data.fitted.size(), refit_initialiser(fitted).c_str(),
+  printf("\nstrict products, fitted to %zu shapes:\n\n%s\n%s\n%s", data.fitted.size(),
+         refit_initialiser(fitted.costs.reduce).c_str(), refit_initialiser(fitted.costs).c_str(),
          refit_tiles(fitted).c_str());
   print_half("shapes that it was not fitted to", fitted, data.checked);
   print_half("shapes that it was fitted to", fitted, data.fitted);
+  return fitted;
 }
 
 /* --- Products by mma.sync -----------------------------------------------------------------------------------------*/
@@ -59,31 +61,25 @@ static void print_mma(const std::string &name, const refit_mma_table &table,
   print_figures(name, losses.shapes, losses.error, losses.mean, losses.percentile_95, losses.worst, losses.not_measured,
                 losses.worst_at);
 }
-static void print_half(const char *title, const refit_mma_table &header, const refit_mma_table &fitted,
+static void print_half(const char *title, const std::string &type, const refit_mma_table &fitted,
                        const std::vector<refit_mma_shape> &shapes) {
   print_heading(title);
-  for (const char *type : {"f16", "tf32", "emulated"}) {
-    std::vector<refit_mma_shape> of_type;
-    for (const refit_mma_shape &shape : shapes)
-      if (shape.times.shape.type == type) of_type.push_back(shape);
-    if (of_type.empty()) continue;
-    print_mma(std::string(type) + " header", header, of_type);
-    print_mma(std::string(type) + " fitted", fitted, of_type);
-  }
+  print_mma(type + " header", refit_mma_header(type), shapes);
+  print_mma(type + " fitted", fitted, shapes);
 }
-static void fit_mma(const refit_mma_data &data, bool emulated) {
+static void fit_mma(const refit_mma_data &data, const std::string &type, const gk__reduce_costs &reduce) {
   if (data.fitted.empty()) return;
-  const refit_mma_table header = refit_mma_header(emulated), fitted = refit_mma_fit(header, data.fitted, 5000);
-  printf("\nmma.sync, %s, fitted to %zu shapes:\n\n%s",
-         emulated ? "emulated fp32: gk__mma_tiles" : "half types and tf32: gk__mma_tiles<1, Element>",
-         data.fitted.size(), refit_mma_initialiser(fitted).c_str());
-  print_half("shapes that it was not fitted to", header, fitted, data.checked);
-  print_half("shapes that it was fitted to", header, fitted, data.fitted);
+  const refit_mma_table fitted = refit_mma_fit({reduce, refit_mma_header(type).tiles}, data.fitted, 5000);
+  printf("\nmma.sync, %s: gk__mma_tiles, fitted to %zu shapes:\n\n%s", type.c_str(), data.fitted.size(),
+         refit_mma_initialiser(fitted).c_str());
+  print_half("shapes that it was not fitted to", type, fitted, data.checked);
+  print_half("shapes that it was fitted to", type, fitted, data.fitted);
 }
 
 int main(int argc, char **argv) {
   refit_data strict;
-  refit_mma_data mma[2]; /* half types and tf32; emulated fp32 */
+  const char *const mma_types[] = {"f16", "tf32", "emulated"};
+  refit_mma_data mma[3];
   if (argc < 2 || argv[1][0] == '-') {
     const bool help = argc > 1 && !strcmp(argv[1], "--help");
     fputs(usage, help ? stdout : stderr);
@@ -100,13 +96,13 @@ int main(int argc, char **argv) {
     printf("%s: %zu shapes, %s, build %s, commit %s\n", argv[i], file.shapes.size(), file.head.get("gpu").c_str(),
            file.head.get("build").c_str(), file.head.get("commit").c_str());
     refit_add(&strict, file);
-    for (const bool emulated : {false, true}) refit_mma_add(&mma[emulated], file, emulated);
+    for (size_t type = 0; type < 3; type++) refit_mma_add(&mma[type], file, mma_types[type]);
     for (const plan_times &times : file.shapes)
       if (is_mma_type(times.shape.type) && file.smem_limit() == 0)
         return fprintf(stderr, "%s: has plans of mma.sync, but no line \"# smem: \"\n", argv[i]), 2;
   }
-  fit_strict(strict);
-  for (const bool emulated : {false, true}) fit_mma(mma[emulated], emulated);
+  const gk__reduce_costs reduce = fit_strict(strict).costs.reduce;
+  for (size_t type = 0; type < 3; type++) fit_mma(mma[type], mma_types[type], reduce);
   printf(
       "\nestimates: how far they are off, in the mean; loses: the share of the time that the best measured plan would "
       "save;\nnot measured: choices of plans without a time, which are in no figure of strict products. By mma.sync "

@@ -18,25 +18,23 @@ struct refit_table {
   gk__plan_costs costs;
   unsigned shares[gk__tiles<float>::item_count];
   unsigned shares_f64[gk__tiles<double>::item_count];
-  unsigned share_f64_many; /* of the tile that has another one where partitions are more than a cluster joins */
 };
-inline bool refit_differs(int i) {
-  return gk__tiles<double>::facts(i).share != gk__tiles<double>::facts(i, GK__MATMUL_PARTITIONS).share;
-}
 /* The header's. */
 inline refit_table refit_header() {
-  refit_table table = {gk__measured_costs(), {}, {}, 0};
+  refit_table table = {gk__measured_costs(), {}, {}};
   for (int i = 0; i < gk__tiles<float>::item_count; i++) table.shares[i] = gk__tiles<float>::facts(i).share;
-  for (int i = 0; i < gk__tiles<double>::item_count; i++) {
-    table.shares_f64[i] = gk__tiles<double>::facts(i).share;
-    if (refit_differs(i)) table.share_f64_many = gk__tiles<double>::facts(i, GK__MATMUL_PARTITIONS).share;
-  }
+  for (int i = 0; i < gk__tiles<double>::item_count; i++) table.shares_f64[i] = gk__tiles<double>::facts(i).share;
   return table;
 }
 /* The planner is a template over the type of the sums. For these two it plans by this table. */
 inline refit_table &refit_in_use() {
   static refit_table table = refit_header();
   return table;
+}
+inline gk__tile_facts refit_facts(gk__tile_facts tile_facts, unsigned share) {
+  tile_facts.share = share;
+  tile_facts.costs = &refit_in_use().costs;
+  return tile_facts;
 }
 struct refit_float {
   float value;
@@ -45,21 +43,10 @@ struct refit_double {
   double value;
 };
 template <> struct gk__tiles<refit_float> : gk__tiles<float> {
-  static gk__tile_facts facts(int i, unsigned partitions = 1) {
-    gk__tile_facts tile_facts = gk__tiles<float>::facts(i, partitions);
-    tile_facts.share = refit_in_use().shares[i];
-    tile_facts.costs = &refit_in_use().costs;
-    return tile_facts;
-  }
+  static gk__tile_facts facts(int i) { return refit_facts(gk__tiles<float>::facts(i), refit_in_use().shares[i]); }
 };
 template <> struct gk__tiles<refit_double> : gk__tiles<double> {
-  static gk__tile_facts facts(int i, unsigned partitions = 1) {
-    gk__tile_facts tile_facts = gk__tiles<double>::facts(i, partitions);
-    const bool many = tile_facts.share != gk__tiles<double>::facts(i).share;
-    tile_facts.share = many ? refit_in_use().share_f64_many : refit_in_use().shares_f64[i];
-    tile_facts.costs = &refit_in_use().costs;
-    return tile_facts;
-  }
+  static gk__tile_facts facts(int i) { return refit_facts(gk__tiles<double>::facts(i), refit_in_use().shares_f64[i]); }
 };
 
 /* All numbers of a table; a name is what stands before the number. */
@@ -77,45 +64,38 @@ inline std::vector<refit_number> refit_numbers(refit_table *table) {
   const struct {
     const char *name;
     gk__hopper_costs *times;
-  } kinds[] = {{"square", &costs.square}, {"fed", &costs.fed}, {"half", &costs.half_idx}, {"third", &costs.third}};
+  } kinds[] = {{"full_tile.", &costs.full_tile}, {"half_tile.", &costs.half_tile}};
   for (const auto &kind : kinds) {
-    const std::string name = std::string(kind.name) + ".";
+    const std::string name = kind.name;
     gk__hopper_costs &t = *kind.times;
-    refit_add(&all, name + "each", t.each, 3);
+    refit_add(&all, name + "each", t.each, 2);
     refit_add(&all, name + "after", &t.after, 1);
     refit_add(&all, name + "begin", &t.begin, 1);
     refit_add(&all, name + "once", &t.once, 1);
-    refit_add(&all, name + "meet", t.meet, 3);
-    refit_add(&all, name + "share", t.share, 3);
-    refit_add(&all, name + "apart", t.apart, 2);
-    refit_add(&all, name + "beside", t.beside, 2);
-    refit_add(&all, name + "grouped", t.grouped, 3);
   }
   gk__simt_costs &floats = costs.floats;
   refit_add(&all, "floats.busy", floats.busy, 2);
   refit_add(&all, "floats.begin", &floats.begin, 1);
   refit_add(&all, "floats.groups", floats.groups, 2);
-  refit_add(&all, "floats.partition", floats.partition, 3);
   refit_add(&all, "floats.once", floats.once, 2);
   refit_add(&all, "floats.unaligned", floats.unaligned, 3);
-  gk__f64_costs &doubles = costs.doubles;
-  refit_add(&all, "doubles.busy", &doubles.busy, 1);
-  refit_add(&all, "doubles.begin", &doubles.begin, 1);
-  refit_add(&all, "doubles.partition", doubles.partition, 3);
-  refit_add(&all, "doubles.cluster", doubles.cluster, 2);
+  refit_add(&all, "doubles.busy", &costs.doubles.busy, 1);
+  refit_add(&all, "doubles.begin", &costs.doubles.begin, 1);
+  refit_add(&all, "reduce.launch", &costs.reduce.launch, 1);
+  refit_add(&all, "reduce.round", &costs.reduce.round, 1);
+  refit_add(&all, "reduce.kib", &costs.reduce.kib, 1);
   refit_add(&all, "share", table->shares, gk__tiles<float>::item_count);
   refit_add(&all, "share_f64", table->shares_f64, gk__tiles<double>::item_count);
-  refit_add(&all, "share_f64_many", &table->share_f64_many, 1);
   return all;
 }
 /* Whether no estimate divides by 0: the planner divides by the shares and, of two warps of four, by half of `busy`. */
 inline bool refit_allowed(const refit_table &table) {
   const gk__plan_costs &costs = table.costs;
   const unsigned least_busy = 10;
-  bool allowed = table.share_f64_many > 0 && costs.third.each[2] > 0;
+  bool allowed = true;
   for (const unsigned busy : {costs.floats.busy[0], costs.floats.busy[1], costs.doubles.busy})
     allowed = allowed && busy >= least_busy && busy <= 100;
-  for (const gk__hopper_costs *times : {&costs.square, &costs.fed, &costs.half_idx, &costs.third})
+  for (const gk__hopper_costs *times : {&costs.full_tile, &costs.half_tile})
     allowed = allowed && times->each[0] > 0 && times->each[1] > 0;
   for (const unsigned share : table.shares) allowed = allowed && share > 0;
   for (const unsigned share : table.shares_f64) allowed = allowed && share > 0;
@@ -297,29 +277,29 @@ inline refit_table refit_fit(const refit_table &start, const std::vector<refit_s
 
 /* --- What is printed ----------------------------------------------------------------------------------------------*/
 
+/* Without the zeros at the end. */
 inline std::string refit_list(const unsigned *values, size_t count) {
+  while (count > 1 && values[count - 1] == 0) count--;
   std::string text = "{";
   for (size_t i = 0; i < count; i++) text += (i ? ", " : "") + std::to_string(values[i]);
   return text + "}";
 }
-inline std::string refit_row(const gk__hopper_costs &t) {
-  return "{" + refit_list(t.each, 3) + ", " + std::to_string(t.after) + ", " + std::to_string(t.begin) + ", " +
-         std::to_string(t.once) + ", " + refit_list(t.meet, 3) + ", " + refit_list(t.share, 3) + ", " +
-         refit_list(t.apart, 2) + ", " + refit_list(t.beside, 2) + ", " + refit_list(t.grouped, 3) + "}";
+/* As they stand in the header, but for the line breaks, which `make format` makes. */
+inline std::string refit_initialiser(const gk__reduce_costs &reduce) {
+  return "  const gk__reduce_costs costs = {" + std::to_string(reduce.launch) + ", " + std::to_string(reduce.round) +
+         ", " + std::to_string(reduce.kib) + "};\n";
 }
-/* As it stands in the header, but for the line breaks, which `make format` makes. */
-inline std::string refit_initialiser(const refit_table &table) {
-  const gk__plan_costs &costs = table.costs;
+inline std::string refit_initialiser(const gk__plan_costs &costs) {
   const gk__simt_costs &floats = costs.floats;
-  const gk__f64_costs &doubles = costs.doubles;
-  std::string text = "static const gk__plan_costs costs = {\n";
-  for (const gk__hopper_costs *times : {&costs.square, &costs.fed, &costs.half_idx, &costs.third})
-    text += "    " + refit_row(*times) + ",\n";
-  text += "    {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
-          refit_list(floats.groups, 2) + ", " + refit_list(floats.partition, 3) + ", " + refit_list(floats.once, 2) +
-          ", " + refit_list(floats.unaligned, 3) + "},\n";
-  return text + "    {" + std::to_string(doubles.busy) + ", " + std::to_string(doubles.begin) + ", " +
-         refit_list(doubles.partition, 3) + ", " + refit_list(doubles.cluster, 2) + "}};\n";
+  std::string text = "  static const gk__plan_costs costs = {\n";
+  for (const gk__hopper_costs *t : {&costs.full_tile, &costs.half_tile})
+    text += "      {" + refit_list(t->each, 2) + ", " + std::to_string(t->after) + ", " + std::to_string(t->begin) +
+            ", " + std::to_string(t->once) + "},\n";
+  text += "      {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
+          refit_list(floats.groups, 2) + ", " + refit_list(floats.once, 2) + ", " + refit_list(floats.unaligned, 3) +
+          "},\n";
+  return text + "      {" + std::to_string(costs.doubles.busy) + ", " + std::to_string(costs.doubles.begin) +
+         "},\n      gk__measured_reduce_costs()};\n";
 }
 inline const char *refit_name(gk_plan plan) {
   switch (plan) {
@@ -327,30 +307,26 @@ inline const char *refit_name(gk_plan plan) {
   case GK__PLAN_TILE_32_64: return "GK__PLAN_TILE_32_64";
   case GK__PLAN_TILE_64: return "GK__PLAN_TILE_64";
   case GK__PLAN_TILE_64_128: return "GK__PLAN_TILE_64_128";
-  case GK__PLAN_TILE_128: return "GK__PLAN_TILE_128";
   case GK__PLAN_TILE_64_128_TMA: return "GK__PLAN_TILE_64_128_TMA";
   case GK__PLAN_TILE_128_64_TMA: return "GK__PLAN_TILE_128_64_TMA";
   case GK__PLAN_TILE_128_TMA: return "GK__PLAN_TILE_128_TMA";
   default: return "?";
   }
 }
-inline std::string refit_tile_row(const gk__tile_facts &f, const std::string &share) {
-  const size_t numbers[] = {f.row_count, f.col_count, f.warps, f.groups, f.room};
+inline std::string refit_tile_row(const gk__tile_facts &f, unsigned share) {
+  const size_t numbers[] = {f.row_count, f.col_count, f.warps, f.groups, f.room, share};
   std::string text = std::string("      {") + refit_name(f.plan);
   for (const size_t number : numbers) text += ", " + std::to_string(number);
-  return text + ", " + share + ", " + std::to_string(f.joins) + ", " + (f.fed ? "true" : "false") + ", &costs},\n";
+  return text + (f.hopper ? ", true" : ", false") + ", &costs},\n";
 }
 /* As they stand in gk__tiles<float> and gk__tiles<double>: of these numbers the shares are fitted. */
 inline std::string refit_tiles(const refit_table &table) {
   std::string text = "    const gk__tile_facts all[] = { /* gk__tiles<float> */\n";
   for (int i = 0; i < gk__tiles<float>::item_count; i++)
-    text += refit_tile_row(gk__tiles<float>::facts(i), std::to_string(table.shares[i]));
+    text += refit_tile_row(gk__tiles<float>::facts(i), table.shares[i]);
   text += "    const gk__tile_facts all[] = { /* gk__tiles<double> */\n";
-  for (int i = 0; i < gk__tiles<double>::item_count; i++) {
-    std::string share = std::to_string(table.shares_f64[i]);
-    if (refit_differs(i)) share = "slices > 8 ? " + std::to_string(table.share_f64_many) + "u : " + share + "u";
-    text += refit_tile_row(gk__tiles<double>::facts(i), share);
-  }
+  for (int i = 0; i < gk__tiles<double>::item_count; i++)
+    text += refit_tile_row(gk__tiles<double>::facts(i), table.shares_f64[i]);
   return text;
 }
 

@@ -1,8 +1,7 @@
 /* Fits the costs of mma.sync's tiles (gk__mma_cost) to measured times of plans (plans.h), and says what the choices by a
  * table lose. Plain C++: nothing here needs a GPU. Include gpukit.cuh first.
  *
- * Half types and tf32 have one table, emulated fp32 has another. Every other shape of a type is fitted to; the others say
- * what the result is worth. The fit is a random search: a step multiplies one number, all numbers of a tile, or each of
+ * Each type has a table. Every other shape of a type is fitted to; the others say what the result is worth. The fit is a random search: a step multiplies one number, all numbers of a tile, or each of
  * them by another random factor, and stays where the sum of two figures is smaller: what the choices lose, and a tenth
  * of how far the estimates are off. */
 #ifndef BENCH_REFIT_MMA_H
@@ -13,16 +12,18 @@
 
 /* --- A table, and what it is worth --------------------------------------------------------------------------------*/
 
-typedef std::vector<gk__mma_cost> refit_mma_table;
-inline refit_mma_table refit_mma_header(bool emulated) {
-  const std::string type = emulated ? "emulated" : "f16";
-  return refit_mma_table(mma_costs(type), mma_costs(type) + mma_tile_count(type));
+struct refit_mma_table {
+  gk__reduce_costs reduce; /* common to all products, and fitted to strict ones (refit.h) */
+  std::vector<gk__mma_cost> tiles;
+};
+inline refit_mma_table refit_mma_header(const std::string &type) {
+  return {gk__measured_reduce_costs(), {mma_costs(type), mma_costs(type) + MMA_TILE_COUNT}};
 }
 /* What is fitted of a tile. The blocks of an SM are a fact, and stay. */
-enum { REFIT_MMA_NUMBERS = 5 };
+enum { REFIT_MMA_NUMBERS = 3 };
 inline double *refit_mma_number(refit_mma_table *table, size_t i) {
-  gk__mma_cost &cost = (*table)[i / REFIT_MMA_NUMBERS];
-  double *const numbers[] = {&cost.stage, &cost.stage_rate, &cost.start, &cost.reduce, &cost.addend};
+  gk__mma_cost &cost = table->tiles[i / REFIT_MMA_NUMBERS];
+  double *const numbers[] = {&cost.stage, &cost.stage_rate, &cost.start};
   return numbers[i % REFIT_MMA_NUMBERS];
 }
 
@@ -33,33 +34,40 @@ struct refit_mma_shape {
 struct refit_mma_data {
   std::vector<refit_mma_shape> fitted, checked;
 };
-/* Adds a file's shapes of either emulated fp32 or the other types. */
-inline void refit_mma_add(refit_mma_data *data, const plan_file &file, bool emulated) {
+/* Adds a file's shapes of a type. */
+inline void refit_mma_add(refit_mma_data *data, const plan_file &file, const std::string &type) {
   const gk__mma_gpu gpu = {static_cast<size_t>(file.sms()), file.smem_limit()};
-  size_t counts[2] = {0, 0};
+  size_t count = 0;
   for (const plan_times &times : file.shapes) {
-    const std::string &type = times.shape.type;
-    if (!is_mma_type(type) || (type == "emulated") != emulated) continue;
-    const size_t i = counts[type == "tf32"]++;
-    (i % 2 ? data->checked : data->fitted).push_back({times, gpu});
+    if (times.shape.type != type) continue;
+    (count % 2 ? data->checked : data->fitted).push_back({times, gpu});
+    count++;
   }
 }
 
 /* The estimates of a shape's plans by a table; 0: the planner has no such plan. */
 struct refit_mma_estimates {
-  double us[3][GK__MATMUL_PARTITIONS + 1];
+  const refit_mma_table &table;
+  const plan_shape &shape;
+  double us[MMA_TILE_COUNT][GK__MATMUL_PARTITIONS + 1];
   gk__mma_cheapest cheapest;
-  void take(const gk__mma_plan &plan) {
+  double reduction_us(const gk__reduce_costs &costs, size_t partitions) const {
+    return gk__reduction_us(costs, shape.m, shape.n, 1, static_cast<unsigned>(partitions));
+  }
+  /* The header's costs of the reduction are in the plan's time. */
+  void take(gk__mma_plan plan) {
+    plan.microseconds +=
+        reduction_us(table.reduce, plan.partitions) - reduction_us(gk__measured_reduce_costs(), plan.partitions);
     us[plan.config][plan.partitions] = plan.microseconds;
     cheapest.take(plan);
   }
   double of(const plan_time &plan) const {
-    return plan.order.slices <= GK__MATMUL_PARTITIONS ? us[plan.tile_idx][plan.order.slices] : 0;
+    return plan.partitions <= GK__MATMUL_PARTITIONS ? us[plan.tile_idx][plan.partitions] : 0;
   }
 };
 inline refit_mma_estimates refit_mma_estimate(const refit_mma_table &table, const refit_mma_shape &shape) {
-  refit_mma_estimates estimates = {{}, {{-1, 0, 0, 1, 0, 0}}};
-  mma_each_plan(&estimates, table.data(), shape.times.shape, shape.gpu);
+  refit_mma_estimates estimates = {table, shape.times.shape, {}, {{-1, 0, 0, 1, 0, 0}}};
+  mma_each_plan(&estimates, table.tiles.data(), shape.times.shape, shape.gpu);
   return estimates;
 }
 /* Of the plans that were measured the best, and the one that a table takes for the best (HUGE_VAL: none of them is the
@@ -136,12 +144,13 @@ inline double refit_mma_random(random_numbers *draw) { /* between -1 and 1 */
 /* From the table `start`, so many steps. The numbers have three digits behind the point, as in the header. */
 inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::vector<refit_mma_shape> &shapes,
                                      int steps) {
-  const double smallest_factor = 0.002, smallest = 0.001;
-  const size_t number_count = start.size() * REFIT_MMA_NUMBERS;
+  const double widest = 1, narrowest = 0.002, smallest = 0.001;
+  const size_t number_count = start.tiles.size() * REFIT_MMA_NUMBERS;
   refit_mma_table best = start;
   double least = refit_mma_badness(best, shapes);
   random_numbers draw = random_from(1);
-  std::vector<double> widths(number_count * 3, 0.3); /* of the logs of the factors, for each number and kind of step */
+  /* Of the logs of the factors, for each number and kind of step. */
+  std::vector<double> widths(number_count * 3, widest);
   for (int step = 0; step < steps; step++) {
     const size_t i = draw.below(number_count), kind = step % 2 ? 0 : 1 + draw.below(2);
     const size_t first = i / REFIT_MMA_NUMBERS * REFIT_MMA_NUMBERS;
@@ -156,7 +165,8 @@ inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::ve
     const double badness = refit_mma_badness(next, shapes);
     const bool better = badness < least;
     width *= better ? 1.5 : 0.9;
-    if (width < smallest_factor) width = 0.3; /* from the start again: the losses have steps */
+    if (width < narrowest)
+      width = widest; /* from the start again: the losses have steps, and stretches without slope */
     if (!better) continue;
     least = badness;
     best = next;
@@ -171,11 +181,11 @@ inline refit_mma_table refit_mma_fit(const refit_mma_table &start, const std::ve
 /* As it stands in the header, but for the line breaks, which `make format` makes. */
 inline std::string refit_mma_initialiser(const refit_mma_table &table) {
   std::string text = "    static const gk__mma_cost of_configs[] = {";
-  for (size_t i = 0; i < table.size(); i++) {
-    const gk__mma_cost &cost = table[i];
+  for (size_t i = 0; i < table.tiles.size(); i++) {
+    const gk__mma_cost &cost = table.tiles[i];
     char row[120];
-    snprintf(row, sizeof(row), "%s{%.3f, %.3f, %.3f, %.3f, %.3f, %u}", i ? ", " : "", cost.stage, cost.stage_rate,
-             cost.start, cost.reduce, cost.addend, cost.blocks);
+    snprintf(row, sizeof(row), "%s{%.3f, %.3f, %.3f, %u}", i ? ", " : "", cost.stage, cost.stage_rate, cost.start,
+             cost.blocks);
     text += row;
   }
   return text + "};\n";
