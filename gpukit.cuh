@@ -2066,8 +2066,8 @@ template <class Operator, class Acc, bool Tag = gk__tag<Operator>::is_tag> struc
   static GK__D const Acc &widen(const Acc &value) { return value; }
   static GK__D const Acc &narrow(const Acc &value) { return value; }
 };
-template <class Acc> struct gk__is_arg { static const bool value = false; };
-template <class Value> struct gk__is_arg<gk_arg<Value>> { static const bool value = true; };
+template <class Acc> struct gk__is_arg : std::false_type {};
+template <class Value> struct gk__is_arg<gk_arg<Value>> : std::true_type {};
 /* A tag stands for the functor for Acc, which for half types works in float. */
 template <class Tag, class Acc> struct gk__combination<Tag, Acc, true> {
   static const bool suits = gk__is_arg<Acc>::value || !gk__tag<Tag>::is_indexed;
@@ -3751,6 +3751,16 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
   }
 };
 
+/* The range of k of a partition. */
+struct gk__partition_range {
+  size_t begin;
+  int depth;
+  template <class Args>
+  GK__D gk__partition_range(const Args &p, unsigned part)
+      : begin(part * static_cast<size_t>(p.depth)),
+        depth(p.k - begin < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - begin) : p.depth) {}
+};
+
 /* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: the partials are set
  * to 0 once they are read, because they are in a scratch in which other calls look for tags (section 16). */
 enum { GK__REDUCE_PARTIALS_THREADS = 128 };
@@ -4890,16 +4900,6 @@ template <class Shape> struct gk__f64_turn {
   }
 };
 
-/* The range of k of a work tile. */
-struct gk__partition_range {
-  size_t begin;
-  int depth;
-  template <class Args>
-  GK__D gk__partition_range(const Args &p, unsigned part)
-      : begin(part * static_cast<size_t>(p.depth)),
-        depth(p.k - begin < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - begin) : p.depth) {}
-};
-
 #ifdef GK__HOPPER_CODE
 /* Barriers in shared memory, by their addresses. */
 GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
@@ -5104,21 +5104,22 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
 #endif /* GK__WGMMA */
 
 /* --- Thin products ------------------------------------------------------------------------------------------------
- * One operand has up to four rows (or columns), and nearly all of the time goes into reading the other one, once. So a
- * block has 32 of that one's columns (64 of half types) and a slice of k, of which each of 32 chains takes every 32nd
- * run of four: a chain is a lane where the columns are stored along k, and a row of threads where they are stored
- * across, so that either way a warp reads whole lines. */
+ *
+ * One operand has up to four rows (or columns), and nearly all of the time goes into reading the other one, once. A
+ * block computes 32 of that one's columns (64 of half types), for one partition of k. 32 chains share the k of a
+ * partition: chain i takes every 32nd quad of k, from the i-th on. A chain is a lane where the columns are K-major, and
+ * a row of eight threads where they are MN-major; in both cases a warp reads whole lines. The sums of the chains are
+ * added as a tree. */
 
-enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_THREADS_K = 32, GK__THIN_ROWS = 4 };
+enum { GK__THIN_THREADS = 256, GK__THIN_COLS = 32, GK__THIN_CHAINS = 32, GK__THIN_ROWS = 4 };
 
-/* Columns of a thread and of a block, bytes of one run of k, and for half types the stages of a ring, each with room
- * for what a thread needs for one run. The planner counts by GK__THIN_COLS, whatever the type. */
+/* The columns of a thread and of a block, and for half types the stages of a ring, each with room for what the threads
+ * need for one quad of k. The planner counts by GK__THIN_COLS, whatever the type. */
 template <class Item, int Rows> struct gk__thin_shape {
-  static const int each = sizeof(Item) == 2 ? 8 : 4, col_count = 8 * each, run = 4 * static_cast<int>(sizeof(Item));
-  static const int stage_bytes = (each + Rows) * run * GK__THIN_THREADS;
+  static const int thread_cols = sizeof(Item) == 2 ? 8 : 4, col_count = 8 * thread_cols;
+  static const int stage_bytes = (thread_cols + Rows) * 4 * static_cast<int>(sizeof(Item)) * GK__THIN_THREADS;
   static const int stages = 4, ring_bytes = sizeof(Item) == 2 ? stages * stage_bytes : 0;
 };
-enum { GK__THIN_MAX_COLS = 64 };
 
 /* A thin product: the many columns are those of B or, as C^T = B^T A^T, the rows of A. */
 template <class Args> struct gk__thin_args {
@@ -5144,48 +5145,26 @@ template <class Args> struct gk__thin_args {
   }
 };
 
-/* Four elements, `element_stride` apart, of which `item_count` exist; the rest is not used. */
-template <class Acc, class Item>
-GK__D void gk__load_four(Acc *dest, const Item *from, size_t element_stride, int item_count, bool whole) {
-  if (whole) {
-    const gk__vector<Item, 4> all = *reinterpret_cast<const gk__vector<Item, 4> *>(from);
+/* Count elements of one operand, `stride` apart. */
+template <class Item, int Count> struct gk__thin_vector {
+  static const int bytes = Count * static_cast<int>(sizeof(Item)), piece = bytes < 16 ? bytes : 16;
+  gk__vector<Item, Count> items;
+  /* Those of the first `item_count` that exist; in the place of others are zeros, which are not used. */
+  GK__D void load(const Item *from, size_t stride, int item_count) {
     GK__UNROLL
-    for (int i = 0; i < 4; i++) dest[i] = gk__convert<Acc, Item>::from(all.value[i]);
-  } else {
-    GK__UNROLL
-    for (int i = 0; i < 4; i++)
-      dest[i] = i < item_count ? gk__convert<Acc, Item>::from(from[static_cast<size_t>(i) * element_stride]) : Acc(0);
+    for (int i = 0; i < Count; i++)
+      items.value[i] = i < item_count ? from[static_cast<size_t>(i) * stride] : Item(0.0f);
   }
-}
-/* Elements, `element_stride` apart, of which `item_count` exist; in the place of others are zeros, which are not used.
- */
-template <class Item, int Count>
-GK__D gk__vector<Item, Count> gk__load_run(const Item *from, size_t element_stride, int item_count) {
-  gk__vector<Item, Count> some;
-  GK__UNROLL
-  for (int i = 0; i < Count; i++)
-    some.value[i] = i < item_count ? from[static_cast<size_t>(i) * element_stride] : Item(0.0f);
-  return some;
-}
-/* One that is whole, and not expected to be read again soon. */
-template <int Count, class Item> GK__D gk__vector<Item, Count> gk__load_run_once(const Item *from) {
-  gk__vector<Item, Count> all;
-  gk__word16 chunk[sizeof(all) / sizeof(gk__word16)];
-  GK__UNROLL
-  for (unsigned i = 0; i < sizeof(all) / sizeof(gk__word16); i++)
-    chunk[i] = gk__load_streaming(reinterpret_cast<const gk__word16 *>(from) + i);
-  memcpy(static_cast<void *>(&all), chunk, sizeof(all));
-  return all;
-}
-template <int Count, class Item> GK__D bool gk__in_runs(const Item *from, size_t element_stride, size_t leading_dim) {
-  return element_stride == 1 && leading_dim % Count == 0 &&
-         reinterpret_cast<uintptr_t>(from) % sizeof(gk__vector<Item, Count>) == 0;
-}
-
-/* A run by way of shared memory, where its pieces of 16 bytes (if it has so many) lie as the threads do. */
-template <class Item, int Size> struct gk__piecewise {
-  static const int bytes = Size * static_cast<int>(sizeof(Item)), piece = bytes < 16 ? bytes : 16;
-  static GK__D void copy_items(unsigned char *dest, const Item *from) {
+  /* A whole and aligned one that is not expected to be read again soon. */
+  GK__D void load_once(const Item *from) {
+    gk__word16 words[sizeof(items) / sizeof(gk__word16) > 0 ? sizeof(items) / sizeof(gk__word16) : 1];
+    GK__UNROLL
+    for (unsigned i = 0; i < sizeof(items) / sizeof(gk__word16); i++)
+      words[i] = gk__load_streaming(reinterpret_cast<const gk__word16 *>(from) + i);
+    memcpy(static_cast<void *>(&items), words, sizeof(items));
+  }
+  /* By way of the ring, where its pieces of 16 bytes (if it has so many) stand in the order of the threads. */
+  static GK__D void copy_to_ring(unsigned char *dest, const Item *from) {
     GK__UNROLL
     for (int pos = 0; pos < bytes; pos += piece) {
       const unsigned char *const source = reinterpret_cast<const unsigned char *>(from) + pos;
@@ -5196,227 +5175,210 @@ template <class Item, int Size> struct gk__piecewise {
 #endif
     }
   }
-  static GK__D gk__vector<Item, Size> take(const unsigned char *from) {
-    union {
-      gk__vector<Item, Size> run;
-      gk__vector<unsigned, piece / 4> pieces[bytes / piece];
-    } view = {};
+  GK__D void load_from_ring(const unsigned char *from) {
+    typedef gk__vector<unsigned, piece / 4> piece_type;
+    piece_type pieces[bytes / piece];
     GK__UNROLL
-    for (int pos = 0; pos < bytes; pos += piece)
-      view.pieces[pos / piece] =
-          *reinterpret_cast<const gk__vector<unsigned, piece / 4> *>(from + pos * GK__THIN_THREADS);
-    return view.run;
+    for (int i = 0; i < bytes / piece; i++)
+      pieces[i] = *reinterpret_cast<const piece_type *>(from + i * piece * GK__THIN_THREADS);
+    memcpy(static_cast<void *>(&items), pieces, sizeof(items));
   }
 };
+/* Whether such vectors are contiguous and aligned in all lines of an operand, which are leading_dim elements apart. */
+template <int Count, class Item> GK__D bool gk__has_vectors(const Item *from, size_t stride, size_t leading_dim) {
+  return stride == 1 && leading_dim % Count == 0 &&
+         reinterpret_cast<uintptr_t>(from) % sizeof(gk__vector<Item, Count>) == 0;
+}
 
-/* What a thread has of the many columns in one run of k: `Cols` of them, stored along k or across. */
-template <class Item, int Cols, bool Along> struct gk__thin_runs {
-  static const int item_count = Along ? Cols : 4, run_items = Along ? 4 : Cols;
-  typedef gk__piecewise<Item, run_items> way;
-  gk__vector<Item, run_items> run[item_count];
-  static GK__D void copy_items(unsigned char *dest, const Item *y, size_t apart) {
+/* A thread's part of one quad of k: four k of Cols of the many columns, K-major or MN-major, and of Rows few rows. */
+template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
+  static const int vector_count = KMajor ? Cols : 4, y_count = KMajor ? 4 : Cols;
+  typedef gk__thin_vector<Item, y_count> y_vector;
+  typedef gk__thin_vector<Item, 4> x_vector;
+  y_vector y[vector_count];
+  x_vector x[Rows];
+  /* How the few rows are loaded: in vectors of four k; of four rows; or one by one. */
+  enum x_access { by_k, by_rows, by_element };
+  /* y_step: elements from one vector to the next; y_stride: from one element of a vector to the next. */
+  GK__D void load_y(const Item *from, size_t y_step, size_t y_stride, int depth, int col_count) {
     GK__UNROLL
-    for (int i = 0; i < item_count; i++)
-      way::copy_items(dest + i * way::bytes * GK__THIN_THREADS, y + static_cast<size_t>(i) * apart);
+    for (int i = 0; i < vector_count; i++)
+      y[i].load(from + static_cast<size_t>(i) * y_step, y_stride,
+                i < (KMajor ? col_count : depth) ? KMajor ? depth : col_count : 0);
   }
-  GK__D void take(const unsigned char *from) {
+  GK__D void load_y_once(const Item *from, size_t y_step) {
     GK__UNROLL
-    for (int i = 0; i < item_count; i++) run[i] = way::take(from + i * way::bytes * GK__THIN_THREADS);
+    for (int i = 0; i < vector_count; i++) y[i].load_once(from + static_cast<size_t>(i) * y_step);
   }
-  /* So many k and columns exist, which need not be aligned to runs. */
-  GK__D void load(const Item *y, size_t apart, size_t element_stride, int depth, int col_count) {
-    GK__UNROLL
-    for (int i = 0; i < item_count; i++)
-      run[i] = gk__load_run<Item, run_items>(y + static_cast<size_t>(i) * apart, element_stride,
-                                             i < (Along ? col_count : depth) ? Along ? depth : col_count : 0);
-  }
-  GK__D Item element_at(int k, int col_idx) const { return Along ? run[col_idx].value[k] : run[k].value[col_idx]; }
-};
-
-/* One run of k in the few rows, and its products with a thread's columns; `item_count` of its k exist. */
-template <int Rows, class Item> struct gk__thin_rows {
-  typedef gk__piecewise<Item, 4> way;
-  gk__vector<Item, 4> row_run[Rows];
-  static GK__D void copy_items(unsigned char *dest, const Item *x, size_t x_row, int row_count) {
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++)
-      if (r < row_count) way::copy_items(dest + r * way::bytes * GK__THIN_THREADS, x + static_cast<size_t>(r) * x_row);
-  }
-  GK__D void take(const unsigned char *from, int row_count) {
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++)
-      if (r < row_count) row_run[r] = way::take(from + r * way::bytes * GK__THIN_THREADS);
-  }
-  GK__D void load(const Item *x, size_t x_row, size_t x_k, int row_count, int item_count) {
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++)
-      if (r < row_count) row_run[r] = gk__load_run<Item, 4>(x + static_cast<size_t>(r) * x_row, x_k, item_count);
-  }
-  template <class Runs, int Cols, class Acc>
-  GK__D void multiply(Acc (&sum)[Rows][Cols], const Runs &b, int row_count, int item_count) const {
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++) {
-      if (r >= row_count) break;
+  GK__D void load_x(const Item *from, size_t x_row, size_t x_k, int row_count, int depth, x_access access) {
+    if (access == by_rows && Rows == 4) {
       GK__UNROLL
       for (int i = 0; i < 4; i++) {
+        const gk__vector<Item, 4> rows =
+            *reinterpret_cast<const gk__vector<Item, 4> *>(from + static_cast<size_t>(i) * x_k);
         GK__UNROLL
-        for (int j = 0; j < Cols; j++)
-          if (i < item_count)
-            sum[r][j] = gk__fma(gk__convert<Acc, Item>::from(row_run[r].value[i]),
-                                gk__convert<Acc, Item>::from(b.element_at(i, j)), sum[r][j]);
+        for (int r = 0; r < Rows; r++) x[r].items.value[i] = rows.value[r];
       }
-    }
-  }
-};
-
-/* Of whole runs, several at a time, of which no load waits for another nor for a condition. The few rows lie along k,
- * or across it (Crosswise): then a run has one k of all four. */
-template <bool Crosswise, int Rows, bool Along, class Item, class Acc>
-GK__D int gk__thin_sums_of_runs(Acc (&sum)[Rows][4], const Item *x, size_t x_row, size_t x_k, int row_count,
-                                const Item *y, size_t apart, int k, int depth) {
-  const int many = Rows == 1 ? 2 : 1, stride = GK__THIN_THREADS_K * 4;
-  const size_t next = stride * (Along ? 1 : apart);
-  const Item *from = y + static_cast<size_t>(k) * (Along ? 1 : apart);
-  GK__UNROLL_BY(1)
-  for (; k + (many - 1) * stride + 4 <= depth; k += many * stride) {
-    gk__vector<Item, 4> b[many][4], a[many], crosswise[4];
-    GK__UNROLL
-    for (int load_idx = 0; load_idx < many; load_idx++, from += next) {
-      GK__UNROLL
-      for (int i = 0; i < 4; i++) b[load_idx][i] = gk__load_run_once<4>(from + static_cast<size_t>(i) * apart);
-    }
-    if (Crosswise) {
-      GK__UNROLL
-      for (int i = 0; i < 4; i++)
-        crosswise[i] = *reinterpret_cast<const gk__vector<Item, 4> *>(x + static_cast<size_t>(k + i) * x_k);
+      return;
     }
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
       if (r > 0 && r >= row_count) break;
-      const Item *const few = x + static_cast<size_t>(k) + static_cast<size_t>(r) * x_row;
-      GK__UNROLL
-      for (int load_idx = 0; load_idx < many; load_idx++) {
-        if (Crosswise) {
-          GK__UNROLL
-          for (int i = 0; i < 4; i++) a[load_idx].value[i] = crosswise[i].value[r];
-        } else {
-          a[load_idx] = *reinterpret_cast<const gk__vector<Item, 4> *>(few + load_idx * stride);
-        }
-      }
-      GK__UNROLL
-      for (int load_idx = 0; load_idx < many; load_idx++) {
-        GK__UNROLL
-        for (int i = 0; i < 4; i++) {
-          GK__UNROLL
-          for (int j = 0; j < 4; j++)
-            sum[r][j] = gk__fma(gk__convert<Acc, Item>::from(a[load_idx].value[i]),
-                                gk__convert<Acc, Item>::from(Along ? b[load_idx][j].value[i] : b[load_idx][i].value[j]),
-                                sum[r][j]);
-        }
-      }
+      const Item *const row_data = from + static_cast<size_t>(r) * x_row;
+      if (access == by_k)
+        x[r].items = *reinterpret_cast<const gk__vector<Item, 4> *>(row_data);
+      else
+        x[r].load(row_data, x_k, depth);
     }
   }
-  return k;
-}
-
-/* The sums of a thread's chain, in registers. */
-template <int Rows, bool Along, class Item, class Acc>
-GK__D void gk__thin_sums(Acc (&sum)[Rows][4], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
-                         size_t apart, size_t element_stride, int col_count, int chain, int depth, unsigned char *) {
-  const bool fours = gk__in_runs<4>(y, element_stride, apart) && (Along || col_count >= 4);
-  const bool x_fours = gk__in_runs<4>(x, x_k, row_count > 1 ? x_row : 0);
-  const bool may_cross = Rows == 4 && sizeof(Item) == 4; /* of doubles there are no registers for so many */
-  const bool crosswise = may_cross && row_count == 4 && gk__in_runs<4>(x, x_row, x_k);
-  int k = chain * 4;
-  if (fours && col_count >= 4) {
-    if (x_fours)
-      k = gk__thin_sums_of_runs<false, Rows, Along>(sum, x, x_row, x_k, row_count, y, apart, k, depth);
-    else if (crosswise)
-      k = gk__thin_sums_of_runs<may_cross, Rows, Along>(sum, x, x_row, x_k, row_count, y, apart, k, depth);
-  }
-  GK__UNROLL_BY(Rows == 1 ? 4 : 2)
-  for (; k < depth; k += GK__THIN_THREADS_K * 4) {
-    const int item_count = depth - k;
-    Acc b[4][4], a[4];
+  static GK__D void copy_to_ring(unsigned char *stage, const Item *y_from, size_t y_step, const Item *x_from,
+                                 size_t x_row, int row_count, bool copies_x) {
     GK__UNROLL
-    for (int i = 0; i < 4; i++) {
-      const bool some = i < (Along ? col_count : item_count);
-      const Item *const run = Along ? y + k + static_cast<size_t>(i) * apart : y + static_cast<size_t>(k + i) * apart;
-      gk__load_four(b[i], run, Along ? 1 : element_stride, some ? Along ? item_count : col_count : 0,
-                    fours && some && (!Along || item_count >= 4));
-    }
+    for (int i = 0; i < vector_count; i++)
+      y_vector::copy_to_ring(stage + y_offset(i), y_from + static_cast<size_t>(i) * y_step);
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++)
+      if (copies_x && r < row_count)
+        x_vector::copy_to_ring(stage + x_offset(r), x_from + static_cast<size_t>(r) * x_row);
+  }
+  GK__D void load_y_from_ring(const unsigned char *stage) {
+    GK__UNROLL
+    for (int i = 0; i < vector_count; i++) y[i].load_from_ring(stage + y_offset(i));
+  }
+  GK__D void load_x_from_ring(const unsigned char *stage, int row_count) {
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++)
+      if (r < row_count) x[r].load_from_ring(stage + x_offset(r));
+  }
+  /* Adds the products of the first `depth` k. */
+  template <class Acc> GK__D void multiply(Acc (&sum)[Rows][Cols], int row_count, int depth) const {
     GK__UNROLL
     for (int r = 0; r < Rows; r++) {
-      if (r >= row_count) break;
-      gk__load_four(a, x + static_cast<size_t>(k) * x_k + static_cast<size_t>(r) * x_row, x_k, item_count,
-                    x_fours && item_count >= 4);
+      if (r > 0 && r >= row_count) break;
       GK__UNROLL
       for (int i = 0; i < 4; i++) {
         GK__UNROLL
-        for (int j = 0; j < 4; j++)
-          if (i < item_count) sum[r][j] = gk__fma(a[i], Along ? b[j][i] : b[i][j], sum[r][j]);
+        for (int j = 0; j < Cols; j++)
+          if (i < depth)
+            sum[r][j] =
+                gk__fma(gk__convert<Acc, Item>::from(x[r].items.value[i]),
+                        gk__convert<Acc, Item>::from(KMajor ? y[j].items.value[i] : y[i].items.value[j]), sum[r][j]);
       }
     }
   }
-}
-/* Of half types, by way of a ring. What bounds them is how much of memory is on its way: all but one of the stages, of
- * which each thread fills and empties its own places, and so waits for nobody. Loads would have to be packed into
- * registers, for which each is waited for. `ring` is NULL where there is no room for it. */
-template <int Rows, bool Along, class Item, class Acc>
-GK__D void gk__thin_sums(Acc (&sum)[Rows][8], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
-                         size_t apart, size_t element_stride, int col_count, int chain, int depth,
-                         unsigned char *ring) {
-  typedef gk__thin_runs<Item, 8, Along> runs;
-  typedef gk__thin_rows<Rows, Item> few;
-  const int stride = GK__THIN_THREADS_K * 4;
-  const bool y_runs = gk__in_runs<runs::run_items>(y, element_stride, apart) && col_count >= 8;
-  const bool x_runs = gk__in_runs<4>(x, x_k, row_count > 1 ? x_row : 0);
-  const size_t y_k = Along ? element_stride : apart, x_stride = static_cast<size_t>(stride) * x_k,
-               y_stride = static_cast<size_t>(stride) * y_k;
-  int left = depth - chain * 4;
-  x += static_cast<size_t>(chain * 4) * x_k, y += static_cast<size_t>(chain * 4) * y_k;
-  if (ring && y_runs) {
-    typedef gk__thin_shape<Item, Rows> shape;
-    const int end = shape::stages * shape::stage_bytes, of_y = shape::each * shape::run * GK__THIN_THREADS;
-    unsigned char *const y_ring = ring + threadIdx.x * runs::way::piece;
-    unsigned char *const x_ring = ring + of_y + threadIdx.x * few::way::piece;
-    const Item *next_x = x, *next_y = y;
-    int to_fetch = left, now = 0, free = end - shape::stage_bytes;
+
+private:
+  static GK__D int y_offset(int i) {
+    return i * y_vector::bytes * GK__THIN_THREADS + static_cast<int>(threadIdx.x) * y_vector::piece;
+  }
+  static GK__D int x_offset(int r) {
+    return (vector_count * y_vector::bytes + r * x_vector::bytes) * GK__THIN_THREADS +
+           static_cast<int>(threadIdx.x) * x_vector::piece;
+  }
+};
+
+/* The sums of one chain for a thread's columns. x and y begin at its first k, of which `left` are left in the partition.
+ *
+ * Half types pass through a ring in shared memory, if there is room (else `ring` is NULL). What bounds them is how many
+ * bytes are in flight: all but one of the stages. Each thread fills and reads its own places, so it waits for no other.
+ * In registers their vectors would have to be packed, and packing waits for each load. */
+template <bool KMajor, int Rows, int Cols, class Item, class Acc>
+GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, size_t x_k, int row_count, const Item *y,
+                         size_t y_step, size_t y_stride, int col_count, int left, unsigned char *ring) {
+  typedef gk__thin_quad<Item, Rows, Cols, KMajor> quad_type;
+  typedef gk__thin_shape<Item, Rows> shape;
+  const int next_quad = GK__THIN_CHAINS * 4, ring_end = shape::stages * shape::stage_bytes;
+  const size_t next_x = static_cast<size_t>(next_quad) * x_k,
+               next_y = static_cast<size_t>(next_quad) * (KMajor ? y_stride : y_step);
+  typename quad_type::x_access access = quad_type::by_element;
+  if (gk__has_vectors<4>(x, x_k, row_count > 1 ? x_row : 0))
+    access = quad_type::by_k;
+  else if (Rows == 4 && sizeof(Item) == 4 && row_count == 4 && gk__has_vectors<4>(x, x_row, x_k))
+    access = quad_type::by_rows;
+  const bool whole = gk__has_vectors<quad_type::y_count>(y, y_stride, y_step) && col_count >= Cols;
+  if (sizeof(Item) == 2 && ring && whole) {
+    const bool copies_x = access == quad_type::by_k;
+    int to_fetch = left, stage = 0, free_stage = ring_end - shape::stage_bytes;
+    const Item *x_ahead = x, *y_ahead = y;
     GK__UNROLL_BY(1)
-    for (int pos = 0; pos < free; pos += shape::stage_bytes) {
-      if (to_fetch >= 4) {
-        runs::copy_items(y_ring + pos, next_y, apart);
-        if (x_runs) few::copy_items(x_ring + pos, next_x, x_row, row_count);
-      }
+    for (int pos = 0; pos < free_stage; pos += shape::stage_bytes) {
+      if (to_fetch >= 4) quad_type::copy_to_ring(ring + pos, y_ahead, y_step, x_ahead, x_row, row_count, copies_x);
       gk__copy_commit();
-      to_fetch -= stride, next_x += x_stride, next_y += y_stride;
+      to_fetch -= next_quad;
+      x_ahead += next_x;
+      y_ahead += next_y;
     }
     GK__UNROLL_BY(1)
-    for (; left >= 4; left -= stride) {
-      few a;
-      runs b;
-      if (!x_runs) a.load(x, x_row, x_k, row_count, 4);
+    for (; left >= 4; left -= next_quad) {
+      quad_type quad;
+      if (!copies_x) quad.load_x(x, x_row, x_k, row_count, 4, access);
       gk__copy_wait<shape::stages - 2>();
-      b.take(y_ring + now);
-      if (x_runs) a.take(x_ring + now, row_count);
-      if (to_fetch >= 4) {
-        runs::copy_items(y_ring + free, next_y, apart);
-        if (x_runs) few::copy_items(x_ring + free, next_x, x_row, row_count);
-      }
+      quad.load_y_from_ring(ring + stage);
+      if (copies_x) quad.load_x_from_ring(ring + stage, row_count);
+      if (to_fetch >= 4)
+        quad_type::copy_to_ring(ring + free_stage, y_ahead, y_step, x_ahead, x_row, row_count, copies_x);
       gk__copy_commit();
-      a.multiply(sum, b, row_count, 4);
-      free = now, now = now + shape::stage_bytes == end ? 0 : now + shape::stage_bytes;
-      to_fetch -= stride, next_x += x_stride, next_y += y_stride, x += x_stride, y += y_stride;
+      quad.multiply(sum, row_count, 4);
+      free_stage = stage;
+      stage = stage + shape::stage_bytes == ring_end ? 0 : stage + shape::stage_bytes;
+      to_fetch -= next_quad;
+      x_ahead += next_x;
+      y_ahead += next_y;
+      x += next_x;
+      y += next_y;
     }
     gk__copy_wait<0>();
+  } else if (sizeof(Item) >= 4 && whole && access != quad_type::by_element) {
+    GK__UNROLL_BY(Rows == 1 ? 2 : 1)
+    for (; left >= 4; left -= next_quad) {
+      quad_type quad;
+      quad.load_y_once(y, y_step);
+      quad.load_x(x, x_row, x_k, row_count, 4, access);
+      quad.multiply(sum, row_count, 4);
+      x += next_x;
+      y += next_y;
+    }
   }
   GK__UNROLL_BY(1)
-  for (; left > 0; left -= stride, x += x_stride, y += y_stride) {
-    few a;
-    runs b;
-    b.load(y, apart, element_stride, left, col_count);
-    a.load(x, x_row, x_k, row_count, left);
-    a.multiply(sum, b, row_count, left);
+  for (; left > 0; left -= next_quad) {
+    quad_type quad;
+    quad.load_y(y, y_step, y_stride, left, col_count);
+    quad.load_x(x, x_row, x_k, row_count, left, quad_type::by_element);
+    quad.multiply(sum, row_count, left);
+    x += next_x;
+    y += next_y;
+  }
+}
+
+/* Adds the sums of the 32 chains as a tree, to shared[row][column]. KMajor: a chain is a lane. */
+template <bool KMajor, int Rows, int Cols, class Acc>
+GK__D void gk__thin_reduce_chains(Acc (&sum)[Rows][Cols], Acc *shared) {
+  const int block_cols = 8 * Cols, t = static_cast<int>(threadIdx.x);
+  __syncthreads(); /* the ring has been read */
+  if (KMajor) {
+    GK__UNROLL
+    for (int r = 0; r < Rows; r++) {
+      GK__UNROLL
+      for (int j = 0; j < Cols; j++) {
+        GK__UNROLL
+        for (int distance = 16; distance; distance /= 2)
+          sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], distance));
+        if (t % 32 == 0) shared[r * block_cols + t / 32 * Cols + j] = sum[r][j];
+      }
+    }
+    __syncthreads();
+    return;
+  }
+  GK__UNROLL
+  for (int r = 0; r < Rows; r++) {
+    GK__UNROLL
+    for (int j = 0; j < Cols; j++) shared[(t / 8 * Rows + r) * block_cols + t % 8 * Cols + j] = sum[r][j];
+  }
+  __syncthreads();
+  for (int distance = GK__THIN_CHAINS / 2; distance; distance /= 2) {
+    for (int i = t; i < distance * Rows * block_cols; i += GK__THIN_THREADS)
+      shared[i] = gk__arithmetic<Acc>::add(shared[i], shared[i + distance * Rows * block_cols]);
+    __syncthreads();
   }
 }
 
@@ -5425,62 +5387,34 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
     gk__thin_kernel(gk__thin_args<Args> p) {
   typedef typename Args::item Item;
   typedef typename Args::acc Acc;
-  const int each = gk__thin_shape<Item, Rows>::each, block_cols = gk__thin_shape<Item, Rows>::col_count;
+  const int cols = gk__thin_shape<Item, Rows>::thread_cols, block_cols = gk__thin_shape<Item, Rows>::col_count;
   GK_DYNAMIC_SHARED(unsigned char, ring);
-  Acc *const shared = reinterpret_cast<Acc *>(ring); /* the chains' sums, in the end */
+  Acc *const shared = reinterpret_cast<Acc *>(ring); /* the sums of the chains, in the end */
   gk__wait_for_earlier_work();
   if (!p.product.condition.holds()) return;
   const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.col_count, static_cast<size_t>(block_cols)));
-  const unsigned partitions = p.product.slices;
-  const unsigned batch = blockIdx.x / (blocks * partitions), slice = blockIdx.x / blocks % partitions;
-  const size_t col0 = static_cast<size_t>(blockIdx.x % blocks) * block_cols,
-               most = static_cast<size_t>(p.product.depth), k0 = slice * most;
-  const int depth = static_cast<int>(p.product.k - k0 < most ? p.product.k - k0 : most);
-  const int t = static_cast<int>(threadIdx.x);
-  const Item *const x = p.x + batch * p.stride_x + k0 * p.x_k, *const y = p.y + batch * p.stride_y + k0 * p.y_k +
-                                                                          col0 * p.y_col;
+  const unsigned batch = blockIdx.x / (blocks * p.product.slices), part = blockIdx.x / blocks % p.product.slices;
+  const gk__partition_range range(p.product, part);
+  const bool k_major = p.y_k == 1; /* then a chain is a lane, and each warp has some columns */
+  const int t = static_cast<int>(threadIdx.x), chain = k_major ? t % 32 : t / 8;
+  const int first_col = (k_major ? t / 32 : t % 8) * cols;
+  const size_t col0 = static_cast<size_t>(blockIdx.x % blocks) * block_cols;
+  const size_t chain_k = range.begin + static_cast<size_t>(chain * 4);
+  const Item *const x = p.x + batch * p.stride_x + chain_k * p.x_k;
+  const Item *const y = p.y + batch * p.stride_y + chain_k * p.y_k + (col0 + static_cast<size_t>(first_col)) * p.y_col;
   const int row_count = static_cast<int>(p.row_count),
             col_count = p.col_count - col0 < block_cols ? static_cast<int>(p.col_count - col0) : block_cols;
-  Acc sum[Rows][each];
+  Acc sum[Rows][cols];
   GK__UNROLL
-  for (int r = 0; r < Rows; r++) {
-    GK__UNROLL
-    for (int j = 0; j < each; j++) sum[r][j] = Acc(0);
-  }
-  if (p.y_k == 1) { /* some columns for each warp */
-    const int lane_id = t % 32, first_idx = t / 32 * each;
-    gk__thin_sums<Rows, true>(sum, x, p.x_row, p.x_k, row_count, y + static_cast<size_t>(first_idx) * p.y_col, p.y_col,
-                              1, col_count - first_idx, lane_id, depth, p.in_ring ? ring : NULL);
-    __syncthreads();
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++) {
-      GK__UNROLL
-      for (int j = 0; j < each; j++) {
-        GK__UNROLL
-        for (int apart = 16; apart; apart /= 2)
-          sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], apart));
-        if (lane_id == 0) shared[r * block_cols + first_idx + j] = sum[r][j];
-      }
-    }
-    __syncthreads();
-  } else { /* some columns for each thread */
-    const int chain = t / 8, first_idx = t % 8 * each;
-    gk__thin_sums<Rows, false>(sum, x, p.x_row, p.x_k, row_count, y + static_cast<size_t>(first_idx) * p.y_col, p.y_k,
-                               p.y_col, col_count - first_idx, chain, depth, p.in_ring ? ring : NULL);
-    __syncthreads();
-    GK__UNROLL
-    for (int r = 0; r < Rows; r++) {
-      GK__UNROLL
-      for (int j = 0; j < each; j++) shared[(chain * Rows + r) * block_cols + first_idx + j] = sum[r][j];
-    }
-    __syncthreads();
-    for (int apart = GK__THIN_THREADS_K / 2; apart; apart /= 2) {
-      for (int i = t; i < apart * Rows * block_cols; i += GK__THIN_THREADS) {
-        Acc *const dest = shared + i;
-        *dest = gk__arithmetic<Acc>::add(*dest, dest[apart * Rows * block_cols]);
-      }
-      __syncthreads();
-    }
+  for (int i = 0; i < Rows * cols; i++) sum[i / cols][i % cols] = Acc(0);
+  if (k_major) {
+    gk__thin_sums<true>(sum, x, p.x_row, p.x_k, row_count, y, p.y_col, 1, col_count - first_col,
+                        range.depth - chain * 4, p.in_ring ? ring : NULL);
+    gk__thin_reduce_chains<true>(sum, shared);
+  } else {
+    gk__thin_sums<false>(sum, x, p.x_row, p.x_k, row_count, y, p.y_k, p.y_col, col_count - first_col,
+                         range.depth - chain * 4, p.in_ring ? ring : NULL);
+    gk__thin_reduce_chains<false>(sum, shared);
   }
   const int r = t / block_cols, col_idx = t % block_cols;
   if (r >= Rows || r >= row_count || col_idx >= col_count) return;
@@ -5488,7 +5422,7 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   const size_t x_idx = static_cast<size_t>(r), y_idx = col0 + static_cast<size_t>(col_idx);
   const size_t c_row = p.transposed ? y_idx : x_idx, c_col = p.transposed ? x_idx : y_idx;
   if (p.product.partials)
-    p.product.epilogue_of_partial(batch, slice).store(c_row, c_col, value);
+    p.product.epilogue_of_partial(batch, part).store(c_row, c_col, value);
   else
     p.product.epilogue_of_c(batch).store(c_row, c_col, value);
 }
@@ -8757,7 +8691,7 @@ template <int Rows, class Args>
 cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
   typedef gk__thin_shape<typename Args::item, Rows> shape;
   const size_t block_cols = shape::col_count, long_dim = p.m > p.n ? p.m : p.n;
-  const size_t acc_bytes = GK__THIN_THREADS_K * Rows * block_cols * sizeof(typename Args::acc);
+  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc);
   const bool transposed = p.m > p.n;
   const gk__thin_launch<Rows> launch = {shape::ring_bytes, acc_bytes, transposed, smem_limit, stream};
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
@@ -9905,9 +9839,6 @@ inline cudaError_t gk__dist_allocate(const gk__dist_context &ctx, void **ptr, si
  * have indices, its number of elements. The records of all ranks are an array in the scratch, in the place of section
  * 16's slots. They have the format of slots, with tag 0, which no call uses. So a later call does not take what is left
  * of a record for a slot of its own, even if a lost rank ends this call early. */
-
-template <class Acc> struct gk__is_arg : std::false_type {};
-template <class Value> struct gk__is_arg<gk_arg<Value>> : std::true_type {};
 
 template <class Value> GK__HD void gk__pack(gk__word16 *words, const Value &value) {
   unsigned word[3 * gk__slot<Value>::word16_count] = {};
