@@ -243,6 +243,11 @@ TEST(tiles_of_tf32) {
 }
 #endif
 
+/* The stages of each configuration on this GPU. */
+struct mma_stages {
+  int stages[2];
+  void take(const gk__mma_plan &plan) { stages[plan.config] = plan.stages; }
+};
 /* Each tile of mma.sync's kernels with k in some partitions, and room for the partials of one product of the batch or
  * all. Integers, so that sums are exact in any order. */
 template <class Config, class E, class O>
@@ -276,33 +281,40 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
   p.c = c.ptr;
   const size_t tiles = gk_ceil_div(m, size_t(Config::bm)) * gk_ceil_div(odd_n, size_t(Config::bn)) * batch;
   const size_t begin = GK__STATE_BYTES + GK__REDUCE_BYTES;
+  gk__mma_gpu gpu;
+  mma_stages stages_of = {{0, 0}};
+  EXPECT_OK(gk__find_mma_gpu(&gpu));
+  gk__each_mma_plan<1, E>(&stages_of, gk__mma_tiles<1, E>::costs(), m, odd_n, k, batch, gpu);
   size_t turn = static_cast<size_t>(trans);
   for (size_t partitions : partition_counts) {
     const size_t max_blocks = turn++ % 3 * 3; /* 0, 3, 6 */
     const size_t partial_bytes = partitions > 1 ? partitions * m * gk__partial_ld(odd_n) * sizeof(float) : 0;
     const size_t room = partial_bytes * (max_blocks ? 1 : batch);
-    const gk__mma_plan plan = {config, 3, tiles, partitions, partial_bytes, 0};
+    const gk__mma_plan plan = {config, stages_of.stages[config], tiles, partitions, partial_bytes, 0};
     test_scratch scratch(begin + room);
     gk__partials partials = gk__partials_of(max_blocks == 6 ? NULL : &scratch, 0);
     if (partial_bytes) partials.measure(partial_bytes, batch);
     EXPECT_OK(partials.begin());
     p.max_blocks = max_blocks;
     c.set(before);
-    EXPECT_OK(partials.end(gk__mma_tiles<1, E>::launch(p, plan, partials, 0)));
+    EXPECT_OK(partials.end(gk__mma_run<1>(p, plan, partials, 0)));
     EXPECT_SAME(c.get(), expected, "tile %d, trans %d, %zu partitions, max_blocks %zu", config, trans, partitions,
                 max_blocks);
     EXPECT_EQ(scratch.bytes_not_zero(begin, room), size_t(0));
   }
 }
 template <class E, class O> static void check_mma_tiles(int trans) {
-  check_mma_tile<typename gk__mma_tiles<1, E>::large, E, O>(0, trans, 3, {1, 2, 3});
-  check_mma_tile<typename gk__mma_tiles<1, E>::medium, E, O>(1, trans, 3, {1, 2, 3});
-  check_mma_tile<typename gk__mma_tiles<1, E>::least, E, O>(2, trans, 17, {1, 2, 3, 9, 17});
+  typedef typename gk__mma_tiles<1, E>::template large<GK__K_MAJOR, GK__K_MAJOR> large;
+  check_mma_tile<large, E, O>(0, trans, 3, {1, 2, 3});
+  check_mma_tile<typename gk__mma_tiles<1, E>::small, E, O>(1, trans, 17, {1, 2, 3, 9, 17});
 }
 TEST(tiles_of_mma_sync) {
   if (plans_of<__half, float>(GK_PRECISION_DEFAULT).empty()) SKIP("this GPU has no tensor cores for the type");
   check_mma_tiles<__half, float>(0);
   check_mma_tiles<__half, float>(3);
+  if (plans_of<float, float>(GK_PRECISION_TF32).empty()) return;
+  check_mma_tiles<float, float>(1);
+  check_mma_tiles<float, float>(2);
 }
 
 #ifdef GK__WGMMA
@@ -781,7 +793,8 @@ TEST(planner) {
   EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_TF32, hopper), wgmma);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_TF32, hopper), wgmma);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 129, GK_PRECISION_TF32, hopper), automatic); /* would be copied */
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_TF32, ampere), automatic);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_TF32, ampere), mma);
+  EXPECT_EQ(plan_of(GK__ITEM_F32, 129, GK_PRECISION_TF32, ampere), automatic);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 256, GK_PRECISION_TF32, ampere), mma);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_EMULATED, ampere), mma);
   EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_EMULATED, ampere), automatic);
@@ -861,8 +874,11 @@ TEST(planner_copies_what_is_not_aligned) {
   p.a.stride = 0;
   EXPECT_EQ(copies(), 0);
   p.item = GK__ITEM_F32, p.precision = GK_PRECISION_TF32, p.plan = GK_PLAN_MMA;
-  EXPECT_EQ(copies(), 3);
-  EXPECT(!gk__plan_product(p, gpu).a.transposed && gk__plan_product(p, gpu).b.transposed);
+  EXPECT_EQ(copies(), 0); /* fragments are rounded, and read from any order */
+  p.b.leading_dim = 113;
+  EXPECT_EQ(copies(), 2);
+  EXPECT(!gk__plan_product(p, gpu).b.transposed);
+  p.b.leading_dim = 112;
   p.precision = GK_PRECISION_EMULATED;
   EXPECT(!gk__plan_product(p, gpu).b.transposed);
   EXPECT_EQ(gk__plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
