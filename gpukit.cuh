@@ -3665,19 +3665,19 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
     typedef gk__vector<Out, Width> vector;
     if (row_idx >= m || col_idx >= n) return;
-    Out *const to = dest + row_idx * leading_dim + col_idx;
+    Out *const target = dest + row_idx * leading_dim + col_idx;
     const size_t room = n - col_idx;
     if (room >= Width && takes_vectors<Width>()) {
       vector x = {};
-      if (beta != Acc(0)) x = *reinterpret_cast<const vector *>(to);
+      if (beta != Acc(0)) x = *reinterpret_cast<const vector *>(target);
       GK__UNROLL
       for (int i = 0; i < Width; i++) x.value[i] = apply(acc[i], x.value[i], row_idx, col_idx + static_cast<size_t>(i));
-      *reinterpret_cast<vector *>(to) = x;
+      *reinterpret_cast<vector *>(target) = x;
     } else {
       GK__UNROLL
       for (int i = 0; i < Width; i++)
         if (static_cast<size_t>(i) < room)
-          to[i] = apply(acc[i], beta != Acc(0) ? to[i] : Out(), row_idx, col_idx + static_cast<size_t>(i));
+          target[i] = apply(acc[i], beta != Acc(0) ? target[i] : Out(), row_idx, col_idx + static_cast<size_t>(i));
     }
   }
 };
@@ -3686,39 +3686,39 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
 GK__HD size_t gk__partial_ld(size_t n) { return gk_round_up(n, size_t(4)); }
 
 /* C of a product, or of a batch of them, and the partials of a product whose k is split. Strides are in elements. */
-template <class OutType, class AccType, class Func> struct gk__matmul_output {
-  typedef OutType out;
-  typedef AccType acc;
-  typedef Func functor;
-  out *c;
+template <class Out, class Acc, class Func> struct gk__matmul_output {
+  typedef Out out_type;
+  typedef Acc acc_type;
+  typedef Func functor_type;
+  Out *c;
   size_t m, n, ldc, stride_c, batch;
-  acc alpha, beta;
+  Acc alpha, beta;
   unsigned slices; /* partitions of k */
-  acc *partials;   /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
+  Acc *partials;   /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
   Func func;
   size_t first_row, first_col; /* of this part of C in C */
   gk__condition condition;
   size_t max_blocks; /* of a launch; 0: no limit */
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
-    return slices > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), slices * sizeof(acc)) : 0;
+    return slices > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), slices * sizeof(Acc)) : 0;
   }
-  GK__D gk__epilogue<out, acc, Func> epilogue_of_c(unsigned product) const {
-    const gk__epilogue<out, acc, Func> epilogue = {
+  GK__D gk__epilogue<Out, Acc, Func> epilogue_of_c(unsigned product) const {
+    const gk__epilogue<Out, Acc, Func> epilogue = {
         c + product * stride_c, m, n, ldc, first_row, first_col, alpha, beta, func};
     return epilogue;
   }
-  GK__D gk__epilogue<acc, acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
+  GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
-    const gk__epilogue<acc, acc, gk__identity> epilogue = {
+    const gk__epilogue<Acc, Acc, gk__identity> epilogue = {
         partials + (static_cast<size_t>(product) * slices + partition) * m * leading_dim,
         m,
         n,
         leading_dim,
         0,
         0,
-        acc(1),
-        acc(0),
+        Acc(1),
+        Acc(0),
         gk__identity()};
     return epilogue;
   }
@@ -3726,7 +3726,7 @@ template <class OutType, class AccType, class Func> struct gk__matmul_output {
 /* A product, or a batch of them, as the strict kernels take it. */
 template <class Item, class Out, class Acc, class Func = gk__identity>
 struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
-  typedef Item item;
+  typedef Item item_type;
   const Item *a, *b;
   size_t k, lda, ldb, stride_a, stride_b;
   bool trans_a, trans_b;
@@ -4351,22 +4351,22 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
   static const int pitch = Cols + 8; /* floats; padded, so that storing accumulators has no bank conflicts */
   static const int bytes = Rows * pitch * 4;
   template <int Width, class Epilogue>
-  static GK__D void store_vectors(const float *c_tile, const Epilogue &out, size_t row0, size_t col0) {
+  static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
     GK__UNROLL_BY(4)
     for (int i = static_cast<int>(threadIdx.x); i < Rows * Cols / Width; i += Threads) {
       const int row_idx = i / (Cols / Width), col_idx = i % (Cols / Width) * Width;
       const gk__vector<float, Width> x =
           *reinterpret_cast<const gk__vector<float, Width> *>(c_tile + row_idx * pitch + col_idx);
-      out.store(row0 + static_cast<size_t>(row_idx), col0 + static_cast<size_t>(col_idx), x.value);
+      epilogue.store(row0 + static_cast<size_t>(row_idx), col0 + static_cast<size_t>(col_idx), x.value);
     }
   }
   /* As vectors, or if rows of the matrix are not aligned to them, with adjacent threads on adjacent elements. */
   template <class Epilogue>
-  static GK__D void store_to(const float *c_tile, const Epilogue &out, size_t row0, size_t col0) {
-    if (out.template takes_vectors<4>())
-      store_vectors<4>(c_tile, out, row0, col0);
+  static GK__D void store_to(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
+    if (epilogue.template takes_vectors<4>())
+      store_vectors<4>(c_tile, epilogue, row0, col0);
     else
-      store_vectors<1>(c_tile, out, row0, col0);
+      store_vectors<1>(c_tile, epilogue, row0, col0);
   }
   template <class Args>
   static GK__D void store(const float *c_tile, const Args &p, const gk__work_tile &work, size_t row0, size_t col0) {
@@ -4414,9 +4414,9 @@ GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int 
 template <class Config, class Args>
 __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Config::resident)
     gk__matmul_kernel(Args p) {
-  typedef typename Args::acc Acc;
+  typedef typename Args::acc_type Acc;
   typedef typename Config::sums accumulators;
-  typedef gk__operand_loaders<Config, typename Args::item, Acc> loaders;
+  typedef gk__operand_loaders<Config, typename Args::item_type, Acc> loaders;
   const int stage_items = loaders::items, thread_count = accumulators::thread_count;
   const int groups = static_cast<int>(blockDim.x) / thread_count;
   const int group = static_cast<int>(threadIdx.x) / thread_count, t = static_cast<int>(threadIdx.x) % thread_count;
@@ -4518,7 +4518,7 @@ template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadC
 
 template <class Config, class Args>
 __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident) gk__small_kernel(Args p) {
-  typedef typename Args::item Item;
+  typedef typename Args::item_type Item;
   typedef gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true> operand_a;
   typedef gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true> operand_b;
   const int stages = Config::stages, tile_depth = Config::bk, stage_items = operand_a::items + operand_b::items;
@@ -4602,9 +4602,10 @@ struct gk__warp_accumulators {
   GK__D int row_idx(int r) const { return first_row + r / 8 * next_four + r / 2 % 4 * next_row; }
   GK__D int col_idx(int r) const { return first_col + r % 2 * 32; }
   /* Stores the tile. Most tiles are inside of C and have beta 0: these take a path with fewer comparisons. */
-  template <class Epilogue> GK__D void store(const Epilogue &out, size_t row0, size_t col0) const {
-    if (out.beta != 0 || row0 + 64 > out.m || col0 + 64 > out.n || !out.template takes_vectors<run>()) {
-      gk__store_accumulators(*this, value, out, row0, col0, 0, runs);
+  template <class Epilogue> GK__D void store(const Epilogue &epilogue, size_t row0, size_t col0) const {
+    if (epilogue.beta != 0 || row0 + 64 > epilogue.m || col0 + 64 > epilogue.n ||
+        !epilogue.template takes_vectors<run>()) {
+      gk__store_accumulators(*this, value, epilogue, row0, col0, 0, runs);
       return;
     }
     GK__UNROLL
@@ -4612,8 +4613,8 @@ struct gk__warp_accumulators {
       const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
       gk__vector<float, run> x;
       GK__UNROLL
-      for (int i = 0; i < run; i++) x.value[i] = out.apply(value[r][i], 0, c_row, c_col + static_cast<size_t>(i));
-      *reinterpret_cast<gk__vector<float, run> *>(out.dest + c_row * out.leading_dim + c_col) = x;
+      for (int i = 0; i < run; i++) x.value[i] = epilogue.apply(value[r][i], 0, c_row, c_col + static_cast<size_t>(i));
+      *reinterpret_cast<gk__vector<float, run> *>(epilogue.dest + c_row * epilogue.leading_dim + c_col) = x;
     }
   }
 };
@@ -4769,7 +4770,7 @@ GK__D void gk__stagger_warps(unsigned warp_id) {
 template <class Args>
 __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(Args p, unsigned work_count) {
   typedef gk__warp_tile shape;
-  typedef typename Args::item Item;
+  typedef typename Args::item_type Item;
   GK_DYNAMIC_SHARED(unsigned char, rings);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
@@ -5124,7 +5125,7 @@ template <class Item, int Rows> struct gk__thin_shape {
 /* A thin product: the many columns are those of B or, as C^T = B^T A^T, the rows of A. */
 template <class Args> struct gk__thin_args {
   Args product;
-  const typename Args::item *x, *y; /* x: the few rows; y: the many columns */
+  const typename Args::item_type *x, *y; /* x: the few rows; y: the many columns */
   size_t row_count, col_count, stride_x, stride_y;
   size_t x_row, x_k, y_k, y_col; /* elements from one to the next */
   bool transposed;               /* C^T is computed */
@@ -5214,10 +5215,10 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
     if (access == by_rows && Rows == 4) {
       GK__UNROLL
       for (int i = 0; i < 4; i++) {
-        const gk__vector<Item, 4> rows =
+        const gk__vector<Item, 4> quad_rows =
             *reinterpret_cast<const gk__vector<Item, 4> *>(from + static_cast<size_t>(i) * x_k);
         GK__UNROLL
-        for (int r = 0; r < Rows; r++) x[r].items.value[i] = rows.value[r];
+        for (int r = 0; r < Rows; r++) x[r].items.value[i] = quad_rows.value[r];
       }
       return;
     }
@@ -5350,25 +5351,24 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
   }
 }
 
-/* Adds the sums of the 32 chains as a tree, to shared[row][column]. KMajor: a chain is a lane. */
-template <bool KMajor, int Rows, int Cols, class Acc>
-GK__D void gk__thin_reduce_chains(Acc (&sum)[Rows][Cols], Acc *shared) {
-  const int block_cols = 8 * Cols, t = static_cast<int>(threadIdx.x);
-  __syncthreads(); /* the ring has been read */
-  if (KMajor) {
+/* Adds the sums of the 32 chains as a tree, to shared[row][column]. First for chains that are lanes. */
+template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_lanes(Acc (&sum)[Rows][Cols], Acc *shared) {
+  const int t = static_cast<int>(threadIdx.x);
+  GK__UNROLL
+  for (int r = 0; r < Rows; r++) {
     GK__UNROLL
-    for (int r = 0; r < Rows; r++) {
+    for (int j = 0; j < Cols; j++) {
       GK__UNROLL
-      for (int j = 0; j < Cols; j++) {
-        GK__UNROLL
-        for (int distance = 16; distance; distance /= 2)
-          sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], distance));
-        if (t % 32 == 0) shared[r * block_cols + t / 32 * Cols + j] = sum[r][j];
-      }
+      for (int distance = 16; distance; distance /= 2)
+        sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], distance));
+      if (t % 32 == 0) shared[r * (8 * Cols) + t / 32 * Cols + j] = sum[r][j];
     }
-    __syncthreads();
-    return;
   }
+  __syncthreads();
+}
+/* The same for chains that are rows of eight threads. */
+template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_rows(const Acc (&sum)[Rows][Cols], Acc *shared) {
+  const int block_cols = 8 * Cols, t = static_cast<int>(threadIdx.x);
   GK__UNROLL
   for (int r = 0; r < Rows; r++) {
     GK__UNROLL
@@ -5383,11 +5383,11 @@ GK__D void gk__thin_reduce_chains(Acc (&sum)[Rows][Cols], Acc *shared) {
 }
 
 template <int Rows, class Args>
-__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename Args::item) == 4 ? 3 : 2)
+__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename Args::item_type) == 4 ? 3 : 2)
     gk__thin_kernel(gk__thin_args<Args> p) {
-  typedef typename Args::item Item;
-  typedef typename Args::acc Acc;
-  const int cols = gk__thin_shape<Item, Rows>::thread_cols, block_cols = gk__thin_shape<Item, Rows>::col_count;
+  typedef typename Args::item_type Item;
+  typedef typename Args::acc_type Acc;
+  const int thread_cols = gk__thin_shape<Item, Rows>::thread_cols, block_cols = gk__thin_shape<Item, Rows>::col_count;
   GK_DYNAMIC_SHARED(unsigned char, ring);
   Acc *const shared = reinterpret_cast<Acc *>(ring); /* the sums of the chains, in the end */
   gk__wait_for_earlier_work();
@@ -5397,24 +5397,26 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   const gk__partition_range range(p.product, part);
   const bool k_major = p.y_k == 1; /* then a chain is a lane, and each warp has some columns */
   const int t = static_cast<int>(threadIdx.x), chain = k_major ? t % 32 : t / 8;
-  const int first_col = (k_major ? t / 32 : t % 8) * cols;
+  const int first_col = (k_major ? t / 32 : t % 8) * thread_cols;
   const size_t col0 = static_cast<size_t>(blockIdx.x % blocks) * block_cols;
   const size_t chain_k = range.begin + static_cast<size_t>(chain * 4);
   const Item *const x = p.x + batch * p.stride_x + chain_k * p.x_k;
   const Item *const y = p.y + batch * p.stride_y + chain_k * p.y_k + (col0 + static_cast<size_t>(first_col)) * p.y_col;
   const int row_count = static_cast<int>(p.row_count),
             col_count = p.col_count - col0 < block_cols ? static_cast<int>(p.col_count - col0) : block_cols;
-  Acc sum[Rows][cols];
+  Acc sum[Rows][thread_cols];
   GK__UNROLL
-  for (int i = 0; i < Rows * cols; i++) sum[i / cols][i % cols] = Acc(0);
+  for (int i = 0; i < Rows * thread_cols; i++) sum[i / thread_cols][i % thread_cols] = Acc(0);
   if (k_major) {
     gk__thin_sums<true>(sum, x, p.x_row, p.x_k, row_count, y, p.y_col, 1, col_count - first_col,
                         range.depth - chain * 4, p.in_ring ? ring : NULL);
-    gk__thin_reduce_chains<true>(sum, shared);
+    __syncthreads(); /* the ring has been read */
+    gk__thin_reduce_lanes(sum, shared);
   } else {
     gk__thin_sums<false>(sum, x, p.x_row, p.x_k, row_count, y, p.y_k, p.y_col, col_count - first_col,
                          range.depth - chain * 4, p.in_ring ? ring : NULL);
-    gk__thin_reduce_chains<false>(sum, shared);
+    __syncthreads();
+    gk__thin_reduce_rows(sum, shared);
   }
   const int r = t / block_cols, col_idx = t % block_cols;
   if (r >= Rows || r >= row_count || col_idx >= col_count) return;
@@ -6495,7 +6497,7 @@ template <int Products, class Element> struct gk__mma_tiles { /* half types */
   static const bool fixed_order = true; /* the large one is compiled for each storage order of the operands */
   template <int OrderA, int OrderB>
   struct large : gk__mma_config<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
-  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small;
+  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{1.171, 0.310, 3.849, 1}, {0.484, 0.474, 0.897, 4}};
     return of_configs;
@@ -6504,7 +6506,7 @@ template <int Products, class Element> struct gk__mma_tiles { /* half types */
 template <> struct gk__mma_tiles<1, float> { /* tf32 */
   static const bool fixed_order = true;
   template <int OrderA, int OrderB> struct large : gk__mma_config<128, 128, 64, 64, 128, 3, OrderA, OrderB> {};
-  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small;
+  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.586, 0.741, 3.626, 2}, {0.484, 0.474, 0.897, 4}};
     return of_configs;
@@ -6514,7 +6516,7 @@ template <class Element>
 struct gk__mma_tiles<6, Element> { /* emulated fp32, which multiplies three parts of each operand */
   static const bool fixed_order = false;
   template <int, int> struct large : gk__mma_config<128, 128, 64, 32, 64, 2> {};
-  typedef gk__mma_config<64, 64, 32, 32, 64, 3> small;
+  typedef gk__mma_config<64, 64, 32, 32, 64, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.626, 2.645, 3.178, 2}, {1.043, 0.971, 2.473, 3}};
     return of_configs;
@@ -6529,8 +6531,8 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
   int stages = large::stages;
   if (stages > 3 && gk__mma_smem<Products, Element, large>(stages) > gpu.smem_limit) stages = 3;
   gk__plan_mma_config<Products, Element, large>(plans, 0, stages, costs[0], m, n, k, batch, gpu);
-  gk__plan_mma_config<Products, Element, typename tiles::small>(plans, 1, tiles::small::stages, costs[1], m, n, k,
-                                                                batch, gpu);
+  gk__plan_mma_config<Products, Element, typename tiles::small_config>(plans, 1, tiles::small_config::stages, costs[1],
+                                                                       m, n, k, batch, gpu);
 }
 template <int Products, class Element, int OrderA, int OrderB, class Out>
 cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
@@ -6544,7 +6546,7 @@ cudaError_t gk__mma_run(const gk__tensor_args<Element, Out> &p, const gk__mma_pl
                         cudaStream_t stream) {
   typedef gk__mma_tiles<Products, Element> tiles;
   const int mn_major = tiles::fixed_order ? GK__MN_MAJOR : GK__K_MAJOR; /* else one instance */
-  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small>(p, plan, partials, stream);
+  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, partials, stream);
   if (p.a.k_major || !tiles::fixed_order)
     return p.b.k_major || !tiles::fixed_order
                ? gk__mma_launch_large<Products, Element, GK__K_MAJOR, GK__K_MAJOR>(p, plan, partials, stream)
@@ -7966,7 +7968,7 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &, int, cudaStream
  * their operand is K-major; else they are `apart`, a quarter of the tile. */
 template <int Down, int Across, int Fours> struct gk__f32_accumulators {
   static const int thread_count = Down * Across * 32, run = 4, row_count = 8, fours = Fours, across = Across;
-  static const int rows = Down * 32, cols = Across * Fours * 32;
+  static const int bm = Down * 32, bn = Across * Fours * 32;
   float value[row_count][Fours][run];
   int first_row, first_col, next_row, next_four; /* next_row: from one row to the next; next_four: to the fifth */
   bool rows_apart, cols_apart;
@@ -7988,7 +7990,7 @@ template <int Down, int Across, int Fours> struct gk__f32_accumulators {
         const int vector_idx = first_col + j * 8;
         if (cols_apart) {
           GK__UNROLL
-          for (int e = 0; e < run; e++) dest[vector_idx + e * (cols / 4)] = value[i][j][e];
+          for (int e = 0; e < run; e++) dest[vector_idx + e * (bn / 4)] = value[i][j][e];
         } else {
           const gk__vector<float, 4> x = {{value[i][j][0], value[i][j][1], value[i][j][2], value[i][j][3]}};
           *reinterpret_cast<gk__vector<float, 4> *>(dest + vector_idx * 4) = x;
@@ -8000,8 +8002,8 @@ template <int Down, int Across, int Fours> struct gk__f32_accumulators {
 /* A configuration: Down x Across consumer warps, and as many producers. Resident: blocks on a multiprocessor. */
 template <int Down, int Across, int Fours, int Resident> struct gk__f32_block {
   typedef gk__f32_accumulators<Down, Across, Fours> sums;
-  typedef gk__shared_tile<sums::rows, sums::cols, sums::thread_count> shared_tile;
-  static const int bm = sums::rows, bn = sums::cols, depth = 16, stages = 3, resident = Resident;
+  typedef gk__shared_tile<sums::bm, sums::bn, sums::thread_count> shared_tile;
+  static const int bm = sums::bm, bn = sums::bn, depth = 16, stages = 3, resident = Resident;
   static const int thread_count = 2 * sums::thread_count;
   /* Registers of a producer thread. With more than 200 for a consumer, or with fewer for a producer, ptxas finds no
    * order of the FMAs without bank conflicts in some of the kernels. */
@@ -8610,7 +8612,7 @@ cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *
       return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of partials are needed, but %zu were measured",
                       product_bytes, partials->bytes);
     if (products_per_launch > products_that_fit) products_per_launch = products_that_fit;
-    p.partials = reinterpret_cast<typename Args::acc *>(partials->memory);
+    p.partials = reinterpret_cast<typename Args::acc_type *>(partials->memory);
   }
   for (size_t done = 0; done < batch; done += products_per_launch) {
     p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
@@ -8643,22 +8645,22 @@ inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t 
  * more partitions than groups and their stages fit in shared memory. */
 template <class Config, class Args>
 cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
-  typedef typename Args::acc Acc;
-  const size_t rows = Config::bm, cols = Config::bn, tile_bytes = rows * cols * sizeof(Acc);
-  const size_t ring_bytes =
-      static_cast<size_t>(gk__operand_loaders<Config, typename Args::item, Acc>::items) * Config::stages * sizeof(Acc);
+  typedef typename Args::acc_type Acc;
+  const size_t tile_m = Config::bm, tile_n = Config::bn, tile_bytes = tile_m * tile_n * sizeof(Acc);
+  const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) *
+                            Config::stages * sizeof(Acc);
   const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
   size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
   if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
   const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
   const size_t blocks_per_tile = p.slices > groups ? p.slices : 1;
-  const size_t tiles_m = gk_ceil_div(p.m, rows), tiles_n = gk_ceil_div(p.n, cols);
+  const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
   const gk__tile_launch<Config> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count, smem, stream};
   size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
   const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile,
                                                  blocks_per_tile > 1 ? blocks_per_tile * tile_bytes : 0);
   if (most_tiles < tiles_m * tiles_n) {
-    /* Each launch computes up to eight rows of tiles, so that its tiles share operands in the L2. */
+    /* Each launch computes up to eight tile_m of tiles, so that its tiles share operands in the L2. */
     const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
     if (launch_tiles_m > most_rows) launch_tiles_m = most_rows;
     if (launch_tiles_n > most_tiles / launch_tiles_m) launch_tiles_n = most_tiles / launch_tiles_m;
@@ -8667,8 +8669,8 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   }
   for (size_t row_idx = 0; row_idx < tiles_m; row_idx += launch_tiles_m)
     for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
-      const Args part = p.panel(row_idx * rows, col_idx * cols, launch_tiles_m * rows, launch_tiles_n * cols);
-      GK_TRY(gk__launch_batches(part, gk_ceil_div(part.m, rows) * gk_ceil_div(part.n, cols) * blocks_per_tile,
+      const Args part = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
+      GK_TRY(gk__launch_batches(part, gk_ceil_div(part.m, tile_m) * gk_ceil_div(part.n, tile_n) * blocks_per_tile,
                                 blocks_per_tile > 1, partials, launch));
     }
   return cudaSuccess;
@@ -8689,13 +8691,13 @@ template <int Rows> struct gk__thin_launch {
 };
 template <int Rows, class Args>
 cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
-  typedef gk__thin_shape<typename Args::item, Rows> shape;
+  typedef gk__thin_shape<typename Args::item_type, Rows> shape;
   const size_t block_cols = shape::col_count, long_dim = p.m > p.n ? p.m : p.n;
-  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc);
+  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc_type);
   const bool transposed = p.m > p.n;
   const gk__thin_launch<Rows> launch = {shape::ring_bytes, acc_bytes, transposed, smem_limit, stream};
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
-  const size_t block_bytes = p.slices > 1 ? p.slices * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc) : 0;
+  const size_t block_bytes = p.slices > 1 ? p.slices * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc_type) : 0;
   const size_t launch_cols = gk__tiles_per_launch(block_count, p.max_blocks, p.slices, block_bytes) * block_cols;
   for (size_t col_idx = 0; col_idx < long_dim; col_idx += launch_cols) {
     const Args part = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
@@ -8723,7 +8725,7 @@ struct gk__small_block : gk__block_config<gk__accumulators_small<TileRows, TileC
 template <class Config> struct gk__small_launch {
   cudaStream_t stream;
   template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
-    typedef typename Args::item Item;
+    typedef typename Args::item_type Item;
     const size_t items =
         gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true>::items +
         gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true>::items;
@@ -9128,7 +9130,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
 template <class Args>
 cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, const gk__matmul_gpu &gpu,
                                gk__partials *partials, cudaStream_t stream) {
-  typedef typename Args::acc Acc;
+  typedef typename Args::acc_type Acc;
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.slices = order.slices;
   p.depth = order.depth;
@@ -9172,7 +9174,7 @@ cudaError_t gk__matmul_with_split_k(const Args &p, const gk__split_k &order, gk_
 }
 template <class Args>
 cudaError_t gk__matmul_strict(const Args &p, gk_plan plan, const gk_scratch *scratch, cudaStream_t stream) {
-  return gk__matmul_with_split_k(p, gk__cached_split_k<typename Args::acc>(p.m, p.n, p.k), plan, scratch, stream);
+  return gk__matmul_with_split_k(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
 /* The view of an operand or of its copy, and the description of the copy. */
