@@ -48,29 +48,27 @@
  *
  * CONFIGURATION: macros to define before the #include
  *
- *   GPUKIT_IMPLEMENTATION    in one .cu file: compiles the host functions there
- *   GPUKIT_STATIC            instead, in any number of .cu files: each gets functions, kernels, error handler and error
- *                            detail of its own, with internal linkage
- *   GPUKIT_DEF               in every file: the specifier of each host function, e.g. a dllexport; default extern. A
- *                            library that exports them must share the CUDA runtime with its users: nvcc -cudart shared
- *   GPUKIT_TAG               in every file of a library: a word that keeps the library's copy of gpukit apart from the
- *                            program's; see SEVERAL COPIES in section 22
- *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: also compiles the functions that C files call, the typed
- *                            calls (gk_reduce_f32, ...) included. Takes about 25 s, and GCC or clang as the host's
- *                            compiler; C++ files do not need it
- *   GPUKIT_PRODUCTS_F32      in any number of files, the implementing one among them: products (gk_matmul, ...) of floats
- *                            are compiled in the implementing file alone. The others compile in a second or so, and must
- *                            be compiled for the same GPUs. This header itself can be the implementing file: nvcc -x cu
- *                            -DGPUKIT_IMPLEMENTATION -DGPUKIT_PRODUCTS_F32 -c gpukit.cuh -o gpukit.o
+ *   GPUKIT_IMPLEMENTATION  in one .cu file: compiles the host functions there
+ *   GPUKIT_STATIC          instead, in any number of .cu files: each gets functions, kernels, error handler and error
+ *                          detail of its own, with internal linkage
+ *   GPUKIT_DEF             in every file: the specifier of each host function, e.g. a dllexport; default extern. A
+ *                          library that exports them must share the CUDA runtime with its users: nvcc -cudart shared
+ *   GPUKIT_TAG             in every file of a library: a word that keeps the library's copy of gpukit apart from the
+ *                          program's; see SEVERAL COPIES in section 22
+ *   GPUKIT_C_API           beside GPUKIT_IMPLEMENTATION: also compiles what C files call (gk_reduce_f32, ...), in about
+ *                          25 s, and needs GCC or clang as the host's compiler
+ *   GPUKIT_PRODUCTS_F32    in the implementing file and any others: only the former compiles products (gk_matmul, ...)
+ *                          of floats, and the others compile in about a second. All must be for the same GPUs. This
+ *                          header itself can be the implementing file: nvcc -x cu -DGPUKIT_IMPLEMENTATION
+ *                          -DGPUKIT_PRODUCTS_F32 -c gpukit.cuh -o gpukit.o
  *   GPUKIT_PRODUCTS_F64, _F16, _BF16   the same of double, __half and __nv_bfloat16 (-include cuda_fp16.h, cuda_bf16.h)
- *   GPUKIT_ON_ERROR(e)       in the implementing file: what a failed check does if no handler is set; e is a const
- *                            gk_error *; default: print and abort
- *   GPUKIT_NVTX              in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
- *   GPUKIT_NCCL              in each file that uses section 12: after its #include <nccl.h> (NCCL 2.13.4 or newer) and
- *                            before its first #include of this file
- *   GPUKIT_DEBUG=1           an environment variable, not a macro: synchronises after every launch, so that a fault is
- *                            reported for the kernel that caused it; and refuses host pointers to calls that need
- *                            device memory
+ *   GPUKIT_ON_ERROR(e)     in the implementing file: what a failed check does if no handler is set; e is a const
+ *                          gk_error *; default: print and abort
+ *   GPUKIT_NVTX            in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
+ *   GPUKIT_NCCL            in each file that uses section 12, between its #include <nccl.h> (NCCL 2.13.4 or newer) and
+ *                          its first #include of this file
+ *   GPUKIT_DEBUG=1         an environment variable, not a macro: synchronises after every launch, so that a fault is
+ *                          reported for its kernel; and refuses host pointers to calls that need device memory
  *
  *   Editors that define __INTELLISENSE__, __JETBRAINS_IDE__, __CDT_PARSER__ or Q_CREATOR_RUN show the implementation,
  *   too. clangd does so with a file .clangd that says CompileFlags: {Add: [-D__CLANGD__]}
@@ -106,20 +104,19 @@
  * GUARANTEES
  *
  *   Errors       Every call returns cudaError_t, and gk_error_detail() then says what was wrong. C++17 and C23
- *                compilers warn about a status that is ignored; a cast to void silences the warning. No call exits or
- *                prints, except through the handler of the checking macros. A call fails for its own errors only: an
- *                error left behind by other work is neither reported nor cleared. The exception is an error after which
- *                the device's context is lost; the detail then says that it is from before. (Built with CUDA 12, the
- *                first launch of a kernel with more than 48 KiB of dynamic shared memory clears it, as
+ *                compilers warn about a status that is ignored, unless it is cast to void. No call exits or prints,
+ *                except through the handler of the checking macros. A call fails for its own errors only: an error left
+ *                behind by other work is neither reported nor cleared. The exception is an error after which the
+ *                device's context is lost; the detail then says that it is from before. (Built with CUDA 12, the first
+ *                launch of a kernel with more than 48 KiB of dynamic shared memory clears an error left behind, as
  *                cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
  *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. Reduce, scan and
- *                matmul may be captured into CUDA graphs. They may run at the same time on several streams and threads,
+ *                matmul may be captured into CUDA graphs, and may run at the same time on several streams and threads
  *                if each has a scratch of its own.
  *   Overlap      On sm_90 and up, kernels of reduce, scan and matmul start while earlier work of the stream still runs
- *                (programmatic dependent launch), if their machine code contains the wait for that work; code compiled
- *                from older PTX does not. They access no global memory before that work has ended. Later work waits for
- *                them as usual.
+ *                (programmatic dependent launch), but access no global memory before that has ended. Code compiled from
+ *                older PTX, which lacks the wait for it, starts later. Later work waits for them as usual.
  *   Same bits    Reduce, scan and strict matmul with the operators of section 6 give the same bits on every run, every
  *                GPU, every grid, and without a GPU: n (or m, n, k), the types and the operator alone determine the
  *                order of the arithmetic. Products on tensor cores (half types; float where asked for) give the same
@@ -127,8 +124,8 @@
  *                Builds with --use_fast_math or -ftz=true are excluded.
  *   Accuracy     A sum of n floats rounds each element at most n / 2^19 + 24 times, and a prefix sum at most n / 2^18 +
  *                110 times, where a loop rounds n times. One rounding error is at most 2^-24 of the sum of magnitudes.
- *                On random data the total error stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu,
- *                against double). The documentation of gk_matmul_ex has the bounds of products.
+ *                On random data the total error stays below log2(n) times that (tests/test_accuracy.cu, against
+ *                double). The documentation of gk_matmul_ex has the bounds of products.
  *   Nothing lost A call that fails before its first kernel starts leaves outputs and scratch as they were.
  *   Names        All names begin with gk_, GK_ or GPUKIT_, symbols of object files included; gk__ and GK__ are private.
  *                Your macros from before the #include neither break this file nor are lost, if their names are upper
@@ -198,7 +195,7 @@ GK__SAVED_MACROS(GK__PUSH)
 #undef min
 #undef swap
 
-/* Inside of extern "C" this template is an error, and the message shows this name. The declarations below the headers
+/* Inside of extern "C" this template is an error, and the message shows this name. All declarations below the headers
  * are in extern "C++", so that no further errors follow. */
 #ifdef __cplusplus
 template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
@@ -214,13 +211,13 @@ template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
 #define GPUKIT_VERSION (GPUKIT_VERSION_MAJOR * 10000 + GPUKIT_VERSION_MINOR * 100 + GPUKIT_VERSION_PATCH)
 
 /* ====================================================================================================================
- * 2. CONFIGURATION: checks that the compiler, the toolkit and the place of the #include are supported, and defines what
- *    the declarations below are written with. The macros for users are in the manual; none is documented here.
+ * 2. CONFIGURATION: checks the compiler, the toolkit and the place of the #include, and defines for the declarations
+ *    below
  *
- *      GK__KERNELS                 is defined if this file is compiled for a GPU or with the CPU stand-in
- *      GK__CHECKED                 begins the declaration of a host function whose status must not be ignored
- *      GK__NAMESPACE(HOST) {       opens the namespace of host functions and their types
- *      GK__NAMESPACE(KERNELS) {    opens the namespace of kernels, device functions and all templates
+ *      GK__KERNELS                 if this file is compiled for a GPU or with the CPU stand-in
+ *      GK__CHECKED                 which begins the declaration of a host function whose status must not be ignored
+ *      GK__NAMESPACE(HOST) {       the namespace of host functions and their types
+ *      GK__NAMESPACE(KERNELS) {    the namespace of kernels, device functions and all templates
  *
  *    The namespaces keep several copies of gpukit in one program apart (section 22). You never write their names.
  * ==================================================================================================================*/
@@ -249,8 +246,8 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #elif __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 #elif __has_include("/usr/local/cuda/include/cuda_runtime_api.h")
-/* A C compiler finds the toolkit's headers only if it is given their folder. Without one, this file takes them from
- * where NVIDIA's installer puts them. They contain unnamed structs, which C99 does not have. */
+/* A C compiler that is not given the folder of the toolkit's headers gets them from where NVIDIA's installer puts them.
+ * They contain unnamed structs, which C99 does not have. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #include "/usr/local/cuda/include/cuda_runtime_api.h"
@@ -9717,12 +9714,13 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
  * ring or log2 R steps in a tree; a step has the latency of the slowest link. The bandwidth is that of the links
  * between the GPUs of a host, and between hosts a GPU's share of the network.
  *
- *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone.
+ *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone. It stops
+ *            scaling when reading a piece takes less time than the all-gather.
  *   scan     Two reads and one write of the piece, where one GPU reads and writes once: the speedup is at most 2/3 R.
  *            One all-gather, as above.
  *   matmul   2 m n k operations for m rows. Meanwhile (R - 1) / R of the n k elements of B arrive. That is hidden while
  *            operations per second x element size < 2 m x bandwidth, so the number of rows counts, and n and k do not.
- *            The transfer of the first part is never hidden.
+ *            With fewer rows the call takes as long as the transfer of B. That of the first part is never hidden.
  *
  * Measured on two H200s of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes
  * 8 to 10 us, in which a GPU reads 10 million floats. An all-gather of large parts delivers 273 GB/s, so a product of
@@ -10174,6 +10172,7 @@ struct gk__dist_b {
   cudaStream_t owned[2];     /* created for the call */
   cudaEvent_t events[3];     /* of each stage that the product has read it; and one for wait_for */
   int owned_count = 0, event_count = 0;
+  bool equal_rows = true; /* all ranks have the same number */
 
   gk__dist_b(const gk__dist_context &call, const gk_dist_matmul_opts &options, const void *own_rows,
              size_t columns_of_b, size_t rows_of_b, size_t bytes)
@@ -10191,22 +10190,22 @@ struct gk__dist_b {
     for (int r = 0; r < rank; r++) piece.first_index += opts.rank_rows[r];
     return piece;
   }
-  bool rows_add_up() const {
-    size_t remaining = k;
-    for (int r = 0; opts.rank_rows && r < ctx.rank_count; r++) {
-      if (opts.rank_rows[r] > remaining) return false;
-      remaining -= opts.rank_rows[r];
-    }
-    return !opts.rank_rows || remaining == 0;
-  }
   /* Checks what the calls of gk_matmul_ex do not, since they read the buffer in the place of b. */
-  cudaError_t check(const void *c) const {
+  cudaError_t check(const void *c) {
     const cudaError_t invalid = cudaErrorInvalidValue;
+    const size_t own_rows = rows_of(ctx.rank).item_count;
+    size_t remaining = k;
+    bool fits = true;
+    for (int r = 0; r < ctx.rank_count; r++) {
+      const size_t rank_rows = rows_of(r).item_count;
+      fits = fits && rank_rows <= remaining;
+      remaining -= rank_rows;
+      equal_rows = equal_rows && rank_rows == own_rows;
+    }
     if (opts.matmul.trans_b || opts.matmul.batch > 1)
       return gk__fail(invalid, "%s: B may be neither transposed nor one of a batch", ctx.call);
-    if (!rows_add_up())
+    if (!fits || remaining != 0)
       return gk__fail(invalid, "%s: the rows of B that the ranks have do not add up to k = %zu", ctx.call, k);
-    const size_t own_rows = rows_of(ctx.rank).item_count;
     if (own_rows == 0) return cudaSuccess;
     if (!b) return gk__fail(invalid, "%s: b is NULL, but rank %d has %zu rows of B", ctx.call, ctx.rank, own_rows);
     if (reinterpret_cast<uintptr_t>(b) % item_bytes)
@@ -10276,9 +10275,7 @@ struct gk__dist_b {
       GK_TRY(ctx.failed(cudaMemcpy2DAsync(stage(part) + own.first_index * row_bytes, row_bytes,
                                           b + part * part_columns * item_bytes, ldb * item_bytes, row_bytes,
                                           own.item_count, cudaMemcpyDeviceToDevice, comm)));
-    bool equal = true;
-    for (int r = 0; r < ctx.rank_count; r++) equal = equal && rows_of(r).item_count == own.item_count;
-    if (equal) return ctx.all_gather(stage(part), own.item_count * row_bytes, comm);
+    if (equal_rows) return ctx.all_gather(stage(part), own.item_count * row_bytes, comm);
     GK_TRY(ctx.failed(ncclGroupStart(), "ncclGroupStart"));
     cudaError_t status = cudaSuccess;
     for (int r = 0; r < ctx.rank_count && status == cudaSuccess; r++) {
@@ -11425,19 +11422,19 @@ GK__SAVED_MACROS(GK__POP)
 /* ====================================================================================================================
  * 23. HISTORY
  *
- *   0.2.0       Names that macros of users would meet, and names that are not for use by hand, are others:
- *                 gk_device_info     warp_size: threads_per_warp
- *                 gk_occupancy_info  block: block_threads
- *                 gk_mismatch        count, first, worst: mismatches, first_index, worst_index
- *                 gk_dist_piece      first, count: first_index, item_count
- *                 gk_dist_matmul_opts  rows, turn_stream: rank_rows, second_stream
- *                 gk_tile            threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
- *                 GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
- *                 gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y, gk__time_begin/next/scope,
- *                 gk__check_cuda/status/launch: not for users, and without replacement
- *               alpha and beta of gk_matmul_opts may be addresses of floats. New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...;
- *               gk_bench_compare for C. Tensor-core products of few tiles and a long k have other bits by mma.sync.
- *   0.1.0       the six areas
+ *   0.2.0   Renamed, because macros of users often have the old names:
+ *             gk_device_info           warp_size: threads_per_warp
+ *             gk_occupancy_info        block: block_threads
+ *             gk_mismatch              count, first, worst: mismatches, first_index, worst_index
+ *             gk_dist_piece            first, count: first_index, item_count
+ *             gk_dist_matmul_opts      rows, turn_stream: rank_rows, second_stream
+ *             gk_tile                  threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
+ *             GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
+ *           Private, without replacement: gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y,
+ *           gk__time_begin/next/scope, gk__check_cuda/status/launch.
+ *           New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; gk_bench_compare for C; alpha and beta of gk_matmul_opts as
+ *           addresses of floats. Tensor-core products of few tiles and a long k have other bits by mma.sync.
+ *   0.1.0   the six areas
  * ==================================================================================================================*/
 
 /* ====================================================================================================================
