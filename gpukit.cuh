@@ -2451,7 +2451,7 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
 
 /* ====================================================================================================================
  * 16. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
- *    scan, split-K and section 21. Needs nothing but the instructions of section 13.
+ *    scan and section 21. Needs nothing but the instructions of section 13.
  *
  * Ticket. A block first takes a ticket from a counter in the scratch: the number of blocks that have taken one before
  * it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks are running already,
@@ -3618,8 +3618,9 @@ cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Ope
  * 19. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
  *
  * Each element of a strict product is a sum of partitions of k. A partition is a sequence of fused multiply-adds. How
- * many partitions there are, and which products belong to which one in which order, depends on m, n, k and the type
- * alone, and not on the plan, the device, the transposes and the strides. So the bits are always the same.
+ * many partitions there are, and how long, depends on m, n, k and the type alone, and not on the plan, the device, the
+ * transposes and the strides. The shape of the tile, the way of the operands to shared memory and the kernel do not
+ * change the order of the additions. So the bits are always the same.
  *
  * Emulated fp32 leaves a flag in device memory if an operand has values that it cannot represent. A strict kernel is
  * launched after it; it returns at once if the flag is not set, and else computes the product.
@@ -3758,8 +3759,8 @@ struct gk__partition_range {
         depth(p.k - begin < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - begin) : p.depth) {}
 };
 
-/* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: the partials are set
- * to 0 once they are read, because they are in a scratch in which other calls look for tags (section 16). */
+/* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: the partials are
+ * set to 0 once they are read, because they are in a scratch in which other calls look for tags (section 16). */
 enum { GK__REDUCE_PARTIALS_THREADS = 128 };
 template <class Out, class Acc, class Func>
 __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
@@ -4016,7 +4017,8 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
 /* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has LaneRows x lane_cols threads, and each
  * of them ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie LaneRows * 4 rows and lane_cols * 4
  * columns from each other. Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C.
- * depth: the k of one multiply_step(). natural: operands keep their layout in shared memory (see gk__operand_loader). */
+ * depth: the k of one multiply_step(). natural: operands keep their layout in shared memory (see
+ * gk__operand_loader). */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int LaneRows>
 struct gk__accumulators {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_cols = 32 / LaneRows;
@@ -4076,7 +4078,8 @@ struct gk__accumulators {
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the others. */
+/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the
+ * others. */
 template <int Quads>
 GK__D void gk__mma_f64(double *c0, double *c1, const double *a0, const double *a1, const double *b) {
   const int q1 = 1 % Quads, q2 = 2 % Quads, q3 = 3 % Quads; /* modulo: in range in branches that are not taken */
@@ -4096,8 +4099,8 @@ GK__D void gk__mma_f64(double *c0, double *c1, const double *a0, const double *a
 
 /* The same for double precision, where a warp computes WarpRows x WarpCols: with mma.sync on tensor cores where they
  * have fp64, else with FMAs. The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending
- * order of k, whatever the k of one instruction is (a test checks this). Depth, 8 or 16, is the k of one multiply_step(); deeper
- * instructions wait less for each other. */
+ * order of k, whatever the k of one instruction is (a test checks this). Depth, 8 or 16, is the k of one
+ * multiply_step(); deeper instructions wait less for each other. */
 template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
 struct gk__accumulators_f64 {
   static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, run = 2,
@@ -4459,7 +4462,8 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
  * one element each. A thread reads four k of a row with one load. The order of the FMAs is the same as in
  * gk__matmul_kernel. */
 
-/* The accumulators of a thread: like gk__accumulators, but a warp has 4 x 8 threads, and a thread's rows are four apart. */
+/* The accumulators of a thread: like gk__accumulators, but a warp has 4 x 8 threads, and a thread's rows are four
+ * apart. */
 template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols> struct gk__accumulators_small {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_rows = 4,
                    lane_cols = 8, runs = ThreadRows * ThreadCols / run;
@@ -4837,8 +4841,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
  *
  * Warp-specialised: eight warps multiply, and four others copy operands to a ring of stages, each with a full and an
  * empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the copies for the next
- * tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs is that of
- * gk__accumulators_f64. */
+ * tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs is
+ * that of gk__accumulators_f64. */
 
 #if defined(__NVCC__) && !defined(CUDA_ON_CPU)
 #define GK__WGMMA 1
@@ -5275,7 +5279,8 @@ private:
   }
 };
 
-/* The sums of one chain for a thread's columns. x and y begin at its first k, of which `left` are left in the partition.
+/* The sums of one chain for a thread's columns. x and y begin at its first k, of which `left` are left in the
+ * partition.
  *
  * Half types pass through a ring in shared memory, if there is room (else `ring` is NULL). What bounds them is how many
  * bytes are in flight: all but one of the stages. Each thread fills and reads its own places, so it waits for no other.
@@ -5432,9 +5437,9 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
  * allows. With a larger k the length of a partition, an int, may require more; such a product runs in several launches,
  * of some of its tiles each. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
-/* The memory for the partials of a call. A call with one launch obtains it together with that launch. A call that writes
- * C in several launches first goes through them with `measuring` set, which launches nothing and records the bytes
- * needed. So a scratch that is too small is refused before C is written. */
+/* The memory for the partials of a call. A call with one launch obtains it together with that launch. A call that
+ * writes C in several launches first goes through them with `measuring` set, which launches nothing and records the
+ * bytes needed. So a scratch that is too small is refused before C is written. */
 struct gk__partials {
   const gk_scratch *given; /* the caller's, or NULL */
   cudaStream_t stream;
@@ -6441,8 +6446,8 @@ struct gk__mma_cheapest {
     if (plan.config < 0 || cost(other) < cost(plan)) plan = other;
   }
 };
-/* Gives *plans every plan with this configuration for a product of m x n. A partition has at least three stages, and the
- * partials of the whole batch fit into GK__PARTIALS_BYTES. */
+/* Gives *plans every plan with this configuration for a product of m x n. A partition has at least three stages, and
+ * the partials of the whole batch fit into GK__PARTIALS_BYTES. */
 template <class Plans>
 void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost, size_t m, size_t n, size_t batch,
                        size_t k_stages, size_t sms, size_t blocks_per_sm) {
@@ -6480,8 +6485,8 @@ void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cos
                     gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
 }
-/* The ring of the large tile of half types has four stages in code for compute_90 and up, and on the host, which chooses
- * the size: it asks for three if the device has no room for the fourth. */
+/* The ring of the large tile of half types has four stages in code for compute_90 and up, and on the host, which
+ * chooses the size: it asks for three if the device has no room for the fourth. */
 #if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
 #define GK__LARGE_STAGES 3
 #else
@@ -7948,17 +7953,17 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &, int, cudaStream
  *
  * A warp-specialised kernel of floats. Consumer threads only multiply: their loop is fused multiply-adds and the
  * shared-memory loads of the fragments, and little else. A register file has two banks. An FMA takes two issue slots if
- * its operands conflict in a bank, or if none of them is in the register reuse cache. With few other instructions in the
- * loop ptxas finds an order in which 19 of 20 FMAs take one slot. The remaining loss is the fragment loads: each takes
- * an issue slot, and the write-back of its four words delays two more. A block alone on a multiprocessor, with all
- * operands in shared memory, reaches 0.98 of the peak FMA rate without the loads and 0.87 with them.
+ * its operands conflict in a bank, or if none of them is in the register reuse cache. With few other instructions in
+ * the loop ptxas finds an order in which 19 of 20 FMAs take one slot. The remaining loss is the fragment loads: each
+ * takes an issue slot, and the write-back of its four words delays two more. A block alone on a multiprocessor, with
+ * all operands in shared memory, reaches 0.98 of the peak FMA rate without the loads and 0.87 with them.
  *
  * In shared memory both operands are MN-major, as tile[k][row or column]. As many producer threads as consumers load
  * them, one stage of 16 k ahead: four floats each by four loads, at any alignment, stored as one vector. They give most
  * of their registers to the consumers (setmaxnreg, which only code for sm_90a has), and the two meet only at the
- * mbarriers of a ring of stages. Every instruction of a producer takes an issue slot from the consumers, so each storage
- * order of the operands has a short loop of its own. TMA would not be faster: with operands that it could load, these
- * blocks take the same time. */
+ * mbarriers of a ring of stages. Every instruction of a producer takes an issue slot from the consumers, so each
+ * storage order of the operands has a short loop of its own. TMA would not be faster: with operands that it could
+ * load, these blocks take the same time. */
 
 /* The accumulators of a thread: eight rows and Fours vectors of four columns, of a warp tile of 32 rows and 32 Fours
  * columns. A block tile has Down x Across warps. The four floats that a producer stores as a vector are neighbours if
@@ -8283,7 +8288,8 @@ struct gk__plan_costs {
   gk__reduce_costs reduce;
 };
 /* Fitted to the times of 7,000 products on an H200; most estimates are within 5 percent. `make bench-refit` fits these
- * costs and the shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices. */
+ * costs and the shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting
+ * choices. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{116, 223}, 148, 9653, 2044},
                                        {{134, 245}, 168, 6107, 1996},
@@ -8315,7 +8321,8 @@ inline size_t gk__simt_throughput(const gk__simt_costs &costs, size_t warp_count
 inline bool gk__is_hopper_plan(gk_plan plan) {
   return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
 }
-/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one `last`. */
+/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one
+ * `last`. */
 inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
                                             size_t depth, size_t last, size_t sms) {
   const gk__plan_costs &all = *tile_facts.costs;
@@ -8406,7 +8413,8 @@ template <class Acc> struct gk__tiles {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
       const unsigned long long clocks =
           gk__hopper_clocks(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms);
-      /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load through. */
+      /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load
+       * through. */
       return k % 256 == 0 ? clocks + clocks / 8 : clocks;
     }
     const unsigned long long clocks = gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms);
@@ -9544,8 +9552,9 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
 }
 
 /* --- Products that are compiled once -------------------------------------------------------------------------------
- * GPUKIT_PRODUCTS_F32, _F64, _F16 and _BF16 declare the instances of their type. A file that calls them then compiles no
- * kernel of products. The file that also defines GPUKIT_IMPLEMENTATION defines the instances (section 22). */
+ * GPUKIT_PRODUCTS_F32, _F64, _F16 and _BF16 declare the instances of their type. A file that calls them then
+ * compiles no kernel of products. The file that also defines GPUKIT_IMPLEMENTATION defines the instances (section
+ * 22). */
 
 #if defined(GPUKIT_PRODUCTS_F32) || defined(GPUKIT_PRODUCTS_F64) || defined(GPUKIT_PRODUCTS_F16) ||                    \
     defined(GPUKIT_PRODUCTS_BF16)
@@ -11262,8 +11271,8 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
                     gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
-/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of bfloat16. It
- * does for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
+/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of
+ * bfloat16. It does for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
@@ -11430,6 +11439,7 @@ GK__SAVED_MACROS(GK__POP)
  *             gk_dist_matmul_opts      rows, turn_stream: rank_rows, second_stream
  *             gk_tile                  threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
  *             GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
+ *           gk_matmul_scratch_bytes() is one number for all shapes.
  *           Private, without replacement: gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y,
  *           gk__time_begin/next/scope, gk__check_cuda/status/launch.
  *           New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; gk_bench_compare for C; alpha and beta of gk_matmul_opts as
