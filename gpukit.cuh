@@ -8411,11 +8411,7 @@ template <class Acc> struct gk__tiles {
                                           unsigned slices, size_t depth, size_t sms, bool unaligned) {
     if (tile_facts.hopper) {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
-      const unsigned long long clocks =
-          gk__hopper_clocks(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms);
-      /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load
-       * through. */
-      return k % 256 == 0 ? clocks + clocks / 8 : clocks;
+      return gk__hopper_clocks(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms);
     }
     const unsigned long long clocks = gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms);
     const gk__simt_costs &costs = tile_facts.costs->floats;
