@@ -48,29 +48,27 @@
  *
  * CONFIGURATION: macros to define before the #include
  *
- *   GPUKIT_IMPLEMENTATION    in one .cu file: compiles the host functions there
- *   GPUKIT_STATIC            instead, in any number of .cu files: each gets functions, kernels, error handler and error
- *                            detail of its own, with internal linkage
- *   GPUKIT_DEF               in every file: the specifier of each host function, e.g. a dllexport; default extern. A
- *                            library that exports them must share the CUDA runtime with its users: nvcc -cudart shared
- *   GPUKIT_TAG               in every file of a library: a word that keeps the library's copy of gpukit apart from the
- *                            program's; see SEVERAL COPIES in section 22
- *   GPUKIT_C_API             beside GPUKIT_IMPLEMENTATION: also compiles the functions that C files call, the typed
- *                            calls (gk_reduce_f32, ...) included. Takes about 25 s, and GCC or clang as the host's
- *                            compiler; C++ files do not need it
- *   GPUKIT_PRODUCTS_F32      in any number of files, the implementing one among them: products (gk_matmul, ...) of floats
- *                            are compiled in the implementing file alone. The others compile in a second or so, and must
- *                            be compiled for the same GPUs. This header itself can be the implementing file: nvcc -x cu
- *                            -DGPUKIT_IMPLEMENTATION -DGPUKIT_PRODUCTS_F32 -c gpukit.cuh -o gpukit.o
+ *   GPUKIT_IMPLEMENTATION  in one .cu file: compiles the host functions there
+ *   GPUKIT_STATIC          instead, in any number of .cu files: each gets functions, kernels, error handler and error
+ *                          detail of its own, with internal linkage
+ *   GPUKIT_DEF             in every file: the specifier of each host function, e.g. a dllexport; default extern. A
+ *                          library that exports them must share the CUDA runtime with its users: nvcc -cudart shared
+ *   GPUKIT_TAG             in every file of a library: a word that keeps the library's copy of gpukit apart from the
+ *                          program's; see SEVERAL COPIES in section 22
+ *   GPUKIT_C_API           beside GPUKIT_IMPLEMENTATION: also compiles what C files call (gk_reduce_f32, ...), in about
+ *                          25 s, and needs GCC or clang as the host's compiler
+ *   GPUKIT_PRODUCTS_F32    in the implementing file and any others: only the former compiles products (gk_matmul, ...)
+ *                          of floats, and the others compile in about a second. All must be for the same GPUs. This
+ *                          header itself can be the implementing file: nvcc -x cu -DGPUKIT_IMPLEMENTATION
+ *                          -DGPUKIT_PRODUCTS_F32 -c gpukit.cuh -o gpukit.o
  *   GPUKIT_PRODUCTS_F64, _F16, _BF16   the same of double, __half and __nv_bfloat16 (-include cuda_fp16.h, cuda_bf16.h)
- *   GPUKIT_ON_ERROR(e)       in the implementing file: what a failed check does if no handler is set; e is a const
- *                            gk_error *; default: print and abort
- *   GPUKIT_NVTX              in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
- *   GPUKIT_NCCL              in each file that uses section 12: after its #include <nccl.h> (NCCL 2.13.4 or newer) and
- *                            before its first #include of this file
- *   GPUKIT_DEBUG=1           an environment variable, not a macro: synchronises after every launch, so that a fault is
- *                            reported for the kernel that caused it; and refuses host pointers to calls that need
- *                            device memory
+ *   GPUKIT_ON_ERROR(e)     in the implementing file: what a failed check does if no handler is set; e is a const
+ *                          gk_error *; default: print and abort
+ *   GPUKIT_NVTX            in the implementing file: GK_TIME is also an NVTX range (needs nvtx3/nvToolsExt.h)
+ *   GPUKIT_NCCL            in each file that uses section 12, between its #include <nccl.h> (NCCL 2.13.4 or newer) and
+ *                          its first #include of this file
+ *   GPUKIT_DEBUG=1         an environment variable, not a macro: synchronises after every launch, so that a fault is
+ *                          reported for its kernel; and refuses host pointers to calls that need device memory
  *
  *   Editors that define __INTELLISENSE__, __JETBRAINS_IDE__, __CDT_PARSER__ or Q_CREATOR_RUN show the implementation,
  *   too. clangd does so with a file .clangd that says CompileFlags: {Add: [-D__CLANGD__]}
@@ -106,20 +104,19 @@
  * GUARANTEES
  *
  *   Errors       Every call returns cudaError_t, and gk_error_detail() then says what was wrong. C++17 and C23
- *                compilers warn about a status that is ignored; a cast to void silences the warning. No call exits or
- *                prints, except through the handler of the checking macros. A call fails for its own errors only: an
- *                error left behind by other work is neither reported nor cleared. The exception is an error after which
- *                the device's context is lost; the detail then says that it is from before. (Built with CUDA 12, the
- *                first launch of a kernel with more than 48 KiB of dynamic shared memory clears it, as
+ *                compilers warn about a status that is ignored, unless it is cast to void. No call exits or prints,
+ *                except through the handler of the checking macros. A call fails for its own errors only: an error left
+ *                behind by other work is neither reported nor cleared. The exception is an error after which the
+ *                device's context is lost; the detail then says that it is from before. (Built with CUDA 12, the first
+ *                launch of a kernel with more than 48 KiB of dynamic shared memory clears an error left behind, as
  *                cudaFuncSetAttribute does.)
  *   Sizes        0, 1, odd, past 2^32; any alignment that the type allows. A byte count that overflows is an error.
  *   Streams      Work runs on the given stream. Nothing is synchronised unless the call says so. Reduce, scan and
- *                matmul may be captured into CUDA graphs. They may run at the same time on several streams and threads,
+ *                matmul may be captured into CUDA graphs, and may run at the same time on several streams and threads
  *                if each has a scratch of its own.
  *   Overlap      On sm_90 and up, kernels of reduce, scan and matmul start while earlier work of the stream still runs
- *                (programmatic dependent launch), if their machine code contains the wait for that work; code compiled
- *                from older PTX does not. They access no global memory before that work has ended. Later work waits for
- *                them as usual.
+ *                (programmatic dependent launch), but access no global memory before that has ended. Code compiled from
+ *                older PTX, which lacks the wait for it, starts later. Later work waits for them as usual.
  *   Same bits    Reduce, scan and strict matmul with the operators of section 6 give the same bits on every run, every
  *                GPU, every grid, and without a GPU: n (or m, n, k), the types and the operator alone determine the
  *                order of the arithmetic. Products on tensor cores (half types; float where asked for) give the same
@@ -127,8 +124,8 @@
  *                Builds with --use_fast_math or -ftz=true are excluded.
  *   Accuracy     A sum of n floats rounds each element at most n / 2^19 + 24 times, and a prefix sum at most n / 2^18 +
  *                110 times, where a loop rounds n times. One rounding error is at most 2^-24 of the sum of magnitudes.
- *                On random data the total error stays below log2(n) times 2^-24 of that sum (tests/test_accuracy.cu,
- *                against double). The documentation of gk_matmul_ex has the bounds of products.
+ *                On random data the total error stays below log2(n) times that (tests/test_accuracy.cu, against
+ *                double). The documentation of gk_matmul_ex has the bounds of products.
  *   Nothing lost A call that fails before its first kernel starts leaves outputs and scratch as they were.
  *   Names        All names begin with gk_, GK_ or GPUKIT_, symbols of object files included; gk__ and GK__ are private.
  *                Your macros from before the #include neither break this file nor are lost, if their names are upper
@@ -198,7 +195,7 @@ GK__SAVED_MACROS(GK__PUSH)
 #undef min
 #undef swap
 
-/* Inside of extern "C" this template is an error, and the message shows this name. The declarations below the headers
+/* Inside of extern "C" this template is an error, and the message shows this name. All declarations below the headers
  * are in extern "C++", so that no further errors follow. */
 #ifdef __cplusplus
 template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
@@ -214,13 +211,13 @@ template <class> struct gk_ERROR_gpukit_cuh_is_included_inside_extern_C;
 #define GPUKIT_VERSION (GPUKIT_VERSION_MAJOR * 10000 + GPUKIT_VERSION_MINOR * 100 + GPUKIT_VERSION_PATCH)
 
 /* ====================================================================================================================
- * 2. CONFIGURATION: checks that the compiler, the toolkit and the place of the #include are supported, and defines what
- *    the declarations below are written with. The macros for users are in the manual; none is documented here.
+ * 2. CONFIGURATION: checks the compiler, the toolkit and the place of the #include, and defines for the declarations
+ *    below
  *
- *      GK__KERNELS                 is defined if this file is compiled for a GPU or with the CPU stand-in
- *      GK__CHECKED                 begins the declaration of a host function whose status must not be ignored
- *      GK__NAMESPACE(HOST) {       opens the namespace of host functions and their types
- *      GK__NAMESPACE(KERNELS) {    opens the namespace of kernels, device functions and all templates
+ *      GK__KERNELS                 if this file is compiled for a GPU or with the CPU stand-in
+ *      GK__CHECKED                 which begins the declaration of a host function whose status must not be ignored
+ *      GK__NAMESPACE(HOST) {       the namespace of host functions and their types
+ *      GK__NAMESPACE(KERNELS) {    the namespace of kernels, device functions and all templates
  *
  *    The namespaces keep several copies of gpukit in one program apart (section 22). You never write their names.
  * ==================================================================================================================*/
@@ -249,8 +246,8 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #elif __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 #elif __has_include("/usr/local/cuda/include/cuda_runtime_api.h")
-/* A C compiler finds the toolkit's headers only if it is given their folder. Without one, this file takes them from
- * where NVIDIA's installer puts them. They contain unnamed structs, which C99 does not have. */
+/* A C compiler that is not given the folder of the toolkit's headers gets them from where NVIDIA's installer puts them.
+ * They contain unnamed structs, which C99 does not have. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #include "/usr/local/cuda/include/cuda_runtime_api.h"
@@ -2454,7 +2451,7 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
 
 /* ====================================================================================================================
  * 16. BETWEEN BLOCKS: how the blocks of one launch pass values to each other without a second launch. Used by reduce,
- *    scan, split-K and section 21. Needs nothing but the instructions of section 13.
+ *    scan and section 21. Needs nothing but the instructions of section 13.
  *
  * Ticket. A block first takes a ticket from a counter in the scratch: the number of blocks that have taken one before
  * it. (A scan's block takes one for each tile.) A block waits for lower tickets only. Their blocks are running already,
@@ -3621,8 +3618,9 @@ cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Ope
  * 19. MATMUL: C = alpha op(A) op(B) + beta C, row-major, any size.
  *
  * Each element of a strict product is a sum of partitions of k. A partition is a sequence of fused multiply-adds. How
- * many partitions there are, and which products belong to which one in which order, depends on m, n, k and the type
- * alone, and not on the plan, the device, the transposes and the strides. So the bits are always the same.
+ * many partitions there are, and how long, depends on m, n, k and the type alone, and not on the plan, the device, the
+ * transposes and the strides. The shape of the tile, the way of the operands to shared memory and the kernel do not
+ * change the order of the additions. So the bits are always the same.
  *
  * Emulated fp32 leaves a flag in device memory if an operand has values that it cannot represent. A strict kernel is
  * launched after it; it returns at once if the flag is not set, and else computes the product.
@@ -3665,19 +3663,19 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
   template <int Width> GK__D void store(size_t row_idx, size_t col_idx, const Acc (&acc)[Width]) const {
     typedef gk__vector<Out, Width> vector;
     if (row_idx >= m || col_idx >= n) return;
-    Out *const to = dest + row_idx * leading_dim + col_idx;
+    Out *const target = dest + row_idx * leading_dim + col_idx;
     const size_t room = n - col_idx;
     if (room >= Width && takes_vectors<Width>()) {
       vector x = {};
-      if (beta != Acc(0)) x = *reinterpret_cast<const vector *>(to);
+      if (beta != Acc(0)) x = *reinterpret_cast<const vector *>(target);
       GK__UNROLL
       for (int i = 0; i < Width; i++) x.value[i] = apply(acc[i], x.value[i], row_idx, col_idx + static_cast<size_t>(i));
-      *reinterpret_cast<vector *>(to) = x;
+      *reinterpret_cast<vector *>(target) = x;
     } else {
       GK__UNROLL
       for (int i = 0; i < Width; i++)
         if (static_cast<size_t>(i) < room)
-          to[i] = apply(acc[i], beta != Acc(0) ? to[i] : Out(), row_idx, col_idx + static_cast<size_t>(i));
+          target[i] = apply(acc[i], beta != Acc(0) ? target[i] : Out(), row_idx, col_idx + static_cast<size_t>(i));
     }
   }
 };
@@ -3686,39 +3684,39 @@ template <class Out, class Acc, class Func> struct gk__epilogue {
 GK__HD size_t gk__partial_ld(size_t n) { return gk_round_up(n, size_t(4)); }
 
 /* C of a product, or of a batch of them, and the partials of a product whose k is split. Strides are in elements. */
-template <class OutType, class AccType, class Func> struct gk__matmul_output {
-  typedef OutType out;
-  typedef AccType acc;
-  typedef Func functor;
-  out *c;
+template <class Out, class Acc, class Func> struct gk__matmul_output {
+  typedef Out out_type;
+  typedef Acc acc_type;
+  typedef Func functor_type;
+  Out *c;
   size_t m, n, ldc, stride_c, batch;
-  acc alpha, beta;
+  Acc alpha, beta;
   unsigned slices; /* partitions of k */
-  acc *partials;   /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
+  Acc *partials;   /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
   Func func;
   size_t first_row, first_col; /* of this part of C in C */
   gk__condition condition;
   size_t max_blocks; /* of a launch; 0: no limit */
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
-    return slices > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), slices * sizeof(acc)) : 0;
+    return slices > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), slices * sizeof(Acc)) : 0;
   }
-  GK__D gk__epilogue<out, acc, Func> epilogue_of_c(unsigned product) const {
-    const gk__epilogue<out, acc, Func> epilogue = {
+  GK__D gk__epilogue<Out, Acc, Func> epilogue_of_c(unsigned product) const {
+    const gk__epilogue<Out, Acc, Func> epilogue = {
         c + product * stride_c, m, n, ldc, first_row, first_col, alpha, beta, func};
     return epilogue;
   }
-  GK__D gk__epilogue<acc, acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
+  GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
-    const gk__epilogue<acc, acc, gk__identity> epilogue = {
+    const gk__epilogue<Acc, Acc, gk__identity> epilogue = {
         partials + (static_cast<size_t>(product) * slices + partition) * m * leading_dim,
         m,
         n,
         leading_dim,
         0,
         0,
-        acc(1),
-        acc(0),
+        Acc(1),
+        Acc(0),
         gk__identity()};
     return epilogue;
   }
@@ -3726,7 +3724,7 @@ template <class OutType, class AccType, class Func> struct gk__matmul_output {
 /* A product, or a batch of them, as the strict kernels take it. */
 template <class Item, class Out, class Acc, class Func = gk__identity>
 struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
-  typedef Item item;
+  typedef Item item_type;
   const Item *a, *b;
   size_t k, lda, ldb, stride_a, stride_b;
   bool trans_a, trans_b;
@@ -3761,8 +3759,8 @@ struct gk__partition_range {
         depth(p.k - begin < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - begin) : p.depth) {}
 };
 
-/* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: the partials are set
- * to 0 once they are read, because they are in a scratch in which other calls look for tags (section 16). */
+/* Reduces the partials of a batch and stores C. Threads have four adjacent elements each. `clears`: the partials are
+ * set to 0 once they are read, because they are in a scratch in which other calls look for tags (section 16). */
 enum { GK__REDUCE_PARTIALS_THREADS = 128 };
 template <class Out, class Acc, class Func>
 __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
@@ -4019,7 +4017,8 @@ template <class Item, class Acc, int Outer, int TileDepth, int Threads, bool Nat
 /* The accumulators of one thread of a SIMT tile, TileRows x TileCols. A warp has LaneRows x lane_cols threads, and each
  * of them ThreadRows x ThreadCols accumulators, in squares of 4 x 4 that lie LaneRows * 4 rows and lane_cols * 4
  * columns from each other. Accumulators are numbered by vectors: `runs` vectors of `run` neighbours in a row of C.
- * depth: the k of one multiply_step(). natural: operands keep their layout in shared memory (see gk__operand_loader). */
+ * depth: the k of one multiply_step(). natural: operands keep their layout in shared memory (see
+ * gk__operand_loader). */
 template <class Acc, int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols, int LaneRows>
 struct gk__accumulators {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_cols = 32 / LaneRows;
@@ -4079,7 +4078,8 @@ struct gk__accumulators {
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the others. */
+/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the
+ * others. */
 template <int Quads>
 GK__D void gk__mma_f64(double *c0, double *c1, const double *a0, const double *a1, const double *b) {
   const int q1 = 1 % Quads, q2 = 2 % Quads, q3 = 3 % Quads; /* modulo: in range in branches that are not taken */
@@ -4099,8 +4099,8 @@ GK__D void gk__mma_f64(double *c0, double *c1, const double *a0, const double *a
 
 /* The same for double precision, where a warp computes WarpRows x WarpCols: with mma.sync on tensor cores where they
  * have fp64, else with FMAs. The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending
- * order of k, whatever the k of one instruction is (a test checks this). Depth, 8 or 16, is the k of one multiply_step(); deeper
- * instructions wait less for each other. */
+ * order of k, whatever the k of one instruction is (a test checks this). Depth, 8 or 16, is the k of one
+ * multiply_step(); deeper instructions wait less for each other. */
 template <int TileRows, int TileCols, int TileDepth, int WarpRows, int WarpCols, int Depth>
 struct gk__accumulators_f64 {
   static const int thread_count = TileRows / WarpRows * (TileCols / WarpCols) * 32, run = 2,
@@ -4351,22 +4351,22 @@ template <int Rows, int Cols, int Threads> struct gk__shared_tile {
   static const int pitch = Cols + 8; /* floats; padded, so that storing accumulators has no bank conflicts */
   static const int bytes = Rows * pitch * 4;
   template <int Width, class Epilogue>
-  static GK__D void store_vectors(const float *c_tile, const Epilogue &out, size_t row0, size_t col0) {
+  static GK__D void store_vectors(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
     GK__UNROLL_BY(4)
     for (int i = static_cast<int>(threadIdx.x); i < Rows * Cols / Width; i += Threads) {
       const int row_idx = i / (Cols / Width), col_idx = i % (Cols / Width) * Width;
       const gk__vector<float, Width> x =
           *reinterpret_cast<const gk__vector<float, Width> *>(c_tile + row_idx * pitch + col_idx);
-      out.store(row0 + static_cast<size_t>(row_idx), col0 + static_cast<size_t>(col_idx), x.value);
+      epilogue.store(row0 + static_cast<size_t>(row_idx), col0 + static_cast<size_t>(col_idx), x.value);
     }
   }
   /* As vectors, or if rows of the matrix are not aligned to them, with adjacent threads on adjacent elements. */
   template <class Epilogue>
-  static GK__D void store_to(const float *c_tile, const Epilogue &out, size_t row0, size_t col0) {
-    if (out.template takes_vectors<4>())
-      store_vectors<4>(c_tile, out, row0, col0);
+  static GK__D void store_to(const float *c_tile, const Epilogue &epilogue, size_t row0, size_t col0) {
+    if (epilogue.template takes_vectors<4>())
+      store_vectors<4>(c_tile, epilogue, row0, col0);
     else
-      store_vectors<1>(c_tile, out, row0, col0);
+      store_vectors<1>(c_tile, epilogue, row0, col0);
   }
   template <class Args>
   static GK__D void store(const float *c_tile, const Args &p, const gk__work_tile &work, size_t row0, size_t col0) {
@@ -4414,9 +4414,9 @@ GK__D void gk__reduce_groups(Sums &acc, Acc *shared, int group, int groups, int 
 template <class Config, class Args>
 __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Config::resident)
     gk__matmul_kernel(Args p) {
-  typedef typename Args::acc Acc;
+  typedef typename Args::acc_type Acc;
   typedef typename Config::sums accumulators;
-  typedef gk__operand_loaders<Config, typename Args::item, Acc> loaders;
+  typedef gk__operand_loaders<Config, typename Args::item_type, Acc> loaders;
   const int stage_items = loaders::items, thread_count = accumulators::thread_count;
   const int groups = static_cast<int>(blockDim.x) / thread_count;
   const int group = static_cast<int>(threadIdx.x) / thread_count, t = static_cast<int>(threadIdx.x) % thread_count;
@@ -4462,7 +4462,8 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
  * one element each. A thread reads four k of a row with one load. The order of the FMAs is the same as in
  * gk__matmul_kernel. */
 
-/* The accumulators of a thread: like gk__accumulators, but a warp has 4 x 8 threads, and a thread's rows are four apart. */
+/* The accumulators of a thread: like gk__accumulators, but a warp has 4 x 8 threads, and a thread's rows are four
+ * apart. */
 template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadCols> struct gk__accumulators_small {
   static const int thread_count = TileRows / ThreadRows * (TileCols / ThreadCols), run = 4, lane_rows = 4,
                    lane_cols = 8, runs = ThreadRows * ThreadCols / run;
@@ -4518,7 +4519,7 @@ template <int TileRows, int TileCols, int TileDepth, int ThreadRows, int ThreadC
 
 template <class Config, class Args>
 __global__ void __launch_bounds__(Config::sums::thread_count, Config::resident) gk__small_kernel(Args p) {
-  typedef typename Args::item Item;
+  typedef typename Args::item_type Item;
   typedef gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true> operand_a;
   typedef gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true> operand_b;
   const int stages = Config::stages, tile_depth = Config::bk, stage_items = operand_a::items + operand_b::items;
@@ -4602,9 +4603,10 @@ struct gk__warp_accumulators {
   GK__D int row_idx(int r) const { return first_row + r / 8 * next_four + r / 2 % 4 * next_row; }
   GK__D int col_idx(int r) const { return first_col + r % 2 * 32; }
   /* Stores the tile. Most tiles are inside of C and have beta 0: these take a path with fewer comparisons. */
-  template <class Epilogue> GK__D void store(const Epilogue &out, size_t row0, size_t col0) const {
-    if (out.beta != 0 || row0 + 64 > out.m || col0 + 64 > out.n || !out.template takes_vectors<run>()) {
-      gk__store_accumulators(*this, value, out, row0, col0, 0, runs);
+  template <class Epilogue> GK__D void store(const Epilogue &epilogue, size_t row0, size_t col0) const {
+    if (epilogue.beta != 0 || row0 + 64 > epilogue.m || col0 + 64 > epilogue.n ||
+        !epilogue.template takes_vectors<run>()) {
+      gk__store_accumulators(*this, value, epilogue, row0, col0, 0, runs);
       return;
     }
     GK__UNROLL
@@ -4612,8 +4614,8 @@ struct gk__warp_accumulators {
       const size_t c_row = row0 + static_cast<size_t>(row_idx(r)), c_col = col0 + static_cast<size_t>(col_idx(r));
       gk__vector<float, run> x;
       GK__UNROLL
-      for (int i = 0; i < run; i++) x.value[i] = out.apply(value[r][i], 0, c_row, c_col + static_cast<size_t>(i));
-      *reinterpret_cast<gk__vector<float, run> *>(out.dest + c_row * out.leading_dim + c_col) = x;
+      for (int i = 0; i < run; i++) x.value[i] = epilogue.apply(value[r][i], 0, c_row, c_col + static_cast<size_t>(i));
+      *reinterpret_cast<gk__vector<float, run> *>(epilogue.dest + c_row * epilogue.leading_dim + c_col) = x;
     }
   }
 };
@@ -4769,7 +4771,7 @@ GK__D void gk__stagger_warps(unsigned warp_id) {
 template <class Args>
 __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(Args p, unsigned work_count) {
   typedef gk__warp_tile shape;
-  typedef typename Args::item Item;
+  typedef typename Args::item_type Item;
   GK_DYNAMIC_SHARED(unsigned char, rings);
   gk__wait_for_earlier_work();
   if (!p.condition.holds()) return;
@@ -4839,8 +4841,8 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
  *
  * Warp-specialised: eight warps multiply, and four others copy operands to a ring of stages, each with a full and an
  * empty mbarrier. So the tensor cores wait for no address and for no barrier of the block, and the copies for the next
- * tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs is that of
- * gk__accumulators_f64. */
+ * tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs is
+ * that of gk__accumulators_f64. */
 
 #if defined(__NVCC__) && !defined(CUDA_ON_CPU)
 #define GK__WGMMA 1
@@ -5124,7 +5126,7 @@ template <class Item, int Rows> struct gk__thin_shape {
 /* A thin product: the many columns are those of B or, as C^T = B^T A^T, the rows of A. */
 template <class Args> struct gk__thin_args {
   Args product;
-  const typename Args::item *x, *y; /* x: the few rows; y: the many columns */
+  const typename Args::item_type *x, *y; /* x: the few rows; y: the many columns */
   size_t row_count, col_count, stride_x, stride_y;
   size_t x_row, x_k, y_k, y_col; /* elements from one to the next */
   bool transposed;               /* C^T is computed */
@@ -5214,10 +5216,10 @@ template <class Item, int Rows, int Cols, bool KMajor> struct gk__thin_quad {
     if (access == by_rows && Rows == 4) {
       GK__UNROLL
       for (int i = 0; i < 4; i++) {
-        const gk__vector<Item, 4> rows =
+        const gk__vector<Item, 4> quad_rows =
             *reinterpret_cast<const gk__vector<Item, 4> *>(from + static_cast<size_t>(i) * x_k);
         GK__UNROLL
-        for (int r = 0; r < Rows; r++) x[r].items.value[i] = rows.value[r];
+        for (int r = 0; r < Rows; r++) x[r].items.value[i] = quad_rows.value[r];
       }
       return;
     }
@@ -5277,7 +5279,8 @@ private:
   }
 };
 
-/* The sums of one chain for a thread's columns. x and y begin at its first k, of which `left` are left in the partition.
+/* The sums of one chain for a thread's columns. x and y begin at its first k, of which `left` are left in the
+ * partition.
  *
  * Half types pass through a ring in shared memory, if there is room (else `ring` is NULL). What bounds them is how many
  * bytes are in flight: all but one of the stages. Each thread fills and reads its own places, so it waits for no other.
@@ -5350,25 +5353,24 @@ GK__D void gk__thin_sums(Acc (&sum)[Rows][Cols], const Item *x, size_t x_row, si
   }
 }
 
-/* Adds the sums of the 32 chains as a tree, to shared[row][column]. KMajor: a chain is a lane. */
-template <bool KMajor, int Rows, int Cols, class Acc>
-GK__D void gk__thin_reduce_chains(Acc (&sum)[Rows][Cols], Acc *shared) {
-  const int block_cols = 8 * Cols, t = static_cast<int>(threadIdx.x);
-  __syncthreads(); /* the ring has been read */
-  if (KMajor) {
+/* Adds the sums of the 32 chains as a tree, to shared[row][column]. First for chains that are lanes. */
+template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_lanes(Acc (&sum)[Rows][Cols], Acc *shared) {
+  const int t = static_cast<int>(threadIdx.x);
+  GK__UNROLL
+  for (int r = 0; r < Rows; r++) {
     GK__UNROLL
-    for (int r = 0; r < Rows; r++) {
+    for (int j = 0; j < Cols; j++) {
       GK__UNROLL
-      for (int j = 0; j < Cols; j++) {
-        GK__UNROLL
-        for (int distance = 16; distance; distance /= 2)
-          sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], distance));
-        if (t % 32 == 0) shared[r * block_cols + t / 32 * Cols + j] = sum[r][j];
-      }
+      for (int distance = 16; distance; distance /= 2)
+        sum[r][j] = gk__arithmetic<Acc>::add(sum[r][j], __shfl_xor_sync(0xffffffffu, sum[r][j], distance));
+      if (t % 32 == 0) shared[r * (8 * Cols) + t / 32 * Cols + j] = sum[r][j];
     }
-    __syncthreads();
-    return;
   }
+  __syncthreads();
+}
+/* The same for chains that are rows of eight threads. */
+template <int Rows, int Cols, class Acc> GK__D void gk__thin_reduce_rows(const Acc (&sum)[Rows][Cols], Acc *shared) {
+  const int block_cols = 8 * Cols, t = static_cast<int>(threadIdx.x);
   GK__UNROLL
   for (int r = 0; r < Rows; r++) {
     GK__UNROLL
@@ -5383,11 +5385,11 @@ GK__D void gk__thin_reduce_chains(Acc (&sum)[Rows][Cols], Acc *shared) {
 }
 
 template <int Rows, class Args>
-__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename Args::item) == 4 ? 3 : 2)
+__global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename Args::item_type) == 4 ? 3 : 2)
     gk__thin_kernel(gk__thin_args<Args> p) {
-  typedef typename Args::item Item;
-  typedef typename Args::acc Acc;
-  const int cols = gk__thin_shape<Item, Rows>::thread_cols, block_cols = gk__thin_shape<Item, Rows>::col_count;
+  typedef typename Args::item_type Item;
+  typedef typename Args::acc_type Acc;
+  const int thread_cols = gk__thin_shape<Item, Rows>::thread_cols, block_cols = gk__thin_shape<Item, Rows>::col_count;
   GK_DYNAMIC_SHARED(unsigned char, ring);
   Acc *const shared = reinterpret_cast<Acc *>(ring); /* the sums of the chains, in the end */
   gk__wait_for_earlier_work();
@@ -5397,24 +5399,26 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   const gk__partition_range range(p.product, part);
   const bool k_major = p.y_k == 1; /* then a chain is a lane, and each warp has some columns */
   const int t = static_cast<int>(threadIdx.x), chain = k_major ? t % 32 : t / 8;
-  const int first_col = (k_major ? t / 32 : t % 8) * cols;
+  const int first_col = (k_major ? t / 32 : t % 8) * thread_cols;
   const size_t col0 = static_cast<size_t>(blockIdx.x % blocks) * block_cols;
   const size_t chain_k = range.begin + static_cast<size_t>(chain * 4);
   const Item *const x = p.x + batch * p.stride_x + chain_k * p.x_k;
   const Item *const y = p.y + batch * p.stride_y + chain_k * p.y_k + (col0 + static_cast<size_t>(first_col)) * p.y_col;
   const int row_count = static_cast<int>(p.row_count),
             col_count = p.col_count - col0 < block_cols ? static_cast<int>(p.col_count - col0) : block_cols;
-  Acc sum[Rows][cols];
+  Acc sum[Rows][thread_cols];
   GK__UNROLL
-  for (int i = 0; i < Rows * cols; i++) sum[i / cols][i % cols] = Acc(0);
+  for (int i = 0; i < Rows * thread_cols; i++) sum[i / thread_cols][i % thread_cols] = Acc(0);
   if (k_major) {
     gk__thin_sums<true>(sum, x, p.x_row, p.x_k, row_count, y, p.y_col, 1, col_count - first_col,
                         range.depth - chain * 4, p.in_ring ? ring : NULL);
-    gk__thin_reduce_chains<true>(sum, shared);
+    __syncthreads(); /* the ring has been read */
+    gk__thin_reduce_lanes(sum, shared);
   } else {
     gk__thin_sums<false>(sum, x, p.x_row, p.x_k, row_count, y, p.y_k, p.y_col, col_count - first_col,
                          range.depth - chain * 4, p.in_ring ? ring : NULL);
-    gk__thin_reduce_chains<false>(sum, shared);
+    __syncthreads();
+    gk__thin_reduce_rows(sum, shared);
   }
   const int r = t / block_cols, col_idx = t % block_cols;
   if (r >= Rows || r >= row_count || col_idx >= col_count) return;
@@ -5433,9 +5437,9 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
  * allows. With a larger k the length of a partition, an int, may require more; such a product runs in several launches,
  * of some of its tiles each. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
-/* The memory for the partials of a call. A call with one launch obtains it together with that launch. A call that writes
- * C in several launches first goes through them with `measuring` set, which launches nothing and records the bytes
- * needed. So a scratch that is too small is refused before C is written. */
+/* The memory for the partials of a call. A call with one launch obtains it together with that launch. A call that
+ * writes C in several launches first goes through them with `measuring` set, which launches nothing and records the
+ * bytes needed. So a scratch that is too small is refused before C is written. */
 struct gk__partials {
   const gk_scratch *given; /* the caller's, or NULL */
   cudaStream_t stream;
@@ -6442,8 +6446,8 @@ struct gk__mma_cheapest {
     if (plan.config < 0 || cost(other) < cost(plan)) plan = other;
   }
 };
-/* Gives *plans every plan with this configuration for a product of m x n. A partition has at least three stages, and the
- * partials of the whole batch fit into GK__PARTIALS_BYTES. */
+/* Gives *plans every plan with this configuration for a product of m x n. A partition has at least three stages, and
+ * the partials of the whole batch fit into GK__PARTIALS_BYTES. */
 template <class Plans>
 void gk__plan_mma_tile(Plans *plans, gk__mma_plan plan, const gk__mma_cost &cost, size_t m, size_t n, size_t batch,
                        size_t k_stages, size_t sms, size_t blocks_per_sm) {
@@ -6481,8 +6485,8 @@ void gk__plan_mma_config(Plans *plans, int config, int stages, const gk__mma_cos
                     gk_ceil_div(k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes)), gpu.sms,
                     fit < cost.blocks ? fit : cost.blocks);
 }
-/* The ring of the large tile of half types has four stages in code for compute_90 and up, and on the host, which chooses
- * the size: it asks for three if the device has no room for the fourth. */
+/* The ring of the large tile of half types has four stages in code for compute_90 and up, and on the host, which
+ * chooses the size: it asks for three if the device has no room for the fourth. */
 #if defined(CUDA_ON_CPU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
 #define GK__LARGE_STAGES 3
 #else
@@ -6495,7 +6499,7 @@ template <int Products, class Element> struct gk__mma_tiles { /* half types */
   static const bool fixed_order = true; /* the large one is compiled for each storage order of the operands */
   template <int OrderA, int OrderB>
   struct large : gk__mma_config<128, 256, 64, 64, 128, GK__LARGE_STAGES, OrderA, OrderB> {};
-  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small;
+  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{1.171, 0.310, 3.849, 1}, {0.484, 0.474, 0.897, 4}};
     return of_configs;
@@ -6504,7 +6508,7 @@ template <int Products, class Element> struct gk__mma_tiles { /* half types */
 template <> struct gk__mma_tiles<1, float> { /* tf32 */
   static const bool fixed_order = true;
   template <int OrderA, int OrderB> struct large : gk__mma_config<128, 128, 64, 64, 128, 3, OrderA, OrderB> {};
-  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small;
+  typedef gk__mma_config<64, 64, 32, 32, 128, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.586, 0.741, 3.626, 2}, {0.484, 0.474, 0.897, 4}};
     return of_configs;
@@ -6514,7 +6518,7 @@ template <class Element>
 struct gk__mma_tiles<6, Element> { /* emulated fp32, which multiplies three parts of each operand */
   static const bool fixed_order = false;
   template <int, int> struct large : gk__mma_config<128, 128, 64, 32, 64, 2> {};
-  typedef gk__mma_config<64, 64, 32, 32, 64, 3> small;
+  typedef gk__mma_config<64, 64, 32, 32, 64, 3> small_config;
   static const gk__mma_cost *costs() {
     static const gk__mma_cost of_configs[] = {{0.626, 2.645, 3.178, 2}, {1.043, 0.971, 2.473, 3}};
     return of_configs;
@@ -6529,8 +6533,8 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
   int stages = large::stages;
   if (stages > 3 && gk__mma_smem<Products, Element, large>(stages) > gpu.smem_limit) stages = 3;
   gk__plan_mma_config<Products, Element, large>(plans, 0, stages, costs[0], m, n, k, batch, gpu);
-  gk__plan_mma_config<Products, Element, typename tiles::small>(plans, 1, tiles::small::stages, costs[1], m, n, k,
-                                                                batch, gpu);
+  gk__plan_mma_config<Products, Element, typename tiles::small_config>(plans, 1, tiles::small_config::stages, costs[1],
+                                                                       m, n, k, batch, gpu);
 }
 template <int Products, class Element, int OrderA, int OrderB, class Out>
 cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
@@ -6544,7 +6548,7 @@ cudaError_t gk__mma_run(const gk__tensor_args<Element, Out> &p, const gk__mma_pl
                         cudaStream_t stream) {
   typedef gk__mma_tiles<Products, Element> tiles;
   const int mn_major = tiles::fixed_order ? GK__MN_MAJOR : GK__K_MAJOR; /* else one instance */
-  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small>(p, plan, partials, stream);
+  if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, partials, stream);
   if (p.a.k_major || !tiles::fixed_order)
     return p.b.k_major || !tiles::fixed_order
                ? gk__mma_launch_large<Products, Element, GK__K_MAJOR, GK__K_MAJOR>(p, plan, partials, stream)
@@ -7949,24 +7953,24 @@ cudaError_t gk__wgmma_run(const gk__tensor_args<Element, Out> &, int, cudaStream
  *
  * A warp-specialised kernel of floats. Consumer threads only multiply: their loop is fused multiply-adds and the
  * shared-memory loads of the fragments, and little else. A register file has two banks. An FMA takes two issue slots if
- * its operands conflict in a bank, or if none of them is in the register reuse cache. With few other instructions in the
- * loop ptxas finds an order in which 19 of 20 FMAs take one slot. The remaining loss is the fragment loads: each takes
- * an issue slot, and the write-back of its four words delays two more. A block alone on a multiprocessor, with all
- * operands in shared memory, reaches 0.98 of the peak FMA rate without the loads and 0.87 with them.
+ * its operands conflict in a bank, or if none of them is in the register reuse cache. With few other instructions in
+ * the loop ptxas finds an order in which 19 of 20 FMAs take one slot. The remaining loss is the fragment loads: each
+ * takes an issue slot, and the write-back of its four words delays two more. A block alone on a multiprocessor, with
+ * all operands in shared memory, reaches 0.98 of the peak FMA rate without the loads and 0.87 with them.
  *
  * In shared memory both operands are MN-major, as tile[k][row or column]. As many producer threads as consumers load
  * them, one stage of 16 k ahead: four floats each by four loads, at any alignment, stored as one vector. They give most
  * of their registers to the consumers (setmaxnreg, which only code for sm_90a has), and the two meet only at the
- * mbarriers of a ring of stages. Every instruction of a producer takes an issue slot from the consumers, so each storage
- * order of the operands has a short loop of its own. TMA would not be faster: with operands that it could load, these
- * blocks take the same time. */
+ * mbarriers of a ring of stages. Every instruction of a producer takes an issue slot from the consumers, so each
+ * storage order of the operands has a short loop of its own. TMA would not be faster: with operands that it could
+ * load, these blocks take the same time. */
 
 /* The accumulators of a thread: eight rows and Fours vectors of four columns, of a warp tile of 32 rows and 32 Fours
  * columns. A block tile has Down x Across warps. The four floats that a producer stores as a vector are neighbours if
  * their operand is K-major; else they are `apart`, a quarter of the tile. */
 template <int Down, int Across, int Fours> struct gk__f32_accumulators {
   static const int thread_count = Down * Across * 32, run = 4, row_count = 8, fours = Fours, across = Across;
-  static const int rows = Down * 32, cols = Across * Fours * 32;
+  static const int bm = Down * 32, bn = Across * Fours * 32;
   float value[row_count][Fours][run];
   int first_row, first_col, next_row, next_four; /* next_row: from one row to the next; next_four: to the fifth */
   bool rows_apart, cols_apart;
@@ -7988,7 +7992,7 @@ template <int Down, int Across, int Fours> struct gk__f32_accumulators {
         const int vector_idx = first_col + j * 8;
         if (cols_apart) {
           GK__UNROLL
-          for (int e = 0; e < run; e++) dest[vector_idx + e * (cols / 4)] = value[i][j][e];
+          for (int e = 0; e < run; e++) dest[vector_idx + e * (bn / 4)] = value[i][j][e];
         } else {
           const gk__vector<float, 4> x = {{value[i][j][0], value[i][j][1], value[i][j][2], value[i][j][3]}};
           *reinterpret_cast<gk__vector<float, 4> *>(dest + vector_idx * 4) = x;
@@ -8000,8 +8004,8 @@ template <int Down, int Across, int Fours> struct gk__f32_accumulators {
 /* A configuration: Down x Across consumer warps, and as many producers. Resident: blocks on a multiprocessor. */
 template <int Down, int Across, int Fours, int Resident> struct gk__f32_block {
   typedef gk__f32_accumulators<Down, Across, Fours> sums;
-  typedef gk__shared_tile<sums::rows, sums::cols, sums::thread_count> shared_tile;
-  static const int bm = sums::rows, bn = sums::cols, depth = 16, stages = 3, resident = Resident;
+  typedef gk__shared_tile<sums::bm, sums::bn, sums::thread_count> shared_tile;
+  static const int bm = sums::bm, bn = sums::bn, depth = 16, stages = 3, resident = Resident;
   static const int thread_count = 2 * sums::thread_count;
   /* Registers of a producer thread. With more than 200 for a consumer, or with fewer for a producer, ptxas finds no
    * order of the FMAs without bank conflicts in some of the kernels. */
@@ -8284,7 +8288,8 @@ struct gk__plan_costs {
   gk__reduce_costs reduce;
 };
 /* Fitted to the times of 7,000 products on an H200; most estimates are within 5 percent. `make bench-refit` fits these
- * costs and the shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices. */
+ * costs and the shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting
+ * choices. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{116, 223}, 148, 9653, 2044},
                                        {{134, 245}, 168, 6107, 1996},
@@ -8316,7 +8321,8 @@ inline size_t gk__simt_throughput(const gk__simt_costs &costs, size_t warp_count
 inline bool gk__is_hopper_plan(gk_plan plan) {
   return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
 }
-/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one `last`. */
+/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one
+ * `last`. */
 inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
                                             size_t depth, size_t last, size_t sms) {
   const gk__plan_costs &all = *tile_facts.costs;
@@ -8407,7 +8413,8 @@ template <class Acc> struct gk__tiles {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
       const unsigned long long clocks =
           gk__hopper_clocks(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms);
-      /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load through. */
+      /* A K-major operand whose rows are a multiple of 1 KiB apart conflicts in the L1 sets that threads load
+       * through. */
       return k % 256 == 0 ? clocks + clocks / 8 : clocks;
     }
     const unsigned long long clocks = gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms);
@@ -8610,7 +8617,7 @@ cudaError_t gk__launch_batches(Args p, size_t blocks, bool split, gk__partials *
       return gk__fail(cudaErrorUnknown, "gk_matmul: %zu bytes of partials are needed, but %zu were measured",
                       product_bytes, partials->bytes);
     if (products_per_launch > products_that_fit) products_per_launch = products_that_fit;
-    p.partials = reinterpret_cast<typename Args::acc *>(partials->memory);
+    p.partials = reinterpret_cast<typename Args::acc_type *>(partials->memory);
   }
   for (size_t done = 0; done < batch; done += products_per_launch) {
     p.batch = batch - done < products_per_launch ? batch - done : products_per_launch;
@@ -8643,22 +8650,22 @@ inline size_t gk__tiles_per_launch(size_t tile_count, size_t max_blocks, size_t 
  * more partitions than groups and their stages fit in shared memory. */
 template <class Config, class Args>
 cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
-  typedef typename Args::acc Acc;
-  const size_t rows = Config::bm, cols = Config::bn, tile_bytes = rows * cols * sizeof(Acc);
-  const size_t ring_bytes =
-      static_cast<size_t>(gk__operand_loaders<Config, typename Args::item, Acc>::items) * Config::stages * sizeof(Acc);
+  typedef typename Args::acc_type Acc;
+  const size_t tile_m = Config::bm, tile_n = Config::bn, tile_bytes = tile_m * tile_n * sizeof(Acc);
+  const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) *
+                            Config::stages * sizeof(Acc);
   const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
   size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
   if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
   const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
   const size_t blocks_per_tile = p.slices > groups ? p.slices : 1;
-  const size_t tiles_m = gk_ceil_div(p.m, rows), tiles_n = gk_ceil_div(p.n, cols);
+  const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
   const gk__tile_launch<Config> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count, smem, stream};
   size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
   const size_t most_tiles = gk__tiles_per_launch(tiles_m * tiles_n, p.max_blocks, blocks_per_tile,
                                                  blocks_per_tile > 1 ? blocks_per_tile * tile_bytes : 0);
   if (most_tiles < tiles_m * tiles_n) {
-    /* Each launch computes up to eight rows of tiles, so that its tiles share operands in the L2. */
+    /* Each launch computes up to eight tile_m of tiles, so that its tiles share operands in the L2. */
     const size_t most_rows = most_tiles < 8 ? most_tiles : 8;
     if (launch_tiles_m > most_rows) launch_tiles_m = most_rows;
     if (launch_tiles_n > most_tiles / launch_tiles_m) launch_tiles_n = most_tiles / launch_tiles_m;
@@ -8667,8 +8674,8 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   }
   for (size_t row_idx = 0; row_idx < tiles_m; row_idx += launch_tiles_m)
     for (size_t col_idx = 0; col_idx < tiles_n; col_idx += launch_tiles_n) {
-      const Args part = p.panel(row_idx * rows, col_idx * cols, launch_tiles_m * rows, launch_tiles_n * cols);
-      GK_TRY(gk__launch_batches(part, gk_ceil_div(part.m, rows) * gk_ceil_div(part.n, cols) * blocks_per_tile,
+      const Args part = p.panel(row_idx * tile_m, col_idx * tile_n, launch_tiles_m * tile_m, launch_tiles_n * tile_n);
+      GK_TRY(gk__launch_batches(part, gk_ceil_div(part.m, tile_m) * gk_ceil_div(part.n, tile_n) * blocks_per_tile,
                                 blocks_per_tile > 1, partials, launch));
     }
   return cudaSuccess;
@@ -8689,13 +8696,13 @@ template <int Rows> struct gk__thin_launch {
 };
 template <int Rows, class Args>
 cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limit, cudaStream_t stream) {
-  typedef gk__thin_shape<typename Args::item, Rows> shape;
+  typedef gk__thin_shape<typename Args::item_type, Rows> shape;
   const size_t block_cols = shape::col_count, long_dim = p.m > p.n ? p.m : p.n;
-  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc);
+  const size_t acc_bytes = GK__THIN_CHAINS * Rows * block_cols * sizeof(typename Args::acc_type);
   const bool transposed = p.m > p.n;
   const gk__thin_launch<Rows> launch = {shape::ring_bytes, acc_bytes, transposed, smem_limit, stream};
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
-  const size_t block_bytes = p.slices > 1 ? p.slices * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc) : 0;
+  const size_t block_bytes = p.slices > 1 ? p.slices * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc_type) : 0;
   const size_t launch_cols = gk__tiles_per_launch(block_count, p.max_blocks, p.slices, block_bytes) * block_cols;
   for (size_t col_idx = 0; col_idx < long_dim; col_idx += launch_cols) {
     const Args part = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
@@ -8723,7 +8730,7 @@ struct gk__small_block : gk__block_config<gk__accumulators_small<TileRows, TileC
 template <class Config> struct gk__small_launch {
   cudaStream_t stream;
   template <class Args> cudaError_t operator()(const Args &p, unsigned grid_dim) const {
-    typedef typename Args::item Item;
+    typedef typename Args::item_type Item;
     const size_t items =
         gk__operand_loader<Item, Item, Config::bm, Config::bk, Config::sums::thread_count, true>::items +
         gk__operand_loader<Item, Item, Config::bn, Config::bk, Config::sums::thread_count, true>::items;
@@ -9128,7 +9135,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
 template <class Args>
 cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, const gk__matmul_gpu &gpu,
                                gk__partials *partials, cudaStream_t stream) {
-  typedef typename Args::acc Acc;
+  typedef typename Args::acc_type Acc;
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
   p.slices = order.slices;
   p.depth = order.depth;
@@ -9172,7 +9179,7 @@ cudaError_t gk__matmul_with_split_k(const Args &p, const gk__split_k &order, gk_
 }
 template <class Args>
 cudaError_t gk__matmul_strict(const Args &p, gk_plan plan, const gk_scratch *scratch, cudaStream_t stream) {
-  return gk__matmul_with_split_k(p, gk__cached_split_k<typename Args::acc>(p.m, p.n, p.k), plan, scratch, stream);
+  return gk__matmul_with_split_k(p, gk__cached_split_k<typename Args::acc_type>(p.m, p.n, p.k), plan, scratch, stream);
 }
 
 /* The view of an operand or of its copy, and the description of the copy. */
@@ -9545,8 +9552,9 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
 }
 
 /* --- Products that are compiled once -------------------------------------------------------------------------------
- * GPUKIT_PRODUCTS_F32, _F64, _F16 and _BF16 declare the instances of their type. A file that calls them then compiles no
- * kernel of products. The file that also defines GPUKIT_IMPLEMENTATION defines the instances (section 22). */
+ * GPUKIT_PRODUCTS_F32, _F64, _F16 and _BF16 declare the instances of their type. A file that calls them then
+ * compiles no kernel of products. The file that also defines GPUKIT_IMPLEMENTATION defines the instances (section
+ * 22). */
 
 #if defined(GPUKIT_PRODUCTS_F32) || defined(GPUKIT_PRODUCTS_F64) || defined(GPUKIT_PRODUCTS_F16) ||                    \
     defined(GPUKIT_PRODUCTS_BF16)
@@ -9715,12 +9723,13 @@ cudaError_t gk_host_matmul(const Item *a, const Item *b, Out *c, size_t m, size_
  * ring or log2 R steps in a tree; a step has the latency of the slowest link. The bandwidth is that of the links
  * between the GPUs of a host, and between hosts a GPU's share of the network.
  *
- *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone.
+ *   reduce   One read of the piece, and an all-gather of 16 to 48 bytes a rank, which is latency alone. It stops
+ *            scaling when reading a piece takes less time than the all-gather.
  *   scan     Two reads and one write of the piece, where one GPU reads and writes once: the speedup is at most 2/3 R.
  *            One all-gather, as above.
  *   matmul   2 m n k operations for m rows. Meanwhile (R - 1) / R of the n k elements of B arrive. That is hidden while
  *            operations per second x element size < 2 m x bandwidth, so the number of rows counts, and n and k do not.
- *            The transfer of the first part is never hidden.
+ *            With fewer rows the call takes as long as the transfer of B. That of the first part is never hidden.
  *
  * Measured on two H200s of one host (NCCL 2.28 without multicast, tests/bench/dist.cu): an all-gather of 48 bytes takes
  * 8 to 10 us, in which a GPU reads 10 million floats. An all-gather of large parts delivers 273 GB/s, so a product of
@@ -10172,6 +10181,7 @@ struct gk__dist_b {
   cudaStream_t owned[2];     /* created for the call */
   cudaEvent_t events[3];     /* of each stage that the product has read it; and one for wait_for */
   int owned_count = 0, event_count = 0;
+  bool equal_rows = true; /* all ranks have the same number */
 
   gk__dist_b(const gk__dist_context &call, const gk_dist_matmul_opts &options, const void *own_rows,
              size_t columns_of_b, size_t rows_of_b, size_t bytes)
@@ -10189,22 +10199,22 @@ struct gk__dist_b {
     for (int r = 0; r < rank; r++) piece.first_index += opts.rank_rows[r];
     return piece;
   }
-  bool rows_add_up() const {
-    size_t remaining = k;
-    for (int r = 0; opts.rank_rows && r < ctx.rank_count; r++) {
-      if (opts.rank_rows[r] > remaining) return false;
-      remaining -= opts.rank_rows[r];
-    }
-    return !opts.rank_rows || remaining == 0;
-  }
   /* Checks what the calls of gk_matmul_ex do not, since they read the buffer in the place of b. */
-  cudaError_t check(const void *c) const {
+  cudaError_t check(const void *c) {
     const cudaError_t invalid = cudaErrorInvalidValue;
+    const size_t own_rows = rows_of(ctx.rank).item_count;
+    size_t remaining = k;
+    bool fits = true;
+    for (int r = 0; r < ctx.rank_count; r++) {
+      const size_t rank_rows = rows_of(r).item_count;
+      fits = fits && rank_rows <= remaining;
+      remaining -= rank_rows;
+      equal_rows = equal_rows && rank_rows == own_rows;
+    }
     if (opts.matmul.trans_b || opts.matmul.batch > 1)
       return gk__fail(invalid, "%s: B may be neither transposed nor one of a batch", ctx.call);
-    if (!rows_add_up())
+    if (!fits || remaining != 0)
       return gk__fail(invalid, "%s: the rows of B that the ranks have do not add up to k = %zu", ctx.call, k);
-    const size_t own_rows = rows_of(ctx.rank).item_count;
     if (own_rows == 0) return cudaSuccess;
     if (!b) return gk__fail(invalid, "%s: b is NULL, but rank %d has %zu rows of B", ctx.call, ctx.rank, own_rows);
     if (reinterpret_cast<uintptr_t>(b) % item_bytes)
@@ -10274,9 +10284,7 @@ struct gk__dist_b {
       GK_TRY(ctx.failed(cudaMemcpy2DAsync(stage(part) + own.first_index * row_bytes, row_bytes,
                                           b + part * part_columns * item_bytes, ldb * item_bytes, row_bytes,
                                           own.item_count, cudaMemcpyDeviceToDevice, comm)));
-    bool equal = true;
-    for (int r = 0; r < ctx.rank_count; r++) equal = equal && rows_of(r).item_count == own.item_count;
-    if (equal) return ctx.all_gather(stage(part), own.item_count * row_bytes, comm);
+    if (equal_rows) return ctx.all_gather(stage(part), own.item_count * row_bytes, comm);
     GK_TRY(ctx.failed(ncclGroupStart(), "ncclGroupStart"));
     cudaError_t status = cudaSuccess;
     for (int r = 0; r < ctx.rank_count && status == cudaSuccess; r++) {
@@ -11263,8 +11271,8 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
                     gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
-/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of bfloat16. It
- * does for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
+/* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of
+ * bfloat16. It does for either layout, so for the larger one: rows along k (K-major), or along m or n (MN-major). */
 GPUKIT_DEF size_t gk_matmul_work_bytes(gk_precision precision, size_t m, size_t n, size_t k) {
   const bool emulated = precision == GK_PRECISION_EMULATED;
   if (m == 0 || n == 0 || k == 0 || precision == GK_PRECISION_STRICT) return 0;
@@ -11423,19 +11431,20 @@ GK__SAVED_MACROS(GK__POP)
 /* ====================================================================================================================
  * 23. HISTORY
  *
- *   0.2.0       Names that macros of users would meet, and names that are not for use by hand, are others:
- *                 gk_device_info     warp_size: threads_per_warp
- *                 gk_occupancy_info  block: block_threads
- *                 gk_mismatch        count, first, worst: mismatches, first_index, worst_index
- *                 gk_dist_piece      first, count: first_index, item_count
- *                 gk_dist_matmul_opts  rows, turn_stream: rank_rows, second_stream
- *                 gk_tile            threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
- *                 GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
- *                 gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y, gk__time_begin/next/scope,
- *                 gk__check_cuda/status/launch: not for users, and without replacement
- *               alpha and beta of gk_matmul_opts may be addresses of floats. New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...;
- *               gk_bench_compare for C. Tensor-core products of few tiles and a long k have other bits by mma.sync.
- *   0.1.0       the six areas
+ *   0.2.0   Renamed, because macros of users often have the old names:
+ *             gk_device_info           warp_size: threads_per_warp
+ *             gk_occupancy_info        block: block_threads
+ *             gk_mismatch              count, first, worst: mismatches, first_index, worst_index
+ *             gk_dist_piece            first, count: first_index, item_count
+ *             gk_dist_matmul_opts      rows, turn_stream: rank_rows, second_stream
+ *             gk_tile                  threads, row(i), col(j), zero(): thread_count, row_idx(i), col_idx(j), clear()
+ *             GK_PRECISION_EMULATED_9  GK_PRECISION_EMULATED, which is as exact
+ *           gk_matmul_scratch_bytes() is one number for all shapes.
+ *           Private, without replacement: gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y,
+ *           gk__time_begin/next/scope, gk__check_cuda/status/launch.
+ *           New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; gk_bench_compare for C; alpha and beta of gk_matmul_opts as
+ *           addresses of floats. Tensor-core products of few tiles and a long k have other bits by mma.sync.
+ *   0.1.0   the six areas
  * ==================================================================================================================*/
 
 /* ====================================================================================================================

@@ -306,7 +306,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
 template <class E, class O> static void check_mma_tiles(int trans) {
   typedef typename gk__mma_tiles<1, E>::template large<GK__K_MAJOR, GK__K_MAJOR> large;
   check_mma_tile<large, E, O>(0, trans, 3, {1, 2, 3});
-  check_mma_tile<typename gk__mma_tiles<1, E>::small, E, O>(1, trans, 17, {1, 2, 3, 9, 17});
+  check_mma_tile<typename gk__mma_tiles<1, E>::small_config, E, O>(1, trans, 17, {1, 2, 3, 9, 17});
 }
 TEST(tiles_of_mma_sync) {
   if (plans_of<__half, float>(GK_PRECISION_DEFAULT).empty()) SKIP("this GPU has no tensor cores for the type");
