@@ -5157,12 +5157,12 @@ template <class Item, int Count> struct gk__thin_vector {
     for (int i = 0; i < Count; i++)
       items.value[i] = i < item_count ? from[static_cast<size_t>(i) * stride] : Item(0.0f);
   }
-  /* A whole and aligned one that is not expected to be read again soon. */
+  /* A whole and aligned one of 16 bytes or more that is not expected to be read again soon. */
   GK__D void load_once(const Item *from) {
-    gk__word16 words[sizeof(items) / sizeof(gk__word16) > 0 ? sizeof(items) / sizeof(gk__word16) : 1];
+    const int word_count = bytes / 16 > 0 ? bytes / 16 : 1;
+    gk__word16 words[word_count];
     GK__UNROLL
-    for (unsigned i = 0; i < sizeof(items) / sizeof(gk__word16); i++)
-      words[i] = gk__load_streaming(reinterpret_cast<const gk__word16 *>(from) + i);
+    for (int i = 0; i < word_count; i++) words[i] = gk__load_streaming(reinterpret_cast<const gk__word16 *>(from) + i);
     memcpy(static_cast<void *>(&items), words, sizeof(items));
   }
   /* By way of the ring, where its pieces of 16 bytes (if it has so many) stand in the order of the threads. */
