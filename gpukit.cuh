@@ -4850,7 +4850,7 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
 #if defined(GK__WGMMA) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define GK__WGMMA_CODE 1
 #endif
-#if defined(GK__WGMMA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(GK__WGMMA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1000
 #define GK__HOPPER_CODE 1
 #endif
 
@@ -8272,8 +8272,8 @@ struct gk__simt_costs {
   unsigned begin;     /* to begin a block and to end it */
   unsigned groups[2]; /* reduction of each group: up to 2048 accumulators; more: 1/100 clock for each */
   unsigned once[2];   /* for each product: a constant; 1/100 clock for each element of a tile */
-  /* Rows that are not 16-byte aligned: percent of the clocks; a constant; 1/100 clock for each element of a tile. */
-  unsigned unaligned[3];
+  /* Rows that are not 16-byte aligned: percent of the clocks; 1/100 clock for each element of a block's tile. */
+  unsigned unaligned[2];
 };
 /* Costs of the kernels of doubles, in clocks unless another unit is given. */
 struct gk__f64_costs {
@@ -8293,7 +8293,7 @@ struct gk__plan_costs {
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{116, 223}, 148, 9653, 2044},
                                        {{134, 245}, 168, 6107, 1996},
-                                       {{70, 89}, 399, {231, 17}, {3453, 46}, {4, 196, 6}},
+                                       {{70, 89}, 399, {231, 17}, {3453, 46}, {4, 70}},
                                        {90, 1500},
                                        gk__measured_reduce_costs()};
   return costs;
@@ -8346,7 +8346,7 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, si
  * and of the last one (a separate term, because blocks do not end together); prologue and epilogue of each block; and
  * the reduction of the partials by the groups of a block. */
 inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
-                                          unsigned slices, size_t depth, size_t sms) {
+                                          unsigned slices, size_t depth, size_t sms, bool unaligned) {
   const gk__simt_costs &costs = tile_facts.costs->floats;
   const bool in_block = slices <= tile_facts.groups;
   const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
@@ -8363,6 +8363,7 @@ inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size
       rounded_per_sm * costs.begin;
   if (rest) clocks += rest * work * 100 / gk__simt_throughput(costs, rest * groups * tile_facts.warps);
   if (groups > 1) clocks += groups * (items > 2048 ? items * costs.groups[1] / 100 : costs.groups[0]);
+  if (unaligned) clocks += clocks * costs.unaligned[0] / 100 + rounded_per_sm * items * costs.unaligned[1] / 100;
   return clocks + clocks / 16 + costs.once[0] + items * costs.once[1] / 100;
 }
 /* Throughput of warp_count warps of doubles, which multiply on tensor cores, in percent of that of twelve. */
@@ -8413,11 +8414,7 @@ template <class Acc> struct gk__tiles {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
       return gk__hopper_clocks(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms);
     }
-    const unsigned long long clocks = gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms);
-    const gk__simt_costs &costs = tile_facts.costs->floats;
-    const size_t items = tile_facts.row_count * tile_facts.col_count;
-    if (!unaligned) return clocks;
-    return clocks + clocks * costs.unaligned[0] / 100 + costs.unaligned[1] + items * costs.unaligned[2] / 100;
+    return gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms, unaligned);
   }
 };
 template <> struct gk__tiles<double> {
@@ -8794,7 +8791,8 @@ cudaError_t gk__f64_hopper(const Args &p, bool *launched, gk__partials *partials
                        gk_ceil_div(p.n, static_cast<size_t>(gk__f64_shape::col_count));
   const size_t limit = size_t(1) << 28;
   bool has_body = false;
-  if (p.k == 0 || p.slices > limit || tiles >= limit / p.slices || p.batch >= limit / (tiles * p.slices))
+  if (p.k == 0 || p.slices > limit || tiles >= limit / p.slices || p.batch >= limit / (tiles * p.slices) ||
+      p.partial_bytes() > GK__PARTIALS_BYTES)
     return cudaSuccess;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
   if (!has_body) return cudaSuccess;
@@ -9073,7 +9071,8 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
   typedef gk__f32_block<4, 1, 2, 2> block_128x64;
   static bool takes(const args &p) {
     bool has_body = false;
-    return p.k >= 16 && !p.max_blocks && !p.condition.flag && p.batch <= 0x7fffffff && gk__wgmma_available<0>() &&
+    return p.k >= 16 && !p.max_blocks && !p.condition.flag && p.batch <= 0x7fffffff &&
+           p.partial_bytes() <= GK__PARTIALS_BYTES && gk__wgmma_available<0>() &&
            !gk__has_body(GK__KERNEL(gk__f32_hopper_kernel<block_128x128, args>), &has_body) && has_body;
   }
   template <class Config>

@@ -78,7 +78,7 @@ inline std::vector<refit_number> refit_numbers(refit_table *table) {
   refit_add(&all, "floats.begin", &floats.begin, 1);
   refit_add(&all, "floats.groups", floats.groups, 2);
   refit_add(&all, "floats.once", floats.once, 2);
-  refit_add(&all, "floats.unaligned", floats.unaligned, 3);
+  refit_add(&all, "floats.unaligned", floats.unaligned, 2);
   refit_add(&all, "doubles.busy", &costs.doubles.busy, 1);
   refit_add(&all, "doubles.begin", &costs.doubles.begin, 1);
   refit_add(&all, "reduce.launch", &costs.reduce.launch, 1);
@@ -296,7 +296,7 @@ inline std::string refit_initialiser(const gk__plan_costs &costs) {
     text += "      {" + refit_list(t->each, 2) + ", " + std::to_string(t->after) + ", " + std::to_string(t->begin) +
             ", " + std::to_string(t->once) + "},\n";
   text += "      {" + refit_list(floats.busy, 2) + ", " + std::to_string(floats.begin) + ", " +
-          refit_list(floats.groups, 2) + ", " + refit_list(floats.once, 2) + ", " + refit_list(floats.unaligned, 3) +
+          refit_list(floats.groups, 2) + ", " + refit_list(floats.once, 2) + ", " + refit_list(floats.unaligned, 2) +
           "},\n";
   return text + "      {" + std::to_string(costs.doubles.busy) + ", " + std::to_string(costs.doubles.begin) +
          "},\n      gk__measured_reduce_costs()};\n";
