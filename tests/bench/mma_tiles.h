@@ -13,7 +13,8 @@ inline bool is_mma_type(const std::string &type) { return type == "f16" || type 
 enum { MMA_TILE_COUNT = 2 };
 template <class Tiles> std::string mma_tile_name(int config) {
   typedef typename Tiles::template large<GK__K_MAJOR, GK__K_MAJOR> large;
-  const int rows = config == 0 ? large::bm : Tiles::small_config::bm, cols = config == 0 ? large::bn : Tiles::small_config::bn;
+  const int rows = config == 0 ? large::bm : Tiles::small_config::bm,
+            cols = config == 0 ? large::bn : Tiles::small_config::bn;
   return std::to_string(rows) + "x" + std::to_string(cols);
 }
 /* As "128x256", for each value of gk__mma_plan::config. */
