@@ -1092,6 +1092,11 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const It
 template <class Item, class Out>
 GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
+/* The same for one precision, gk_matmul_ex<GK_PRECISION_TF32>(a, b, ...): only its kernels and the strict ones are
+ * compiled. The precision of the options is that one, or GK_PRECISION_DEFAULT; any other is an error. */
+template <gk_precision Precision, class Item, class Out>
+GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+                                       const gk_matmul_opts *opts, cudaStream_t stream = 0);
 
 /* Which path gk_matmul_ex would take on the current device, and how much memory it would need. The pointers count for
  * their alignment only. Nothing is launched. */
@@ -4844,8 +4849,17 @@ __global__ void __launch_bounds__(gk__warp_tile::warps * 32, 1) gk__warp_kernel(
  * tile are in flight while accumulators of this one are stored. The grid is persistent. The order of the FMAs is
  * that of gk__accumulators_f64. */
 
+/* GK__WGMMA: a target of this build is Hopper. The host's code is compiled for all targets at once, and each kernel
+ * costs it time, so other builds have none of Hopper's kernels. */
+#define GK__IS_HOPPER(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, ...)                      \
+  ((a1) / 10 == 90 || (a2) / 10 == 90 || (a3) / 10 == 90 || (a4) / 10 == 90 || (a5) / 10 == 90 || (a6) / 10 == 90 ||   \
+   (a7) / 10 == 90 || (a8) / 10 == 90 || (a9) / 10 == 90 || (a10) / 10 == 90 || (a11) / 10 == 90 ||                    \
+   (a12) / 10 == 90 || (a13) / 10 == 90 || (a14) / 10 == 90 || (a15) / 10 == 90 || (a16) / 10 == 90)
+#define GK__ANY_HOPPER(...) GK__IS_HOPPER(__VA_ARGS__)
 #if defined(__NVCC__) && !defined(CUDA_ON_CPU)
+#if GK__ANY_HOPPER(GK__ARCHS, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 #define GK__WGMMA 1
+#endif
 #endif
 #if defined(GK__WGMMA) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define GK__WGMMA_CODE 1
@@ -9341,36 +9355,39 @@ cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   return partials.end(status);
 }
 
-/* Which kernels a call compiles: the strict ones, and for half types and floats those of tensor cores, too. */
-enum gk__kernel_set { GK__KERNELS_STRICT, GK__KERNELS_HALF, GK__KERNELS_FLOAT };
-template <gk__kernel_set KernelSet> struct gk__matmul_dispatch {
-  template <class Item, class Out, class Acc>
-  static cudaError_t run(const gk__matmul_args<Item, Out, Acc> &p, const gk__product_plan &, int, gk_plan plan,
-                         const gk_scratch *scratch, cudaStream_t stream) {
-    return gk__matmul_strict(p, plan, scratch, stream);
+/* Precision of a call whose template arguments name none: its kernels are compiled for all of them. */
+enum { GK__EVERY_PRECISION = -1 };
+/* A product on tensor cores, if its kernels are compiled. */
+template <bool Compiled, int Preparation, int Products, class Element> struct gk__tensor_product {
+  template <class Args>
+  static cudaError_t run(const Args &p, const gk__product_plan &plan, int sms, const gk_scratch *scratch,
+                         cudaStream_t stream) {
+    return gk__matmul_on_tensor_cores<Preparation, Products, Element>(p, plan, sms, scratch, stream);
   }
 };
-template <> struct gk__matmul_dispatch<GK__KERNELS_HALF> {
-  template <class Item, class Out>
-  static cudaError_t run(const gk__matmul_args<Item, Out, float> &p, const gk__product_plan &plan, int sms,
-                         gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
-    return plan.tensor() ? gk__matmul_on_tensor_cores<GK__PREPARE_COPY, 1, Item>(p, plan, sms, scratch, stream)
-                         : gk__matmul_strict(p, wanted, scratch, stream);
+template <int Preparation, int Products, class Element>
+struct gk__tensor_product<false, Preparation, Products, Element> {
+  template <class Args>
+  static cudaError_t run(const Args &, const gk__product_plan &, int, const gk_scratch *, cudaStream_t) {
+    return cudaErrorNotSupported; /* no call has such a plan */
   }
 };
-template <> struct gk__matmul_dispatch<GK__KERNELS_FLOAT> {
-  template <class Out>
-  static cudaError_t run(const gk__matmul_args<float, Out, float> &p, const gk__product_plan &plan, int sms,
-                         gk_plan wanted, const gk_scratch *scratch, cudaStream_t stream) {
-    switch (plan.precision) {
-    case GK_PRECISION_TF32:
-      return gk__matmul_on_tensor_cores<GK__PREPARE_TF32, 1, float>(p, plan, sms, scratch, stream);
-    case GK_PRECISION_EMULATED:
-      return gk__matmul_on_tensor_cores<GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>(p, plan, sms, scratch, stream);
-    default: return gk__matmul_strict(p, wanted, scratch, stream);
-    }
-  }
-};
+/* A planned product. The strict kernels are always compiled, because small and thin products run on them. */
+template <int Precision, class Args>
+cudaError_t gk__run_product(const Args &p, const gk__product_plan &plan, int sms, gk_plan strict_plan,
+                            const gk_scratch *scratch, cudaStream_t stream) {
+  typedef typename Args::item_type Item;
+  const bool every = Precision == GK__EVERY_PRECISION, is_float = std::is_same<Item, float>::value;
+  const bool half = gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT;
+  const bool tf32 = is_float && (every || Precision == GK_PRECISION_TF32);
+  const bool emulated = is_float && (every || Precision == GK_PRECISION_EMULATED);
+  if (!plan.tensor()) return gk__matmul_strict(p, strict_plan, scratch, stream);
+  if (plan.precision == GK_PRECISION_TF32)
+    return gk__tensor_product<tf32, GK__PREPARE_TF32, 1, float>::run(p, plan, sms, scratch, stream);
+  if (plan.precision == GK_PRECISION_EMULATED)
+    return gk__tensor_product<emulated, GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>::run(p, plan, sms, scratch, stream);
+  return gk__tensor_product<half, GK__PREPARE_COPY, 1, Item>::run(p, plan, sms, scratch, stream);
+}
 
 /* An error if the rows of a matrix overlap, or the last of `batch` matrices ends beyond the address space. */
 inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t row_count, size_t col_count,
@@ -9465,8 +9482,8 @@ cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc> &p, const gk
   return cudaSuccess;
 }
 
-/* With a path, only describes what the call would do. Without Tensor, only strict kernels are compiled for floats. */
-template <bool Tensor, class Item, class Out>
+/* With a path, only describes what the call would do. */
+template <int Precision, class Item, class Out>
 cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
                        gk_matmul_path *path, cudaStream_t stream) {
   typedef typename gk__carried<Item>::type Acc;
@@ -9497,16 +9514,12 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
                     static_cast<int>(options.plan), plan.refused);
   if (path) return gk__describe_path(p, plan, strict_plan, path);
   GK_TRY(gk__check_scratch("gk_matmul", options.scratch, 0));
-  const bool is_float = std::is_same<Item, float>::value;
-  const gk__kernel_set kernel_set = is_half_type         ? GK__KERNELS_HALF
-                                    : Tensor && is_float ? GK__KERNELS_FLOAT
-                                                         : GK__KERNELS_STRICT;
-  return gk__matmul_dispatch<kernel_set>::run(p, plan, gpu.sms, strict_plan, options.scratch, stream);
+  return gk__run_product<Precision>(p, plan, gpu.sms, strict_plan, options.scratch, stream);
 }
 
 /* The same for any types. One assertion explains an unsupported combination, so the call continues with types that
  * exist. */
-template <bool Tensor, class Item, class Out>
+template <int Precision, class Item, class Out>
 cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
                           const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
   typedef typename gk__known<Item>::type In;
@@ -9518,15 +9531,28 @@ cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t
   static_assert(!inputs || output, "gk_matmul: C has the type of A and B, or float where these are half types");
   typedef typename std::conditional<inputs, In, float>::type from;
   typedef typename std::conditional<inputs && output, Result, from>::type result_type;
-  return gk__matmul<Tensor>(reinterpret_cast<const from *>(gk__known_array(a)),
-                            reinterpret_cast<const from *>(gk__known_array(b)),
-                            reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream);
+  return gk__matmul<Precision>(reinterpret_cast<const from *>(gk__known_array(a)),
+                               reinterpret_cast<const from *>(gk__known_array(b)),
+                               reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream);
 }
 
 template <class Item, class Out>
 cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
                          cudaStream_t stream) {
-  return gk__matmul_of<true>(a, b, c, m, n, k, opts, NULL, stream);
+  return gk__matmul_of<GK__EVERY_PRECISION>(a, b, c, m, n, k, opts, NULL, stream);
+}
+template <gk_precision Precision, class Item, class Out>
+cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
+                         cudaStream_t stream) {
+  gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
+  gk__clear_detail();
+  if (options.precision == GK_PRECISION_DEFAULT) options.precision = Precision;
+  if (options.precision != Precision)
+    return gk__fail(cudaErrorInvalidValue,
+                    "gk_matmul_ex: the precision of the options is %d, but that of the template argument, for which "
+                    "kernels are compiled, is %d; leave one of them out",
+                    static_cast<int>(options.precision), static_cast<int>(Precision));
+  return gk__matmul_of<Precision>(a, b, c, m, n, k, &options, NULL, stream);
 }
 
 template <class Item, class Out>
@@ -9534,12 +9560,12 @@ cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, size_t m, size_
                            const gk_matmul_opts *opts, gk_matmul_path *path) {
   gk__clear_detail();
   if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
-  return gk__matmul_of<false>(a, b, c, m, n, k, opts, path, 0);
+  return gk__matmul_of<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, opts, path, 0);
 }
 
 template <class Item, class Out>
 cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, cudaStream_t stream) {
-  return gk__matmul_of<false>(a, b, c, m, n, k, NULL, NULL, stream);
+  return gk__matmul_of<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
 template <class Item, class Out>
@@ -9548,7 +9574,7 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
   gk_matmul_opts opts = gk_matmul_opts();
   opts.alpha = &alpha;
   opts.beta = &beta;
-  return gk__matmul_of<false>(a, b, c, m, n, k, &opts, NULL, stream);
+  return gk__matmul_of<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, &opts, NULL, stream);
 }
 
 /* --- Products that are compiled once -------------------------------------------------------------------------------
