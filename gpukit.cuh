@@ -577,16 +577,15 @@ typedef enum gk_precision {
 typedef enum gk_plan {
   GK_PLAN_AUTO = 0, /* the fastest, by the planner's estimate */
   GK__PLAN_TILE_32,
-  GK__PLAN_TILE_64,
-  GK__PLAN_TILE_128,
-  GK__PLAN_TILE_64_128,
   GK__PLAN_TILE_32_64,
-  GK__PLAN_TILE_128_TMA,
-  GK__PLAN_TILE_64_128_TMA,
+  GK__PLAN_TILE_64,
+  GK__PLAN_TILE_64_128,
+  GK__PLAN_HOPPER_64_128,
+  GK__PLAN_HOPPER_128_64,
+  GK__PLAN_HOPPER_128,
   GK_PLAN_MMA,   /* tensor cores by mma.sync: every GPU that has tensor cores */
   GK_PLAN_WGMMA, /* tensor cores by wgmma: sm_90a */
-  GK__PLAN_TILE_128_64_TMA,
-  GK_PLAN_SIMT, /* strict kernels, for half types in place of tensor cores */
+  GK_PLAN_SIMT,  /* strict kernels, for half types in place of tensor cores */
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
@@ -1210,7 +1209,7 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  * callers have another path for older ones and for the CPU stand-in. Instructions that read or write memory, or order
  * accesses, are volatile and have the "memory" clobber: the compiler neither removes them nor moves accesses past them.
  *
- * Uses nothing from above. Instructions that only matmul's kernels need are in section 19.
+ * Uses nothing from above. wgmma is in section 19, beside the kernel that it is made for.
  * ==================================================================================================================*/
 
 #ifdef GK__KERNELS
@@ -1241,7 +1240,103 @@ GK__D unsigned gk__ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned bits
 template <int Barrier, int Threads> GK__D void gk__ptx_bar_sync() {
   asm volatile("bar.sync %0, %1;" ::"n"(Barrier), "n"(Threads) : "memory");
 }
+template <int Threads> GK__D void gk__ptx_bar_sync(unsigned barrier) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");
+}
 GK__D void gk__ptx_prefetch_global_l2(const void *address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
+
+/* An address in shared memory, as the instructions below take it. */
+GK__D unsigned gk__shared_address(const void *shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+/* Loads in program order. For plain loads the compiler would move many together, for which registers do not suffice,
+ * and reorder the multiply-adds between them. With ld.volatile ptxas keeps the order, too. */
+GK__D void gk__ptx_ld_shared_f64(double *x, unsigned address) {
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(*x) : "r"(address) : "memory");
+}
+GK__D void gk__ptx_ld_shared_v4_f32(float (&x)[4], unsigned address) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+               : "r"(address)
+               : "memory");
+}
+GK__D void gk__ptx_ld_volatile_shared_v4_f32(float (&x)[4], unsigned address) {
+  asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+               : "r"(address)
+               : "memory");
+}
+GK__D void gk__ptx_st_shared_v4_f32(unsigned address, float a, float b, float c, float d) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+GK__D void gk__ptx_ld_global_nc_f32(float *x, uintptr_t address) {
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*x) : "l"(address) : "memory");
+}
+/* c += a b, in program order, so that the order of the operands in registers is the written one. */
+GK__D void gk__ptx_fma_rn_f32(float *c, float a, float b) {
+  asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(*c) : "f"(a), "f"(b));
+}
+
+/* Matrix fragments, as the PTX ISA describes them. ldmatrix loads four matrices of 8 x 8 elements of 16 bits; with
+ * .trans their transposes. mma.sync adds the product of 16 rows of A and 8 columns of B to c, in which a thread has
+ * four elements. (m8n8k4 of doubles has 8 rows and two elements.) */
+GK__D void gk__ptx_ldmatrix_x4(unsigned (&dest)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
+               : "r"(address));
+}
+GK__D void gk__ptx_ldmatrix_x4_trans(unsigned (&dest)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
+               : "r"(address));
+}
+GK__D void gk__ptx_mma_m16n8k8_f16(float (&c)[4], unsigned a0, unsigned a1, unsigned b) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a0), "r"(a1), "r"(b));
+}
+#endif
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define GK__HAS_CP_ASYNC 1
+#define GK__PTX_MMA(name, shape, types)                                                                                \
+  GK__D void gk__ptx_mma_##name(float(&c)[4], const unsigned(&a)[4], unsigned b0, unsigned b1) {                       \
+    asm volatile("mma.sync.aligned." shape ".row.col.f32." types ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
+                 "{%0, %1, %2, %3};"                                                                                   \
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                      \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                      \
+  }
+GK__PTX_MMA(m16n8k16_f16, "m16n8k16", "f16.f16")
+GK__PTX_MMA(m16n8k16_bf16, "m16n8k16", "bf16.bf16")
+GK__PTX_MMA(m16n8k8_tf32, "m16n8k8", "tf32.tf32")
+#undef GK__PTX_MMA
+GK__D void gk__ptx_mma_m8n8k4_f64(double *c, double a, double b) {
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+      : "+d"(c[0]), "+d"(c[1])
+      : "d"(a), "d"(b));
+}
+
+/* cp.async: asynchronous copies from global to shared memory, which a thread waits for in groups. The first form copies
+ * 16 bytes, of which only the first `valid` are read; the rest become zeros. .L2::128B: the rest of the 128-byte line
+ * is fetched to L2, too. */
+GK__D void gk__ptx_cp_async_cg_16(unsigned dest, const void *source, unsigned valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dest), "l"(source), "r"(valid) : "memory");
+}
+GK__D void gk__ptx_cp_async_cg_l2_128b_16(unsigned dest, const void *source) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(dest), "l"(source) : "memory");
+}
+template <int Bytes> GK__D void gk__ptx_cp_async_ca(unsigned dest, const void *source) {
+  /* Bytes is never below 4, but without optimisation ptxas sees the dead instances for smaller types, too. */
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(dest), "l"(source), "n"(Bytes < 4 ? 4 : Bytes)
+               : "memory");
+}
+GK__D void gk__ptx_cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/* Waits until at most the last Pending groups of this thread are incomplete. */
+template <int Pending> GK__D void gk__ptx_cp_async_wait_group() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+#else
+#define GK__HAS_CP_ASYNC 0
 #endif
 
 /* 128-bit accesses to global memory, atomic as a whole (PTX ISA 8.3, sm_70). The address must be a multiple of 16. */
@@ -1289,6 +1384,23 @@ GK__D unsigned gk__ptx_cvt_rn_tf32_f32(float x) {
   asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
   return rounded;
 }
+/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the
+ * others. */
+template <int Quads>
+GK__D void gk__ptx_mma_m16n8_f64(double *c0, double *c1, const double *a0, const double *a1, const double *b) {
+  const int q1 = 1 % Quads, q2 = 2 % Quads, q3 = 3 % Quads; /* modulo: in range in branches that are not taken */
+  if (Quads == 2)
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                 "{%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(b[0]), "d"(b[q1]));
+  else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(a0[q2]), "d"(a1[q2]), "d"(a0[q3]), "d"(a1[q3]),
+                   "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
+}
 /* Programmatic dependent launch: see section 14. */
 GK__D void gk__ptx_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 GK__D void gk__ptx_griddepcontrol_launch_dependents() {
@@ -1297,9 +1409,6 @@ GK__D void gk__ptx_griddepcontrol_launch_dependents() {
 
 /* mbarriers and bulk copies: see gk__scan_bulk_copies. They take an address in shared memory as 32 bits. Addresses and
  * sizes of copies must be multiples of 16 bytes. */
-GK__D unsigned gk__shared_address(const void *shared) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
 GK__D void gk__ptx_mbarrier_init(unsigned barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -1318,6 +1427,24 @@ GK__D bool gk__ptx_mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
                : "memory");
   return passed != 0;
 }
+GK__D void gk__ptx_mbarrier_arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+/* Adds to the bytes that a phase waits for, without arriving. */
+GK__D void gk__ptx_mbarrier_expect_tx(unsigned barrier, unsigned bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+/* Arrives once this thread's earlier cp.async copies are complete. */
+GK__D void gk__ptx_cp_async_mbarrier_arrive_noinc(unsigned barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+/* The same in a loop: returns once the phase is complete. */
+GK__D void gk__ptx_mbarrier_wait_parity(unsigned barrier, unsigned parity) {
+  asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
+               "again;\n}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+}
 GK__D void gk__ptx_cp_async_bulk_load(unsigned dest, const void *from, unsigned bytes, unsigned barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dest),
                "l"(from), "r"(bytes), "r"(barrier)
@@ -1332,6 +1459,15 @@ GK__D void gk__ptx_cp_async_bulk_commit_group() { asm volatile("cp.async.bulk.co
 GK__D void gk__ptx_cp_async_bulk_wait_group_read_0() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 /* Orders this thread's earlier accesses to shared memory before later ones of the asynchronous proxy. */
 GK__D void gk__ptx_fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* Changes the registers that each thread of a warpgroup has. */
+template <int Count> GK__D void gk__ptx_setmaxnreg_dec() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
+}
+template <int Count> GK__D void gk__ptx_setmaxnreg_inc() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
+}
+#endif
 #else
 #define GK__BULK 0
 #endif
@@ -3696,15 +3832,16 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   Out *c;
   size_t m, n, ldc, stride_c, batch;
   Acc alpha, beta;
-  unsigned slices; /* partitions of k */
-  Acc *partials;   /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
+  unsigned partitions; /* partitions of k */
+  Acc *partials;       /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
   Func func;
   size_t first_row, first_col; /* of this part of C in C */
   gk__condition condition;
   size_t max_blocks; /* of a launch; 0: no limit */
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
-    return slices > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), slices * sizeof(Acc)) : 0;
+    return partitions > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), partitions * sizeof(Acc))
+                          : 0;
   }
   GK__D gk__epilogue<Out, Acc, Func> epilogue_of_c(unsigned product) const {
     const gk__epilogue<Out, Acc, Func> epilogue = {
@@ -3714,7 +3851,7 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
     const gk__epilogue<Acc, Acc, gk__identity> epilogue = {
-        partials + (static_cast<size_t>(product) * slices + partition) * m * leading_dim,
+        partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim,
         m,
         n,
         leading_dim,
@@ -3780,56 +3917,48 @@ __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
   for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += stride) {
     const unsigned product = i / matrix_vectors, pos = i % matrix_vectors;
     vector *const from =
-        reinterpret_cast<vector *>(p.partials) + static_cast<size_t>(product) * p.slices * matrix_vectors + pos;
+        reinterpret_cast<vector *>(p.partials) + static_cast<size_t>(product) * p.partitions * matrix_vectors + pos;
     Acc total[4] = {Acc(-0.0f), Acc(-0.0f), Acc(-0.0f), Acc(-0.0f)}; /* the identity of addition, also for -0 */
     GK__UNROLL_BY(1)
-    for (unsigned s = 0; s < p.slices; s += loads_at_once) {
+    for (unsigned s = 0; s < p.partitions; s += loads_at_once) {
       vector x[loads_at_once];
       GK__UNROLL
       for (unsigned j = 0; j < loads_at_once; j++)
-        if (s + j < p.slices) x[j] = from[static_cast<size_t>(s + j) * matrix_vectors];
+        if (s + j < p.partitions) x[j] = from[static_cast<size_t>(s + j) * matrix_vectors];
       GK__UNROLL
       for (unsigned j = 0; j < loads_at_once; j++) {
         GK__UNROLL
         for (int e = 0; e < 4; e++)
-          if (s + j < p.slices) total[e] = gk__arithmetic<Acc>::add(total[e], x[j].value[e]);
-        if (clears && s + j < p.slices) from[static_cast<size_t>(s + j) * matrix_vectors] = vector();
+          if (s + j < p.partitions) total[e] = gk__arithmetic<Acc>::add(total[e], x[j].value[e]);
+        if (clears && s + j < p.partitions) from[static_cast<size_t>(s + j) * matrix_vectors] = vector();
       }
     }
     p.epilogue_of_c(product).store(pos / row_vectors, pos % row_vectors * 4, total);
   }
 }
 
-/* cp.async copies from global to shared memory: they use no registers, and a thread waits for them in groups. Without
- * it (before sm_80, and on a CPU) operands pass through registers. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define GK__HAS_CP_ASYNC 1
-#else
-#define GK__HAS_CP_ASYNC 0
-#endif
-
+/* Copies from global to shared memory by cp.async use no registers. Without it (before sm_80, and on a CPU) operands
+ * pass through registers, and these functions do nothing. */
 /* Copies Bytes bytes: 4, 8 or 16. With 16, only the first `valid` bytes are read and the rest become zeros. */
 template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, unsigned valid) {
 #if GK__HAS_CP_ASYNC
-  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(dest));
   if (Bytes == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(source), "r"(valid) : "memory");
-  else /* Bytes is never below 4, but without optimisation ptxas sees the dead instances for smaller types, too */
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(source), "n"(Bytes < 4 ? 4 : Bytes)
-                 : "memory");
+    gk__ptx_cp_async_cg_16(gk__shared_address(dest), source, valid);
+  else
+    gk__ptx_cp_async_ca<Bytes>(gk__shared_address(dest), source);
 #else
   (void)dest, (void)source, (void)valid;
 #endif
 }
 GK__D void gk__copy_commit() {
 #if GK__HAS_CP_ASYNC
-  asm volatile("cp.async.commit_group;" ::: "memory");
+  gk__ptx_cp_async_commit_group();
 #endif
 }
 /* Waits until at most the last Pending groups of this thread are incomplete. */
 template <int Pending> GK__D void gk__copy_wait() {
 #if GK__HAS_CP_ASYNC
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+  gk__ptx_cp_async_wait_group<Pending>();
 #endif
 }
 
@@ -4082,26 +4211,6 @@ struct gk__accumulators {
   }
 };
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the
- * others. */
-template <int Quads>
-GK__D void gk__mma_f64(double *c0, double *c1, const double *a0, const double *a1, const double *b) {
-  const int q1 = 1 % Quads, q2 = 2 % Quads, q3 = 3 % Quads; /* modulo: in range in branches that are not taken */
-  if (Quads == 2)
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-                 "{%0,%1,%2,%3};"
-                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(b[0]), "d"(b[q1]));
-  else
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
-                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
-                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(a0[q2]), "d"(a1[q2]), "d"(a0[q3]), "d"(a1[q3]),
-                   "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
-}
-#endif
-
 /* The same for double precision, where a warp computes WarpRows x WarpCols: with mma.sync on tensor cores where they
  * have fp64, else with FMAs. The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending
  * order of k, whatever the k of one instruction is (a test checks this). Depth, 8 or 16, is the k of one
@@ -4180,8 +4289,8 @@ struct gk__accumulators_f64 {
     for (int i = 0; i < WarpRows / 8; i += 2) {
       GK__UNROLL
       for (int j = 0; j < WarpCols / 8; j++)
-        gk__mma_f64<quads>(value[i * (WarpCols / 8) + j], value[(i + 1) * (WarpCols / 8) + j], f.a[i], f.a[i + 1],
-                           f.b[j]);
+        gk__ptx_mma_m16n8_f64<quads>(value[i * (WarpCols / 8) + j], value[(i + 1) * (WarpCols / 8) + j], f.a[i],
+                                     f.a[i + 1], f.b[j]);
     }
 #elif GK__HAS_CP_ASYNC
     GK__UNROLL
@@ -4189,9 +4298,7 @@ struct gk__accumulators_f64 {
       GK__UNROLL
       for (int r = 0; r < runs; r++) {
         double *c = value[r];
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-            : "+d"(c[0]), "+d"(c[1])
-            : "d"(f.a[r / (WarpCols / 8)][q]), "d"(f.b[r % (WarpCols / 8)][q]));
+        gk__ptx_mma_m8n8k4_f64(c, f.a[r / (WarpCols / 8)][q], f.b[r % (WarpCols / 8)][q]);
       }
     }
 #else
@@ -4210,8 +4317,7 @@ template <class Config> GK__D void gk__end_of_step() {
   gk__copy_wait<Config::stages - 2>();
 #ifdef __CUDA_ARCH__
   if (Config::groups > 1)
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / Config::sums::thread_count), "n"(Config::sums::thread_count)
-                 : "memory");
+    gk__ptx_bar_sync<Config::sums::thread_count>(1 + threadIdx.x / Config::sums::thread_count);
   else
 #endif
     __syncthreads();
@@ -4434,7 +4540,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   unsigned work_idx = blockIdx.x;
   accumulators acc(t);
   {
-    const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+    const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
     const size_t block_k = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
     const size_t group_k = block_k + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
     const int max_depth = p.k - block_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - block_k) : p.depth;
@@ -4448,24 +4554,24 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
                                    (max_depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
   int first_idx = 0, vector_count = accumulators::runs;
   if (Config::groups > 1 && groups > 1) {
     gk__copy_wait<0>();
     __syncthreads();
-    gk__reduce_groups(acc, ring, group, groups, static_cast<int>(p.slices), t, &first_idx, &vector_count);
+    gk__reduce_groups(acc, ring, group, groups, static_cast<int>(p.partitions), t, &first_idx, &vector_count);
   }
   gk__store_work_tile(acc, acc.value, p, work, row0, col0, first_idx, vector_count);
 }
 
 /* --- Small products -----------------------------------------------------------------------------------------------
  *
- * float tiles of 32 x 32, for products with k undivided and neither operand transposed, as most batches are. A keeps its
- * K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move one element each. A
- * thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel. Batches of
- * 32^3 take 1.7 times as long without it. */
+ * float tiles of 32 x 32, for products with k undivided and neither operand transposed, as most batches are. A keeps
+ * its K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move one element
+ * each. A thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel.
+ * Batches of 32^3 take 1.7 times as long without it. */
 
 /* The accumulators of a thread: like gk__accumulators, but a warp has 4 x 8 threads, and a thread's rows are four
  * apart. */
@@ -4625,24 +4731,12 @@ struct gk__warp_accumulators {
   }
 };
 
-/* Loads 16 bytes of shared memory in program order. Without `volatile` on the asm, the compiler would move loads
- * together, for which registers do not suffice, and reorder the FMAs between them. gk__load_in_order() makes ptxas keep
- * the order, too. */
-#ifdef __CUDA_ARCH__
-#define GK__LOAD_FLOAT4(instruction)                                                                                   \
-  gk__vector<float, 4> x;                                                                                              \
-  asm volatile(instruction ".v4.f32 {%0, %1, %2, %3}, [%4];"                                                           \
-               : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])                                \
-               : "r"(address)                                                                                          \
-               : "memory");                                                                                            \
-  return x
-GK__D gk__vector<float, 4> gk__load_shared(unsigned address) { GK__LOAD_FLOAT4("ld.shared"); }
-GK__D gk__vector<float, 4> gk__load_in_order(unsigned address) { GK__LOAD_FLOAT4("ld.volatile.shared"); }
-#undef GK__LOAD_FLOAT4
-#endif
+/* Loads 16 bytes of shared memory, in program order. */
 GK__D gk__vector<float, 4> gk__load_shared_float4(const unsigned char *shared) {
 #ifdef __CUDA_ARCH__
-  return gk__load_shared(static_cast<unsigned>(__cvta_generic_to_shared(shared)));
+  gk__vector<float, 4> x;
+  gk__ptx_ld_shared_v4_f32(x.value, gk__shared_address(shared));
+  return x;
 #else
   return *reinterpret_cast<const gk__vector<float, 4> *>(shared);
 #endif
@@ -4650,10 +4744,7 @@ GK__D gk__vector<float, 4> gk__load_shared_float4(const unsigned char *shared) {
 /* Copies 16 bytes, and prefetches the 128-byte line that they are in to L2: the rest of it is needed soon. */
 GK__D void gk__copy_async_float4(unsigned char *dest, const float *source) {
 #if GK__HAS_CP_ASYNC
-  asm volatile(
-      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(dest))),
-      "l"(source)
-      : "memory");
+  gk__ptx_cp_async_cg_l2_128b_16(gk__shared_address(dest), source);
 #else
   *reinterpret_cast<gk__vector<float, 4> *>(dest) = *reinterpret_cast<const gk__vector<float, 4> *>(source);
 #endif
@@ -4917,31 +5008,6 @@ template <class Shape> struct gk__f64_turn {
 };
 
 #ifdef GK__HOPPER_CODE
-/* Barriers in shared memory, by their addresses. */
-GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-GK__D void gk__barrier_expect(unsigned barrier, unsigned bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-/* Without arriving. */
-GK__D void gk__barrier_expect_more(unsigned barrier, unsigned bytes) {
-  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
-  asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
-               "again;\n}" ::"r"(barrier),
-               "r"(parity)
-               : "memory");
-}
-GK__D void gk__barrier_arrive(unsigned barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-/* When this thread's copies so far are there. */
-GK__D void gk__barrier_arrive_with_copies(unsigned barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
-}
-
 /* For blocks that only wait for each other: nobody's writes are waited for. */
 GK__D void gk__cluster_barrier_relaxed() {
   __syncwarp();
@@ -4981,14 +5047,12 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     const int i = (n < of_a ? n : n - of_a) / quarters, q = n % quarters;
     const unsigned offset = static_cast<unsigned>(n < of_a ? i * 8 * a_row + q * 4 * a_k : i * 8 * b_col + q * 4 * b_k);
     double &dest = n < of_a ? f->a[i][q] : f->b[i][q];
-    asm volatile("ld.shared.f64 %0, [%1];"
-                 : "=d"(dest)
-                 : "r"((n < of_a ? at_a : at_b) + stage + offset * 8)
-                 : "memory");
+    gk__ptx_ld_shared_f64(&dest, (n < of_a ? at_a : at_b) + stage + offset * 8);
   }
   static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
     const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
-    gk__mma_f64<quarters>(sums->value[i * across + j], sums->value[(i + 1) * across + j], f.a[i], f.a[i + 1], f.b[j]);
+    gk__ptx_mma_m16n8_f64<quarters>(sums->value[i * across + j], sums->value[(i + 1) * across + j], f.a[i], f.a[i + 1],
+                                    f.b[j]);
   }
   static GK__D unsigned stage_at(const gk__f64_turn<Shape> &turn) {
     return static_cast<unsigned>(turn.stage * stage_bytes);
@@ -4999,12 +5063,12 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     turn->advance();
     const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(turn->full_at(), turn->parity);
     multiply(sums, now, 0);
-    if (!ready) gk__barrier_wait(turn->full_at(), turn->parity);
+    if (!ready) gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
     const int each = (of_a + of_b) / instructions;
     GK__UNROLL
     for (int n = 0; n < instructions; n++) {
       if (n > 0) multiply(sums, now, n);
-      if (n == across - 1) gk__barrier_arrive(empty); /* all of its operands have come to registers */
+      if (n == across - 1) gk__ptx_mbarrier_arrive(empty); /* all of its operands have come to registers */
       GK__UNROLL
       for (int l = n * each; l < (n + 1) * each; l++)
         if (More) load(next, stage_at(*turn), l);
@@ -5015,7 +5079,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     int steps = k / Shape::bk;
     const int rest = k % Shape::bk;
     if (steps > 0) {
-      gk__barrier_wait(turn->full_at(), turn->parity);
+      gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
       GK__UNROLL
       for (int l = 0; l < of_a + of_b; l++) load(&fragment[0], stage_at(*turn), l);
     }
@@ -5031,7 +5095,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
       multiply_step<false>(sums, fragment[0], NULL, turn);
     }
     if (rest) { /* what is not there is left out: the product of -0 and 0 changes no sum */
-      gk__barrier_wait(turn->full_at(), turn->parity);
+      gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
       GK__UNROLL
       for (int l = 0; l < of_a + of_b; l++) {
         load(&fragment[0], stage_at(*turn), l);
@@ -5041,7 +5105,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
       }
       GK__UNROLL
       for (int n = 0; n < instructions; n++) multiply(sums, fragment[0], n);
-      gk__barrier_arrive(turn->empty_at());
+      gk__ptx_mbarrier_arrive(turn->empty_at());
       turn->advance();
     }
   }
@@ -5060,8 +5124,8 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
   gk__f64_turn<Shape> turn = {gk__shared_address(barriers), 0, 0};
   if (t == 0)
     for (unsigned i = 0; i < Shape::stages; i++) {
-      gk__barrier_init(turn.full + i * 8, Shape::copying);
-      gk__barrier_init(turn.full + (Shape::stages + i) * 8, Shape::multiplying);
+      gk__ptx_mbarrier_init(turn.full + i * 8, Shape::copying);
+      gk__ptx_mbarrier_init(turn.full + (Shape::stages + i) * 8, Shape::multiplying);
     }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -5069,10 +5133,10 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)));
   if (t >= Shape::multiplying) {
 #ifdef GK__WGMMA_CODE
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+    gk__ptx_setmaxnreg_dec<72>();
 #endif
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.slices : 1);
+      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.partitions : 1);
       const gk__partition_range range(p, work.part);
       operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
                   static_cast<size_t>(work.row_idx) * Shape::row_count, p.m, range.begin, t - Shape::multiplying);
@@ -5080,24 +5144,24 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
                   p.n, range.begin, t - Shape::multiplying);
       GK__UNROLL_BY(1)
       for (int left = range.depth; left > 0; left -= Shape::bk) {
-        gk__barrier_wait(turn.empty_at(), turn.parity ^ 1);
+        gk__ptx_mbarrier_wait_parity(turn.empty_at(), turn.parity ^ 1);
         double *dest = ring + turn.stage * stage_items;
         gk__forget(&dest); /* or else the compiler makes it anew for each copy */
         a.fetch(dest, p.lda, left), b.fetch(dest + operand_a::items, p.ldb, left);
-        gk__barrier_arrive_with_copies(turn.full_at());
+        gk__ptx_cp_async_mbarrier_arrive_noinc(turn.full_at());
         turn.advance();
       }
     }
   } else {
 #ifdef GK__WGMMA_CODE
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+    gk__ptx_setmaxnreg_inc<216>();
 #endif
     typename Shape::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       GK__UNROLL
       for (int r = 0; r < Shape::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
       const unsigned at_ring = gk__shared_address(ring);
-      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.slices : 1);
+      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.partitions : 1);
       const int k = gk__partition_range(p, work.part).depth;
       if (!p.trans_a && !p.trans_b)
         gk__f64_multiplier<Shape, true, false>(sums, at_ring).run(&sums, &turn, k);
@@ -5409,7 +5473,8 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   gk__wait_for_earlier_work();
   if (!p.product.condition.holds()) return;
   const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.col_count, static_cast<size_t>(block_cols)));
-  const unsigned batch = blockIdx.x / (blocks * p.product.slices), part = blockIdx.x / blocks % p.product.slices;
+  const unsigned batch = blockIdx.x / (blocks * p.product.partitions),
+                 part = blockIdx.x / blocks % p.product.partitions;
   const gk__partition_range range(p.product, part);
   const bool k_major = p.y_k == 1; /* then a chain is a lane, and each warp has some columns */
   const int t = static_cast<int>(threadIdx.x), chain = k_major ? t % 32 : t / 8;
@@ -5452,9 +5517,9 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
  * of some of its tiles each. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
 /* The memory for the partials of a call. It is obtained together with the first launch that needs it, which is the
- * largest one. A call that launches other kernels first, on tensor cores, goes through its launches with `measuring` set
- * before that, which launches nothing and records the bytes needed. So a scratch that is too small is refused before C is
- * written. */
+ * largest one. A call that launches other kernels first, on tensor cores, goes through its launches with `measuring`
+ * set before that, which launches nothing and records the bytes needed. So a scratch that is too small is refused
+ * before C is written. */
 struct gk__partials {
   const gk_scratch *given; /* the caller's, or NULL */
   cudaStream_t stream;
@@ -5522,22 +5587,22 @@ inline gk__reduce_costs gk__measured_reduce_costs() {
 }
 /* The clocks to reduce partials of m x n that a second kernel adds up. */
 inline unsigned long long gk__reduction_clocks(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch,
-                                               unsigned slices, size_t item_bytes) {
-  if (slices < 2) return 0;
-  const unsigned long long kib = m * n * batch * slices * item_bytes / 1024;
-  return costs.launch + gk_ceil_div(slices, 8u) * costs.round + kib * costs.kib / 100;
+                                               unsigned partitions, size_t item_bytes) {
+  if (partitions < 2) return 0;
+  const unsigned long long kib = m * n * batch * partitions * item_bytes / 1024;
+  return costs.launch + gk_ceil_div(partitions, 8u) * costs.round + kib * costs.kib / 100;
 }
 /* The same for partials of floats, in microseconds on an H200. */
-inline double gk__reduction_us(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch, unsigned slices) {
+inline double gk__reduction_us(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch, unsigned partitions) {
   const double clocks_per_us = 1755;
-  return static_cast<double>(gk__reduction_clocks(costs, m, n, batch, slices, sizeof(float))) / clocks_per_us;
+  return static_cast<double>(gk__reduction_clocks(costs, m, n, batch, partitions, sizeof(float))) / clocks_per_us;
 }
 /* Bytes of one partition's partials of m x n. The result saturates at SIZE_MAX. */
 template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
   return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
 }
-template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) {
-  return slices < 2 || gk__partial_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / slices;
+template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitions) {
+  return partitions < 2 || gk__partial_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / partitions;
 }
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
@@ -5889,15 +5954,10 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
  * l / 8. dest[i] is its fragment of matrix i, or with Trans of the transpose of matrix i. */
 template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsigned char *row_data) {
 #ifdef __CUDA_ARCH__
-  const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row_data));
   if (Trans)
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
-                 : "r"(from));
+    gk__ptx_ldmatrix_x4_trans(dest, gk__shared_address(row_data));
   else
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
-                 : "r"(from));
+    gk__ptx_ldmatrix_x4(dest, gk__shared_address(row_data));
 #else
   const unsigned long long mine = reinterpret_cast<uintptr_t>(row_data);
   const unsigned lane_id = gk_lane();
@@ -5921,21 +5981,12 @@ template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsi
 /* d += A B for a 16 x 8 tile and 32 bytes of k. The fragments are those of mma.sync.m16n8 (PTX ISA). */
 template <class Element> struct gk__mma_sync;
 #ifdef __CUDA_ARCH__
-#define GK__MMA(shape, types)                                                                                          \
-  asm volatile("mma.sync.aligned." shape ".row.col.f32." types ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "   \
-               "{%0, %1, %2, %3};"                                                                                     \
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                        \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
 template <> struct gk__mma_sync<__half> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
-    GK__MMA("m16n8k16", "f16.f16");
+    gk__ptx_mma_m16n8k16_f16(d, a, b0, b1);
 #else
-    for (int i = 0; i < 2; i++)
-      asm volatile(
-          "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-          : "r"(a[i * 2]), "r"(a[i * 2 + 1]), "r"(i ? b1 : b0));
+    for (int i = 0; i < 2; i++) gk__ptx_mma_m16n8k8_f16(d, a[i * 2], a[i * 2 + 1], i ? b1 : b0);
 #endif
   }
 };
@@ -5943,7 +5994,7 @@ template <> struct gk__mma_sync<__half> {
 template <> struct gk__mma_sync<__nv_bfloat16> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
-    GK__MMA("m16n8k16", "bf16.bf16");
+    gk__ptx_mma_m16n8k16_bf16(d, a, b0, b1);
 #else
     (void)d, (void)a, (void)b0, (void)b1;
 #endif
@@ -5952,13 +6003,12 @@ template <> struct gk__mma_sync<__nv_bfloat16> {
 template <> struct gk__mma_sync<float> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
-    GK__MMA("m16n8k8", "tf32.tf32");
+    gk__ptx_mma_m16n8k8_tf32(d, a, b0, b1);
 #else
     (void)d, (void)a, (void)b0, (void)b1;
 #endif
   }
 };
-#undef GK__MMA
 #else
 /* The elements of a 32-bit word, as floats. */
 template <class Element> struct gk__word_elements { /* __half */
@@ -6329,7 +6379,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   unsigned char *const ring = gk__align_ring(dynamic_shared);
   gk__wait_for_earlier_work();
   if (!p.c.condition.holds()) return;
-  const unsigned partitions = p.c.partials ? p.c.slices : 1, launch_tiles = gridDim.x / partitions;
+  const unsigned partitions = p.c.partials ? p.c.partitions : 1, launch_tiles = gridDim.x / partitions;
   const unsigned partition = blockIdx.x / launch_tiles;
   gk__work_tile work(p.first_tile + blockIdx.x % launch_tiles, p.tiles_m, p.tiles_n, 1);
   work.part = partition;
@@ -6402,7 +6452,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   q.c.beta = p.beta;
   q.c.condition.flag = p.strict;
   q.c.max_blocks = p.max_blocks;
-  q.c.slices = static_cast<unsigned>(plan.partitions);
+  q.c.partitions = static_cast<unsigned>(plan.partitions);
   q.k = p.k;
   q.tiles_m = static_cast<unsigned>(tiles_m);
   q.tiles_n = static_cast<unsigned>(tiles_n);
@@ -6893,11 +6943,11 @@ template <class Shape> struct gk__wgmma_pipeline {
   /* By one thread, before the other threads use a barrier. Each warp of the consumers arrives at an empty barrier. */
   GK__D void init_barriers(bool reduces) {
     for (; stage_idx < Shape::stages; stage_idx++) {
-      gk__barrier_init(full_barrier(), 1);
-      gk__barrier_init(empty_barrier(), 4 * Shape::consumers);
+      gk__ptx_mbarrier_init(full_barrier(), 1);
+      gk__ptx_mbarrier_init(empty_barrier(), 4 * Shape::consumers);
     }
     stage_idx = 0;
-    if (reduces) gk__barrier_init(reduce_barrier(), 1);
+    if (reduces) gk__ptx_mbarrier_init(reduce_barrier(), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
 };
@@ -6909,7 +6959,8 @@ GK__D void gk__cluster_place(unsigned *cluster_rank, unsigned *cluster_size) {
 }
 /* Adds four floats from shared memory. */
 GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
-  const gk__vector<float, 4> x = gk__load_shared(from);
+  gk__vector<float, 4> x;
+  gk__ptx_ld_shared_v4_f32(x.value, from);
   GK__UNROLL
   for (int i = 0; i < 4; i++) sum[i] += x.value[i];
 }
@@ -6941,9 +6992,9 @@ GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Sh
   const unsigned product_a = p.a_batched ? work.batch : 0, product_b = p.b_batched ? work.batch : 0;
   const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, lead = p.lead(work.matrix_idx);
   for (unsigned k = first_k_block * depth; k < (first_k_block + k_blocks) * depth; k += depth) {
-    gk__barrier_wait(pipe.empty_barrier(), pipe.phase ^ 1);
+    gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
     const unsigned full = pipe.full_barrier();
-    gk__barrier_expect(full, p.stage_bytes);
+    gk__ptx_mbarrier_arrive_expect_tx(full, p.stage_bytes);
     unsigned dest = pipe.stage_address();
     for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::a_bytes) {
       if (p.a_k_major)
@@ -6968,7 +7019,7 @@ GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Sh
 template <class Shape>
 GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &pipe, unsigned from, unsigned row_count,
                                 unsigned bytes) {
-  gk__barrier_wait(pipe.full_barrier(), pipe.phase);
+  gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
   for (unsigned i = threadIdx.x - 128; i < row_count; i += Shape::consumers * 128) {
     const unsigned row_address = pipe.stage_address() + from + i * 128;
     for (unsigned pos = 0; pos < bytes; pos += 2)
@@ -6983,7 +7034,7 @@ GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &pipe, unsigned 
 
 /* By all lanes of a warp that has read a stage. */
 GK__D void gk__wgmma_release_stage(unsigned empty) {
-  if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
+  if (threadIdx.x % 32 == 0) gk__ptx_mbarrier_arrive(empty);
 }
 
 /* Emulated fp32: the part of A (of_b: of B) in the i-th product of a k block; the least significant product comes
@@ -7002,7 +7053,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
   unsigned last = 0;
   for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
-    gk__barrier_wait(pipe.full_barrier(), pipe.phase);
+    gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const uint64_t a = gk__wgmma_descriptor(pipe.stage_address() + group * (Shape::m64_count * Shape::box_bytes));
     const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::parts * Shape::a_bytes);
     gk__wgmma_fence();
@@ -7219,7 +7270,7 @@ gk__wgmma_cluster_reduce(const typename Shape::params &p, float (&acc)[Shape::m6
             partials + cluster_rank * owned_bytes),
         "r"(pipe.smem + owner * owned_bytes), "r"(pipe.reduce_barrier()), "r"(owned_bytes), "r"(owner)
         : "memory");
-  gk__barrier_wait(pipe.reduce_barrier(), 0);
+  gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   GK__UNROLL_BY(1)
   for (unsigned i = threadIdx.x - 128; i < owned_rows * (Shape::col_count / 4); i += Shape::consumers * 128) {
     const unsigned owned_row = i / (Shape::col_count / 4), col_vector = i % (Shape::col_count / 4);
@@ -7256,7 +7307,8 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   __syncthreads();
   if (Shape::cluster_split_k) {
     if (threadIdx.x == 0)
-      gk__barrier_expect(pipe.reduce_barrier(), (cluster_size - 1) * (Shape::row_count / cluster_size) * Shape::pitch);
+      gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(),
+                                        (cluster_size - 1) * (Shape::row_count / cluster_size) * Shape::pitch);
     gk__cluster_barrier();
   }
   gk__wait_for_earlier_work();
@@ -7699,9 +7751,9 @@ GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Sha
   const unsigned row_count = min(static_cast<unsigned>(Shape::row_count), (p.transposed ? p.n : p.m) - work.row_idx);
   const unsigned bytes = p.stage_bytes + (row_count + 31) / 32 * Shape::box_bytes;
   for (unsigned k = first_k_block * 32; k < (first_k_block + k_blocks) * 32; k += 32) {
-    gk__barrier_wait(pipe.empty_barrier(), pipe.phase ^ 1);
+    gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
     const unsigned full = pipe.full_barrier(), dest = pipe.stage_address();
-    gk__barrier_expect(full, bytes);
+    gk__ptx_mbarrier_arrive_expect_tx(full, bytes);
     GK__UNROLL
     for (unsigned i = 0; i < Shape::row_count; i += 32)
       if (i < row_count) gk__tma_load(dest + i * 128, &p.b, full, work.row_idx + i, k - lead, product_b, 0);
@@ -7720,7 +7772,7 @@ GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipel
   unsigned a[4][4], last = 0;
   GK__UNROLL_BY(1)
   for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
-    gk__barrier_wait(pipe.full_barrier(), pipe.phase);
+    gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const unsigned from = pipe.stage_address() + low_address,
                    high_address = pipe.stage_address() + (low_address ^ 64) + 512; /* k + 4 */
     const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::r_bytes);
@@ -7823,7 +7875,7 @@ GK__D void gk__tf32_cluster_reduce(const typename Shape::params &p, const float 
                  "r"(pipe.reduce_barrier()), "r"(i & (cluster_size - 1)), "f"(acc[i * 4]), "f"(acc[i * 4 + 1]),
                  "f"(acc[i * 4 + 2]), "f"(acc[i * 4 + 3])
                  : "memory");
-  gk__barrier_wait(pipe.reduce_barrier(), 0);
+  gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   gk__tf32_store<Shape>(p, work, group, cluster_rank, cluster_size, [=](unsigned i, float(&d)[4]) {
     d[0] = d[1] = d[2] = d[3] = 0;
     GK__UNROLL_BY(1)
@@ -7844,7 +7896,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   gk__wgmma_pipeline<Shape> pipe = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
     pipe.init_barriers(true);
-    gk__barrier_expect(pipe.reduce_barrier(), Shape::row_count * Shape::col_count * 4);
+    gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(), Shape::row_count * Shape::col_count * 4);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
   }
   __syncthreads();
@@ -8033,10 +8085,6 @@ template <int Down, int Across, int Fours, int Resident> struct gk__f32_block {
 #ifdef GK__WGMMA
 #ifdef GK__WGMMA_CODE
 
-GK__D void gk__store_shared(unsigned address, float a, float b, float c, float d) {
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
-}
-
 /* The operand fragments of one k. */
 template <int Fours> struct gk__f32_fragment {
   gk__vector<float, 4> a[2], b[Fours];
@@ -8044,9 +8092,10 @@ template <int Fours> struct gk__f32_fragment {
    * each row with the operand that arrives first. */
   GK__D void load(unsigned from_a, unsigned from_b) {
     GK__UNROLL
-    for (int j = 0; j < Fours; j++) b[j] = gk__load_in_order(from_b + static_cast<unsigned>(j) * 128);
-    a[0] = gk__load_in_order(from_a);
-    a[1] = gk__load_in_order(from_a + 64);
+    for (int j = 0; j < Fours; j++)
+      gk__ptx_ld_volatile_shared_v4_f32(b[j].value, from_b + static_cast<unsigned>(j) * 128);
+    gk__ptx_ld_volatile_shared_v4_f32(a[0].value, from_a);
+    gk__ptx_ld_volatile_shared_v4_f32(a[1].value, from_a + 64);
   }
   /* Zero fragments: the first multiplication of a pipeline changes no accumulator. */
   template <class Sums> GK__D void begin(Sums &sums) {
@@ -8067,9 +8116,7 @@ template <int Fours> struct gk__f32_fragment {
       for (int idx = 0; idx < col_count; idx++) {
         const int pos = i % 2 ? col_count - 1 - idx : idx;
         const int j = pos % 4 == 1 || pos % 4 == 2 ? pos / 4 * 4 + 3 - pos % 4 : pos;
-        asm volatile("fma.rn.f32 %0, %1, %2, %0;"
-                     : "+f"(sums.value[i][j / 4][j % 4])
-                     : "f"(a[i / 4].value[i % 4]), "f"(b[j / 4].value[j % 4]));
+        gk__ptx_fma_rn_f32(&sums.value[i][j / 4][j % 4], a[i / 4].value[i % 4], b[j / 4].value[j % 4]);
       }
     }
   }
@@ -8089,9 +8136,6 @@ template <class Config> struct gk__f32_pipeline_state {
   }
 };
 
-GK__D void gk__load_global_float(float *dest, uintptr_t from, int pos) {
-  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*dest) : "l"(from + pos * sizeof(float)) : "memory");
-}
 /* A producer thread's part of one operand: item_count pieces of four floats that are adjacent in the stage, next_k
  * apart in k. K-major: a piece is one k of four rows, and a warp loads four k of 32 rows. MN-major: a piece is of one
  * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
@@ -8134,7 +8178,8 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
       for (int j = 0; j < (KMajor ? item_count : 4); j++) {
         const int neighbour = KMajor ? i : j;
         if (neighbour == 0 || neighbour < inside)
-          gk__load_global_float(&x[KMajor ? j : i][neighbour], address, j * (KMajor ? next_k : lanes));
+          gk__ptx_ld_global_nc_f32(&x[KMajor ? j : i][neighbour],
+                                   address + (j * (KMajor ? next_k : lanes)) * sizeof(float));
       }
     }
     from = KMajor ? from + Config::depth * sizeof(float) : address;
@@ -8142,8 +8187,8 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
   GK__D void store_stage(unsigned stage) const {
     GK__UNROLL
     for (int i = 0; i < item_count; i++)
-      gk__store_shared(stage + dest + static_cast<unsigned>(i * next_k * Extent * 4), x[i][0], x[i][1], x[i][2],
-                       x[i][3]);
+      gk__ptx_st_shared_v4_f32(stage + dest + static_cast<unsigned>(i * next_k * Extent * 4), x[i][0], x[i][1], x[i][2],
+                               x[i][3]);
   }
 };
 /* The producers' loop over one partition. */
@@ -8163,10 +8208,10 @@ GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__f32_pip
     }
     a.load();
     b.load();
-    gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
+    gk__ptx_mbarrier_wait_parity(pipe.empty(), pipe.parity ^ 1);
     a.store_stage(pipe.data());
     b.store_stage(pipe.data() + Config::a_bytes);
-    gk__barrier_arrive(pipe.full());
+    gk__ptx_mbarrier_arrive(pipe.full());
     range.depth -= Config::depth;
     if (range.depth <= 0) return;
     pipe.advance();
@@ -8184,7 +8229,7 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<C
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= stage_depth) {
-    gk__barrier_wait(pipe.full(), pipe.parity);
+    gk__ptx_mbarrier_wait_parity(pipe.full(), pipe.parity);
     int todo = left < stage_depth ? left : stage_depth;
     const unsigned skip = static_cast<unsigned>(stage_depth - todo);
     unsigned a = pipe.data() + at_a + skip * Config::pitch_a, b = pipe.data() + at_b + skip * Config::pitch_b;
@@ -8206,7 +8251,7 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<C
       a += Config::pitch_a;
       b += Config::pitch_b;
     }
-    gk__barrier_arrive(pipe.empty());
+    gk__ptx_mbarrier_arrive(pipe.empty());
     pipe.advance();
   }
   fragment[1].multiply(sums);
@@ -8224,16 +8269,16 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const bool is_producer = threadIdx.x >= sums_of::thread_count;
   const gk__f32_pipeline_state<Config> pipe = {gk__shared_address(shared), gk__shared_address(bars), 0, 0};
   if (threadIdx.x == 0)
-    for (unsigned i = 0; i < 2 * Config::stages; i++) gk__barrier_init(pipe.bars + i * 8, sums_of::thread_count);
+    for (unsigned i = 0; i < 2 * Config::stages; i++) gk__ptx_mbarrier_init(pipe.bars + i * 8, sums_of::thread_count);
   __syncthreads();
   gk__wait_for_earlier_work();
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   unsigned work_idx = blockIdx.x;
-  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   const gk__partition_range range(p, work.part);
   if (is_producer) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Config::producer_registers));
+    gk__ptx_setmaxnreg_dec<Config::producer_registers>();
     if (p.trans_a && p.trans_b)
       gk__f32_produce<Config, false, true>(p, work, pipe, range);
     else if (p.trans_a)
@@ -8244,11 +8289,11 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
       gk__f32_produce<Config, true, false>(p, work, pipe, range);
     return;
   }
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Config::consumer_registers));
+  gk__ptx_setmaxnreg_inc<Config::consumer_registers>();
   sums_of sums(static_cast<int>(threadIdx.x), p.trans_a, !p.trans_b);
   gk__f32_consume<Config>(sums, pipe, range.depth);
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile done(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+  const gk__work_tile done(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   gk__ptx_bar_sync<1, sums_of::thread_count>(); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<1, sums_of::thread_count>();
@@ -8301,9 +8346,9 @@ struct gk__plan_costs {
   gk__f64_costs doubles;
   gk__reduce_costs reduce;
 };
-/* Fitted to 3,400 measured plans of 70 random shapes on an H200. Over the shapes that are measured the chosen plan takes
- * 2 % longer than the best one; in 5 % of them more than 10 % longer. `make bench-refit` fits these costs and the shares
- * of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices. */
+/* Fitted to 3,400 measured plans of 70 random shapes on an H200. Over the shapes that are measured the chosen plan
+ * takes 2 % longer than the best one; in 5 % of them more than 10 % longer. `make bench-refit` fits these costs and the
+ * shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{116, 223}, 148, 9653, 2044},
                                        {{134, 245}, 168, 6107, 1996},
@@ -8333,23 +8378,23 @@ inline size_t gk__simt_throughput(const gk__simt_costs &costs, size_t warp_count
   return percent * warp_count / slots;
 }
 inline bool gk__is_hopper_plan(gk_plan plan) {
-  return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
+  return plan == GK__PLAN_HOPPER_128 || plan == GK__PLAN_HOPPER_64_128 || plan == GK__PLAN_HOPPER_128_64;
 }
-/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one
+/* The clocks of `tiles` tiles on Hopper, each in `partitions` partitions of k, which are `depth` long, the last one
  * `last`. */
-inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
+inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned partitions,
                                             size_t depth, size_t last, size_t sms) {
   const gk__plan_costs &all = *tile_facts.costs;
   const bool full = tile_facts.row_count * tile_facts.col_count == 128 * 128;
   const gk__hopper_costs &t = full ? all.full_tile : all.half_tile;
-  const size_t blocks = tiles * slices, resident = tile_facts.room * sms;
+  const size_t blocks = tiles * partitions, resident = tile_facts.room * sms;
   const size_t full_waves = blocks / resident, rest = blocks % resident;
-  const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
+  const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (partitions > 1 ? depth : last);
   unsigned long long clocks = full_waves * (work * t.each[tile_facts.room - 1] / 100 + t.begin) + t.once;
   if (rest > 0) {
     const size_t blocks_per_sm = gk_ceil_div(rest, sms);
     /* The last partitions start last. */
-    const size_t rest_depth = slices > 1 && rest <= tiles ? last : depth;
+    const size_t rest_depth = partitions > 1 && rest <= tiles ? last : depth;
     clocks += (work * (full_waves && blocks_per_sm == 1 ? t.after : t.each[blocks_per_sm - 1]) / 100 + t.begin) *
               rest_depth / depth;
   }
@@ -8360,10 +8405,10 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, si
  * and of the last one (a separate term, because blocks do not end together); prologue and epilogue of each block; and
  * the reduction of the partials by the groups of a block. */
 inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
-                                          unsigned slices, size_t depth, size_t sms, bool unaligned) {
+                                          unsigned partitions, size_t depth, size_t sms, bool unaligned) {
   const gk__simt_costs &costs = tile_facts.costs->floats;
-  const bool in_block = slices <= tile_facts.groups;
-  const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
+  const bool in_block = partitions <= tile_facts.groups;
+  const unsigned groups = in_block ? partitions : 1, split_blocks = in_block ? 1 : partitions;
   const size_t blocks =
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
   const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
@@ -8387,10 +8432,10 @@ inline size_t gk__f64_throughput(const gk__f64_costs &costs, size_t warp_count) 
 }
 /* The clocks of a product of doubles, approximately. */
 inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
-                                         unsigned slices, size_t depth, size_t sms) {
+                                         unsigned partitions, size_t depth, size_t sms) {
   const gk__f64_costs &costs = tile_facts.costs->doubles;
-  const bool in_block = slices <= tile_facts.groups;
-  const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
+  const bool in_block = partitions <= tile_facts.groups;
+  const unsigned groups = in_block ? partitions : 1, split_blocks = in_block ? 1 : partitions;
   const size_t blocks =
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
   const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
@@ -8414,21 +8459,21 @@ template <class Acc> struct gk__tiles {
   static const size_t most_blocks = 5 * 132;
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, true, &costs},
-                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, true, &costs},
-                                  {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, true, &costs},
+    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 99, true, &costs},
+                                  {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 99, true, &costs},
+                                  {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 99, true, &costs},
                                   {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 86, false, &costs},
                                   {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 80, false, &costs},
                                   {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 50, false, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
-                                          unsigned slices, size_t depth, size_t sms, bool unaligned) {
+                                          unsigned partitions, size_t depth, size_t sms, bool unaligned) {
     if (tile_facts.hopper) {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
-      return gk__hopper_clocks(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms);
+      return gk__hopper_clocks(tile_facts, tiles, partitions, depth, k - (partitions - 1) * depth, sms);
     }
-    return gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms, unaligned);
+    return gk__simt_clocks(tile_facts, m, n, batch, partitions, depth, sms, unaligned);
   }
 };
 template <> struct gk__tiles<double> {
@@ -8445,31 +8490,31 @@ template <> struct gk__tiles<double> {
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,
-                                          unsigned slices, size_t depth, size_t sms, bool) {
-    return gk__f64_clocks(tile_facts, m, n, batch, slices, depth, sms);
+                                          unsigned partitions, size_t depth, size_t sms, bool) {
+    return gk__f64_clocks(tile_facts, m, n, batch, partitions, depth, sms);
   }
 };
 /* The clocks of a product with such a tile, and of the reduction of its partials. */
 template <class Acc>
 unsigned long long gk__clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
-                              unsigned slices, size_t depth, size_t sms, bool unaligned) {
-  const bool in_block = !tile_facts.hopper && slices <= tile_facts.groups;
-  return gk__tiles<Acc>::kernel_clocks(tile_facts, m, n, k, batch, slices, depth, sms, unaligned) +
-         gk__reduction_clocks(tile_facts.costs->reduce, m, n, batch, in_block ? 1 : slices, sizeof(Acc));
+                              unsigned partitions, size_t depth, size_t sms, bool unaligned) {
+  const bool in_block = !tile_facts.hopper && partitions <= tile_facts.groups;
+  return gk__tiles<Acc>::kernel_clocks(tile_facts, m, n, k, batch, partitions, depth, sms, unaligned) +
+         gk__reduction_clocks(tile_facts.costs->reduce, m, n, batch, in_block ? 1 : partitions, sizeof(Acc));
 }
 /* Whether rows are unaligned if they are contiguous: the split must not depend on leading dimensions. */
 inline bool gk__contiguous_rows_unaligned(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
 
-/* How k is split: into `slices` partitions, each `depth` long but for the last one. */
+/* How k is split: into `partitions` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
   int thin; /* m or n is so small that the kernel of thin products computes C, with 32 sequences of FMAs in each
              * partition */
-  unsigned slices;
+  unsigned partitions;
   int depth;
 };
 
 inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
-  return x.thin == y.thin && x.slices == y.slices && x.depth == y.depth;
+  return x.thin == y.thin && x.partitions == y.partitions && x.depth == y.depth;
 }
 
 /* The split of a thin product: enough partitions for 264 blocks, none of them shorter than 512. */
@@ -8532,15 +8577,15 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
     partitions = gk__thin_partitions(long_dim, k);
   } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
              k < longest) {
-    order.slices = gk__best_partitions<Acc>(m, n, k, quantum);
-    partitions = order.slices;
+    order.partitions = gk__best_partitions<Acc>(m, n, k, quantum);
+    partitions = order.partitions;
   }
   const size_t fewest = gk_ceil_div(k, longest);
   if (partitions < fewest) partitions = fewest;
   if (k > 0) {
     const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
     order.depth = static_cast<int>(depth);
-    order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
+    order.partitions = static_cast<unsigned>(gk_ceil_div(k, depth));
   }
   return order;
 }
@@ -8553,7 +8598,6 @@ gk__tile_facts gk__plan_tile(const gk__split_k &order, size_t m, size_t n, size_
   gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
-  if (wanted == GK__PLAN_TILE_128) wanted = GK__PLAN_TILE_64_128;
   if (gk__is_hopper_plan(wanted) && !has_hopper) wanted = GK__PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
@@ -8561,7 +8605,7 @@ gk__tile_facts gk__plan_tile(const gk__split_k &order, size_t m, size_t n, size_
     if (tile_facts.hopper && !has_hopper) continue;
     if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || fallback) {
       const unsigned long long clocks =
-          gk__clocks<Acc>(tile_facts, m, n, k, batch, order.slices, static_cast<size_t>(order.depth),
+          gk__clocks<Acc>(tile_facts, m, n, k, batch, order.partitions, static_cast<size_t>(order.depth),
                           static_cast<size_t>(sms > 0 ? sms : 1), unaligned);
       if (clocks < least) {
         least = clocks;
@@ -8672,10 +8716,10 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) *
                             Config::stages * sizeof(Acc);
   const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
-  size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
+  size_t groups = p.partitions <= static_cast<unsigned>(Config::groups) ? p.partitions : 1;
   if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
   const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
-  const size_t blocks_per_tile = p.slices > groups ? p.slices : 1;
+  const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
   const gk__tile_launch<Config> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count, smem, stream};
   size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
@@ -8719,12 +8763,14 @@ cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limi
   const bool transposed = p.m > p.n;
   const gk__thin_launch<Rows> launch = {shape::ring_bytes, acc_bytes, transposed, smem_limit, stream};
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
-  const size_t block_bytes = p.slices > 1 ? p.slices * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc_type) : 0;
-  const size_t launch_cols = gk__tiles_per_launch(block_count, p.max_blocks, p.slices, block_bytes) * block_cols;
+  const size_t block_bytes =
+      p.partitions > 1 ? p.partitions * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc_type) : 0;
+  const size_t launch_cols = gk__tiles_per_launch(block_count, p.max_blocks, p.partitions, block_bytes) * block_cols;
   for (size_t col_idx = 0; col_idx < long_dim; col_idx += launch_cols) {
     const Args part = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
     const size_t columns = transposed ? part.m : part.n;
-    GK_TRY(gk__launch_batches(part, gk_ceil_div(columns, block_cols) * p.slices, p.slices > 1, partials, launch));
+    GK_TRY(
+        gk__launch_batches(part, gk_ceil_div(columns, block_cols) * p.partitions, p.partitions > 1, partials, launch));
   }
   return cudaSuccess;
 }
@@ -8767,7 +8813,7 @@ cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p
                              int smem_limit, cudaStream_t stream) {
   const size_t tiles =
       gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
-  if (p.trans_a || p.trans_b || p.slices != 1 || (p.max_blocks && p.max_blocks < tiles))
+  if (p.trans_a || p.trans_b || p.partitions != 1 || (p.max_blocks && p.max_blocks < tiles))
     return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
   const gk__small_launch<Config> launch = {stream};
   return gk__launch_batches(p, tiles, false, partials, launch);
@@ -8805,7 +8851,7 @@ cudaError_t gk__f64_hopper(const Args &p, bool *launched, gk__partials *partials
                        gk_ceil_div(p.n, static_cast<size_t>(gk__f64_shape::col_count));
   const size_t limit = size_t(1) << 28;
   bool has_body = false;
-  if (p.k == 0 || p.slices > limit || tiles >= limit / p.slices || p.batch >= limit / (tiles * p.slices) ||
+  if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions || p.batch >= limit / (tiles * p.partitions) ||
       p.partial_bytes() > GK__PARTIALS_BYTES)
     return cudaSuccess;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
@@ -8820,7 +8866,7 @@ cudaError_t gk__f64_hopper(const Args &p, bool *launched, gk__partials *partials
   *launched = true;
   Args unlimited = p; /* the grid is persistent, so max_blocks does not limit the tiles of a launch */
   unlimited.max_blocks = 0;
-  return gk__launch_batches(unlimited, tiles * p.slices, p.slices > 1, partials, launch);
+  return gk__launch_batches(unlimited, tiles * p.partitions, p.partitions > 1, partials, launch);
 }
 #else
 template <class Args> cudaError_t gk__f64_hopper(const Args &, bool *, gk__partials *, cudaStream_t) {
@@ -9094,12 +9140,12 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
     const size_t tiles =
         gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
     const gk__f32_hopper_launch<Config> launch = {stream, static_cast<unsigned>(sms)};
-    return gk__launch_batches(p, tiles * p.slices, p.slices > 1, partials, launch);
+    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch);
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, cudaStream_t stream,
                          int sms) {
-    if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA) return launch<block_64x128>(p, partials, stream, sms);
-    if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA) return launch<block_128x64>(p, partials, stream, sms);
+    if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, partials, stream, sms);
+    if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, partials, stream, sms);
     return launch<block_128x128>(p, partials, stream, sms);
   }
 };
@@ -9130,7 +9176,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
     const size_t small_limit = 128, most_k = 192, limit = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
-        p.k > most_k || p.slices > 1 || p.k % tile_type::straight || p.n % 4 ||
+        p.k > most_k || p.partitions > 1 || p.k % tile_type::straight || p.n % 4 ||
         !has_vector_rows(p.a, p.lda, p.stride_a) || !has_vector_rows(p.b, p.ldb, p.stride_b) ||
         tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
         tile_type::warps * tile_type::smem > smem_limit)
@@ -9155,7 +9201,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, c
                                gk__partials *partials, cudaStream_t stream) {
   typedef typename Args::acc_type Acc;
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
-  p.slices = order.slices;
+  p.partitions = order.partitions;
   p.depth = order.depth;
   if (order.thin)
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, smem_limit, stream)
@@ -9172,7 +9218,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, c
 template <class Args>
 cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
   gk__matmul_gpu gpu;
-  if (order.slices < 2) return cudaSuccess;
+  if (order.partitions < 2) return cudaSuccess;
   GK_TRY(gk__find_matmul_gpu(&gpu));
   partials->measuring = true;
   return gk__enqueue_strict(p, order, plan, gpu, partials, 0);
@@ -9378,15 +9424,16 @@ cudaError_t gk__run_product(const Args &p, const gk__product_plan &plan, int sms
                             const gk_scratch *scratch, cudaStream_t stream) {
   typedef typename Args::item_type Item;
   const bool every = Precision == GK__EVERY_PRECISION, is_float = std::is_same<Item, float>::value;
-  const bool half = gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT;
-  const bool tf32 = is_float && (every || Precision == GK_PRECISION_TF32);
-  const bool emulated = is_float && (every || Precision == GK_PRECISION_EMULATED);
+  const bool has_half = gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT;
+  const bool has_tf32 = is_float && (every || Precision == GK_PRECISION_TF32);
+  const bool has_emulated = is_float && (every || Precision == GK_PRECISION_EMULATED);
   if (!plan.tensor()) return gk__matmul_strict(p, strict_plan, scratch, stream);
   if (plan.precision == GK_PRECISION_TF32)
-    return gk__tensor_product<tf32, GK__PREPARE_TF32, 1, float>::run(p, plan, sms, scratch, stream);
+    return gk__tensor_product<has_tf32, GK__PREPARE_TF32, 1, float>::run(p, plan, sms, scratch, stream);
   if (plan.precision == GK_PRECISION_EMULATED)
-    return gk__tensor_product<emulated, GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>::run(p, plan, sms, scratch, stream);
-  return gk__tensor_product<half, GK__PREPARE_COPY, 1, Item>::run(p, plan, sms, scratch, stream);
+    return gk__tensor_product<has_emulated, GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>::run(p, plan, sms, scratch,
+                                                                                           stream);
+  return gk__tensor_product<has_half, GK__PREPARE_COPY, 1, Item>::run(p, plan, sms, scratch, stream);
 }
 
 /* An error if the rows of a matrix overlap, or the last of `batch` matrices ends beyond the address space. */
