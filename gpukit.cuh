@@ -31,7 +31,7 @@
  *    1. this manual
  *    2. CONFIGURATION         version, requirements, namespaces
  *    3. HOST API              valid C99: errors, devices, timing, scratch, options, typed calls for C
- *    4. CHECKS AND LAUNCHES   C++11 from here on: gk_allclose, launches of your own kernels
+ *    4. CHECKS AND LAUNCHES   C++11 from here on: gk_allclose, gk_array, launches of your own kernels
  *    5. INDEX                 coordinates, ranks, grid-stride loops, grids
  *    6. OPERATORS             sum, prod, min, max, argmin, argmax, and your own
  *    7. WARP                  reduce, scan, shuffle of any type
@@ -90,11 +90,12 @@
  *              in C: gk_op GK_OP_SUM/PROD/MIN/MAX/ARGMIN/ARGMAX gk_arg_f32, ...
  *   warp       gk_shuffle gk_warp_reduce gk_warp_scan_inclusive/exclusive
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
- *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax
+ *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
  *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
  *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
+ *   arrays     gk_array: device memory that a variable owns
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose; gk_mismatch
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
  *              gk_dist_split gk_dist_wait; gk_dist_piece gk_dist_matmul_opts
@@ -152,7 +153,7 @@
 #if !defined(GPUKIT_CUH) || (defined(GPUKIT_IMPLEMENTATION) && !defined(GPUKIT_IMPLEMENTED))
 #define GK__OPEN
 
-/* Macros of the user with names of one letter, or min, max, swap, are undefined here and restored at the end. Other
+/* Macros of the user with names of one letter, or min, max, swap, size, are undefined here and restored at the end. Other
  * names in this file are CamelCase or longer words, which users' macros rarely are. (T, U and swap are for the headers
  * that this file includes: CUDA's and the standard library's.) */
 #define GK__PRAGMA(text) _Pragma(#text)
@@ -161,7 +162,7 @@
 /* clang-format off */
 #define GK__SAVED_MACROS(X)                                                                                            \
   X(a) X(b) X(c) X(d) X(e) X(f) X(g) X(h) X(i) X(j) X(k) X(l) X(m) X(n) X(o) X(p) X(q) X(r) X(s) X(t) X(v) X(w)        \
-  X(x) X(y) X(z) X(T) X(U) X(max) X(min) X(swap)
+  X(x) X(y) X(z) X(T) X(U) X(max) X(min) X(swap) X(size)
 /* clang-format on */
 GK__SAVED_MACROS(GK__PUSH)
 #undef a
@@ -194,6 +195,7 @@ GK__SAVED_MACROS(GK__PUSH)
 #undef max
 #undef min
 #undef swap
+#undef size
 
 /* Inside of extern "C" this template is an error, and the message shows this name. All declarations below the headers
  * are in extern "C++", so that no further errors follow. */
@@ -241,6 +243,7 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #include <math.h>
 #include <string.h>
 #include <type_traits>
+#include <utility>
 #elif !defined(__has_include)
 #include <cuda_runtime_api.h>
 #elif __has_include(<cuda_runtime_api.h>)
@@ -744,6 +747,66 @@ GK__NAMESPACE(KERNELS) {
 template <class Item, class Other>
 bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch = NULL);
 
+/* --- Device arrays -----------------------------------------------------------------------------------------------*/
+
+template <class Item> class gk_array;
+/* For ranges of Items in host memory: void if Range has data() and size(). */
+template <class Item, class Range>
+using gk__range_of =
+    typename std::enable_if<std::is_same<const Item *, const typename std::remove_pointer<
+                                                           decltype(std::declval<Range &>().data())>::type *>::value &&
+                            std::is_convertible<decltype(std::declval<Range &>().size()), size_t>::value &&
+                            !std::is_same<typename std::remove_const<Range>::type,
+                                          gk_array<typename std::remove_const<Item>::type>>::value>::type;
+/* Where a call is made, for the message about a failure: parameters that are left out. */
+#define GK__CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+/* An array in device memory, which it owns. It can be moved, but not copied. Calls that take pointers to device memory
+ * take it, too, and kernels do, because it converts to Item *.
+ *
+ *   gk_array<float> x(host), y(n);         // host: a std::vector, or anything else with data() and size()
+ *   GK_LAUNCH(saxpy, gk_grid_1d(n, 256), 256, 0, 0, 2.0f, x, y, n);
+ *   GK_CHECK(gk_reduce_sum(y, sum, n));    // sum: a gk_array<float> of one element
+ *   printf("%g\n", sum.get(0));
+ *
+ * New elements have no value. Memory is allocated and freed in the order of the stream, copies are on the stream, and
+ * functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that returns, an array that was not
+ * allocated is empty, and host memory is as it was. Items are trivially copyable. */
+template <class Item> class gk_array {
+public:
+  typedef Item value_type;
+  gk_array() : items(NULL), item_count(0), stream(0) {}
+  explicit gk_array(size_t n, cudaStream_t stream = 0, GK__CALLER);
+  gk_array(const Item *host, size_t n, cudaStream_t stream = 0, GK__CALLER);
+  template <class Range, class = gk__range_of<const Item, const Range>>
+  explicit gk_array(const Range &host, cudaStream_t stream = 0, GK__CALLER);
+  gk_array(gk_array &&other) noexcept;
+  gk_array &operator=(gk_array &&other) noexcept; /* frees what it had */
+  ~gk_array();
+
+  size_t size() const { return item_count; }
+  Item *data() { return items; }
+  const Item *data() const { return items; }
+  operator Item *() & { return items; }
+  operator const Item *() const & { return items; }
+  operator Item *() && = delete; /* the memory would be freed before it is used */
+
+  /* All elements, from and to as many in host memory. */
+  void copy_from(const Item *host, GK__CALLER);
+  void copy_to(Item *host, GK__CALLER) const;
+  template <class Range, class = gk__range_of<const Item, const Range>> void copy_from(const Range &host, GK__CALLER);
+  template <class Range, class = gk__range_of<Item, Range>> void copy_to(Range &host, GK__CALLER) const;
+  /* One element, and its new value. */
+  Item get(size_t i, GK__CALLER) const;
+  void set(size_t i, Item value, GK__CALLER);
+  void clear(GK__CALLER); /* sets all bytes to 0; does not wait */
+
+private:
+  Item *items;
+  size_t item_count;
+  cudaStream_t stream;
+};
+
 } // GK__NAMESPACE(KERNELS)
 #endif /* __cplusplus */
 
@@ -1023,15 +1086,15 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  *   argmin/max   any             value and index    gk_arg<value>; the first of equals; the first NaN before all
  *   a functor    any             its Acc            any
  */
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
 /* gk_reduce with the operator in the name: gk_reduce_sum(input, output, n, stream = 0, scratch = NULL), and prod, min,
  * max, argmin, argmax. */
 #define GK__REDUCE_BY(name)                                                                                            \
-  template <class Item, class Out>                                                                                     \
-  GK__NODISCARD cudaError_t gk_reduce_##name(const Item *input, Out *output, size_t n, cudaStream_t stream = 0,        \
+  template <class Input, class Output>                                                                                 \
+  GK__NODISCARD cudaError_t gk_reduce_##name(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0,   \
                                              const gk_scratch *scratch = NULL) {                                       \
     return gk_reduce(input, output, n, gk_op_##name(), stream, scratch);                                               \
   }
@@ -1043,6 +1106,15 @@ GK__REDUCE_BY(argmin)
 GK__REDUCE_BY(argmax)
 #undef GK__REDUCE_BY
 
+/* The result in host memory: *value is written once the stream has computed it, for which the call waits. It cannot be
+ * captured. Value: as the output above, so a gk_arg<Item> for argmin and argmax.
+ *
+ *   float norm;
+ *   GK_CHECK(gk_reduce_value(x, &norm, n, gk_op_max())); */
+template <class Input, class Value, class Operator>
+GK__NODISCARD cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation,
+                                          cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+
 /* --- Scan --------------------------------------------------------------------------------------------------------*/
 
 /* inclusive       output[i] = input[0] op ... op input[i]
@@ -1052,14 +1124,14 @@ GK__REDUCE_BY(argmax)
  * input and output have n elements; output may be input, but may not overlap it otherwise. n = 0 does nothing. The
  * operator must be associative but need not commute. It works in the type of the output, for f16 and bf16 in float:
  * give a wider output where sums outgrow the input. argmin and argmax need an output of gk_arg<value>. */
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                             cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                             cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
-template <class Item, class Out, class Operator, class Init>
-GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator, class Init>
+GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n, Operator operation,
                                                  Init init, cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
 /* --- Matmul ------------------------------------------------------------------------------------------------------*/
@@ -1068,12 +1140,12 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output,
  * overlap A or B. Elements are float, double, __half or __nv_bfloat16. Half types are summed in float by tensor cores,
  * and C may be float; products of float and double are strict (gk_precision). With beta 0, C is never read. k = 0 gives
  * beta C. */
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                     cudaStream_t stream = 0);
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double beta, Out *c, size_t m,
-                                           size_t n, size_t k, cudaStream_t stream = 0);
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, double beta, Output &&c,
+                                           size_t m, size_t n, size_t k, cudaStream_t stream = 0);
 
 /* The same with all options: transposes, leading dimensions, batches, precision, scratch. NULL: none of them. op(A) is
  * m x k, and op(B) is k x n.
@@ -1088,19 +1160,19 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const It
  * needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and infinities
  * included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds out which of
  * the two is needed, at each replay of a graph, too; such a product takes at least as long as a strict one. */
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
 /* The same for one precision, gk_matmul_ex<GK_PRECISION_TF32>(a, b, ...): only its kernels and the strict ones are
  * compiled. The precision of the options is that one, or GK_PRECISION_DEFAULT; any other is an error. */
-template <gk_precision Precision, class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <gk_precision Precision, class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
 
 /* Which path gk_matmul_ex would take on the current device, and how much memory it would need. The pointers count for
  * their alignment only. Nothing is launched. */
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                          const gk_matmul_opts *opts, gk_matmul_path *path);
 
 /* ====================================================================================================================
@@ -1145,19 +1217,19 @@ inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank);
  * combined in that order: the bits of a floating-point sum depend on how many ranks there are and which elements each
  * has, and on nothing else; with one rank they are those of gk_reduce. Any scratch is large enough for the tags of
  * section 6 and up to 682 ranks; where it is too small, the error names the bytes needed. */
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
-                                         cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_dist_reduce(const Input &input, Output &&output, size_t n, Operator operation,
+                                         ncclComm_t comm, cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
 /* As gk_scan_inclusive and gk_scan_exclusive over all ranks' pieces in the order of ranks. Each rank gets the n results
  * at the places of its own piece. An operator of your own need not commute. argmin and argmax count indices through all
  * pieces. The elements are read twice and the results written once. Bits: as gk_dist_reduce. */
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                                  ncclComm_t comm, cudaStream_t stream = 0,
                                                  const gk_scratch *scratch = NULL);
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                                  ncclComm_t comm, cudaStream_t stream = 0,
                                                  const gk_scratch *scratch = NULL);
 
@@ -1178,8 +1250,8 @@ inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes,
  * in all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of C is
  * computed as gk_matmul_ex does for the rank's m, the columns of a part, and k: where its bits do not depend on m and
  * n, those of C depend neither on the number of ranks nor on which rank has which rows. */
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                          ncclComm_t comm, cudaStream_t stream = 0,
                                          const gk_dist_matmul_opts *opts = NULL);
 
@@ -1582,6 +1654,21 @@ inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1
 /* Allocate on the stream; a scratch is also cleared. `what` is the call that needs the memory. */
 GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
+/* A result of `bytes` bytes for the host: allocates memory for it, which the call then writes, and copies it to `value`
+ * if the call's status is a success. Both wait for the stream. */
+GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
+                                       cudaStream_t stream);
+GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
+                                     cudaStream_t stream);
+/* What gk_array is made of. They report a failure to the handler. gk__array_create then returns NULL, and gk__array_copy
+ * false. */
+GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line);
+GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
+GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
+                               const char *file, int line);
+GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
+/* Whether `wanted` elements are those of an array of n: of a range, or (part) the i-th one. */
+GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 /* An element of an array that gk_allclose compares. */
@@ -1618,7 +1705,8 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk
   X(gk_reduce_scratch_bytes) X(gk_scan_scratch_bytes) X(gk_matmul_scratch_bytes) X(gk_matmul_work_bytes)
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
   X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch) X(gk__overlaps) \
-  X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare) X(gk__compare_report)
+  X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare) X(gk__compare_report) \
+  X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define GK__TEXT2(x) #x
@@ -1634,6 +1722,84 @@ GK__CPP_HOST_FUNCTIONS(GK__LABEL)
 } // GK__NAMESPACE(HOST)
 
 GK__NAMESPACE(KERNELS) {
+
+/* --- Device arrays -----------------------------------------------------------------------------------------------*/
+
+template <class Item>
+gk_array<Item>::gk_array(size_t n, cudaStream_t on_stream, const char *file, int line)
+    : items(static_cast<Item *>(gk__array_create(n, sizeof(Item), on_stream, file, line))), item_count(items ? n : 0),
+      stream(on_stream) {
+  static_assert(std::is_trivially_copyable<Item>::value, "gk_array: elements are copied to the device byte by byte");
+}
+template <class Item>
+gk_array<Item>::gk_array(const Item *host, size_t n, cudaStream_t on_stream, const char *file, int line)
+    : gk_array(n, on_stream, file, line) {
+  copy_from(host, file, line);
+}
+template <class Item>
+template <class Range, class>
+gk_array<Item>::gk_array(const Range &host, cudaStream_t on_stream, const char *file, int line)
+    : gk_array(host.data(), static_cast<size_t>(host.size()), on_stream, file, line) {}
+template <class Item>
+gk_array<Item>::gk_array(gk_array &&other) noexcept
+    : items(other.items), item_count(other.item_count), stream(other.stream) {
+  other.items = NULL;
+  other.item_count = 0;
+}
+template <class Item> gk_array<Item> &gk_array<Item>::operator=(gk_array &&other) noexcept {
+  if (this == &other) return *this;
+  gk__array_destroy(items, stream);
+  items = other.items;
+  item_count = other.item_count;
+  stream = other.stream;
+  other.items = NULL;
+  other.item_count = 0;
+  return *this;
+}
+template <class Item> gk_array<Item>::~gk_array() { gk__array_destroy(items, stream); }
+template <class Item> void gk_array<Item>::copy_from(const Item *host, const char *file, int line) {
+  gk__array_copy(items, host, item_count * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
+}
+template <class Item> void gk_array<Item>::copy_to(Item *host, const char *file, int line) const {
+  gk__array_copy(host, items, item_count * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
+}
+template <class Item>
+template <class Range, class>
+void gk_array<Item>::copy_from(const Range &host, const char *file, int line) {
+  if (gk__array_has(item_count, static_cast<size_t>(host.size()), false, file, line))
+    copy_from(host.data(), file, line);
+}
+template <class Item>
+template <class Range, class>
+void gk_array<Item>::copy_to(Range &host, const char *file, int line) const {
+  if (gk__array_has(item_count, static_cast<size_t>(host.size()), false, file, line)) copy_to(host.data(), file, line);
+}
+template <class Item> Item gk_array<Item>::get(size_t i, const char *file, int line) const {
+  Item value = Item();
+  if (gk__array_has(item_count, i, true, file, line))
+    gk__array_copy(&value, items + i, sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
+  return value;
+}
+template <class Item> void gk_array<Item>::set(size_t i, Item value, const char *file, int line) {
+  if (gk__array_has(item_count, i, true, file, line))
+    gk__array_copy(items + i, &value, sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
+}
+template <class Item> void gk_array<Item>::clear(const char *file, int line) {
+  gk__array_clear(items, item_count * sizeof(Item), stream, file, line);
+}
+
+/* The pointer to the elements of an argument: a pointer itself, or a gk_array. */
+template <class Item> Item *gk__pointer_to(Item *array) { return array; }
+template <class Item> Item *gk__pointer_to(gk_array<Item> &array) { return array.data(); }
+template <class Item> const Item *gk__pointer_to(const gk_array<Item> &array) { return array.data(); }
+template <class Other> float *gk__pointer_to(const Other &) {
+  static_assert(sizeof(Other) == 0, "arrays are pointers to device memory or gk_array; make one of a host's range by "
+                                    "gk_array<Item>(range), or see gk_host_reduce, gk_host_matmul, ...");
+  return NULL;
+}
+template <class Array>
+using gk__item_of_array = typename std::remove_const<
+    typename std::remove_pointer<decltype(gk__pointer_to(std::declval<Array &>()))>::type>::type;
 
 /* --- GK_CHECK of any status ---------------------------------------------------------------------------------------
  * The functions that describe a status of cuBLAS or NCCL are found by argument-dependent lookup where a check is
@@ -3214,8 +3380,8 @@ cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t 
 }
 
 template <class Item, class Out, class Operator>
-cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
-                      const gk_scratch *scratch) {
+cudaError_t gk__reduce_array(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+                             const gk_scratch *scratch) {
   typedef typename gk__known<Item>::type Element;
   typedef typename gk__functor<Operator, Element>::reduce Functor;
   typedef gk__slot<typename gk__working<Functor>::type> slot;
@@ -3224,6 +3390,22 @@ cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operati
   GK_TRY(gk__check_arrays("gk_reduce", array, gk__known_output(output), n, 1));
   return gk__reduce("gk_reduce", array, gk__known_output(output), n, gk__functor_of<Functor>(operation),
                     gk__plan_reduce(n, gk__reduce_tile<Element>::items, sizeof(slot)), stream, scratch);
+}
+template <class Input, class Output, class Operator>
+cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
+                      const gk_scratch *scratch) {
+  return gk__reduce_array(gk__pointer_to(input), gk__pointer_to(output), n, operation, stream, scratch);
+}
+template <class Input, class Value, class Operator>
+cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation, cudaStream_t stream,
+                            const gk_scratch *scratch) {
+  const char *const call = "gk_reduce_value";
+  void *result = NULL;
+  gk__clear_detail();
+  GK_TRY(gk__begin_value(&result, value, sizeof(Value), call, stream));
+  const cudaError_t status =
+      gk__reduce_array(gk__pointer_to(input), static_cast<Value *>(result), n, operation, stream, scratch);
+  return gk__end_value(status, value, result, sizeof(Value), call, stream);
 }
 
 /* ====================================================================================================================
@@ -3732,26 +3914,28 @@ cudaError_t gk__scan_call(const char *call, const Item *input, Out *output, size
                   scratch);
 }
 
-template <class Item, class Out, class Operator>
-cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+template <class Input, class Output, class Operator>
+cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_inclusive", input, output, n, f, f.identity(), true, stream, scratch);
+  return gk__scan_call("gk_scan_inclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), true,
+                       stream, scratch);
 }
-template <class Item, class Out, class Operator>
-cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+template <class Input, class Output, class Operator>
+cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_exclusive", input, output, n, f, f.identity(), false, stream, scratch);
+  return gk__scan_call("gk_scan_exclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), false,
+                       stream, scratch);
 }
-template <class Item, class Out, class Operator, class Init>
-cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation, Init init,
+template <class Input, class Output, class Operator, class Init>
+cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n, Operator operation, Init init,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_exclusive_init", input, output, n, f,
+  return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
 }
 
@@ -9583,14 +9767,25 @@ cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t
                                reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream);
 }
 
-template <class Item, class Out>
-cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                         cudaStream_t stream) {
-  return gk__matmul_of<GK__EVERY_PRECISION>(a, b, c, m, n, k, opts, NULL, stream);
+/* The same for arguments of the calls below. */
+template <int Precision, class InputA, class InputB, class Output>
+cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t m, size_t n, size_t k,
+                            const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
+  typedef gk__item_of_array<const InputA> Item;
+  static_assert(std::is_same<Item, gk__item_of_array<const InputB>>::value,
+                "gk_matmul: A and B have elements of the same type");
+  return gk__matmul_of<Precision>(static_cast<const Item *>(gk__pointer_to(a)),
+                                  reinterpret_cast<const Item *>(gk__pointer_to(b)), gk__pointer_to(c), m, n, k, opts,
+                                  path, stream);
 }
-template <gk_precision Precision, class Item, class Out>
-cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                         cudaStream_t stream) {
+template <class InputA, class InputB, class Output>
+cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
+                         const gk_matmul_opts *opts, cudaStream_t stream) {
+  return gk__matmul_call<GK__EVERY_PRECISION>(a, b, c, m, n, k, opts, NULL, stream);
+}
+template <gk_precision Precision, class InputA, class InputB, class Output>
+cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
+                         const gk_matmul_opts *opts, cudaStream_t stream) {
   gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
   gk__clear_detail();
   if (options.precision == GK_PRECISION_DEFAULT) options.precision = Precision;
@@ -9599,29 +9794,29 @@ cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t 
                     "gk_matmul_ex: the precision of the options is %d, but that of the template argument, for which "
                     "kernels are compiled, is %d; leave one of them out",
                     static_cast<int>(options.precision), static_cast<int>(Precision));
-  return gk__matmul_of<Precision>(a, b, c, m, n, k, &options, NULL, stream);
+  return gk__matmul_call<Precision>(a, b, c, m, n, k, &options, NULL, stream);
 }
 
-template <class Item, class Out>
-cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                            const gk_matmul_opts *opts, gk_matmul_path *path) {
   gk__clear_detail();
   if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
-  return gk__matmul_of<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, opts, path, 0);
+  return gk__matmul_call<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, opts, path, 0);
 }
 
-template <class Item, class Out>
-cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, cudaStream_t stream) {
-  return gk__matmul_of<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, NULL, NULL, stream);
+template <class InputA, class InputB, class Output>
+cudaError_t gk_matmul(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k, cudaStream_t stream) {
+  return gk__matmul_call<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
-template <class Item, class Out>
-cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double beta, Out *c, size_t m, size_t n,
-                             size_t k, cudaStream_t stream) {
+template <class InputA, class InputB, class Output>
+cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, double beta, Output &&c, size_t m,
+                             size_t n, size_t k, cudaStream_t stream) {
   gk_matmul_opts opts = gk_matmul_opts();
   opts.alpha = &alpha;
   opts.beta = &beta;
-  return gk__matmul_of<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, &opts, NULL, stream);
+  return gk__matmul_call<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, &opts, NULL, stream);
 }
 
 /* --- Products that are compiled once -------------------------------------------------------------------------------
@@ -9635,16 +9830,18 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
 #error "GPUKIT_PRODUCTS_...: with GPUKIT_STATIC files share nothing, and so no products either"
 #endif
 #endif
+#define GK__PRODUCTS_BY(which, precision, item, out)                                                                   \
+  which template cudaError_t gk__matmul_of<precision>(const item *, const item *, out *, size_t, size_t, size_t,       \
+                                                      const gk_matmul_opts *, gk_matmul_path *, cudaStream_t);
 #define GK__PRODUCTS_OF(which, item, out)                                                                              \
-  which template cudaError_t gk_matmul(const item *, const item *, out *, size_t, size_t, size_t, cudaStream_t);       \
-  which template cudaError_t gk_matmul_scaled(double, const item *, const item *, double, out *, size_t, size_t,       \
-                                              size_t, cudaStream_t);                                                   \
-  which template cudaError_t gk_matmul_ex(const item *, const item *, out *, size_t, size_t, size_t,                   \
-                                          const gk_matmul_opts *, cudaStream_t);                                       \
-  which template cudaError_t gk_matmul_plan(const item *, const item *, out *, size_t, size_t, size_t,                 \
-                                            const gk_matmul_opts *, gk_matmul_path *);
+  GK__PRODUCTS_BY(which, GK_PRECISION_DEFAULT, item, out)                                                              \
+  GK__PRODUCTS_BY(which, GK_PRECISION_STRICT, item, out)                                                               \
+  GK__PRODUCTS_BY(which, GK__EVERY_PRECISION, item, out)
 #ifdef GPUKIT_PRODUCTS_F32
-#define GK__PRODUCTS_F32(which) GK__PRODUCTS_OF(which, float, float)
+#define GK__PRODUCTS_F32(which)                                                                                        \
+  GK__PRODUCTS_OF(which, float, float)                                                                                 \
+  GK__PRODUCTS_BY(which, GK_PRECISION_TF32, float, float)                                                              \
+  GK__PRODUCTS_BY(which, GK_PRECISION_EMULATED, float, float)
 #else
 #define GK__PRODUCTS_F32(which)
 #endif
@@ -10114,18 +10311,19 @@ template <class Item, class Operator> struct gk__dist_fold {
   cudaError_t end(cudaError_t status) const { return gk__release_scratch(status, &temporary, ctx.call, ctx.stream); }
 };
 
-template <class Item, class Out, class Operator>
-cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+template <class Input, class Output, class Operator>
+cudaError_t gk_dist_reduce(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                            cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__known<gk__item_of_array<const Input>>::type Element;
   typedef typename gk__functor<Operator, Element>::reduce Functor;
   const Functor f = gk__functor_of<Functor>(operation);
+  const Element *const array = gk__known_array(gk__pointer_to(input));
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, "gk_dist_reduce", comm, stream));
-  GK_TRY(gk__check_arrays(ctx.call, gk__known_array(input), gk__known_output(output), n, 1));
-  gk__dist_fold<Element, Functor> fold = {ctx, gk__known_array(input), n, f, NULL, gk_scratch()};
+  GK_TRY(gk__check_arrays(ctx.call, array, gk__known_output(gk__pointer_to(output)), n, 1));
+  gk__dist_fold<Element, Functor> fold = {ctx, array, n, f, NULL, gk_scratch()};
   GK_TRY(fold.begin(gk_reduce_scratch_bytes(), scratch));
-  return fold.end(fold.launch(std::true_type(), true, ctx.rank_count, gk__known_output(output)));
+  return fold.end(fold.launch(std::true_type(), true, ctx.rank_count, gk__known_output(gk__pointer_to(output))));
 }
 
 /* Where the scan of a piece starts, for gk__scan_init: at the value and the index in a record. */
@@ -10156,15 +10354,17 @@ cudaError_t gk__dist_scan(const char *call, bool inclusive, const Item *input, O
     status = gk__scan(call, fold.input, gk__known_output(output), n, f, start, inclusive, plan, stream, fold.scratch);
   return fold.end(status);
 }
-template <class Item, class Out, class Operator>
-cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+template <class Input, class Output, class Operator>
+cudaError_t gk_dist_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  return gk__dist_scan("gk_dist_scan_inclusive", true, input, output, n, operation, comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_inclusive", true, gk__pointer_to(input), gk__pointer_to(output), n, operation,
+                       comm, stream, scratch);
 }
-template <class Item, class Out, class Operator>
-cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+template <class Input, class Output, class Operator>
+cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  return gk__dist_scan("gk_dist_scan_exclusive", false, input, output, n, operation, comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_exclusive", false, gk__pointer_to(input), gk__pointer_to(output), n, operation,
+                       comm, stream, scratch);
 }
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/
@@ -10411,17 +10611,19 @@ template <class Item, class Out> cudaError_t gk__multiply_parts(gk__dist_b *whol
   return cudaSuccess;
 }
 
-template <class Item, class Out>
-cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, ncclComm_t comm,
+template <class InputA, class InputB, class Output>
+cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k, ncclComm_t comm,
                            cudaStream_t stream, const gk_dist_matmul_opts *opts) {
   const gk_dist_matmul_opts options = opts ? *opts : gk_dist_matmul_opts();
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, "gk_dist_matmul", comm, stream));
-  gk__dist_b whole(ctx, options, b, n, k, sizeof(typename gk__known<Item>::type));
-  GK_TRY(whole.check(c));
+  gk__dist_b whole(ctx, options, gk__pointer_to(b), n, k,
+                   sizeof(typename gk__known<gk__item_of_array<const InputA>>::type));
+  GK_TRY(whole.check(gk__pointer_to(c)));
   if (ctx.rank_count == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &options.matmul, stream);
   GK_TRY(whole.choose_buffer());
-  return whole.end(gk__multiply_parts(&whole, gk__known_array(a), gk__known_output(c), m));
+  return whole.end(
+      gk__multiply_parts(&whole, gk__known_array(gk__pointer_to(a)), gk__known_output(gk__pointer_to(c)), m));
 }
 #endif /* GPUKIT_NCCL */
 
@@ -11330,6 +11532,75 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
   if (code == cudaSuccess) *scratch = created;
   if (code != cudaSuccess) cudaFreeAsync(created.ptr, stream);
   return gk__failed(code, what);
+}
+
+GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
+                                       cudaStream_t stream) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  GK_TRY(gk__require(call, "value", value));
+  GK_TRY(gk__failed(cudaStreamIsCapturing(stream, &capture), call));
+  if (capture != cudaStreamCaptureStatusNone)
+    return gk__fail(cudaErrorStreamCaptureUnsupported,
+                    "%s: it waits for the stream, which is being captured: capture a call with an output on the device",
+                    call);
+  return gk__no_memory(cudaMalloc(result, bytes), call, bytes);
+}
+GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
+                                     cudaStream_t stream) {
+  if (status == cudaSuccess)
+    status = gk__failed(cudaMemcpyAsync(value, result, bytes, cudaMemcpyDeviceToHost, stream), call);
+  if (status == cudaSuccess) status = gk__failed(cudaStreamSynchronize(stream), call);
+  const cudaError_t freed = cudaFree(result);
+  return status == cudaSuccess ? gk__failed(freed, call) : status;
+}
+GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
+  void *items = NULL;
+  const size_t bytes = gk__saturated_product(n, item_bytes);
+  if (n == 0) return NULL;
+  gk__clear_detail();
+  gk__check_begin();
+  int has_pools = 0;
+  cudaError_t code =
+      stream ? gk__device_attribute("gk_array", cudaDevAttrMemoryPoolsSupported, &has_pools) : cudaSuccess;
+  if (code == cudaSuccess)
+    code = gk__no_memory(has_pools ? cudaMallocAsync(&items, bytes, stream) : cudaMalloc(&items, bytes), "gk_array",
+                         bytes);
+  gk__check_cuda(code, "gk_array", file, line);
+  return code == cudaSuccess ? items : NULL;
+}
+/* A destructor has no line of the program, and after an error of earlier work there is nothing left to free. */
+GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream) {
+  if (!items) return;
+  if (!stream || cudaFreeAsync(items, stream) != cudaSuccess) cudaFree(items);
+}
+GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
+                               const char *file, int line) {
+  if (bytes == 0) return true;
+  gk__clear_detail();
+  gk__check_begin();
+  cudaError_t code =
+      dest && from ? cudaSuccess : gk__fail(cudaErrorInvalidValue, "gk_array: the host's memory is NULL");
+  if (code == cudaSuccess) code = gk__failed(cudaMemcpyAsync(dest, from, bytes, kind, stream), "gk_array");
+  if (code == cudaSuccess) code = gk__failed(cudaStreamSynchronize(stream), "gk_array");
+  gk__check_cuda(code, kind == cudaMemcpyHostToDevice ? "gk_array: copy to the device" : "gk_array: copy to the host",
+                 file, line);
+  return code == cudaSuccess;
+}
+GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line) {
+  if (bytes == 0) return;
+  gk__clear_detail();
+  gk__check_begin();
+  gk__check_cuda(gk__failed(cudaMemsetAsync(items, 0, bytes, stream), "gk_array"), "gk_array: clear", file, line);
+}
+GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *file, int line) {
+  if (part ? wanted < n : wanted == n) return true;
+  gk__check_begin();
+  gk__check_cuda(gk__fail(cudaErrorInvalidValue,
+                          part ? "gk_array: an array of %zu elements has none with the index %zu"
+                               : "gk_array: an array of %zu elements cannot be copied from or to a range of %zu",
+                          n, wanted),
+                 "gk_array", file, line);
+  return false;
 }
 
 static size_t gk__larger(size_t x, size_t y) { return x > y ? x : y; }
