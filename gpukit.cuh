@@ -79,7 +79,7 @@
  *              gk_set_error_handler gk_error_detail gk_error_hint; gk_error gk_error_handler
  *   devices    gk_device_query gk_device_print gk_device_best gk_occupancy gk_occupancy_print gk_block_for;
  *              gk_device_info gk_occupancy_info
- *   timing     GK_TIME gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_compare
+ *   timing     GK_TIME gk_time_ms gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_compare
  *              gk_bench_buffers; gk_timer gk_bench_fn gk_bench_opts gk_bench_result
  *   scratch    gk_scratch_create gk_scratch_create_work gk_scratch_destroy gk_reduce_scratch_bytes
  *              gk_scan_scratch_bytes gk_matmul_scratch_bytes gk_matmul_work_bytes; gk_scratch
@@ -487,9 +487,14 @@ GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds); /* wa
 GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);                 /* leaves it empty; an empty one is fine */
 
 /* GK_TIME("label", stream) { ... } measures the time on the stream from { to }, waits for the stream there, and prints
- * `label: 1.234 ms`. Do not leave the braces by break, return or goto. With GPUKIT_NVTX it is an NVTX range as well. */
-#define GK_TIME(label, stream)                                                                                         \
-  for (gk__time_scope GK__PASTE(gk__time_, __LINE__) = gk__time_begin(label, stream, __FILE__, __LINE__);              \
+ * `label: 1.234 ms`. Do not leave the braces by break, return or goto. GK_TIME("label", stream, bytes) also prints how
+ * many bytes a second that are, and GK_TIME("label", stream, 0, flops) how many operations: `label: 1.234 ms, 567.8
+ * GB/s`. If kernels were launched there for the first time, by GK_LAUNCH or a call of gpukit, the line says so, because
+ * CUDA may have had to load them. With GPUKIT_NVTX it is an NVTX range as well. */
+#define GK_TIME(label, ...) GK__TIME(label, __VA_ARGS__, 0, 0, 0)
+#define GK__TIME(label, stream, bytes, flops, ...)                                                                     \
+  for (gk__time_scope GK__PASTE(gk__time_, __LINE__) =                                                                 \
+           gk__time_begin(label, stream, (double)(bytes), (double)(flops), __FILE__, __LINE__);                        \
        gk__time_next(&GK__PASTE(gk__time_, __LINE__));)
 
 /* gk_bench calls function(user, stream, i) many times and measures how long one call takes on the stream. i counts from
@@ -747,6 +752,22 @@ GK__NAMESPACE(KERNELS) {
 template <class Item, class Other>
 bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch = NULL);
 
+/* --- Timing of callables -----------------------------------------------------------------------------------------*/
+
+/* Where a call is made, for the message about a failure: parameters that are left out. */
+#define GK__CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+/* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. An error goes to
+ * the handler of GK_CHECK; if that returns, the result is NaN.
+ *
+ *   const float ms = gk_time_ms([&] { scale<<<grid, 256>>>(x, n, 2.0f); }); */
+template <class Function> float gk_time_ms(Function function, cudaStream_t stream = 0, GK__CALLER);
+
+/* gk_bench (section 3) of a callable that takes nothing: a lambda that puts its work on opts->stream. It returns nothing
+ * or a cudaError_t. */
+template <class Function>
+GK__NODISCARD cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result);
+
 /* --- Device arrays -----------------------------------------------------------------------------------------------*/
 
 template <class Item> class gk_array;
@@ -758,9 +779,6 @@ using gk__range_of =
                             std::is_convertible<decltype(std::declval<Range &>().size()), size_t>::value &&
                             !std::is_same<typename std::remove_const<Range>::type,
                                           gk_array<typename std::remove_const<Item>::type>>::value>::type;
-/* Where a call is made, for the message about a failure: parameters that are left out. */
-#define GK__CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
-
 /* An array in device memory, which it owns. It can be moved, but not copied. Calls that take pointers to device memory
  * take it, too, and kernels do, because it converts to Item *.
  *
@@ -1583,8 +1601,11 @@ typedef struct gk__time_scope {
   gk_timer timer;
   const char *label, *file;
   int line, runs;
+  double bytes, flops;
+  unsigned first_launches; /* of this thread, before */
 } gk__time_scope;
-GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line);
+GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, double bytes, double flops,
+                                         const char *file, int line);
 GPUKIT_DEF int gk__time_next(gk__time_scope *scope);
 #define GK__PASTE2(x, y) x##y
 #define GK__PASTE(x, y) GK__PASTE2(x, y)
@@ -1722,6 +1743,38 @@ GK__CPP_HOST_FUNCTIONS(GK__LABEL)
 } // GK__NAMESPACE(HOST)
 
 GK__NAMESPACE(KERNELS) {
+
+/* --- Timing of callables -----------------------------------------------------------------------------------------*/
+
+/* The status of function(), which returns one or nothing. */
+template <class Function> cudaError_t gk__status_of(Function &function, std::true_type) {
+  function();
+  return cudaSuccess;
+}
+template <class Function> cudaError_t gk__status_of(Function &function, std::false_type) { return function(); }
+template <class Function> cudaError_t gk__status_of(Function &function) {
+  return gk__status_of(function, std::is_void<decltype(function())>());
+}
+template <class Function> float gk_time_ms(Function function, cudaStream_t stream, const char *file, int line) {
+  gk_timer timer = gk_timer();
+  float milliseconds = 0;
+  gk__check_begin();
+  cudaError_t status = gk_timer_create(&timer);
+  if (status == cudaSuccess) status = gk_timer_start(&timer, stream);
+  if (status == cudaSuccess) status = gk__status_of(function);
+  if (status == cudaSuccess) status = gk_timer_stop(&timer);
+  if (status == cudaSuccess) status = gk_timer_ms(&timer, &milliseconds);
+  gk__check_cuda(status, "gk_time_ms", file, line);
+  const cudaError_t destroyed = gk_timer_destroy(&timer);
+  if (status == cudaSuccess) gk__check_cuda(destroyed, "gk_time_ms", file, line);
+  return status == cudaSuccess ? milliseconds : nanf("");
+}
+template <class Function> cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result) {
+  const gk_bench_fn call = [](void *user, cudaStream_t, size_t) -> cudaError_t {
+    return gk__status_of(*static_cast<Function *>(user));
+  };
+  return gk_bench(call, &function, opts, result);
+}
 
 /* --- Device arrays -----------------------------------------------------------------------------------------------*/
 
@@ -11013,8 +11066,26 @@ static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel
                     thread_count, attributes.numRegs, attributes.maxThreadsPerBlock);
   return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
 }
+/* Kernels that were launched for the first time by this thread, to be asked before and after. The table holds the first
+ * few hundred kernels of the program; others count as known. */
+static thread_local unsigned gk__first_launches;
+static void gk__count_first_launch(const void *kernel) {
+  static std::atomic<const void *> known[512];
+  const size_t hash = reinterpret_cast<uintptr_t>(kernel) / 16 % 512;
+  for (size_t i = 0; i < 8; i++) {
+    std::atomic<const void *> &entry = known[(hash + i) % 512];
+    const void *found = entry.load(std::memory_order_relaxed);
+    if (found == NULL && entry.compare_exchange_strong(found, kernel, std::memory_order_relaxed)) {
+      gk__first_launches++;
+      return;
+    }
+    if (found == kernel) return;
+  }
+}
+
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
                                         const dim3 *block_dim, size_t smem, cudaStream_t stream) {
+  if (code == cudaSuccess) gk__count_first_launch(kernel);
   if (code == cudaSuccess && !gk__debug()) return code;
   char shape[256];
   snprintf(shape, sizeof(shape), "%s: grid %u x %u x %u, block %u x %u x %u, %zu bytes of dynamic shared memory",
@@ -11296,8 +11367,9 @@ GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer) {
   return gk__failed(gk__destroy_events(timer), __func__);
 }
 
-GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line) {
-  gk__time_scope scope = {gk_timer(), label, file, line, 0};
+GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, double bytes, double flops,
+                                         const char *file, int line) {
+  gk__time_scope scope = {gk_timer(), label, file, line, 0, bytes, flops, gk__first_launches};
   gk__check_begin();
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
@@ -11317,7 +11389,13 @@ GPUKIT_DEF int gk__time_next(gk__time_scope *scope) {
   gk__check_begin();
   cudaError_t code = gk_timer_stop(&scope->timer);
   if (code == cudaSuccess) code = gk_timer_ms(&scope->timer, &milliseconds);
-  if (code == cudaSuccess) printf("%s: %.3f ms\n", scope->label, static_cast<double>(milliseconds));
+  if (code == cudaSuccess) {
+    const double elapsed = static_cast<double>(milliseconds);
+    printf("%s: %.3f ms", scope->label, elapsed);
+    if (scope->bytes > 0 && elapsed > 0) printf(", %.1f GB/s", scope->bytes / elapsed * 1e-6);
+    if (scope->flops > 0 && elapsed > 0) printf(", %.1f GFLOP/s", scope->flops / elapsed * 1e-6);
+    printf("%s\n", scope->first_launches != gk__first_launches ? " (with the first launch of a kernel)" : "");
+  }
   gk__check_cuda(code, "GK_TIME", scope->file, scope->line);
   gk__check_begin();
   gk__check_cuda(gk_timer_destroy(&scope->timer), "GK_TIME", scope->file, scope->line);
