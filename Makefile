@@ -88,7 +88,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 
 # With -mfma fmaf() is one instruction, not a call. Contraction would give other bits than the sources spell out.
 fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
-CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I . -pthread -rdynamic
+CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I tests/cpu/stubs -I . -pthread -rdynamic
 CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
 # Tests take longer to compile than to run.
 CPU_TEST   = $(subst -O2,-Og,$(CPU))
@@ -534,7 +534,7 @@ quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,$(call no_effort
 no_object = $(patsubst -O3,-O0,$1) -Xcompiler=-fsyntax-only
 C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
 # Not optimised by the stand-in's compiler: the linker merges no function that was inlined.
-cpu.c     = $(C99) -I tests/cpu $1
+cpu.c     = $(C99) -I tests/cpu -I tests/cpu/stubs $1
 cpu.cpp   = $(filter-out -rdynamic,$(CPU)) -O0 $1
 cpu.cu    = $(cpu.cpp) -x c++
 nvcc.c    = $(C99) -isystem '$(toolkit)' $1

@@ -21,14 +21,14 @@
  *   runtime     memory (stream-ordered too), copies, fills, symbols, streams, events, capture and graphs, attributes and
  *               occupancy of a pretended GPU with the limits of its architecture; several such GPUs, with copies from one
  *               to the other; CUDA 13's signatures, error codes and texts
- *   failures    any call can be made to fail, from the environment or by cuda_cpu_fail() (cuda_cpu/faults.h)
+ *   failures    any call can be made to fail, from the environment or by cuda_cpu_fail() (cuda_cpu/host/injected_failures.h)
  *   textures    (C++ only) arrays of one to three dimensions and in layers; texture objects of arrays, linear and pitched
  *               memory, all address modes, point and linear filters with weights of 8 fractional bits; surfaces
  *   cooperative launches, with every block on an OS thread of its own and the barrier of the grid checked like the
  *               others; cooperative_groups.h with reduce, scan and memcpy_async
  *   races       between threads of a warp, a block and a grid, and missing fences, by CUDA's memory model
- *               (cuda_cpu/trace.h); what a profiler counts: sectors, bank conflicts, divergent branches, atomics
- *               (cuda_cpu/counters.h). Both need a build of their own: `make cpu FILE=hw.cu RACES=1` or STATS=1
+ *               (cuda_cpu/run/races.h); what a profiler counts: sectors, bank conflicts, divergent branches, atomics
+ *               (cuda_cpu/run/counters.h). Both need a build of their own: `make cpu FILE=hw.cu RACES=1` or STATS=1
  *
  * What it says
  *   A barrier or warp primitive that cannot be completed (threads that have returned or wait elsewhere, two barriers in
@@ -54,7 +54,7 @@
  *   GPUKIT_CPU_DEVICE    sm_75, sm_80, sm_86, sm_89, sm_90 (default), sm_100 or sm_120: which GPU is pretended
  *   GPUKIT_CPU_DEVICES   how many of it, 1 (default) to 8
  *   GPUKIT_CPU_FAIL      alloc:3, copy:1+, launch:2:cudaErrorUnknown, kernel:2:cudaErrorIllegalAddress, cudaFree:1, ...
- *                        with commas between them: which calls fail, and how (cuda_cpu/faults.h)
+ *                        with commas between them: which calls fail, and how (cuda_cpu/host/injected_failures.h)
  *   GPUKIT_CPU_LEAKS     1: what is still held at the end of the program is listed
  *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels not that of other devices
  *                        without peer access, nobody what is freed: what on a GPU would be a crash is one here, and
@@ -104,12 +104,12 @@
 
 #include <initializer_list>
 #include "cuda_runtime_api.h"
-#include "cuda_cpu/api.h"
-#include "cuda_cpu/templates.h"
+#include "cuda_cpu/host/calls.h"
+#include "cuda_cpu/typed_calls.h"
 #include "cuda_cpu/warp.h"
 #include "cuda_cpu/atomics.h"
-#include "cuda_cpu/device_functions.h"
-#include "cuda_cpu/texture.h"
+#include "cuda_cpu/intrinsics.h"
+#include "cuda_cpu/host/texture_objects.h"
 #include "cuda_cpu/texture_fetch.h"
 #include "vector_functions.h"
 

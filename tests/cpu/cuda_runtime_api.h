@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "vector_types.h"
-#include "cuda_cpu/errors.h"
+#include "cuda_cpu/error_codes.h"
 
 #define CUDA_ON_CPU 1
 #define CUDART_VERSION 13000

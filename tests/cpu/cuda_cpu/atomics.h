@@ -4,7 +4,7 @@
 #define CUDA_CPU_ATOMICS_H
 #pragma GCC system_header
 
-#include "block.h"
+#include "run/block.h"
 
 namespace cuda_cpu {
 

@@ -10,7 +10,7 @@
 
 #include <math.h>
 #include "rounding.h"
-#include "texture.h"
+#include "host/texture_objects.h"
 #include "warp.h"
 
 namespace cuda_cpu {

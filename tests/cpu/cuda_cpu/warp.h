@@ -3,7 +3,7 @@
 #define CUDA_CPU_WARP_H
 #pragma GCC system_header
 
-#include "block.h"
+#include "run/block.h"
 
 #define CUDA_CPU_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
