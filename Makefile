@@ -256,7 +256,8 @@ user_flags = $(if $(ASAN),-O1 -fsanitize=address$(comma)undefined,-O2) \
              $(if $(RACES)$(STATS),-g $(traced) $(if $(STATS),$(counted)))
 cpu: export GIVEN_FILE = $(value FILE)
 cpu: export GIVEN_STATS = $(value STATS)
-cpu: build/host/cuda_to_cpp
+user_kind = $(if $(ASAN),asan,$(if $(STATS),lesson,$(if $(RACES),traced,cpu)))
+cpu: build/host/cuda_to_cpp build/$(user_kind)/runtime.o
 	@[ "$$GIVEN_FILE" ] || { echo 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu' >&2; exit 1; }
 	@[ -f "$$GIVEN_FILE" ] && [ -r "$$GIVEN_FILE" ] || \
 	  { printf 'make cpu: %s is not there, or cannot be read\n' "$$GIVEN_FILE" >&2; exit 1; }
@@ -265,8 +266,8 @@ cpu: build/host/cuda_to_cpp
 	@name=$${GIVEN_FILE##*/}; folder=$${GIVEN_FILE%"$$name"}; user=build/user/$${name%.*}; \
 	  set -e$(if $(V),x); \
 	  build/host/cuda_to_cpp "$$GIVEN_FILE" "$$user.cpp"; \
-	  $(PLAIN) $(user_flags) -iquote "$${folder:-./}" -c "$$user.cpp" -o "$$user.o"; \
-	  $(CXX) $(if $(ASAN),-fsanitize=address$(comma)undefined) $(CPU_LINK) "$$user.o" -o "$$user" \
+	  $(PLAIN) $(user_flags) -DCUDA_CPU_ELSEWHERE -iquote "$${folder:-./}" -c "$$user.cpp" -o "$$user.o"; \
+	  $(CXX) $(if $(ASAN),-fsanitize=address$(comma)undefined) $(CPU_LINK) "$$user.o" build/$(user_kind)/runtime.o -o "$$user" \
 	    $(if $(RACES)$(STATS),$(linked),-ldl); \
 	  $(if $(STATS),GPUKIT_CPU_STATS="$$GIVEN_STATS") GPUKIT_CPU_LEAKS=$${GPUKIT_CPU_LEAKS-1} "$$user" $(ARGS)
 

@@ -36,13 +36,12 @@ T shuffle_any(int op, unsigned mask, const T &value, unsigned arg, int width, co
   return result;
 }
 
-CUDA_CPU_COLD void report_group(const char *call, const char *why, unsigned a, unsigned b, const char *file, int line) {
-  worker *w = in_kernel(call);
-  text what = {};
-  add_thread(&what, w, w->current);
-  add(&what, ": %s, %s:%d, ", call, file, line);
-  add(&what, why, a, b); /* a literal with two %u */
-  fail(w, &what);
+[[noreturn]] CUDA_CPU_UNTRACED CUDA_CPU_RARE void report_group(const char *call, const char *why, unsigned a,
+                                                               unsigned b, const char *file, int line) {
+  in_kernel(call);
+  char because[128];
+  snprintf(because, sizeof because, why, a, b); /* a literal with two %u */
+  fail_thread(": %s, %s:%d, %s", call, file, line, because);
 }
 
 } // namespace cuda_cpu
@@ -123,7 +122,7 @@ class grid_group : public thread_group {
 public:
   using arrival_token = unsigned;
 
-  bool is_valid() const { return cuda_cpu::self->job->cooperative; }
+  bool is_valid() const { return cuda_cpu::in_cooperative_launch(); }
   void sync(CUDA_CPU_SITE) const { cuda_cpu::grid_sync(file, line); }
   arrival_token barrier_arrive() const { return 0; }
   void barrier_wait(arrival_token &&, CUDA_CPU_SITE) const { cuda_cpu::grid_sync(file, line); }

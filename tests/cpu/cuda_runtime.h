@@ -102,16 +102,27 @@
 #error "tests/cpu/cuda_runtime.h needs C++17; a C file includes cuda_runtime_api.h"
 #endif
 
-#include <initializer_list>
 #include "cuda_runtime_api.h"
-#include "cuda_cpu/host/calls.h"
-#include "cuda_cpu/typed_calls.h"
-#include "cuda_cpu/warp.h"
+#include "vector_functions.h"
 #include "cuda_cpu/atomics.h"
 #include "cuda_cpu/intrinsics.h"
-#include "cuda_cpu/host/texture_objects.h"
+#include "cuda_cpu/testing.h"
+#include "cuda_cpu/texture_api.h"
 #include "cuda_cpu/texture_fetch.h"
-#include "vector_functions.h"
+#include "cuda_cpu/thread.h"
+#include "cuda_cpu/typed_calls.h"
+#include "cuda_cpu/warp.h"
+#ifndef CUDA_CPU_ELSEWHERE
+#include "cuda_cpu/host/copies.h"
+#include "cuda_cpu/host/devices.h"
+#include "cuda_cpu/host/end_of_program.h"
+#include "cuda_cpu/host/graphs.h"
+#include "cuda_cpu/host/kernels.h"
+#include "cuda_cpu/host/memory.h"
+#include "cuda_cpu/host/memory_pools.h"
+#include "cuda_cpu/host/streams.h"
+#include "cuda_cpu/host/texture_objects.h"
+#endif
 
 /* At block scope thread_local implies static, and each worker runs one block at a time. Under ASan a fence (see
  * cuda_cpu/crash.h) lies before each variable. One more comes from a function, which no one calls, and so behind the last

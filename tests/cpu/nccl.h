@@ -23,6 +23,8 @@
 #include <string.h>
 #include <string>
 #include <vector>
+#include "cuda_cpu/host/memory.h"
+#include "cuda_cpu/host/streams.h"
 
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 28

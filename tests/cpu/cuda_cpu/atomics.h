@@ -4,7 +4,8 @@
 #define CUDA_CPU_ATOMICS_H
 #pragma GCC system_header
 
-#include "run/block.h"
+#include <string.h>
+#include "thread.h"
 
 namespace cuda_cpu {
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "run/block.h"
 #include "rounding.h"
+#include "thread.h"
 
 /* --- bits --- */
 

@@ -10,15 +10,50 @@
 
 #include <math.h>
 #include "rounding.h"
-#include "host/texture_objects.h"
+#include "texture_api.h"
 #include "warp.h"
 
 namespace cuda_cpu {
 
-inline const char *shape_name(texture_shape shape) {
-  static const char *const names[] = {"a 1D array",          "a 2D array or pitched memory", "a 3D array",
-                                      "layers of 1D arrays", "layers of 2D arrays",          "linear memory"};
-  return names[shape];
+enum texture_shape : unsigned char {
+  shape_1d,
+  shape_2d,
+  shape_3d,
+  shape_layered_1d,
+  shape_layered_2d,
+  shape_linear, /* read by index */
+  shape_count
+};
+
+struct texture {
+  unsigned long long handle;                 /* 0: none yet; one that is gone keeps it */
+  const char *gone;                          /* why it cannot be read any more */
+  char *data;                                /* NULL: the object has been destroyed */
+  size_t width, height, depth, pitch, slice; /* height and depth at least 1; slice: of one layer or depth */
+  texture_shape shape;
+  bool is_surface, gives_floats, linear, normalized_coords, normalized_values;
+  unsigned char channels, bits, element;
+  cudaChannelFormatKind format;
+  cudaTextureAddressMode address[3];
+  float border[4];
+  cudaArray *array;
+  cudaResourceDesc resource;
+  cudaTextureDesc desc;
+};
+
+const unsigned texture_chunk = 256, texture_chunks = 4096;
+struct texture_table {
+  texture *chunks[texture_chunks];
+  unsigned used;
+  cudaArray *arrays;
+};
+inline texture_table the_textures;
+
+/* Slot and number of use; NULL: never was one. */
+inline texture *texture_slot(unsigned long long handle) {
+  unsigned slot = static_cast<unsigned>(handle & 0xfffff);
+  if (!handle || slot >= __atomic_load_n(&the_textures.used, __ATOMIC_ACQUIRE)) return nullptr;
+  return &the_textures.chunks[slot / texture_chunk][slot % texture_chunk];
 }
 
 struct texture_call {
@@ -27,28 +62,10 @@ struct texture_call {
   bool surface;
 };
 
-CUDA_CPU_COLD void texture_fault(const texture_call &c, const char *why) {
-  worker *w = in_kernel(c.name);
-  text what = {};
-  add_thread(&what, w, w->current);
-  add(&what, ": %s, %s:%d, %s", c.name, c.file, c.line, why);
-  fail(w, &what);
-}
-
-CUDA_CPU_COLD void report_object(const texture_call &c, unsigned long long handle, texture_shape shape) {
-  const texture *t = texture_slot(handle);
-  const char *kind = c.surface ? "surface" : "texture";
-  text why = {};
-  if (!t || t->handle < handle)
-    add(&why, "of a %s object that never was, 0x%llx", kind, handle);
-  else if (t->handle > handle || t->gone)
-    add(&why, "of a %s object %s", kind, t->handle > handle ? "that has been destroyed" : t->gone);
-  else if (t->is_surface != c.surface)
-    add(&why, "of a %s object", t->is_surface ? "surface" : "texture");
-  else
-    add(&why, "of a %s object of %s, not of %s", kind, shape_name(t->shape), shape_name(shape));
-  texture_fault(c, why.buffer);
-}
+/* Each ends the launch. */
+[[noreturn]] void report_object(const texture_call &c, unsigned long long handle, texture_shape shape);
+[[noreturn]] void report_type(const texture_call &c, const texture *t, bool floats, int channels, size_t bytes);
+[[noreturn]] void report_place(const texture_call &c, int x, int y, int z, size_t bytes);
 
 inline const texture *object_of(const texture_call &c, unsigned long long handle, texture_shape shape) {
   const texture *t = texture_slot(handle);
@@ -171,18 +188,6 @@ template <int Dimensions> void texture_sample(const texture *t, const float *at,
   *out = sum;
 }
 
-CUDA_CPU_COLD void report_type(const texture_call &c, const texture *t, bool floats, int channels, size_t bytes) {
-  text why = {};
-  if (floats != t->gives_floats)
-    add(&why, "as %s, of a texture object that gives %s", floats ? "float" : "integers",
-        t->gives_floats ? "float" : "integers (cudaReadModeElementType)");
-  else if (channels > t->channels)
-    add(&why, "as %d channels, of a texture object with %d", channels, t->channels);
-  else
-    add(&why, "as integers of %zu bits, of a texture object with %d", bytes * 8, t->bits);
-  texture_fault(c, why.buffer);
-}
-
 template <class T> T texture_value(const texture_call &c, const texture *t, const texel &from) {
   typedef texel_type<T> type;
   static_assert(type::channels && type::channels != 3,
@@ -214,15 +219,6 @@ T texture_fetch(const texture_call &c, unsigned long long handle, texture_shape 
 }
 
 /* --- surfaces --- */
-
-CUDA_CPU_COLD void report_place(const texture_call &c, int x, int y, int z, size_t bytes) {
-  text why = {};
-  if (x % static_cast<int>(bytes))
-    add(&why, "at byte %d, no multiple of the %zu bytes of the type", x, bytes);
-  else
-    add(&why, "at (%d,%d,%d), x in bytes, outside the surface (cudaBoundaryModeTrap)", x, y, z);
-  texture_fault(c, why.buffer);
-}
 
 /* NULL: outside, where zeros are read and nothing is written */
 inline char *surface_place(const texture_call &c, unsigned long long handle, texture_shape shape, int x, int y, int z,

@@ -44,17 +44,6 @@ template <class... P> struct kernel_of {
   kernel_pointer<P...> operator()(kernel_pointer<P...> k) const { return k; }
 };
 
-/* False: it has ended in an error before it has started. */
-CUDA_CPU_OUT_OF_LINE bool may_launch(const char *name) {
-  if (self) {
-    text what = {};
-    add_thread(&what, self, self->current);
-    add(&what, " launches %s<<<...>>>: a kernel cannot launch kernels here", name);
-    fail(self, &what);
-  }
-  return !enter("a launch");
-}
-
 /* Takes the arguments of a kernel that is known. */
 template <class... P> struct bound_launch {
   kernel_pointer<P...> kernel;

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 #include <utility>
-#include "host/calls.h"
+#include "calls.h"
 
 template <class T> cudaError_t cudaMalloc(T **devPtr, size_t size) {
   return cudaMalloc(reinterpret_cast<void **>(devPtr), size);
@@ -114,15 +114,17 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *minGridSize, int
   if (!minGridSize || !blockSize || limit < 0) return cuda_cpu::error(cudaErrorInvalidValue);
   const void *f = reinterpret_cast<const void *>(func);
   if (!f) return cuda_cpu::error(cudaErrorInvalidDeviceFunction);
-  int most = 0, largest = limit && limit < cuda_cpu::max_threads ? limit : cuda_cpu::max_threads;
+  int most = 0, multiprocessors = 0;
+  const int largest = limit && limit < 1024 ? limit : 1024;
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
   *minGridSize = *blockSize = 0;
   for (int rounded = (largest + 31) / 32 * 32; rounded > 0; rounded -= 32) {
-    int block = rounded < largest ? rounded : largest;
-    int blocks = cuda_cpu::blocks_per_sm(f, block, static_cast<size_t>(sizeToBytes(block)));
+    int block = rounded < largest ? rounded : largest, blocks = 0;
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, block, static_cast<size_t>(sizeToBytes(block)));
     if (blocks * block > most) {
       most = blocks * block;
       *blockSize = block;
-      *minGridSize = blocks * cuda_cpu::gpu().sm_count;
+      *minGridSize = blocks * multiprocessors;
     }
   }
   return cudaSuccess;

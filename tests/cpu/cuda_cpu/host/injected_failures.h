@@ -11,7 +11,7 @@
 
 #include <initializer_list>
 #include "../run/symbols.h"
-#include "../../cuda_runtime_api.h"
+#include "../testing.h"
 
 namespace cuda_cpu {
 
@@ -220,15 +220,13 @@ inline cudaError_t injected(const char *name) {
 
 } // namespace cuda_cpu
 
-/* For tests: replaces what GPUKIT_CPU_FAIL or the last call said, and counts from here on. NULL: nothing fails. */
-CUDA_CPU_RARE void cuda_cpu_fail(const char *specification) {
+CUDA_CPU_ENTRY void cuda_cpu_fail(const char *specification) {
   pthread_mutex_lock(&cuda_cpu::faults.mutex);
   cuda_cpu::set_faults(specification, "cuda_cpu_fail");
   __atomic_store_n(&cuda_cpu::faults.armed, 2, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&cuda_cpu::faults.mutex);
 }
-/* How many calls of a kind, or of one name, there have been since cuda_cpu_fail. */
-CUDA_CPU_RARE unsigned long long cuda_cpu_calls(const char *what) {
+CUDA_CPU_ENTRY unsigned long long cuda_cpu_calls(const char *what) {
   cuda_cpu::fault_state &f = cuda_cpu::faults;
   unsigned long long count = 0;
   pthread_mutex_lock(&f.mutex);

@@ -8,8 +8,9 @@
 #define CUDA_CPU_TEXTURE_H
 #pragma GCC system_header
 
-#include "calls.h"
 #include "../texture_api.h"
+#include "../texture_fetch.h"
+#include "copies.h"
 
 struct cudaArray {
   char *data;
@@ -22,57 +23,14 @@ struct cudaArray {
 
 namespace cuda_cpu {
 
-#define CUDA_CPU_TEXTURE_API inline __attribute__((noinline, cold))
-
 inline size_t at_least_1(size_t n) { return n ? n : 1; }
 inline size_t row_bytes(const cudaArray *a) { return a->width * a->element; }
 inline size_t row_count(const cudaArray *a) { return at_least_1(a->height) * at_least_1(a->depth); }
 
-/* --- objects --- */
-
-enum texture_shape : unsigned char {
-  shape_1d,
-  shape_2d,
-  shape_3d,
-  shape_layered_1d,
-  shape_layered_2d,
-  shape_linear, /* read by index */
-  shape_count
-};
-
-struct texture {
-  unsigned long long handle;                 /* 0: none yet; one that is gone keeps it */
-  const char *gone;                          /* why it cannot be read any more */
-  char *data;                                /* NULL: the object has been destroyed */
-  size_t width, height, depth, pitch, slice; /* height and depth at least 1; slice: of one layer or depth */
-  texture_shape shape;
-  bool is_surface, gives_floats, linear, normalized_coords, normalized_values;
-  unsigned char channels, bits, element;
-  cudaChannelFormatKind format;
-  cudaTextureAddressMode address[3];
-  float border[4];
-  cudaArray *array;
-  cudaResourceDesc resource;
-  cudaTextureDesc desc;
-};
-
-const unsigned texture_chunk = 256, texture_chunks = 4096;
-struct texture_table {
-  texture *chunks[texture_chunks];
-  unsigned used;
-  cudaArray *arrays;
-};
-inline texture_table the_textures;
-
-/* Slot and number of use; NULL: never was one. */
-inline texture *texture_slot(unsigned long long handle) {
-  unsigned slot = static_cast<unsigned>(handle & 0xfffff);
-  if (!handle || slot >= __atomic_load_n(&the_textures.used, __ATOMIC_ACQUIRE)) return nullptr;
-  return &the_textures.chunks[slot / texture_chunk][slot % texture_chunk];
-}
+/* --- the table of objects --- */
 
 /* With the lock held. */
-CUDA_CPU_TEXTURE_API texture *texture_create() {
+CUDA_CPU_RARE texture *texture_create() {
   texture_table &t = the_textures;
   unsigned slot = 0;
   while (slot < t.used && t.chunks[slot / texture_chunk][slot % texture_chunk].data) slot++;
@@ -91,7 +49,7 @@ CUDA_CPU_TEXTURE_API texture *texture_create() {
 }
 
 /* Memory is freed: what reads it can no more. An array whose memory goes without it is lost in a reset of the device. */
-CUDA_CPU_TEXTURE_API void texture_memory_goes(const void *p, size_t size) {
+CUDA_CPU_RARE void texture_memory_goes(const void *p, size_t size) {
   texture_table &t = the_textures;
   auto goes = [=](const char *data) {
     return reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(p) < size;
@@ -114,7 +72,7 @@ CUDA_CPU_TEXTURE_API void texture_memory_goes(const void *p, size_t size) {
 /* --- formats --- */
 
 /* Bytes of an element; 0: CUDA has no such format, or this stand-in has not. */
-CUDA_CPU_TEXTURE_API size_t format_bytes(const cudaChannelFormatDesc &d) {
+CUDA_CPU_RARE size_t format_bytes(const cudaChannelFormatDesc &d) {
   const int bits[4] = {d.x, d.y, d.z, d.w};
   int channels = 0;
   while (channels < 4 && bits[channels]) channels++;
@@ -127,7 +85,7 @@ CUDA_CPU_TEXTURE_API size_t format_bytes(const cudaChannelFormatDesc &d) {
   return static_cast<size_t>(channels * d.x / 8);
 }
 
-CUDA_CPU_TEXTURE_API bool is_array(const cudaArray *array) {
+CUDA_CPU_RARE bool is_array(const cudaArray *array) {
   for (const cudaArray *a = the_textures.arrays; a; a = a->next)
     if (a == array) return true;
   return false;
@@ -136,7 +94,7 @@ CUDA_CPU_TEXTURE_API bool is_array(const cudaArray *array) {
 /* --- copies --- */
 
 /* The memory that is no array. */
-CUDA_CPU_TEXTURE_API cudaError_t check_side(const void *p, size_t bytes, cudaMemcpyKind kind, bool to_array) {
+CUDA_CPU_RARE cudaError_t check_side(const void *p, size_t bytes, cudaMemcpyKind kind, bool to_array) {
   bool on_device;
   if (kind == cudaMemcpyDeviceToDevice)
     on_device = true;
@@ -150,7 +108,7 @@ CUDA_CPU_TEXTURE_API cudaError_t check_side(const void *p, size_t bytes, cudaMem
 }
 
 /* Is this box, x in bytes, inside the array? */
-CUDA_CPU_TEXTURE_API bool inside(const cudaArray *a, size_t x, size_t y, size_t z, size_t w, size_t h, size_t d) {
+CUDA_CPU_RARE bool inside(const cudaArray *a, size_t x, size_t y, size_t z, size_t w, size_t h, size_t d) {
   size_t row = row_bytes(a), rows = at_least_1(a->height), slices = at_least_1(a->depth);
   return x <= row && w <= row - x && y <= rows && h <= rows - y && z <= slices && d <= slices - z;
 }
@@ -162,8 +120,7 @@ struct box {
   char *p;
   size_t pitch, slice;
 };
-CUDA_CPU_TEXTURE_API cudaError_t copy_box(box dst, box src, size_t width, size_t height, size_t depth,
-                                          cudaStream_t stream) {
+CUDA_CPU_RARE cudaError_t copy_box(box dst, box src, size_t width, size_t height, size_t depth, cudaStream_t stream) {
   return enqueue(stream, [=] {
     for (size_t z = 0; z < depth; z++)
       for (size_t y = 0; y < height; y++)
@@ -173,8 +130,8 @@ CUDA_CPU_TEXTURE_API cudaError_t copy_box(box dst, box src, size_t width, size_t
 }
 
 /* A rectangle between an array and pitched memory. */
-CUDA_CPU_TEXTURE_API cudaError_t copy_array(const cudaArray *a, size_t x, size_t y, void *p, size_t pitch, size_t width,
-                                            size_t height, cudaMemcpyKind kind, bool to_array, cudaStream_t stream) {
+CUDA_CPU_RARE cudaError_t copy_array(const cudaArray *a, size_t x, size_t y, void *p, size_t pitch, size_t width,
+                                     size_t height, cudaMemcpyKind kind, bool to_array, cudaStream_t stream) {
   {
     locked lock;
     if (!is_array(a)) return error(cudaErrorInvalidValue);
@@ -189,8 +146,8 @@ CUDA_CPU_TEXTURE_API cudaError_t copy_array(const cudaArray *a, size_t x, size_t
 }
 
 /* Bytes in a row, which go on at the start of the next row. */
-CUDA_CPU_TEXTURE_API cudaError_t copy_run(const cudaArray *a, size_t x, size_t y, void *p, size_t bytes,
-                                          cudaMemcpyKind kind, bool to_array, cudaStream_t stream) {
+CUDA_CPU_RARE cudaError_t copy_run(const cudaArray *a, size_t x, size_t y, void *p, size_t bytes, cudaMemcpyKind kind,
+                                   bool to_array, cudaStream_t stream) {
   {
     locked lock;
     if (!is_array(a) || !inside(a, x, y, 0, 0, 0, 1)) return error(cudaErrorInvalidValue);
@@ -202,178 +159,150 @@ CUDA_CPU_TEXTURE_API cudaError_t copy_run(const cudaArray *a, size_t x, size_t y
   return copy_box(to_array ? in_array : in_memory, to_array ? in_memory : in_array, bytes, 1, 1, stream);
 }
 
-} // namespace cuda_cpu
-
 /* --- arrays --- */
 
-inline cudaExtent make_cudaExtent(size_t w, size_t h, size_t d) { return cudaExtent{w, h, d}; }
-inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return cudaPos{x, y, z}; }
-inline cudaPitchedPtr make_cudaPitchedPtr(void *d, size_t p, size_t xsz, size_t ysz) {
-  return cudaPitchedPtr{d, p, xsz, ysz};
-}
-
-CUDA_CPU_TEXTURE_API cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc,
-                                                   cudaExtent extent, unsigned flags = 0) {
-  CUDA_CPU_API(cudaMalloc3DArray);
-  if (cudaError_t e = cuda_cpu::forbid_while_capturing()) return cuda_cpu::error(e);
-  if (!array || !desc) return cuda_cpu::error(cudaErrorInvalidValue);
+CUDA_CPU_EXPORT cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
+                                              unsigned flags) {
+  CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMalloc3DArray);
+  if (!array || !desc) return error(cudaErrorInvalidValue);
   if (flags & ~unsigned{cudaArrayLayered | cudaArraySurfaceLoadStore})
-    return cuda_cpu::unsupported("an array with flags beyond cudaArrayLayered and cudaArraySurfaceLoadStore");
-  const size_t element = cuda_cpu::format_bytes(*desc), w = extent.width, h = extent.height, d = extent.depth;
+    return unsupported("an array with flags beyond cudaArrayLayered and cudaArraySurfaceLoadStore");
+  const size_t element = format_bytes(*desc), w = extent.width, h = extent.height, d = extent.depth;
   const bool layered = flags & cudaArrayLayered;
-  if (!element) return cuda_cpu::error(cudaErrorInvalidChannelDescriptor);
-  if (!w || (layered && !d) || (!layered && d && !h)) return cuda_cpu::error(cudaErrorInvalidValue);
+  if (!element) return error(cudaErrorInvalidChannelDescriptor);
+  if (!w || (layered && !d) || (!layered && d && !h)) return error(cudaErrorInvalidValue);
   if (layered ? w > 32768 || h > 32768 || d > 2048 : d ? w > 16384 || h > 16384 || d > 16384 : w > 131072 || h > 65536)
-    return cuda_cpu::error(cudaErrorInvalidValue);
+    return error(cudaErrorInvalidValue);
   cudaArray *a = static_cast<cudaArray *>(calloc(1, sizeof(cudaArray)));
-  if (!a) return cuda_cpu::error(cudaErrorMemoryAllocation);
+  if (!a) return error(cudaErrorMemoryAllocation);
   *a = cudaArray{nullptr, element, w, h, d, *desc, flags, nullptr};
   void *data;
-  cudaError_t e =
-      cuda_cpu::allocate(&data, cuda_cpu::row_bytes(a) * cuda_cpu::row_count(a), cuda_cpu::memory_device, 0);
+  cudaError_t e = allocate(&data, row_bytes(a) * row_count(a), memory_device, 0);
   if (e) {
     free(a);
     return e;
   }
-  cuda_cpu::locked lock;
+  locked lock;
   a->data = static_cast<char *>(data);
-  a->next = cuda_cpu::the_textures.arrays;
-  cuda_cpu::the_textures.arrays = a;
-  cuda_cpu::memory_goes = cuda_cpu::texture_memory_goes;
+  a->next = the_textures.arrays;
+  the_textures.arrays = a;
+  memory_goes = texture_memory_goes;
   *array = a;
   return cudaSuccess;
 }
-inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
-                                   size_t height = 0, unsigned flags = 0) {
-  if (flags & cudaArrayLayered) return cuda_cpu::error(cudaErrorInvalidValue);
+CUDA_CPU_EXPORT cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
+                                            size_t height, unsigned flags) {
+  if (flags & cudaArrayLayered) return error(cudaErrorInvalidValue);
   return cudaMalloc3DArray(array, desc, make_cudaExtent(width, height, 0), flags);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaFreeArray(cudaArray_t array) {
-  CUDA_CPU_API(cudaFreeArray);
-  if (cudaError_t e = cuda_cpu::forbid_while_capturing()) return cuda_cpu::error(e);
+CUDA_CPU_EXPORT cudaError_t cudaFreeArray(cudaArray_t array) {
+  CUDA_CPU_API_OUTSIDE_CAPTURE(cudaFreeArray);
   if (!array) return cudaSuccess;
-  cuda_cpu::locked lock;
-  cudaArray **a = &cuda_cpu::the_textures.arrays;
+  locked lock;
+  cudaArray **a = &the_textures.arrays;
   while (*a && *a != array) a = &(*a)->next;
-  if (!*a) return cuda_cpu::error(cudaErrorInvalidValue);
+  if (!*a) return error(cudaErrorInvalidValue);
   *a = array->next;
-  cudaError_t e = cuda_cpu::release(array->data, false);
+  cudaError_t e = release(array->data, false);
   free(array);
   return e;
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags,
-                                                  cudaArray_t array) {
+CUDA_CPU_EXPORT cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags,
+                                             cudaArray_t array) {
   CUDA_CPU_API(cudaArrayGetInfo);
-  cuda_cpu::locked lock;
-  if (!cuda_cpu::is_array(array)) return cuda_cpu::error(cudaErrorInvalidValue);
+  locked lock;
+  if (!is_array(array)) return error(cudaErrorInvalidValue);
   if (desc) *desc = array->desc;
   if (extent) *extent = make_cudaExtent(array->width, array->height, array->depth);
   if (flags) *flags = array->flags;
   return cudaSuccess;
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
+CUDA_CPU_EXPORT cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
   CUDA_CPU_API(cudaGetChannelDesc);
-  cuda_cpu::locked lock;
-  if (!desc || !cuda_cpu::is_array(array)) return cuda_cpu::error(cudaErrorInvalidValue);
+  locked lock;
+  if (!desc || !is_array(array)) return error(cudaErrorInvalidValue);
   *desc = array->desc;
   return cudaSuccess;
 }
 
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset,
-                                                          const void *src, size_t spitch, size_t width, size_t height,
-                                                          cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
+CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
+                                                     size_t spitch, size_t width, size_t height, cudaMemcpyKind kind,
+                                                     cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpy2DToArrayAsync);
-  return cuda_cpu::copy_array(dst, wOffset, hOffset, const_cast<void *>(src), spitch, width, height, kind, true,
-                              stream);
+  return copy_array(dst, wOffset, hOffset, const_cast<void *>(src), spitch, width, height, kind, true, stream);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpy2DToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
-                                                     size_t spitch, size_t width, size_t height, cudaMemcpyKind kind) {
-  CUDA_CPU_API(cudaMemcpy2DToArray);
-  if (cudaError_t e = cuda_cpu::forbid_while_capturing()) return cuda_cpu::error(e);
-  return cudaMemcpy2DToArrayAsync(dst, wOffset, hOffset, src, spitch, width, height, kind);
+CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
+                                                size_t spitch, size_t width, size_t height, cudaMemcpyKind kind) {
+  CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpy2DToArray);
+  return cudaMemcpy2DToArrayAsync(dst, wOffset, hOffset, src, spitch, width, height, kind, nullptr);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src,
-                                                            size_t wOffset, size_t hOffset, size_t width, size_t height,
-                                                            cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
+CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset,
+                                                       size_t hOffset, size_t width, size_t height, cudaMemcpyKind kind,
+                                                       cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpy2DFromArrayAsync);
-  return cuda_cpu::copy_array(src, wOffset, hOffset, dst, dpitch, width, height, kind, false, stream);
+  return copy_array(src, wOffset, hOffset, dst, dpitch, width, height, kind, false, stream);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpy2DFromArray(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset,
-                                                       size_t hOffset, size_t width, size_t height,
-                                                       cudaMemcpyKind kind) {
-  CUDA_CPU_API(cudaMemcpy2DFromArray);
-  if (cudaError_t e = cuda_cpu::forbid_while_capturing()) return cuda_cpu::error(e);
-  return cudaMemcpy2DFromArrayAsync(dst, dpitch, src, wOffset, hOffset, width, height, kind);
+CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DFromArray(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset,
+                                                  size_t hOffset, size_t width, size_t height, cudaMemcpyKind kind) {
+  CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpy2DFromArray);
+  return cudaMemcpy2DFromArrayAsync(dst, dpitch, src, wOffset, hOffset, width, height, kind, nullptr);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpyToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset,
-                                                        const void *src, size_t count, cudaMemcpyKind kind,
-                                                        cudaStream_t stream = nullptr) {
+CUDA_CPU_EXPORT cudaError_t cudaMemcpyToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
+                                                   size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpyToArrayAsync);
-  return cuda_cpu::copy_run(dst, wOffset, hOffset, const_cast<void *>(src), count, kind, true, stream);
+  return copy_run(dst, wOffset, hOffset, const_cast<void *>(src), count, kind, true, stream);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpyToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
-                                                   size_t count, cudaMemcpyKind kind) {
-  CUDA_CPU_API(cudaMemcpyToArray);
-  if (cudaError_t e = cuda_cpu::forbid_while_capturing()) return cuda_cpu::error(e);
-  return cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind);
+CUDA_CPU_EXPORT cudaError_t cudaMemcpyToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
+                                              size_t count, cudaMemcpyKind kind) {
+  CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpyToArray);
+  return cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, nullptr);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size_t wOffset,
-                                                          size_t hOffset, size_t count, cudaMemcpyKind kind,
-                                                          cudaStream_t stream = nullptr) {
+CUDA_CPU_EXPORT cudaError_t cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset,
+                                                     size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpyFromArrayAsync);
-  return cuda_cpu::copy_run(src, wOffset, hOffset, dst, count, kind, false, stream);
+  return copy_run(src, wOffset, hOffset, dst, count, kind, false, stream);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpyFromArray(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset,
-                                                     size_t count, cudaMemcpyKind kind) {
-  CUDA_CPU_API(cudaMemcpyFromArray);
-  if (cudaError_t e = cuda_cpu::forbid_while_capturing()) return cuda_cpu::error(e);
-  return cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind);
+CUDA_CPU_EXPORT cudaError_t cudaMemcpyFromArray(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset,
+                                                size_t count, cudaMemcpyKind kind) {
+  CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpyFromArray);
+  return cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, nullptr);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst,
-                                                          cudaArray_const_t src, size_t wOffsetSrc, size_t hOffsetSrc,
-                                                          size_t width, size_t height,
-                                                          cudaMemcpyKind kind = cudaMemcpyDeviceToDevice) {
-  CUDA_CPU_API(cudaMemcpy2DArrayToArray);
-  if (cudaError_t e = cuda_cpu::forbid_while_capturing()) return cuda_cpu::error(e);
-  if (kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
-    return cuda_cpu::error(cudaErrorInvalidMemcpyDirection);
-  cuda_cpu::locked lock;
-  if (!cuda_cpu::is_array(dst) || !cuda_cpu::is_array(src) ||
-      !cuda_cpu::inside(dst, wOffsetDst, hOffsetDst, 0, width, height, 1) ||
-      !cuda_cpu::inside(src, wOffsetSrc, hOffsetSrc, 0, width, height, 1))
-    return cuda_cpu::error(cudaErrorInvalidValue);
-  return cuda_cpu::copy_box({cuda_cpu::place(dst, wOffsetDst, hOffsetDst, 0), cuda_cpu::row_bytes(dst), 0},
-                            {cuda_cpu::place(src, wOffsetSrc, hOffsetSrc, 0), cuda_cpu::row_bytes(src), 0}, width,
-                            height, 1, nullptr);
+CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst,
+                                                     cudaArray_const_t src, size_t wOffsetSrc, size_t hOffsetSrc,
+                                                     size_t width, size_t height, cudaMemcpyKind kind) {
+  CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpy2DArrayToArray);
+  if (kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return error(cudaErrorInvalidMemcpyDirection);
+  locked lock;
+  if (!is_array(dst) || !is_array(src) || !inside(dst, wOffsetDst, hOffsetDst, 0, width, height, 1) ||
+      !inside(src, wOffsetSrc, hOffsetSrc, 0, width, height, 1))
+    return error(cudaErrorInvalidValue);
+  return copy_box({place(dst, wOffsetDst, hOffsetDst, 0), row_bytes(dst), 0},
+                  {place(src, wOffsetSrc, hOffsetSrc, 0), row_bytes(src), 0}, width, height, 1, nullptr);
 }
 
 /* Widths and places are in elements where an array takes part, in bytes of memory where none does. */
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream = nullptr) {
+CUDA_CPU_EXPORT cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpy3DAsync);
-  if (!p || !p->srcArray == !p->srcPtr.ptr || !p->dstArray == !p->dstPtr.ptr)
-    return cuda_cpu::error(cudaErrorInvalidValue);
-  cuda_cpu::locked lock;
+  if (!p || !p->srcArray == !p->srcPtr.ptr || !p->dstArray == !p->dstPtr.ptr) return error(cudaErrorInvalidValue);
+  locked lock;
   const cudaArray *from = p->srcArray, *to = p->dstArray;
-  if ((from && !cuda_cpu::is_array(from)) || (to && !cuda_cpu::is_array(to)) ||
-      (from && to && from->element != to->element))
-    return cuda_cpu::error(cudaErrorInvalidValue);
+  if ((from && !is_array(from)) || (to && !is_array(to)) || (from && to && from->element != to->element))
+    return error(cudaErrorInvalidValue);
   const size_t element = from ? from->element : to ? to->element : 1;
   const size_t width = p->extent.width * element, height = p->extent.height, depth = p->extent.depth;
   if (!width || !height || !depth) return cudaSuccess;
-  cuda_cpu::box boxes[2];
+  box boxes[2];
   size_t bytes[2];
   for (int i = 0; i < 2; i++) {
     const cudaArray *a = i ? from : to;
     const cudaPos &at = i ? p->srcPos : p->dstPos;
     const cudaPitchedPtr &m = i ? p->srcPtr : p->dstPtr;
     if (a) {
-      if (!cuda_cpu::inside(a, at.x * element, at.y, at.z, width, height, depth))
-        return cuda_cpu::error(cudaErrorInvalidValue);
-      boxes[i] = {cuda_cpu::place(a, at.x * element, at.y, at.z), cuda_cpu::row_bytes(a),
-                  cuda_cpu::row_bytes(a) * cuda_cpu::at_least_1(a->height)};
+      if (!inside(a, at.x * element, at.y, at.z, width, height, depth)) return error(cudaErrorInvalidValue);
+      boxes[i] = {place(a, at.x * element, at.y, at.z), row_bytes(a), row_bytes(a) * at_least_1(a->height)};
     } else {
-      if ((height > 1 || depth > 1) && at.x + width > m.pitch) return cuda_cpu::error(cudaErrorInvalidPitchValue);
-      if (depth > 1 && at.y + height > m.ysize) return cuda_cpu::error(cudaErrorInvalidValue);
+      if ((height > 1 || depth > 1) && at.x + width > m.pitch) return error(cudaErrorInvalidPitchValue);
+      if (depth > 1 && at.y + height > m.ysize) return error(cudaErrorInvalidValue);
       size_t slice = m.pitch * m.ysize;
       boxes[i] = {static_cast<char *>(m.ptr) + at.z * slice + at.y * m.pitch + at.x, m.pitch, slice};
       bytes[i] = (depth - 1) * slice + (height - 1) * m.pitch + width;
@@ -384,55 +313,50 @@ CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, c
     e = p->kind == cudaMemcpyDeviceToDevice || p->kind == cudaMemcpyDefault ? cudaSuccess
                                                                             : cudaErrorInvalidMemcpyDirection;
   else if (from || to)
-    e = cuda_cpu::check_side(boxes[to ? 1 : 0].p, bytes[to ? 1 : 0], p->kind, to);
+    e = check_side(boxes[to ? 1 : 0].p, bytes[to ? 1 : 0], p->kind, to);
   else
-    e = cuda_cpu::check_copy(boxes[0].p, boxes[1].p, bytes[0], bytes[1], p->kind);
-  if (e) return cuda_cpu::error(e);
-  return cuda_cpu::copy_box(boxes[0], boxes[1], width, height, depth, stream);
+    e = check_copy(boxes[0].p, boxes[1].p, bytes[0], bytes[1], p->kind);
+  if (e) return error(e);
+  return copy_box(boxes[0], boxes[1], width, height, depth, stream);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) {
-  CUDA_CPU_API(cudaMemcpy3D);
-  if (cudaError_t e = cuda_cpu::forbid_while_capturing()) return cuda_cpu::error(e);
-  return cudaMemcpy3DAsync(p);
+CUDA_CPU_EXPORT cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) {
+  CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpy3D);
+  return cudaMemcpy3DAsync(p, nullptr);
 }
 
 /* Pitched memory of three dimensions: no array, but what is copied to and from them. Widths in bytes. */
-CUDA_CPU_TEXTURE_API cudaError_t cudaMalloc3D(cudaPitchedPtr *pitchedDevPtr, cudaExtent extent) {
+CUDA_CPU_EXPORT cudaError_t cudaMalloc3D(cudaPitchedPtr *pitchedDevPtr, cudaExtent extent) {
   CUDA_CPU_API(cudaMalloc3D);
   size_t rows;
-  if (!pitchedDevPtr) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (__builtin_mul_overflow(extent.height, extent.depth, &rows)) return cuda_cpu::error(cudaErrorMemoryAllocation);
+  if (!pitchedDevPtr) return error(cudaErrorInvalidValue);
+  if (__builtin_mul_overflow(extent.height, extent.depth, &rows)) return error(cudaErrorMemoryAllocation);
   *pitchedDevPtr = make_cudaPitchedPtr(nullptr, 0, extent.width, extent.height);
   return cudaMallocPitch(&pitchedDevPtr->ptr, &pitchedDevPtr->pitch, extent.width, rows);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent extent,
-                                                   cudaStream_t stream = nullptr) {
+CUDA_CPU_EXPORT cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent extent, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemset3DAsync);
   const size_t slice = p.pitch * p.ysize;
   if (!extent.width || !extent.height || !extent.depth) return cudaSuccess;
-  if (extent.width > p.pitch || (extent.depth > 1 && extent.height > p.ysize))
-    return cuda_cpu::error(cudaErrorInvalidValue);
+  if (extent.width > p.pitch || (extent.depth > 1 && extent.height > p.ysize)) return error(cudaErrorInvalidValue);
   {
-    cuda_cpu::locked lock;
-    if (!cuda_cpu::reaches(p.ptr, (extent.depth - 1) * slice + (extent.height - 1) * p.pitch + extent.width, true))
-      return cuda_cpu::error(cudaErrorInvalidValue);
+    locked lock;
+    if (!reaches(p.ptr, (extent.depth - 1) * slice + (extent.height - 1) * p.pitch + extent.width, true))
+      return error(cudaErrorInvalidValue);
   }
-  return cuda_cpu::enqueue(stream, [=] {
+  return enqueue(stream, [=] {
     for (size_t z = 0; z < extent.depth; z++)
       for (size_t y = 0; y < extent.height; y++)
         memset(static_cast<char *>(p.ptr) + z * slice + y * p.pitch, value, extent.width);
     return cudaSuccess;
   });
 }
-inline cudaError_t cudaMemset3D(cudaPitchedPtr pitchedDevPtr, int value, cudaExtent extent) {
-  return cudaMemset3DAsync(pitchedDevPtr, value, extent);
+CUDA_CPU_EXPORT cudaError_t cudaMemset3D(cudaPitchedPtr pitchedDevPtr, int value, cudaExtent extent) {
+  return cudaMemset3DAsync(pitchedDevPtr, value, extent, nullptr);
 }
 
 /* --- texture and surface objects --- */
 
-namespace cuda_cpu {
-
-CUDA_CPU_TEXTURE_API void texture_of_array(texture *t, cudaArray *a) {
+CUDA_CPU_RARE void texture_of_array(texture *t, cudaArray *a) {
   const bool layered = a->flags & cudaArrayLayered;
   t->array = a;
   t->data = a->data;
@@ -447,7 +371,7 @@ CUDA_CPU_TEXTURE_API void texture_of_array(texture *t, cudaArray *a) {
                          : shape_1d;
 }
 
-CUDA_CPU_TEXTURE_API void texture_format(texture *t, const cudaChannelFormatDesc &d) {
+CUDA_CPU_RARE void texture_format(texture *t, const cudaChannelFormatDesc &d) {
   t->format = d.f;
   t->bits = static_cast<unsigned char>(d.x);
   t->element = static_cast<unsigned char>(format_bytes(d));
@@ -455,7 +379,7 @@ CUDA_CPU_TEXTURE_API void texture_format(texture *t, const cudaChannelFormatDesc
 }
 
 /* Where the memory is and what it holds. */
-CUDA_CPU_TEXTURE_API cudaError_t texture_resource(texture *t, const cudaResourceDesc &r) {
+CUDA_CPU_RARE cudaError_t texture_resource(texture *t, const cudaResourceDesc &r) {
   if (r.flags) return cudaErrorInvalidValue;
   switch (r.resType) {
   case cudaResourceTypeArray:
@@ -500,7 +424,7 @@ CUDA_CPU_TEXTURE_API cudaError_t texture_resource(texture *t, const cudaResource
   }
 }
 
-CUDA_CPU_TEXTURE_API cudaError_t texture_reading(texture *t, const cudaTextureDesc &d) {
+CUDA_CPU_RARE cudaError_t texture_reading(texture *t, const cudaTextureDesc &d) {
   const bool floats = t->format == cudaChannelFormatKindFloat;
   for (int i = 0; i < 3; i++) {
     if (static_cast<unsigned>(d.addressMode[i]) > cudaAddressModeBorder) return cudaErrorInvalidValue;
@@ -529,8 +453,8 @@ CUDA_CPU_TEXTURE_API cudaError_t texture_reading(texture *t, const cudaTextureDe
 }
 
 /* desc NULL: a surface object */
-CUDA_CPU_TEXTURE_API cudaError_t object_create(unsigned long long *handle, const cudaResourceDesc *r,
-                                               const cudaTextureDesc *d) {
+CUDA_CPU_RARE cudaError_t object_create(unsigned long long *handle, const cudaResourceDesc *r,
+                                        const cudaTextureDesc *d) {
   texture checked = {};
   locked lock;
   if (cudaError_t e = texture_resource(&checked, *r)) return error(e);
@@ -551,13 +475,13 @@ CUDA_CPU_TEXTURE_API cudaError_t object_create(unsigned long long *handle, const
 }
 
 /* With the lock held. NULL: no such object (any more). */
-CUDA_CPU_TEXTURE_API texture *object_find(unsigned long long handle, bool is_surface) {
+CUDA_CPU_RARE texture *object_find(unsigned long long handle, bool is_surface) {
   texture *t = texture_slot(handle);
   return t && t->handle == handle && t->data && t->is_surface == is_surface ? t : nullptr;
 }
 
 /* CUDA does not tell of an object that there never was; here it is an error. */
-CUDA_CPU_TEXTURE_API cudaError_t object_destroy(unsigned long long handle, bool is_surface) {
+CUDA_CPU_RARE cudaError_t object_destroy(unsigned long long handle, bool is_surface) {
   locked lock;
   texture *t = object_find(handle, is_surface);
   if (!t) return error(cudaErrorInvalidValue);
@@ -566,58 +490,107 @@ CUDA_CPU_TEXTURE_API cudaError_t object_destroy(unsigned long long handle, bool 
   return cudaSuccess;
 }
 
-} // namespace cuda_cpu
-
-CUDA_CPU_TEXTURE_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *pTexObject,
-                                                         const cudaResourceDesc *pResDesc,
-                                                         const cudaTextureDesc *pTexDesc,
-                                                         const cudaResourceViewDesc *pResViewDesc) {
+CUDA_CPU_EXPORT cudaError_t cudaCreateTextureObject(cudaTextureObject_t *pTexObject, const cudaResourceDesc *pResDesc,
+                                                    const cudaTextureDesc *pTexDesc,
+                                                    const cudaResourceViewDesc *pResViewDesc) {
   CUDA_CPU_API(cudaCreateTextureObject);
-  if (!pTexObject || !pResDesc) return cuda_cpu::error(cudaErrorInvalidValue);
-  if (!pTexDesc) return cuda_cpu::error(cudaErrorInvalidResourceHandle); /* as CUDA 13 has it */
-  if (pResViewDesc) return cuda_cpu::unsupported("cudaCreateTextureObject with a resource view");
-  return cuda_cpu::object_create(pTexObject, pResDesc, pTexDesc);
+  if (!pTexObject || !pResDesc) return error(cudaErrorInvalidValue);
+  if (!pTexDesc) return error(cudaErrorInvalidResourceHandle); /* as CUDA 13 has it */
+  if (pResViewDesc) return unsupported("cudaCreateTextureObject with a resource view");
+  return object_create(pTexObject, pResDesc, pTexDesc);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texObject) {
+CUDA_CPU_EXPORT cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texObject) {
   CUDA_CPU_API(cudaDestroyTextureObject);
-  return cuda_cpu::object_destroy(texObject, false);
+  return object_destroy(texObject, false);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *pResDesc,
-                                                                  cudaTextureObject_t texObject) {
+CUDA_CPU_EXPORT cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *pResDesc,
+                                                             cudaTextureObject_t texObject) {
   CUDA_CPU_API(cudaGetTextureObjectResourceDesc);
-  cuda_cpu::locked lock;
-  const cuda_cpu::texture *t = cuda_cpu::object_find(texObject, false);
-  if (!pResDesc || !t) return cuda_cpu::error(cudaErrorInvalidValue);
+  locked lock;
+  const texture *t = object_find(texObject, false);
+  if (!pResDesc || !t) return error(cudaErrorInvalidValue);
   *pResDesc = t->resource;
   return cudaSuccess;
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *pTexDesc,
-                                                                 cudaTextureObject_t texObject) {
+CUDA_CPU_EXPORT cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *pTexDesc, cudaTextureObject_t texObject) {
   CUDA_CPU_API(cudaGetTextureObjectTextureDesc);
-  cuda_cpu::locked lock;
-  const cuda_cpu::texture *t = cuda_cpu::object_find(texObject, false);
-  if (!pTexDesc || !t) return cuda_cpu::error(cudaErrorInvalidValue);
+  locked lock;
+  const texture *t = object_find(texObject, false);
+  if (!pTexDesc || !t) return error(cudaErrorInvalidValue);
   *pTexDesc = t->desc;
   return cudaSuccess;
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject,
-                                                         const cudaResourceDesc *pResDesc) {
+CUDA_CPU_EXPORT cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject,
+                                                    const cudaResourceDesc *pResDesc) {
   CUDA_CPU_API(cudaCreateSurfaceObject);
-  if (!pSurfObject || !pResDesc) return cuda_cpu::error(cudaErrorInvalidValue);
-  return cuda_cpu::object_create(pSurfObject, pResDesc, nullptr);
+  if (!pSurfObject || !pResDesc) return error(cudaErrorInvalidValue);
+  return object_create(pSurfObject, pResDesc, nullptr);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surfObject) {
+CUDA_CPU_EXPORT cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surfObject) {
   CUDA_CPU_API(cudaDestroySurfaceObject);
-  return cuda_cpu::object_destroy(surfObject, true);
+  return object_destroy(surfObject, true);
 }
-CUDA_CPU_TEXTURE_API cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *pResDesc,
-                                                                  cudaSurfaceObject_t surfObject) {
+CUDA_CPU_EXPORT cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *pResDesc,
+                                                             cudaSurfaceObject_t surfObject) {
   CUDA_CPU_API(cudaGetSurfaceObjectResourceDesc);
-  cuda_cpu::locked lock;
-  const cuda_cpu::texture *t = cuda_cpu::object_find(surfObject, true);
-  if (!pResDesc || !t) return cuda_cpu::error(cudaErrorInvalidValue);
+  locked lock;
+  const texture *t = object_find(surfObject, true);
+  if (!pResDesc || !t) return error(cudaErrorInvalidValue);
   *pResDesc = t->resource;
   return cudaSuccess;
 }
 
+/* --- what kernels do wrong --- */
+
+inline const char *shape_name(texture_shape shape) {
+  static const char *const names[] = {"a 1D array",          "a 2D array or pitched memory", "a 3D array",
+                                      "layers of 1D arrays", "layers of 2D arrays",          "linear memory"};
+  return names[shape];
+}
+
+[[noreturn]] CUDA_CPU_RARE void texture_fault(const texture_call &c, const text &why) {
+  in_kernel(c.name);
+  fail_thread(": %s, %s:%d, %s", c.name, c.file, c.line, why.buffer);
+}
+
+[[noreturn]] CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void report_object(const texture_call &c, unsigned long long handle,
+                                                                 texture_shape shape) {
+  const texture *t = texture_slot(handle);
+  const char *kind = c.surface ? "surface" : "texture";
+  text why = {};
+  if (!t || t->handle < handle)
+    add(&why, "of a %s object that never was, 0x%llx", kind, handle);
+  else if (t->handle > handle || t->gone)
+    add(&why, "of a %s object %s", kind, t->handle > handle ? "that has been destroyed" : t->gone);
+  else if (t->is_surface != c.surface)
+    add(&why, "of a %s object", t->is_surface ? "surface" : "texture");
+  else
+    add(&why, "of a %s object of %s, not of %s", kind, shape_name(t->shape), shape_name(shape));
+  texture_fault(c, why);
+}
+
+[[noreturn]] CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void report_type(const texture_call &c, const texture *t, bool floats,
+                                                               int channels, size_t bytes) {
+  text why = {};
+  if (floats != t->gives_floats)
+    add(&why, "as %s, of a texture object that gives %s", floats ? "float" : "integers",
+        t->gives_floats ? "float" : "integers (cudaReadModeElementType)");
+  else if (channels > t->channels)
+    add(&why, "as %d channels, of a texture object with %d", channels, t->channels);
+  else
+    add(&why, "as integers of %zu bits, of a texture object with %d", bytes * 8, t->bits);
+  texture_fault(c, why);
+}
+
+[[noreturn]] CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void report_place(const texture_call &c, int x, int y, int z,
+                                                                size_t bytes) {
+  text why = {};
+  if (x % static_cast<int>(bytes))
+    add(&why, "at byte %d, no multiple of the %zu bytes of the type", x, bytes);
+  else
+    add(&why, "at (%d,%d,%d), x in bytes, outside the surface (cudaBoundaryModeTrap)", x, y, z);
+  texture_fault(c, why);
+}
+
+} // namespace cuda_cpu
 #endif

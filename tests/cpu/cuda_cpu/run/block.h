@@ -10,58 +10,13 @@
 
 #include <sched.h>
 #include <stdarg.h>
-#include "../../cuda_runtime_api.h"
+#include "../testing.h"
+#include "../thread.h"
 #include "fiber.h"
 #include "symbols.h"
 
-/* The coordinates of the running thread. Under ASan none of them may come to lie between a __shared__ variable and its
- * fence, where a compiler could put what it meets for the first time. */
-#ifdef CUDA_CPU_ASAN
-__attribute__((used)) inline thread_local uint3 threadIdx, blockIdx;
-__attribute__((used)) inline thread_local dim3 blockDim, gridDim;
-#else
-inline thread_local uint3 threadIdx, blockIdx;
-inline thread_local dim3 blockDim, gridDim;
-#endif
-inline constexpr int warpSize = 32;
-
 namespace cuda_cpu {
 
-enum schedule { schedule_forward, schedule_reversed, schedule_random };
-
-struct settings {
-  enum schedule schedule;
-  unsigned long long seed;
-  int workers;
-  bool exited_arrives; /* a thread that has returned counts as arrived at barriers and in masks, as on sm_70 and up */
-};
-
-/* What a thread can wait for. */
-enum operation {
-  op_syncthreads,
-  op_syncthreads_count,
-  op_syncthreads_and,
-  op_syncthreads_or,
-  op_syncwarp,
-  op_shfl,
-  op_shfl_up,
-  op_shfl_down,
-  op_shfl_xor,
-  op_ballot,
-  op_any,
-  op_all,
-  op_match_any,
-  op_match_all,
-  op_reduce_add,
-  op_reduce_min,
-  op_reduce_max,
-  op_reduce_umin,
-  op_reduce_umax,
-  op_reduce_and,
-  op_reduce_or,
-  op_reduce_xor,
-  op_grid_sync
-};
 inline const char *operation_name(int op) {
   static const char *const names[] = {
       "__syncthreads",     "__syncthreads_count", "__syncthreads_and", "__syncthreads_or",  "__syncwarp",
@@ -108,7 +63,7 @@ struct warp {
 
 struct tracer;
 
-struct worker {
+struct worker : running_block {
   cuda_cpu::tracer *tracer; /* of the race checker */
   /* the running block */
   const cuda_cpu::launch *job;
@@ -116,7 +71,6 @@ struct worker {
   int count, started, live, current;
   fiber *running;
   uint3 next_index; /* of the next thread to start, in order */
-  int patience;     /* atomics until the running thread lets others run */
   int idle_spins;
   uint64_t random;
   struct {
@@ -135,7 +89,6 @@ struct worker {
   fiber **fibers;
   int fibers_made;
   bool abandoned;
-  char *shared; /* dynamic */
   bool *shared_used;
   int *shared_list, shared_count; /* static variables that the running launch uses */
   struct {
@@ -145,13 +98,11 @@ struct worker {
   unsigned long long blocks_run; /* of the running launch */
 };
 
-inline thread_local worker *self; /* NULL outside a kernel */
+/* NULL outside a kernel */
+CUDA_CPU_UNTRACED inline worker *this_worker() { return static_cast<worker *>(self); }
 
-/* What the race checker hears of (trace.h). It tells places by return addresses: what reads and writes memory for a
- * kernel has to be part of the kernel. */
+/* What the race checker hears of (races.h). */
 #ifdef CUDA_CPU_TRACE
-#define CUDA_CPU_DEVICE __attribute__((always_inline)) inline
-#define CUDA_CPU_SEPARATE __attribute__((noinline))     /* its branches are not the kernel's */
 CUDA_CPU_UNTRACED inline void trace_thread(worker *w);  /* another thread runs now */
 CUDA_CPU_UNTRACED inline void trace_barrier(worker *w); /* every thread of the block has arrived */
 CUDA_CPU_UNTRACED inline void trace_warp_barrier(worker *w, int warp, unsigned lanes); /* these lanes have */
@@ -160,14 +111,12 @@ CUDA_CPU_UNTRACED inline void trace_take_turn();
 CUDA_CPU_UNTRACED inline void trace_give_turn();
 CUDA_CPU_UNTRACED inline void trace_grid_barrier(); /* every thread of the grid has arrived; once for each block */
 #else
-#define CUDA_CPU_DEVICE inline
-#define CUDA_CPU_SEPARATE
-CUDA_CPU_UNTRACED inline void trace_thread(worker *) {}
-CUDA_CPU_UNTRACED inline void trace_barrier(worker *) {}
-CUDA_CPU_UNTRACED inline void trace_warp_barrier(worker *, int, unsigned) {}
-CUDA_CPU_UNTRACED inline void trace_take_turn() {}
-CUDA_CPU_UNTRACED inline void trace_give_turn() {}
-CUDA_CPU_UNTRACED inline void trace_grid_barrier() {}
+inline void trace_thread(worker *) {}
+inline void trace_barrier(worker *) {}
+inline void trace_warp_barrier(worker *, int, unsigned) {}
+inline void trace_take_turn() {}
+inline void trace_give_turn() {}
+inline void trace_grid_barrier() {}
 #endif
 
 /* --- messages --- */
@@ -180,13 +129,16 @@ struct text {
   char buffer[4096];
   size_t length;
 };
+__attribute__((format(printf, 2, 0))) inline void add_list(text *t, const char *format, va_list args) {
+  int n = vsnprintf(t->buffer + t->length, sizeof t->buffer - t->length, format, args);
+  t->length += static_cast<size_t>(n);
+  if (t->length >= sizeof t->buffer) t->length = sizeof t->buffer - 1;
+}
 __attribute__((format(printf, 2, 3))) inline void add(text *t, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  int n = vsnprintf(t->buffer + t->length, sizeof t->buffer - t->length, format, args);
+  add_list(t, format, args);
   va_end(args);
-  t->length += static_cast<size_t>(n);
-  if (t->length >= sizeof t->buffer) t->length = sizeof t->buffer - 1;
 }
 
 CUDA_CPU_UNTRACED inline uint3 thread_index(const dim3 &block, int t) {
@@ -232,12 +184,21 @@ CUDA_CPU_UNTRACED inline void go(worker *w, fiber *to) {
   abandon(w);
 }
 
-CUDA_CPU_UNTRACED inline worker *in_kernel(const char *name) {
-  if (!self) {
-    fprintf(stderr, "CUDA stand-in: %s called outside a kernel\n", name);
-    abort();
-  }
-  return self;
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void fail_thread(const char *format, ...) {
+  worker *w = this_worker();
+  text what = {};
+  va_list args;
+  add_thread(&what, w, w->current);
+  va_start(args, format);
+  add_list(&what, format, args);
+  va_end(args);
+  fail(w, &what);
+}
+
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void in_kernel(const char *call) {
+  if (self) return;
+  fprintf(stderr, "CUDA stand-in: %s called outside a kernel\n", call);
+  abort();
 }
 
 /* --- who runs next --- */
@@ -306,8 +267,9 @@ CUDA_CPU_UNTRACED inline void suspend(worker *w, bool spinning = false) {
   be_patient(w);
 }
 
-/* A thread that polls: others first; when there is nobody but pollers, the other workers. */
-CUDA_CPU_UNTRACED inline void yield(worker *w) {
+/* Of a thread that polls: others first; when there is nobody but pollers, the other workers. */
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void yield() {
+  worker *w = this_worker();
   if (__atomic_load_n(&w->job->failed, __ATOMIC_RELAXED)) abandon(w);
   if (++w->idle_spins > w->live) {
     w->idle_spins = 0;
@@ -317,12 +279,6 @@ CUDA_CPU_UNTRACED inline void yield(worker *w) {
   }
   make_ready(w, w->current);
   suspend(w, true);
-}
-
-/* Called by every atomic and fence. */
-CUDA_CPU_UNTRACED CUDA_CPU_SEPARATE inline void atomic_point() {
-  worker *w = self;
-  if (w && --w->patience <= 0) yield(w);
 }
 
 /* --- barriers --- */
@@ -349,8 +305,9 @@ CUDA_CPU_COLD void report_two_barriers(worker *w, int op, const char *file, int 
 /* Every thread of the block waits at the barrier of the grid: waits for the other blocks. */
 CUDA_CPU_UNTRACED inline void grid_arrive(worker *w);
 
-__attribute__((noinline)) CUDA_CPU_UNTRACED inline int barrier(int op, int predicate, const char *file, int line) {
-  worker *w = in_kernel(operation_name(op));
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY int barrier(int op, int predicate, const char *file, int line) {
+  if (!self) in_kernel(operation_name(op));
+  worker *w = this_worker();
   int t = w->current;
   auto &b = w->barrier;
   if (!b.arrived) {
@@ -479,9 +436,10 @@ CUDA_CPU_COLD void report_mask(worker *w, int op, unsigned mask, int width, cons
   fail(w, &what);
 }
 
-__attribute__((noinline)) CUDA_CPU_UNTRACED inline uint64_t
-collective(int op, int wide, unsigned mask, uint64_t value, unsigned arg, int width, const char *file, int line) {
-  worker *w = in_kernel(operation_name(op));
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY uint64_t collective(int op, int wide, unsigned mask, uint64_t value, unsigned arg,
+                                                     int width, const char *file, int line) {
+  if (!self) in_kernel(operation_name(op));
+  worker *w = this_worker();
   int t = w->current, number = t / 32, lane = t % 32;
   unsigned bit = 1u << lane;
   warp &wp = w->warps[number];
@@ -607,7 +565,7 @@ CUDA_CPU_UNTRACED inline void run_thread(worker *w) {
 }
 
 CUDA_CPU_UNTRACED inline void runner() {
-  worker *w = self;
+  worker *w = this_worker();
   fiber *me = w->running;
   fiber_arrive(me);
   for (;;) {

@@ -15,21 +15,11 @@
 #define CUDA_CPU_COUNTERS_H
 #pragma GCC system_header
 
-/* All of it in warps' requests and branches. */
-struct cuda_cpu_counters {
-  unsigned long long launches, threads, warps;
-  unsigned long long global_loads, global_load_sectors, global_stores, global_store_sectors;
-  unsigned long long shared_loads, shared_load_passes, shared_stores, shared_store_passes;
-  unsigned long long global_atomics, shared_atomics; /* of single threads */
-  unsigned long long branches, divergent_branches, diverged_warps;
-  unsigned long long not_counted; /* accesses of threads that made more than 2^20 between two barriers */
-};
-
+#include "races.h"
 #ifdef CUDA_CPU_TRACE
 
 #include <unordered_map>
 #include <vector>
-#include "races.h"
 
 namespace cuda_cpu {
 
@@ -68,10 +58,15 @@ struct counting_state {
   kernel_counters *current;
   std::unordered_map<uint32_t, bool> ours; /* of the places asked about so far: each answer is a run of addr2line */
 };
-inline counting_state *counting; /* NULL: nobody wants it */
+inline counting_state *counting;
 
+/* At the first launch, or call of cuda_cpu_count. */
 CUDA_CPU_QUIET counting_state *start_counting() {
-  if (!counting) counting = new counting_state();
+  if (counting) return counting;
+  counting = new counting_state();
+  const char *e = getenv("GPUKIT_CPU_STATS");
+  counting->on = counting->print = e && *e && strcmp(e, "0") != 0;
+  counting->by_line = counting->print && !strcmp(e, "lines");
   return counting;
 }
 
@@ -296,7 +291,7 @@ CUDA_CPU_QUIET void count_block(worker *w, bool ends) {
 }
 
 CUDA_CPU_QUIET void count_launch(const launch *job) {
-  trace.logging = counting && counting->on;
+  trace.logging = start_counting()->on;
   if (!trace.logging) return;
   counting->current = nullptr;
   for (kernel_counters *k : counting->kernels)
@@ -326,7 +321,8 @@ CUDA_CPU_QUIET void print_ratio(const char *what, unsigned long long requests, u
     fprintf(stderr, "    %-14s %12llu requests  %8.2f %s each\n", what, requests,
             static_cast<double>(cost) / static_cast<double>(requests), unit);
 }
-CUDA_CPU_QUIET void print_counters() {
+CUDA_CPU_RARE void list_counters() {
+  if (!counting || !counting->print) return;
   for (kernel_counters *k : counting->kernels) {
     char name[512];
     symbol_name(k->kernel, name, sizeof name);
@@ -368,26 +364,10 @@ CUDA_CPU_QUIET void print_counters() {
     }
   }
 }
-struct counters_exit {
-  counters_exit() {
-    const char *e = getenv("GPUKIT_CPU_STATS");
-    if (!e || !*e || !strcmp(e, "0")) return;
-    counting_state *c = start_counting();
-    c->on = c->print = true;
-    c->by_line = !strcmp(e, "lines");
-  }
-  ~counters_exit() {
-    if (counting && counting->print) print_counters();
-  }
-};
-inline counters_exit counters_at_exit;
-
 } // namespace cuda_cpu
 
-/* Counts from now on, or no longer. */
-inline void cuda_cpu_count(bool on) { cuda_cpu::start_counting()->on = on; }
-/* All kernels since the last call. */
-inline cuda_cpu_counters cuda_cpu_take_counters() {
+CUDA_CPU_ENTRY void cuda_cpu_count(bool on) { cuda_cpu::start_counting()->on = on; }
+CUDA_CPU_ENTRY cuda_cpu_counters cuda_cpu_take_counters() {
   cuda_cpu_counters all = {};
   cuda_cpu::counting_state *s = cuda_cpu::start_counting();
   for (cuda_cpu::kernel_counters *k : s->kernels) {

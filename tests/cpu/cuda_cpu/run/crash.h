@@ -54,7 +54,7 @@ CUDA_CPU_RARE void describe_device_address(text *t, uintptr_t address);
 
 /* Where an address lies, as far as the stand-in knows. */
 CUDA_CPU_RARE void describe_address(text *t, uintptr_t address) {
-  const worker *w = self;
+  const worker *w = this_worker();
   if (address < 4096) add(t, "\n  a null pointer, or an index to one");
   if (w && w->running != &w->main) {
     const uintptr_t low = reinterpret_cast<uintptr_t>(w->running->low);
@@ -89,7 +89,10 @@ CUDA_CPU_RARE void describe_address(text *t, uintptr_t address) {
   describe_device_address(t, address);
 }
 
-inline bool in_thread() { return self && self->job && self->running && self->running != &self->main; }
+inline bool in_thread() {
+  const worker *w = this_worker();
+  return w && w->job && w->running && w->running != &w->main;
+}
 
 inline void write_text(const text *t) {
   for (size_t done = 0; done < t->length;) {
@@ -103,7 +106,7 @@ inline void write_text(const text *t) {
 CUDA_CPU_RARE void report_crash(const char *what, uintptr_t address, bool has_address) {
   text t = {};
   if (in_thread()) {
-    const launch *job = self->job;
+    const launch *job = this_worker()->job;
     char name[512];
     symbol_name(job->kernel, name, sizeof name);
     add(&t, "CUDA stand-in: %s", what);
@@ -112,7 +115,7 @@ CUDA_CPU_RARE void report_crash(const char *what, uintptr_t address, bool has_ad
         job->grid.x, job->grid.y, job->grid.z, job->block.x, job->block.y, job->block.z, blockIdx.x, blockIdx.y,
         blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
     if (has_address) describe_address(&t, address);
-    add_schedule(&t, self->settings);
+    add_schedule(&t, this_worker()->settings);
   } else {
     text where = {};
     if (has_address) describe_device_address(&where, address);

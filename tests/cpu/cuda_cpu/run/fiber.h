@@ -12,14 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "../common.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define CUDA_CPU_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CUDA_CPU_ASAN 1
-#endif
-#endif
 #ifdef CUDA_CPU_ASAN
 extern "C" {
 void __sanitizer_start_switch_fiber(void **fake_stack_save, const void *bottom, size_t size);
@@ -27,22 +21,6 @@ void __sanitizer_finish_switch_fiber(void *fake_stack_save, const void **bottom_
 void __asan_poison_memory_region(void const volatile *addr, size_t size);
 void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 }
-#endif
-
-/* The compiler instruments accesses for the race checker; those of the stand-in itself are of no interest. */
-#if defined(__SANITIZE_THREAD__)
-#define CUDA_CPU_TRACE 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CUDA_CPU_TRACE 1
-#endif
-#endif
-#if defined(CUDA_CPU_TRACE) && defined(__clang__)
-#define CUDA_CPU_UNTRACED __attribute__((no_sanitize("thread", "coverage"), disable_sanitizer_instrumentation))
-#elif defined(CUDA_CPU_TRACE)
-#define CUDA_CPU_UNTRACED __attribute__((no_sanitize("thread"), no_sanitize_coverage))
-#else
-#define CUDA_CPU_UNTRACED
 #endif
 
 #if defined(CUDA_CPU_UCONTEXT)

@@ -10,8 +10,8 @@
 #include "grid_barrier.h"
 #include "crash.h"
 #include "shared_memory.h"
-#include "races.h"
 #include "counters.h"
+#include "races.h"
 
 namespace cuda_cpu {
 
@@ -45,8 +45,7 @@ CUDA_CPU_UNTRACED inline void pause_cpu() {
 #endif
 }
 
-/* "forward", "reversed", "random:SEED" */
-CUDA_CPU_UNTRACED inline bool set_schedule(settings *s, const char *text) {
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY bool set_schedule(settings *s, const char *text) {
   s->seed = 0;
   if (!strcmp(text, "forward"))
     s->schedule = schedule_forward;
@@ -60,8 +59,8 @@ CUDA_CPU_UNTRACED inline bool set_schedule(settings *s, const char *text) {
   return true;
 }
 
-/* What the environment asks for; read at the first use. */
-CUDA_CPU_UNTRACED inline settings *configure() {
+/* The environment is read at the first use. */
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY settings *configure() {
   pool &p = the_pool;
   if (p.configured) return &p.settings;
   settings s = {};

@@ -120,17 +120,14 @@ CUDA_CPU_COOPERATIVE void grid_leave(const launch *job, unsigned long long rank)
   pthread_mutex_unlock(&g->mutex);
 }
 
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY bool in_cooperative_launch() { return this_worker()->job->cooperative; }
+
 /* Of the running thread's grid. */
-CUDA_CPU_COOPERATIVE void grid_sync(const char *file, int line) {
-  worker *w = in_kernel(operation_name(op_grid_sync));
-  if (w->job->cooperative) {
-    barrier(op_grid_sync, 0, file, line);
-    return;
-  }
-  text what = {};
-  add_thread(&what, w, w->current);
-  add(&what, ": %s, %s:%d, in a launch that is not cooperative", operation_name(op_grid_sync), file, line);
-  fail(w, &what);
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void grid_sync(const char *file, int line) {
+  in_kernel(operation_name(op_grid_sync));
+  if (!in_cooperative_launch())
+    fail_thread(": %s, %s:%d, in a launch that is not cooperative", operation_name(op_grid_sync), file, line);
+  barrier(op_grid_sync, 0, file, line);
 }
 
 } // namespace cuda_cpu

@@ -174,8 +174,8 @@ CUDA_CPU_QUIET void mark_shared(shadow_page *page, uintptr_t low, uintptr_t high
   }
 }
 
-/* Accesses of these bytes will be looked at. In the 64 KiB pages that they share with others, the others are ignored. */
-CUDA_CPU_QUIET void trace_register(const void *start, size_t bytes, bool shared) {
+/* In the 64 KiB pages that they share with others, the others are ignored. */
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void trace_register(const void *start, size_t bytes, bool shared) {
   if (!trace.pages) trace.pages = static_cast<shadow_page **>(trace_reserve(sizeof(void *) << (48 - page_shift)));
   const uintptr_t low = reinterpret_cast<uintptr_t>(start), high = low + bytes;
   for (uintptr_t i = low >> page_shift; i <= (high - 1) >> page_shift; i++) {
@@ -840,21 +840,17 @@ CUDA_CPU_QUIET void trace_block_end() {
   tracing = nullptr;
 }
 
-struct race_exit { /* a program with races does not succeed */
-  ~race_exit() {
-    if (!trace.races) return;
-    fprintf(stderr, "CUDA stand-in: %llu accesses raced, at %d pairs of lines%s\n", trace.races, trace.reports,
-            trace.more ? " and more" : "");
-    fflush(nullptr);
-    _exit(66);
-  }
-};
-inline race_exit at_exit;
+CUDA_CPU_RARE void list_races() { /* a program with races does not succeed */
+  if (!trace.races) return;
+  fprintf(stderr, "CUDA stand-in: %llu accesses raced, at %d pairs of lines%s\n", trace.races, trace.reports,
+          trace.more ? " and more" : "");
+  fflush(nullptr);
+  _exit(66);
+}
 
 } // namespace cuda_cpu
 
-/* How many accesses have raced so far; forgets them. */
-inline unsigned long long cuda_cpu_take_races() {
+CUDA_CPU_ENTRY unsigned long long cuda_cpu_take_races() {
   unsigned long long n = cuda_cpu::trace.races;
   cuda_cpu::trace.races = 0;
   cuda_cpu::trace.reports = cuda_cpu::trace.seen_count = 0;

@@ -110,9 +110,4 @@ CUDA_CPU_UNTRACED inline void shared_drop(worker *w) {
 
 } // namespace cuda_cpu
 
-/* The start of the block's dynamic shared memory, aligned to 128 bytes at least. */
-CUDA_CPU_UNTRACED inline void *cuda_cpu_dynamic_shared() {
-  return cuda_cpu::in_kernel("dynamic shared memory")->shared;
-}
-
 #endif

@@ -20,9 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
-
-#define CUDA_CPU_OUT_OF_LINE __attribute__((noinline)) inline /* for compile time */
-#define CUDA_CPU_RARE __attribute__((noinline, cold)) inline  /* and small */
+#include "../calls.h"
 
 namespace cuda_cpu {
 
@@ -157,14 +155,8 @@ inline void plain_name(const char *mangled, char *name, size_t bytes) {
   free(plain);
 }
 
-/* A launch that finds its kernel only when a thread calls it has no function's address, and gives one of its own. */
-struct named_address {
-  const void *address;
-  const char *name;
-  named_address *next;
-};
 inline named_address *named_addresses;
-inline void remember_name(named_address *a) {
+CUDA_CPU_ENTRY void remember_name(named_address *a) {
   if (a->next) return;
   named_address *first = __atomic_load_n(&named_addresses, __ATOMIC_ACQUIRE);
   do a->next = first ? first : a; /* the last one points to itself */
