@@ -6,8 +6,7 @@
  * (an atomic by its first thread for all of it) is run with the smallest one. binary_partition, labeled_partition and
  * tiled_partition make groups of many lanes. A grid's barrier_arrive does not let go on before barrier_wait what waits
  * for it. Clusters are not supported. */
-#ifndef CUDA_CPU_COOPERATIVE_GROUPS_H
-#define CUDA_CPU_COOPERATIVE_GROUPS_H
+#pragma once
 #pragma GCC system_header
 
 #include "cuda_runtime.h"
@@ -361,4 +360,3 @@ auto invoke_one_broadcast(const G &g, F &&f, A &&...args)
 }
 
 } // namespace cooperative_groups
-#endif

@@ -1,6 +1,5 @@
 /* What code that depends on types (typed_calls.h, triple.h) asks of the host side of the runtime (host/). */
-#ifndef CUDA_CPU_CALLS_H
-#define CUDA_CPU_CALLS_H
+#pragma once
 #pragma GCC system_header
 
 #include "../cuda_runtime_api.h"
@@ -49,5 +48,3 @@ void remember_name(named_address *a);
 #define CUDA_CPU_API(name)                                                                                             \
   cuda_cpu::api_call cuda_cpu_call(#name);                                                                             \
   if (cuda_cpu_call.failed) return cuda_cpu_call.failed
-
-#endif

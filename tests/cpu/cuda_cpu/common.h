@@ -1,7 +1,6 @@
 /* How the stand-in is compiled. A program compiles cuda_cpu/ in each of its files; cuda_cpu/host and cuda_cpu/run once,
  * since all files but one define CUDA_CPU_ELSEWHERE. */
-#ifndef CUDA_CPU_COMMON_H
-#define CUDA_CPU_COMMON_H
+#pragma once
 #pragma GCC system_header
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -28,20 +27,19 @@
 #define CUDA_CPU_UNTRACED
 #endif
 
-/* Functions of cuda_cpu/host and cuda_cpu/run that other files of the program call without seeing their definition:
- * CUDA_CPU_ENTRY by C++ names, CUDA_CPU_EXPORT the calls of CUDA. */
+#define CUDA_CPU_QUIET CUDA_CPU_UNTRACED inline
+
+/* What the program's files call of cuda_cpu/host and cuda_cpu/run without seeing its definition: CUDA_CPU_CALL are the
+ * calls of CUDA, CUDA_CPU_ENTRY is what the stand-in's other headers need. */
 #ifdef CUDA_CPU_ELSEWHERE
 #define CUDA_CPU_ENTRY inline
 #define CUDA_CPU_EXPORT extern "C" inline
-#else
+#elif defined(__clang__)
 #define CUDA_CPU_ENTRY __attribute__((used, noinline)) inline
-#ifdef __clang__
 #define CUDA_CPU_EXPORT extern "C" __attribute__((used, noinline, cold)) inline
 #else
+#define CUDA_CPU_ENTRY __attribute__((used, noinline)) inline
 #define CUDA_CPU_EXPORT extern "C" __attribute__((used, noipa, cold)) inline
 #endif
-#endif
-#define CUDA_CPU_OUT_OF_LINE __attribute__((noinline)) inline /* for compile time */
-#define CUDA_CPU_RARE __attribute__((noinline, cold)) inline  /* and small */
-
-#endif
+#define CUDA_CPU_CALL CUDA_CPU_EXPORT cudaError_t
+#define CUDA_CPU_RARE __attribute__((noinline, cold)) inline /* small, and soon compiled */

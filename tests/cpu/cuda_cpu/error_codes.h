@@ -1,6 +1,5 @@
 /* CUDA's error codes, their numbers and what cudaGetErrorString says of them, once for the enum and for the texts. */
-#ifndef CUDA_CPU_ERRORS_H
-#define CUDA_CPU_ERRORS_H
+#pragma once
 #pragma GCC system_header
 
 /* clang-format off */
@@ -139,5 +138,3 @@
   X(cudaErrorInvalidResourceConfiguration, 915, "one or more resources are insufficient or non-applicable for the operation") \
   X(cudaErrorUnknown, 999, "unknown error")
 /* clang-format on */
-
-#endif

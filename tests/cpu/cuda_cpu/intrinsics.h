@@ -1,7 +1,6 @@
 /* Intrinsics that concern one thread alone, and CUDA's additions to the mathematical functions. The fast forms
  * (__expf, __fdividef, ...) are the plain ones. */
-#ifndef CUDA_CPU_DEVICE_FUNCTIONS_H
-#define CUDA_CPU_DEVICE_FUNCTIONS_H
+#pragma once
 #pragma GCC system_header
 
 #include <assert.h>
@@ -393,6 +392,4 @@ inline void __assume(bool condition) {
 }
 #ifndef __clang__
 #define __builtin_assume(...) __assume(__VA_ARGS__)
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* For tests of programs on the stand-in, and of the stand-in itself: failures, the order of threads, what is held, races
  * and counters. */
-#ifndef CUDA_CPU_TESTING_H
-#define CUDA_CPU_TESTING_H
+#pragma once
 #pragma GCC system_header
 
 #include <stddef.h>
@@ -53,6 +52,4 @@ namespace cuda_cpu {
 /* Accesses of these bytes will be looked at. */
 void trace_register(const void *start, size_t bytes, bool shared);
 } // namespace cuda_cpu
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* Arrays, textures and surfaces: the types, and the declarations of the host's calls (host/texture_objects.h), for C++
  * only. What kernels do with them is in texture_fetch.h. */
-#ifndef CUDA_CPU_TEXTURE_TYPES_H
-#define CUDA_CPU_TEXTURE_TYPES_H
+#pragma once
 #pragma GCC system_header
 
 #include "../cuda_runtime_api.h"
@@ -193,5 +192,3 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject, const cuda
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surfObject);
 cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *pResDesc, cudaSurfaceObject_t surfObject);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * from frac(xB), which is rounded to a multiple of 1/256 (ties up, which the guide does not tell); the sum of up to
  * eight texels is formed in float. Coordinates are exact (in double), a NaN is taken for 0, and no coordinate is too
  * large. In wrap and mirror mode the coordinate is folded first; the neighbours of an edge follow from that. */
-#ifndef CUDA_CPU_TEXTURE_FETCH_H
-#define CUDA_CPU_TEXTURE_FETCH_H
+#pragma once
 #pragma GCC system_header
 
 #include <math.h>
@@ -15,15 +14,8 @@
 
 namespace cuda_cpu {
 
-enum texture_shape : unsigned char {
-  shape_1d,
-  shape_2d,
-  shape_3d,
-  shape_layered_1d,
-  shape_layered_2d,
-  shape_linear, /* read by index */
-  shape_count
-};
+/* Linear memory is read by index. */
+enum texture_shape : unsigned char { shape_1d, shape_2d, shape_3d, shape_layered_1d, shape_layered_2d, shape_linear };
 
 struct texture {
   unsigned long long handle;                 /* 0: none yet; one that is gone keeps it */
@@ -256,33 +248,33 @@ void surface_write(const texture_call &c, unsigned long long handle, texture_sha
 
 } // namespace cuda_cpu
 
-#define CUDA_CPU_CALL(surface)                                                                                         \
+#define CUDA_CPU_HERE(surface)                                                                                         \
   cuda_cpu::texture_call { __func__, file, line, surface }
 
 /* Beyond its ends linear memory reads as 0. */
 template <class T> T tex1Dfetch(cudaTextureObject_t texObject, int x, CUDA_CPU_SITE) {
-  const cuda_cpu::texture *t = cuda_cpu::object_of(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_linear);
+  const cuda_cpu::texture *t = cuda_cpu::object_of(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_linear);
   cuda_cpu::texel out = {};
   if (x >= 0 && static_cast<size_t>(x) < t->width) cuda_cpu::texel_read(t, x, 0, 0, &out);
-  return cuda_cpu::texture_value<T>(CUDA_CPU_CALL(false), t, out);
+  return cuda_cpu::texture_value<T>(CUDA_CPU_HERE(false), t, out);
 }
 template <class T> T tex1D(cudaTextureObject_t texObject, float x, CUDA_CPU_SITE) {
-  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_1d, &x);
+  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_1d, &x);
 }
 template <class T> T tex2D(cudaTextureObject_t texObject, float x, float y, CUDA_CPU_SITE) {
   const float at[] = {x, y};
-  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_2d, at);
+  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_2d, at);
 }
 template <class T> T tex3D(cudaTextureObject_t texObject, float x, float y, float z, CUDA_CPU_SITE) {
   const float at[] = {x, y, z};
-  return cuda_cpu::texture_fetch<T, 3>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_3d, at);
+  return cuda_cpu::texture_fetch<T, 3>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_3d, at);
 }
 template <class T> T tex1DLayered(cudaTextureObject_t texObject, float x, int layer, CUDA_CPU_SITE) {
-  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_layered_1d, &x, layer);
+  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_layered_1d, &x, layer);
 }
 template <class T> T tex2DLayered(cudaTextureObject_t texObject, float x, float y, int layer, CUDA_CPU_SITE) {
   const float at[] = {x, y};
-  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_layered_2d, at, layer);
+  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_layered_2d, at, layer);
 }
 
 /* x in bytes; y and z where the surface has them */
@@ -290,12 +282,12 @@ template <class T> T tex2DLayered(cudaTextureObject_t texObject, float x, float 
   template <class T>                                                                                                   \
   T name##read(cudaSurfaceObject_t surfObject, CUDA_CPU_UNPACK parameters,                                             \
                cudaSurfaceBoundaryMode boundaryMode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                           \
-    return cuda_cpu::surface_read<T>(CUDA_CPU_CALL(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode);         \
+    return cuda_cpu::surface_read<T>(CUDA_CPU_HERE(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode);         \
   }                                                                                                                    \
   template <class T>                                                                                                   \
   void name##write(T val, cudaSurfaceObject_t surfObject, CUDA_CPU_UNPACK parameters,                                  \
                    cudaSurfaceBoundaryMode boundaryMode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                       \
-    cuda_cpu::surface_write(CUDA_CPU_CALL(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode, val);             \
+    cuda_cpu::surface_write(CUDA_CPU_HERE(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode, val);             \
   }
 #define CUDA_CPU_UNPACK(...) __VA_ARGS__
 CUDA_CPU_SURFACE(surf1D, shape_1d, (int x), 0, 0)
@@ -305,6 +297,4 @@ CUDA_CPU_SURFACE(surf1DLayered, shape_layered_1d, (int x, int layer), 0, layer)
 CUDA_CPU_SURFACE(surf2DLayered, shape_layered_2d, (int x, int y, int layer), y, layer)
 #undef CUDA_CPU_UNPACK
 #undef CUDA_CPU_SURFACE
-#undef CUDA_CPU_CALL
-
-#endif
+#undef CUDA_CPU_HERE

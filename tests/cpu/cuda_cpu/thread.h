@@ -1,6 +1,5 @@
 /* The thread that runs: its coordinates, and what code of kernels asks of the block that runs it (run/block.h). */
-#ifndef CUDA_CPU_THREAD_H
-#define CUDA_CPU_THREAD_H
+#pragma once
 #pragma GCC system_header
 
 #include "../cuda_runtime_api.h"
@@ -30,31 +29,14 @@ inline constexpr int warpSize = 32;
 namespace cuda_cpu {
 
 /* What a thread can wait for. */
+/* clang-format off */
 enum operation {
-  op_syncthreads,
-  op_syncthreads_count,
-  op_syncthreads_and,
-  op_syncthreads_or,
-  op_syncwarp,
-  op_shfl,
-  op_shfl_up,
-  op_shfl_down,
-  op_shfl_xor,
-  op_ballot,
-  op_any,
-  op_all,
-  op_match_any,
-  op_match_all,
-  op_reduce_add,
-  op_reduce_min,
-  op_reduce_max,
-  op_reduce_umin,
-  op_reduce_umax,
-  op_reduce_and,
-  op_reduce_or,
-  op_reduce_xor,
-  op_grid_sync
+  op_syncthreads, op_syncthreads_count, op_syncthreads_and, op_syncthreads_or, op_syncwarp,
+  op_shfl, op_shfl_up, op_shfl_down, op_shfl_xor, op_ballot, op_any, op_all, op_match_any, op_match_all,
+  op_reduce_add, op_reduce_min, op_reduce_max, op_reduce_umin, op_reduce_umax, op_reduce_and, op_reduce_or,
+  op_reduce_xor, op_grid_sync
 };
+/* clang-format on */
 int barrier(int op, int predicate, const char *file, int line);
 uint64_t collective(int op, int wide, unsigned mask, uint64_t value, unsigned arg, int width, const char *file,
                     int line);
@@ -87,5 +69,3 @@ CUDA_CPU_UNTRACED inline void *cuda_cpu_dynamic_shared() {
   if (!cuda_cpu::self) cuda_cpu::in_kernel("dynamic shared memory");
   return cuda_cpu::self->shared;
 }
-
-#endif

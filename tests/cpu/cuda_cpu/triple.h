@@ -7,8 +7,7 @@
  * are arguments, they are converted to these, as for any call of a function. Where it is not, the kernel is looked for
  * whose parameters are the arguments' own types; if there is none, each thread calls the name with copies of the
  * arguments and has the compiler choose. */
-#ifndef CUDA_CPU_TRIPLE_H
-#define CUDA_CPU_TRIPLE_H
+#pragma once
 #pragma GCC system_header
 
 #include <assert.h>
@@ -158,5 +157,3 @@ inline cudaError_t cudaMemAdvise(const void *devPtr, size_t count, cudaMemoryAdv
                            device == cudaCpuDeviceId ? 0 : device};
   return cudaMemAdvise(devPtr, count, advice, where);
 }
-
-#endif

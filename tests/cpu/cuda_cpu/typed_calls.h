@@ -1,6 +1,5 @@
 /* The C++ side of the runtime: typed forms of the calls, and launches. */
-#ifndef CUDA_CPU_TEMPLATES_H
-#define CUDA_CPU_TEMPLATES_H
+#pragma once
 #pragma GCC system_header
 
 #include <type_traits>
@@ -183,5 +182,3 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
     return cuda_cpu::launch_kernel(reinterpret_cast<const void *>(kernel), *config, [=] { kernel(coerced...); });
   }(static_cast<Actual &&>(args)...);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Barriers and warp primitives. The source line of each call comes along, for messages. */
-#ifndef CUDA_CPU_WARP_H
-#define CUDA_CPU_WARP_H
+#pragma once
 #pragma GCC system_header
 
 #include "thread.h"
@@ -124,5 +123,3 @@ inline void __nanosleep(unsigned) {
   cuda_cpu::in_kernel("__trap");
   cuda_cpu::fail_thread(": __trap, %s:%d", file, line);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The state of the host side of the runtime, and how each call of it begins. Work is done at once: a launch, copy or host
  * function has completed when its call returns, which is one of the orders that streams allow. Only what a stream captures
  * is kept for later. */
-#ifndef CUDA_CPU_CONTEXT_H
-#define CUDA_CPU_CONTEXT_H
+#pragma once
 #pragma GCC system_header
 
 #include "../calls.h"
@@ -128,9 +127,30 @@ CUDA_CPU_RARE cudaError_t unsupported(const char *what) {
 enum held_kind { held_stream, held_event, held_graph, held_exec, held_pool, held_kinds };
 inline void hold(const void *p, held_kind kind, int device);
 inline void let_go(const void *p);
+template <class T> T *make(held_kind kind, int device) { /* all zero; NULL: no memory */
+  T *made = static_cast<T *>(calloc(1, sizeof(T)));
+  if (made) hold(made, kind, device);
+  return made;
+}
+/* How many of a list have gone. */
+template <class T, class F> int drop_from(T **list, F goes) {
+  int dropped = 0;
+  for (T **p = list; *p;) {
+    T *t = *p;
+    if (!goes(t)) {
+      p = &t->next;
+      continue;
+    }
+    *p = t->next;
+    let_go(t);
+    free(t);
+    dropped++;
+  }
+  return dropped;
+}
 
 /* NULL: no such stream */
-CUDA_CPU_OUT_OF_LINE CUstream_st *find_stream(cudaStream_t s) {
+inline CUstream_st *find_stream(cudaStream_t s) {
   if (!s || s == cudaStreamLegacy) return &here().legacy;
   if (s == cudaStreamPerThread) return &here().per_thread;
   locked lock;
@@ -138,7 +158,7 @@ CUDA_CPU_OUT_OF_LINE CUstream_st *find_stream(cudaStream_t s) {
     if (i == s) return i;
   return nullptr;
 }
-CUDA_CPU_OUT_OF_LINE bool is_event(cudaEvent_t e) {
+inline bool is_event(cudaEvent_t e) {
   locked lock;
   for (CUevent_st *i = ctx.events; i; i = i->next)
     if (i == e) return true;
@@ -157,7 +177,7 @@ CUDA_CPU_ENTRY cudaError_t error(cudaError_t code) {
 inline thread_local int call_depth; /* of calls of the API in one another: only the outermost one counts */
 inline thread_local const char *call_name = "";
 
-CUDA_CPU_OUT_OF_LINE cudaError_t enter(const char *name) {
+inline cudaError_t enter(const char *name) {
   if (self) {
     fprintf(stderr, "CUDA stand-in: not supported: %s called in a kernel\n", name);
     return cudaErrorNotSupported;
@@ -200,33 +220,29 @@ CUDA_CPU_ENTRY api_call::~api_call() {
 
 /* --- errors --- */
 
-CUDA_CPU_EXPORT cudaError_t cudaPeekAtLastError(void) {
+CUDA_CPU_CALL cudaPeekAtLastError(void) {
   cudaError_t sticky = __atomic_load_n(&here().sticky, __ATOMIC_ACQUIRE);
   return sticky ? sticky : last_error;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGetLastError(void) {
+CUDA_CPU_CALL cudaGetLastError(void) {
   cudaError_t e = cudaPeekAtLastError();
   last_error = cudaSuccess;
   return e;
 }
-CUDA_CPU_EXPORT const char *cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-#define CUDA_CPU_CASE(name, value, text)                                                                               \
-  case name: return #name;
-    CUDA_CPU_ERRORS(CUDA_CPU_CASE)
-#undef CUDA_CPU_CASE
-  default: return "unrecognized error code";
-  }
+struct error_text {
+  cudaError_t code;
+  const char *name, *text;
+};
+inline const error_text &text_of(cudaError_t error) {
+#define CUDA_CPU_TEXT(name, value, text) {name, #name, text},
+  static const error_text texts[] = {CUDA_CPU_ERRORS(CUDA_CPU_TEXT) /* what no code has comes last */
+                                     {cudaErrorApiFailureBase, "unrecognized error code", "unrecognized error code"}};
+#undef CUDA_CPU_TEXT
+  const error_text *t = texts;
+  while (t->code != error && t->code != cudaErrorApiFailureBase) t++;
+  return *t;
 }
-CUDA_CPU_EXPORT const char *cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-#define CUDA_CPU_CASE(name, value, text)                                                                               \
-  case name: return text;
-    CUDA_CPU_ERRORS(CUDA_CPU_CASE)
-#undef CUDA_CPU_CASE
-  default: return "unrecognized error code";
-  }
-}
+CUDA_CPU_EXPORT const char *cudaGetErrorName(cudaError_t error) { return text_of(error).name; }
+CUDA_CPU_EXPORT const char *cudaGetErrorString(cudaError_t error) { return text_of(error).text; }
 
 } // namespace cuda_cpu
-#endif

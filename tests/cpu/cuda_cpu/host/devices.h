@@ -1,6 +1,5 @@
 /* Devices: cudaSetDevice, cudaGetDeviceProperties, cudaDeviceSynchronize, cudaDeviceReset, peers, limits, ... */
-#ifndef CUDA_CPU_DEVICES_H
-#define CUDA_CPU_DEVICES_H
+#pragma once
 #pragma GCC system_header
 
 #include "kernels.h"
@@ -8,29 +7,13 @@
 namespace cuda_cpu {
 
 /* The current device as at the start of the program. */
-CUDA_CPU_OUT_OF_LINE void reset() {
+inline void reset() {
   locked lock;
-  for (CUstream_st **p = &ctx.streams; *p;) {
-    CUstream_st *s = *p;
-    if (s->device != device_now) {
-      p = &s->next;
-      continue;
-    }
-    *p = s->next;
-    if (s->capture) leave_capture(s);
-    let_go(s);
-    free(s);
-  }
-  for (CUevent_st **p = &ctx.events; *p;) {
-    CUevent_st *e = *p;
-    if (e->device != device_now) {
-      p = &e->next;
-      continue;
-    }
-    *p = e->next;
-    let_go(e);
-    free(e);
-  }
+  drop_from(&ctx.streams, [](CUstream_st *s) {
+    if (s->device == device_now && s->capture) leave_capture(s);
+    return s->device == device_now;
+  });
+  drop_from(&ctx.events, [](CUevent_st *e) { return e->device == device_now; });
   size_t kept = 0;
   for (size_t i = 0; i < ctx.allocation_count; i++) {
     const allocation a = ctx.allocations[i];
@@ -51,118 +34,120 @@ CUDA_CPU_OUT_OF_LINE void reset() {
 
 /* --- the calls --- */
 
-CUDA_CPU_EXPORT cudaError_t cudaGetDeviceCount(int *count) {
+CUDA_CPU_CALL cudaGetDeviceCount(int *count) {
   CUDA_CPU_API(cudaGetDeviceCount);
   if (!count) return error(cudaErrorInvalidValue);
   *count = device_count();
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGetDevice(int *device) {
+CUDA_CPU_CALL cudaGetDevice(int *device) {
   CUDA_CPU_API(cudaGetDevice);
   if (!device) return error(cudaErrorInvalidValue);
   *device = device_now;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaSetDevice(int device) {
+CUDA_CPU_CALL cudaSetDevice(int device) {
   CUDA_CPU_API(cudaSetDevice);
   if (!is_device(device)) return error(cudaErrorInvalidDevice);
   device_now = device;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
+CUDA_CPU_CALL cudaInitDevice(int device, unsigned int, unsigned int) {
   CUDA_CPU_API(cudaInitDevice);
   return error(is_device(device) ? cudaSuccess : cudaErrorInvalidDevice);
 }
-CUDA_CPU_EXPORT cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+CUDA_CPU_CALL cudaSetDeviceFlags(unsigned int flags) {
   CUDA_CPU_API(cudaSetDeviceFlags);
   here().flags = flags;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
+CUDA_CPU_CALL cudaGetDeviceFlags(unsigned int *flags) {
   CUDA_CPU_API(cudaGetDeviceFlags);
   if (!flags) return error(cudaErrorInvalidValue);
   *flags = here().flags;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device) {
+CUDA_CPU_CALL cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device) {
   CUDA_CPU_API(cudaDeviceGetAttribute);
   if (!is_device(device)) return error(cudaErrorInvalidDevice);
   if (!value || attr < 1 || attr >= cudaDevAttrMax) return error(cudaErrorInvalidValue);
   *value = attr == cudaDevAttrPciBusId ? device : attribute_value(attr);
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device) {
+CUDA_CPU_CALL cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device) {
   CUDA_CPU_API(cudaGetDeviceProperties);
   if (!prop) return error(cudaErrorInvalidValue);
   if (!is_device(device)) return error(cudaErrorInvalidDevice);
   fill_properties(prop, device);
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *prop) {
+CUDA_CPU_CALL cudaChooseDevice(int *device, const struct cudaDeviceProp *prop) {
   CUDA_CPU_API(cudaChooseDevice);
   if (!device || !prop) return error(cudaErrorInvalidValue);
   *device = 0;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceGetPCIBusId(char *id, int len, int device) {
+CUDA_CPU_CALL cudaDeviceGetPCIBusId(char *id, int len, int device) {
   CUDA_CPU_API(cudaDeviceGetPCIBusId);
   if (!id || len < 13) return error(cudaErrorInvalidValue);
   if (!is_device(device)) return error(cudaErrorInvalidDevice);
   snprintf(id, static_cast<size_t>(len), "0000:%02x:00.0", static_cast<unsigned>(device));
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceSynchronize(void) {
+CUDA_CPU_CALL cudaDeviceSynchronize(void) {
   CUDA_CPU_API(cudaDeviceSynchronize);
   return error(forbid_while_capturing());
 }
 /* Frees what is allocated and clears a failure. Streams and events of before are gone, as on a GPU. */
-CUDA_CPU_EXPORT cudaError_t cudaDeviceReset(void) {
+CUDA_CPU_CALL cudaDeviceReset(void) {
   reset();
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+inline size_t *limit_here(cudaLimit limit) { /* NULL: not supported */
+  switch (limit) {
+  case cudaLimitStackSize: return &here().stack_limit;
+  case cudaLimitPrintfFifoSize: return &here().fifo_limit;
+  case cudaLimitMallocHeapSize: return &here().heap_limit;
+  default: return nullptr;
+  }
+}
+CUDA_CPU_CALL cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
   CUDA_CPU_API(cudaDeviceGetLimit);
   if (!value) return error(cudaErrorInvalidValue);
-  switch (limit) {
-  case cudaLimitStackSize: *value = here().stack_limit; return cudaSuccess;
-  case cudaLimitPrintfFifoSize: *value = here().fifo_limit; return cudaSuccess;
-  case cudaLimitMallocHeapSize: *value = here().heap_limit; return cudaSuccess;
-  default: return error(cudaErrorUnsupportedLimit);
-  }
+  if (!limit_here(limit)) return error(cudaErrorUnsupportedLimit);
+  *value = *limit_here(limit);
+  return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+CUDA_CPU_CALL cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
   CUDA_CPU_API(cudaDeviceSetLimit);
-  switch (limit) {
-  case cudaLimitStackSize: here().stack_limit = value; return cudaSuccess;
-  case cudaLimitPrintfFifoSize: here().fifo_limit = value; return cudaSuccess;
-  case cudaLimitMallocHeapSize: here().heap_limit = value; return cudaSuccess;
-  default: return error(cudaErrorUnsupportedLimit);
-  }
+  if (!limit_here(limit)) return error(cudaErrorUnsupportedLimit);
+  *limit_here(limit) = value;
+  return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
+CUDA_CPU_CALL cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
   CUDA_CPU_API(cudaDeviceGetCacheConfig);
   if (!config) return error(cudaErrorInvalidValue);
   *config = cudaFuncCachePreferNone;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache) {
+CUDA_CPU_CALL cudaDeviceSetCacheConfig(enum cudaFuncCache) {
   CUDA_CPU_API(cudaDeviceSetCacheConfig);
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+CUDA_CPU_CALL cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   CUDA_CPU_API(cudaDeviceGetStreamPriorityRange);
   if (least) *least = 0;
   if (greatest) *greatest = -5;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+CUDA_CPU_CALL cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   CUDA_CPU_API(cudaDeviceCanAccessPeer);
   if (!can) return error(cudaErrorInvalidValue);
   if (!is_device(device) || !is_device(peer)) return error(cudaErrorInvalidDevice);
   *can = device != peer;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+CUDA_CPU_CALL cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
   CUDA_CPU_API(cudaDeviceEnablePeerAccess);
   if (flags) return error(cudaErrorInvalidValue);
   if (!is_device(peer) || peer == device_now) return error(cudaErrorInvalidDevice);
@@ -172,7 +157,7 @@ CUDA_CPU_EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int fl
   peers |= bit;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+CUDA_CPU_CALL cudaDeviceDisablePeerAccess(int peer) {
   CUDA_CPU_API(cudaDeviceDisablePeerAccess);
   if (!is_device(peer)) return error(cudaErrorInvalidDevice);
   locked lock;
@@ -181,24 +166,23 @@ CUDA_CPU_EXPORT cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   peers &= ~bit;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDriverGetVersion(int *version) {
+CUDA_CPU_CALL cudaDriverGetVersion(int *version) {
   if (!version) return error(cudaErrorInvalidValue);
   *version = CUDART_VERSION;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaRuntimeGetVersion(int *version) {
+CUDA_CPU_CALL cudaRuntimeGetVersion(int *version) {
   if (!version) return error(cudaErrorInvalidValue);
   *version = CUDART_VERSION;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaProfilerStart(void) {
+CUDA_CPU_CALL cudaProfilerStart(void) {
   CUDA_CPU_API(cudaProfilerStart);
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaProfilerStop(void) {
+CUDA_CPU_CALL cudaProfilerStop(void) {
   CUDA_CPU_API(cudaProfilerStop);
   return cudaSuccess;
 }
 
 } // namespace cuda_cpu
-#endif

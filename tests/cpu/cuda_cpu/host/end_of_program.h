@@ -1,6 +1,5 @@
 /* What is said when the program ends: what it still holds (GPUKIT_CPU_LEAKS=1), counters and races. */
-#ifndef CUDA_CPU_END_OF_PROGRAM_H
-#define CUDA_CPU_END_OF_PROGRAM_H
+#pragma once
 #pragma GCC system_header
 
 #include "../run/counters.h"
@@ -104,4 +103,3 @@ CUDA_CPU_ENTRY size_t cuda_cpu_held() {
   for (const CUstream_st *s = cuda_cpu::ctx.streams; s; s = s->next) held++;
   return held;
 }
-#endif

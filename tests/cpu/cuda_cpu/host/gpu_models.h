@@ -1,7 +1,6 @@
 /* The GPU that GPUKIT_CPU_DEVICE asks for, and how many of them GPUKIT_CPU_DEVICES: limits by compute capability from
  * the tables of the CUDA programming guide, the rest from one well-known GPU of each. */
-#ifndef CUDA_CPU_PROFILES_H
-#define CUDA_CPU_PROFILES_H
+#pragma once
 #pragma GCC system_header
 
 #include <stdio.h>
@@ -43,7 +42,7 @@ inline const profile *find_profile(const char *target) {
   return nullptr;
 }
 
-CUDA_CPU_OUT_OF_LINE const profile &gpu() {
+inline const profile &gpu() {
   static const profile *const chosen = [] {
     const char *e = getenv("GPUKIT_CPU_DEVICE");
     const profile *p = find_profile(e && *e ? e : "sm_90");
@@ -86,53 +85,30 @@ struct attribute {
   cudaDeviceAttr attr;
   int value;
 };
+/* clang-format off */
 inline const attribute attributes[] = {
-    {cudaDevAttrMaxThreadsPerBlock, max_threads},
-    {cudaDevAttrMaxBlockDimX, 1024},
-    {cudaDevAttrMaxBlockDimY, 1024},
-    {cudaDevAttrMaxBlockDimZ, 64},
-    {cudaDevAttrMaxGridDimX, 2147483647},
-    {cudaDevAttrMaxGridDimY, 65535},
-    {cudaDevAttrMaxGridDimZ, 65535},
-    {cudaDevAttrMaxSharedMemoryPerBlock, shared_default},
-    {cudaDevAttrTotalConstantMemory, 65536},
-    {cudaDevAttrWarpSize, 32},
-    {cudaDevAttrMaxPitch, 2147483647},
-    {cudaDevAttrMaxRegistersPerBlock, register_file},
-    {cudaDevAttrMaxTexture1DWidth, 131072},
-    {cudaDevAttrMaxTexture2DWidth, 131072},
-    {cudaDevAttrMaxTexture2DHeight, 65536},
-    {cudaDevAttrMaxTexture3DWidth, 16384},
-    {cudaDevAttrMaxTexture3DHeight, 16384},
-    {cudaDevAttrMaxTexture3DDepth, 16384},
-    {cudaDevAttrMaxTexture1DLayeredWidth, 32768},
-    {cudaDevAttrMaxTexture1DLayeredLayers, 2048},
-    {cudaDevAttrMaxTexture2DLayeredWidth, 32768},
-    {cudaDevAttrMaxTexture2DLayeredHeight, 32768},
-    {cudaDevAttrMaxTexture2DLayeredLayers, 2048},
-    {cudaDevAttrMaxTexture1DLinearWidth, 268435456},
-    {cudaDevAttrMaxTexture2DLinearWidth, 131072},
-    {cudaDevAttrMaxTexture2DLinearHeight, 65000},
-    {cudaDevAttrMaxTexture2DLinearPitch, 2097120},
-    {cudaDevAttrTextureAlignment, 512},
-    {cudaDevAttrTexturePitchAlignment, 32},
-    {cudaDevAttrSurfaceAlignment, 512},
-    {cudaDevAttrGpuOverlap, 1},
-    {cudaDevAttrCanMapHostMemory, 1},
-    {cudaDevAttrConcurrentKernels, 1},
-    {cudaDevAttrUnifiedAddressing, 1},
-    {cudaDevAttrStreamPrioritiesSupported, 1},
-    {cudaDevAttrGlobalL1CacheSupported, 1},
-    {cudaDevAttrLocalL1CacheSupported, 1},
-    {cudaDevAttrMaxRegistersPerMultiprocessor, register_file},
-    {cudaDevAttrManagedMemory, 1},
-    {cudaDevAttrConcurrentManagedAccess, 1},
-    {cudaDevAttrComputePreemptionSupported, 1},
-    {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
-    {cudaDevAttrCooperativeLaunch, 1},
-    {cudaDevAttrHostRegisterSupported, 1},
-    {cudaDevAttrMemoryPoolsSupported, 1},
+    {cudaDevAttrMaxThreadsPerBlock, max_threads}, {cudaDevAttrMaxBlockDimX, 1024}, {cudaDevAttrMaxBlockDimY, 1024},
+    {cudaDevAttrMaxBlockDimZ, 64}, {cudaDevAttrMaxGridDimX, 2147483647}, {cudaDevAttrMaxGridDimY, 65535},
+    {cudaDevAttrMaxGridDimZ, 65535}, {cudaDevAttrMaxSharedMemoryPerBlock, shared_default},
+    {cudaDevAttrTotalConstantMemory, 65536}, {cudaDevAttrWarpSize, 32}, {cudaDevAttrMaxPitch, 2147483647},
+    {cudaDevAttrMaxRegistersPerBlock, register_file}, {cudaDevAttrMaxTexture1DWidth, 131072},
+    {cudaDevAttrMaxTexture2DWidth, 131072}, {cudaDevAttrMaxTexture2DHeight, 65536},
+    {cudaDevAttrMaxTexture3DWidth, 16384}, {cudaDevAttrMaxTexture3DHeight, 16384},
+    {cudaDevAttrMaxTexture3DDepth, 16384}, {cudaDevAttrMaxTexture1DLayeredWidth, 32768},
+    {cudaDevAttrMaxTexture1DLayeredLayers, 2048}, {cudaDevAttrMaxTexture2DLayeredWidth, 32768},
+    {cudaDevAttrMaxTexture2DLayeredHeight, 32768}, {cudaDevAttrMaxTexture2DLayeredLayers, 2048},
+    {cudaDevAttrMaxTexture1DLinearWidth, 268435456}, {cudaDevAttrMaxTexture2DLinearWidth, 131072},
+    {cudaDevAttrMaxTexture2DLinearHeight, 65000}, {cudaDevAttrMaxTexture2DLinearPitch, 2097120},
+    {cudaDevAttrTextureAlignment, 512}, {cudaDevAttrTexturePitchAlignment, 32}, {cudaDevAttrSurfaceAlignment, 512},
+    {cudaDevAttrGpuOverlap, 1}, {cudaDevAttrCanMapHostMemory, 1}, {cudaDevAttrConcurrentKernels, 1},
+    {cudaDevAttrUnifiedAddressing, 1}, {cudaDevAttrStreamPrioritiesSupported, 1},
+    {cudaDevAttrGlobalL1CacheSupported, 1}, {cudaDevAttrLocalL1CacheSupported, 1},
+    {cudaDevAttrMaxRegistersPerMultiprocessor, register_file}, {cudaDevAttrManagedMemory, 1},
+    {cudaDevAttrConcurrentManagedAccess, 1}, {cudaDevAttrComputePreemptionSupported, 1},
+    {cudaDevAttrCanUseHostPointerForRegisteredMem, 1}, {cudaDevAttrCooperativeLaunch, 1},
+    {cudaDevAttrHostRegisterSupported, 1}, {cudaDevAttrMemoryPoolsSupported, 1},
 };
+/* clang-format on */
 
 /* 0: what neither the profile nor the table names, the device has not got. */
 CUDA_CPU_RARE int attribute_value(cudaDeviceAttr attr) {
@@ -210,4 +186,3 @@ CUDA_CPU_RARE void fill_properties(cudaDeviceProp *out, int device) {
 }
 
 } // namespace cuda_cpu
-#endif

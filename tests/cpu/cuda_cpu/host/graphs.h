@@ -1,7 +1,6 @@
 /* Capture and graphs: cudaStreamBeginCapture, cudaGraphLaunch, ... What other calls put into a stream goes through
  * enqueue(), which does it or, in a capture, keeps it. */
-#ifndef CUDA_CPU_GRAPHS_H
-#define CUDA_CPU_GRAPHS_H
+#pragma once
 #pragma GCC system_header
 
 #include "context.h"
@@ -10,7 +9,7 @@ namespace cuda_cpu {
 
 inline void release_graph_memory(void *p);
 
-CUDA_CPU_OUT_OF_LINE void drop_graph(CUgraph_st *g) {
+inline void drop_graph(CUgraph_st *g) {
   if (--g->references) return;
   for (CUgraphNode_st *n = g->first, *next; n; n = next) {
     next = n->next;
@@ -44,7 +43,7 @@ template <class F> node<F> *keep(CUstream_st *s, const F &work) {
 inline void invalidate(CUgraph_st *g) { g->status = cudaStreamCaptureStatusInvalidated; }
 
 /* May work be put into this stream now? */
-CUDA_CPU_OUT_OF_LINE cudaError_t check_stream(CUstream_st *s) {
+inline cudaError_t check_stream(CUstream_st *s) {
   if (!s) return cudaErrorInvalidResourceHandle;
   if (s->capture && s->capture->status == cudaStreamCaptureStatusInvalidated) return cudaErrorStreamCaptureInvalidated;
   if (is_legacy(s) && ctx.capturing) { /* it would have to wait for blocking streams that capture */
@@ -70,7 +69,7 @@ template <class F> cudaError_t enqueue(cudaStream_t stream, const F &work) {
 /* For calls that a capture forbids to the thread that began it, unless in the relaxed mode, and in the global mode to
  * every thread that is in the global mode itself. */
 inline thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
-CUDA_CPU_OUT_OF_LINE cudaError_t forbid_while_capturing() {
+inline cudaError_t forbid_while_capturing() {
   if (!ctx.capturing || capture_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   locked lock;
   for (CUstream_st *i = ctx.streams; i; i = i->next)
@@ -83,13 +82,13 @@ CUDA_CPU_OUT_OF_LINE cudaError_t forbid_while_capturing() {
   return cudaSuccess;
 }
 
-CUDA_CPU_OUT_OF_LINE void leave_capture(CUstream_st *s) {
+inline void leave_capture(CUstream_st *s) {
   if (s == s->capture->origin) drop_graph(s->capture);
   s->capture = nullptr;
   ctx.capturing--;
 }
 
-CUDA_CPU_OUT_OF_LINE cudaError_t end_capture(CUstream_st *s, CUgraph_st **out) {
+inline cudaError_t end_capture(CUstream_st *s, CUgraph_st **out) {
   CUgraph_st *g = s->capture;
   if (!g) return cudaErrorIllegalState;
   if (g->origin != s) return cudaErrorStreamCaptureUnmatched;
@@ -116,7 +115,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t end_capture(CUstream_st *s, CUgraph_st **out) {
 
 /* --- the calls --- */
 
-CUDA_CPU_EXPORT cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+CUDA_CPU_CALL cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
   CUDA_CPU_API(cudaStreamBeginCapture);
   CUstream_st *s = find_stream(stream);
   if (!s) return error(cudaErrorInvalidResourceHandle);
@@ -137,7 +136,7 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cud
   s->last_node = s->joined = 0;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph) {
+CUDA_CPU_CALL cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph) {
   CUDA_CPU_API(cudaStreamEndCapture);
   if (!pGraph) return error(cudaErrorInvalidValue);
   CUstream_st *s = find_stream(stream);
@@ -146,14 +145,13 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_
   hold(*pGraph, held_graph, s->device);
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
+CUDA_CPU_CALL cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
   CUDA_CPU_API(cudaStreamIsCapturing);
   return cudaStreamGetCaptureInfo(stream, status, nullptr, nullptr, nullptr, nullptr, nullptr);
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-                                                     unsigned long long *id, cudaGraph_t *graph,
-                                                     const cudaGraphNode_t **dependencies,
-                                                     const cudaGraphEdgeData **edges, size_t *count) {
+CUDA_CPU_CALL cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                       unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **dependencies,
+                                       const cudaGraphEdgeData **edges, size_t *count) {
   CUDA_CPU_API(cudaStreamGetCaptureInfo);
   CUstream_st *s = find_stream(stream);
   if (!s) return error(cudaErrorInvalidResourceHandle);
@@ -164,7 +162,7 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum c
   if (s->capture && graph) *graph = s->capture;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+CUDA_CPU_CALL cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
   CUDA_CPU_API(cudaThreadExchangeStreamCaptureMode);
   if (!mode) return error(cudaErrorInvalidValue);
   cudaStreamCaptureMode before = capture_mode;
@@ -172,7 +170,7 @@ CUDA_CPU_EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamC
   *mode = before;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes) {
+CUDA_CPU_CALL cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes) {
   CUDA_CPU_API(cudaGraphGetNodes);
   if (!graph || !numNodes) return error(cudaErrorInvalidValue);
   size_t i = 0, room = nodes ? *numNodes : 0;
@@ -180,29 +178,26 @@ CUDA_CPU_EXPORT cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t
   *numNodes = nodes ? i : graph->nodes;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
-                                                          unsigned long long flags) {
+CUDA_CPU_CALL cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags) {
   CUDA_CPU_API(cudaGraphInstantiateWithFlags);
   if (!pGraphExec || !graph) return error(cudaErrorInvalidValue);
   if (flags & cudaGraphInstantiateFlagDeviceLaunch) return unsupported("cudaGraphInstantiateFlagDeviceLaunch");
-  CUgraphExec_st *e = static_cast<CUgraphExec_st *>(calloc(1, sizeof(CUgraphExec_st)));
+  CUgraphExec_st *e = make<CUgraphExec_st>(held_exec, device_now);
   if (!e) return error(cudaErrorMemoryAllocation);
   e->graph = graph;
   graph->references++;
-  hold(e, held_exec, device_now);
   *pGraphExec = e;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
-                                                 unsigned long long flags) {
+CUDA_CPU_CALL cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags) {
   CUDA_CPU_API(cudaGraphInstantiate);
   return cudaGraphInstantiateWithFlags(pGraphExec, graph, flags);
 }
-CUDA_CPU_EXPORT cudaError_t cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t) {
+CUDA_CPU_CALL cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t) {
   CUDA_CPU_API(cudaGraphUpload);
   return error(graphExec ? cudaSuccess : cudaErrorInvalidValue);
 }
-CUDA_CPU_EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
+CUDA_CPU_CALL cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
   CUDA_CPU_API(cudaGraphLaunch);
   if (!graphExec) return error(cudaErrorInvalidValue);
   CUstream_st *s = find_stream(stream);
@@ -213,7 +208,7 @@ CUDA_CPU_EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStrea
     return cudaSuccess;
   });
 }
-CUDA_CPU_EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
+CUDA_CPU_CALL cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
   CUDA_CPU_API(cudaGraphExecDestroy);
   if (!graphExec) return error(cudaErrorInvalidValue);
   let_go(graphExec);
@@ -221,7 +216,7 @@ CUDA_CPU_EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
   free(graphExec);
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+CUDA_CPU_CALL cudaGraphDestroy(cudaGraph_t graph) {
   CUDA_CPU_API(cudaGraphDestroy);
   if (!graph) return error(cudaErrorInvalidValue);
   let_go(graph);
@@ -230,4 +225,3 @@ CUDA_CPU_EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 
 } // namespace cuda_cpu
-#endif

@@ -5,8 +5,7 @@
  * which a GPU's context is of no use stays until cudaDeviceReset, whichever call it was given to.
  *
  * A call counts once, however it is made of others, and a call that fails has done nothing. */
-#ifndef CUDA_CPU_FAULTS_H
-#define CUDA_CPU_FAULTS_H
+#pragma once
 #pragma GCC system_header
 
 #include <initializer_list>
@@ -15,17 +14,11 @@
 
 namespace cuda_cpu {
 
+/* clang-format off */
 enum call_kind {
-  kind_alloc,
-  kind_copy,
-  kind_launch,
-  kind_event,
-  kind_stream,
-  kind_graph,
-  kind_any,
-  kind_kernel,
-  kinds
+  kind_alloc, kind_copy, kind_launch, kind_event, kind_stream, kind_graph, kind_any, kind_kernel, kinds
 };
+/* clang-format on */
 inline const char *const kind_names[] = {"alloc", "copy", "launch", "event", "stream", "graph", "any", "kernel"};
 
 struct fault {
@@ -237,5 +230,3 @@ CUDA_CPU_ENTRY unsigned long long cuda_cpu_calls(const char *what) {
   pthread_mutex_unlock(&f.mutex);
   return count;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Launches, attributes of kernels and occupancy: cudaLaunchKernel, cudaFuncSetAttribute, ... */
-#ifndef CUDA_CPU_KERNELS_H
-#define CUDA_CPU_KERNELS_H
+#pragma once
 #pragma GCC system_header
 
 #include "../run/grid.h"
@@ -15,7 +14,7 @@ struct kernel {
   int dynamic_limit, carveout; /* cudaFuncSetAttribute */
 };
 
-CUDA_CPU_OUT_OF_LINE kernel find_kernel(const void *function, const kernel *update = nullptr) {
+inline kernel find_kernel(const void *function, const kernel *update = nullptr) {
   locked lock;
   size_t i = 0;
   while (i < ctx.kernel_count && (ctx.kernels[i].function != function || ctx.kernels[i].device != device_now)) i++;
@@ -31,7 +30,7 @@ CUDA_CPU_OUT_OF_LINE kernel find_kernel(const void *function, const kernel *upda
   return ctx.kernels[i];
 }
 
-CUDA_CPU_OUT_OF_LINE int blocks_per_sm(const void *function, int block, size_t dynamic) {
+inline int blocks_per_sm(const void *function, int block, size_t dynamic) {
   const profile &g = gpu();
   if (block > max_threads || dynamic > g.shared_optin) return 0;
   int warps = (block + 31) / 32, blocks = g.max_threads_sm / 32 / warps;
@@ -50,7 +49,7 @@ inline bool is_cooperative(const cudaLaunchConfig_t &c) {
 }
 
 /* All blocks have to be on the GPU at once. */
-CUDA_CPU_OUT_OF_LINE cudaError_t check_cooperative(const void *function, const cudaLaunchConfig_t &c) {
+inline cudaError_t check_cooperative(const void *function, const cudaLaunchConfig_t &c) {
   unsigned long long blocks = static_cast<unsigned long long>(c.gridDim.x) * c.gridDim.y * c.gridDim.z;
   int threads = static_cast<int>(c.blockDim.x * c.blockDim.y * c.blockDim.z);
   int room = gpu().sm_count * blocks_per_sm(function, threads, c.dynamicSmemBytes);
@@ -58,7 +57,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t check_cooperative(const void *function, const c
   return cudaSuccess;
 }
 
-CUDA_CPU_OUT_OF_LINE cudaError_t check_launch(const void *function, const cudaLaunchConfig_t &c) {
+inline cudaError_t check_launch(const void *function, const cudaLaunchConfig_t &c) {
   const dim3 &g = c.gridDim, &b = c.blockDim;
   if (!function) return cudaErrorInvalidDeviceFunction;
   if (!g.x || !g.y || !g.z || !b.x || !b.y || !b.z) return cudaErrorInvalidValue;
@@ -86,7 +85,7 @@ struct kept_launch : CUgraphNode_st {
   bool cooperative;
 };
 
-CUDA_CPU_OUT_OF_LINE cudaError_t run_launch(const kept_launch &l) {
+inline cudaError_t run_launch(const kept_launch &l) {
   if (cudaError_t e = injected(nullptr)) {
     __atomic_store_n(&device(l.device).sticky, e, __ATOMIC_RELEASE);
     return cudaSuccess;
@@ -137,7 +136,7 @@ CUDA_CPU_ENTRY bool may_launch(const char *name) {
 
 /* --- the calls --- */
 
-CUDA_CPU_EXPORT cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *func) {
+CUDA_CPU_CALL cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *func) {
   CUDA_CPU_API(cudaFuncGetAttributes);
   if (!attr) return error(cudaErrorInvalidValue);
   if (!func) return error(cudaErrorInvalidDeviceFunction);
@@ -173,7 +172,7 @@ CUDA_CPU_RARE cudaError_t set_attribute(const void *func, cudaFuncAttribute attr
 }
 
 /* As CUDA's does, it clears the last error when it succeeds, and nothing else does that by the way. */
-CUDA_CPU_EXPORT cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value) {
+CUDA_CPU_CALL cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value) {
   CUDA_CPU_API(cudaFuncSetAttribute);
   if (!func) return error(cudaErrorInvalidDeviceFunction);
   const cudaError_t code = set_attribute(func, attr, value);
@@ -181,15 +180,14 @@ CUDA_CPU_EXPORT cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFunc
   return code;
 }
 /* A kernel's handle is its address. */
-CUDA_CPU_EXPORT cudaError_t cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr) {
+CUDA_CPU_CALL cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr) {
   CUDA_CPU_API(cudaGetKernel);
   if (!kernelPtr) return error(cudaErrorInvalidValue);
   if (!entryFuncAddr) return error(cudaErrorInvalidDeviceFunction);
   *kernelPtr = static_cast<cudaKernel_t>(const_cast<void *>(entryFuncAddr));
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attr, int value,
-                                                            int device) {
+CUDA_CPU_CALL cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attr, int value, int device) {
   CUDA_CPU_API(cudaKernelSetAttributeForDevice);
   if (!kernel) return error(cudaErrorInvalidResourceHandle);
   if (!is_device(device)) return error(cudaErrorInvalidDevice);
@@ -199,45 +197,43 @@ CUDA_CPU_EXPORT cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel,
   device_now = current;
   return code;
 }
-CUDA_CPU_EXPORT cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache) {
+CUDA_CPU_CALL cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache) {
   CUDA_CPU_API(cudaFuncSetCacheConfig);
   return error(func ? cudaSuccess : cudaErrorInvalidDeviceFunction);
 }
-CUDA_CPU_EXPORT cudaError_t cudaFuncGetName(const char **name, const void *func) {
+CUDA_CPU_CALL cudaFuncGetName(const char **name, const void *func) {
   CUDA_CPU_API(cudaFuncGetName);
   if (!name) return error(cudaErrorInvalidValue);
   *name = mangled_name(func);
   return error(*name ? cudaSuccess : cudaErrorInvalidDeviceFunction);
 }
-CUDA_CPU_EXPORT cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) {
+CUDA_CPU_CALL cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) {
   CUDA_CPU_API(cudaLaunchKernel);
   return unsupported("cudaLaunchKernel of a const void *, which tells no argument types: pass the kernel itself");
 }
-CUDA_CPU_EXPORT cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) {
+CUDA_CPU_CALL cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) {
   CUDA_CPU_API(cudaLaunchCooperativeKernel);
   return unsupported(
       "cudaLaunchCooperativeKernel of a const void *, which tells no argument types: pass the kernel itself");
 }
-CUDA_CPU_EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *, const void *, void **) {
+CUDA_CPU_CALL cudaLaunchKernelExC(const cudaLaunchConfig_t *, const void *, void **) {
   CUDA_CPU_API(cudaLaunchKernelExC);
   return unsupported("cudaLaunchKernelExC, which is told no argument types: use cudaLaunchKernelEx");
 }
-CUDA_CPU_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, const void *func,
-                                                                                   int blockSize, size_t dynamic,
-                                                                                   unsigned int) {
+CUDA_CPU_CALL cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, const void *func, int blockSize,
+                                                                     size_t dynamic, unsigned int) {
   CUDA_CPU_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
   if (!numBlocks || blockSize < 1) return error(cudaErrorInvalidValue);
   if (!func) return error(cudaErrorInvalidDeviceFunction);
   *numBlocks = blocks_per_sm(func, blockSize, dynamic);
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func,
-                                                                          int blockSize, size_t dynamic) {
+CUDA_CPU_CALL cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize,
+                                                            size_t dynamic) {
   CUDA_CPU_API(cudaOccupancyMaxActiveBlocksPerMultiprocessor);
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamic, 0);
 }
-CUDA_CPU_EXPORT cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *func, int numBlocks,
-                                                                      int blockSize) {
+CUDA_CPU_CALL cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *func, int numBlocks, int blockSize) {
   CUDA_CPU_API(cudaOccupancyAvailableDynamicSMemPerBlock);
   if (!bytes || numBlocks < 1 || blockSize < 1) return error(cudaErrorInvalidValue);
   if (!func) return error(cudaErrorInvalidDeviceFunction);
@@ -250,4 +246,3 @@ CUDA_CPU_EXPORT cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *by
 }
 
 } // namespace cuda_cpu
-#endif

@@ -1,6 +1,5 @@
 /* Memory: the table of allocations, and cudaMalloc, cudaMallocManaged, cudaHostAlloc, cudaHostRegister, cudaFree, ... */
-#ifndef CUDA_CPU_MEMORY_H
-#define CUDA_CPU_MEMORY_H
+#pragma once
 #pragma GCC system_header
 
 #include "../run/races.h"
@@ -23,11 +22,8 @@ struct allocation {
   const char *call;          /* that made it */
 };
 
-/* What reads memory has to know when that goes; NULL as long as there are no arrays and textures. */
-inline void (*memory_goes)(const void *p, size_t size);
-inline void tell_textures(const void *p, size_t size) {
-  if (memory_goes) memory_goes(p, size);
-}
+/* Textures of this memory can be read no more. */
+inline void texture_memory_goes(const void *p, size_t size);
 
 inline size_t allocation_after(uintptr_t address) { /* index of the first one that starts beyond address */
   size_t low = 0, high = ctx.allocation_count;
@@ -40,14 +36,14 @@ inline size_t allocation_after(uintptr_t address) { /* index of the first one th
   }
   return low;
 }
-CUDA_CPU_OUT_OF_LINE allocation *find_allocation(const void *p) {
+inline allocation *find_allocation(const void *p) {
   uintptr_t address = reinterpret_cast<uintptr_t>(p);
   size_t i = allocation_after(address);
   if (!i) return nullptr;
   allocation *a = &ctx.allocations[i - 1];
   return address - a->base < a->size ? a : nullptr;
 }
-CUDA_CPU_OUT_OF_LINE bool add_allocation(const allocation &a) {
+inline bool add_allocation(const allocation &a) {
   if (ctx.allocation_count == ctx.allocation_capacity) {
     size_t capacity = ctx.allocation_capacity * 2 + 64;
     void *more = realloc(ctx.allocations, capacity * sizeof(allocation));
@@ -59,22 +55,18 @@ CUDA_CPU_OUT_OF_LINE bool add_allocation(const allocation &a) {
   memmove(ctx.allocations + i + 1, ctx.allocations + i, (ctx.allocation_count - i) * sizeof(allocation));
   ctx.allocations[i] = a;
   ctx.allocation_count++;
-  trace_take_turn();
-  trace_register(reinterpret_cast<const void *>(a.base), a.size, false);
-  trace_give_turn();
+  trace_memory(reinterpret_cast<const void *>(a.base), a.size);
   return true;
 }
-CUDA_CPU_OUT_OF_LINE void remove_allocation(allocation *a) {
-  trace_take_turn();
-  trace_forget(reinterpret_cast<const void *>(a->base), a->size);
-  trace_give_turn();
+inline void remove_allocation(allocation *a) {
+  trace_memory_goes(reinterpret_cast<const void *>(a->base), a->size);
   size_t i = static_cast<size_t>(a - ctx.allocations);
   memmove(a, a + 1, (ctx.allocation_count - i - 1) * sizeof(allocation));
   ctx.allocation_count--;
 }
 
 /* Large blocks are poisoned at both ends only, so that they do not take more of the machine's memory than is used. */
-CUDA_CPU_OUT_OF_LINE void poison_allocation(void *p, size_t size) {
+inline void poison_allocation(void *p, size_t size) {
   const size_t part = size_t{64} << 20;
   if (size <= 4 * part) return poison(p, size);
   poison(p, part);
@@ -89,7 +81,7 @@ inline void *get_memory(size_t size, memory_kind) {
   return posix_memalign(&p, 256, size) ? nullptr : p;
 }
 inline void put_memory(const allocation &a) {
-  tell_textures(reinterpret_cast<void *>(a.base), a.size);
+  texture_memory_goes(reinterpret_cast<void *>(a.base), a.size);
   free(reinterpret_cast<void *>(a.base));
 }
 inline void open_memory(const allocation &a, bool open) {
@@ -102,7 +94,7 @@ CUDA_CPU_RARE uintptr_t first_page(const allocation &a) { return a.base / page()
 CUDA_CPU_RARE size_t bytes_of_pages(const allocation &a) {
   return (a.base + a.size + page() - 1) / page() * page() - first_page(a);
 }
-CUDA_CPU_OUT_OF_LINE void *get_memory(size_t size, memory_kind kind) {
+inline void *get_memory(size_t size, memory_kind kind) {
   void *p;
   if (kind != memory_device || !protects()) return posix_memalign(&p, 256, size) ? nullptr : p;
   const size_t pages = (size + page() - 1) / page() * page();
@@ -122,8 +114,8 @@ struct freed_memory {
   size_t count;
 };
 inline freed_memory freed;
-CUDA_CPU_OUT_OF_LINE void put_memory(const allocation &a) {
-  tell_textures(reinterpret_cast<void *>(a.base), a.size);
+inline void put_memory(const allocation &a) {
+  texture_memory_goes(reinterpret_cast<void *>(a.base), a.size);
   if (a.kind != memory_device || !protects()) return free(reinterpret_cast<void *>(a.base));
   allocation &slot = freed.list[freed.count++ % (sizeof freed.list / sizeof *freed.list)];
   if (slot.base) munmap(reinterpret_cast<void *>(first_page(slot) - page()), bytes_of_pages(slot) + 2 * page());
@@ -185,8 +177,8 @@ CUDA_CPU_RARE void describe_device_address(text *t, uintptr_t address) {
   pthread_mutex_unlock(&ctx.mutex);
 }
 
-CUDA_CPU_OUT_OF_LINE cudaError_t allocate(void **out, size_t size, memory_kind kind, unsigned flags,
-                                          CUmemPoolHandle_st *pool = nullptr, bool of_graph = false) {
+inline cudaError_t allocate(void **out, size_t size, memory_kind kind, unsigned flags,
+                            CUmemPoolHandle_st *pool = nullptr, bool of_graph = false) {
   if (!out) return error(cudaErrorInvalidValue);
   *out = nullptr;
   if (!size) return cudaSuccess;
@@ -213,7 +205,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t allocate(void **out, size_t size, memory_kind k
   return cudaSuccess;
 }
 
-CUDA_CPU_OUT_OF_LINE cudaError_t release(void *p, bool host) {
+inline cudaError_t release(void *p, bool host) {
   if (!p) return cudaSuccess;
   locked lock;
   allocation *a = find_allocation(p);
@@ -231,7 +223,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t release(void *p, bool host) {
   return cudaSuccess;
 }
 
-CUDA_CPU_OUT_OF_LINE void release_graph_memory(void *p) {
+inline void release_graph_memory(void *p) {
   {
     locked lock;
     allocation *a = find_allocation(p);
@@ -254,7 +246,7 @@ inline bool is_static(const void *) { return true; }
 #endif
 
 /* May the device (or else the host) touch these bytes? What the table does not know is the host's. */
-CUDA_CPU_OUT_OF_LINE bool reaches(const void *p, size_t bytes, bool device) {
+inline bool reaches(const void *p, size_t bytes, bool device) {
   if (!bytes) return true;
   if (!p) return false;
   allocation *a = find_allocation(p);
@@ -265,11 +257,11 @@ CUDA_CPU_OUT_OF_LINE bool reaches(const void *p, size_t bytes, bool device) {
 
 /* --- the calls --- */
 
-CUDA_CPU_EXPORT cudaError_t cudaMalloc(void **devPtr, size_t size) {
+CUDA_CPU_CALL cudaMalloc(void **devPtr, size_t size) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMalloc);
   return allocate(devPtr, size, memory_device, 0);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height) {
+CUDA_CPU_CALL cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMallocPitch);
   if (!devPtr || !pitch) return error(cudaErrorInvalidValue);
   size_t padded, bytes;
@@ -279,29 +271,29 @@ CUDA_CPU_EXPORT cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t
   *pitch = padded & ~size_t{511};
   return allocate(devPtr, bytes, memory_device, 0);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMallocManaged(void **devPtr, size_t size, unsigned int flags) {
+CUDA_CPU_CALL cudaMallocManaged(void **devPtr, size_t size, unsigned int flags) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMallocManaged);
   if (!size || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return error(cudaErrorInvalidValue);
   return allocate(devPtr, size, memory_managed, flags);
 }
-CUDA_CPU_EXPORT cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags) {
+CUDA_CPU_CALL cudaHostAlloc(void **pHost, size_t size, unsigned int flags) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaHostAlloc);
   if (flags & ~7u) return error(cudaErrorInvalidValue);
   return allocate(pHost, size, memory_host, flags);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMallocHost(void **ptr, size_t size) {
+CUDA_CPU_CALL cudaMallocHost(void **ptr, size_t size) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMallocHost);
   return allocate(ptr, size, memory_host, cudaHostAllocDefault);
 }
-CUDA_CPU_EXPORT cudaError_t cudaFree(void *devPtr) {
+CUDA_CPU_CALL cudaFree(void *devPtr) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaFree);
   return release(devPtr, false);
 }
-CUDA_CPU_EXPORT cudaError_t cudaFreeHost(void *ptr) {
+CUDA_CPU_CALL cudaFreeHost(void *ptr) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaFreeHost);
   return release(ptr, true);
 }
-CUDA_CPU_EXPORT cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags) {
+CUDA_CPU_CALL cudaHostRegister(void *ptr, size_t size, unsigned int flags) {
   CUDA_CPU_API(cudaHostRegister);
   if (!ptr || !size) return error(cudaErrorInvalidValue);
   locked lock;
@@ -313,7 +305,7 @@ CUDA_CPU_EXPORT cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned in
                    ? cudaSuccess
                    : cudaErrorMemoryAllocation);
 }
-CUDA_CPU_EXPORT cudaError_t cudaHostUnregister(void *ptr) {
+CUDA_CPU_CALL cudaHostUnregister(void *ptr) {
   CUDA_CPU_API(cudaHostUnregister);
   if (!ptr) return error(cudaErrorInvalidValue);
   locked lock;
@@ -323,7 +315,7 @@ CUDA_CPU_EXPORT cudaError_t cudaHostUnregister(void *ptr) {
   remove_allocation(a);
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags) {
+CUDA_CPU_CALL cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags) {
   CUDA_CPU_API(cudaHostGetDevicePointer);
   if (!pDevice || !pHost || flags) return error(cudaErrorInvalidValue);
   locked lock;
@@ -332,7 +324,7 @@ CUDA_CPU_EXPORT cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost
   *pDevice = pHost;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaHostGetFlags(unsigned int *pFlags, void *pHost) {
+CUDA_CPU_CALL cudaHostGetFlags(unsigned int *pFlags, void *pHost) {
   CUDA_CPU_API(cudaHostGetFlags);
   locked lock;
   allocation *a = find_allocation(pHost);
@@ -340,7 +332,7 @@ CUDA_CPU_EXPORT cudaError_t cudaHostGetFlags(unsigned int *pFlags, void *pHost) 
   *pFlags = a->flags;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
+CUDA_CPU_CALL cudaMemGetInfo(size_t *free, size_t *total) {
   CUDA_CPU_API(cudaMemGetInfo);
   if (!free || !total) return error(cudaErrorInvalidValue);
   locked lock;
@@ -348,7 +340,7 @@ CUDA_CPU_EXPORT cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
   *free = *total - here().used;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr) {
+CUDA_CPU_CALL cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr) {
   CUDA_CPU_API(cudaPointerGetAttributes);
   if (!attributes || !ptr) return error(cudaErrorInvalidValue);
   locked lock;
@@ -371,4 +363,3 @@ CUDA_CPU_EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttribute
 }
 
 } // namespace cuda_cpu
-#endif

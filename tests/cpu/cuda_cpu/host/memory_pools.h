@@ -1,6 +1,5 @@
 /* Stream-ordered memory: cudaMallocAsync, cudaFreeAsync and memory pools. */
-#ifndef CUDA_CPU_MEMORY_POOLS_H
-#define CUDA_CPU_MEMORY_POOLS_H
+#pragma once
 #pragma GCC system_header
 
 #include "memory.h"
@@ -8,8 +7,7 @@
 namespace cuda_cpu {
 
 /* In a capture the memory belongs to the graph: its address is the same in each run, and it lives as long. */
-CUDA_CPU_OUT_OF_LINE cudaError_t allocate_async(void **out, size_t size, CUmemPoolHandle_st *pool,
-                                                cudaStream_t stream) {
+inline cudaError_t allocate_async(void **out, size_t size, CUmemPoolHandle_st *pool, cudaStream_t stream) {
   CUstream_st *s = find_stream(stream);
   if (cudaError_t e = check_stream(s)) return error(e);
   if (cudaError_t e = allocate(out, size, memory_device, 0, pool, s->capture != nullptr)) return e;
@@ -21,7 +19,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t allocate_async(void **out, size_t size, CUmemPo
   })->memory = p;
   return cudaSuccess;
 }
-CUDA_CPU_OUT_OF_LINE cudaError_t release_async(void *p, cudaStream_t stream) {
+inline cudaError_t release_async(void *p, cudaStream_t stream) {
   CUstream_st *s = find_stream(stream);
   if (cudaError_t e = check_stream(s)) return error(e);
   if (!p) return error(cudaErrorInvalidValue);
@@ -38,14 +36,14 @@ CUDA_CPU_OUT_OF_LINE cudaError_t release_async(void *p, cudaStream_t stream) {
 
 /* --- the calls --- */
 
-CUDA_CPU_EXPORT cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *memPool, int device) {
+CUDA_CPU_CALL cudaDeviceGetDefaultMemPool(cudaMemPool_t *memPool, int device) {
   CUDA_CPU_API(cudaDeviceGetDefaultMemPool);
   if (!memPool) return error(cudaErrorInvalidValue);
   if (!is_device(device)) return error(cudaErrorInvalidDevice);
   *memPool = &cuda_cpu::device(device).default_pool;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device) {
+CUDA_CPU_CALL cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device) {
   CUDA_CPU_API(cudaDeviceGetMemPool);
   if (!memPool) return error(cudaErrorInvalidValue);
   if (!is_device(device)) return error(cudaErrorInvalidDevice);
@@ -53,25 +51,25 @@ CUDA_CPU_EXPORT cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *memPool, int dev
   *memPool = d.current_pool ? d.current_pool : &d.default_pool;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t memPool) {
+CUDA_CPU_CALL cudaDeviceSetMemPool(int device, cudaMemPool_t memPool) {
   CUDA_CPU_API(cudaDeviceSetMemPool);
   if (!memPool) return error(cudaErrorInvalidValue);
   if (!is_device(device)) return error(cudaErrorInvalidDevice);
   cuda_cpu::device(device).current_pool = memPool;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cudaMemPoolProps *props) {
+CUDA_CPU_CALL cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cudaMemPoolProps *props) {
   CUDA_CPU_API(cudaMemPoolCreate);
   if (!memPool || !props || props->allocType != cudaMemAllocationTypePinned) return error(cudaErrorInvalidValue);
   const bool placed = props->location.type == cudaMemLocationTypeDevice;
   if (placed && !is_device(props->location.id)) return error(cudaErrorInvalidValue);
-  *memPool = static_cast<cudaMemPool_t>(calloc(1, sizeof(CUmemPoolHandle_st)));
+  const int owner = placed ? props->location.id : device_now;
+  *memPool = make<CUmemPoolHandle_st>(held_pool, owner);
   if (!*memPool) return error(cudaErrorMemoryAllocation);
-  (*memPool)->device = placed ? props->location.id : device_now;
-  hold(*memPool, held_pool, (*memPool)->device);
+  (*memPool)->device = owner;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t memPool) {
+CUDA_CPU_CALL cudaMemPoolDestroy(cudaMemPool_t memPool) {
   CUDA_CPU_API(cudaMemPoolDestroy);
   if (!memPool || memPool->is_default) return error(cudaErrorInvalidValue);
   locked lock;
@@ -82,7 +80,7 @@ CUDA_CPU_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t memPool) {
   if (!memPool->used) free(memPool);
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t memPool, const cudaMemAccessDesc *list, size_t count) {
+CUDA_CPU_CALL cudaMemPoolSetAccess(cudaMemPool_t memPool, const cudaMemAccessDesc *list, size_t count) {
   CUDA_CPU_API(cudaMemPoolSetAccess);
   if (!memPool || !list) return error(cudaErrorInvalidValue);
   locked lock;
@@ -96,7 +94,7 @@ CUDA_CPU_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t memPool, const cu
   }
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value) {
+CUDA_CPU_CALL cudaMemPoolSetAttribute(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value) {
   CUDA_CPU_API(cudaMemPoolSetAttribute);
   if (!memPool || !value) return error(cudaErrorInvalidValue);
   switch (attr) {
@@ -109,7 +107,7 @@ CUDA_CPU_EXPORT cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t memPool, enum 
   default: return error(cudaErrorInvalidValue);
   }
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value) {
+CUDA_CPU_CALL cudaMemPoolGetAttribute(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value) {
   CUDA_CPU_API(cudaMemPoolGetAttribute);
   if (!memPool || !value) return error(cudaErrorInvalidValue);
   const int one = 1;
@@ -125,26 +123,25 @@ CUDA_CPU_EXPORT cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t memPool, enum 
   default: return error(cudaErrorInvalidValue);
   }
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t) {
+CUDA_CPU_CALL cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t) {
   CUDA_CPU_API(cudaMemPoolTrimTo);
   return error(memPool ? cudaSuccess : cudaErrorInvalidValue);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+CUDA_CPU_CALL cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
   CUDA_CPU_API(cudaMallocFromPoolAsync);
   if (!ptr || !pool) return error(cudaErrorInvalidValue);
   return allocate_async(ptr, size, pool, stream);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t stream) {
+CUDA_CPU_CALL cudaMallocAsync(void **devPtr, size_t size, cudaStream_t stream) {
   CUDA_CPU_API(cudaMallocAsync);
   if (!devPtr) return error(cudaErrorInvalidValue);
   const CUstream_st *s = find_stream(stream);
   device_state &d = device(s ? s->device : device_now);
   return allocate_async(devPtr, size, d.current_pool ? d.current_pool : &d.default_pool, stream);
 }
-CUDA_CPU_EXPORT cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t stream) {
+CUDA_CPU_CALL cudaFreeAsync(void *devPtr, cudaStream_t stream) {
   CUDA_CPU_API(cudaFreeAsync);
   return release_async(devPtr, stream);
 }
 
 } // namespace cuda_cpu
-#endif

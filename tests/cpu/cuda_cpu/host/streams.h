@@ -1,6 +1,5 @@
 /* Streams and events: cudaStreamCreate, cudaEventRecord, cudaStreamWaitEvent, cudaLaunchHostFunc, ... */
-#ifndef CUDA_CPU_STREAMS_H
-#define CUDA_CPU_STREAMS_H
+#pragma once
 #pragma GCC system_header
 
 #include <time.h>
@@ -9,7 +8,7 @@
 namespace cuda_cpu {
 
 /* Waiting on the host for a stream. */
-CUDA_CPU_OUT_OF_LINE cudaError_t check_wait(CUstream_st *s) {
+inline cudaError_t check_wait(CUstream_st *s) {
   if (s && s->capture) {
     invalidate(s->capture);
     return cudaErrorStreamCaptureUnsupported;
@@ -19,13 +18,13 @@ CUDA_CPU_OUT_OF_LINE cudaError_t check_wait(CUstream_st *s) {
 
 /* A stream or event that waits in vain is never ready, and who waits for it would wait for ever. */
 inline cudaError_t ready(const void *hung) { return hung ? cudaErrorNotReady : cudaSuccess; }
-CUDA_CPU_OUT_OF_LINE void refuse_to_hang(const void *hung, const char *call) {
+inline void refuse_to_hang(const void *hung, const char *call) {
   if (!hung) return;
   fprintf(stderr, "CUDA stand-in: %s would wait for ever: not all ranks have called a collective before it\n", call);
   abort();
 }
 /* What waited for this waits no more; what was put behind it has not been done, and never is. */
-CUDA_CPU_OUT_OF_LINE void release_hung(const void *what) {
+inline void release_hung(const void *what) {
   locked lock;
   for (device_state &d : ctx.devices)
     for (CUstream_st *s : {&d.legacy, &d.per_thread})
@@ -42,7 +41,7 @@ inline long long now_ns() {
   return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-CUDA_CPU_OUT_OF_LINE cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+inline cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   if (!is_event(event)) return cudaErrorInvalidResourceHandle;
   CUstream_st *s = find_stream(stream);
   if (cudaError_t e = check_stream(s)) return e;
@@ -64,7 +63,7 @@ CUDA_CPU_OUT_OF_LINE cudaError_t record(cudaEvent_t event, cudaStream_t stream, 
 
 /* Work is done at once, so only captures have anything to remember: a stream that waits for a captured event joins its
  * capture. */
-CUDA_CPU_OUT_OF_LINE cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
+inline cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
   if (!is_event(event)) return cudaErrorInvalidResourceHandle;
   CUstream_st *s = find_stream(stream);
   if (cudaError_t e = check_stream(s)) return e;
@@ -92,76 +91,71 @@ CUDA_CPU_OUT_OF_LINE cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
 
 /* --- streams --- */
 
-CUDA_CPU_EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority) {
+CUDA_CPU_CALL cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority) {
   CUDA_CPU_API(cudaStreamCreateWithPriority);
   if (!pStream || flags > cudaStreamNonBlocking) return error(cudaErrorInvalidValue);
-  CUstream_st *s = static_cast<CUstream_st *>(calloc(1, sizeof(CUstream_st)));
+  CUstream_st *s = make<CUstream_st>(held_stream, device_now);
   if (!s) return error(cudaErrorMemoryAllocation);
   s->flags = flags;
   s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
   s->device = device_now;
-  hold(s, held_stream, s->device);
   locked lock;
   s->next = ctx.streams;
   ctx.streams = s;
   *pStream = s;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags) {
+CUDA_CPU_CALL cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags) {
   CUDA_CPU_API(cudaStreamCreateWithFlags);
   return cudaStreamCreateWithPriority(pStream, flags, 0);
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamCreate(cudaStream_t *pStream) {
+CUDA_CPU_CALL cudaStreamCreate(cudaStream_t *pStream) {
   CUDA_CPU_API(cudaStreamCreate);
   return cudaStreamCreateWithPriority(pStream, cudaStreamDefault, 0);
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+CUDA_CPU_CALL cudaStreamDestroy(cudaStream_t stream) {
   CUDA_CPU_API(cudaStreamDestroy);
   locked lock;
-  for (CUstream_st **p = &ctx.streams; *p; p = &(*p)->next)
-    if (*p == stream) {
-      *p = stream->next;
-      if (stream->capture) leave_capture(stream);
-      let_go(stream);
-      free(stream);
-      return cudaSuccess;
-    }
-  return error(cudaErrorInvalidResourceHandle);
+  const int dropped = drop_from(&ctx.streams, [=](CUstream_st *s) {
+    if (s == stream && s->capture) leave_capture(s);
+    return s == stream;
+  });
+  return error(dropped ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+CUDA_CPU_CALL cudaStreamSynchronize(cudaStream_t stream) {
   CUDA_CPU_API(cudaStreamSynchronize);
   CUstream_st *s = find_stream(stream);
   if (s) refuse_to_hang(s->hung, "cudaStreamSynchronize");
   return error(check_wait(s));
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream) {
+CUDA_CPU_CALL cudaStreamQuery(cudaStream_t stream) {
   CUDA_CPU_API(cudaStreamQuery);
   CUstream_st *s = find_stream(stream);
   if (cudaError_t e = check_wait(s)) return error(e);
   return error(ready(s->hung));
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags) {
+CUDA_CPU_CALL cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags) {
   CUDA_CPU_API(cudaStreamGetFlags);
   CUstream_st *s = find_stream(hStream);
   if (!s || !flags) return error(s ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
   *flags = s->flags;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t hStream, int *priority) {
+CUDA_CPU_CALL cudaStreamGetPriority(cudaStream_t hStream, int *priority) {
   CUDA_CPU_API(cudaStreamGetPriority);
   CUstream_st *s = find_stream(hStream);
   if (!s || !priority) return error(s ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
   *priority = s->priority;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int *device) {
+CUDA_CPU_CALL cudaStreamGetDevice(cudaStream_t hStream, int *device) {
   CUDA_CPU_API(cudaStreamGetDevice);
   CUstream_st *s = find_stream(hStream);
   if (!s || !device) return error(s ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
   *device = s->device;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData) {
+CUDA_CPU_CALL cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData) {
   CUDA_CPU_API(cudaLaunchHostFunc);
   if (!fn) return error(cudaErrorInvalidValue);
   return enqueue(stream, [=] {
@@ -169,8 +163,8 @@ CUDA_CPU_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t
     return cudaSuccess;
   });
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *userData,
-                                                  unsigned int flags) {
+CUDA_CPU_CALL cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *userData,
+                                    unsigned int flags) {
   CUDA_CPU_API(cudaStreamAddCallback);
   if (!callback || flags) return error(cudaErrorInvalidValue);
   return enqueue(stream, [=] {
@@ -181,61 +175,54 @@ CUDA_CPU_EXPORT cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStrea
 
 /* --- events --- */
 
-CUDA_CPU_EXPORT cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
+CUDA_CPU_CALL cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
   CUDA_CPU_API(cudaEventCreateWithFlags);
   if (!event || flags > 7 || ((flags & cudaEventInterprocess) && !(flags & cudaEventDisableTiming)))
     return error(cudaErrorInvalidValue);
-  CUevent_st *e = static_cast<CUevent_st *>(calloc(1, sizeof(CUevent_st)));
+  CUevent_st *e = make<CUevent_st>(held_event, device_now);
   if (!e) return error(cudaErrorMemoryAllocation);
   e->flags = flags;
   e->device = device_now;
-  hold(e, held_event, e->device);
   locked lock;
   e->next = ctx.events;
   ctx.events = e;
   *event = e;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaEventCreate(cudaEvent_t *event) {
+CUDA_CPU_CALL cudaEventCreate(cudaEvent_t *event) {
   CUDA_CPU_API(cudaEventCreate);
   return cudaEventCreateWithFlags(event, cudaEventDefault);
 }
-CUDA_CPU_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event) {
+CUDA_CPU_CALL cudaEventDestroy(cudaEvent_t event) {
   CUDA_CPU_API(cudaEventDestroy);
   locked lock;
-  for (CUevent_st **p = &ctx.events; *p; p = &(*p)->next)
-    if (*p == event) {
-      *p = event->next;
-      let_go(event);
-      free(event);
-      return cudaSuccess;
-    }
-  return error(cudaErrorInvalidResourceHandle);
+  const int dropped = drop_from(&ctx.events, [=](CUevent_st *e) { return e == event; });
+  return error(dropped ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }
-CUDA_CPU_EXPORT cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
+CUDA_CPU_CALL cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
   CUDA_CPU_API(cudaEventRecordWithFlags);
   return error(record(event, stream, flags));
 }
-CUDA_CPU_EXPORT cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+CUDA_CPU_CALL cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   CUDA_CPU_API(cudaEventRecord);
   return error(record(event, stream, cudaEventRecordDefault));
 }
-CUDA_CPU_EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
+CUDA_CPU_CALL cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
   CUDA_CPU_API(cudaStreamWaitEvent);
   return error(wait(stream, event));
 }
-CUDA_CPU_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event) {
+CUDA_CPU_CALL cudaEventQuery(cudaEvent_t event) {
   CUDA_CPU_API(cudaEventQuery);
   if (!is_event(event)) return error(cudaErrorInvalidResourceHandle);
   return error(event->capture ? cudaErrorCapturedEvent : ready(event->hung));
 }
-CUDA_CPU_EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+CUDA_CPU_CALL cudaEventSynchronize(cudaEvent_t event) {
   CUDA_CPU_API(cudaEventSynchronize);
   if (!is_event(event)) return error(cudaErrorInvalidResourceHandle);
   refuse_to_hang(event->hung, "cudaEventSynchronize");
   return error(event->capture ? cudaErrorCapturedEvent : cudaSuccess);
 }
-CUDA_CPU_EXPORT cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
+CUDA_CPU_CALL cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
   CUDA_CPU_API(cudaEventElapsedTime);
   if (!ms) return error(cudaErrorInvalidValue);
   const cudaEvent_t both[] = {start, end};
@@ -248,4 +235,3 @@ CUDA_CPU_EXPORT cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, c
 }
 
 } // namespace cuda_cpu
-#endif

@@ -4,8 +4,7 @@
  * An array is a tight block of device memory. An object is a slot of a table whose place in memory never changes, so
  * that kernels look it up without a lock; its handle holds the number of times that the slot has been used, so that an
  * object that is gone is known as such. */
-#ifndef CUDA_CPU_TEXTURE_H
-#define CUDA_CPU_TEXTURE_H
+#pragma once
 #pragma GCC system_header
 
 #include "../texture_api.h"
@@ -49,7 +48,7 @@ CUDA_CPU_RARE texture *texture_create() {
 }
 
 /* Memory is freed: what reads it can no more. An array whose memory goes without it is lost in a reset of the device. */
-CUDA_CPU_RARE void texture_memory_goes(const void *p, size_t size) {
+inline void texture_memory_goes(const void *p, size_t size) {
   texture_table &t = the_textures;
   auto goes = [=](const char *data) {
     return reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(p) < size;
@@ -161,8 +160,8 @@ CUDA_CPU_RARE cudaError_t copy_run(const cudaArray *a, size_t x, size_t y, void 
 
 /* --- arrays --- */
 
-CUDA_CPU_EXPORT cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
-                                              unsigned flags) {
+CUDA_CPU_CALL cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
+                                unsigned flags) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMalloc3DArray);
   if (!array || !desc) return error(cudaErrorInvalidValue);
   if (flags & ~unsigned{cudaArrayLayered | cudaArraySurfaceLoadStore})
@@ -186,16 +185,15 @@ CUDA_CPU_EXPORT cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChan
   a->data = static_cast<char *>(data);
   a->next = the_textures.arrays;
   the_textures.arrays = a;
-  memory_goes = texture_memory_goes;
   *array = a;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
-                                            size_t height, unsigned flags) {
+CUDA_CPU_CALL cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width, size_t height,
+                              unsigned flags) {
   if (flags & cudaArrayLayered) return error(cudaErrorInvalidValue);
   return cudaMalloc3DArray(array, desc, make_cudaExtent(width, height, 0), flags);
 }
-CUDA_CPU_EXPORT cudaError_t cudaFreeArray(cudaArray_t array) {
+CUDA_CPU_CALL cudaFreeArray(cudaArray_t array) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaFreeArray);
   if (!array) return cudaSuccess;
   locked lock;
@@ -207,8 +205,7 @@ CUDA_CPU_EXPORT cudaError_t cudaFreeArray(cudaArray_t array) {
   free(array);
   return e;
 }
-CUDA_CPU_EXPORT cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags,
-                                             cudaArray_t array) {
+CUDA_CPU_CALL cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags, cudaArray_t array) {
   CUDA_CPU_API(cudaArrayGetInfo);
   locked lock;
   if (!is_array(array)) return error(cudaErrorInvalidValue);
@@ -217,7 +214,7 @@ CUDA_CPU_EXPORT cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaEx
   if (flags) *flags = array->flags;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
+CUDA_CPU_CALL cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
   CUDA_CPU_API(cudaGetChannelDesc);
   locked lock;
   if (!desc || !is_array(array)) return error(cudaErrorInvalidValue);
@@ -225,51 +222,50 @@ CUDA_CPU_EXPORT cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cuda
   return cudaSuccess;
 }
 
-CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
-                                                     size_t spitch, size_t width, size_t height, cudaMemcpyKind kind,
-                                                     cudaStream_t stream) {
+CUDA_CPU_CALL cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
+                                       size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpy2DToArrayAsync);
   return copy_array(dst, wOffset, hOffset, const_cast<void *>(src), spitch, width, height, kind, true, stream);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
-                                                size_t spitch, size_t width, size_t height, cudaMemcpyKind kind) {
+CUDA_CPU_CALL cudaMemcpy2DToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
+                                  size_t width, size_t height, cudaMemcpyKind kind) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpy2DToArray);
   return cudaMemcpy2DToArrayAsync(dst, wOffset, hOffset, src, spitch, width, height, kind, nullptr);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset,
-                                                       size_t hOffset, size_t width, size_t height, cudaMemcpyKind kind,
-                                                       cudaStream_t stream) {
+CUDA_CPU_CALL cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset,
+                                         size_t hOffset, size_t width, size_t height, cudaMemcpyKind kind,
+                                         cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpy2DFromArrayAsync);
   return copy_array(src, wOffset, hOffset, dst, dpitch, width, height, kind, false, stream);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DFromArray(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset,
-                                                  size_t hOffset, size_t width, size_t height, cudaMemcpyKind kind) {
+CUDA_CPU_CALL cudaMemcpy2DFromArray(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset,
+                                    size_t width, size_t height, cudaMemcpyKind kind) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpy2DFromArray);
   return cudaMemcpy2DFromArrayAsync(dst, dpitch, src, wOffset, hOffset, width, height, kind, nullptr);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemcpyToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
-                                                   size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
+CUDA_CPU_CALL cudaMemcpyToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count,
+                                     cudaMemcpyKind kind, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpyToArrayAsync);
   return copy_run(dst, wOffset, hOffset, const_cast<void *>(src), count, kind, true, stream);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemcpyToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src,
-                                              size_t count, cudaMemcpyKind kind) {
+CUDA_CPU_CALL cudaMemcpyToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count,
+                                cudaMemcpyKind kind) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpyToArray);
   return cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, nullptr);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset,
-                                                     size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
+CUDA_CPU_CALL cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count,
+                                       cudaMemcpyKind kind, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpyFromArrayAsync);
   return copy_run(src, wOffset, hOffset, dst, count, kind, false, stream);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemcpyFromArray(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset,
-                                                size_t count, cudaMemcpyKind kind) {
+CUDA_CPU_CALL cudaMemcpyFromArray(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count,
+                                  cudaMemcpyKind kind) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpyFromArray);
   return cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, nullptr);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst,
-                                                     cudaArray_const_t src, size_t wOffsetSrc, size_t hOffsetSrc,
-                                                     size_t width, size_t height, cudaMemcpyKind kind) {
+CUDA_CPU_CALL cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src,
+                                       size_t wOffsetSrc, size_t hOffsetSrc, size_t width, size_t height,
+                                       cudaMemcpyKind kind) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpy2DArrayToArray);
   if (kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return error(cudaErrorInvalidMemcpyDirection);
   locked lock;
@@ -281,7 +277,7 @@ CUDA_CPU_EXPORT cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOf
 }
 
 /* Widths and places are in elements where an array takes part, in bytes of memory where none does. */
-CUDA_CPU_EXPORT cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream) {
+CUDA_CPU_CALL cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemcpy3DAsync);
   if (!p || !p->srcArray == !p->srcPtr.ptr || !p->dstArray == !p->dstPtr.ptr) return error(cudaErrorInvalidValue);
   locked lock;
@@ -319,13 +315,13 @@ CUDA_CPU_EXPORT cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaSt
   if (e) return error(e);
   return copy_box(boxes[0], boxes[1], width, height, depth, stream);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) {
+CUDA_CPU_CALL cudaMemcpy3D(const cudaMemcpy3DParms *p) {
   CUDA_CPU_API_OUTSIDE_CAPTURE(cudaMemcpy3D);
   return cudaMemcpy3DAsync(p, nullptr);
 }
 
 /* Pitched memory of three dimensions: no array, but what is copied to and from them. Widths in bytes. */
-CUDA_CPU_EXPORT cudaError_t cudaMalloc3D(cudaPitchedPtr *pitchedDevPtr, cudaExtent extent) {
+CUDA_CPU_CALL cudaMalloc3D(cudaPitchedPtr *pitchedDevPtr, cudaExtent extent) {
   CUDA_CPU_API(cudaMalloc3D);
   size_t rows;
   if (!pitchedDevPtr) return error(cudaErrorInvalidValue);
@@ -333,7 +329,7 @@ CUDA_CPU_EXPORT cudaError_t cudaMalloc3D(cudaPitchedPtr *pitchedDevPtr, cudaExte
   *pitchedDevPtr = make_cudaPitchedPtr(nullptr, 0, extent.width, extent.height);
   return cudaMallocPitch(&pitchedDevPtr->ptr, &pitchedDevPtr->pitch, extent.width, rows);
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent extent, cudaStream_t stream) {
+CUDA_CPU_CALL cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent extent, cudaStream_t stream) {
   CUDA_CPU_API(cudaMemset3DAsync);
   const size_t slice = p.pitch * p.ysize;
   if (!extent.width || !extent.height || !extent.depth) return cudaSuccess;
@@ -350,7 +346,7 @@ CUDA_CPU_EXPORT cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaE
     return cudaSuccess;
   });
 }
-CUDA_CPU_EXPORT cudaError_t cudaMemset3D(cudaPitchedPtr pitchedDevPtr, int value, cudaExtent extent) {
+CUDA_CPU_CALL cudaMemset3D(cudaPitchedPtr pitchedDevPtr, int value, cudaExtent extent) {
   return cudaMemset3DAsync(pitchedDevPtr, value, extent, nullptr);
 }
 
@@ -469,7 +465,6 @@ CUDA_CPU_RARE cudaError_t object_create(unsigned long long *handle, const cudaRe
   checked.resource = *r;
   checked.is_surface = !d;
   *made = checked;
-  memory_goes = texture_memory_goes;
   *handle = made->handle;
   return cudaSuccess;
 }
@@ -490,21 +485,19 @@ CUDA_CPU_RARE cudaError_t object_destroy(unsigned long long handle, bool is_surf
   return cudaSuccess;
 }
 
-CUDA_CPU_EXPORT cudaError_t cudaCreateTextureObject(cudaTextureObject_t *pTexObject, const cudaResourceDesc *pResDesc,
-                                                    const cudaTextureDesc *pTexDesc,
-                                                    const cudaResourceViewDesc *pResViewDesc) {
+CUDA_CPU_CALL cudaCreateTextureObject(cudaTextureObject_t *pTexObject, const cudaResourceDesc *pResDesc,
+                                      const cudaTextureDesc *pTexDesc, const cudaResourceViewDesc *pResViewDesc) {
   CUDA_CPU_API(cudaCreateTextureObject);
   if (!pTexObject || !pResDesc) return error(cudaErrorInvalidValue);
   if (!pTexDesc) return error(cudaErrorInvalidResourceHandle); /* as CUDA 13 has it */
   if (pResViewDesc) return unsupported("cudaCreateTextureObject with a resource view");
   return object_create(pTexObject, pResDesc, pTexDesc);
 }
-CUDA_CPU_EXPORT cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texObject) {
+CUDA_CPU_CALL cudaDestroyTextureObject(cudaTextureObject_t texObject) {
   CUDA_CPU_API(cudaDestroyTextureObject);
   return object_destroy(texObject, false);
 }
-CUDA_CPU_EXPORT cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *pResDesc,
-                                                             cudaTextureObject_t texObject) {
+CUDA_CPU_CALL cudaGetTextureObjectResourceDesc(cudaResourceDesc *pResDesc, cudaTextureObject_t texObject) {
   CUDA_CPU_API(cudaGetTextureObjectResourceDesc);
   locked lock;
   const texture *t = object_find(texObject, false);
@@ -512,7 +505,7 @@ CUDA_CPU_EXPORT cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *p
   *pResDesc = t->resource;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *pTexDesc, cudaTextureObject_t texObject) {
+CUDA_CPU_CALL cudaGetTextureObjectTextureDesc(cudaTextureDesc *pTexDesc, cudaTextureObject_t texObject) {
   CUDA_CPU_API(cudaGetTextureObjectTextureDesc);
   locked lock;
   const texture *t = object_find(texObject, false);
@@ -520,18 +513,16 @@ CUDA_CPU_EXPORT cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *pTe
   *pTexDesc = t->desc;
   return cudaSuccess;
 }
-CUDA_CPU_EXPORT cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject,
-                                                    const cudaResourceDesc *pResDesc) {
+CUDA_CPU_CALL cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject, const cudaResourceDesc *pResDesc) {
   CUDA_CPU_API(cudaCreateSurfaceObject);
   if (!pSurfObject || !pResDesc) return error(cudaErrorInvalidValue);
   return object_create(pSurfObject, pResDesc, nullptr);
 }
-CUDA_CPU_EXPORT cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surfObject) {
+CUDA_CPU_CALL cudaDestroySurfaceObject(cudaSurfaceObject_t surfObject) {
   CUDA_CPU_API(cudaDestroySurfaceObject);
   return object_destroy(surfObject, true);
 }
-CUDA_CPU_EXPORT cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *pResDesc,
-                                                             cudaSurfaceObject_t surfObject) {
+CUDA_CPU_CALL cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *pResDesc, cudaSurfaceObject_t surfObject) {
   CUDA_CPU_API(cudaGetSurfaceObjectResourceDesc);
   locked lock;
   const texture *t = object_find(surfObject, true);
@@ -593,4 +584,3 @@ inline const char *shape_name(texture_shape shape) {
 }
 
 } // namespace cuda_cpu
-#endif

@@ -4,8 +4,7 @@
  * A runner (a fiber) starts threads one after the other. When a thread has to wait, its runner becomes that thread's
  * fiber, and the switch goes straight to the next thread that can run: a released one, or a new one on another runner.
  * So a kernel without barriers needs one stack, and a barrier costs one switch a thread. */
-#ifndef CUDA_CPU_BLOCK_H
-#define CUDA_CPU_BLOCK_H
+#pragma once
 #pragma GCC system_header
 
 #include <sched.h>
@@ -99,25 +98,29 @@ struct worker : running_block {
 };
 
 /* NULL outside a kernel */
-CUDA_CPU_UNTRACED inline worker *this_worker() { return static_cast<worker *>(self); }
+CUDA_CPU_QUIET worker *this_worker() { return static_cast<worker *>(self); }
 
-/* What the race checker hears of (races.h). */
+/* What the race checker hears of (races.h); in other builds nothing. */
 #ifdef CUDA_CPU_TRACE
-CUDA_CPU_UNTRACED inline void trace_thread(worker *w);  /* another thread runs now */
-CUDA_CPU_UNTRACED inline void trace_barrier(worker *w); /* every thread of the block has arrived */
-CUDA_CPU_UNTRACED inline void trace_warp_barrier(worker *w, int warp, unsigned lanes); /* these lanes have */
-/* It knows one OS thread: those of a cooperative launch take turns. */
-CUDA_CPU_UNTRACED inline void trace_take_turn();
-CUDA_CPU_UNTRACED inline void trace_give_turn();
-CUDA_CPU_UNTRACED inline void trace_grid_barrier(); /* every thread of the grid has arrived; once for each block */
+#define CUDA_CPU_HEARS(...) CUDA_CPU_QUIET void __VA_ARGS__;
 #else
-inline void trace_thread(worker *) {}
-inline void trace_barrier(worker *) {}
-inline void trace_warp_barrier(worker *, int, unsigned) {}
-inline void trace_take_turn() {}
-inline void trace_give_turn() {}
-inline void trace_grid_barrier() {}
+#define CUDA_CPU_HEARS(...)                                                                                            \
+  inline void __VA_ARGS__ {}
 #endif
+CUDA_CPU_HEARS(trace_thread(worker *))                      /* another thread runs now */
+CUDA_CPU_HEARS(trace_barrier(worker *))                     /* every thread of the block has arrived */
+CUDA_CPU_HEARS(trace_warp_barrier(worker *, int, unsigned)) /* these lanes of this warp have */
+CUDA_CPU_HEARS(trace_grid_barrier())                        /* every thread of the grid has; once for each block */
+CUDA_CPU_HEARS(trace_take_turn()) /* it knows one OS thread: those of a cooperative launch take turns */
+CUDA_CPU_HEARS(trace_give_turn())
+CUDA_CPU_HEARS(trace_worker(worker *)) /* makes its tracer, before its first launch */
+CUDA_CPU_HEARS(trace_drop(worker *))
+CUDA_CPU_HEARS(trace_launch(const launch *))
+CUDA_CPU_HEARS(trace_block(worker *, const launch *, uint3))
+CUDA_CPU_HEARS(trace_block_end())
+CUDA_CPU_HEARS(trace_memory(const void *, size_t))      /* an allocation is made */
+CUDA_CPU_HEARS(trace_memory_goes(const void *, size_t)) /* ... and freed */
+#undef CUDA_CPU_HEARS
 
 /* --- messages --- */
 
@@ -141,35 +144,35 @@ __attribute__((format(printf, 2, 3))) inline void add(text *t, const char *forma
   va_end(args);
 }
 
-CUDA_CPU_UNTRACED inline uint3 thread_index(const dim3 &block, int t) {
+CUDA_CPU_QUIET uint3 thread_index(const dim3 &block, int t) {
   unsigned i = static_cast<unsigned>(t);
   return uint3{i % block.x, i / block.x % block.y, i / block.x / block.y};
 }
 
-CUDA_CPU_UNTRACED inline void add_thread(text *t, worker *w, int thread) {
+CUDA_CPU_QUIET void add_thread(text *t, worker *w, int thread) {
   uint3 i = thread_index(w->job->block, thread);
   add(t, "thread (%u,%u,%u)", i.x, i.y, i.z);
 }
 
 /* How to have the same order of threads again; nothing in the usual order. */
-CUDA_CPU_UNTRACED inline void add_schedule(text *t, const settings &s) {
+CUDA_CPU_QUIET void add_schedule(text *t, const settings &s) {
   if (s.schedule == schedule_reversed) add(t, "\n  (GPUKIT_CPU_SCHEDULE=reversed)");
   if (s.schedule == schedule_random) add(t, "\n  (GPUKIT_CPU_SCHEDULE=random:%llu)", s.seed);
 }
 
-CUDA_CPU_UNTRACED inline void go(worker *w, fiber *to) {
+CUDA_CPU_QUIET void go(worker *w, fiber *to) {
   fiber *from = w->running;
   w->running = to;
   fiber_switch(from, to);
 }
 
 /* Ends the launch with a message: its other blocks stop at the next point where they could wait. */
-[[noreturn]] CUDA_CPU_UNTRACED inline void abandon(worker *w) {
+[[noreturn]] CUDA_CPU_QUIET void abandon(worker *w) {
   w->abandoned = true;
   go(w, &w->main);
   __builtin_unreachable();
 }
-[[noreturn]] CUDA_CPU_UNTRACED inline void fail(worker *w, const text *what) {
+[[noreturn]] CUDA_CPU_QUIET void fail(worker *w, const text *what) {
   int before = 0;
   launch *job = const_cast<launch *>(w->job);
   if (__atomic_compare_exchange_n(&job->failed, &before, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
@@ -203,17 +206,17 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void in_kernel(const char *call) {
 
 /* --- who runs next --- */
 
-CUDA_CPU_UNTRACED inline uint32_t random_below(worker *w, uint32_t n) {
+CUDA_CPU_QUIET uint32_t random_below(worker *w, uint32_t n) {
   w->random = w->random * 6364136223846793005u + 1442695040888963407u;
   return static_cast<uint32_t>(((w->random >> 32) * n) >> 32);
 }
 
-CUDA_CPU_UNTRACED inline void make_ready(worker *w, int thread) {
+CUDA_CPU_QUIET void make_ready(worker *w, int thread) {
   w->ready[(w->ready_head + w->ready_count++) % 1024] = static_cast<unsigned short>(thread);
 }
 
 /* A ready thread's number, -1: start a new one, -2: nobody can run. */
-CUDA_CPU_UNTRACED inline int choose(worker *w, bool spinning) {
+CUDA_CPU_QUIET int choose(worker *w, bool spinning) {
   unsigned fresh = static_cast<unsigned>(w->count - w->started);
   if (w->settings.schedule == schedule_random) {
     if (!(fresh + w->ready_count)) return -2;
@@ -233,12 +236,12 @@ CUDA_CPU_UNTRACED inline int choose(worker *w, bool spinning) {
   return t;
 }
 
-CUDA_CPU_UNTRACED inline void be_patient(worker *w) {
+CUDA_CPU_QUIET void be_patient(worker *w) {
   w->patience = w->settings.schedule == schedule_random ? 1 + static_cast<int>(random_below(w, 8)) : 4096;
 }
 
-CUDA_CPU_UNTRACED inline void runner();
-CUDA_CPU_UNTRACED inline fiber *take_runner(worker *w) {
+CUDA_CPU_QUIET void runner();
+CUDA_CPU_QUIET fiber *take_runner(worker *w) {
   fiber *f = w->pool;
   if (f) {
     w->pool = f->next;
@@ -252,7 +255,7 @@ CUDA_CPU_UNTRACED inline fiber *take_runner(worker *w) {
 CUDA_CPU_COLD void report_stuck(worker *w);
 
 /* Lets another thread run; the caller has said (make_ready, or in some queue) when this one may go on. */
-CUDA_CPU_UNTRACED inline void suspend(worker *w, bool spinning = false) {
+CUDA_CPU_QUIET void suspend(worker *w, bool spinning = false) {
   int t = w->current;
   uint3 index = threadIdx;
   w->stands[t] = w->running;
@@ -283,7 +286,7 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void yield() {
 
 /* --- barriers --- */
 
-CUDA_CPU_UNTRACED inline void release_barrier(worker *w, bool with_current) {
+CUDA_CPU_QUIET void release_barrier(worker *w, bool with_current) {
   trace_barrier(w);
   w->barrier.result = w->barrier.accumulated;
   int n = w->barrier.arrived - (with_current ? 1 : 0);
@@ -303,7 +306,7 @@ CUDA_CPU_COLD void report_two_barriers(worker *w, int op, const char *file, int 
 }
 
 /* Every thread of the block waits at the barrier of the grid: waits for the other blocks. */
-CUDA_CPU_UNTRACED inline void grid_arrive(worker *w);
+CUDA_CPU_QUIET void grid_arrive(worker *w);
 
 CUDA_CPU_UNTRACED CUDA_CPU_ENTRY int barrier(int op, int predicate, const char *file, int line) {
   if (!self) in_kernel(operation_name(op));
@@ -336,7 +339,7 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY int barrier(int op, int predicate, const char *
 
 /* --- warp collectives --- */
 
-CUDA_CPU_UNTRACED inline int shuffle_source(int op, int lane, unsigned arg, int width) {
+CUDA_CPU_QUIET int shuffle_source(int op, int lane, unsigned arg, int width) {
   int segment = lane & ~(width - 1), last = segment | (width - 1), b = static_cast<int>(arg & 31), j;
   switch (op) {
   case op_shfl: return segment | (b & (width - 1));
@@ -356,7 +359,7 @@ CUDA_CPU_COLD void report_source(worker *w, int thread, int source) {
 }
 
 /* The last lane to arrive computes for all of them. */
-CUDA_CPU_UNTRACED inline void collect(worker *w, int first, int op, unsigned lanes) {
+CUDA_CPU_QUIET void collect(worker *w, int first, int op, unsigned lanes) {
   waiting *s = w->threads + first;
   uint64_t all = 0;
   unsigned votes = 0;
@@ -402,7 +405,7 @@ CUDA_CPU_UNTRACED inline void collect(worker *w, int first, int op, unsigned lan
   }
 }
 
-CUDA_CPU_UNTRACED inline void finish_meeting(worker *w, int number, rendezvous *m) {
+CUDA_CPU_QUIET void finish_meeting(worker *w, int number, rendezvous *m) {
   warp &wp = w->warps[number];
   rendezvous done = *m;
   *m = wp.meeting[--wp.meetings];
@@ -527,7 +530,7 @@ CUDA_CPU_COLD void report_stuck(worker *w) {
 /* --- threads and blocks --- */
 
 /* A thread has returned: where such threads count as arrived, the others may now go on. */
-CUDA_CPU_UNTRACED inline void after_exit(worker *w, int t) {
+CUDA_CPU_QUIET void after_exit(worker *w, int t) {
   if (w->barrier.arrived && w->barrier.arrived == w->live && w->barrier.op != op_grid_sync) release_barrier(w, false);
   warp &wp = w->warps[t / 32];
   for (int i = 0; i < wp.meetings;) {
@@ -539,7 +542,7 @@ CUDA_CPU_UNTRACED inline void after_exit(worker *w, int t) {
   }
 }
 
-CUDA_CPU_UNTRACED inline void run_thread(worker *w) {
+CUDA_CPU_QUIET void run_thread(worker *w) {
   int i = w->started++, t = i;
   const dim3 &block = w->job->block;
   if (w->settings.schedule == schedule_forward) {
@@ -564,7 +567,7 @@ CUDA_CPU_UNTRACED inline void run_thread(worker *w) {
   if (w->settings.exited_arrives) after_exit(w, t);
 }
 
-CUDA_CPU_UNTRACED inline void runner() {
+CUDA_CPU_QUIET void runner() {
   worker *w = this_worker();
   fiber *me = w->running;
   fiber_arrive(me);
@@ -582,7 +585,7 @@ CUDA_CPU_UNTRACED inline void runner() {
   }
 }
 
-CUDA_CPU_UNTRACED inline void run_block(worker *w, const launch *job, uint3 index, uint64_t seed) {
+CUDA_CPU_QUIET void run_block(worker *w, const launch *job, uint3 index, uint64_t seed) {
   int count = static_cast<int>(job->block.x * job->block.y * job->block.z);
   w->job = job;
   w->count = w->live = count;
@@ -623,4 +626,3 @@ CUDA_CPU_UNTRACED inline void run_block(worker *w, const launch *job, uint3 inde
 }
 
 } // namespace cuda_cpu
-#endif

@@ -1,4 +1,4 @@
-/* What a profiler would count, from the accesses that trace.h sees: GPUKIT_CPU_STATS=1 prints it for each kernel when
+/* What a profiler would count, from the accesses that races.h sees: GPUKIT_CPU_STATS=1 prints it for each kernel when
  * the program ends, GPUKIT_CPU_STATS=lines for each line of source, too. The model:
  *
  *   request   the n-th execution of one load, store or atomic by the threads of a warp. Threads run one after the other
@@ -11,8 +11,7 @@
  *             counted.)
  *
  * Memory that only its own thread can see is not counted. A constant is read like any other global memory. */
-#ifndef CUDA_CPU_COUNTERS_H
-#define CUDA_CPU_COUNTERS_H
+#pragma once
 #pragma GCC system_header
 
 #include "races.h"
@@ -389,5 +388,4 @@ extern "C" __attribute__((used)) CUDA_CPU_QUIET void __sanitizer_cov_trace_pc() 
       static_cast<uint32_t>(reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - cuda_cpu::trace.base));
 }
 
-#endif
 #endif

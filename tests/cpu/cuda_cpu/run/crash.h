@@ -3,8 +3,7 @@
  *
  * ASan puts no red zones around thread-local variables, which `__shared__` ones are here. So under ASan fences lie
  * between them; these and the padding behind a variable are poisoned once for each worker. */
-#ifndef CUDA_CPU_CRASH_H
-#define CUDA_CPU_CRASH_H
+#pragma once
 #pragma GCC system_header
 
 #include <pthread.h>
@@ -203,6 +202,4 @@ CUDA_CPU_RARE void watch_signals_of_worker() {
 extern "C" __attribute__((used, no_sanitize("address"))) inline void __ubsan_on_report() {
   cuda_cpu::after_report(true);
 }
-#endif
-
 #endif

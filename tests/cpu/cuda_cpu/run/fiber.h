@@ -1,7 +1,6 @@
 /* Fibers: a stack each, and a switch that saves what a function call has to keep. A fiber stays on the OS thread that
  * made it, since compilers may keep the address of a thread-local variable across a call. */
-#ifndef CUDA_CPU_FIBER_H
-#define CUDA_CPU_FIBER_H
+#pragma once
 #pragma GCC system_header
 
 #include <pthread.h>
@@ -116,7 +115,7 @@ const size_t stack_guard = 512 << 10; /* below it, so large that a large frame c
 
 inline thread_local fiber *switched_from;
 
-CUDA_CPU_UNTRACED inline void fiber_arrive(fiber *self) {
+CUDA_CPU_QUIET void fiber_arrive(fiber *self) {
 #ifdef CUDA_CPU_ASAN
   fiber *from = switched_from;
   __sanitizer_finish_switch_fiber(self->fake_stack, &from->low, &from->size);
@@ -126,7 +125,7 @@ CUDA_CPU_UNTRACED inline void fiber_arrive(fiber *self) {
 #endif
 }
 
-CUDA_CPU_UNTRACED inline void fiber_switch(fiber *from, fiber *to) {
+CUDA_CPU_QUIET void fiber_switch(fiber *from, fiber *to) {
 #ifdef CUDA_CPU_ASAN
   __sanitizer_start_switch_fiber(&from->fake_stack, to->low, to->size);
   switched_from = from;
@@ -140,7 +139,7 @@ CUDA_CPU_UNTRACED inline void fiber_switch(fiber *from, fiber *to) {
 }
 
 /* (Re)starts a fiber: the next switch to it calls entry, which must not return. */
-CUDA_CPU_UNTRACED inline void fiber_reset(fiber *f, void (*entry)()) {
+CUDA_CPU_QUIET void fiber_reset(fiber *f, void (*entry)()) {
   f->fake_stack = nullptr;
 #ifdef CUDA_CPU_ASAN
   __asan_unpoison_memory_region(f->low, f->size);
@@ -177,7 +176,7 @@ struct spare_fibers {
 inline spare_fibers the_spares = {PTHREAD_MUTEX_INITIALIZER, nullptr, 0, 0};
 const int most_spares = 16384, most_guarded = 16384;
 
-CUDA_CPU_UNTRACED inline fiber *fiber_create(unsigned number, void (*entry)()) {
+CUDA_CPU_QUIET fiber *fiber_create(unsigned number, void (*entry)()) {
   pthread_mutex_lock(&the_spares.mutex);
   if (fiber *spare = the_spares.first) {
     the_spares.first = spare->next;
@@ -206,7 +205,7 @@ CUDA_CPU_UNTRACED inline fiber *fiber_create(unsigned number, void (*entry)()) {
 }
 
 /* Of an OS thread that ends. */
-CUDA_CPU_UNTRACED inline void fiber_release(fiber *f) {
+CUDA_CPU_QUIET void fiber_release(fiber *f) {
 #ifdef CUDA_CPU_ASAN
   __asan_unpoison_memory_region(f->low, f->size);
 #endif
@@ -225,4 +224,3 @@ CUDA_CPU_UNTRACED inline void fiber_release(fiber *f) {
 }
 
 } // namespace cuda_cpu
-#endif

@@ -1,7 +1,6 @@
 /* A launch: blocks are taken in order by worker threads, one worker for each core. The thread that launches only waits,
  * so that kernels see none of its thread-local variables, `__shared__` ones included. */
-#ifndef CUDA_CPU_GRID_H
-#define CUDA_CPU_GRID_H
+#pragma once
 #pragma GCC system_header
 
 #include <pthread.h>
@@ -37,7 +36,7 @@ struct pool {
 inline pool the_pool = {
     PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, nullptr, 0, 0, false, {}, {}};
 
-CUDA_CPU_UNTRACED inline void pause_cpu() {
+CUDA_CPU_QUIET void pause_cpu() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -90,14 +89,14 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY settings *configure() {
   return &p.settings;
 }
 
-CUDA_CPU_UNTRACED inline uint64_t mix(uint64_t x) {
+CUDA_CPU_QUIET uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
 
 /* The k-th block to run: a permutation of 0 .. blocks-1 (a few Feistel rounds, walked until inside). */
-CUDA_CPU_UNTRACED inline unsigned long long block_in_order(const settings &s, const launch *job, unsigned long long k) {
+CUDA_CPU_QUIET unsigned long long block_in_order(const settings &s, const launch *job, unsigned long long k) {
   if (s.schedule == schedule_forward) return k;
   if (s.schedule == schedule_reversed) return job->blocks - 1 - k;
   int half = 1;
@@ -115,7 +114,7 @@ CUDA_CPU_UNTRACED inline unsigned long long block_in_order(const settings &s, co
   return k;
 }
 
-CUDA_CPU_UNTRACED inline void run_blocks(worker *w, launch *job) {
+CUDA_CPU_QUIET void run_blocks(worker *w, launch *job) {
   w->settings = the_pool.settings;
   trace_take_turn();
   shared_begin(w, job);
@@ -137,7 +136,7 @@ CUDA_CPU_UNTRACED inline void run_blocks(worker *w, launch *job) {
   trace_give_turn();
 }
 
-CUDA_CPU_UNTRACED inline worker *make_worker() {
+CUDA_CPU_QUIET worker *make_worker() {
   worker *w = static_cast<worker *>(calloc(1, sizeof(worker)));
   if (w) w->fibers = static_cast<fiber **>(calloc(1025, sizeof(fiber *)));
   if (!w || !w->fibers) {
@@ -150,7 +149,7 @@ CUDA_CPU_UNTRACED inline worker *make_worker() {
 }
 
 /* An OS thread for one block of a cooperative launch. */
-CUDA_CPU_UNTRACED inline void *cooperate(void *launched) {
+CUDA_CPU_QUIET void *cooperate(void *launched) {
   launch *job = static_cast<launch *>(launched);
   if (!grid_start(job->cooperative)) return nullptr;
   worker *w = make_worker();
@@ -163,7 +162,7 @@ CUDA_CPU_UNTRACED inline void *cooperate(void *launched) {
   return nullptr;
 }
 
-CUDA_CPU_UNTRACED inline void *work(void *number) {
+CUDA_CPU_QUIET void *work(void *number) {
   pool &p = the_pool;
   pool_worker &me = p.workers[reinterpret_cast<intptr_t>(number)];
   worker *w = make_worker();
@@ -204,7 +203,7 @@ CUDA_CPU_COOPERATIVE void run_cooperative(launch *job) {
 }
 
 /* Runs all blocks; false if the kernel failed. */
-CUDA_CPU_UNTRACED inline bool run(launch *job) {
+CUDA_CPU_QUIET bool run(launch *job) {
   pool &p = the_pool;
   pthread_mutex_lock(&p.lock);
   configure();
@@ -249,4 +248,3 @@ CUDA_CPU_UNTRACED inline bool run(launch *job) {
 }
 
 } // namespace cuda_cpu
-#endif

@@ -1,13 +1,12 @@
 /* The barrier of a cooperative launch. Inside a block it is one more barrier for the block's fibers; the last of them to
  * arrive then blocks the OS thread, of which such a launch has one for each block, until every block has arrived. */
-#ifndef CUDA_CPU_COOPERATIVE_H
-#define CUDA_CPU_COOPERATIVE_H
+#pragma once
 #pragma GCC system_header
 
 #include <pthread.h>
 #include "block.h"
 
-#define CUDA_CPU_COOPERATIVE __attribute__((noinline, cold)) CUDA_CPU_UNTRACED inline /* no part of the ordinary path */
+#define CUDA_CPU_COOPERATIVE __attribute__((noinline, cold)) CUDA_CPU_QUIET /* no part of the ordinary path */
 
 namespace cuda_cpu {
 
@@ -131,4 +130,3 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void grid_sync(const char *file, int line) {
 }
 
 } // namespace cuda_cpu
-#endif

@@ -18,8 +18,7 @@
  * FastTrack (Flanagan and Freund, 2009) is the source of keeping the last write and as few reads as will do for each
  * word: a plain write, the last atomic one and another that it does not follow, and two reads, of different blocks if
  * there were such. */
-#ifndef CUDA_CPU_TRACE_H
-#define CUDA_CPU_TRACE_H
+#pragma once
 #pragma GCC system_header
 
 #include "block.h"
@@ -138,7 +137,6 @@ struct trace_state {
 inline trace_state trace = {nullptr, nullptr, 0, 0, {}, 0, {}, 0, false, 0, 0, 0, false, PTHREAD_MUTEX_INITIALIZER};
 inline thread_local tracer *tracing; /* NULL outside kernels */
 
-#define CUDA_CPU_QUIET CUDA_CPU_UNTRACED inline
 #define CUDA_CPU_FAST __attribute__((always_inline)) CUDA_CPU_QUIET
 
 void log_access(tracer *tr, uintptr_t address, size_t size, unsigned char kind, bool shared, uint32_t here);
@@ -766,7 +764,18 @@ __attribute__((noinline)) CUDA_CPU_QUIET void trace_signal(uintptr_t address, si
   if (kind == access_write) trace_step(tr); /* so that what it wrote before this is known to be earlier */
 }
 
-/* --- launches and blocks --- */
+/* --- launches, blocks and memory --- */
+
+CUDA_CPU_QUIET void trace_memory(const void *start, size_t bytes) {
+  trace_take_turn();
+  trace_register(start, bytes, false);
+  trace_give_turn();
+}
+CUDA_CPU_QUIET void trace_memory_goes(const void *start, size_t bytes) {
+  trace_take_turn();
+  trace_forget(start, bytes);
+  trace_give_turn();
+}
 
 CUDA_CPU_QUIET void trace_thread(worker *) {
   if (tracing) trace_me(tracing);
@@ -986,17 +995,4 @@ CUDA_CPU_HOOK void __tsan_atomic_signal_fence(int) {}
 
 #endif
 
-#else
-
-namespace cuda_cpu {
-inline void trace_register(const void *, size_t, bool) {}
-inline void trace_forget(const void *, size_t) {}
-inline void trace_worker(worker *) {}
-inline void trace_drop(worker *) {}
-inline void trace_launch(const launch *) {}
-inline void trace_block(worker *, const launch *, uint3) {}
-inline void trace_block_end() {}
-} // namespace cuda_cpu
-
-#endif
 #endif

@@ -5,8 +5,7 @@
  * its functions use: those that a look after a block finds changed (at a few of their words) are poisoned again, then and
  * after each further block of the launch. The first blocks of a launch, each 16th and the last one end with such a
  * look. */
-#ifndef CUDA_CPU_SHARED_H
-#define CUDA_CPU_SHARED_H
+#pragma once
 #pragma GCC system_header
 
 #include "block.h"
@@ -18,13 +17,13 @@ namespace cuda_cpu {
 /* A NaN in every floating-point type, and a number that nobody expects in every other. */
 const uint64_t poison_pattern = 0x7fff7fff7fff7fff;
 
-CUDA_CPU_UNTRACED inline void poison(void *p, size_t bytes) {
+CUDA_CPU_QUIET void poison(void *p, size_t bytes) {
   char *c = static_cast<char *>(p);
   for (; bytes >= 8; c += 8, bytes -= 8) memcpy(c, &poison_pattern, 8);
   memcpy(c, &poison_pattern, bytes);
 }
 
-CUDA_CPU_UNTRACED inline bool shared_changed(const shared_variable &v) {
+CUDA_CPU_QUIET bool shared_changed(const shared_variable &v) {
   const char *p = shared_address(v);
   size_t words = v.size / 8, step = words / 8 + 1;
   for (size_t i = 0; i < words; i += step)
@@ -33,13 +32,13 @@ CUDA_CPU_UNTRACED inline bool shared_changed(const shared_variable &v) {
   return memcmp(p + 8 * words, &poison_pattern, v.size % 8) != 0;
 }
 
-CUDA_CPU_UNTRACED inline void shared_use(worker *w, int i) {
+CUDA_CPU_QUIET void shared_use(worker *w, int i) {
   if (w->shared_used[i]) return;
   w->shared_used[i] = true;
   w->shared_list[w->shared_count++] = i;
 }
 
-CUDA_CPU_UNTRACED inline void shared_look(worker *w) {
+CUDA_CPU_QUIET void shared_look(worker *w) {
   const symbol_table *t = symbols();
   for (int i = 0; i < t->shared_count; i++)
     if (!w->shared_used[i] && shared_changed(t->shared[i])) {
@@ -48,7 +47,7 @@ CUDA_CPU_UNTRACED inline void shared_look(worker *w) {
     }
 }
 
-CUDA_CPU_UNTRACED inline void shared_begin(worker *w, const launch *job) {
+CUDA_CPU_QUIET void shared_begin(worker *w, const launch *job) {
   const symbol_table *t = symbols();
   if (!w->shared) {
     void *p = mmap(nullptr, 4096 + shared_capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -76,11 +75,9 @@ CUDA_CPU_UNTRACED inline void shared_begin(worker *w, const launch *job) {
 #endif
 }
 
-CUDA_CPU_UNTRACED inline void shared_before_block(worker *w, const launch *job) {
-  poison(w->shared, job->shared_bytes);
-}
+CUDA_CPU_QUIET void shared_before_block(worker *w, const launch *job) { poison(w->shared, job->shared_bytes); }
 
-CUDA_CPU_UNTRACED inline void shared_after_block(worker *w) {
+CUDA_CPU_QUIET void shared_after_block(worker *w) {
   const symbol_table *t = symbols();
   for (int i = 0; i < w->shared_count; i++) {
     const shared_variable &v = t->shared[w->shared_list[i]];
@@ -90,13 +87,13 @@ CUDA_CPU_UNTRACED inline void shared_after_block(worker *w) {
   w->blocks_run++;
 }
 
-CUDA_CPU_UNTRACED inline void shared_end(worker *w) {
+CUDA_CPU_QUIET void shared_end(worker *w) {
   if (w->blocks_run) shared_look(w);
   while (w->shared_count) w->shared_used[w->shared_list[--w->shared_count]] = false;
 }
 
 /* Of a worker that ends. */
-CUDA_CPU_UNTRACED inline void shared_drop(worker *w) {
+CUDA_CPU_QUIET void shared_drop(worker *w) {
   if (!w->shared) return;
 #ifdef CUDA_CPU_ASAN
   __asan_unpoison_memory_region(w->shared, shared_capacity);
@@ -109,5 +106,3 @@ CUDA_CPU_UNTRACED inline void shared_drop(worker *w) {
 }
 
 } // namespace cuda_cpu
-
-#endif

@@ -1,8 +1,7 @@
 /* What the executable's own symbol table tells: the name of a kernel, and where block-scope `__shared__` variables
  * (thread-local ones here) lie. A stripped executable has neither: then addresses are printed, and static shared memory
  * keeps what the last block left. */
-#ifndef CUDA_CPU_SYMBOLS_H
-#define CUDA_CPU_SYMBOLS_H
+#pragma once
 #pragma GCC system_header
 
 #include <cxxabi.h>
@@ -212,4 +211,3 @@ inline size_t static_shared(const void *function) {
 }
 
 } // namespace cuda_cpu
-#endif
