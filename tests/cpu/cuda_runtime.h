@@ -104,7 +104,7 @@
  * after a pause. A cooperative launch takes 0.1 ms for two blocks and 12 ms for 132, with barriers of 64 to 280 ns a
  * thread, and 10 us for each thread beyond 16,384. A fetch takes 13 ns, with a linear filter in two dimensions 33 ns.
  * The race checker works on one core: from 1.2 times as long (barriers) over 4 (a transpose) to 20 (a blur, a tiled
- * product). Including this file costs 0.1 s of compile time with CUDA_CPU_ELSEWHERE, @@ s without. */
+ * product). Including this file costs 0.1 s of compile time with CUDA_CPU_ELSEWHERE, 2 s without. */
 #pragma once
 #pragma GCC system_header
 

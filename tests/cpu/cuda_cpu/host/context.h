@@ -125,8 +125,8 @@ CUDA_CPU_RARE cudaError_t unsupported(const char *what) {
 
 /* What the program holds besides memory (end_of_program.h). */
 enum held_kind { held_stream, held_event, held_graph, held_exec, held_pool, held_kinds };
-inline void hold(const void *p, held_kind kind, int device);
-inline void let_go(const void *p);
+void hold(const void *p, held_kind kind, int device);
+void let_go(const void *p);
 template <class T> T *make(held_kind kind, int device) { /* all zero; NULL: no memory */
   T *made = static_cast<T *>(calloc(1, sizeof(T)));
   if (made) hold(made, kind, device);

@@ -32,7 +32,7 @@ inline bool leaks_wanted() {
   return wanted;
 }
 
-inline void hold(const void *p, held_kind kind, int device) {
+CUDA_CPU_ENTRY void hold(const void *p, held_kind kind, int device) {
   if (!leaks_wanted()) return;
   pthread_mutex_lock(&held_now.mutex);
   if (held_now.count == held_now.capacity) {
@@ -48,7 +48,7 @@ inline void hold(const void *p, held_kind kind, int device) {
   pthread_mutex_unlock(&held_now.mutex);
 }
 
-inline void let_go(const void *p) {
+CUDA_CPU_ENTRY void let_go(const void *p) {
   if (!leaks_wanted()) return;
   pthread_mutex_lock(&held_now.mutex);
   size_t i = held_now.count;

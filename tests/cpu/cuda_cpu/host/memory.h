@@ -23,7 +23,7 @@ struct allocation {
 };
 
 /* Textures of this memory can be read no more. */
-inline void texture_memory_goes(const void *p, size_t size);
+void texture_memory_goes(const void *p, size_t size);
 
 inline size_t allocation_after(uintptr_t address) { /* index of the first one that starts beyond address */
   size_t low = 0, high = ctx.allocation_count;

@@ -1,5 +1,4 @@
-/* Arrays, texture objects and surface objects: their types and the host's calls, for C++ only. What kernels do with them
- * is in texture_fetch.h.
+/* Arrays, texture and surface objects: cudaMallocArray, cudaMemcpy2DToArray, cudaMemcpy3D, cudaCreateTextureObject, ...
  *
  * An array is a tight block of device memory. An object is a slot of a table whose place in memory never changes, so
  * that kernels look it up without a lock; its handle holds the number of times that the slot has been used, so that an
@@ -13,8 +12,8 @@
 
 struct cudaArray {
   char *data;
-  size_t element, width, height,
-      depth; /* height 0: one dimension, depth 0: no more than two; depth also counts layers */
+  /* height 0: one dimension, depth 0: no more than two; depth also counts layers */
+  size_t element, width, height, depth;
   cudaChannelFormatDesc desc;
   unsigned flags;
   cudaArray *next;
@@ -48,7 +47,7 @@ CUDA_CPU_RARE texture *texture_create() {
 }
 
 /* Memory is freed: what reads it can no more. An array whose memory goes without it is lost in a reset of the device. */
-inline void texture_memory_goes(const void *p, size_t size) {
+CUDA_CPU_ENTRY void texture_memory_goes(const void *p, size_t size) {
   texture_table &t = the_textures;
   auto goes = [=](const char *data) {
     return reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(p) < size;
