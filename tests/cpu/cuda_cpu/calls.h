@@ -7,12 +7,14 @@
 
 namespace cuda_cpu {
 
-/* From its construction on a call of the runtime runs; `failed` is why it must not. */
+/* A call of the runtime, from its construction on; `failed` is why it must not run. */
+cudaError_t begin_call(const char *name);
+void end_call();
 struct api_call {
   cudaError_t failed;
-  explicit api_call(const char *name);
+  explicit api_call(const char *name) : failed(begin_call(name)) {}
   api_call(const api_call &) = delete;
-  ~api_call();
+  ~api_call() { end_call(); }
 };
 /* Makes it the last error, which it returns. Work that has not ended is the last error only where there is no other. */
 cudaError_t error(cudaError_t code);

@@ -206,10 +206,12 @@ inline bool protects() {
 }
 inline void move_window(int by);
 
-CUDA_CPU_ENTRY api_call::api_call(const char *name) : failed(enter(name)) {
+CUDA_CPU_ENTRY cudaError_t begin_call(const char *name) {
+  const cudaError_t failed = enter(name);
   if (!call_depth++ && protects()) move_window(1);
+  return failed;
 }
-CUDA_CPU_ENTRY api_call::~api_call() {
+CUDA_CPU_ENTRY void end_call() {
   if (!--call_depth && protects()) move_window(-1);
 }
 
