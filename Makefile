@@ -88,7 +88,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 
 # With -mfma fmaf() is one instruction, not a call. Contraction would give other bits than the sources spell out.
 fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
-CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I tests/cpu/stubs -I . -pthread -rdynamic
+# addr2line of binutils 2.40 takes the first file of DWARF 5's table for another one.
+CPU_FLAGS  = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -I tests/cpu -I tests/cpu/stubs -I . -pthread -rdynamic
 CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
 # Tests take longer to compile than to run.
 CPU_TEST   = $(subst -O2,-Og,$(CPU))
