@@ -23,6 +23,7 @@ FORCE:
 help:
 	@echo 'run           takes a photograph through the library, into build/tour (PHOTO=mine.ppm: another one)'
 	@echo 'cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]'
+	@echo '              (FILE="main.cu part.cu" LDLIBS=-lm STD=c++20 CXXFLAGS=-fopenmp)'
 	@echo 'test          the tests and compile checks (TESTS=tests/test_scan.cu: only that)'
 	@echo 'test-all      all of them: with every type, target, C++ standard, schedule and sanitizer, too'
 	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how;'
@@ -255,22 +256,24 @@ build/mistakes/races: build/mistakes/mistakes.cpp build/traced/flags build/trace
 # signs, so that neither make nor the shell may parse them. ARGS and BENCHFLAGS are parsed by the shell, as its words.
 user_flags = $(if $(ASAN),-O1 -fsanitize=address$(comma)undefined,-O2) \
              $(if $(RACES)$(STATS),-g $(traced) $(if $(STATS),$(counted)))
+# Flags for one program do not rebuild the stand-in's part of all.
+ifeq ($(MAKECMDGOALS),cpu)
+  program_flags := $(CXXFLAGS)
+  override CXXFLAGS :=
+endif
 cpu: export GIVEN_FILE = $(value FILE)
+cpu: export GIVEN_ARGS = $(ARGS)
+cpu: export GIVEN_CXXFLAGS = $(program_flags)
 cpu: export GIVEN_STATS = $(value STATS)
+cpu: export COMPILE = $(PLAIN) $(program_flags) $(user_flags) $(STD:%=-std=%) -DCUDA_CPU_ELSEWHERE
+cpu: export COMPILE_C = $(CC) $(user_flags) -gdwarf-4 -I tests/cpu -I tests/cpu/stubs -pthread $(CFLAGS)
+cpu: export RUNTIME = build/$(user_kind)/runtime.o
+cpu: export LINK = $(CXX) $(if $(ASAN),-fsanitize=address$(comma)undefined) $(CPU_LINK) $(program_flags)
+cpu: export LIBRARIES = $(if $(RACES)$(STATS),$(linked),-ldl) $(LDLIBS)
 user_kind = $(if $(ASAN),asan,$(if $(STATS),lesson,$(if $(RACES),traced,cpu)))
 cpu: build/host/cuda_to_cpp build/$(user_kind)/runtime.o
-	@[ "$$GIVEN_FILE" ] || { echo 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu' >&2; exit 1; }
-	@[ -f "$$GIVEN_FILE" ] && [ -r "$$GIVEN_FILE" ] || \
-	  { printf 'make cpu: %s is not there, or cannot be read\n' "$$GIVEN_FILE" >&2; exit 1; }
 	$(if $(ASAN),$(if $(RACES)$(STATS),@echo 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1' >&2; exit 1))
-	@mkdir -p build/user
-	@name=$${GIVEN_FILE##*/}; folder=$${GIVEN_FILE%"$$name"}; user=build/user/$${name%.*}; \
-	  set -e$(if $(V),x); \
-	  build/host/cuda_to_cpp "$$GIVEN_FILE" "$$user.cpp"; \
-	  $(PLAIN) $(user_flags) -DCUDA_CPU_ELSEWHERE -iquote "$${folder:-./}" -c "$$user.cpp" -o "$$user.o"; \
-	  $(CXX) $(if $(ASAN),-fsanitize=address$(comma)undefined) $(CPU_LINK) "$$user.o" build/$(user_kind)/runtime.o -o "$$user" \
-	    $(if $(RACES)$(STATS),$(linked),-ldl); \
-	  $(if $(STATS),GPUKIT_CPU_STATS="$$GIVEN_STATS") GPUKIT_CPU_LEAKS=$${GPUKIT_CPU_LEAKS-1} "$$user" $(ARGS)
+	@$(if $(STATS),GPUKIT_CPU_STATS="$$GIVEN_STATS") $(SHELL) $(if $(V),-x) tests/cpu/build.sh
 
 # ---- run, examples, bench --------------------------------------------------------------------------------------------
 

@@ -112,6 +112,8 @@
 #error "tests/cpu/cuda_runtime.h needs C++17; a C file includes cuda_runtime_api.h"
 #endif
 
+#define __CUDA_RUNTIME_H__
+#define __VECTOR_FUNCTIONS_H__
 #include "cuda_runtime_api.h"
 #include "vector_functions.h"
 #include "cuda_cpu/atomics.h"

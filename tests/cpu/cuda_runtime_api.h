@@ -15,6 +15,12 @@
 #define CUDARTAPI
 #define CUDART_CB
 
+/* Programs ask by these whether CUDA's headers have been included. */
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __VECTOR_TYPES_H__
+#define __HOST_DEFINES_H__
+
 #define __host__
 #define __device__
 #define __global__

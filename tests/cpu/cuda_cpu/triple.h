@@ -10,6 +10,15 @@
 #pragma once
 #pragma GCC system_header
 
+#define __CUDACC__ 1
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_VER_BUILD__ 0
+/* What __CUDA_ARCH__ becomes in code of the device. */
+#ifndef CUDA_CPU_ARCH
+#define CUDA_CPU_ARCH 900
+#endif
+
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -143,6 +152,10 @@ template <class... P> pointer_launch<P...> make_pointer_launch(kernel_pointer<P.
 inline cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared = 0) {
   return cudaLaunchKernel(func, grid, block, args, shared, nullptr);
 }
+
+/* cuda_to_cpp has a kernel whose body stands in an #if declare this name there, and use it at its end. */
+[[deprecated("this kernel does nothing: the #if around its body is false (__CUDA_ARCH__ is that of sm_90, or of "
+             "GPUKIT_CPU_DEVICE)")]] constexpr int cuda_cpu_has_body = 0;
 
 /* What CUDA 13 has dropped or changed, as most courses still write it. */
 inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
