@@ -704,6 +704,38 @@ static void translate_launch(struct translation *t, size_t open) {
   put(t, t->tokens[close].end - 3, t->tokens[close].end, ")");
 }
 
+/* (void *)name, (void *)&ns::name<T> where the expression ends: ::cuda_cpu::as_pointer(name), which learns what the
+ * parameters of a kernel are. */
+static void translate_pointer(struct translation *t, size_t open) {
+  static const char *const ends[] = {",", ")", ";", "}", NULL};
+  size_t i = next_token(t, open), before = previous_token(t, open), last = NONE;
+  size_t close = t->tokens[open].match;
+  if (before != NONE && (is_operand_name(t, before) || bracket(t, before) == ')' || closing_run(t, before))) return;
+  if (token_is(t, i, "const")) i = next_token(t, i);
+  if (i == NONE || !token_is(t, i, "void")) return;
+  i = next_token(t, i);
+  if (i == NONE || !token_is(t, i, "*") || next_token(t, i) != close || close == NONE) return;
+  i = next_token(t, close);
+  if (i != NONE && token_is(t, i, "&")) i = next_token(t, i);
+  while (i != NONE && (is_operand_name(t, i) || token_is(t, i, "::") || token_is(t, i, "<"))) {
+    if (token_is(t, i, "<")) {
+      size_t depth = 1;
+      if (last == NONE) return;
+      while (depth && (i = next_token(t, i)) != NONE) {
+        size_t run = closing_run(t, i);
+        if (token_is(t, i, ";") || bracket(t, i) || run > depth) return;
+        depth = token_is(t, i, "<") ? depth + 1 : depth - run;
+      }
+      if (i == NONE) return;
+    }
+    last = i;
+    i = next_token(t, i);
+  }
+  if (last == NONE || (i != NONE && !is_any_of(t, i, ends))) return;
+  replace(t, open, close, "::cuda_cpu::as_pointer(");
+  insert_after(t, last, ")");
+}
+
 /* --- shared memory --- */
 
 /* Does the token stand outside every function and class? */
@@ -982,6 +1014,7 @@ static void translate(struct translation *t) {
       translate_include(t, i);
     }
     if (token_is(t, i, "<<<")) translate_launch(t, i);
+    if (bracket(t, i) == '(') translate_pointer(t, i);
     if (token_is(t, i, "__shared__")) translate_shared(t, i);
     if (token_is(t, i, "__global__") && !t->tokens[i].directive) mark_body(t, i);
   }

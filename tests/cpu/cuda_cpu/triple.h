@@ -59,8 +59,7 @@ template <class... P> struct bound_launch {
   cudaLaunchConfig_t config;
   void operator()(P... p) const {
     if (!may_launch(name)) return;
-    kernel_pointer<P...> k = kernel;
-    launch_kernel(reinterpret_cast<const void *>(k), config, [=] { k(p...); });
+    launch_with<P...>(config, kernel, static_cast<P &&>(p)...);
   }
 };
 
@@ -148,17 +147,30 @@ template <class... P> pointer_launch<P...> make_pointer_launch(kernel_pointer<P.
       [&] parameters { __VA_ARGS__ values; }, #__VA_ARGS__))
 #define CUDA_CPU_LAUNCH_POINTER(...) (::cuda_cpu::make_pointer_launch(__VA_ARGS__))
 
-/* Says, as the call with all arguments does, that this needs the kernel's type. */
-inline cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared = 0) {
-  return cudaLaunchKernel(func, grid, block, args, shared, nullptr);
-}
-
 /* cuda_to_cpp has a kernel whose body stands in an #if declare this name there, and use it at its end. */
 [[deprecated("this kernel does nothing: the #if around its body is false (__CUDA_ARCH__ is that of sm_90, or of "
              "GPUKIT_CPU_DEVICE)")]] constexpr int cuda_cpu_has_body = 0;
 
 /* What CUDA 13 has dropped or changed, as most courses still write it. */
 inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, cudaGraphNode_t *, char *,
+                                        size_t) {
+  return cudaGraphInstantiate(pGraphExec, graph, 0ull);
+}
+inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+                                            size_t count) {
+  return cudaGraphAddDependencies(graph, from, to, nullptr, count);
+}
+/* Shared memory has no banks of a width here, nor the L2 cache a part to keep. */
+enum cudaSharedMemConfig {
+  cudaSharedMemBankSizeDefault = 0, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte
+};
+inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+inline cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {
+  *config = cudaSharedMemBankSizeFourByte;
+  return cudaSuccess;
+}
+template <class T> cudaError_t cudaFuncSetSharedMemConfig(T *, cudaSharedMemConfig) { return cudaSuccess; }
 inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
 inline cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, int device, cudaStream_t stream = nullptr) {
   cudaMemLocation where = {device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
