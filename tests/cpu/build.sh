@@ -41,6 +41,13 @@ quoted() { printf " '%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 # What __CUDA_ARCH__ is in kernels: 900 for sm_90.
 case ${GPUKIT_CPU_DEVICE-} in sm_[0-9]*) arch=-DCUDA_CPU_ARCH=${GPUKIT_CPU_DEVICE#sm_}0 ;; *) arch= ;; esac
 
+# Thrust, from the toolkit: its headers without the others there.
+for include in "${CUDA_HOME:-/usr/local/cuda}/include/cccl" "${CUDA_HOME:-/usr/local/cuda}/include"; do
+  [ -d "$include/thrust" ] && [ ! -e build/thrust ] || continue
+  mkdir -p build/thrust
+  for part in thrust cub cuda nv; do ln -s "$include/$part" build/thrust/; done
+done
+
 mkdir -p build/user
 objects=
 for file; do
@@ -50,7 +57,7 @@ for file; do
   *.cc | *.cpp | *.cxx | *.C) eval "$COMPILE"' -c "$file" -o "$made.o"' ;;
   *)
     eval "build/host/cuda_to_cpp $GIVEN_CXXFLAGS"' "$file" "$made.cpp"'
-    eval "$COMPILE $arch"' -iquote "$folder" -c "$made.cpp" -o "$made.o"'
+    eval "$COMPILE $arch"' -isystem build/thrust -iquote "$folder" -c "$made.cpp" -o "$made.o"'
     ;;
   esac
   objects="$objects$(quoted "$made.o")"

@@ -7,7 +7,10 @@
  *   kernel<<<grid, block>>>(a, b)          CUDA_CPU_LAUNCH(2, kernel)(grid, block)(a, b)
  *   extern __shared__ float x[];           float (&x)[] = ::cuda_cpu::dynamic_shared();
  *   static __shared__ int n;               __shared__ int n;
- *   #include <thrust/sort.h>               an error that ends the compilation: the stand-in has nothing of the kind
+ *   (void *)kernel                         ::cuda_cpu::as_pointer(kernel), which knows its parameters later
+ *   __CUDA_ARCH__                          CUDA_CPU_ARCH, in code that runs on the device alone
+ *   asm("mov.u32 %0, %%laneid;" : "=r"(n))  (n) = ::cuda_cpu::ptx_laneid(), and a few more; an error for other PTX
+ *   #include <cub/cub.cuh>                 an error that ends the compilation: the stand-in has nothing of the kind
  *   #include "kernels.cuh"                 the translation of that file, if it has something to translate
  *
  * The text is taken apart into tokens as a compiler does it, so that strings, comments, numbers and shifts stay what
@@ -64,6 +67,7 @@ struct translation {
   size_t edit_count, edit_capacity;
   const struct includes *includes;
   int changed;     /* it does not stay what it was */
+  int uses_thrust;
   int failed_line; /* 0: none */
   char failure[200];
 };
@@ -543,6 +547,37 @@ static size_t kernel_start(const struct translation *t, size_t i, int *named) {
   return NONE;
 }
 
+/* The last token of a run of < from i on, with spaces in it, as in `<< <`; NONE: it is not one of three. */
+static size_t spaced_opening(const struct translation *t, size_t i) {
+  size_t n = 0;
+  while (i != NONE && (token_is(t, i, "<") || token_is(t, i, "<<"))) {
+    n += t->tokens[i].end - t->tokens[i].start;
+    if (n >= 3) return n == 3 ? i : NONE;
+    i = next_token(t, i);
+  }
+  return NONE;
+}
+
+/* The first and last token of `>> >`, behind which arguments come. */
+static size_t spaced_end(const struct translation *t, size_t open, size_t *first) {
+  size_t i = open, n;
+  while ((i = next_token(t, i)) != NONE && !token_is(t, i, ";")) {
+    size_t k = i, last = i, after;
+    if (bracket(t, i)) {
+      if (t->tokens[i].match == NONE || t->tokens[i].match < i) return NONE;
+      i = t->tokens[i].match;
+      continue;
+    }
+    for (n = 0; closing_run(t, k); k = next_token(t, k)) n += closing_run(t, last = k);
+    after = next_token(t, last);
+    if (n == 3 && after != NONE && bracket(t, after) == '(') {
+      *first = i;
+      return last;
+    }
+  }
+  return NONE;
+}
+
 /* The token whose last three characters are the >>> of a launch. `a < b` and a template's `a<b` look alike here: a run
  * of > that can close what has been opened does so, unless that leaves too few for the launch. */
 static size_t launch_end(const struct translation *t, size_t open) {
@@ -670,8 +705,9 @@ static void put_kernel(struct translation *t, size_t first, size_t last, const s
   insert_after(t, last, ")");
 }
 
-static void translate_launch(struct translation *t, size_t open) {
-  size_t last = previous_token(t, open), first, close, call;
+/* From the first token of <<< to its last. */
+static void translate_launch(struct translation *t, size_t start, size_t open) {
+  size_t last = previous_token(t, start), first, close, call, closing = NONE;
   int named, line = t->tokens[open].line;
   if (token_is(t, last, "operator")) return; /* operator<< of a template, with its arguments */
   first = last == NONE ? NONE : kernel_start(t, last, &named);
@@ -679,7 +715,7 @@ static void translate_launch(struct translation *t, size_t open) {
     fail(t, line, "there is no kernel before this <<<");
     return;
   }
-  close = launch_end(t, open);
+  close = start == open ? launch_end(t, open) : spaced_end(t, open, &closing);
   if (close == NONE) {
     fail(t, line, "there is no >>> for this <<<");
     return;
@@ -700,8 +736,8 @@ static void translate_launch(struct translation *t, size_t open) {
     insert_before(t, first, "CUDA_CPU_LAUNCH_POINTER(");
     insert_after(t, last, ")");
   }
-  replace(t, open, open, "(");
-  put(t, t->tokens[close].end - 3, t->tokens[close].end, ")");
+  replace(t, start, open, "(");
+  put(t, closing == NONE ? t->tokens[close].end - 3 : t->tokens[closing].start, t->tokens[close].end, ")");
 }
 
 /* (void *)name, (void *)&ns::name<T> where the expression ends: ::cuda_cpu::as_pointer(name), which learns what the
@@ -851,8 +887,11 @@ static void translate_shared(struct translation *t, size_t shared_at) {
   }
   if (extern_at != NONE)
     translate_extern_shared(t, first, extern_at, shared_at);
-  else if (static_at != NONE)
-    replace(t, static_at, static_at, "");
+  else {
+    if (static_at != NONE) replace(t, static_at, static_at, "");
+    i = next_token(t, shared_at);
+    if (i != NONE && token_is(t, i, "alignas")) replace(t, i, i, "__align__"); /* may stand behind other words */
+  }
 }
 
 /* --- __CUDA_ARCH__ --- */
@@ -898,7 +937,8 @@ static int compares_arch(const struct translation *t, size_t first) {
 /* Host and device are one compilation here, and __CUDA_ARCH__ is undefined in it. In the body of a function for the device
  * alone it becomes CUDA_CPU_ARCH; in one for both it stays undefined, as what is for the host runs anywhere. Elsewhere it
  * has its value where it is compared, so that what old GPUs lack is not made up for, and is undefined where it is only
- * asked for. A file that knows of the stand-in is left alone. */
+ * asked for. __CUDACC__ is defined in the program's files, but not in headers of the system, which would take the compiler
+ * for nvcc. A file that knows of the stand-in is left alone. */
 static void translate_arch(struct translation *t) {
   static const char name[] = "CUDA_ON_CPU";
   size_t i;
@@ -910,6 +950,7 @@ static void translate_arch(struct translation *t) {
       directive = t->tokens[i].directive;
       replaces = -1;
     }
+    if (token_is(t, i, "__CUDACC__")) replace(t, i, i, "CUDA_CPU_CUDACC");
     if (!token_is(t, i, "__CUDA_ARCH__")) continue;
     if (!directive)
       replaces = 1;
@@ -956,6 +997,103 @@ static void mark_body(struct translation *t, size_t global) {
   insert_before(t, close, "(void)cuda_cpu_has_body; ");
 }
 
+/* --- what there is not --- */
+
+/* texture<float, 2> image; */
+static void refuse_texture(struct translation *t, size_t i) {
+  static const char *const own[] = {"struct", "class", "typename", "using", "::", ".", "->", NULL};
+  size_t after = next_token(t, i), before = previous_token(t, i), depth = 1;
+  if (t->tokens[i].directive || after == NONE || !token_is(t, after, "<") || !at_file_scope(t, i)) return;
+  if (before != NONE && is_any_of(t, before, own)) return;
+  while (depth && (after = next_token(t, after)) != NONE) {
+    size_t run = closing_run(t, after);
+    if (token_is(t, after, ";") || run > depth) return;
+    depth = token_is(t, after, "<") ? depth + 1 : depth - run;
+  }
+  if (after != NONE && is_operand_name(t, next_token(t, after))) insert_before(t, i, "CUDA_CPU_NO_REFERENCES ");
+}
+
+/* The instructions of inline PTX that become calls: name = ::cuda_cpu::ptx_INSTRUCTION(inputs), with _ for dots. */
+static int is_known_ptx(const char *name) {
+  static const char *const known[] = {
+      "laneid",  "warpid",      "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_ge", "lanemask_gt",
+      "clock",   "clock64",     "globaltimer", "prmt.b32",    "bfe.u32",     "bfi.b32",     "bfind.u32",
+      "clz.b32", "mad.lo.u32",  "popc.b32",    "brev.b32",    "membar.gl",   NULL};
+  int i;
+  for (i = 0; known[i]; i++)
+    if (!strcmp(known[i], name)) return 1;
+  return 0;
+}
+
+/* Reads the text of an asm, from its first string on, into name: the instruction, or the special register that it reads.
+ * 1: there is one instruction, whose operands are %0, %1, ... in this order. */
+static int read_ptx(const struct translation *t, size_t i, size_t *end, char *name, size_t size, int *is_ptx) {
+  char text[200];
+  const char *s = text, *dot;
+  size_t n = 0, k;
+  int operand = 0;
+  for (; i != NONE && t->tokens[i].kind == kind_string; i = next_token(t, i))
+    for (k = t->tokens[i].start + 1; k + 1 < t->tokens[i].end && n + 1 < sizeof text; k++) text[n++] = t->text[k];
+  text[n] = '\0';
+  *end = i;
+  dot = strchr(text, '.');
+  *is_ptx = dot && dot > text && is_name_part(dot[-1]) && is_name_part(dot[1]);
+  while (*s == ' ') s++;
+  for (n = 0; (is_name_part(*s) || *s == '.') && n + 1 < size; s++) name[n++] = *s;
+  name[n] = '\0';
+  if (!strncmp(name, "mov.", 4)) {
+    if (strncmp(s, " %0, %", 6)) return 0;
+    for (s += 6; *s == '%';) s++;
+    for (n = 0; is_name_part(*s) && n + 1 < size; s++) name[n++] = *s;
+    name[n] = '\0';
+  } else
+    for (; *s && *s != ';'; s++)
+      if (*s == '%' && s[1] != '0' + operand++) return 0;
+  while (*s == ' ') s++;
+  if (*s == ';') s++;
+  while (*s == ' ' || *s == '\\' || *s == 'n' || *s == 't') s++;
+  return !*s && is_known_ptx(name);
+}
+
+/* asm volatile("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+ *          (d) = ::cuda_cpu::ptx_prmt_b32(            (a),    (b),    (c)); */
+static void translate_asm(struct translation *t, size_t word) {
+  static const char *const qualifiers[] = {"volatile", "__volatile__", "__volatile", NULL};
+  size_t open = next_token(t, word), close, i, out, colon;
+  char name[32], call[64];
+  int is_ptx, known;
+  while (open != NONE && is_any_of(t, open, qualifiers)) open = next_token(t, open);
+  if (open == NONE || bracket(t, open) != '(' || (close = t->tokens[open].match) == NONE) return;
+  i = next_token(t, open);
+  if (i == NONE || t->tokens[i].kind != kind_string) return;
+  known = read_ptx(t, i, &colon, name, sizeof name, &is_ptx);
+  if (!is_ptx && !(runs_where(t, word) == on_device && t->tokens[i].end - t->tokens[i].start > 2)) return;
+  if (!known) {
+    replace(t, word, open, "CUDA_CPU_NO_PTX(");
+    return;
+  }
+  snprintf(call, sizeof call, "::cuda_cpu::ptx_%s(", name);
+  for (i = 0; call[i]; i++)
+    if (call[i] == '.') call[i] = '_';
+  out = colon == close ? NONE : next_token(t, colon); /* "=r" */
+  if (out == NONE || t->tokens[out].kind != kind_string || !token_is(t, colon, ":")) { /* no output */
+    replace(t, word, close, call);
+    insert_after(t, close, ")");
+    return;
+  }
+  i = next_token(t, out);
+  if (i == NONE || bracket(t, i) != '(' || t->tokens[i].match == NONE) return;
+  replace(t, word, out, "");
+  insert_after(t, t->tokens[i].match, " = ");
+  insert_after(t, t->tokens[i].match, call);
+  for (i = next_token(t, t->tokens[i].match); i != NONE && i != close; i = next_token(t, i)) {
+    if (token_is(t, i, ":") || t->tokens[i].kind == kind_string)
+      replace(t, i, i, "");
+    else if (bracket(t, i) && t->tokens[i].match != NONE && t->tokens[i].match > i)
+      i = t->tokens[i].match;
+  }
+}
+
 /* --- headers --- */
 
 /* Names the translation of an included file instead of it, or says more exactly where it is: 1 if so. */
@@ -982,12 +1120,13 @@ static int include_instead(struct translation *t, size_t file) {
   return 1;
 }
 
-/* Libraries of many headers that the stand-in has nothing of: the compiler says so, and only where it gets there. */
+/* Libraries of many headers that the stand-in has nothing of: the compiler says so, and only where it gets there. A source
+ * that includes Thrust begins with cuda_cpu/thrust.h. */
 static void translate_include(struct translation *t, size_t hash) {
   static const struct {
     const char *folder, *instead;
   } missing[] = {
-      {"thrust/", "include \"the stand-in for CUDA has no Thrust\""},
+      {"thrust/system/cuda/execution_policy.h", "include <thrust/execution_policy.h>"},
       {"cub/", "include \"the stand-in for CUDA has no CUB\""},
       {"cuda/", "include \"the stand-in for CUDA has no libcu++\""},
       {"cutlass/", "include \"the stand-in for CUDA has no CUTLASS\""},
@@ -997,6 +1136,8 @@ static void translate_include(struct translation *t, size_t hash) {
   if (include_instead(t, file) || t->text[t->tokens[file].start] == '"') return;
   for (i = 0; i < sizeof missing / sizeof *missing; i++) {
     size_t n = strlen(missing[i].folder);
+    if (t->tokens[file].end - t->tokens[file].start > 8 && !memcmp(t->text + t->tokens[file].start, "<thrust/", 8))
+      t->uses_thrust = t->changed = 1;
     if (t->tokens[file].end - t->tokens[file].start > n + 1 &&
         !memcmp(t->text + t->tokens[file].start + 1, missing[i].folder, n))
       replace(t, name, file, missing[i].instead);
@@ -1013,9 +1154,15 @@ static void translate(struct translation *t) {
       directive = t->tokens[i].directive;
       translate_include(t, i);
     }
-    if (token_is(t, i, "<<<")) translate_launch(t, i);
+    if (token_is(t, i, "<<<")) translate_launch(t, i, i);
+    if (token_is(t, i, "<") || token_is(t, i, "<<")) {
+      size_t last = spaced_opening(t, i);
+      if (last != NONE) translate_launch(t, i, last), i = last;
+    }
     if (bracket(t, i) == '(') translate_pointer(t, i);
     if (token_is(t, i, "__shared__")) translate_shared(t, i);
+    if (token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm")) translate_asm(t, i);
+    if (token_is(t, i, "texture")) refuse_texture(t, i);
     if (token_is(t, i, "__global__") && !t->tokens[i].directive) mark_body(t, i);
   }
   translate_arch(t);
@@ -1072,7 +1219,8 @@ char *cuda_to_cpp(const char *text, size_t length, const char *name, const struc
   if (!t.failed_line) translate(&t);
   if (t.edit_count) qsort(t.edits, t.edit_count, sizeof *t.edits, compare_edits);
 
-  write_text(&o, "#include \"cuda_cpu/triple.h\"\n#line 1 \"");
+  write_text(&o, t.uses_thrust ? "#include \"cuda_cpu/thrust.h\"\n" : "#include \"cuda_cpu/triple.h\"\n");
+  write_text(&o, "#line 1 \"");
   for (; *name; name++) {
     if (*name == '"' || *name == '\\') write_text(&o, "\\");
     write_bytes(&o, name, 1);
