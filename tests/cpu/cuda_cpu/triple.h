@@ -10,6 +10,9 @@
 #pragma once
 #pragma GCC system_header
 
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wclass-memaccess" /* memset of a struct with a dim3, of which nvcc does not warn */
+#endif
 #define CUDA_CPU_CUDACC 1 /* what __CUDACC__ becomes */
 /* What __CUDA_ARCH__ becomes in code of the device. */
 #ifndef CUDA_CPU_ARCH
@@ -211,6 +214,10 @@ inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t
 inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
                                             size_t count) {
   return cudaGraphAddDependencies(graph, from, to, nullptr, count);
+}
+template <class T>
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T *p, size_t length = 0, unsigned flags = cudaMemAttachSingle) {
+  return cudaStreamAttachMemAsync(stream, static_cast<void *>(p), length, flags);
 }
 /* Shared memory has no banks of a width here, nor the L2 cache a part to keep. */
 enum cudaSharedMemConfig {

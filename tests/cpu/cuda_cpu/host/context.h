@@ -24,7 +24,8 @@ struct CUgraph_st {
   int references; /* the user's, and one for each executable graph */
   unsigned long long id;
   CUgraphNode_st *first, **last, *newest;
-  CUgraphEdge *edges; /* of a graph that is made by hand */
+  CUgraph_st *original; /* of a clone, whose nodes it runs */
+  CUgraphEdge *edges;   /* of a graph that is made by hand */
   size_t edge_count;
   size_t nodes;
   cudaStreamCaptureStatus status;

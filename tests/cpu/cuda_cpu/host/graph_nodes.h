@@ -172,6 +172,27 @@ CUDA_CPU_CALL cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t grap
     return cudaSuccess;
   });
 }
+CUDA_CPU_CALL cudaGraphClone(cudaGraph_t *pClone, cudaGraph_t graph) {
+  CUDA_CPU_API(cudaGraphClone);
+  struct clone_node : CUgraphNode_st {
+    CUgraphNode_st *of;
+  };
+  if (!pClone || !graph) return error(cudaErrorInvalidValue);
+  if (cudaError_t e = cudaGraphCreate(pClone, 0)) return e;
+  (*pClone)->original = graph;
+  graph->references++;
+  CUstream_st s = {};
+  s.capture = *pClone;
+  for (CUgraphNode_st *i = graph->first; i; i = i->next) {
+    clone_node *n = new clone_node();
+    n->of = i;
+    n->type = i->type;
+    n->run = [](CUgraphNode_st *n) { return run_node(static_cast<clone_node *>(n)->of); };
+    n->destroy = [](CUgraphNode_st *n) { delete static_cast<clone_node *>(n); };
+    append(&s, n);
+  }
+  return cudaSuccess;
+}
 CUDA_CPU_CALL cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *p) {
   CUDA_CPU_API(cudaGraphKernelNodeSetParams);
   return set_node(nullptr, node, [&] { return put_kernel(p); });

@@ -17,6 +17,7 @@ inline void drop_graph(CUgraph_st *g) {
     if (n->instead) n->instead->destroy(n->instead);
     n->destroy(n);
   }
+  if (g->original) drop_graph(g->original);
   free(g->edges);
   free(g);
 }
@@ -29,9 +30,10 @@ inline void append(CUstream_st *s, CUgraphNode_st *n) {
   s->last_node = ++g->nodes;
 }
 
+inline cudaError_t run_node(CUgraphNode_st *n) { return n->instead ? n->instead->run(n->instead) : n->run(n); }
 inline cudaError_t run_graph(const CUgraph_st *g) {
   for (CUgraphNode_st *n = g->first; n; n = n->next)
-    if (cudaError_t e = n->instead ? n->instead->run(n->instead) : n->run(n)) return e;
+    if (cudaError_t e = run_node(n)) return e;
   return cudaSuccess;
 }
 
