@@ -15,7 +15,8 @@ struct CUgraphNode_st {
   CUgraphNode_st *next;
   void *memory; /* of an allocation */
   cudaGraphNodeType type;
-  CUgraphNode_st *instead; /* with parameters that were set later */
+  CUgraph_st *graph;
+  CUgraphNode_st *instead; /* with parameters that were set later; of one such: the node that it stands for */
 };
 struct CUgraphEdge {
   CUgraphNode_st *from, *to;
@@ -35,6 +36,7 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   CUgraph_st *graph;
+  CUgraphNode_st *changed; /* what runs here instead of nodes of the graph */
 };
 struct CUstream_st {
   unsigned flags;

@@ -65,15 +65,21 @@ cudaError_t add_node(cudaGraphNode_t *out, CUgraph_st *g, const cudaGraphNode_t 
   (*out)->type = type;
   return error(add_edges(g, from, out, count, 0));
 }
-/* Gives the node other work. Graphs and their executable forms share nodes. */
-template <class F> cudaError_t set_node(CUgraph_st *g, CUgraphNode_st *n, const F &call) {
+/* Gives the node other work: in an executable graph, or in the graph itself, whose executable forms would see it. */
+template <class F> cudaError_t set_node(CUgraphExec_st *exec, CUgraphNode_st *n, const F &call) {
   if (!n) return error(cudaErrorInvalidValue);
-  if (g && g->references > 2) return unsupported("other parameters for a graph that has been instantiated twice");
+  if (!exec && n->graph->references > 1) return unsupported("other parameters in a graph that has been instantiated");
   CUgraph_st scratch = {};
   scratch.last = &scratch.first;
   scratch.status = cudaStreamCaptureStatusActive;
   CUgraphNode_st *made;
   if (cudaError_t e = build(&scratch, &made, call)) return error(e);
+  if (exec) {
+    made->instead = n;
+    made->next = exec->changed;
+    exec->changed = made;
+    return cudaSuccess;
+  }
   if (n->instead) n->instead->destroy(n->instead);
   n->instead = made;
   return cudaSuccess;
@@ -201,13 +207,13 @@ CUDA_CPU_CALL cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNo
                                                const cudaKernelNodeParams *p) {
   CUDA_CPU_API(cudaGraphExecKernelNodeSetParams);
   if (!exec) return error(cudaErrorInvalidValue);
-  return set_node(exec->graph, node, [&] { return put_kernel(p); });
+  return set_node(exec, node, [&] { return put_kernel(p); });
 }
 CUDA_CPU_CALL cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *dst, const void *src,
                                                  size_t bytes, enum cudaMemcpyKind kind) {
   CUDA_CPU_API(cudaGraphExecMemcpyNodeSetParams1D);
   if (!exec) return error(cudaErrorInvalidValue);
-  return set_node(exec->graph, node, [&] { return cudaMemcpyAsync(dst, src, bytes, kind, nullptr); });
+  return set_node(exec, node, [&] { return cudaMemcpyAsync(dst, src, bytes, kind, nullptr); });
 }
 /* The executable graph becomes that of the other one, which has to have as many nodes. */
 CUDA_CPU_CALL cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *result) {
