@@ -92,6 +92,7 @@
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value gk_dot gk_computed
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init gk_scan_inclusive_sum/exclusive_sum
+ *   data       gk_copy gk_fill gk_iota gk_random_uniform gk_random_normal gk_print gk_print_matrix
  *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
  *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
@@ -1177,6 +1178,31 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_sum(const Input &input, Output &&out
   return gk_scan_exclusive(input, output, n, gk_op_sum(), stream, scratch);
 }
 
+/* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
+
+/* output[i] = input[i] for every i < n: a copy, a conversion, or with a computed input any function of i. */
+template <class Input, class Output>
+GK__NODISCARD cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0);
+/* output[i] = value, and output[i] = begin + i increment. */
+template <class Output, class Value>
+GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream = 0);
+template <class Output, class Value>
+GK__NODISCARD cudaError_t gk_iota(Output &&output, size_t n, Value begin, Value increment, cudaStream_t stream = 0);
+/* Random numbers, uniform in [0, 1) or normal with mean 0 and variance 1, for arrays of float, double, __half and
+ * __nv_bfloat16. Number i depends on the seed and on i alone, and has the same bits on every GPU and on the CPU stand-in.
+ * (Philox 4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; normal numbers by Wichura's
+ * inverse of the distribution, AS 241, 1988.) */
+template <class Output>
+GK__NODISCARD cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
+template <class Output>
+GK__NODISCARD cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
+/* Prints an array, or a row-major matrix (leading_dim 0: col_count), to stdout: of more than 20 rows or columns the first
+ * and the last ten. Waits for the stream. */
+template <class Input> GK__NODISCARD cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream = 0);
+template <class Input>
+GK__NODISCARD cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count,
+                                          size_t leading_dim = 0, cudaStream_t stream = 0);
+
 /* --- Matmul ------------------------------------------------------------------------------------------------------*/
 
 /* C = A B, or C = alpha A B + beta C. Dense row-major device memory: A is m x k, B is k x n, C is m x n and must not
@@ -1713,6 +1739,10 @@ GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line);
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
+/* Prints a number, in a column. Copies `bytes` bytes to the host and waits for them. */
+GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole);
+GPUKIT_DEF void gk__print_text(const char *text);
+GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream);
 /* Whether `wanted` elements are those of an array of n: of a range, or (part) the i-th one. */
 GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
@@ -1752,7 +1782,7 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
   X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch) X(gk__overlaps) \
   X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare) X(gk__compare_report) \
-  X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
+  X(gk__print_number) X(gk__print_text) X(gk__copy_to_host) X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define GK__TEXT2(x) #x
@@ -4126,6 +4156,173 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
+}
+
+/* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
+
+template <class Input, class Out> __global__ void gk__copy_kernel(Input input, Out *output, size_t n) {
+  GK_FOR_1D (i, n) output[i] = gk__convert<Out, typename gk__source<Input>::item_type>::from(input[i]);
+}
+template <class Input, class Out>
+cudaError_t gk__copy_array(const char *call, const Input &input, Out *output, size_t n, cudaStream_t stream) {
+  const unsigned block_threads = 256, most_blocks = 1u << 16;
+  const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads));
+  gk__clear_detail();
+  GK_TRY(gk__check_arrays(call, input, output, n, n));
+  return gk__launch(call, gk__copy_kernel<Input, Out>,
+                    dim3(blocks < most_blocks ? static_cast<unsigned>(blocks) : most_blocks), dim3(block_threads), 0,
+                    stream, input, output, n);
+}
+template <class Input, class Output>
+cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream) {
+  return gk__copy_array("gk_copy", gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)), n,
+                        stream);
+}
+
+template <class Item> struct gk__progression {
+  Item begin, increment;
+  GK__D Item operator()(size_t i) const {
+    return gk__arithmetic<Item>::add(begin, gk__arithmetic<Item>::mul(static_cast<Item>(i), increment));
+  }
+};
+template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream) {
+  return gk_iota(output, n, value, Value(0), stream);
+}
+template <class Output, class Value>
+cudaError_t gk_iota(Output &&output, size_t n, Value begin, Value increment, cudaStream_t stream) {
+  typedef typename gk__known<gk__item_of_array<Output>>::type Item;
+  typedef typename gk__carried<Item>::type Acc;
+  const gk__progression<Acc> values = {gk__convert<Acc, Value>::from(begin), gk__convert<Acc, Value>::from(increment)};
+  return gk__copy_array("gk_iota", gk_computed<Acc>(values), gk__known_output(gk__pointer_to(output)), n, stream);
+}
+
+/* 64 random bits: two words of Philox 4x32-10, of which i is the counter and the seed the key. */
+GK__HD uint64_t gk__philox(uint64_t i, uint64_t seed) {
+  uint32_t word[4] = {static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32), 0, 0};
+  uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+  for (int round = 0; round < 10; round++) {
+    const uint64_t even = uint64_t(0xd2511f53) * word[0], odd = uint64_t(0xcd9e8d57) * word[2];
+    word[0] = static_cast<uint32_t>(odd >> 32) ^ word[1] ^ key[0];
+    word[1] = static_cast<uint32_t>(odd);
+    word[2] = static_cast<uint32_t>(even >> 32) ^ word[3] ^ key[1];
+    word[3] = static_cast<uint32_t>(even);
+    key[0] += 0x9e3779b9u;
+    key[1] += 0xbb67ae85u;
+  }
+  return word[0] | static_cast<uint64_t>(word[1]) << 32;
+}
+/* The functions below are made of operations that are rounded alike everywhere: fma, division and square root. */
+template <int Count> GK__HD double gk__polynomial(const double (&coefficient)[Count], double x) {
+  double sum = coefficient[Count - 1];
+  for (int i = Count - 2; i >= 0; i--) sum = gk__fma(sum, x, coefficient[i]);
+  return sum;
+}
+/* ln x of a normal number x > 0: of its exponent, and of its mantissa m by the series of artanh((m - 1) / (m + 1)). */
+GK__HD double gk__natural_log(double x) {
+  const double odd_reciprocals[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
+                                    1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof(x));
+  /* m from sqrt(1/2) to sqrt(2) */
+  const int64_t exponent = static_cast<int64_t>(bits - 0x3fe6a09e667f3bcdu) >> 52;
+  bits -= static_cast<uint64_t>(exponent) << 52;
+  memcpy(&x, &bits, sizeof(x));
+  const double quotient = (x - 1) / (x + 1);
+  const double mantissa_log = 2 * quotient * gk__polynomial(odd_reciprocals, quotient * quotient);
+  return gk__fma(static_cast<double>(exponent), 0.6931471805599453094, mantissa_log);
+}
+/* The normal number of a probability from 2^-54 to 1/2, negated. */
+GK__HD double gk__normal_quantile(double probability) {
+  const double center[2][8] = {
+      {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
+       4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3},
+      {1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3, 2.1213794301586595867e4,
+       3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3}};
+  const double middle[2][8] = {
+      {1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
+       1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4},
+      {1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1, 1.48103976427480074590e-1,
+       1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9}};
+  const double tail[2][8] = {
+      {6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
+       2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7},
+      {1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4,
+       1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15}};
+  const double from_center = 0.5 - probability;
+  if (from_center <= 0.425) {
+    const double x = gk__fma(-from_center, from_center, 0.180625);
+    return from_center * (gk__polynomial(center[0], x) / gk__polynomial(center[1], x));
+  }
+  const double root = sqrt(-gk__natural_log(probability));
+  if (root <= 5) return gk__polynomial(middle[0], root - 1.6) / gk__polynomial(middle[1], root - 1.6);
+  return gk__polynomial(tail[0], root - 5) / gk__polynomial(tail[1], root - 5);
+}
+/* Random number i of the type to compute in. A uniform number has as many random bits as the type has digits. */
+template <class Acc, bool Normal> struct gk__random {
+  uint64_t seed;
+  GK__HD Acc operator()(size_t i) const {
+    const uint64_t bits = gk__philox(i, seed);
+    const double two_to_minus_53 = 1.0 / 9007199254740992.0;
+    if (!Normal && sizeof(Acc) == 4) return static_cast<Acc>(bits >> 40) / 16777216;
+    if (!Normal) return static_cast<Acc>(static_cast<double>(bits >> 11) * two_to_minus_53);
+    /* The highest bit is the sign. */
+    const double probability = (static_cast<double>(bits << 1 >> 12) + 0.5) * two_to_minus_53;
+    const double magnitude = gk__normal_quantile(probability);
+    return static_cast<Acc>(bits >> 63 ? -magnitude : magnitude);
+  }
+};
+template <bool Normal, class Out>
+cudaError_t gk__random_array(const char *call, Out *output, size_t n, uint64_t seed, cudaStream_t stream) {
+  typedef typename gk__carried<Out>::type Acc;
+  static_assert(std::is_floating_point<Acc>::value, "random numbers are of float, double, __half or __nv_bfloat16");
+  return gk__copy_array(call, gk_computed<Acc>(gk__random<Acc, Normal>{seed}), output, n, stream);
+}
+template <class Output> cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
+  return gk__random_array<false>("gk_random_uniform", gk__known_output(gk__pointer_to(output)), n, seed, stream);
+}
+template <class Output> cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
+  return gk__random_array<true>("gk_random_normal", gk__known_output(gk__pointer_to(output)), n, seed, stream);
+}
+
+/* Prints the columns from begin to end of a row. */
+template <class Item>
+cudaError_t gk__print_columns(const Item *row_data, size_t begin, size_t end, cudaStream_t stream) {
+  typedef typename gk__carried<Item>::type Acc;
+  Item item[20];
+  GK_TRY(gk__copy_to_host(item, row_data + begin, (end - begin) * sizeof(Item), stream));
+  for (size_t i = 0; i < end - begin; i++) {
+    const Acc x = gk__convert<Acc, Item>::from(item[i]);
+    gk__print_number(static_cast<double>(x), static_cast<long long>(std::is_integral<Acc>::value ? x : Acc(0)),
+                     std::is_integral<Acc>::value);
+  }
+  return cudaSuccess;
+}
+template <class Input>
+cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count, size_t leading_dim,
+                            cudaStream_t stream) {
+  const size_t part = 10, distance = leading_dim ? leading_dim : col_count;
+  const auto array = gk__known_array(gk__pointer_to(input));
+  gk__clear_detail();
+  if (row_count == 0 || col_count == 0) return cudaSuccess;
+  GK_TRY(gk__check_array("gk_print", "input", array, row_count * col_count, row_count * col_count));
+  if (distance < col_count)
+    return gk__fail(cudaErrorInvalidValue, "gk_print: the leading dimension is %zu, but rows have %zu elements",
+                    distance, col_count);
+  for (size_t i = 0; i < row_count; i++) {
+    if (row_count > 2 * part && i == part) {
+      gk__print_text("         ...\n");
+      i = row_count - part;
+    }
+    const bool all = col_count <= 2 * part;
+    GK_TRY(gk__print_columns(array + i * distance, 0, all ? col_count : part, stream));
+    if (!all) gk__print_text("  ...");
+    if (!all) GK_TRY(gk__print_columns(array + i * distance, col_count - part, col_count, stream));
+    gk__print_text("\n");
+  }
+  return cudaSuccess;
+}
+template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream) {
+  return gk_print_matrix(input, n ? 1 : 0, n, 0, stream);
 }
 
 /* ====================================================================================================================
@@ -11766,6 +11963,17 @@ GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *resu
   if (status == cudaSuccess) status = gk__failed(cudaStreamSynchronize(stream), call);
   const cudaError_t freed = cudaFree(result);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
+}
+GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole) {
+  if (is_whole)
+    printf(" %11lld", whole);
+  else
+    printf(" %11.5g", x);
+}
+GPUKIT_DEF void gk__print_text(const char *text) { printf("%s", text); }
+GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream) {
+  GK_TRY(gk__failed(cudaMemcpyAsync(dest, from, bytes, cudaMemcpyDeviceToHost, stream), "gk_print"));
+  return gk__failed(cudaStreamSynchronize(stream), "gk_print");
 }
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
   void *items = NULL;
