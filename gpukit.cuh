@@ -15,15 +15,13 @@
  *
  *   int main(void) {
  *     const size_t n = 1000000;
- *     float *x, *sum, host;
- *     GK_CHECK(cudaMalloc(&x, n * sizeof(float)));
- *     GK_CHECK(cudaMalloc(&sum, sizeof(float)));
- *     GK_CHECK(cudaMemset(x, 0, n * sizeof(float)));
- *     GK_TIME("scale", 0) GK_LAUNCH(scale, gk_grid_1d(n, 256), 256, 0, 0, x, n, 2.0f);
- *     GK_CHECK(gk_reduce_sum(x, sum, n));
+ *     float sum = 0;
+ *     gk_array<float> x(n);                 // device memory; a plain cudaMalloc does as well
+ *     GK_CHECK(gk_fill(x, n, 0.5f));
+ *     GK_TIME("scale", 0, 8.0 * n) GK_LAUNCH(scale, gk_grid_1d(n, 256), 256, 0, 0, x, n, 2.0f);
+ *     GK_CHECK(gk_reduce_value(x, &sum, n, gk_op_sum()));
  *     GK_CHECK(gk_scan_inclusive(x, x, n, gk_op_sum()));
- *     GK_CHECK(cudaMemcpy(&host, sum, sizeof(float), cudaMemcpyDeviceToHost));
- *     return 0;
+ *     return sum == n ? 0 : 1;
  *   }
  *
  * CONTENTS (search for the number and the title, as in "10. ARRAY CALLS")
@@ -154,9 +152,9 @@
 #if !defined(GPUKIT_CUH) || (defined(GPUKIT_IMPLEMENTATION) && !defined(GPUKIT_IMPLEMENTED))
 #define GK__OPEN
 
-/* Macros of the user with names of one letter, or min, max, swap, size, are undefined here and restored at the end. Other
- * names in this file are CamelCase or longer words, which users' macros rarely are. (T, U and swap are for the headers
- * that this file includes: CUDA's and the standard library's.) */
+/* Macros of the user with names of one letter, or min, max, swap, size, are undefined here and restored at the end.
+ * Other names in this file are CamelCase or longer words, which users' macros rarely are. (T, U and swap are for the
+ * headers that this file includes: CUDA's and the standard library's.) */
 #define GK__PRAGMA(text) _Pragma(#text)
 #define GK__PUSH(name) GK__PRAGMA(push_macro(#name))
 #define GK__POP(name) GK__PRAGMA(pop_macro(#name))
@@ -758,14 +756,14 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
 /* Where a call is made, for the message about a failure: parameters that are left out. */
 #define GK__CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. An error goes to
- * the handler of GK_CHECK; if that returns, the result is NaN.
+/* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. An error goes
+ * to the handler of GK_CHECK; if that returns, the result is NaN.
  *
  *   const float ms = gk_time_ms([&] { scale<<<grid, 256>>>(x, n, 2.0f); }); */
 template <class Function> float gk_time_ms(Function function, cudaStream_t stream = 0, GK__CALLER);
 
-/* gk_bench (section 3) of a callable that takes nothing: a lambda that puts its work on opts->stream. It returns nothing
- * or a cudaError_t. */
+/* gk_bench (section 3) of a callable that takes nothing: a lambda that puts its work on opts->stream. It returns
+ * nothing or a cudaError_t. */
 template <class Function>
 GK__NODISCARD cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result);
 
@@ -1126,15 +1124,18 @@ GK__REDUCE_BY(argmax)
 #undef GK__REDUCE_BY
 
 /* An input that is computed: in the place of an array of Items whose element i is f(i), for a functor or lambda f of
- * device code and any n. Reduce and scan take it. Nothing is stored in between. f may be called more than once for an i.
+ * device code and any n. Reduce and scan take it. Nothing is stored in between. f may be called more than once for an
+ * i.
  *
- *   gk_reduce_value(gk_computed<float>([=] __device__(size_t i) { return fabsf(x[i] - y[i]); }), &error, n, gk_op_max())
+ *   const auto distance = gk_computed<float>([=] __device__(size_t i) { return fabsf(x[i] - y[i]); });
+ *   GK_CHECK(gk_reduce_value(distance, &largest, n, gk_op_max()));
  *
  * (Lambdas of device code need nvcc --extended-lambda.) */
 template <class Item, class Func> struct gk__computed;
 template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f);
 
-/* *output = x[0] y[0] + ... + x[n-1] y[n-1]. Each product is rounded, for half types to float; then as gk_reduce_sum. */
+/* *output = x[0] y[0] + ... + x[n-1] y[n-1]. Each product is rounded, for half types to float; then as gk_reduce_sum.
+ */
 template <class InputX, class InputY, class Output>
 GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream = 0,
                                  const gk_scratch *scratch = NULL);
@@ -1189,15 +1190,15 @@ GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaSt
 template <class Output, class Value>
 GK__NODISCARD cudaError_t gk_iota(Output &&output, size_t n, Value begin, Value increment, cudaStream_t stream = 0);
 /* Random numbers, uniform in [0, 1) or normal with mean 0 and variance 1, for arrays of float, double, __half and
- * __nv_bfloat16. Number i depends on the seed and on i alone, and has the same bits on every GPU and on the CPU stand-in.
- * (Philox 4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; normal numbers by Wichura's
- * inverse of the distribution, AS 241, 1988.) */
+ * __nv_bfloat16. Number i depends on the seed and on i alone, and has the same bits on every GPU and on the CPU
+ * stand-in. (Philox 4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; normal numbers by
+ * Wichura's inverse of the distribution, AS 241, 1988.) */
 template <class Output>
 GK__NODISCARD cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
 template <class Output>
 GK__NODISCARD cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
-/* Prints an array, or a row-major matrix (leading_dim 0: col_count), to stdout: of more than 20 rows or columns the first
- * and the last ten. Waits for the stream. */
+/* Prints an array, or a row-major matrix (leading_dim 0: col_count), to stdout: of more than 20 rows or columns the
+ * first and the last ten. Waits for the stream. */
 template <class Input> GK__NODISCARD cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream = 0);
 template <class Input>
 GK__NODISCARD cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count,
@@ -1732,8 +1733,8 @@ GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t 
                                        cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
                                      cudaStream_t stream);
-/* What gk_array is made of. They report a failure to the handler. gk__array_create then returns NULL, and gk__array_copy
- * false. */
+/* What gk_array is made of. They report a failure to the handler. gk__array_create then returns NULL, and
+ * gk__array_copy false. */
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line);
 GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
@@ -12208,6 +12209,10 @@ GK__SAVED_MACROS(GK__POP)
  *           gk_matmul_scratch_bytes() is one number for all shapes.
  *           Private, without replacement: gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y,
  *           gk__time_begin/next/scope, gk__check_cuda/status/launch.
+ *           Template arguments of array calls are the types of the arguments, which may be gk_array: they are deduced.
+ *           New: gk_array, gk_reduce_value, gk_computed, gk_dot, gk_scan_inclusive_sum, gk_scan_exclusive_sum, gk_copy,
+ *           gk_fill, gk_iota, gk_random_uniform, gk_random_normal, gk_print; gk_time_ms, gk_bench of a callable, rates
+ *           of GK_TIME; gk_matmul_ex<precision>.
  *           New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; gk_bench_compare for C; alpha and beta of gk_matmul_opts as
  *           addresses of floats. Tensor-core products of few tiles and a long k have other bits by mma.sync.
  *   0.1.0   the six areas
