@@ -93,7 +93,7 @@
  *   data       gk_copy gk_fill gk_iota gk_random_uniform gk_random_normal gk_print gk_print_matrix
  *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
- *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
+ *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_multiply_rows gk_tile_store
  *   arrays     gk_array: device memory that a variable owns
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose; gk_mismatch
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
@@ -1038,7 +1038,7 @@ GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
  *     gk_tile_store(acc, c, n, row, col, m, n, 1.0f, 0.0f);
  *   }
  *
- * launched with gk_tile<...>::thread_count threads in a block of any shape.
+ * launched with gk_tile<...>::thread_count threads in a block of any shape, and the grid gk_tile<...>::grid_dim(m, n).
  * ==================================================================================================================*/
 
 /* TileRows x TileCols accumulators, distributed over a block: each thread has ThreadRows x ThreadCols of them. A warp
@@ -1057,6 +1057,11 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
   Acc value[ThreadRows][ThreadCols]; /* value[i][j] is the accumulator at (row_idx(i), col_idx(j)) of the tile */
   int first_row, first_col;          /* of this thread */
 
+  /* One block for each tile of an m x n matrix: x along its columns, y along its rows. */
+  static dim3 grid_dim(size_t m, size_t n) {
+    return dim3(static_cast<unsigned>(gk_ceil_div(n, static_cast<size_t>(TileCols))),
+                static_cast<unsigned>(gk_ceil_div(m, static_cast<size_t>(TileRows))));
+  }
   GK__D gk_tile(); /* all accumulators are zero */
   GK__D void clear();
   GK__D int row_idx(int i) const { return first_row + i / run_m * (4 * run_m) + i % run_m; }
@@ -1078,6 +1083,13 @@ GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Ite
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
 GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
                             const Acc (&a_tile)[TileDepth][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth);
+
+/* The same with a_tile[row][k], as gk_tile_load loads it and textbooks have it. A pitch that is not a multiple of 32
+ * floats avoids bank conflicts; the transposed form takes fewer loads. */
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int Rows, int PitchA, int TileDepth,
+          int PitchB>
+GK__D void gk_tile_multiply_rows(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
+                                 const Acc (&a_tile)[Rows][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth);
 
 /* c[row0 + r][col0 + c] = alpha acc + beta c, within m x n. With beta 0, c is not read. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
@@ -1781,9 +1793,10 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk
   X(gk_bench_compare) X(gk_bench_buffers) X(gk_scratch_create) X(gk_scratch_create_work) X(gk_scratch_destroy)         \
   X(gk_reduce_scratch_bytes) X(gk_scan_scratch_bytes) X(gk_matmul_scratch_bytes) X(gk_matmul_work_bytes)
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
-  X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch) X(gk__overlaps) \
-  X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare) X(gk__compare_report) \
-  X(gk__print_number) X(gk__print_text) X(gk__copy_to_host) X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
+  X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch)                 \
+  X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare)                  \
+  X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy_to_host) X(gk__begin_value)                   \
+  X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define GK__TEXT2(x) #x
@@ -2861,6 +2874,27 @@ GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadC
       for (int j = 0; j < ThreadCols; j++)
         acc.value[i][j] = gk__fma(a[i / tile_of::run_m].value[i % tile_of::run_m],
                                   b[j / tile_of::run_n].value[j % tile_of::run_n], acc.value[i][j]);
+    }
+  }
+}
+
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int Rows, int PitchA, int TileDepth,
+          int PitchB>
+GK__D void gk_tile_multiply_rows(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
+                                 const Acc (&a_tile)[Rows][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth) {
+  static_assert(TileRows <= Rows && TileDepth <= PitchA && TileCols <= PitchB,
+                "gk_tile_multiply_rows: a_tile[row][k] has the rows of the tile, and b_tile[k][col] its columns");
+  GK__UNROLL_BY(ThreadRows * ThreadCols < 64 ? 8 : 2)
+  for (int k = 0; k < depth; k++) {
+    Acc a[ThreadRows], b[ThreadCols];
+    GK__UNROLL
+    for (int i = 0; i < ThreadRows; i++) a[i] = a_tile[acc.row_idx(i)][k];
+    GK__UNROLL
+    for (int j = 0; j < ThreadCols; j++) b[j] = b_tile[k][acc.col_idx(j)];
+    GK__UNROLL
+    for (int i = 0; i < ThreadRows; i++) {
+      GK__UNROLL
+      for (int j = 0; j < ThreadCols; j++) acc.value[i][j] = gk__fma(a[i], b[j], acc.value[i][j]);
     }
   }
 }

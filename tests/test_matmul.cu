@@ -1086,6 +1086,23 @@ __global__ void my_matmul(const T *a, const T *b, S *c, size_t m, size_t n, size
   gk_tile_store(acc, c, n, row, col, m, n, S(2), beta);
 }
 
+/* The same for operands that are not transposed, with A as textbooks have it. */
+template <int BM, int BN, int BK, int TM, int TN, class S, class T>
+__global__ void my_matmul_by_rows(const T *a, const T *b, S *c, size_t m, size_t n, size_t k, S beta) {
+  __shared__ S as[BM][BK + 1];
+  __shared__ __align__(16) S bs[BK][BN + 4];
+  gk_tile<S, BM, BN, TM, TN> acc;
+  const size_t row = BM * static_cast<size_t>(blockIdx.y), col = BN * static_cast<size_t>(blockIdx.x);
+  for (size_t i = 0; i < k; i += BK) {
+    gk_tile_load<BM, BK>(as, a, k, row, i, m, k);
+    gk_tile_load<BK, BN>(bs, b, n, i, col, k, n);
+    __syncthreads();
+    gk_tile_multiply_rows(acc, as, bs, BK);
+    __syncthreads();
+  }
+  gk_tile_store(acc, c, n, row, col, m, n, S(2), beta);
+}
+
 template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void check_blocks(dim3 block) {
   EXPECT_EQ(static_cast<unsigned>(gk_tile<S, BM, BN, TM, TN>::thread_count), block.x * block.y * block.z);
   const size_t sizes[] = {1, 5, 37, 64, 100};
@@ -1099,11 +1116,16 @@ template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void 
     multiply_plainly(p, a, b, expected, one_chain);
     device_array<T> device_a(a), device_b(b);
     device_array<S> c(before);
-    const dim3 grid(static_cast<unsigned>(gk_ceil_div(p.n, size_t(BN))),
-                    static_cast<unsigned>(gk_ceil_div(p.m, size_t(BM))));
+    const dim3 grid = gk_tile<S, BM, BN, TM, TN>::grid_dim(p.m, p.n);
+    EXPECT(grid.x == gk_ceil_div(p.n, size_t(BN)) && grid.y == gk_ceil_div(p.m, size_t(BM)) && grid.z == 1);
     GK_LAUNCH((my_matmul<BM, BN, BK, TM, TN, S, T>), grid, block, 0, 0, device_a.ptr, device_b.ptr, c.ptr, p.m, p.n,
               p.k, p.trans_a != 0, static_cast<S>(p.beta));
     EXPECT_SAME(c.get(), expected, "%d x %d x %d, %d x %d a thread: %s", BM, BN, BK, TM, TN, p.text().c_str());
+    if (p.trans_a) continue;
+    c.set(before);
+    GK_LAUNCH((my_matmul_by_rows<BM, BN, BK, TM, TN, S, T>), grid, block, 0, 0, device_a.ptr, device_b.ptr, c.ptr, p.m,
+              p.n, p.k, static_cast<S>(p.beta));
+    EXPECT_SAME(c.get(), expected, "by rows, %d x %d x %d, %d x %d a thread: %s", BM, BN, BK, TM, TN, p.text().c_str());
   }
 }
 TEST(blocks_16_by_16) { check_blocks<16, 16, 16, 1, 1, float, float>(dim3(16, 16)); }
