@@ -1,8 +1,8 @@
 /* The gate of the bench (bench/gate.h), on made-up rows: what it finds slower, and what it lets pass. */
 #include "test.h"
 
-#include "bench/gate.h"
-#include "bench/goals.h"
+#include "tests/bench/gate.h"
+#include "tests/bench/goals.h"
 
 #include <sstream>
 

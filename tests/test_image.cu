@@ -1,8 +1,8 @@
 /* examples/image.h: what it reads, what it refuses and how it says so, and what it writes; and that the checks in
  * examples/tour_reference.h notice a NaN. Needs no GPU. */
 #include "test.h"
-#include "../examples/image.h"
-#include "../examples/tour_reference.h"
+#include "examples/image.h"
+#include "examples/tour_reference.h"
 
 #include <unistd.h>
 #include <vector>

@@ -9,9 +9,9 @@
 TEST(costs_are_found_again) { SKIP("needs no GPU"); }
 #else
 
-#include "bench/random.h"
-#include "bench/refit.h"
-#include "bench/refit_mma.h"
+#include "tests/bench/random.h"
+#include "tests/bench/refit.h"
+#include "tests/bench/refit_mma.h"
 
 namespace {
 
