@@ -23,7 +23,7 @@ FORCE:
 help:
 	@echo 'run           takes a photograph through the library, into build/tour (PHOTO=mine.ppm: another one)'
 	@echo 'cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]'
-	@echo 'test          the tests and compile checks (TESTS=tests/test_scan.cu: only that)'
+	@echo 'test          the tests and compile checks (TESTS=tests/arrays/test_scan.cu: only that)'
 	@echo 'test-all      all of them: with every type, target, C++ standard, schedule and sanitizer, too'
 	@echo 'bench         measures against CUB, cuBLAS and the memory ceiling (needs a GPU); BENCHFLAGS=--help: how;'
 	@echo '              BUILD_FOR=sm_90a, sm_90, compute_80 (PTX for the driver to compile), ...: which code is measured'
@@ -88,7 +88,9 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 
 # With -mfma fmaf() is one instruction, not a call. Contraction would give other bits than the sources spell out.
 fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
-CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I . -pthread -rdynamic
+CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I tests/support -I . -pthread -rdynamic
+# The folders of tests, named after what they test.
+vpath test_%.cu $(addprefix tests/,host device arrays matmul ranks standin lessons bench)
 CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
 # Tests take longer to compile than to run.
 CPU_TEST   = $(subst -O2,-Og,$(CPU))
@@ -115,7 +117,7 @@ ARCH      ?= $(if $(has_gpu),$(native),sm_75)
 # The bench: machine code of one target, or with compute_80 PTX alone, which the driver compiles.
 BUILD_FOR ?= $(if $(filter -%,$(ARCH)),flags,$(ARCH))
 bench_at  := build/bench-$(BUILD_FOR)
-NVCC_BASE  = $(NVCC) -O3 -Werror all-warnings -Xcompiler=$(subst $(space),$(comma),$(WARNINGS)) -I . $(NVCCFLAGS)
+NVCC_BASE  = $(NVCC) -O3 -Werror all-warnings -Xcompiler=$(subst $(space),$(comma),$(WARNINGS)) -I tests/support -I . $(NVCCFLAGS)
 GPU        = $(NVCC_BASE) -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
 
 # An edited header rebuilds what includes it ...
@@ -151,34 +153,34 @@ build/%/runtime.o: build/%/flags
 	$(call say,CXX)
 	$(Q)$(filter-out -rdynamic,$(or $(runtime_$*),$(tools_$*))) $(DEPS) -include cuda_runtime.h -x c++ -c /dev/null -o $@
 
-build/cpu/%: tests/%.cu build/cpu/flags build/cpu/runtime.o
+build/cpu/test_%: test_%.cu build/cpu/flags build/cpu/runtime.o
 	$(call say,CXX)
 	$(Q)$(CPU_TEST) $(call runtime,cpu) $(DEPS) -x c++ $< -o $@ -ldl
 build/cpu/%: examples/%.cu build/cpu/flags build/cpu/runtime.o
 	$(call say,CXX)
 	$(Q)$(CPU) $(call runtime,cpu) $(DEPS) -x c++ $< -o $@ -ldl
-build/asan/%: tests/%.cu build/asan/flags build/asan/runtime.o
+build/asan/test_%: test_%.cu build/asan/flags build/asan/runtime.o
 	$(call say,ASAN)
 	$(Q)$(CPU_ASAN) $(call runtime,asan) $(DEPS) -x c++ $< -o $@ -ldl
-build/traced/%: tests/%.cu build/traced/flags build/traced/runtime.o
+build/traced/test_%: test_%.cu build/traced/flags build/traced/runtime.o
 	$(call say,CXX)
-	$(Q)$(CPU_TRACED) $(if $(filter $(traces),$*),-g) $(if $(findstring counters,$*),$(counted)) \
+	$(Q)$(CPU_TRACED) $(if $(filter $(traces),test_$*),-g) $(if $(findstring counters,$*),$(counted)) \
 	  -DCUDA_CPU_ELSEWHERE $(DEPS) -x c++ -c $< -o $@.o
 	$(Q)$(CXX) $(CPU_LINK) $@.o build/traced/runtime.o -o $@ $(linked)
-build/gpu/%: tests/%.cu build/gpu/flags
+build/gpu/test_%: test_%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
 # With no machine code at all, only PTX that is older than the GPU may be.
-build/ptx/%: tests/%.cu build/gpu/flags
+build/ptx/test_%: test_%.cu build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) $< -o $@
 # ... but for the kernel that goes before.
-build/mixed/test_overlap: tests/test_overlap.cu tests/overlap_producer.cu build/gpu/flags
+build/mixed/test_overlap: tests/arrays/test_overlap.cu tests/arrays/overlap_producer.cu build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(NVCC_BASE) -std=c++17 -gencode arch=compute_80,code=compute_80 $(DEPS) -DPRODUCER_ELSEWHERE -c $< -o $@.o
-	$(Q)$(GPU) $@.o tests/overlap_producer.cu -o $@
+	$(Q)$(GPU) $@.o tests/arrays/overlap_producer.cu -o $@
 build/gpu/%: examples/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(GPU) $(DEPS) $< $(libraries) -o $@
@@ -197,7 +199,7 @@ $(addprefix build/gpu/,26_past_one_gpu test_ranks \
 # What only has to compile, of which the host's compiler makes no object (hence touch). Programs as users have them need
 # not be without warnings.
 build/built/%.o: rdc = $(if $(findstring dynamic,$<),-rdc=true)
-build/built/%.o: $$(firstword $$(wildcard tests/$$*.cu examples/$$*.cu tests/programs/$$*.cu)) build/gpu/flags
+build/built/%.o: $$(firstword $$(wildcard tests/*/$$*.cu examples/$$*.cu tests/standin/programs/$$*.cu)) build/gpu/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(if $(findstring programs,$<),$(NVCC) $(NVCCFLAGS),$(call no_object,$(NVCC_BASE)) -lineinfo) -std=c++17 \
@@ -217,11 +219,11 @@ build/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c
 	$(call say,CC)
 	$(Q)$(CC) -std=c99 -pedantic -O2 $(WARNINGS) -Werror $< -o $@
 
-build/cpu/%: tests/programs/%.cu build/host/cuda_to_cpp build/cpu/flags build/cpu/runtime.o $(wildcard tests/programs/*/*)
+build/cpu/%: tests/standin/programs/%.cu build/host/cuda_to_cpp build/cpu/flags build/cpu/runtime.o $(wildcard tests/standin/programs/*/*)
 	$(call say,CXX)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
 	$(Q)$(PLAIN) -Og $(call runtime,cpu) $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
-build/asan/%: tests/programs/%.cu build/host/cuda_to_cpp build/asan/flags build/asan/runtime.o
+build/asan/%: tests/standin/programs/%.cu build/host/cuda_to_cpp build/asan/flags build/asan/runtime.o
 	$(call say,ASAN)
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
 	$(Q)$(CPU_ASAN) $(call runtime,asan) $(DEPS) -iquote $(<D) $@.cpp -o $@ -ldl
@@ -230,13 +232,13 @@ build/lesson/%: examples/%.cu build/host/cuda_to_cpp build/lesson/flags build/le
 	$(Q)build/host/cuda_to_cpp $< $@.cpp
 	$(Q)$(CPU_LESSON) -DCUDA_CPU_ELSEWHERE $(DEPS) -iquote $(<D) -c $@.cpp -o $@.o
 	$(Q)$(CXX) $(CPU_LINK) $@.o build/lesson/runtime.o -o $@ $(linked)
-build/gpu/%: tests/programs/%.cu build/gpu/flags
+build/gpu/%: tests/standin/programs/%.cu build/gpu/flags
 	$(call say,NVCC)
 	$(Q)$(NVCC) -O3 -std=c++17 -lineinfo $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH)) $(NVCCFLAGS) $(DEPS) $< -o $@
 
 # The mistakes of README's table: one source, in each of the ways that find some of them.
 mistakes := $(addprefix build/mistakes/,plain asan races)
-build/mistakes/%.cpp: tests/mistakes/%.cu build/host/cuda_to_cpp
+build/mistakes/%.cpp: tests/standin/mistakes/%.cu build/host/cuda_to_cpp
 	@mkdir -p $(@D)
 	$(Q)build/host/cuda_to_cpp $< $@
 build/mistakes/plain: build/mistakes/mistakes.cpp build/cpu/flags build/cpu/runtime.o
@@ -279,8 +281,8 @@ run: build/$(backend)/tour
 lessons  := $(patsubst examples/%.cu,%,$(wildcard examples/[0-9]*.cu))
 examples := $(filter-out $(lessons),$(patsubst examples/%.cu,%,$(wildcard examples/*.cu)))
 traces   := test_races test_counters
-tests    := $(filter-out $(traces),$(patsubst tests/%.cu,%,$(wildcard tests/test_*.cu)))
-plain    := $(patsubst tests/programs/%.cu,%,$(wildcard tests/programs/*.cu))
+tests    := $(filter-out $(traces),$(sort $(basename $(notdir $(wildcard tests/*/test_*.cu)))))
+plain    := $(patsubst tests/standin/programs/%.cu,%,$(wildcard tests/standin/programs/*.cu))
 
 lessons_at := $(if $(filter gpu,$(backend)),build/gpu,build/lesson)
 examples: $(examples:%=build/$(backend)/%) $(lessons:%=$(lessons_at)/%)
@@ -360,7 +362,7 @@ plots:
 # Every type there is takes long to compile, and tells little that a few types do not: test-all alone has these.
 rare     := test_reduce_types test_dist_types test_dist_scan_types test_typed
 in_all   := $(if $(filter test-all,$(MAKECMDGOALS))$(ALL),yes)
-wanted   := $(if $(TESTS),$(TESTS:tests/%.cu=%),$(filter-out $(if $(in_all),,$(rare)),$(tests)) $(traces))
+wanted   := $(if $(TESTS),$(basename $(notdir $(TESTS))),$(filter-out $(if $(in_all),,$(rare)),$(tests)) $(traces))
 programs := $(filter-out $(traces),$(wanted))
 about     = $(sort $(foreach topic,$1,$(foreach p,$(programs),$(if $(findstring $(topic),$p),$p))))
 
@@ -450,17 +452,17 @@ check/readme_cmake:
 	@$(if $(no_cmake),tests/run.sh skip readme_cmake 1 '$(no_cmake)',RUN=$(if $(why_not),,1) NVCC='$(has_nvcc)' \
 	  tests/run.sh one readme_cmake tests/compile/readme.sh cmake build/readme/cmake)
 check/mutations:
-	@tests/run.sh one mutations tests/mutate.sh fits
+	@tests/run.sh one mutations tests/tools/mutate.sh fits
 check/mistakes: $(mistakes)
-	@tests/run.sh one mistakes tests/mistakes.sh $^
+	@tests/run.sh one mistakes tests/standin/mistakes.sh $^
 check/tour_pictures: build/$(backend)/tour
-	@$(alone) tests/run.sh one tour_pictures tests/tour.sh $<
+	@$(alone) tests/run.sh one tour_pictures tests/lessons/tour.sh $<
 check/given_names: build/host/cuda_to_cpp build/$(backend)/tour
-	@$(alone) tests/run.sh one given_names tests/given_names.sh $(backend)
+	@$(alone) tests/run.sh one given_names tests/lessons/given_names.sh $(backend)
 $(lessons:%=check/%): check/%: $(lessons_at)/%
-	@$(alone) tests/run.sh one $* tests/lesson.sh $<
+	@$(alone) tests/run.sh one $* tests/lessons/lesson.sh $<
 check/cuda_to_cpp: build/host/cuda_to_cpp
-	@tests/run.sh one cuda_to_cpp tests/cuda_to_cpp.sh $<
+	@tests/run.sh one cuda_to_cpp tests/standin/cuda_to_cpp.sh $<
 $(reversed:%=check/%): check/%.reversed: build/cpu/%
 	@GPUKIT_CPU_SCHEDULE=reversed tests/run.sh program $*.reversed $<
 $(random:%=check/%): check/%.random: build/cpu/%
@@ -591,7 +593,7 @@ build/fuzz/%: tests/fuzz/%.c examples/image.h tests/cpu/cuda_to_cpp.c
 fuzz/%: build/fuzz/%
 	@echo '  FUZZ  $* for $(FUZZ_SECONDS) s'
 	@$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=2000 -verbosity=0 -print_final_stats=1 \
-	  -artifact_prefix=$<- $<.corpus $(<:build/fuzz/fuzz_%=tests/fuzz/%) $(if $(findstring cuda,$<),tests/programs) \
+	  -artifact_prefix=$<- $<.corpus $(<:build/fuzz/fuzz_%=tests/fuzz/%) $(if $(findstring cuda,$<),tests/standin/programs) \
 	  >$<.log 2>&1 || { grep -v '# Uses:' $<.log; exit 1; }; sed -n 's/^stat::number_of_executed_units/$*: inputs/p' $<.log
 fuzz: $(if $(shell command -v $(CLANG)),$(fuzzers:%=fuzz/%))
 	$(if $^,,@echo 'make fuzz needs clang with libFuzzer: $(CLANG) is not here' >&2; exit 1)
@@ -600,20 +602,20 @@ fuzz: $(if $(shell command -v $(CLANG)),$(fuzzers:%=fuzz/%))
 covered     := $(filter-out test_standin% test_texture test_cooperative test_image,$(tests))
 CPU_COVERED  = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-abs-path $(CXXFLAGS)
 tools_coverage = $(CPU_COVERED)
-build/coverage/%: tests/%.cu build/coverage/flags
+build/coverage/test_%: test_%.cu build/coverage/flags
 	$(call say,CXX)
 	$(Q)$(CPU_COVERED) $(DEPS) -x c++ $< -o $@ -ldl
 coverage: $(covered:%=build/coverage/%)
-	@tests/coverage.sh build/coverage $^
+	@tests/tools/coverage.sh build/coverage $^
 
 mutate:
 	@CXX='$(CXX)' FLAGS='$(CPU_FLAGS) $(CXXFLAGS)' TRACED='-g $(traced)' LINKED='$(linked)' \
 	  $(if $(why_not),,GPU='$(NVCC) -O3 -std=c++17 $(NVCCFLAGS)' GPU_ARCH='$(arch)' GPU_NCCL='$(if $(word 2,$(caps)),$(nccl))') \
-	  tests/mutate.sh $(MUTATIONS)
+	  tests/tools/mutate.sh $(MUTATIONS)
 
 same-code:
 	$(if $(OLD),,@echo 'make same-code needs OLD=, a commit: make same-code OLD=HEAD~1' >&2; exit 2)
-	@NVCC='$(NVCC)' NVCCFLAGS='$(NVCCFLAGS)' tests/same_code.sh $(if $(QUICK),-q) '$(OLD)' $(if $(NEW),'$(NEW)')
+	@NVCC='$(NVCC)' NVCCFLAGS='$(NVCCFLAGS)' tests/tools/same_code.sh $(if $(QUICK),-q) '$(OLD)' $(if $(NEW),'$(NEW)')
 
 SANITIZER ?= $(shell PATH="$$PATH:/usr/local/cuda/bin" command -v compute-sanitizer)
 SANITIZE  ?= $(tests) tour $(lessons)
@@ -622,7 +624,7 @@ sanitized := $(if $(why_not)$(if $(SANITIZER),,no),,$(SANITIZE:%=build/gpu/%))
 sanitize: $(sanitized)
 	$(if $(sanitized),,@echo 'make sanitize needs nvcc, a GPU and compute-sanitizer: $(or $(why_not),no such tool here)' \
 	  >&2; exit 1)
-	@SANITIZER='$(SANITIZER)' tests/sanitize.sh $^
+	@SANITIZER='$(SANITIZER)' tests/tools/sanitize.sh $^
 
 # ---- format, clean ---------------------------------------------------------------------------------------------------
 

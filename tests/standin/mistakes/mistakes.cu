@@ -1,5 +1,5 @@
 /* The usual mistakes, one for each row of README's table: its first column is the argument that makes this program make
- * the mistake, its last one what is said then (tests/mistakes.sh compares). */
+ * the mistake, its last one what is said then (tests/standin/mistakes.sh compares). */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 #include <cuda_fp16.h>
-#include "failures.h"
+#include "failing_calls.h"
 
 __global__ void nothing() {}
 __global__ void fault_here(int *where) {

@@ -1,6 +1,6 @@
 /* What a program on the stand-in holds. */
-#ifndef HELD_H
-#define HELD_H
+#ifndef RESOURCE_COUNT_H
+#define RESOURCE_COUNT_H
 
 #include <cuda_runtime.h>
 

@@ -3,7 +3,7 @@
 #define GPUKIT_C_API
 #include "gpukit.cuh"
 
-#include "failures.h"
+#include "failing_calls.h"
 #include "loops.h"
 
 /* The functions of one type, under one name. Halves go by pointers to void, have floats as results, and fewer calls. */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes each mistake of README's table, and looks for what the table says is said: mistakes.sh PLAIN ASAN RACES, three
-# builds of tests/mistakes/mistakes.cu. The parts of a message, between two …, have to come in this order; ends of lines
+# builds of tests/standin/mistakes/mistakes.cu. The parts of a message, between two …, have to come in this order; ends of lines
 # and the spaces about them count as one space.
 set -u
 plain=$1 asan=$2 races=$3

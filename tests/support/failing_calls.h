@@ -1,13 +1,13 @@
 /* Lets every call of CUDA's that a call of gpukit's makes fail in turn, on the stand-in: the first one, then the second,
  * until none is left. Include it after gpukit.cuh. */
-#ifndef FAILURES_H
-#define FAILURES_H
+#ifndef FAILING_CALLS_H
+#define FAILING_CALLS_H
 
 #include <functional>
 #include <string>
 #include <string.h>
 #include <vector>
-#include "held.h"
+#include "resource_count.h"
 #include "test.h"
 
 #ifdef CUDA_ON_CPU

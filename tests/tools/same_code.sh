@@ -5,7 +5,7 @@
 # 0 if the code is the same, 1 if it differs, and 2 if there was nothing to compare: wrong arguments, no nvcc or
 # binutils, or a header that does not compile.
 #
-# The instances are those of tests/same_code.cu, as it is in the working tree, for each architecture below; -q takes
+# The instances are those of tests/tools/same_code.cu, as it is in the working tree, for each architecture below; -q takes
 # fewer of both. Of a kernel these count: its instructions, its banks of constants (bank 0 is the parameters), and its
 # static shared memory. Bank 4 does not, as it holds addresses. The number of registers is not compared by itself.
 #
@@ -21,7 +21,7 @@ archs='90a 90 80 75'
 parts='matmul_ex_f16 matmul_f16 matmul_bf16 matmul_ex_f32 matmul_f32 matmul_f64 scan reduce host arrays device'
 quick_archs='90a 80'
 quick_parts='matmul_f16 matmul_f32 arrays device'
-instances=tests/same_code.cu cache=build/same-code
+instances=tests/tools/same_code.cu cache=build/same-code
 
 fail() {
   echo "same_code.sh: $*" >&2

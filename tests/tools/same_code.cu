@@ -1,4 +1,4 @@
-/* The instances whose machine code tests/same_code.sh compares. Each part is compiled by itself (-DPART_...). The file
+/* The instances whose machine code tests/tools/same_code.sh compares. Each part is compiled by itself (-DPART_...). The file
  * uses public names only, so that headers of other commits compile with it. Nothing here is ever run. */
 #include "gpukit.cuh"
 #include <cuda_bf16.h>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Breaks gpukit.cuh in each way that tests/mutations.txt lists, one at a time in a copy, and runs the test that ought to
+# Breaks gpukit.cuh in each way that tests/tools/mutations.txt lists, one at a time in a copy, and runs the test that ought to
 # notice: mutate.sh [NAME...], of these alone. Prints killed or survived for each; fails if one survived, if a break no
 # longer fits the header, or if a test fails without any break. mutate.sh fits: builds and runs nothing, and fails if
 # one does not fit. CXX and FLAGS say how to build, TRACED and LINKED how for the race checker, GPU how for a GPU (empty:
@@ -23,13 +23,13 @@ if [ "${1-}" = one ]; then
   build() {
     case "$(cat "$folder/test") " in
     'gpu MIXED=1 '*)
-      $GPU -gencode arch=compute_80,code=compute_80 -w -I "$folder" -DPRODUCER_ELSEWHERE -c "tests/$test.cu" \
-        -o "$folder/program.o" && $GPU $GPU_ARCH "$folder/program.o" tests/overlap_producer.cu -o "$folder/program"
+      $GPU -gencode arch=compute_80,code=compute_80 -w -I "$folder" -I tests/support -DPRODUCER_ELSEWHERE -c tests/*/"$test.cu" \
+        -o "$folder/program.o" && $GPU $GPU_ARCH "$folder/program.o" tests/arrays/overlap_producer.cu -o "$folder/program"
       ;;
-    'gpu NCCL=1 '*) $GPU $GPU_ARCH -w -I "$folder" "tests/$test.cu" $GPU_NCCL -o "$folder/program" ;;
-    gpu*) $GPU $GPU_ARCH -w -I "$folder" "tests/$test.cu" -o "$folder/program" ;;
+    'gpu NCCL=1 '*) $GPU $GPU_ARCH -w -I "$folder" -I tests/support tests/*/"$test.cu" $GPU_NCCL -o "$folder/program" ;;
+    gpu*) $GPU $GPU_ARCH -w -I "$folder" -I tests/support tests/*/"$test.cu" -o "$folder/program" ;;
     *)
-      $CXX -Og -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c "tests/$test.cu" -o "$folder/program.o" &&
+      $CXX -Og -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c tests/*/"$test.cu" -o "$folder/program.o" &&
         $CXX -pthread -rdynamic "$folder/program.o" -o "$folder/program" $linked
       ;;
     esac
@@ -100,7 +100,7 @@ WANTED=" $* " FOLDER=$folder awk '
     finish()
     if (fits) print fitting + 0 " fit"
     exit unfit
-  }' tests/mutations.txt
+  }' tests/tools/mutations.txt
 fits=$?
 [ "$*" != fits ] || exit $fits
 [ -f "$folder/list" ] || { echo 'nothing to run'; exit $fits; }

@@ -14,7 +14,7 @@ fail() {
 }
 
 "$program" "$folder/nasty.txt" "$temp/nasty.cpp" || fail 'nasty.txt is refused'
-sed -i '2s|".*"|"tests/cuda_to_cpp/nasty.txt"|' "$temp/nasty.cpp"
+sed -i '2s|".*"|"tests/standin/cuda_to_cpp/nasty.txt"|' "$temp/nasty.cpp"
 diff "$folder/nasty_expected.txt" "$temp/nasty.cpp" || fail 'nasty.txt gives other C++ than before (> is new)'
 [ "$(wc -l <"$temp/nasty.cpp")" = $(($(wc -l <"$folder/nasty.txt") + 2)) ] || fail 'lines have moved'
 

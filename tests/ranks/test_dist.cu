@@ -1,7 +1,7 @@
 /* gk_dist_reduce, _matmul and _wait: the bits, uneven and empty pieces, ranks that die, wrong arguments, calls that
  * fail. All types: test_dist_types.cu. */
 #include "dist.h"
-#include "held.h"
+#include "resource_count.h"
 
 #ifdef GPUKIT_NCCL
 
