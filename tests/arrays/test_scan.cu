@@ -338,7 +338,7 @@ template <unsigned Window, class A, class Op> static void check_prefix(const cha
   plan.tiles = plan.groups * GK__SCAN_GROUP - 5;
   std::vector<A> total(plan.tiles, A(0));
   for (size_t i = 0; i < plan.tiles; i++) total[i] = A(static_cast<int>(mix(3, i) >> 40));
-  for (size_t tile : {0, 1, 31, 32, 40, 191, 192, 223, 224, 255, 256, 300, 351, 378}) {
+  for (size_t tile : {0u, 1u, 31u, 32u, 40u, 191u, 192u, 223u, 224u, 255u, 256u, 300u, 351u, 378u}) {
     const size_t group = tile / GK__SCAN_GROUP;
     const A prefix(77); /* of the oldest group that the tile reads tile by tile */
     A before(prefix);
@@ -375,7 +375,7 @@ TEST(prefixes_from_slots_by_hand) {
 /* A scratch of no byte more than the scan needs: nothing is written behind it. */
 TEST(scratch_of_just_the_size) {
   const operation<affine8, affine8> op = operation_of<compose8, affine8, affine8>("affine maps", affine8(12345));
-  for (size_t tiles : {2, 32, 33, 64}) {
+  for (size_t tiles : {2u, 32u, 33u, 64u}) {
     const std::vector<affine8> host = op.elements(tiles * op.tile());
     const gk__scan_plan plan = gk__plan_scan(host.size(), sizeof(affine8));
     device_array<unsigned char> memory(gk__scan_bytes(plan, sizeof(gk__slot<affine8>)));

@@ -2,14 +2,17 @@
 # Tests that make takes files of any name: a program (FILE) and the files that it includes, a photograph (PHOTO), tables
 # (TABLES, CSV). The names contain spaces, quotes and dollar signs, and no part of them may run as a command.
 #
-#   given_names.sh cpu    the argument is the BACKEND of make run
+#   given_names.sh build/fast/tour    the program that make run builds
 set -u
+build=${BUILD:-build} backend=cpu
+case $1 in */gpu/*) backend=gpu ;; esac
+make() { command make BUILD="$build" "$@"; }
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs this test
 temp=$(mktemp -d) || exit 1
 odd="a \"b\" \$(touch $temp/ran) \$\$ '; touch $temp/ran; '"
 name=$(printf '%s' "$odd $$" | tr / _) # of a file
 translated="given_names.$$ it's" # C++ cannot include a file with a double quote in its name
-trap 'rm -rf "$temp" "build/user/$name"* "build/user/$translated"*' EXIT
+trap 'rm -rf "$temp" "$build/user/$name"* "$build/user/$translated"*' EXIT
 failed=0
 fail() {
   echo "$*"
@@ -38,7 +41,7 @@ make -s cpu FILE="$folder/$translated.cu" >"$temp/out" 2>&1 || fail "a translate
 
 make cpu FILE="$odd" >"$temp/out" 2>&1 && fail 'make cpu without its file'
 expect "make cpu: $odd is not there, or cannot be read"
-make run BACKEND="$1" PHOTO="$odd" >"$temp/out" 2>&1 && fail 'make run without its photograph'
+make run BACKEND=$backend PHOTO="$odd" >"$temp/out" 2>&1 && fail 'make run without its photograph'
 expect "tour: $odd: No such file or directory"
 
 # A gnuplot that draws nothing, but makes the file, and keeps what it was asked for.

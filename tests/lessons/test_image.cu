@@ -328,7 +328,7 @@ static void write_bytes(const std::string &path, const std::string &bytes) {
 
 /* Of this process alone: under several tools the test runs beside itself. */
 struct own_folder {
-  const std::string top = "build/test_image." + std::to_string(getpid()), path = top + "/a/b";
+  const std::string top = RESULTS_FOLDER "/test_image." + std::to_string(getpid()), path = top + "/a/b";
   ~own_folder() {
     if (system(("rm -rf " + top).c_str())) printf("%s is still there\n", top.c_str());
   }

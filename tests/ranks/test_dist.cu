@@ -251,7 +251,7 @@ template <class T, class O> static void check_max_blocks(const char *type) {
       return c.get();
     };
     const std::vector<O> expected = product(0);
-    for (size_t most : {1, 7}) {
+    for (size_t most : {1u, 7u}) {
       const std::vector<O> got = product(most);
       size_t wrong = 0;
       while (wrong < got.size() && same(got[wrong], expected[wrong])) wrong++;

@@ -2,12 +2,11 @@
 # Breaks gpukit.cuh in each way that tests/tools/mutations.txt lists, one at a time in a copy, and runs the test that ought to
 # notice: mutate.sh [NAME...], of these alone. Prints killed or survived for each; fails if one survived, if a break no
 # longer fits the header, or if a test fails without any break. mutate.sh fits: builds and runs nothing, and fails if
-# one does not fit. CXX and FLAGS say how to build, TRACED and LINKED how for the race checker, GPU how for a GPU (empty:
-# what only a GPU notices is listed and no more), GPU_ARCH for which one, GPU_NCCL how with NCCL (likewise, and for what
-# takes two GPUs), JOBS how many at once.
+# one does not fit. BUILD/*/flags, which the Makefile writes, say how to build. Without GPU what only a GPU notices is
+# listed and no more, without SEVERAL what takes two of them and NCCL. JOBS is how many run at once.
 set -u
-: "${CXX:=g++}" "${FLAGS:=-std=c++17 -pthread -rdynamic}" "${JOBS:=$(nproc 2>/dev/null || echo 2)}"
-export CXX FLAGS GPU="${GPU-}" GPU_ARCH="${GPU_ARCH--arch=native}" GPU_NCCL="${GPU_NCCL-}"
+: "${JOBS:=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}"
+export BUILD="${BUILD:-build}" GPU="${GPU-}" SEVERAL="${SEVERAL-}"
 
 # one FOLDER: builds and runs what FOLDER/test names against FOLDER/gpukit.cuh; the verdict goes to FOLDER/verdict.
 if [ "${1-}" = one ]; then
@@ -17,26 +16,30 @@ if [ "${1-}" = one ]; then
   words=$(tr ' ' '\n' <"$folder/test" | grep -v -e '=' -e '^gpu$')
   test=$(echo "$words" | head -n 1)
   filters=$(echo "$words" | tail -n +2)
-  traced= linked=-ldl
-  case " $settings" in *' RACES=1 '*) traced=${TRACED-} linked=${LINKED-} ;; esac
-  verdict=killed
+  program=$folder/program.o output=$folder/program runtime=
+  verdict=killed limit=
+  ! command -v timeout >/dev/null || limit='timeout 60'
+  # build CONFIGURATION [FLAG...]: with the broken header in front of the other one
   build() {
-    case "$(cat "$folder/test") " in
-    'gpu MIXED=1 '*)
-      $GPU -gencode arch=compute_80,code=compute_80 -w -I "$folder" -I tests/support -DPRODUCER_ELSEWHERE -c tests/*/"$test.cu" \
-        -o "$folder/program.o" && $GPU $GPU_ARCH "$folder/program.o" tests/arrays/overlap_producer.cu -o "$folder/program"
-      ;;
-    'gpu NCCL=1 '*) $GPU $GPU_ARCH -w -I "$folder" -I tests/support tests/*/"$test.cu" $GPU_NCCL -o "$folder/program" ;;
-    gpu*) $GPU $GPU_ARCH -w -I "$folder" -I tests/support tests/*/"$test.cu" -o "$folder/program" ;;
-    *)
-      $CXX -Og -w -I "$folder" $FLAGS -I tests/cpu $traced -x c++ -c tests/*/"$test.cu" -o "$folder/program.o" &&
-        $CXX -pthread -rdynamic "$folder/program.o" -o "$folder/program" $linked
-      ;;
-    esac
+    compile=$(sed -n 's/^compile //p' "$BUILD/$1/flags") link=$(sed -n 's/^link //p' "$BUILD/$1/flags")
+    shift
+    # shellcheck disable=SC2086 # flags are words
+    if [ -z "$link" ]; then
+      ${compile%% *} -w -I "$folder" -I tests/support ${compile#* } tests/*/"$test.cu" "$@" -o "$output"
+    else
+      ${compile%% *} -w -I "$folder" -I tests/support ${compile#* } -c tests/*/"$test.cu" "$@" -o "$program" && eval "$link"
+    fi
   }
-  if ! build >"$folder/log" 2>&1; then
+  case "$(cat "$folder/test") " in
+  'gpu MIXED=1 '*) how=mixed ;;
+  'gpu NCCL=1 '*) how='gpu -DTEST_NCCL -lnccl' ;;
+  gpu*) how=gpu ;;
+  *' RACES=1 '* | 'RACES=1 '*) how=checker ;;
+  *) how=cpu ;;
+  esac
+  if ! build $how >"$folder/log" 2>&1; then
     verdict='does not build'
-  elif (cd "$folder" && ulimit -c 0 && env $settings timeout 60 ./program $filters; exit $?) >"$folder/log" 2>&1 \
+  elif (cd "$folder" && ulimit -c 0 && env $settings $limit ./program $filters; exit $?) >"$folder/log" 2>&1 \
     </dev/null; then
     verdict=survived
   fi
@@ -62,7 +65,7 @@ WANTED=" $* " FOLDER=$folder awk '
         unfit = 1
       } else if (fits) {
         fitting++
-      } else if (test ~ /^gpu / && ENVIRON["GPU"] == "" || test ~ /^gpu NCCL/ && ENVIRON["GPU_NCCL"] == "") {
+      } else if (test ~ /^gpu / && ENVIRON["GPU"] == "" || test ~ /^gpu NCCL/ && ENVIRON["SEVERAL"] == "") {
         printf "  %-14s %-34s %s\n", "for a GPU", name, substr(test, 5)
       } else {
         put(name, test, substr(header, 1, at - 1) new substr(header, at + length(old)))

@@ -13,7 +13,7 @@
 #   LOGS        a folder for what they print
 set -u
 : "${SANITIZER:=$(PATH="$PATH:/usr/local/cuda/bin" command -v compute-sanitizer)}"
-: "${TOOLS:=memcheck synccheck initcheck racecheck}" "${LOGS:=build/sanitize}"
+: "${TOOLS:=memcheck synccheck initcheck racecheck}" "${LOGS:=${BUILD:-build}/sanitize}"
 : "${SECONDS_EACH:=300}" "${SECONDS_ALL:=3600}"
 if [ -z "${JOBS-}" ]; then
   JOBS=$((($(nproc 2>/dev/null || echo 2) * 3 + 3) / 4))
@@ -77,7 +77,7 @@ if [ "${1-}" = one ]; then
   status=$?
   seconds=$(($(date +%s) - start))
   # "ERROR SUMMARY: 2 errors", or "RACECHECK SUMMARY: 2 hazards displayed (1 errors, 1 warnings)"
-  errors=$(sed -n 's/^=* *\(ERROR\|RACECHECK\) SUMMARY: \([0-9]*\) .*/\2/p' "$log" | tail -n 1)
+  errors=$(sed -n -E 's/^=* *(ERROR|RACECHECK) SUMMARY: ([0-9]*) .*/\2/p' "$log" | tail -n 1)
   verdict=
   # Where no kernel is there, or runs, a tool may end without a summary: then the program by itself has to be right.
   if [ -z "$errors" ] && [ $status -ne 124 ] &&
@@ -110,9 +110,9 @@ all=$(for tool in $TOOLS; do
   for program in "$@"; do echo "$tool $program"; done
 done)
 # GPUs that wait for each other in kernels get nowhere while other programs take turns with them.
-several='/\(test_dist\|26_\)'
-printf '%s\n' "$all" | grep -v "$several" | xargs -r -P "$JOBS" -n 2 "$0" one
-printf '%s\n' "$all" | grep "$several" | xargs -r -n 2 "$0" one
+several='/(test_dist|26_)'
+printf '%s\n' "$all" | grep -vE "$several" | xargs -r -P "$JOBS" -n 2 "$0" one
+printf '%s\n' "$all" | grep -E "$several" | xargs -r -n 2 "$0" one
 
 # Anything but a zero and no remark is not clean.
 bad=0 runs=0 skipped=0
