@@ -15,11 +15,15 @@ trap 'rm -rf "$work"' EXIT
 for list in first.test first.all then.test then.all; do : >"$work/$list"; done
 for list in tests programs examples lessons covered; do : >"$work/$list"; done
 
+wrong() {
+  echo "$*" >&2
+  exit 1
+}
 # rule TARGET PREREQUISITES RECIPE
 rule() { printf '%s: %s\n\t%s\n' "$1" "$2" "$3"; }
 # check GROUP NAME PREREQUISITES ACTION [ARGUMENTS]: ACTION is check.sh's. What takes longest goes first.
 check() {
-  case $2 in *.races | all@sm_90a+17) echo "$2" >>"$work/first.$1" ;; *) echo "$2" >>"$work/then.$1" ;; esac
+  case $2 in *.races | all@sm_90a+17*) echo "$2" >>"$work/first.$1" ;; *) echo "$2" >>"$work/then.$1" ;; esac
   rule "check/$2" "$3" "@tests/check.sh $4 $2${5:+ $5}"
 }
 
@@ -51,7 +55,8 @@ way() {
   random) settings="$settings GPUKIT_CPU_SCHEDULE=random:1" ;;
   races) settings="$settings GPUKIT_CPU_SCHEDULE=random:1 TIMEOUT=900" configuration=traced ;;
   ptx | mixed) configuration=$way where=gpu ;;
-  *) configuration=$way ;;
+  asan | built) configuration=$way ;;
+  *) wrong "tests/checks.txt: $source: there is no way $way" ;;
   esac
   case $kind in test | checker | counters) action=counts ;; lesson) command=tests/lessons/lesson.sh ;; esac
   build "$configuration" "$source"
@@ -68,7 +73,14 @@ way() {
 row() {
   kind=$1 source=$2 name=${2##*/}
   name=${name%.*}
-  case $kind in test) own=cpu ;; program) own=plain ;; example) own=fast ;; *) own=$kind ;; esac
+  case $kind in
+  test) own=cpu ;;
+  program) own=plain ;;
+  example) own=fast ;;
+  lesson | checker | counters) own=$kind ;;
+  *) wrong "tests/checks.txt: $kind $source: there is no such kind" ;;
+  esac
+  [ -f "$source" ] || wrong "tests/checks.txt: there is no $source"
   case $kind in
   checker | counters) [ "$backend" = cpu ] || return 0 ;;
   *)
@@ -127,9 +139,10 @@ case_by() {
   symbols) check "$2" "symbols_$name.$1" "$files" one "tests/compile/symbols.sh $rest $files" ;;
   whole)
     case $name in sm_90a+17) wgmma="tests/compile/wgmma.sh $files" ;; *) wgmma= ;; esac
-    [ "$1" = nvcc ] || name=$name.$1
-    check "$2" "all@$name" "$files" one "$wgmma"
+    [ "$1" = nvcc ] && suffix= || suffix=.$1
+    check "$2" "all@$name$suffix" "$files" one "$wgmma"
     ;;
+  *) wrong "tests/compile/cases.txt: $kind $name: there is no such kind" ;;
   esac
 }
 
