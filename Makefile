@@ -53,11 +53,12 @@ clang    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 
 # Every build is BUILD/CONFIGURATION/NAME, by tests/build.sh and the commands in BUILD/CONFIGURATION/flags. These are
 # compile.CONFIGURATION and so on; tests/build.sh says what is what.
+# DWARF 4: addr2line of binutils 2.40 takes the first file of DWARF 5's table for another one.
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 STRICT   := $(WARNINGS) -Werror
 LOOSE    := -Wall -Wno-sign-compare -Wno-unknown-pragmas
-STANDIN  := -I tests/cpu
-CPU_FLAGS = -std=c++17 -g1 $(fma) -ffp-contract=off $(STANDIN) -I . -pthread $(CXXFLAGS)
+STANDIN  := -I tests/cpu -I tests/cpu/stubs
+CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off $(STANDIN) -I . -pthread $(CXXFLAGS)
 CPU_LINK  = $(CXX) -pthread -rdynamic $(CXXFLAGS)
 asan     := -fsanitize=address,undefined -fno-sanitize-recover=all
 # The race checker and the counters see each access by what -fsanitize=thread makes the compiler call, and are linked
@@ -86,8 +87,7 @@ link             = $(link.$1)$(if $(filter cpu fast plain,$1),$(CPU_LINK) $$runt
                      $(findstring $(traced),$(compile.$1)),$(CPU_LINK) $$program $$runtime $(catching) -o $$output)
 link.asan        = $(CPU_LINK) $(asan) $$runtime $$program -ldl -o $$output
 link.coverage    = $(CPU_LINK) --coverage $$program -ldl -o $$output
-link.user        = $(if $(RACES)$(STATS),,$(CPU_LINK) $(if $(ASAN),$(asan)) $$program -ldl -o $$output)
-
+link.user        = $(if $(RACES)$(STATS),,$(CPU_LINK) $(if $(ASAN),$(asan)) $$runtime $$program -ldl -o $$output)
 # nvcc: for the GPU that is here; as PTX alone, which may be older than the GPU; as PTX with a kernel of machine code
 # before; and what only has to compile, of which the host's compiler makes no object.
 NVCC_BASE        = $(NVCC) -O3 -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow,-Wconversion -I . \
@@ -102,7 +102,6 @@ plain.built      = $(NVCC) $(NVCCFLAGS) -std=c++17 $(quick)
 quick            = -Xcicc -O0 -Xptxas -O0 $(ptx)
 compile.host     = $(CC) -std=c99 -pedantic -O2 $(STRICT)
 compile.fuzz     = $(CLANG) -std=c99 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(WARNINGS)
-
 build = @tests/build.sh $@ $< $(filter %/runtime.o,$^) $(needs)
 export BUILD V GROUP backend alone
 settings = $(settings.$1) 'compile $(compile.$1)' 'plain $(plain.$1)' 'ahead $(or $(ahead.$1),$(compile.$1))' \
@@ -142,8 +141,9 @@ alone := $(if $(filter gpu,$(backend)),$(shell command -v flock >/dev/null && ec
 run: $(BUILD)/$(at)/tour
 	@$< $${GIVEN_PHOTO:+"$$GIVEN_PHOTO"}
 #: cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]
-cpu: $(BUILD)/host/cuda_to_cpp $(BUILD)/user/flags
-	@tests/standin/user.sh '$(ASAN)' '$(RACES)$(STATS)' $(ARGS)
+user_as := $(if $(ASAN),asan,$(if $(STATS),lesson,$(if $(RACES),traced,cpu)))
+cpu: $(BUILD)/host/cuda_to_cpp $(BUILD)/user/flags $(BUILD)/$(user_as)/runtime.o
+	@tests/standin/user.sh '$(ASAN)' '$(RACES)$(STATS)' $(BUILD)/$(user_as)/runtime.o $(ARGS)
 #: examples      builds all of examples/
 examples: $(examples:%=$(BUILD)/$(at)/%) $(lessons:%=$(BUILD)/$(lessons_at)/%)
 #: lessons       runs the numbered ones, with tables as text, CSV and charts (by gnuplot) into build/lessons/

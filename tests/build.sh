@@ -44,7 +44,7 @@ done
 
 command=$compile
 case $output:$source in
-*/runtime.o:*) command="$(setting ahead) -include cuda_runtime.h -x c++ -c" ;;
+*/runtime.o:*) command="$(setting ahead) -include cuda_runtime.h -x c++" source=/dev/null ;;
 *:tests/standin/programs/* | *:tests/standin/mistakes/* | *:examples/[0-9]*)
   if [ -n "$runtime" ]; then # g++ and clang++ cannot parse <<<>>>
     run "${folder%/*}/host/cuda_to_cpp $source $output.cpp"
@@ -58,7 +58,6 @@ case $output:$source in
 esac
 case $output in
 */built/*) command="$command -c" ;;
-*/runtime.o) link= ;;
 *.o) command="$command -c" link= ;;
 esac
 

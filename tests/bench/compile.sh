@@ -26,12 +26,14 @@ rows=(
   'matmul sm_80 gk_matmul of floats'
   'once sm_80 ... compiled once, in another file'
   'matmul_ex sm_80 gk_matmul_ex of floats'
+  'matmul_tf32 sm_80 ... for one precision, tf32'
   'c_api sm_80 GPUKIT_C_API'
   'cub sm_80 CUB: reduce and scan of floats'
   'cub_parts sm_80 ... by their own headers'
   'bare sm_90a a bare .cu'
   'matmul sm_90a gk_matmul of floats'
   'matmul_ex sm_90a gk_matmul_ex of floats'
+  'matmul_tf32 sm_90a ... for one precision, tf32'
   'cub sm_90a CUB: reduce and scan of floats'
 )
 

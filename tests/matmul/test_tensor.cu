@@ -992,6 +992,35 @@ TEST(plans_that_cannot_be) {
                gk_matmul_plan(a.ptr, a.ptr, c.ptr, 8, 8, 8, &o, NULL));
   EXPECT(c.untouched());
 }
+/* A precision as a template argument gives the product of the same precision in the options. */
+template <gk_precision Precision, class Item> static void check_compiled_precision() {
+  const size_t n = 144;
+  std::vector<Item> x(n * n);
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<Item>(static_cast<float>(i % 251) / 251 - 0.5f);
+  const device_array<Item> a(x);
+  device_array<Item> expected(n * n), c(n * n), untouched(n * n);
+  gk_matmul_opts of_options = gk_matmul_opts(), o = gk_matmul_opts();
+  of_options.precision = Precision;
+  EXPECT_OK(gk_matmul_ex(a.ptr, a.ptr, expected.ptr, n, n, n, &of_options));
+  EXPECT_OK(gk_matmul_ex<Precision>(a.ptr, a.ptr, c.ptr, n, n, n, &of_options));
+  EXPECT_SAME(c.get(), expected.get(), "precision %d twice", static_cast<int>(Precision));
+  EXPECT_OK(gk_matmul_ex<Precision>(a.ptr, a.ptr, c.ptr, n, n, n, &o));
+  EXPECT_SAME(c.get(), expected.get(), "precision %d", static_cast<int>(Precision));
+  EXPECT_OK(gk_matmul_ex<Precision>(a.ptr, a.ptr, c.ptr, n, n, n, NULL));
+  EXPECT_SAME(c.get(), expected.get(), "precision %d, no options", static_cast<int>(Precision));
+  o.precision = Precision == GK_PRECISION_STRICT ? GK_PRECISION_TF32 : GK_PRECISION_STRICT;
+  EXPECT_ERROR(cudaErrorInvalidValue, "but that of the template argument, for which kernels are compiled, is",
+               gk_matmul_ex<Precision>(a.ptr, a.ptr, untouched.ptr, n, n, n, &o));
+  EXPECT(untouched.untouched());
+}
+TEST(a_precision_that_is_compiled) {
+  check_compiled_precision<GK_PRECISION_STRICT, float>();
+  check_compiled_precision<GK_PRECISION_TF32, float>();
+  check_compiled_precision<GK_PRECISION_EMULATED, float>();
+  check_compiled_precision<GK_PRECISION_STRICT, double>();
+  check_compiled_precision<GK_PRECISION_STRICT, __half>();
+  check_compiled_precision<GK_PRECISION_DEFAULT, __nv_bfloat16>();
+}
 /* What a product does without a plan of the caller's is what gk_matmul_plan says. */
 TEST(the_plan_can_be_asked_for) {
   device_array<__half> a(not_numbers<__half>(3)), c(3);
