@@ -19,8 +19,8 @@ MAKEFLAGS    += --no-builtin-rules --no-print-directory $(if $(filter 0,$(MAKELE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:
-.PHONY: FORCE help run cpu examples lessons charts gpu-binaries test test-all test-ports checks fuzz coverage mutate clean \
-        same-code sanitize bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots format check-format
+.PHONY: FORCE help run cpu examples lessons charts gpu-binaries test test-all test-targets test-ports checks fuzz \
+        coverage mutate same-code sanitize bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots clean
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -119,7 +119,6 @@ $(BUILD)/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c $(BUILD)/host/flags
 	$(build)
 
 # ---- what there is to do ---------------------------------------------------------------------------------------------
-
 # The rules of all programs and checks, which tests/checks.sh makes of the tables.
 apart := help cpu charts plots bench-compile test-ports format check-format clean
 include $(if $(filter-out $(apart),$(or $(MAKECMDGOALS),help)),$(BUILD)/checks.$(backend).mk)
@@ -164,16 +163,16 @@ gpu-binaries: $(addprefix $(BUILD)/gpu/,$(tests) $(examples) $(lessons) $(progra
 #:
 #: test          the tests and compile checks (TESTS=tests/arrays/test_scan.cu: only that)
 #: test-all      all of them: with every type, target, C++ standard, schedule and sanitizer, too
-#: test-ports    other compilers and processors: clang++, and what is cross-compiled and emulated
+#: test-ports    other compilers and targets: clang++, further GPUs, and what is cross-compiled and emulated
 #:               (NVCCS="/usr/local/cuda-12.0/bin/nvcc ...": further ones for the drop-in cases of test-all)
 #: check/NAME    one of them; `make checks` lists their names. A new test is a file and a line in tests/checks.txt; a
 #:               new way to drop the header into a program is a line in tests/compile/cases.txt. Both say how
 wanted = $(filter $(if $(TESTS),$(foreach test,$(basename $(notdir $(TESTS))),$(test) $(test).%),%),$(checks.$1))
 checks:
-	@printf '%s\n' $(checks.test-all)
+	@printf '%s\n' $(checks.test-all) $(checks.test-targets)
 test-ports:
 	@tests/ports.sh
-test test-all:
+test test-all test-targets:
 	@tests/check.sh begin $(call wanted,$@)
 	@$(MAKE) -k $(if $(filter output-sync,$(.FEATURES)),--output-sync) GROUP=$@ BACKEND=$(backend) \
 	  $(addprefix check/,$(call wanted,$@)) || true
@@ -251,6 +250,7 @@ plots:
 #: check-format  lists the sources that are not formatted, and fails if there are any
 sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c' \
             -o -name '*.cpp')
+.PHONY: format check-format
 format check-format:
 	@command -v $(CLANG_FORMAT) >/dev/null || { echo 'clang-format is not here; on Debian: apt-get install it'; exit 1; }
 	@bad=$$(for f in $(sources); do $(CLANG_FORMAT) $$f | cmp -s - $$f || echo "  $$f"; done); [ -n "$$bad" ] || exit 0; \

@@ -68,7 +68,8 @@ start=$(date +%s)
 made=$output
 [ -z "$link" ] || made=$program
 printf '  %-8s %s\n' "$(basename "${command%% *}")" "$output"
-run "$command ${link:+-c} ${runtime:+-DCUDA_CPU_ELSEWHERE} -MMD -MP -MF $output.d -MT $output $source $libraries -o $made"
+command="$command ${link:+-c} ${runtime:+-DCUDA_CPU_ELSEWHERE} -MMD -MP -MF $output.d -MT $output"
+run "$command $source $libraries -o $made"
 [ -z "$link" ] || run "$link"
 touch "$output" # the host's compiler makes no object of what only has to compile
 echo "$(($(date +%s) - start)) s $output" >>"${folder%/*}/times"

@@ -7,11 +7,11 @@
 #   check.sh one NAME [command...]    a single test, which passes if the command does; none: that it was built is the
 #                                     test. Status 77 is a skip, and the last line of the output is its reason
 #   check.sh skip NAME N why          N tests that this machine cannot run
-#   check.sh total                    what took longest, and the sum. A check without counts could not be built, which is
-#                                     one failure
+#   check.sh total                    what took longest, and the sum. A check without counts could not be built, which
+#                                     is one failure
 #
-# Before the command, NAME=VALUE sets a variable of the environment that is not set; all/NAME=VALUE in make test-all only,
-# gpu/NAME=VALUE in make test-all on a GPU only. TIMEOUT is the seconds that the check may take; the command
+# Before the command, NAME=VALUE sets a variable of the environment that is not set; all/NAME=VALUE in make test-all
+# only, gpu/NAME=VALUE in make test-all on a GPU only. TIMEOUT is the seconds that the check may take; the command
 # $alone lets one program at a time have the GPU; the command $EMULATOR runs test programs.
 set -u
 BUILD=${BUILD:-build}

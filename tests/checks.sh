@@ -3,7 +3,7 @@
 #
 #   checks.sh BACKEND [NVCC...]     BACKEND is cpu or gpu; the first NVCC is nvcc in the tables, further ones nvcc2, ...
 #
-# The checks of a group are in the variable checks.test or checks.test-all; check/NAME runs one.
+# The checks of a group are in the variable checks.test, checks.test-all or checks.test-targets; check/NAME runs one.
 set -uf
 export LC_ALL=C
 IFS=',
@@ -12,7 +12,7 @@ backend=$1
 shift
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-for list in first.test first.all then.test then.all; do : >"$work/$list"; done
+for list in first.test first.all then.test then.all then.ports; do : >"$work/$list"; done
 for list in tests programs examples lessons covered; do : >"$work/$list"; done
 
 wrong() {
@@ -184,14 +184,17 @@ while IFS=' ' read -r kind name compilers objects rest; do
   [ "$kind" != whole ] || objects=all@$name
   for compiler in $compilers; do
     group=test
-    case $compiler in *+) group=all compiler=${compiler%+} ;; esac
+    case $compiler in
+    *++) group=ports compiler=${compiler%++} ;;
+    *+) group=all compiler=${compiler%+} ;;
+    esac
     if [ "$compiler" = cpu ]; then
       case_by cpu $group
       continue
     fi
     [ -n "$nvccs" ] || absent=$((absent + 1))
     for id in $nvccs; do
-      [ "$id" = nvcc ] || group=all
+      [ "$id" = nvcc ] || [ $group = ports ] || group=all
       target=$(unknown "$(cat "$work/targets.$id")")
       if [ -z "$target" ]; then case_by "$id" $group; else
         check $group "${kind}_$name.$id" '' skip "1 'this nvcc does not know $target'"
@@ -204,4 +207,5 @@ done <tests/compile/cases.txt
 
 echo "checks.test :=" $(cat "$work/first.test" "$work/then.test")
 echo "checks.test-all :=" $(cat "$work/first.all" "$work/first.test" "$work/then.test" "$work/then.all")
+echo "checks.test-targets :=" $(cat "$work/then.ports")
 for list in tests programs examples lessons covered; do echo "$list :=" $(cat "$work/$list"); done

@@ -2,7 +2,7 @@
 # Builds the cases of cases.txt, by the commands in BUILD/compile/flags, which the Makefile writes:
 #
 #   drop_in.sh object OUTPUT                   OUTPUT is BUILD/compile/FILE@WAY+WAY.COMPILER.o
-#   drop_in.sh link OUTPUT FLAG... OBJECT...   OUTPUT is BUILD/compile/CASE.COMPILER; of one object, a shared library of it
+#   drop_in.sh link OUTPUT FLAG... OBJECT...   OUTPUT is BUILD/compile/CASE.COMPILER, or a shared library
 #   drop_in.sh refused CASE COMPILER           succeeds if the case fails, and says what it has to say
 #   drop_in.sh lto                             links a program with -dlto, and runs it
 #   drop_in.sh clang_cuda                      the same by clang++ as CUDA's compiler
@@ -39,7 +39,8 @@ flags_of() {
          known = 1
          if ($3 == compiler || $3 == "both") for (i = 4; i <= NF; i++) print $i
        }
-       END { if (!known) { print "cases.txt has no way " way | "cat >&2"; exit 1 } }' tests/compile/cases.txt || return 1 ;;
+       END { if (!known) { print "cases.txt has no way " way | "cat >&2"; exit 1 } }' tests/compile/cases.txt ||
+      return 1 ;;
     esac
   done
 }
@@ -142,7 +143,10 @@ END
   case $lines:$2 in -:* | nvcc:*:cpu) lines=1000000 ;; esac
   lines=${lines#nvcc:} output=$folder/refused_$1.$2
   case $objects in
-  *,*) said=$(link "$output" "$2" $(echo "$objects" | tr , '\n' | sed "s|.*|$folder/&.$2.o|") 2>&1) && failed= || failed=1 ;;
+  *,*)
+    files=$(echo "$objects" | tr , '\n' | sed "s|.*|$folder/&.$2.o|")
+    said=$(link "$output" "$2" $files 2>&1) && failed= || failed=1
+    ;;
   *) said=$(run "$(command_of "$objects.$2") -o $output" 2>&1) && failed= || failed=1 ;;
   esac
   wrong=
@@ -159,8 +163,12 @@ lto)
   echo 'int main() { return 0; }' >"$folder/lto.cu"
   "$(setting nvcc_is)" -rdc=true -dlto "$folder/lto.cu" -o "$folder/lto" 2>/dev/null ||
     { echo 'this toolkit links no program with -dlto' && exit 77; } # one without all of its parts
-  for name in parts@ part@lto+impl part@lto; do object "$folder/$name.nvcc.o"; done
-  link "$folder/lto.nvcc" nvcc -rdc=true -dlto "$folder/parts@.nvcc.o" "$folder/part@lto+impl.nvcc.o" "$folder/part@lto.nvcc.o"
+  files=
+  for name in parts@ part@lto+impl part@lto; do
+    object "$folder/$name.nvcc.o"
+    files="$files $folder/$name.nvcc.o"
+  done
+  link "$folder/lto.nvcc" nvcc -rdc=true -dlto $files
   [ "$(setting backend)" = cpu ] || "$folder/lto.nvcc" 2
   ;;
 clang_cuda)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # headers.sh FOLDER   writes the headers that drop-in cases include:
 #
-#   macro_names_before.h   makes a macro of each name that the manual promises not to mind (all of one and two capitals, all
-#                          of one letter, and the words below); macro_names.cu includes it before the header
+#   macro_names_before.h   makes a macro of each name that the manual promises not to mind (all of one and two capitals,
+#                          all of one letter, and the words below); macro_names.cu includes it before the header
 #   macro_names_after.h    ends the compilation if one of them is lost, and removes them
 #   other/gpukit.cuh       another version of the header: another number, and sums that are products
 set -eu

@@ -4,8 +4,8 @@
 set -u
 folder=${BUILD:-build}/compile
 object=$folder/lean.o
-$(sed -n 's/^nvcc //p' "$folder/flags") -std=c++17 -gencode arch=compute_90a,code=sm_90a -c tests/bench/compile/called.cu \
-  -o "$object" || exit 1
+nvcc=$(sed -n 's/^nvcc //p' "$folder/flags")
+$nvcc -std=c++17 -gencode arch=compute_90a,code=sm_90a -c tests/bench/compile/called.cu -o "$object" || exit 1
 kernels=$(nm -C "$object" | grep -oE 'gk__[a-z0-9_]*_(kernel|mark)' | sort -u)
 case $kernels in
 *gk__reduce_kernel*) ;;

@@ -6,8 +6,8 @@ set -u
 folder=${BUILD:-build}/compile log=$1.log
 wrong='C75[0-9][0-9]|Potential Performance Loss|serialized'
 
-said=$($(sed -n 's/^nvcc //p' "$folder/flags") -std=c++17 -gencode arch=compute_90a,code=sm_90a -c tests/compile/wgmma.cu \
-  -o "$folder/wgmma.o" 2>&1)
+nvcc=$(sed -n 's/^nvcc //p' "$folder/flags")
+said=$($nvcc -std=c++17 -gencode arch=compute_90a,code=sm_90a -c tests/compile/wgmma.cu -o "$folder/wgmma.o" 2>&1)
 if ! printf '%s\n' "$said" | grep -E "$wrong" >/dev/null; then
   printf 'no complaint about a kernel that cannot overlap its products:\n%s\n' "$said"
   exit 1
