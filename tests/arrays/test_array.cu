@@ -184,6 +184,10 @@ TEST(in_the_place_of_pointers) {
   EXPECT_SAME(sums, host, "inclusive");
   EXPECT_OK(gk_scan_exclusive(x, y.data(), n, gk_op_sum()));
   EXPECT_EQ(y.get(3), 3.0f);
+  EXPECT_OK(gk_scan_exclusive_sum(x, y, n));
+  EXPECT_EQ(y.get(4), 6.0f);
+  EXPECT_OK(gk_scan_inclusive_sum(x, y, n));
+  EXPECT_EQ(y.get(4), 10.0f);
   EXPECT_OK(gk_scan_exclusive_init(x.data(), y, n, gk_op_sum(), 10));
   EXPECT_EQ(y.get(3), 13.0f);
   gk_array<float> c(50 * 60);

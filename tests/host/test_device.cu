@@ -11,24 +11,6 @@
 #include <unistd.h>
 #include <vector>
 
-/* What f() prints. It must not expect anything: that would be captured, too. */
-template <class F> static std::string printed_by(F f) {
-  std::string text;
-  fflush(stdout);
-  const int terminal = dup(STDOUT_FILENO);
-  FILE *file = tmpfile();
-  if (!file || terminal < 0) SKIP("no temporary file");
-  dup2(fileno(file), STDOUT_FILENO);
-  f();
-  fflush(stdout);
-  dup2(terminal, STDOUT_FILENO);
-  close(terminal);
-  rewind(file);
-  for (int c; (c = fgetc(file)) != EOF;) text += static_cast<char>(c);
-  fclose(file);
-  return text;
-}
-
 static void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 static double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
