@@ -114,7 +114,8 @@ int main(int argc, char **argv) {
   const std::vector<unsigned> one_each(n, 1);
   svg picture;
   const double wide = CELL * (ACROSS + 2), high = CELL * 9.0 * ((count + 3) / 4 + 1);
-  const bool drawn = n <= DRAWN_MOST && svg_begin(&picture, "build/lessons", about.name, 3 * wide, 1.5 * high);
+  const bool drawn =
+      n <= DRAWN_MOST && svg_begin(&picture, RESULTS_FOLDER "/lessons", about.name, 3 * wide, 1.5 * high);
   double top = 24, bottom[3] = {};
   double launched = 0, done = 0;
 

@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
   lesson_table(&l);
 
   svg picture;
-  if (svg_begin(&picture, "build/lessons", about.name, TIMELINE_LEFT + TIMELINE_WIDTH + 20,
+  if (svg_begin(&picture, RESULTS_FOLDER "/lessons", about.name, TIMELINE_LEFT + TIMELINE_WIDTH + 20,
                 (2 * STREAMS + 7) * TIMELINE_LANE + 40)) {
     timeline lines[3];
     double last = 0, y = 20;

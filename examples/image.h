@@ -27,6 +27,9 @@
 #include <unistd.h>
 #endif
 
+#ifndef RESULTS_FOLDER
+#define RESULTS_FOLDER "build" /* where lessons and the tour put their pictures: make's BUILD= */
+#endif
 #define IMAGE_MAX_PIXELS ((size_t)1 << 28)
 #define IMAGE_MAX_HEADER ((size_t)1 << 16) /* bytes, comments included */
 

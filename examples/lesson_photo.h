@@ -15,7 +15,7 @@
 
 #define PHOTO_FILE "examples/data/coffee.ppm"
 #define PHOTO_COUNTS "pixels in a row; there are two thirds as many rows" /* as --help says of n */
-#define PHOTO_OUT "build/lessons"
+#define PHOTO_OUT RESULTS_FOLDER "/lessons"
 #define PHOTO_WIDTH 600u /* at most, of one that is shown */
 #define PHOTO_HEIGHT 400u
 

@@ -21,7 +21,7 @@
 #include <new>
 #include <vector>
 
-static const char *const default_photo = "examples/data/coffee.ppm", *const default_out = "build/tour";
+static const char *const default_photo = "examples/data/coffee.ppm", *const default_out = RESULTS_FOLDER "/tour";
 
 constexpr size_t BLOCK = 256;         /* threads, where a block has no shape */
 constexpr size_t TILE = 32, ROWS = 8; /* elsewhere 32 x 8 of them work on a tile of 32 x 32 samples */

@@ -1,11 +1,19 @@
 #!/bin/sh
 # Does what README says of a CMake project and of a notebook, with the program that README shows:
 #
-#   readme.sh cmake FOLDER     configures and builds it in FOLDER with cmake and nvcc ($NVCC); runs it if $RUN is set
-#   readme.sh notebook FOLDER  runs the cell for a machine without a GPU
+#   readme.sh cmake      configures and builds it with cmake and nvcc, and runs it where there is a GPU
+#   readme.sh notebook   runs the cell for a machine without a GPU
 set -eu
-what=$1 folder=$2
-repository=$PWD
+what=$1 repository=$PWD
+case ${BUILD:-build} in /*) BUILD=${BUILD:-build} ;; *) BUILD=$PWD/${BUILD:-build} ;; esac
+export BUILD
+folder=$BUILD/readme/$what
+setting() { sed -n "s/^$1 //p" "$BUILD/compile/flags"; }
+if [ "$what" = cmake ]; then
+  nvcc=$(setting nvcc_is)
+  [ -n "$nvcc" ] || { echo 'nvcc is not here' && exit 77; }
+  command -v cmake >/dev/null || { echo 'cmake is not here' && exit 77; }
+fi
 unset MAKEFLAGS MFLAGS MAKELEVEL # the cell's make is nobody's part
 rm -rf "$folder"
 mkdir -p "$folder"
@@ -25,11 +33,11 @@ case $what in
 cmake)
   block cmake 'INTERFACE' >"$folder/CMakeLists.txt"
   architectures=75
-  [ -z "${RUN-}" ] || architectures=native
+  [ "$(setting backend)" = cpu ] || architectures=native
   cd "$folder"
-  cmake -B build -DCMAKE_CUDA_ARCHITECTURES="$architectures" -DCMAKE_CUDA_COMPILER="$NVCC" >cmake.log 2>&1 &&
+  cmake -B build -DCMAKE_CUDA_ARCHITECTURES="$architectures" -DCMAKE_CUDA_COMPILER="$nvcc" >cmake.log 2>&1 &&
     cmake --build build >>cmake.log 2>&1 || { cat cmake.log; exit 1; }
-  [ -z "${RUN-}" ] || build/saxpy
+  [ $architectures = 75 ] || build/saxpy
   ;;
 notebook)
   cell=$(block '' '!make' | sed -n 's/^!\(make .*\)/\1/p')
