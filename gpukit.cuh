@@ -124,7 +124,7 @@
  *                Builds with --use_fast_math or -ftz=true are excluded.
  *   Accuracy     A sum of n floats rounds each element at most n / 2^19 + 24 times, and a prefix sum at most n / 2^18 +
  *                110 times, where a loop rounds n times. One rounding error is at most 2^-24 of the sum of magnitudes.
- *                On random data the total error stays below log2(n) times that (tests/test_accuracy.cu, against
+ *                On random data the total error stays below log2(n) times that (tests/arrays/test_accuracy.cu, against
  *                double). The documentation of gk_matmul_ex has the bounds of products.
  *   Nothing lost A call that fails before its first kernel starts leaves outputs and scratch as they were.
  *   Names        All names begin with gk_, GK_ or GPUKIT_, symbols of object files included; gk__ and GK__ are private.
@@ -1238,10 +1238,11 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const 
  *   half types, tf32       k + 8         plus the rounding of A and B to tf32: up to 2^-10 of each product
  *   emulated fp32          k / 32 + 16   partial sums leave the tensor cores before these have truncated much
  *
- * plus the rounding to C's type. Random data has the square root of that, or less (tests/test_tensor.cu). Emulated fp32
- * needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and infinities
- * included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds out which of
- * the two is needed, at each replay of a graph, too; such a product takes at least as long as a strict one. */
+ * plus the rounding to C's type. Random data has the square root of that, or less (tests/matmul/test_tensor.cu).
+ * Emulated fp32 needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and
+ * infinities included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds
+ * out which of the two is needed, at each replay of a graph, too; such a product takes at least as long as a strict
+ * one. */
 template <class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
@@ -2361,10 +2362,17 @@ template <class Item> struct gk__widened {
 
 /* Sums and products that have the same bits everywhere: of floats by intrinsics, which the compiler does not contract
  * into fused multiply-adds; of integers in an unsigned type, because overflow of a signed one is undefined. */
-template <class Acc, bool Integral = std::is_integral<Acc>::value> struct gk__arithmetic {
+/* Half types by functions, because some programs define away their operators (as PyTorch's extensions do). */
+template <class Acc, bool IsHalf> struct gk__operators {
   static GK__HD Acc add(const Acc &x, const Acc &y) { return x + y; }
   static GK__HD Acc mul(const Acc &x, const Acc &y) { return x * y; }
 };
+template <class Acc> struct gk__operators<Acc, true> {
+  static GK__HD Acc add(const Acc &x, const Acc &y) { return __hadd(x, y); }
+  static GK__HD Acc mul(const Acc &x, const Acc &y) { return __hmul(x, y); }
+};
+template <class Acc, bool Integral = std::is_integral<Acc>::value>
+struct gk__arithmetic : gk__operators<Acc, gk__half_traits<Acc>::is_half> {};
 template <class Acc> struct gk__arithmetic<Acc, true> {
   typedef unsigned long long Unsigned;
   static GK__HD Acc add(Acc x, Acc y) { return static_cast<Acc>(static_cast<Unsigned>(x) + static_cast<Unsigned>(y)); }
@@ -4171,7 +4179,7 @@ cudaError_t gk__scan_call(const char *call, const Input &input, Out *output, siz
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_inclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), true,
                        stream, scratch);
@@ -4179,7 +4187,7 @@ cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Ope
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), false,
                        stream, scratch);
@@ -4187,7 +4195,7 @@ cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Ope
 template <class Input, class Output, class Operator, class Init>
 cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n, Operator operation, Init init,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
@@ -4195,12 +4203,14 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
 
 /* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
 
-template <class Input, class Out> __global__ void gk__copy_kernel(Input input, Out *output, size_t n) {
+enum { GK__COPY_THREADS = 256 };
+template <class Input, class Out>
+__global__ void __launch_bounds__(GK__COPY_THREADS) gk__copy_kernel(Input input, Out *output, size_t n) {
   GK_FOR_1D (i, n) output[i] = gk__convert<Out, typename gk__source<Input>::item_type>::from(input[i]);
 }
 template <class Input, class Out>
 cudaError_t gk__copy_array(const char *call, const Input &input, Out *output, size_t n, cudaStream_t stream) {
-  const unsigned block_threads = 256, most_blocks = 1u << 16;
+  const unsigned block_threads = GK__COPY_THREADS, most_blocks = 1u << 16;
   const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads));
   gk__clear_detail();
   GK_TRY(gk__check_arrays(call, input, output, n, n));
@@ -5838,7 +5848,7 @@ template <class Item, int Count> struct gk__thin_vector {
   GK__D void load(const Item *from, size_t stride, int item_count) {
     GK__UNROLL
     for (int i = 0; i < Count; i++)
-      items.value[i] = i < item_count ? from[static_cast<size_t>(i) * stride] : Item(0.0f);
+      items.value[i] = i < item_count ? from[static_cast<size_t>(i) * stride] : gk__convert<Item, float>::from(0.0f);
   }
   /* A whole and aligned one of 16 bytes or more that is not expected to be read again soon. */
   GK__D void load_once(const Item *from) {

@@ -64,7 +64,7 @@ cudaError_t capture_any(numbers *draw, int i, void *memory, gk_scratch *scratch,
                         std::string *shape) {
   static const gk_plan plans[] = {GK__PLAN_TILE_32, GK__PLAN_TILE_32_64, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128,
                                   GK_PLAN_AUTO};
-  const gk_plan plan = draw->below(4) ? GK_PLAN_AUTO : plans[draw->below(6)];
+  const gk_plan plan = draw->below(4) ? GK_PLAN_AUTO : plans[draw->below(5)];
   float *const floats = static_cast<float *>(memory);
   switch (i % 6) {
   case 0: return capture_product(draw, floats, GK_PRECISION_STRICT, plan, scratch, stream, shape);
