@@ -132,7 +132,7 @@ int main(int argc, char **argv) {
 
   svg picture;
   if (svg_begin(&picture, "build/lessons", about.name, TIMELINE_LEFT + TIMELINE_WIDTH + 20,
-                (2 * STREAMS + 7) * TIMELINE_LANE + 40)) {
+                timeline_height(1) + 2 * timeline_height(STREAMS) + 20)) {
     timeline lines[3];
     double last = 0, y = 20;
     for (int w = 0; w < 3; w++) {
@@ -146,10 +146,8 @@ int main(int argc, char **argv) {
     }
     for (int w = 0; w < 3; w++)
       y = timeline_draw(&picture, y, &lines[w], ways[w].name, ways[w].streams, step_names, STEPS, last);
-    if (l.mode == LESSON_TIMED)
-      svg_text(&picture, TIMELINE_LEFT + TIMELINE_WIDTH, y, 13, "end", "%.2f ms in all", last);
-    else
-      svg_text(&picture, TIMELINE_LEFT + TIMELINE_WIDTH, y, 13, "end", "the stand-in does one after the other");
+    if (l.mode != LESSON_TIMED)
+      svg_text(&picture, TIMELINE_LEFT, y, 13, "start", "CPU stand-in: steps run one after the other");
     if (svg_end(&picture)) lesson_say(&l, "The timeline: %s", picture.path);
   }
   for (const cudaStream_t stream : streams) GK_CHECK(cudaStreamDestroy(stream));
