@@ -90,7 +90,7 @@ __global__ void padded_16_bytes(const float *in, float *out, unsigned n) {
  *   padded 16 bytes  3631 GB/s: 16-byte accesses to global memory; the tile is still written and read by single words
  *
  * A transpose can be faster than a copy: the four loads of a thread of padded are under way together, while the loop of
- * copy has to finish its first load before the second one, since for all that the compiler knows `out` overlaps `in`.
+ * copy has to finish its first load before the second one, since the compiler has to assume that `out` overlaps `in`.
  * */
 #include "lesson.h"
 
