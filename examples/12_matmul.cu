@@ -212,11 +212,9 @@ static void answer(lesson *l, const lesson_row *row, const product &p) {
     lesson_expect(l, row, of_a, std::vector<unsigned>(s.m * s.k, tiles.x));
     lesson_expect(l, row, of_b, std::vector<unsigned>(s.k * s.n, tiles.y));
     const size_t all = s.k * (tiles.x * s.m + tiles.y * s.n);
-    lesson_say(
-        l,
-        "  %-8s  each element of A %2u times, of B %2u times; %6zu in all, a factor of %.1f fewer than without tiles",
-        tile == 1 ? "no tiles" : names[tile == 16 ? TILE_16 : TILE_32], tiles.x, tiles.y, all,
-        (double)(2 * s.m * s.n * s.k) / (double)all);
+    lesson_say(l, "  %-8s  each element of A %2u times, of B %2u times; %6zu in all, 1/%.1f of those without tiles",
+               tile == 1 ? "no tiles" : names[tile == 16 ? TILE_16 : TILE_32], tiles.x, tiles.y, all,
+               (double)(2 * s.m * s.n * s.k) / (double)all);
   }
 }
 

@@ -139,7 +139,7 @@ inline bool pass_id_on(ncclUniqueId *id, const std::string &path, int rank, int 
     }
     remove(mine.c_str());
     memcpy(id, answer.data(), sizeof *id);
-    *why = path + " did not appear";
+    *why = path + " has not come";
     return answered;
   }
   std::vector<bool> done(count);
@@ -159,7 +159,7 @@ inline bool pass_id_on(ncclUniqueId *id, const std::string &path, int rank, int 
     if (changed && !write_file(path, answer)) return false;
   }
   remove(path.c_str());
-  *why = "not all of " + std::to_string(ranks) + " ranks asked for " + path;
+  *why = "of " + std::to_string(ranks) + " ranks not all have come to " + path;
   for (size_t r = 1; r < count; r++)
     if (!done[r]) return false;
   return true;
