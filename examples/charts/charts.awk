@@ -110,7 +110,7 @@ END {
     count[p] = write_panel(p, work "/panel." p)
     if (!count[p]) continue
     flat = panel_kind[p] == "bars" || panel_kind[p] == "dots"
-    high[p] = flat ? 25 * count[p] + 8 : panel_kind[p] == "line" ? 250 : 190
+    high[p] = flat ? 25 * count[p] + 8 : 260
     begin[p] = top + (panel_title[p] == "" ? 0 : 34)
     top = begin[p] + high[p] + (flat ? 62 : 70)
   }
