@@ -88,7 +88,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 
 # With -mfma fmaf() is one instruction, not a call. Contraction would give other bits than the sources spell out.
 fma       := $(shell grep -qsw fma /proc/cpuinfo && echo -mfma)
-CPU_FLAGS  = -std=c++17 -g1 $(fma) -ffp-contract=off -I tests/cpu -I . -pthread -rdynamic
+# addr2line of binutils 2.40 takes the first file of DWARF 5's table for another one.
+CPU_FLAGS  = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -I tests/cpu -I tests/cpu/stubs -I . -pthread -rdynamic
 CPU        = $(CXX) -O2 $(CPU_FLAGS) $(WARNINGS) -Werror $(CXXFLAGS)
 # Tests take longer to compile than to run.
 CPU_TEST   = $(subst -O2,-Og,$(CPU))
@@ -256,7 +257,8 @@ user_flags = $(if $(ASAN),-O1 -fsanitize=address$(comma)undefined,-O2) \
              $(if $(RACES)$(STATS),-g $(traced) $(if $(STATS),$(counted)))
 cpu: export GIVEN_FILE = $(value FILE)
 cpu: export GIVEN_STATS = $(value STATS)
-cpu: build/host/cuda_to_cpp
+user_kind = $(if $(ASAN),asan,$(if $(STATS),lesson,$(if $(RACES),traced,cpu)))
+cpu: build/host/cuda_to_cpp build/$(user_kind)/runtime.o
 	@[ "$$GIVEN_FILE" ] || { echo 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu' >&2; exit 1; }
 	@[ -f "$$GIVEN_FILE" ] && [ -r "$$GIVEN_FILE" ] || \
 	  { printf 'make cpu: %s is not there, or cannot be read\n' "$$GIVEN_FILE" >&2; exit 1; }
@@ -265,8 +267,8 @@ cpu: build/host/cuda_to_cpp
 	@name=$${GIVEN_FILE##*/}; folder=$${GIVEN_FILE%"$$name"}; user=build/user/$${name%.*}; \
 	  set -e$(if $(V),x); \
 	  build/host/cuda_to_cpp "$$GIVEN_FILE" "$$user.cpp"; \
-	  $(PLAIN) $(user_flags) -iquote "$${folder:-./}" -c "$$user.cpp" -o "$$user.o"; \
-	  $(CXX) $(if $(ASAN),-fsanitize=address$(comma)undefined) $(CPU_LINK) "$$user.o" -o "$$user" \
+	  $(PLAIN) $(user_flags) -DCUDA_CPU_ELSEWHERE -iquote "$${folder:-./}" -c "$$user.cpp" -o "$$user.o"; \
+	  $(CXX) $(if $(ASAN),-fsanitize=address$(comma)undefined) $(CPU_LINK) "$$user.o" build/$(user_kind)/runtime.o -o "$$user" \
 	    $(if $(RACES)$(STATS),$(linked),-ldl); \
 	  $(if $(STATS),GPUKIT_CPU_STATS="$$GIVEN_STATS") GPUKIT_CPU_LEAKS=$${GPUKIT_CPU_LEAKS-1} "$$user" $(ARGS)
 
@@ -534,7 +536,7 @@ quick     = $(if $(filter -std=c++17 -rdc=true -G,$1)$(on_gpu),,$(call no_effort
 no_object = $(patsubst -O3,-O0,$1) -Xcompiler=-fsyntax-only
 C99       = $(CC) -std=c99 -pedantic $(WARNINGS) -Werror -I .
 # Not optimised by the stand-in's compiler: the linker merges no function that was inlined.
-cpu.c     = $(C99) -I tests/cpu $1
+cpu.c     = $(C99) -I tests/cpu -I tests/cpu/stubs $1
 cpu.cpp   = $(filter-out -rdynamic,$(CPU)) -O0 $1
 cpu.cu    = $(cpu.cpp) -x c++
 nvcc.c    = $(C99) -isystem '$(toolkit)' $1

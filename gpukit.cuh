@@ -31,7 +31,7 @@
  *    1. this manual
  *    2. CONFIGURATION         version, requirements, namespaces
  *    3. HOST API              valid C99: errors, devices, timing, scratch, options, typed calls for C
- *    4. CHECKS AND LAUNCHES   C++11 from here on: gk_allclose, launches of your own kernels
+ *    4. CHECKS AND LAUNCHES   C++11 from here on: gk_allclose, gk_array, launches of your own kernels
  *    5. INDEX                 coordinates, ranks, grid-stride loops, grids
  *    6. OPERATORS             sum, prod, min, max, argmin, argmax, and your own
  *    7. WARP                  reduce, scan, shuffle of any type
@@ -79,7 +79,7 @@
  *              gk_set_error_handler gk_error_detail gk_error_hint; gk_error gk_error_handler
  *   devices    gk_device_query gk_device_print gk_device_best gk_occupancy gk_occupancy_print gk_block_for;
  *              gk_device_info gk_occupancy_info
- *   timing     GK_TIME gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_compare
+ *   timing     GK_TIME gk_time_ms gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_compare
  *              gk_bench_buffers; gk_timer gk_bench_fn gk_bench_opts gk_bench_result
  *   scratch    gk_scratch_create gk_scratch_create_work gk_scratch_destroy gk_reduce_scratch_bytes
  *              gk_scan_scratch_bytes gk_matmul_scratch_bytes gk_matmul_work_bytes; gk_scratch
@@ -90,11 +90,13 @@
  *              in C: gk_op GK_OP_SUM/PROD/MIN/MAX/ARGMIN/ARGMAX gk_arg_f32, ...
  *   warp       gk_shuffle gk_warp_reduce gk_warp_scan_inclusive/exclusive
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
- *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax
- *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
+ *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value gk_dot gk_computed
+ *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init gk_scan_inclusive_sum/exclusive_sum
+ *   data       gk_copy gk_fill gk_iota gk_random_uniform gk_random_normal gk_print gk_print_matrix
  *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
  *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
+ *   arrays     gk_array: device memory that a variable owns
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose; gk_mismatch
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
  *              gk_dist_split gk_dist_wait; gk_dist_piece gk_dist_matmul_opts
@@ -152,7 +154,7 @@
 #if !defined(GPUKIT_CUH) || (defined(GPUKIT_IMPLEMENTATION) && !defined(GPUKIT_IMPLEMENTED))
 #define GK__OPEN
 
-/* Macros of the user with names of one letter, or min, max, swap, are undefined here and restored at the end. Other
+/* Macros of the user with names of one letter, or min, max, swap, size, are undefined here and restored at the end. Other
  * names in this file are CamelCase or longer words, which users' macros rarely are. (T, U and swap are for the headers
  * that this file includes: CUDA's and the standard library's.) */
 #define GK__PRAGMA(text) _Pragma(#text)
@@ -161,7 +163,7 @@
 /* clang-format off */
 #define GK__SAVED_MACROS(X)                                                                                            \
   X(a) X(b) X(c) X(d) X(e) X(f) X(g) X(h) X(i) X(j) X(k) X(l) X(m) X(n) X(o) X(p) X(q) X(r) X(s) X(t) X(v) X(w)        \
-  X(x) X(y) X(z) X(T) X(U) X(max) X(min) X(swap)
+  X(x) X(y) X(z) X(T) X(U) X(max) X(min) X(swap) X(size)
 /* clang-format on */
 GK__SAVED_MACROS(GK__PUSH)
 #undef a
@@ -194,6 +196,7 @@ GK__SAVED_MACROS(GK__PUSH)
 #undef max
 #undef min
 #undef swap
+#undef size
 
 /* Inside of extern "C" this template is an error, and the message shows this name. All declarations below the headers
  * are in extern "C++", so that no further errors follow. */
@@ -241,6 +244,7 @@ typedef ::gk_ERROR_gpukit_cuh_is_included_inside_a_namespace gk__included_outsid
 #include <math.h>
 #include <string.h>
 #include <type_traits>
+#include <utility>
 #elif !defined(__has_include)
 #include <cuda_runtime_api.h>
 #elif __has_include(<cuda_runtime_api.h>)
@@ -484,9 +488,14 @@ GK__CHECKED cudaError_t gk_timer_ms(gk_timer *timer, float *milliseconds); /* wa
 GK__CHECKED cudaError_t gk_timer_destroy(gk_timer *timer);                 /* leaves it empty; an empty one is fine */
 
 /* GK_TIME("label", stream) { ... } measures the time on the stream from { to }, waits for the stream there, and prints
- * `label: 1.234 ms`. Do not leave the braces by break, return or goto. With GPUKIT_NVTX it is an NVTX range as well. */
-#define GK_TIME(label, stream)                                                                                         \
-  for (gk__time_scope GK__PASTE(gk__time_, __LINE__) = gk__time_begin(label, stream, __FILE__, __LINE__);              \
+ * `label: 1.234 ms`. Do not leave the braces by break, return or goto. GK_TIME("label", stream, bytes) also prints how
+ * many bytes a second that are, and GK_TIME("label", stream, 0, flops) how many operations: `label: 1.234 ms, 567.8
+ * GB/s`. If kernels were launched there for the first time, by GK_LAUNCH or a call of gpukit, the line says so, because
+ * CUDA may have had to load them. With GPUKIT_NVTX it is an NVTX range as well. */
+#define GK_TIME(label, ...) GK__TIME(label, __VA_ARGS__, 0, 0, 0)
+#define GK__TIME(label, stream, bytes, flops, ...)                                                                     \
+  for (gk__time_scope GK__PASTE(gk__time_, __LINE__) =                                                                 \
+           gk__time_begin(label, stream, (double)(bytes), (double)(flops), __FILE__, __LINE__);                        \
        gk__time_next(&GK__PASTE(gk__time_, __LINE__));)
 
 /* gk_bench calls function(user, stream, i) many times and measures how long one call takes on the stream. i counts from
@@ -577,16 +586,15 @@ typedef enum gk_precision {
 typedef enum gk_plan {
   GK_PLAN_AUTO = 0, /* the fastest, by the planner's estimate */
   GK__PLAN_TILE_32,
-  GK__PLAN_TILE_64,
-  GK__PLAN_TILE_128,
-  GK__PLAN_TILE_64_128,
   GK__PLAN_TILE_32_64,
-  GK__PLAN_TILE_128_TMA,
-  GK__PLAN_TILE_64_128_TMA,
+  GK__PLAN_TILE_64,
+  GK__PLAN_TILE_64_128,
+  GK__PLAN_HOPPER_64_128,
+  GK__PLAN_HOPPER_128_64,
+  GK__PLAN_HOPPER_128,
   GK_PLAN_MMA,   /* tensor cores by mma.sync: every GPU that has tensor cores */
   GK_PLAN_WGMMA, /* tensor cores by wgmma: sm_90a */
-  GK__PLAN_TILE_128_64_TMA,
-  GK_PLAN_SIMT, /* strict kernels, for half types in place of tensor cores */
+  GK_PLAN_SIMT,  /* strict kernels, for half types in place of tensor cores */
   GK__PLAN_INT = 0x7fffffff
 } gk_plan;
 
@@ -744,6 +752,79 @@ GK__NAMESPACE(KERNELS) {
  * describes the first and the worst difference, and so does gk_error_detail(). */
 template <class Item, class Other>
 bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch = NULL);
+
+/* --- Timing of callables -----------------------------------------------------------------------------------------*/
+
+/* Where a call is made, for the message about a failure: parameters that are left out. */
+#define GK__CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+/* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. An error goes to
+ * the handler of GK_CHECK; if that returns, the result is NaN.
+ *
+ *   const float ms = gk_time_ms([&] { scale<<<grid, 256>>>(x, n, 2.0f); }); */
+template <class Function> float gk_time_ms(Function function, cudaStream_t stream = 0, GK__CALLER);
+
+/* gk_bench (section 3) of a callable that takes nothing: a lambda that puts its work on opts->stream. It returns nothing
+ * or a cudaError_t. */
+template <class Function>
+GK__NODISCARD cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result);
+
+/* --- Device arrays -----------------------------------------------------------------------------------------------*/
+
+template <class Item> class gk_array;
+/* For ranges of Items in host memory: void if Range has data() and size(). */
+template <class Item, class Range>
+using gk__range_of =
+    typename std::enable_if<std::is_same<const Item *, const typename std::remove_pointer<
+                                                           decltype(std::declval<Range &>().data())>::type *>::value &&
+                            std::is_convertible<decltype(std::declval<Range &>().size()), size_t>::value &&
+                            !std::is_same<typename std::remove_const<Range>::type,
+                                          gk_array<typename std::remove_const<Item>::type>>::value>::type;
+/* An array in device memory, which it owns. It can be moved, but not copied. Calls that take pointers to device memory
+ * take it, too, and kernels do, because it converts to Item *.
+ *
+ *   gk_array<float> x(host), y(n);         // host: a std::vector, or anything else with data() and size()
+ *   GK_LAUNCH(saxpy, gk_grid_1d(n, 256), 256, 0, 0, 2.0f, x, y, n);
+ *   GK_CHECK(gk_reduce_sum(y, sum, n));    // sum: a gk_array<float> of one element
+ *   printf("%g\n", sum.get(0));
+ *
+ * New elements have no value. Memory is allocated and freed in the order of the stream, copies are on the stream, and
+ * functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that returns, an array that was not
+ * allocated is empty, and host memory is as it was. Items are trivially copyable. */
+template <class Item> class gk_array {
+public:
+  typedef Item value_type;
+  gk_array() : items(NULL), item_count(0), stream(0) {}
+  explicit gk_array(size_t n, cudaStream_t stream = 0, GK__CALLER);
+  gk_array(const Item *host, size_t n, cudaStream_t stream = 0, GK__CALLER);
+  template <class Range, class = gk__range_of<const Item, const Range>>
+  explicit gk_array(const Range &host, cudaStream_t stream = 0, GK__CALLER);
+  gk_array(gk_array &&other) noexcept;
+  gk_array &operator=(gk_array &&other) noexcept; /* frees what it had */
+  ~gk_array();
+
+  size_t size() const { return item_count; }
+  Item *data() { return items; }
+  const Item *data() const { return items; }
+  operator Item *() & { return items; }
+  operator const Item *() const & { return items; }
+  operator Item *() && = delete; /* the memory would be freed before it is used */
+
+  /* All elements, from and to as many in host memory. */
+  void copy_from(const Item *host, GK__CALLER);
+  void copy_to(Item *host, GK__CALLER) const;
+  template <class Range, class = gk__range_of<const Item, const Range>> void copy_from(const Range &host, GK__CALLER);
+  template <class Range, class = gk__range_of<Item, Range>> void copy_to(Range &host, GK__CALLER) const;
+  /* One element, and its new value. */
+  Item get(size_t i, GK__CALLER) const;
+  void set(size_t i, Item value, GK__CALLER);
+  void clear(GK__CALLER); /* sets all bytes to 0; does not wait */
+
+private:
+  Item *items;
+  size_t item_count;
+  cudaStream_t stream;
+};
 
 } // GK__NAMESPACE(KERNELS)
 #endif /* __cplusplus */
@@ -1024,15 +1105,15 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
  *   argmin/max   any             value and index    gk_arg<value>; the first of equals; the first NaN before all
  *   a functor    any             its Acc            any
  */
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
 /* gk_reduce with the operator in the name: gk_reduce_sum(input, output, n, stream = 0, scratch = NULL), and prod, min,
  * max, argmin, argmax. */
 #define GK__REDUCE_BY(name)                                                                                            \
-  template <class Item, class Out>                                                                                     \
-  GK__NODISCARD cudaError_t gk_reduce_##name(const Item *input, Out *output, size_t n, cudaStream_t stream = 0,        \
+  template <class Input, class Output>                                                                                 \
+  GK__NODISCARD cudaError_t gk_reduce_##name(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0,   \
                                              const gk_scratch *scratch = NULL) {                                       \
     return gk_reduce(input, output, n, gk_op_##name(), stream, scratch);                                               \
   }
@@ -1044,6 +1125,29 @@ GK__REDUCE_BY(argmin)
 GK__REDUCE_BY(argmax)
 #undef GK__REDUCE_BY
 
+/* An input that is computed: in the place of an array of Items whose element i is f(i), for a functor or lambda f of
+ * device code and any n. Reduce and scan take it. Nothing is stored in between. f may be called more than once for an i.
+ *
+ *   gk_reduce_value(gk_computed<float>([=] __device__(size_t i) { return fabsf(x[i] - y[i]); }), &error, n, gk_op_max())
+ *
+ * (Lambdas of device code need nvcc --extended-lambda.) */
+template <class Item, class Func> struct gk__computed;
+template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f);
+
+/* *output = x[0] y[0] + ... + x[n-1] y[n-1]. Each product is rounded, for half types to float; then as gk_reduce_sum. */
+template <class InputX, class InputY, class Output>
+GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream = 0,
+                                 const gk_scratch *scratch = NULL);
+
+/* The result in host memory: *value is written once the stream has computed it, for which the call waits. It cannot be
+ * captured. Value: as the output above, so a gk_arg<Item> for argmin and argmax.
+ *
+ *   float norm;
+ *   GK_CHECK(gk_reduce_value(x, &norm, n, gk_op_max())); */
+template <class Input, class Value, class Operator>
+GK__NODISCARD cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation,
+                                          cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+
 /* --- Scan --------------------------------------------------------------------------------------------------------*/
 
 /* inclusive       output[i] = input[0] op ... op input[i]
@@ -1053,15 +1157,51 @@ GK__REDUCE_BY(argmax)
  * input and output have n elements; output may be input, but may not overlap it otherwise. n = 0 does nothing. The
  * operator must be associative but need not commute. It works in the type of the output, for f16 and bf16 in float:
  * give a wider output where sums outgrow the input. argmin and argmax need an output of gk_arg<value>. */
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                             cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                             cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
-template <class Item, class Out, class Operator, class Init>
-GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator, class Init>
+GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n, Operator operation,
                                                  Init init, cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+/* With gk_op_sum(). */
+template <class Input, class Output>
+GK__NODISCARD cudaError_t gk_scan_inclusive_sum(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0,
+                                                const gk_scratch *scratch = NULL) {
+  return gk_scan_inclusive(input, output, n, gk_op_sum(), stream, scratch);
+}
+template <class Input, class Output>
+GK__NODISCARD cudaError_t gk_scan_exclusive_sum(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0,
+                                                const gk_scratch *scratch = NULL) {
+  return gk_scan_exclusive(input, output, n, gk_op_sum(), stream, scratch);
+}
+
+/* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
+
+/* output[i] = input[i] for every i < n: a copy, a conversion, or with a computed input any function of i. */
+template <class Input, class Output>
+GK__NODISCARD cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0);
+/* output[i] = value, and output[i] = begin + i increment. */
+template <class Output, class Value>
+GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream = 0);
+template <class Output, class Value>
+GK__NODISCARD cudaError_t gk_iota(Output &&output, size_t n, Value begin, Value increment, cudaStream_t stream = 0);
+/* Random numbers, uniform in [0, 1) or normal with mean 0 and variance 1, for arrays of float, double, __half and
+ * __nv_bfloat16. Number i depends on the seed and on i alone, and has the same bits on every GPU and on the CPU stand-in.
+ * (Philox 4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; normal numbers by Wichura's
+ * inverse of the distribution, AS 241, 1988.) */
+template <class Output>
+GK__NODISCARD cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
+template <class Output>
+GK__NODISCARD cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
+/* Prints an array, or a row-major matrix (leading_dim 0: col_count), to stdout: of more than 20 rows or columns the first
+ * and the last ten. Waits for the stream. */
+template <class Input> GK__NODISCARD cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream = 0);
+template <class Input>
+GK__NODISCARD cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count,
+                                          size_t leading_dim = 0, cudaStream_t stream = 0);
 
 /* --- Matmul ------------------------------------------------------------------------------------------------------*/
 
@@ -1069,12 +1209,12 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Item *input, Out *output,
  * overlap A or B. Elements are float, double, __half or __nv_bfloat16. Half types are summed in float by tensor cores,
  * and C may be float; products of float and double are strict (gk_precision). With beta 0, C is never read. k = 0 gives
  * beta C. */
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                     cudaStream_t stream = 0);
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double beta, Out *c, size_t m,
-                                           size_t n, size_t k, cudaStream_t stream = 0);
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, double beta, Output &&c,
+                                           size_t m, size_t n, size_t k, cudaStream_t stream = 0);
 
 /* The same with all options: transposes, leading dimensions, batches, precision, scratch. NULL: none of them. op(A) is
  * m x k, and op(B) is k x n.
@@ -1089,19 +1229,19 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const Item *a, const It
  * needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and infinities
  * included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds out which of
  * the two is needed, at each replay of a graph, too; such a product takes at least as long as a strict one. */
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
 /* The same for one precision, gk_matmul_ex<GK_PRECISION_TF32>(a, b, ...): only its kernels and the strict ones are
  * compiled. The precision of the options is that one, or GK_PRECISION_DEFAULT; any other is an error. */
-template <gk_precision Precision, class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <gk_precision Precision, class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
 
 /* Which path gk_matmul_ex would take on the current device, and how much memory it would need. The pointers count for
  * their alignment only. Nothing is launched. */
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                          const gk_matmul_opts *opts, gk_matmul_path *path);
 
 /* ====================================================================================================================
@@ -1146,19 +1286,19 @@ inline gk_dist_piece gk_dist_split(size_t n, int ranks, int rank);
  * combined in that order: the bits of a floating-point sum depend on how many ranks there are and which elements each
  * has, and on nothing else; with one rank they are those of gk_reduce. Any scratch is large enough for the tags of
  * section 6 and up to 682 ranks; where it is too small, the error names the bytes needed. */
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
-                                         cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_dist_reduce(const Input &input, Output &&output, size_t n, Operator operation,
+                                         ncclComm_t comm, cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
 /* As gk_scan_inclusive and gk_scan_exclusive over all ranks' pieces in the order of ranks. Each rank gets the n results
  * at the places of its own piece. An operator of your own need not commute. argmin and argmax count indices through all
  * pieces. The elements are read twice and the results written once. Bits: as gk_dist_reduce. */
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_dist_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                                  ncclComm_t comm, cudaStream_t stream = 0,
                                                  const gk_scratch *scratch = NULL);
-template <class Item, class Out, class Operator>
-GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation,
                                                  ncclComm_t comm, cudaStream_t stream = 0,
                                                  const gk_scratch *scratch = NULL);
 
@@ -1179,8 +1319,8 @@ inline size_t gk_dist_matmul_buffer_bytes(size_t n, size_t k, size_t item_bytes,
  * in all; row-major device memory. n, k and the options that say so are the same on every rank. Each element of C is
  * computed as gk_matmul_ex does for the rank's m, the columns of a part, and k: where its bits do not depend on m and
  * n, those of C depend neither on the number of ranks nor on which rank has which rows. */
-template <class Item, class Out>
-GK__NODISCARD cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+GK__NODISCARD cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                          ncclComm_t comm, cudaStream_t stream = 0,
                                          const gk_dist_matmul_opts *opts = NULL);
 
@@ -1210,7 +1350,7 @@ GK__NODISCARD inline cudaError_t gk_dist_wait(ncclComm_t comm, cudaStream_t stre
  * callers have another path for older ones and for the CPU stand-in. Instructions that read or write memory, or order
  * accesses, are volatile and have the "memory" clobber: the compiler neither removes them nor moves accesses past them.
  *
- * Uses nothing from above. Instructions that only matmul's kernels need are in section 19.
+ * Uses nothing from above. wgmma is in section 19, beside the kernel that it is made for.
  * ==================================================================================================================*/
 
 #ifdef GK__KERNELS
@@ -1241,7 +1381,103 @@ GK__D unsigned gk__ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned bits
 template <int Barrier, int Threads> GK__D void gk__ptx_bar_sync() {
   asm volatile("bar.sync %0, %1;" ::"n"(Barrier), "n"(Threads) : "memory");
 }
+template <int Threads> GK__D void gk__ptx_bar_sync(unsigned barrier) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");
+}
 GK__D void gk__ptx_prefetch_global_l2(const void *address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
+
+/* An address in shared memory, as the instructions below take it. */
+GK__D unsigned gk__shared_address(const void *shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+/* Loads in program order. For plain loads the compiler would move many together, for which registers do not suffice,
+ * and reorder the multiply-adds between them. With ld.volatile ptxas keeps the order, too. */
+GK__D void gk__ptx_ld_shared_f64(double *x, unsigned address) {
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(*x) : "r"(address) : "memory");
+}
+GK__D void gk__ptx_ld_shared_v4_f32(float (&x)[4], unsigned address) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+               : "r"(address)
+               : "memory");
+}
+GK__D void gk__ptx_ld_volatile_shared_v4_f32(float (&x)[4], unsigned address) {
+  asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+               : "r"(address)
+               : "memory");
+}
+GK__D void gk__ptx_st_shared_v4_f32(unsigned address, float a, float b, float c, float d) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+GK__D void gk__ptx_ld_global_nc_f32(float *x, uintptr_t address) {
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*x) : "l"(address) : "memory");
+}
+/* c += a b, in program order, so that the order of the operands in registers is the written one. */
+GK__D void gk__ptx_fma_rn_f32(float *c, float a, float b) {
+  asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(*c) : "f"(a), "f"(b));
+}
+
+/* Matrix fragments, as the PTX ISA describes them. ldmatrix loads four matrices of 8 x 8 elements of 16 bits; with
+ * .trans their transposes. mma.sync adds the product of 16 rows of A and 8 columns of B to c, in which a thread has
+ * four elements. (m8n8k4 of doubles has 8 rows and two elements.) */
+GK__D void gk__ptx_ldmatrix_x4(unsigned (&dest)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
+               : "r"(address));
+}
+GK__D void gk__ptx_ldmatrix_x4_trans(unsigned (&dest)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
+               : "r"(address));
+}
+GK__D void gk__ptx_mma_m16n8k8_f16(float (&c)[4], unsigned a0, unsigned a1, unsigned b) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a0), "r"(a1), "r"(b));
+}
+#endif
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define GK__HAS_CP_ASYNC 1
+#define GK__PTX_MMA(name, shape, types)                                                                                \
+  GK__D void gk__ptx_mma_##name(float(&c)[4], const unsigned(&a)[4], unsigned b0, unsigned b1) {                       \
+    asm volatile("mma.sync.aligned." shape ".row.col.f32." types ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
+                 "{%0, %1, %2, %3};"                                                                                   \
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                      \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                      \
+  }
+GK__PTX_MMA(m16n8k16_f16, "m16n8k16", "f16.f16")
+GK__PTX_MMA(m16n8k16_bf16, "m16n8k16", "bf16.bf16")
+GK__PTX_MMA(m16n8k8_tf32, "m16n8k8", "tf32.tf32")
+#undef GK__PTX_MMA
+GK__D void gk__ptx_mma_m8n8k4_f64(double *c, double a, double b) {
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+      : "+d"(c[0]), "+d"(c[1])
+      : "d"(a), "d"(b));
+}
+
+/* cp.async: asynchronous copies from global to shared memory, which a thread waits for in groups. The first form copies
+ * 16 bytes, of which only the first `valid` are read; the rest become zeros. .L2::128B: the rest of the 128-byte line
+ * is fetched to L2, too. */
+GK__D void gk__ptx_cp_async_cg_16(unsigned dest, const void *source, unsigned valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dest), "l"(source), "r"(valid) : "memory");
+}
+GK__D void gk__ptx_cp_async_cg_l2_128b_16(unsigned dest, const void *source) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(dest), "l"(source) : "memory");
+}
+template <int Bytes> GK__D void gk__ptx_cp_async_ca(unsigned dest, const void *source) {
+  /* Bytes is never below 4, but without optimisation ptxas sees the dead instances for smaller types, too. */
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(dest), "l"(source), "n"(Bytes < 4 ? 4 : Bytes)
+               : "memory");
+}
+GK__D void gk__ptx_cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/* Waits until at most the last Pending groups of this thread are incomplete. */
+template <int Pending> GK__D void gk__ptx_cp_async_wait_group() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+#else
+#define GK__HAS_CP_ASYNC 0
 #endif
 
 /* 128-bit accesses to global memory, atomic as a whole (PTX ISA 8.3, sm_70). The address must be a multiple of 16. */
@@ -1289,6 +1525,23 @@ GK__D unsigned gk__ptx_cvt_rn_tf32_f32(float x) {
   asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
   return rounded;
 }
+/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the
+ * others. */
+template <int Quads>
+GK__D void gk__ptx_mma_m16n8_f64(double *c0, double *c1, const double *a0, const double *a1, const double *b) {
+  const int q1 = 1 % Quads, q2 = 2 % Quads, q3 = 3 % Quads; /* modulo: in range in branches that are not taken */
+  if (Quads == 2)
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                 "{%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(b[0]), "d"(b[q1]));
+  else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
+                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(a0[q2]), "d"(a1[q2]), "d"(a0[q3]), "d"(a1[q3]),
+                   "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
+}
 /* Programmatic dependent launch: see section 14. */
 GK__D void gk__ptx_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 GK__D void gk__ptx_griddepcontrol_launch_dependents() {
@@ -1297,9 +1550,6 @@ GK__D void gk__ptx_griddepcontrol_launch_dependents() {
 
 /* mbarriers and bulk copies: see gk__scan_bulk_copies. They take an address in shared memory as 32 bits. Addresses and
  * sizes of copies must be multiples of 16 bytes. */
-GK__D unsigned gk__shared_address(const void *shared) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
 GK__D void gk__ptx_mbarrier_init(unsigned barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -1318,6 +1568,24 @@ GK__D bool gk__ptx_mbarrier_try_wait_parity(unsigned barrier, unsigned parity) {
                : "memory");
   return passed != 0;
 }
+GK__D void gk__ptx_mbarrier_arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+/* Adds to the bytes that a phase waits for, without arriving. */
+GK__D void gk__ptx_mbarrier_expect_tx(unsigned barrier, unsigned bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+/* Arrives once this thread's earlier cp.async copies are complete. */
+GK__D void gk__ptx_cp_async_mbarrier_arrive_noinc(unsigned barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+/* The same in a loop: returns once the phase is complete. */
+GK__D void gk__ptx_mbarrier_wait_parity(unsigned barrier, unsigned parity) {
+  asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
+               "again;\n}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+}
 GK__D void gk__ptx_cp_async_bulk_load(unsigned dest, const void *from, unsigned bytes, unsigned barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dest),
                "l"(from), "r"(bytes), "r"(barrier)
@@ -1332,6 +1600,15 @@ GK__D void gk__ptx_cp_async_bulk_commit_group() { asm volatile("cp.async.bulk.co
 GK__D void gk__ptx_cp_async_bulk_wait_group_read_0() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 /* Orders this thread's earlier accesses to shared memory before later ones of the asynchronous proxy. */
 GK__D void gk__ptx_fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* Changes the registers that each thread of a warpgroup has. */
+template <int Count> GK__D void gk__ptx_setmaxnreg_dec() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
+}
+template <int Count> GK__D void gk__ptx_setmaxnreg_inc() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
+}
+#endif
 #else
 #define GK__BULK 0
 #endif
@@ -1375,8 +1652,11 @@ typedef struct gk__time_scope {
   gk_timer timer;
   const char *label, *file;
   int line, runs;
+  double bytes, flops;
+  unsigned first_launches; /* of this thread, before */
 } gk__time_scope;
-GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line);
+GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, double bytes, double flops,
+                                         const char *file, int line);
 GPUKIT_DEF int gk__time_next(gk__time_scope *scope);
 #define GK__PASTE2(x, y) x##y
 #define GK__PASTE(x, y) GK__PASTE2(x, y)
@@ -1446,6 +1726,25 @@ inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1
 /* Allocate on the stream; a scratch is also cleared. `what` is the call that needs the memory. */
 GPUKIT_DEF cudaError_t gk__temporary_memory(void **ptr, size_t bytes, const char *what, cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, const char *what, cudaStream_t stream);
+/* A result of `bytes` bytes for the host: allocates memory for it, which the call then writes, and copies it to `value`
+ * if the call's status is a success. Both wait for the stream. */
+GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
+                                       cudaStream_t stream);
+GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
+                                     cudaStream_t stream);
+/* What gk_array is made of. They report a failure to the handler. gk__array_create then returns NULL, and gk__array_copy
+ * false. */
+GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line);
+GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
+GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
+                               const char *file, int line);
+GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
+/* Prints a number, in a column. Copies `bytes` bytes to the host and waits for them. */
+GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole);
+GPUKIT_DEF void gk__print_text(const char *text);
+GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream);
+/* Whether `wanted` elements are those of an array of n: of a range, or (part) the i-th one. */
+GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
 GPUKIT_DEF cudaError_t gk__check_memory(const char *call, const char *name, const void *ptr);
 /* An element of an array that gk_allclose compares. */
@@ -1482,7 +1781,8 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk
   X(gk_reduce_scratch_bytes) X(gk_scan_scratch_bytes) X(gk_matmul_scratch_bytes) X(gk_matmul_work_bytes)
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
   X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch) X(gk__overlaps) \
-  X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare) X(gk__compare_report)
+  X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare) X(gk__compare_report) \
+  X(gk__print_number) X(gk__print_text) X(gk__copy_to_host) X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define GK__TEXT2(x) #x
@@ -1498,6 +1798,131 @@ GK__CPP_HOST_FUNCTIONS(GK__LABEL)
 } // GK__NAMESPACE(HOST)
 
 GK__NAMESPACE(KERNELS) {
+
+/* --- Timing of callables -----------------------------------------------------------------------------------------*/
+
+/* The status of function(), which returns one or nothing. */
+template <class Function> cudaError_t gk__status_of(Function &function, std::true_type) {
+  function();
+  return cudaSuccess;
+}
+template <class Function> cudaError_t gk__status_of(Function &function, std::false_type) { return function(); }
+template <class Function> cudaError_t gk__status_of(Function &function) {
+  return gk__status_of(function, std::is_void<decltype(function())>());
+}
+template <class Function> float gk_time_ms(Function function, cudaStream_t stream, const char *file, int line) {
+  gk_timer timer = gk_timer();
+  float milliseconds = 0;
+  gk__check_begin();
+  cudaError_t status = gk_timer_create(&timer);
+  if (status == cudaSuccess) status = gk_timer_start(&timer, stream);
+  if (status == cudaSuccess) status = gk__status_of(function);
+  if (status == cudaSuccess) status = gk_timer_stop(&timer);
+  if (status == cudaSuccess) status = gk_timer_ms(&timer, &milliseconds);
+  gk__check_cuda(status, "gk_time_ms", file, line);
+  const cudaError_t destroyed = gk_timer_destroy(&timer);
+  if (status == cudaSuccess) gk__check_cuda(destroyed, "gk_time_ms", file, line);
+  return status == cudaSuccess ? milliseconds : nanf("");
+}
+template <class Function> cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result) {
+  const gk_bench_fn call = [](void *user, cudaStream_t, size_t) -> cudaError_t {
+    return gk__status_of(*static_cast<Function *>(user));
+  };
+  return gk_bench(call, &function, opts, result);
+}
+
+/* --- Device arrays -----------------------------------------------------------------------------------------------*/
+
+template <class Item>
+gk_array<Item>::gk_array(size_t n, cudaStream_t on_stream, const char *file, int line)
+    : items(static_cast<Item *>(gk__array_create(n, sizeof(Item), on_stream, file, line))), item_count(items ? n : 0),
+      stream(on_stream) {
+  static_assert(std::is_trivially_copyable<Item>::value, "gk_array: elements are copied to the device byte by byte");
+}
+template <class Item>
+gk_array<Item>::gk_array(const Item *host, size_t n, cudaStream_t on_stream, const char *file, int line)
+    : gk_array(n, on_stream, file, line) {
+  copy_from(host, file, line);
+}
+template <class Item>
+template <class Range, class>
+gk_array<Item>::gk_array(const Range &host, cudaStream_t on_stream, const char *file, int line)
+    : gk_array(host.data(), static_cast<size_t>(host.size()), on_stream, file, line) {}
+template <class Item>
+gk_array<Item>::gk_array(gk_array &&other) noexcept
+    : items(other.items), item_count(other.item_count), stream(other.stream) {
+  other.items = NULL;
+  other.item_count = 0;
+}
+template <class Item> gk_array<Item> &gk_array<Item>::operator=(gk_array &&other) noexcept {
+  if (this == &other) return *this;
+  gk__array_destroy(items, stream);
+  items = other.items;
+  item_count = other.item_count;
+  stream = other.stream;
+  other.items = NULL;
+  other.item_count = 0;
+  return *this;
+}
+template <class Item> gk_array<Item>::~gk_array() { gk__array_destroy(items, stream); }
+template <class Item> void gk_array<Item>::copy_from(const Item *host, const char *file, int line) {
+  gk__array_copy(items, host, item_count * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
+}
+template <class Item> void gk_array<Item>::copy_to(Item *host, const char *file, int line) const {
+  gk__array_copy(host, items, item_count * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
+}
+template <class Item>
+template <class Range, class>
+void gk_array<Item>::copy_from(const Range &host, const char *file, int line) {
+  if (gk__array_has(item_count, static_cast<size_t>(host.size()), false, file, line))
+    copy_from(host.data(), file, line);
+}
+template <class Item>
+template <class Range, class>
+void gk_array<Item>::copy_to(Range &host, const char *file, int line) const {
+  if (gk__array_has(item_count, static_cast<size_t>(host.size()), false, file, line)) copy_to(host.data(), file, line);
+}
+template <class Item> Item gk_array<Item>::get(size_t i, const char *file, int line) const {
+  Item value = Item();
+  if (gk__array_has(item_count, i, true, file, line))
+    gk__array_copy(&value, items + i, sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
+  return value;
+}
+template <class Item> void gk_array<Item>::set(size_t i, Item value, const char *file, int line) {
+  if (gk__array_has(item_count, i, true, file, line))
+    gk__array_copy(items + i, &value, sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
+}
+template <class Item> void gk_array<Item>::clear(const char *file, int line) {
+  gk__array_clear(items, item_count * sizeof(Item), stream, file, line);
+}
+
+/* In kernels a computed input has the operators of a pointer that they use. */
+template <class Item, class Func> struct gk__computed {
+  Func f;
+  size_t first_idx;
+  __host__ __device__ gk__computed(const Func &func, size_t begin_idx) : f(func), first_idx(begin_idx) {}
+  __device__ Item operator[](size_t i) const { return f(first_idx + i); }
+  __device__ gk__computed operator+(size_t i) const { return gk__computed(f, first_idx + i); }
+};
+template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f) {
+  return gk__computed<Item, Func>(f, 0);
+}
+
+/* The pointer to the elements of an argument: a pointer itself, or a gk_array; and a computed input as it is. */
+template <class Item> Item *gk__pointer_to(Item *array) { return array; }
+template <class Item> Item *gk__pointer_to(gk_array<Item> &array) { return array.data(); }
+template <class Item> const Item *gk__pointer_to(const gk_array<Item> &array) { return array.data(); }
+template <class Item, class Func> gk__computed<Item, Func> gk__pointer_to(const gk__computed<Item, Func> &input) {
+  return input;
+}
+template <class Other> float *gk__pointer_to(const Other &) {
+  static_assert(sizeof(Other) == 0, "arrays are pointers to device memory or gk_array; make one of a host's range by "
+                                    "gk_array<Item>(range), or see gk_host_reduce, gk_host_matmul, ...");
+  return NULL;
+}
+template <class Array>
+using gk__item_of_array = typename std::remove_const<
+    typename std::remove_pointer<decltype(gk__pointer_to(std::declval<Array &>()))>::type>::type;
 
 /* --- GK_CHECK of any status ---------------------------------------------------------------------------------------
  * The functions that describe a status of cuBLAS or NCCL are found by argument-dependent lookup where a check is
@@ -1605,6 +2030,8 @@ GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsi
   (void)whole_lines;
 #endif
 }
+template <unsigned Threads, class Item, class Func>
+GK__D void gk__prefetch_tile(const gk__computed<Item, Func> &, size_t, size_t, unsigned, bool = false) {}
 
 /* Whether a kernel with parameters of types Ps can be called with arguments of types As: `counted` if there are as
  * many, and `converted` if each converts. If not, one assertion says so, and nothing is compiled that would fail once
@@ -1844,6 +2271,25 @@ template <class Item> const typename gk__known<Item>::type *gk__known_array(cons
                 "gk_ calls on __half and __nv_bfloat16 need these types: #include <cuda_fp16.h> "
                 "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
   return reinterpret_cast<const typename gk__known<Item>::type *>(array);
+}
+template <class Item, class Func>
+const gk__computed<Item, Func> &gk__known_array(const gk__computed<Item, Func> &input) {
+  return input;
+}
+/* The type of an input's elements. */
+template <class Input> struct gk__source;
+template <class Item> struct gk__source<Item *> {
+  typedef typename gk__known<Item>::type item_type;
+  static const bool is_array = true;
+};
+template <class Item, class Func> struct gk__source<gk__computed<Item, Func>> {
+  typedef Item item_type;
+  static const bool is_array = false;
+};
+/* An address for what asks about alignment. A computed input is nowhere, and not aligned. */
+template <class Item> GK__HD const Item *gk__memory_of(const Item *input) { return input; }
+template <class Item, class Func> GK__HD const Item *gk__memory_of(const gk__computed<Item, Func> &) {
+  return reinterpret_cast<const Item *>(static_cast<uintptr_t>(1));
 }
 template <class Item> typename gk__known<Item>::type *gk__known_output(Item *array) {
   static_assert(!std::is_const<Item>::value, "the output is const: inputs come first, then outputs, then sizes");
@@ -2938,10 +3384,46 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   return value;
 }
 
-template <bool Unaligned, class Item, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+/* The same for a computed input, in the same order: vectors are as long as those of an array. */
+template <bool Unaligned, class Operator, class Item, class Func, class Acc = typename gk__working<Operator>::type>
+GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, const Operator &operation,
+                               const gk__reduce_plan &plan, unsigned partition, gk__word16 *) {
+  typedef gk__reduce_tile<Item> tile_of;
+  const unsigned vector_width = tile_of::vector_width, vectors = GK__REDUCE_VECTORS;
+  Acc accumulator[gk__accumulation<Operator, Item>::accumulators];
+  GK__UNROLL
+  for (Acc &each : accumulator) each = operation.identity();
+  for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
+    const size_t i = tile_idx * tile_of::items + threadIdx.x * vector_width;
+    const bool is_full = n - tile_idx * tile_of::items >= tile_of::items;
+    Item item[vectors][vector_width];
+    /* All elements of a full tile are computed before the first is used, so that the loads of f overlap. */
+    GK__UNROLL
+    for (unsigned e = 0; e < vectors * vector_width && is_full; e++)
+      item[e / vector_width][e % vector_width] =
+          input[i + e / vector_width * tile_of::vector_stride + e % vector_width];
+    GK__UNROLL
+    for (unsigned v = 0; v < vectors; v++) {
+      const size_t first_idx = i + v * tile_of::vector_stride, left = first_idx < n ? n - first_idx : 0;
+      GK__UNROLL
+      for (unsigned j = 0; j < vector_width && !is_full; j++)
+        if (j < left) item[v][j] = input[first_idx + j];
+      gk__accumulate_items(accumulator, item[v], first_idx, left, operation);
+    }
+  }
+  Acc value = accumulator[0];
+  GK__UNROLL
+  for (unsigned j = 1; j < gk__accumulation<Operator, Item>::accumulators; j++)
+    value = operation(value, accumulator[j]);
+  return value;
+}
+
+/* Input: a pointer, or a computed input. */
+template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
 __global__ void __launch_bounds__(GK__REDUCE_THREADS, Unaligned ? 4 : GK__REDUCE_BLOCKS_PER_SM(Acc))
-    gk__reduce_kernel(const Item *input, Out *output, size_t n, Operator operation, gk__reduce_plan plan,
-                      gk__state *state, gk__slot<Acc> *slots) {
+    gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__reduce_plan plan, gk__state *state,
+                      gk__slot<Acc> *slots) {
+  typedef typename gk__source<Input>::item_type Item;
   GK__SHARED(Acc, warp_value, 32);
   __shared__ gk__ticket ticket;
   __shared__ gk__word16 edge_vectors[3];
@@ -3008,8 +3490,13 @@ cudaError_t gk__check_array(const char *call, const char *name, const Item *arra
                     static_cast<size_t>(std::alignment_of<Item>::value));
   return item_count ? gk__check_memory(call, name, array) : cudaSuccess;
 }
-template <class Item, class Out>
-cudaError_t gk__check_arrays(const char *call, const Item *input, const Out *output, size_t n, size_t n_out) {
+template <class Item, class Func>
+cudaError_t gk__check_array(const char *, const char *, const gk__computed<Item, Func> &, size_t, size_t) {
+  return cudaSuccess;
+}
+template <class Input, class Out>
+cudaError_t gk__check_arrays(const char *call, const Input &input, const Out *output, size_t n, size_t n_out) {
+  typedef typename gk__source<Input>::item_type Item;
   if (n > static_cast<size_t>(-1) / (sizeof(Item) > sizeof(Out) ? sizeof(Item) : sizeof(Out)))
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
                     n, sizeof(Item));
@@ -3055,15 +3542,17 @@ inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *tem
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
 
-template <class Item, class Out, class Operator>
-cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Out, class Operator>
+cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t n, Operator operation,
                        const gk__reduce_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
+  typedef typename gk__source<Input>::item_type Item;
   /* Where an array cannot be unaligned, or is not loaded as words, both are the aligned kernel. */
-  const bool may_be_unaligned = 16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16;
-  const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(input) % 16
-                          ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Item, Out, Operator>)
-                          : GK__KERNEL(gk__reduce_kernel<false, Item, Out, Operator>);
+  const bool may_be_unaligned =
+      gk__source<Input>::is_array && 16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16;
+  const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16
+                          ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Input, Out, Operator>)
+                          : GK__KERNEL(gk__reduce_kernel<false, Input, Out, Operator>);
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = NULL;
   GK_TRY(
@@ -3077,17 +3566,55 @@ cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t 
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
-template <class Item, class Out, class Operator>
-cudaError_t gk_reduce(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
-                      const gk_scratch *scratch) {
-  typedef typename gk__known<Item>::type Element;
-  typedef typename gk__functor<Operator, Element>::reduce Functor;
+template <class Input, class Out, class Operator>
+cudaError_t gk__reduce_array(const Input &input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+                             const gk_scratch *scratch) {
+  typedef typename gk__source<Input>::item_type Item;
+  typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef gk__slot<typename gk__working<Functor>::type> slot;
-  const Element *const array = gk__known_array(input);
   gk__clear_detail();
-  GK_TRY(gk__check_arrays("gk_reduce", array, gk__known_output(output), n, 1));
-  return gk__reduce("gk_reduce", array, gk__known_output(output), n, gk__functor_of<Functor>(operation),
-                    gk__plan_reduce(n, gk__reduce_tile<Element>::items, sizeof(slot)), stream, scratch);
+  GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(input), gk__known_output(output), n, 1));
+  return gk__reduce("gk_reduce", gk__known_array(input), gk__known_output(output), n,
+                    gk__functor_of<Functor>(operation), gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(slot)),
+                    stream, scratch);
+}
+template <class Input, class Output, class Operator>
+cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
+                      const gk_scratch *scratch) {
+  return gk__reduce_array(gk__pointer_to(input), gk__pointer_to(output), n, operation, stream, scratch);
+}
+template <class Input, class Value, class Operator>
+cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation, cudaStream_t stream,
+                            const gk_scratch *scratch) {
+  const char *const call = "gk_reduce_value";
+  void *result = NULL;
+  gk__clear_detail();
+  GK_TRY(gk__begin_value(&result, value, sizeof(Value), call, stream));
+  const cudaError_t status =
+      gk__reduce_array(gk__pointer_to(input), static_cast<Value *>(result), n, operation, stream, scratch);
+  return gk__end_value(status, value, result, sizeof(Value), call, stream);
+}
+/* The products of two arrays, rounded. */
+template <class Item> struct gk__products {
+  typedef typename gk__carried<Item>::type result_type;
+  const Item *x, *y;
+  GK__D result_type operator()(size_t i) const {
+    return gk__arithmetic<result_type>::mul(gk__convert<result_type, Item>::from(x[i]),
+                                            gk__convert<result_type, Item>::from(y[i]));
+  }
+};
+template <class InputX, class InputY, class Output>
+cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream,
+                   const gk_scratch *scratch) {
+  typedef typename gk__known<gk__item_of_array<const InputX>>::type Item;
+  static_assert(std::is_same<Item, typename gk__known<gk__item_of_array<const InputY>>::type>::value,
+                "gk_dot: both arrays have elements of the same type");
+  const gk__products<Item> products = {gk__known_array(gk__pointer_to(x)),
+                                       reinterpret_cast<const Item *>(gk__known_array(gk__pointer_to(y)))};
+  gk__clear_detail();
+  GK_TRY(gk__check_array("gk_dot", "x", products.x, n, n));
+  GK_TRY(gk__check_array("gk_dot", "y", products.y, n, n));
+  return gk_reduce_sum(gk_computed<typename gk__products<Item>::result_type>(products), output, n, stream, scratch);
 }
 
 /* ====================================================================================================================
@@ -3181,9 +3708,10 @@ template <class Acc> struct gk__scan_init<Acc, Acc> {
 /* What a kernel is compiled for: types, and what follows from the elements of a thread. In shared memory each thread
  * has consecutive elements, which it reads and writes as vectors. Results replace the inputs where both have the same
  * size; else they stand behind them. */
-template <class InputItem, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread>
+template <class InputArray, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread>
 struct gk__scan_config {
-  typedef InputItem Item;
+  typedef InputArray Input; /* a pointer, or a computed input */
+  typedef typename gk__source<InputArray>::item_type Item;
   typedef OutputItem Out;
   typedef Functor Operator;
   typedef Initial Init;
@@ -3299,6 +3827,14 @@ GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned copied, un
   }
 }
 
+/* The same from a computed input. */
+template <class Config, unsigned Threads, class Item, class Func>
+GK__D void gk__scan_copy_items(Item *dest, const gk__computed<Item, Func> &from, unsigned, unsigned item_count,
+                               unsigned thread) {
+  GK__UNROLL_BY(4)
+  for (unsigned i = thread; i < item_count; i += Threads) dest[i] = from[i];
+}
+
 /* The bulk copies of a block's tiles, by the TMA unit: one thread starts a copy of contiguous memory, and no thread
  * needs registers for the data. They copy whole 16-byte words between addresses that are aligned to 16 bytes, and
  * gk__scan_copy_items copies the rest. wait_for_load and store return the number of elements copied. */
@@ -3410,10 +3946,10 @@ template <class Byte> struct gk__scan_bytes_by_words {
   }
 };
 template <class Init, unsigned Items>
-struct gk__scan_vector<gk__scan_config<unsigned char, unsigned char, gk_sum<unsigned char>, Init, Items>, 16>
+struct gk__scan_vector<gk__scan_config<const unsigned char *, unsigned char, gk_sum<unsigned char>, Init, Items>, 16>
     : gk__scan_bytes_by_words<unsigned char> {};
 template <class Init, unsigned Items>
-struct gk__scan_vector<gk__scan_config<signed char, signed char, gk_sum<signed char>, Init, Items>, 16>
+struct gk__scan_vector<gk__scan_config<const signed char *, signed char, gk_sum<signed char>, Init, Items>, 16>
     : gk__scan_bytes_by_words<signed char> {};
 
 /* A vector in shared memory: a 16-byte word, or one element. */
@@ -3480,8 +4016,8 @@ GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, 
 }
 
 /* By all threads: waits for the bulk load of a tile, and copies what that has not loaded. */
-template <class Config, class Item>
-GK__D void gk__scan_finish_load(Item *shared_in, const Item *input, size_t first_idx, unsigned item_count,
+template <class Config, class Item, class Input>
+GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, size_t first_idx, unsigned item_count,
                                 gk__scan_bulk_copies *bulk) {
   const unsigned copied = bulk->template wait_for_load<Item>(item_count);
   if (copied < item_count) {
@@ -3493,7 +4029,7 @@ GK__D void gk__scan_finish_load(Item *shared_in, const Item *input, size_t first
 /* Tile by tile: ticket, load, the threads' totals, prefixes, results. A single tile needs no ticket and no slots. */
 template <class Config>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
-    gk__scan_kernel(const typename Config::Item *input, typename Config::Out *output, size_t n,
+    gk__scan_kernel(typename Config::Input input, typename Config::Out *output, size_t n,
                     typename Config::Operator operation, typename Config::Init init, bool inclusive, gk__scan_plan plan,
                     gk__state *state, gk__slot<typename Config::Acc> *slots) {
   typedef typename Config::Item Item;
@@ -3510,7 +4046,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  bulk.init(&barrier, input, output);
+  bulk.init(&barrier, gk__memory_of(input), output);
   if (Config::small_n)
     gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
                                         Config::tile_items);
@@ -3527,7 +4063,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
       else
         ticket.number = 0;
       if (bulk.aligned_input && ticket.number < plan.tiles)
-        bulk.template begin_load<Config>(shared_in, input, n, ticket.number);
+        bulk.template begin_load<Config>(shared_in, gk__memory_of(input), n, ticket.number);
     }
     __syncthreads();
     const size_t tile_idx = ticket.number, first_idx = tile_idx * Config::tile_items;
@@ -3561,10 +4097,11 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
 
 /* --- Launch ------------------------------------------------------------------------------------------------------*/
 
-template <class Item, class Out, class Operator, class Init>
-cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n, Operator operation, Init init,
+template <class Input, class Out, class Operator, class Init>
+cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n, Operator operation, Init init,
                      bool inclusive, gk__scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
+  typedef typename gk__source<Input>::item_type Item;
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = NULL;
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0;
@@ -3573,8 +4110,8 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
   if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
   const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
   const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
-  typedef gk__scan_config<Item, Out, Operator, Init, items_for_large_n> config_for_large_n;
-  typedef gk__scan_config<Item, Out, Operator, Init, items_for_small_n> config_for_small_n;
+  typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n> config_for_large_n;
+  typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
   const cudaError_t status =
@@ -3585,38 +4122,207 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
 }
 
 /* Checks the arrays, plans and launches. init: of the working type. */
-template <class Item, class Out, class Operator, class Acc>
-cudaError_t gk__scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
+template <class Input, class Out, class Operator, class Acc>
+cudaError_t gk__scan_call(const char *call, const Input &input, Out *output, size_t n, const Operator &operation,
                           const Acc &init, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
   gk__clear_detail();
   GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, n));
-  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__source<Input>::item_type Element;
   const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Element, typename gk__known<Out>::type>());
   return gk__scan(call, gk__known_array(input), gk__known_output(output), n, operation, init, inclusive, plan, stream,
                   scratch);
 }
 
-template <class Item, class Out, class Operator>
-cudaError_t gk_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+template <class Input, class Output, class Operator>
+cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_inclusive", input, output, n, f, f.identity(), true, stream, scratch);
+  return gk__scan_call("gk_scan_inclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), true,
+                       stream, scratch);
 }
-template <class Item, class Out, class Operator>
-cudaError_t gk_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+template <class Input, class Output, class Operator>
+cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_exclusive", input, output, n, f, f.identity(), false, stream, scratch);
+  return gk__scan_call("gk_scan_exclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), false,
+                       stream, scratch);
 }
-template <class Item, class Out, class Operator, class Init>
-cudaError_t gk_scan_exclusive_init(const Item *input, Out *output, size_t n, Operator operation, Init init,
+template <class Input, class Output, class Operator, class Init>
+cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n, Operator operation, Init init,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, typename gk__known<Out>::type>::scan Functor;
+  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
-  return gk__scan_call("gk_scan_exclusive_init", input, output, n, f,
+  return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
+}
+
+/* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
+
+template <class Input, class Out> __global__ void gk__copy_kernel(Input input, Out *output, size_t n) {
+  GK_FOR_1D (i, n) output[i] = gk__convert<Out, typename gk__source<Input>::item_type>::from(input[i]);
+}
+template <class Input, class Out>
+cudaError_t gk__copy_array(const char *call, const Input &input, Out *output, size_t n, cudaStream_t stream) {
+  const unsigned block_threads = 256, most_blocks = 1u << 16;
+  const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads));
+  gk__clear_detail();
+  GK_TRY(gk__check_arrays(call, input, output, n, n));
+  return gk__launch(call, gk__copy_kernel<Input, Out>,
+                    dim3(blocks < most_blocks ? static_cast<unsigned>(blocks) : most_blocks), dim3(block_threads), 0,
+                    stream, input, output, n);
+}
+template <class Input, class Output>
+cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream) {
+  return gk__copy_array("gk_copy", gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)), n,
+                        stream);
+}
+
+template <class Item> struct gk__progression {
+  Item begin, increment;
+  GK__D Item operator()(size_t i) const {
+    return gk__arithmetic<Item>::add(begin, gk__arithmetic<Item>::mul(static_cast<Item>(i), increment));
+  }
+};
+template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream) {
+  return gk_iota(output, n, value, Value(0), stream);
+}
+template <class Output, class Value>
+cudaError_t gk_iota(Output &&output, size_t n, Value begin, Value increment, cudaStream_t stream) {
+  typedef typename gk__known<gk__item_of_array<Output>>::type Item;
+  typedef typename gk__carried<Item>::type Acc;
+  const gk__progression<Acc> values = {gk__convert<Acc, Value>::from(begin), gk__convert<Acc, Value>::from(increment)};
+  return gk__copy_array("gk_iota", gk_computed<Acc>(values), gk__known_output(gk__pointer_to(output)), n, stream);
+}
+
+/* 64 random bits: two words of Philox 4x32-10, of which i is the counter and the seed the key. */
+GK__HD uint64_t gk__philox(uint64_t i, uint64_t seed) {
+  uint32_t word[4] = {static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32), 0, 0};
+  uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+  for (int round = 0; round < 10; round++) {
+    const uint64_t even = uint64_t(0xd2511f53) * word[0], odd = uint64_t(0xcd9e8d57) * word[2];
+    word[0] = static_cast<uint32_t>(odd >> 32) ^ word[1] ^ key[0];
+    word[1] = static_cast<uint32_t>(odd);
+    word[2] = static_cast<uint32_t>(even >> 32) ^ word[3] ^ key[1];
+    word[3] = static_cast<uint32_t>(even);
+    key[0] += 0x9e3779b9u;
+    key[1] += 0xbb67ae85u;
+  }
+  return word[0] | static_cast<uint64_t>(word[1]) << 32;
+}
+/* The functions below are made of operations that are rounded alike everywhere: fma, division and square root. */
+template <int Count> GK__HD double gk__polynomial(const double (&coefficient)[Count], double x) {
+  double sum = coefficient[Count - 1];
+  for (int i = Count - 2; i >= 0; i--) sum = gk__fma(sum, x, coefficient[i]);
+  return sum;
+}
+/* ln x of a normal number x > 0: of its exponent, and of its mantissa m by the series of artanh((m - 1) / (m + 1)). */
+GK__HD double gk__natural_log(double x) {
+  const double odd_reciprocals[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
+                                    1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof(x));
+  /* m from sqrt(1/2) to sqrt(2) */
+  const int64_t exponent = static_cast<int64_t>(bits - 0x3fe6a09e667f3bcdu) >> 52;
+  bits -= static_cast<uint64_t>(exponent) << 52;
+  memcpy(&x, &bits, sizeof(x));
+  const double quotient = (x - 1) / (x + 1);
+  const double mantissa_log = 2 * quotient * gk__polynomial(odd_reciprocals, quotient * quotient);
+  return gk__fma(static_cast<double>(exponent), 0.6931471805599453094, mantissa_log);
+}
+/* The normal number of a probability from 2^-54 to 1/2, negated. */
+GK__HD double gk__normal_quantile(double probability) {
+  const double center[2][8] = {
+      {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
+       4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3},
+      {1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3, 2.1213794301586595867e4,
+       3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3}};
+  const double middle[2][8] = {
+      {1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
+       1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4},
+      {1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1, 1.48103976427480074590e-1,
+       1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9}};
+  const double tail[2][8] = {
+      {6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
+       2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7},
+      {1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4,
+       1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15}};
+  const double from_center = 0.5 - probability;
+  if (from_center <= 0.425) {
+    const double x = gk__fma(-from_center, from_center, 0.180625);
+    return from_center * (gk__polynomial(center[0], x) / gk__polynomial(center[1], x));
+  }
+  const double root = sqrt(-gk__natural_log(probability));
+  if (root <= 5) return gk__polynomial(middle[0], root - 1.6) / gk__polynomial(middle[1], root - 1.6);
+  return gk__polynomial(tail[0], root - 5) / gk__polynomial(tail[1], root - 5);
+}
+/* Random number i of the type to compute in. A uniform number has as many random bits as the type has digits. */
+template <class Acc, bool Normal> struct gk__random {
+  uint64_t seed;
+  GK__HD Acc operator()(size_t i) const {
+    const uint64_t bits = gk__philox(i, seed);
+    const double two_to_minus_53 = 1.0 / 9007199254740992.0;
+    if (!Normal && sizeof(Acc) == 4) return static_cast<Acc>(bits >> 40) / 16777216;
+    if (!Normal) return static_cast<Acc>(static_cast<double>(bits >> 11) * two_to_minus_53);
+    /* The highest bit is the sign. */
+    const double probability = (static_cast<double>(bits << 1 >> 12) + 0.5) * two_to_minus_53;
+    const double magnitude = gk__normal_quantile(probability);
+    return static_cast<Acc>(bits >> 63 ? -magnitude : magnitude);
+  }
+};
+template <bool Normal, class Out>
+cudaError_t gk__random_array(const char *call, Out *output, size_t n, uint64_t seed, cudaStream_t stream) {
+  typedef typename gk__carried<Out>::type Acc;
+  static_assert(std::is_floating_point<Acc>::value, "random numbers are of float, double, __half or __nv_bfloat16");
+  return gk__copy_array(call, gk_computed<Acc>(gk__random<Acc, Normal>{seed}), output, n, stream);
+}
+template <class Output> cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
+  return gk__random_array<false>("gk_random_uniform", gk__known_output(gk__pointer_to(output)), n, seed, stream);
+}
+template <class Output> cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
+  return gk__random_array<true>("gk_random_normal", gk__known_output(gk__pointer_to(output)), n, seed, stream);
+}
+
+/* Prints the columns from begin to end of a row. */
+template <class Item>
+cudaError_t gk__print_columns(const Item *row_data, size_t begin, size_t end, cudaStream_t stream) {
+  typedef typename gk__carried<Item>::type Acc;
+  Item item[20];
+  GK_TRY(gk__copy_to_host(item, row_data + begin, (end - begin) * sizeof(Item), stream));
+  for (size_t i = 0; i < end - begin; i++) {
+    const Acc x = gk__convert<Acc, Item>::from(item[i]);
+    gk__print_number(static_cast<double>(x), static_cast<long long>(std::is_integral<Acc>::value ? x : Acc(0)),
+                     std::is_integral<Acc>::value);
+  }
+  return cudaSuccess;
+}
+template <class Input>
+cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count, size_t leading_dim,
+                            cudaStream_t stream) {
+  const size_t part = 10, distance = leading_dim ? leading_dim : col_count;
+  const auto array = gk__known_array(gk__pointer_to(input));
+  gk__clear_detail();
+  if (row_count == 0 || col_count == 0) return cudaSuccess;
+  GK_TRY(gk__check_array("gk_print", "input", array, row_count * col_count, row_count * col_count));
+  if (distance < col_count)
+    return gk__fail(cudaErrorInvalidValue, "gk_print: the leading dimension is %zu, but rows have %zu elements",
+                    distance, col_count);
+  for (size_t i = 0; i < row_count; i++) {
+    if (row_count > 2 * part && i == part) {
+      gk__print_text("         ...\n");
+      i = row_count - part;
+    }
+    const bool all = col_count <= 2 * part;
+    GK_TRY(gk__print_columns(array + i * distance, 0, all ? col_count : part, stream));
+    if (!all) gk__print_text("  ...");
+    if (!all) GK_TRY(gk__print_columns(array + i * distance, col_count - part, col_count, stream));
+    gk__print_text("\n");
+  }
+  return cudaSuccess;
+}
+template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream) {
+  return gk_print_matrix(input, n ? 1 : 0, n, 0, stream);
 }
 
 /* ====================================================================================================================
@@ -3696,15 +4402,16 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   Out *c;
   size_t m, n, ldc, stride_c, batch;
   Acc alpha, beta;
-  unsigned slices; /* partitions of k */
-  Acc *partials;   /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
+  unsigned partitions; /* partitions of k */
+  Acc *partials;       /* matrices of m x n, [product][partition]; NULL: accumulators are stored to C */
   Func func;
   size_t first_row, first_col; /* of this part of C in C */
   gk__condition condition;
   size_t max_blocks; /* of a launch; 0: no limit */
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
-    return slices > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), slices * sizeof(Acc)) : 0;
+    return partitions > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), partitions * sizeof(Acc))
+                          : 0;
   }
   GK__D gk__epilogue<Out, Acc, Func> epilogue_of_c(unsigned product) const {
     const gk__epilogue<Out, Acc, Func> epilogue = {
@@ -3714,7 +4421,7 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   GK__D gk__epilogue<Acc, Acc, gk__identity> epilogue_of_partial(unsigned product, unsigned partition) const {
     const size_t leading_dim = gk__partial_ld(n);
     const gk__epilogue<Acc, Acc, gk__identity> epilogue = {
-        partials + (static_cast<size_t>(product) * slices + partition) * m * leading_dim,
+        partials + (static_cast<size_t>(product) * partitions + partition) * m * leading_dim,
         m,
         n,
         leading_dim,
@@ -3780,56 +4487,48 @@ __global__ void __launch_bounds__(GK__REDUCE_PARTIALS_THREADS)
   for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += stride) {
     const unsigned product = i / matrix_vectors, pos = i % matrix_vectors;
     vector *const from =
-        reinterpret_cast<vector *>(p.partials) + static_cast<size_t>(product) * p.slices * matrix_vectors + pos;
+        reinterpret_cast<vector *>(p.partials) + static_cast<size_t>(product) * p.partitions * matrix_vectors + pos;
     Acc total[4] = {Acc(-0.0f), Acc(-0.0f), Acc(-0.0f), Acc(-0.0f)}; /* the identity of addition, also for -0 */
     GK__UNROLL_BY(1)
-    for (unsigned s = 0; s < p.slices; s += loads_at_once) {
+    for (unsigned s = 0; s < p.partitions; s += loads_at_once) {
       vector x[loads_at_once];
       GK__UNROLL
       for (unsigned j = 0; j < loads_at_once; j++)
-        if (s + j < p.slices) x[j] = from[static_cast<size_t>(s + j) * matrix_vectors];
+        if (s + j < p.partitions) x[j] = from[static_cast<size_t>(s + j) * matrix_vectors];
       GK__UNROLL
       for (unsigned j = 0; j < loads_at_once; j++) {
         GK__UNROLL
         for (int e = 0; e < 4; e++)
-          if (s + j < p.slices) total[e] = gk__arithmetic<Acc>::add(total[e], x[j].value[e]);
-        if (clears && s + j < p.slices) from[static_cast<size_t>(s + j) * matrix_vectors] = vector();
+          if (s + j < p.partitions) total[e] = gk__arithmetic<Acc>::add(total[e], x[j].value[e]);
+        if (clears && s + j < p.partitions) from[static_cast<size_t>(s + j) * matrix_vectors] = vector();
       }
     }
     p.epilogue_of_c(product).store(pos / row_vectors, pos % row_vectors * 4, total);
   }
 }
 
-/* cp.async copies from global to shared memory: they use no registers, and a thread waits for them in groups. Without
- * it (before sm_80, and on a CPU) operands pass through registers. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define GK__HAS_CP_ASYNC 1
-#else
-#define GK__HAS_CP_ASYNC 0
-#endif
-
+/* Copies from global to shared memory by cp.async use no registers. Without it (before sm_80, and on a CPU) operands
+ * pass through registers, and these functions do nothing. */
 /* Copies Bytes bytes: 4, 8 or 16. With 16, only the first `valid` bytes are read and the rest become zeros. */
 template <int Bytes> GK__D void gk__copy_async(void *dest, const void *source, unsigned valid) {
 #if GK__HAS_CP_ASYNC
-  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(dest));
   if (Bytes == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(source), "r"(valid) : "memory");
-  else /* Bytes is never below 4, but without optimisation ptxas sees the dead instances for smaller types, too */
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(source), "n"(Bytes < 4 ? 4 : Bytes)
-                 : "memory");
+    gk__ptx_cp_async_cg_16(gk__shared_address(dest), source, valid);
+  else
+    gk__ptx_cp_async_ca<Bytes>(gk__shared_address(dest), source);
 #else
   (void)dest, (void)source, (void)valid;
 #endif
 }
 GK__D void gk__copy_commit() {
 #if GK__HAS_CP_ASYNC
-  asm volatile("cp.async.commit_group;" ::: "memory");
+  gk__ptx_cp_async_commit_group();
 #endif
 }
 /* Waits until at most the last Pending groups of this thread are incomplete. */
 template <int Pending> GK__D void gk__copy_wait() {
 #if GK__HAS_CP_ASYNC
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+  gk__ptx_cp_async_wait_group<Pending>();
 #endif
 }
 
@@ -4082,26 +4781,6 @@ struct gk__accumulators {
   }
 };
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-/* Multiplies 16 x 8 doubles and 4 Quads of k. c0, a0: the lane's part of the first eight rows; c1, a1: of the
- * others. */
-template <int Quads>
-GK__D void gk__mma_f64(double *c0, double *c1, const double *a0, const double *a1, const double *b) {
-  const int q1 = 1 % Quads, q2 = 2 % Quads, q3 = 3 % Quads; /* modulo: in range in branches that are not taken */
-  if (Quads == 2)
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-                 "{%0,%1,%2,%3};"
-                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(b[0]), "d"(b[q1]));
-  else
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
-                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
-                 : "+d"(c0[0]), "+d"(c0[1]), "+d"(c1[0]), "+d"(c1[1])
-                 : "d"(a0[0]), "d"(a1[0]), "d"(a0[q1]), "d"(a1[q1]), "d"(a0[q2]), "d"(a1[q2]), "d"(a0[q3]), "d"(a1[q3]),
-                   "d"(b[0]), "d"(b[q1]), "d"(b[q2]), "d"(b[q3]));
-}
-#endif
-
 /* The same for double precision, where a warp computes WarpRows x WarpCols: with mma.sync on tensor cores where they
  * have fp64, else with FMAs. The bits are the same: fp64 tensor cores accumulate by fused multiply-adds in ascending
  * order of k, whatever the k of one instruction is (a test checks this). Depth, 8 or 16, is the k of one
@@ -4180,8 +4859,8 @@ struct gk__accumulators_f64 {
     for (int i = 0; i < WarpRows / 8; i += 2) {
       GK__UNROLL
       for (int j = 0; j < WarpCols / 8; j++)
-        gk__mma_f64<quads>(value[i * (WarpCols / 8) + j], value[(i + 1) * (WarpCols / 8) + j], f.a[i], f.a[i + 1],
-                           f.b[j]);
+        gk__ptx_mma_m16n8_f64<quads>(value[i * (WarpCols / 8) + j], value[(i + 1) * (WarpCols / 8) + j], f.a[i],
+                                     f.a[i + 1], f.b[j]);
     }
 #elif GK__HAS_CP_ASYNC
     GK__UNROLL
@@ -4189,9 +4868,7 @@ struct gk__accumulators_f64 {
       GK__UNROLL
       for (int r = 0; r < runs; r++) {
         double *c = value[r];
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-            : "+d"(c[0]), "+d"(c[1])
-            : "d"(f.a[r / (WarpCols / 8)][q]), "d"(f.b[r % (WarpCols / 8)][q]));
+        gk__ptx_mma_m8n8k4_f64(c, f.a[r / (WarpCols / 8)][q], f.b[r % (WarpCols / 8)][q]);
       }
     }
 #else
@@ -4210,8 +4887,7 @@ template <class Config> GK__D void gk__end_of_step() {
   gk__copy_wait<Config::stages - 2>();
 #ifdef __CUDA_ARCH__
   if (Config::groups > 1)
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / Config::sums::thread_count), "n"(Config::sums::thread_count)
-                 : "memory");
+    gk__ptx_bar_sync<Config::sums::thread_count>(1 + threadIdx.x / Config::sums::thread_count);
   else
 #endif
     __syncthreads();
@@ -4434,7 +5110,7 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
   unsigned work_idx = blockIdx.x;
   accumulators acc(t);
   {
-    const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+    const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
     const size_t block_k = static_cast<size_t>(work.part) * static_cast<size_t>(p.depth);
     const size_t group_k = block_k + static_cast<size_t>(group) * static_cast<size_t>(p.depth);
     const int max_depth = p.k - block_k < static_cast<size_t>(p.depth) ? static_cast<int>(p.k - block_k) : p.depth;
@@ -4448,24 +5124,24 @@ __global__ void __launch_bounds__(Config::sums::thread_count *Config::groups, Co
                                    (max_depth + Config::bk - 1) / Config::bk);
   }
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   const size_t row0 = static_cast<size_t>(work.row_idx) * Config::bm,
                col0 = static_cast<size_t>(work.col_idx) * Config::bn;
   int first_idx = 0, vector_count = accumulators::runs;
   if (Config::groups > 1 && groups > 1) {
     gk__copy_wait<0>();
     __syncthreads();
-    gk__reduce_groups(acc, ring, group, groups, static_cast<int>(p.slices), t, &first_idx, &vector_count);
+    gk__reduce_groups(acc, ring, group, groups, static_cast<int>(p.partitions), t, &first_idx, &vector_count);
   }
   gk__store_work_tile(acc, acc.value, p, work, row0, col0, first_idx, vector_count);
 }
 
 /* --- Small products -----------------------------------------------------------------------------------------------
  *
- * float tiles of 32 x 32, for products with k undivided and neither operand transposed, as most batches are. A keeps its
- * K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move one element each. A
- * thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel. Batches of
- * 32^3 take 1.7 times as long without it. */
+ * float tiles of 32 x 32, for products with k undivided and neither operand transposed, as most batches are. A keeps
+ * its K-major layout in shared memory, which takes a quarter of the copies of transposing it: these move one element
+ * each. A thread reads four k of a row with one load. The order of the FMAs is the same as in gk__matmul_kernel.
+ * Batches of 32^3 take 1.7 times as long without it. */
 
 /* The accumulators of a thread: like gk__accumulators, but a warp has 4 x 8 threads, and a thread's rows are four
  * apart. */
@@ -4625,24 +5301,12 @@ struct gk__warp_accumulators {
   }
 };
 
-/* Loads 16 bytes of shared memory in program order. Without `volatile` on the asm, the compiler would move loads
- * together, for which registers do not suffice, and reorder the FMAs between them. gk__load_in_order() makes ptxas keep
- * the order, too. */
-#ifdef __CUDA_ARCH__
-#define GK__LOAD_FLOAT4(instruction)                                                                                   \
-  gk__vector<float, 4> x;                                                                                              \
-  asm volatile(instruction ".v4.f32 {%0, %1, %2, %3}, [%4];"                                                           \
-               : "=f"(x.value[0]), "=f"(x.value[1]), "=f"(x.value[2]), "=f"(x.value[3])                                \
-               : "r"(address)                                                                                          \
-               : "memory");                                                                                            \
-  return x
-GK__D gk__vector<float, 4> gk__load_shared(unsigned address) { GK__LOAD_FLOAT4("ld.shared"); }
-GK__D gk__vector<float, 4> gk__load_in_order(unsigned address) { GK__LOAD_FLOAT4("ld.volatile.shared"); }
-#undef GK__LOAD_FLOAT4
-#endif
+/* Loads 16 bytes of shared memory, in program order. */
 GK__D gk__vector<float, 4> gk__load_shared_float4(const unsigned char *shared) {
 #ifdef __CUDA_ARCH__
-  return gk__load_shared(static_cast<unsigned>(__cvta_generic_to_shared(shared)));
+  gk__vector<float, 4> x;
+  gk__ptx_ld_shared_v4_f32(x.value, gk__shared_address(shared));
+  return x;
 #else
   return *reinterpret_cast<const gk__vector<float, 4> *>(shared);
 #endif
@@ -4650,10 +5314,7 @@ GK__D gk__vector<float, 4> gk__load_shared_float4(const unsigned char *shared) {
 /* Copies 16 bytes, and prefetches the 128-byte line that they are in to L2: the rest of it is needed soon. */
 GK__D void gk__copy_async_float4(unsigned char *dest, const float *source) {
 #if GK__HAS_CP_ASYNC
-  asm volatile(
-      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(dest))),
-      "l"(source)
-      : "memory");
+  gk__ptx_cp_async_cg_l2_128b_16(gk__shared_address(dest), source);
 #else
   *reinterpret_cast<gk__vector<float, 4> *>(dest) = *reinterpret_cast<const gk__vector<float, 4> *>(source);
 #endif
@@ -4917,31 +5578,6 @@ template <class Shape> struct gk__f64_turn {
 };
 
 #ifdef GK__HOPPER_CODE
-/* Barriers in shared memory, by their addresses. */
-GK__D void gk__barrier_init(unsigned barrier, unsigned arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-GK__D void gk__barrier_expect(unsigned barrier, unsigned bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-/* Without arriving. */
-GK__D void gk__barrier_expect_more(unsigned barrier, unsigned bytes) {
-  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-GK__D void gk__barrier_wait(unsigned barrier, unsigned parity) {
-  asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra "
-               "again;\n}" ::"r"(barrier),
-               "r"(parity)
-               : "memory");
-}
-GK__D void gk__barrier_arrive(unsigned barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-/* When this thread's copies so far are there. */
-GK__D void gk__barrier_arrive_with_copies(unsigned barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
-}
-
 /* For blocks that only wait for each other: nobody's writes are waited for. */
 GK__D void gk__cluster_barrier_relaxed() {
   __syncwarp();
@@ -4981,14 +5617,12 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     const int i = (n < of_a ? n : n - of_a) / quarters, q = n % quarters;
     const unsigned offset = static_cast<unsigned>(n < of_a ? i * 8 * a_row + q * 4 * a_k : i * 8 * b_col + q * 4 * b_k);
     double &dest = n < of_a ? f->a[i][q] : f->b[i][q];
-    asm volatile("ld.shared.f64 %0, [%1];"
-                 : "=d"(dest)
-                 : "r"((n < of_a ? at_a : at_b) + stage + offset * 8)
-                 : "memory");
+    gk__ptx_ld_shared_f64(&dest, (n < of_a ? at_a : at_b) + stage + offset * 8);
   }
   static GK__D void multiply(sums_of *sums, const fragment_of &f, int n) {
     const int i = n / across * 2, j = i / 2 % 2 ? across - 1 - n % across : n % across;
-    gk__mma_f64<quarters>(sums->value[i * across + j], sums->value[(i + 1) * across + j], f.a[i], f.a[i + 1], f.b[j]);
+    gk__ptx_mma_m16n8_f64<quarters>(sums->value[i * across + j], sums->value[(i + 1) * across + j], f.a[i], f.a[i + 1],
+                                    f.b[j]);
   }
   static GK__D unsigned stage_at(const gk__f64_turn<Shape> &turn) {
     return static_cast<unsigned>(turn.stage * stage_bytes);
@@ -4999,12 +5633,12 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     turn->advance();
     const bool ready = !More || gk__ptx_mbarrier_try_wait_parity(turn->full_at(), turn->parity);
     multiply(sums, now, 0);
-    if (!ready) gk__barrier_wait(turn->full_at(), turn->parity);
+    if (!ready) gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
     const int each = (of_a + of_b) / instructions;
     GK__UNROLL
     for (int n = 0; n < instructions; n++) {
       if (n > 0) multiply(sums, now, n);
-      if (n == across - 1) gk__barrier_arrive(empty); /* all of its operands have come to registers */
+      if (n == across - 1) gk__ptx_mbarrier_arrive(empty); /* all of its operands have come to registers */
       GK__UNROLL
       for (int l = n * each; l < (n + 1) * each; l++)
         if (More) load(next, stage_at(*turn), l);
@@ -5015,7 +5649,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
     int steps = k / Shape::bk;
     const int rest = k % Shape::bk;
     if (steps > 0) {
-      gk__barrier_wait(turn->full_at(), turn->parity);
+      gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
       GK__UNROLL
       for (int l = 0; l < of_a + of_b; l++) load(&fragment[0], stage_at(*turn), l);
     }
@@ -5031,7 +5665,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
       multiply_step<false>(sums, fragment[0], NULL, turn);
     }
     if (rest) { /* what is not there is left out: the product of -0 and 0 changes no sum */
-      gk__barrier_wait(turn->full_at(), turn->parity);
+      gk__ptx_mbarrier_wait_parity(turn->full_at(), turn->parity);
       GK__UNROLL
       for (int l = 0; l < of_a + of_b; l++) {
         load(&fragment[0], stage_at(*turn), l);
@@ -5041,7 +5675,7 @@ template <class Shape, bool AlongA, bool AlongB> struct gk__f64_multiplier {
       }
       GK__UNROLL
       for (int n = 0; n < instructions; n++) multiply(sums, fragment[0], n);
-      gk__barrier_arrive(turn->empty_at());
+      gk__ptx_mbarrier_arrive(turn->empty_at());
       turn->advance();
     }
   }
@@ -5060,8 +5694,8 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
   gk__f64_turn<Shape> turn = {gk__shared_address(barriers), 0, 0};
   if (t == 0)
     for (unsigned i = 0; i < Shape::stages; i++) {
-      gk__barrier_init(turn.full + i * 8, Shape::copying);
-      gk__barrier_init(turn.full + (Shape::stages + i) * 8, Shape::multiplying);
+      gk__ptx_mbarrier_init(turn.full + i * 8, Shape::copying);
+      gk__ptx_mbarrier_init(turn.full + (Shape::stages + i) * 8, Shape::multiplying);
     }
   __syncthreads();
   gk__wait_for_earlier_work();
@@ -5069,10 +5703,10 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Shape::col_count)));
   if (t >= Shape::multiplying) {
 #ifdef GK__WGMMA_CODE
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+    gk__ptx_setmaxnreg_dec<72>();
 #endif
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
-      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.slices : 1);
+      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.partitions : 1);
       const gk__partition_range range(p, work.part);
       operand_a a(p.a + work.batch * p.stride_a, p.lda, !p.trans_a,
                   static_cast<size_t>(work.row_idx) * Shape::row_count, p.m, range.begin, t - Shape::multiplying);
@@ -5080,24 +5714,24 @@ __global__ void __launch_bounds__(Shape::copying + Shape::multiplying, 1) gk__f6
                   p.n, range.begin, t - Shape::multiplying);
       GK__UNROLL_BY(1)
       for (int left = range.depth; left > 0; left -= Shape::bk) {
-        gk__barrier_wait(turn.empty_at(), turn.parity ^ 1);
+        gk__ptx_mbarrier_wait_parity(turn.empty_at(), turn.parity ^ 1);
         double *dest = ring + turn.stage * stage_items;
         gk__forget(&dest); /* or else the compiler makes it anew for each copy */
         a.fetch(dest, p.lda, left), b.fetch(dest + operand_a::items, p.ldb, left);
-        gk__barrier_arrive_with_copies(turn.full_at());
+        gk__ptx_cp_async_mbarrier_arrive_noinc(turn.full_at());
         turn.advance();
       }
     }
   } else {
 #ifdef GK__WGMMA_CODE
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+    gk__ptx_setmaxnreg_inc<216>();
 #endif
     typename Shape::sums sums(t);
     for (unsigned job = blockIdx.x; job < jobs; job += gridDim.x) {
       GK__UNROLL
       for (int r = 0; r < Shape::sums::runs; r++) sums.value[r][0] = sums.value[r][1] = 0;
       const unsigned at_ring = gk__shared_address(ring);
-      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.slices : 1);
+      const gk__work_tile work(job, tiles_m, tiles_n, p.partials ? p.partitions : 1);
       const int k = gk__partition_range(p, work.part).depth;
       if (!p.trans_a && !p.trans_b)
         gk__f64_multiplier<Shape, true, false>(sums, at_ring).run(&sums, &turn, k);
@@ -5409,7 +6043,8 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
   gk__wait_for_earlier_work();
   if (!p.product.condition.holds()) return;
   const unsigned blocks = static_cast<unsigned>(gk_ceil_div(p.col_count, static_cast<size_t>(block_cols)));
-  const unsigned batch = blockIdx.x / (blocks * p.product.slices), part = blockIdx.x / blocks % p.product.slices;
+  const unsigned batch = blockIdx.x / (blocks * p.product.partitions),
+                 part = blockIdx.x / blocks % p.product.partitions;
   const gk__partition_range range(p.product, part);
   const bool k_major = p.y_k == 1; /* then a chain is a lane, and each warp has some columns */
   const int t = static_cast<int>(threadIdx.x), chain = k_major ? t % 32 : t / 8;
@@ -5452,9 +6087,9 @@ __global__ void __launch_bounds__(GK__THIN_THREADS, Rows == 1 && sizeof(typename
  * of some of its tiles each. */
 #define GK__PARTIALS_BYTES (size_t(64) << 20)
 /* The memory for the partials of a call. It is obtained together with the first launch that needs it, which is the
- * largest one. A call that launches other kernels first, on tensor cores, goes through its launches with `measuring` set
- * before that, which launches nothing and records the bytes needed. So a scratch that is too small is refused before C is
- * written. */
+ * largest one. A call that launches other kernels first, on tensor cores, goes through its launches with `measuring`
+ * set before that, which launches nothing and records the bytes needed. So a scratch that is too small is refused
+ * before C is written. */
 struct gk__partials {
   const gk_scratch *given; /* the caller's, or NULL */
   cudaStream_t stream;
@@ -5522,22 +6157,22 @@ inline gk__reduce_costs gk__measured_reduce_costs() {
 }
 /* The clocks to reduce partials of m x n that a second kernel adds up. */
 inline unsigned long long gk__reduction_clocks(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch,
-                                               unsigned slices, size_t item_bytes) {
-  if (slices < 2) return 0;
-  const unsigned long long kib = m * n * batch * slices * item_bytes / 1024;
-  return costs.launch + gk_ceil_div(slices, 8u) * costs.round + kib * costs.kib / 100;
+                                               unsigned partitions, size_t item_bytes) {
+  if (partitions < 2) return 0;
+  const unsigned long long kib = m * n * batch * partitions * item_bytes / 1024;
+  return costs.launch + gk_ceil_div(partitions, 8u) * costs.round + kib * costs.kib / 100;
 }
 /* The same for partials of floats, in microseconds on an H200. */
-inline double gk__reduction_us(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch, unsigned slices) {
+inline double gk__reduction_us(const gk__reduce_costs &costs, size_t m, size_t n, size_t batch, unsigned partitions) {
   const double clocks_per_us = 1755;
-  return static_cast<double>(gk__reduction_clocks(costs, m, n, batch, slices, sizeof(float))) / clocks_per_us;
+  return static_cast<double>(gk__reduction_clocks(costs, m, n, batch, partitions, sizeof(float))) / clocks_per_us;
 }
 /* Bytes of one partition's partials of m x n. The result saturates at SIZE_MAX. */
 template <class Acc> size_t gk__partial_bytes(size_t m, size_t n) {
   return gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), sizeof(Acc));
 }
-template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned slices) {
-  return slices < 2 || gk__partial_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / slices;
+template <class Acc> bool gk__partials_fit(size_t m, size_t n, unsigned partitions) {
+  return partitions < 2 || gk__partial_bytes<Acc>(m, n) <= GK__PARTIALS_BYTES / partitions;
 }
 
 /* --- Tensor cores -------------------------------------------------------------------------------------------------
@@ -5889,15 +6524,10 @@ cudaError_t gk__prepare_operands(gk__raw_operand<Item> a, gk__raw_operand<Item> 
  * l / 8. dest[i] is its fragment of matrix i, or with Trans of the transpose of matrix i. */
 template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsigned char *row_data) {
 #ifdef __CUDA_ARCH__
-  const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row_data));
   if (Trans)
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
-                 : "r"(from));
+    gk__ptx_ldmatrix_x4_trans(dest, gk__shared_address(row_data));
   else
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(dest[0]), "=r"(dest[1]), "=r"(dest[2]), "=r"(dest[3])
-                 : "r"(from));
+    gk__ptx_ldmatrix_x4(dest, gk__shared_address(row_data));
 #else
   const unsigned long long mine = reinterpret_cast<uintptr_t>(row_data);
   const unsigned lane_id = gk_lane();
@@ -5921,21 +6551,12 @@ template <bool Trans> GK__D void gk__ldmatrix_x4(unsigned (&dest)[4], const unsi
 /* d += A B for a 16 x 8 tile and 32 bytes of k. The fragments are those of mma.sync.m16n8 (PTX ISA). */
 template <class Element> struct gk__mma_sync;
 #ifdef __CUDA_ARCH__
-#define GK__MMA(shape, types)                                                                                          \
-  asm volatile("mma.sync.aligned." shape ".row.col.f32." types ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "   \
-               "{%0, %1, %2, %3};"                                                                                     \
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                        \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
 template <> struct gk__mma_sync<__half> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
-    GK__MMA("m16n8k16", "f16.f16");
+    gk__ptx_mma_m16n8k16_f16(d, a, b0, b1);
 #else
-    for (int i = 0; i < 2; i++)
-      asm volatile(
-          "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-          : "r"(a[i * 2]), "r"(a[i * 2 + 1]), "r"(i ? b1 : b0));
+    for (int i = 0; i < 2; i++) gk__ptx_mma_m16n8k8_f16(d, a[i * 2], a[i * 2 + 1], i ? b1 : b0);
 #endif
   }
 };
@@ -5943,7 +6564,7 @@ template <> struct gk__mma_sync<__half> {
 template <> struct gk__mma_sync<__nv_bfloat16> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
-    GK__MMA("m16n8k16", "bf16.bf16");
+    gk__ptx_mma_m16n8k16_bf16(d, a, b0, b1);
 #else
     (void)d, (void)a, (void)b0, (void)b1;
 #endif
@@ -5952,13 +6573,12 @@ template <> struct gk__mma_sync<__nv_bfloat16> {
 template <> struct gk__mma_sync<float> {
   static GK__D void add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
-    GK__MMA("m16n8k8", "tf32.tf32");
+    gk__ptx_mma_m16n8k8_tf32(d, a, b0, b1);
 #else
     (void)d, (void)a, (void)b0, (void)b1;
 #endif
   }
 };
-#undef GK__MMA
 #else
 /* The elements of a 32-bit word, as floats. */
 template <class Element> struct gk__word_elements { /* __half */
@@ -6329,7 +6949,7 @@ __global__ void __launch_bounds__(Config::thread_count) gk__mma_kernel(gk__mma_a
   unsigned char *const ring = gk__align_ring(dynamic_shared);
   gk__wait_for_earlier_work();
   if (!p.c.condition.holds()) return;
-  const unsigned partitions = p.c.partials ? p.c.slices : 1, launch_tiles = gridDim.x / partitions;
+  const unsigned partitions = p.c.partials ? p.c.partitions : 1, launch_tiles = gridDim.x / partitions;
   const unsigned partition = blockIdx.x / launch_tiles;
   gk__work_tile work(p.first_tile + blockIdx.x % launch_tiles, p.tiles_m, p.tiles_n, 1);
   work.part = partition;
@@ -6402,7 +7022,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   q.c.beta = p.beta;
   q.c.condition.flag = p.strict;
   q.c.max_blocks = p.max_blocks;
-  q.c.slices = static_cast<unsigned>(plan.partitions);
+  q.c.partitions = static_cast<unsigned>(plan.partitions);
   q.k = p.k;
   q.tiles_m = static_cast<unsigned>(tiles_m);
   q.tiles_n = static_cast<unsigned>(tiles_n);
@@ -6893,11 +7513,11 @@ template <class Shape> struct gk__wgmma_pipeline {
   /* By one thread, before the other threads use a barrier. Each warp of the consumers arrives at an empty barrier. */
   GK__D void init_barriers(bool reduces) {
     for (; stage_idx < Shape::stages; stage_idx++) {
-      gk__barrier_init(full_barrier(), 1);
-      gk__barrier_init(empty_barrier(), 4 * Shape::consumers);
+      gk__ptx_mbarrier_init(full_barrier(), 1);
+      gk__ptx_mbarrier_init(empty_barrier(), 4 * Shape::consumers);
     }
     stage_idx = 0;
-    if (reduces) gk__barrier_init(reduce_barrier(), 1);
+    if (reduces) gk__ptx_mbarrier_init(reduce_barrier(), 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
 };
@@ -6909,7 +7529,8 @@ GK__D void gk__cluster_place(unsigned *cluster_rank, unsigned *cluster_size) {
 }
 /* Adds four floats from shared memory. */
 GK__D void gk__add_vector(float (&sum)[4], unsigned from) {
-  const gk__vector<float, 4> x = gk__load_shared(from);
+  gk__vector<float, 4> x;
+  gk__ptx_ld_shared_v4_f32(x.value, from);
   GK__UNROLL
   for (int i = 0; i < 4; i++) sum[i] += x.value[i];
 }
@@ -6941,9 +7562,9 @@ GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Sh
   const unsigned product_a = p.a_batched ? work.batch : 0, product_b = p.b_batched ? work.batch : 0;
   const unsigned depth = 128 / gk__wgmma_type<Element>::bytes, lead = p.lead(work.matrix_idx);
   for (unsigned k = first_k_block * depth; k < (first_k_block + k_blocks) * depth; k += depth) {
-    gk__barrier_wait(pipe.empty_barrier(), pipe.phase ^ 1);
+    gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
     const unsigned full = pipe.full_barrier();
-    gk__barrier_expect(full, p.stage_bytes);
+    gk__ptx_mbarrier_arrive_expect_tx(full, p.stage_bytes);
     unsigned dest = pipe.stage_address();
     for (unsigned part = 0; part < Shape::parts; part++, dest += Shape::a_bytes) {
       if (p.a_k_major)
@@ -6968,7 +7589,7 @@ GK__D void gk__wgmma_load(const typename Shape::params &p, gk__wgmma_pipeline<Sh
 template <class Shape>
 GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &pipe, unsigned from, unsigned row_count,
                                 unsigned bytes) {
-  gk__barrier_wait(pipe.full_barrier(), pipe.phase);
+  gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
   for (unsigned i = threadIdx.x - 128; i < row_count; i += Shape::consumers * 128) {
     const unsigned row_address = pipe.stage_address() + from + i * 128;
     for (unsigned pos = 0; pos < bytes; pos += 2)
@@ -6983,7 +7604,7 @@ GK__D void gk__wgmma_clear_lead(const gk__wgmma_pipeline<Shape> &pipe, unsigned 
 
 /* By all lanes of a warp that has read a stage. */
 GK__D void gk__wgmma_release_stage(unsigned empty) {
-  if (threadIdx.x % 32 == 0) gk__barrier_arrive(empty);
+  if (threadIdx.x % 32 == 0) gk__ptx_mbarrier_arrive(empty);
 }
 
 /* Emulated fp32: the part of A (of_b: of B) in the i-th product of a k block; the least significant product comes
@@ -7002,7 +7623,7 @@ GK__D void gk__wgmma_multiply(float (&acc)[Shape::m64_count][Shape::col_count / 
   const unsigned step_a = (TransA ? 2048 : 32) / 16, step_b = (TransB ? 2048 : 32) / 16;
   unsigned last = 0;
   for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
-    gk__barrier_wait(pipe.full_barrier(), pipe.phase);
+    gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const uint64_t a = gk__wgmma_descriptor(pipe.stage_address() + group * (Shape::m64_count * Shape::box_bytes));
     const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::parts * Shape::a_bytes);
     gk__wgmma_fence();
@@ -7219,7 +7840,7 @@ gk__wgmma_cluster_reduce(const typename Shape::params &p, float (&acc)[Shape::m6
             partials + cluster_rank * owned_bytes),
         "r"(pipe.smem + owner * owned_bytes), "r"(pipe.reduce_barrier()), "r"(owned_bytes), "r"(owner)
         : "memory");
-  gk__barrier_wait(pipe.reduce_barrier(), 0);
+  gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   GK__UNROLL_BY(1)
   for (unsigned i = threadIdx.x - 128; i < owned_rows * (Shape::col_count / 4); i += Shape::consumers * 128) {
     const unsigned owned_row = i / (Shape::col_count / 4), col_vector = i % (Shape::col_count / 4);
@@ -7256,7 +7877,8 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   __syncthreads();
   if (Shape::cluster_split_k) {
     if (threadIdx.x == 0)
-      gk__barrier_expect(pipe.reduce_barrier(), (cluster_size - 1) * (Shape::row_count / cluster_size) * Shape::pitch);
+      gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(),
+                                        (cluster_size - 1) * (Shape::row_count / cluster_size) * Shape::pitch);
     gk__cluster_barrier();
   }
   gk__wait_for_earlier_work();
@@ -7699,9 +8321,9 @@ GK__D void gk__tf32_load(const typename Shape::params &p, gk__wgmma_pipeline<Sha
   const unsigned row_count = min(static_cast<unsigned>(Shape::row_count), (p.transposed ? p.n : p.m) - work.row_idx);
   const unsigned bytes = p.stage_bytes + (row_count + 31) / 32 * Shape::box_bytes;
   for (unsigned k = first_k_block * 32; k < (first_k_block + k_blocks) * 32; k += 32) {
-    gk__barrier_wait(pipe.empty_barrier(), pipe.phase ^ 1);
+    gk__ptx_mbarrier_wait_parity(pipe.empty_barrier(), pipe.phase ^ 1);
     const unsigned full = pipe.full_barrier(), dest = pipe.stage_address();
-    gk__barrier_expect(full, bytes);
+    gk__ptx_mbarrier_arrive_expect_tx(full, bytes);
     GK__UNROLL
     for (unsigned i = 0; i < Shape::row_count; i += 32)
       if (i < row_count) gk__tma_load(dest + i * 128, &p.b, full, work.row_idx + i, k - lead, product_b, 0);
@@ -7720,7 +8342,7 @@ GK__D void gk__tf32_multiply(float (&acc)[Shape::col_count / 2], gk__wgmma_pipel
   unsigned a[4][4], last = 0;
   GK__UNROLL_BY(1)
   for (unsigned k_block = 0; k_block < k_blocks; k_block++) {
-    gk__barrier_wait(pipe.full_barrier(), pipe.phase);
+    gk__ptx_mbarrier_wait_parity(pipe.full_barrier(), pipe.phase);
     const unsigned from = pipe.stage_address() + low_address,
                    high_address = pipe.stage_address() + (low_address ^ 64) + 512; /* k + 4 */
     const uint64_t b = gk__wgmma_descriptor(pipe.stage_address() + Shape::r_bytes);
@@ -7823,7 +8445,7 @@ GK__D void gk__tf32_cluster_reduce(const typename Shape::params &p, const float 
                  "r"(pipe.reduce_barrier()), "r"(i & (cluster_size - 1)), "f"(acc[i * 4]), "f"(acc[i * 4 + 1]),
                  "f"(acc[i * 4 + 2]), "f"(acc[i * 4 + 3])
                  : "memory");
-  gk__barrier_wait(pipe.reduce_barrier(), 0);
+  gk__ptx_mbarrier_wait_parity(pipe.reduce_barrier(), 0);
   gk__tf32_store<Shape>(p, work, group, cluster_rank, cluster_size, [=](unsigned i, float(&d)[4]) {
     d[0] = d[1] = d[2] = d[3] = 0;
     GK__UNROLL_BY(1)
@@ -7844,7 +8466,7 @@ __global__ void __launch_bounds__(Shape::thread_count, 1)
   gk__wgmma_pipeline<Shape> pipe = {smem, 0, 0, 0};
   if (threadIdx.x == 0) {
     pipe.init_barriers(true);
-    gk__barrier_expect(pipe.reduce_barrier(), Shape::row_count * Shape::col_count * 4);
+    gk__ptx_mbarrier_arrive_expect_tx(pipe.reduce_barrier(), Shape::row_count * Shape::col_count * 4);
     asm volatile("prefetch.tensormap [%0];\nprefetch.tensormap [%1];" ::"l"(&p.a), "l"(&p.b) : "memory");
   }
   __syncthreads();
@@ -8033,10 +8655,6 @@ template <int Down, int Across, int Fours, int Resident> struct gk__f32_block {
 #ifdef GK__WGMMA
 #ifdef GK__WGMMA_CODE
 
-GK__D void gk__store_shared(unsigned address, float a, float b, float c, float d) {
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
-}
-
 /* The operand fragments of one k. */
 template <int Fours> struct gk__f32_fragment {
   gk__vector<float, 4> a[2], b[Fours];
@@ -8044,9 +8662,10 @@ template <int Fours> struct gk__f32_fragment {
    * each row with the operand that arrives first. */
   GK__D void load(unsigned from_a, unsigned from_b) {
     GK__UNROLL
-    for (int j = 0; j < Fours; j++) b[j] = gk__load_in_order(from_b + static_cast<unsigned>(j) * 128);
-    a[0] = gk__load_in_order(from_a);
-    a[1] = gk__load_in_order(from_a + 64);
+    for (int j = 0; j < Fours; j++)
+      gk__ptx_ld_volatile_shared_v4_f32(b[j].value, from_b + static_cast<unsigned>(j) * 128);
+    gk__ptx_ld_volatile_shared_v4_f32(a[0].value, from_a);
+    gk__ptx_ld_volatile_shared_v4_f32(a[1].value, from_a + 64);
   }
   /* Zero fragments: the first multiplication of a pipeline changes no accumulator. */
   template <class Sums> GK__D void begin(Sums &sums) {
@@ -8067,9 +8686,7 @@ template <int Fours> struct gk__f32_fragment {
       for (int idx = 0; idx < col_count; idx++) {
         const int pos = i % 2 ? col_count - 1 - idx : idx;
         const int j = pos % 4 == 1 || pos % 4 == 2 ? pos / 4 * 4 + 3 - pos % 4 : pos;
-        asm volatile("fma.rn.f32 %0, %1, %2, %0;"
-                     : "+f"(sums.value[i][j / 4][j % 4])
-                     : "f"(a[i / 4].value[i % 4]), "f"(b[j / 4].value[j % 4]));
+        gk__ptx_fma_rn_f32(&sums.value[i][j / 4][j % 4], a[i / 4].value[i % 4], b[j / 4].value[j % 4]);
       }
     }
   }
@@ -8089,9 +8706,6 @@ template <class Config> struct gk__f32_pipeline_state {
   }
 };
 
-GK__D void gk__load_global_float(float *dest, uintptr_t from, int pos) {
-  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(*dest) : "l"(from + pos * sizeof(float)) : "memory");
-}
 /* A producer thread's part of one operand: item_count pieces of four floats that are adjacent in the stage, next_k
  * apart in k. K-major: a piece is one k of four rows, and a warp loads four k of 32 rows. MN-major: a piece is of one
  * k, and its floats are a quarter of the tile apart. Beyond the end of the operand other elements are read instead, or
@@ -8134,7 +8748,8 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
       for (int j = 0; j < (KMajor ? item_count : 4); j++) {
         const int neighbour = KMajor ? i : j;
         if (neighbour == 0 || neighbour < inside)
-          gk__load_global_float(&x[KMajor ? j : i][neighbour], address, j * (KMajor ? next_k : lanes));
+          gk__ptx_ld_global_nc_f32(&x[KMajor ? j : i][neighbour],
+                                   address + (j * (KMajor ? next_k : lanes)) * sizeof(float));
       }
     }
     from = KMajor ? from + Config::depth * sizeof(float) : address;
@@ -8142,8 +8757,8 @@ template <class Config, int Extent, bool KMajor> struct gk__f32_operand_loader {
   GK__D void store_stage(unsigned stage) const {
     GK__UNROLL
     for (int i = 0; i < item_count; i++)
-      gk__store_shared(stage + dest + static_cast<unsigned>(i * next_k * Extent * 4), x[i][0], x[i][1], x[i][2],
-                       x[i][3]);
+      gk__ptx_st_shared_v4_f32(stage + dest + static_cast<unsigned>(i * next_k * Extent * 4), x[i][0], x[i][1], x[i][2],
+                               x[i][3]);
   }
 };
 /* The producers' loop over one partition. */
@@ -8163,10 +8778,10 @@ GK__D void gk__f32_produce(const Args &p, const gk__work_tile &work, gk__f32_pip
     }
     a.load();
     b.load();
-    gk__barrier_wait(pipe.empty(), pipe.parity ^ 1);
+    gk__ptx_mbarrier_wait_parity(pipe.empty(), pipe.parity ^ 1);
     a.store_stage(pipe.data());
     b.store_stage(pipe.data() + Config::a_bytes);
-    gk__barrier_arrive(pipe.full());
+    gk__ptx_mbarrier_arrive(pipe.full());
     range.depth -= Config::depth;
     if (range.depth <= 0) return;
     pipe.advance();
@@ -8184,7 +8799,7 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<C
   fragment[1].begin(sums);
   GK__UNROLL_BY(1)
   for (int left = depth; left > 0; left -= stage_depth) {
-    gk__barrier_wait(pipe.full(), pipe.parity);
+    gk__ptx_mbarrier_wait_parity(pipe.full(), pipe.parity);
     int todo = left < stage_depth ? left : stage_depth;
     const unsigned skip = static_cast<unsigned>(stage_depth - todo);
     unsigned a = pipe.data() + at_a + skip * Config::pitch_a, b = pipe.data() + at_b + skip * Config::pitch_b;
@@ -8206,7 +8821,7 @@ GK__D void gk__f32_consume(typename Config::sums &sums, gk__f32_pipeline_state<C
       a += Config::pitch_a;
       b += Config::pitch_b;
     }
-    gk__barrier_arrive(pipe.empty());
+    gk__ptx_mbarrier_arrive(pipe.empty());
     pipe.advance();
   }
   fragment[1].multiply(sums);
@@ -8224,16 +8839,16 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
   const bool is_producer = threadIdx.x >= sums_of::thread_count;
   const gk__f32_pipeline_state<Config> pipe = {gk__shared_address(shared), gk__shared_address(bars), 0, 0};
   if (threadIdx.x == 0)
-    for (unsigned i = 0; i < 2 * Config::stages; i++) gk__barrier_init(pipe.bars + i * 8, sums_of::thread_count);
+    for (unsigned i = 0; i < 2 * Config::stages; i++) gk__ptx_mbarrier_init(pipe.bars + i * 8, sums_of::thread_count);
   __syncthreads();
   gk__wait_for_earlier_work();
   const unsigned tiles_m = static_cast<unsigned>(gk_ceil_div(p.m, static_cast<size_t>(Config::bm)));
   const unsigned tiles_n = static_cast<unsigned>(gk_ceil_div(p.n, static_cast<size_t>(Config::bn)));
   unsigned work_idx = blockIdx.x;
-  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+  const gk__work_tile work(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   const gk__partition_range range(p, work.part);
   if (is_producer) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Config::producer_registers));
+    gk__ptx_setmaxnreg_dec<Config::producer_registers>();
     if (p.trans_a && p.trans_b)
       gk__f32_produce<Config, false, true>(p, work, pipe, range);
     else if (p.trans_a)
@@ -8244,11 +8859,11 @@ __global__ void __launch_bounds__(Config::thread_count, Config::resident)
       gk__f32_produce<Config, true, false>(p, work, pipe, range);
     return;
   }
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Config::consumer_registers));
+  gk__ptx_setmaxnreg_inc<Config::consumer_registers>();
   sums_of sums(static_cast<int>(threadIdx.x), p.trans_a, !p.trans_b);
   gk__f32_consume<Config>(sums, pipe, range.depth);
   gk__forget(&work_idx); /* the work tile is computed again, instead of being kept in registers during the main loop */
-  const gk__work_tile done(work_idx, tiles_m, tiles_n, p.partials ? p.slices : 1);
+  const gk__work_tile done(work_idx, tiles_m, tiles_n, p.partials ? p.partitions : 1);
   gk__ptx_bar_sync<1, sums_of::thread_count>(); /* all consumers have read the operands */
   sums.store_shared(shared, Config::shared_tile::pitch);
   gk__ptx_bar_sync<1, sums_of::thread_count>();
@@ -8301,9 +8916,9 @@ struct gk__plan_costs {
   gk__f64_costs doubles;
   gk__reduce_costs reduce;
 };
-/* Fitted to 3,400 measured plans of 70 random shapes on an H200. Over the shapes that are measured the chosen plan takes
- * 2 % longer than the best one; in 5 % of them more than 10 % longer. `make bench-refit` fits these costs and the shares
- * of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices. */
+/* Fitted to 3,400 measured plans of 70 random shapes on an H200. Over the shapes that are measured the chosen plan
+ * takes 2 % longer than the best one; in 5 % of them more than 10 % longer. `make bench-refit` fits these costs and the
+ * shares of gk__tiles to times that the bench has measured, and prints the loss of the resulting choices. */
 inline const gk__plan_costs &gk__measured_costs() {
   static const gk__plan_costs costs = {{{116, 223}, 148, 9653, 2044},
                                        {{134, 245}, 168, 6107, 1996},
@@ -8333,23 +8948,23 @@ inline size_t gk__simt_throughput(const gk__simt_costs &costs, size_t warp_count
   return percent * warp_count / slots;
 }
 inline bool gk__is_hopper_plan(gk_plan plan) {
-  return plan == GK__PLAN_TILE_128_TMA || plan == GK__PLAN_TILE_64_128_TMA || plan == GK__PLAN_TILE_128_64_TMA;
+  return plan == GK__PLAN_HOPPER_128 || plan == GK__PLAN_HOPPER_64_128 || plan == GK__PLAN_HOPPER_128_64;
 }
-/* The clocks of `tiles` tiles on Hopper, each in `slices` partitions of k, which are `depth` long, the last one
+/* The clocks of `tiles` tiles on Hopper, each in `partitions` partitions of k, which are `depth` long, the last one
  * `last`. */
-inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned slices,
+inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, size_t tiles, unsigned partitions,
                                             size_t depth, size_t last, size_t sms) {
   const gk__plan_costs &all = *tile_facts.costs;
   const bool full = tile_facts.row_count * tile_facts.col_count == 128 * 128;
   const gk__hopper_costs &t = full ? all.full_tile : all.half_tile;
-  const size_t blocks = tiles * slices, resident = tile_facts.room * sms;
+  const size_t blocks = tiles * partitions, resident = tile_facts.room * sms;
   const size_t full_waves = blocks / resident, rest = blocks % resident;
-  const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (slices > 1 ? depth : last);
+  const unsigned long long work = tile_facts.row_count * tile_facts.col_count / 128 * (partitions > 1 ? depth : last);
   unsigned long long clocks = full_waves * (work * t.each[tile_facts.room - 1] / 100 + t.begin) + t.once;
   if (rest > 0) {
     const size_t blocks_per_sm = gk_ceil_div(rest, sms);
     /* The last partitions start last. */
-    const size_t rest_depth = slices > 1 && rest <= tiles ? last : depth;
+    const size_t rest_depth = partitions > 1 && rest <= tiles ? last : depth;
     clocks += (work * (full_waves && blocks_per_sm == 1 ? t.after : t.each[blocks_per_sm - 1]) / 100 + t.begin) *
               rest_depth / depth;
   }
@@ -8360,10 +8975,10 @@ inline unsigned long long gk__hopper_clocks(const gk__tile_facts &tile_facts, si
  * and of the last one (a separate term, because blocks do not end together); prologue and epilogue of each block; and
  * the reduction of the partials by the groups of a block. */
 inline unsigned long long gk__simt_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
-                                          unsigned slices, size_t depth, size_t sms, bool unaligned) {
+                                          unsigned partitions, size_t depth, size_t sms, bool unaligned) {
   const gk__simt_costs &costs = tile_facts.costs->floats;
-  const bool in_block = slices <= tile_facts.groups;
-  const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
+  const bool in_block = partitions <= tile_facts.groups;
+  const unsigned groups = in_block ? partitions : 1, split_blocks = in_block ? 1 : partitions;
   const size_t blocks =
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
   const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
@@ -8387,10 +9002,10 @@ inline size_t gk__f64_throughput(const gk__f64_costs &costs, size_t warp_count) 
 }
 /* The clocks of a product of doubles, approximately. */
 inline unsigned long long gk__f64_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t batch,
-                                         unsigned slices, size_t depth, size_t sms) {
+                                         unsigned partitions, size_t depth, size_t sms) {
   const gk__f64_costs &costs = tile_facts.costs->doubles;
-  const bool in_block = slices <= tile_facts.groups;
-  const unsigned groups = in_block ? slices : 1, split_blocks = in_block ? 1 : slices;
+  const bool in_block = partitions <= tile_facts.groups;
+  const unsigned groups = in_block ? partitions : 1, split_blocks = in_block ? 1 : partitions;
   const size_t blocks =
       gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * split_blocks * batch;
   const size_t resident = tile_facts.room / groups > 0 ? tile_facts.room / groups : 1;
@@ -8414,21 +9029,21 @@ template <class Acc> struct gk__tiles {
   static const size_t most_blocks = 5 * 132;
   static gk__tile_facts facts(int i) {
     const gk__plan_costs &costs = gk__measured_costs();
-    const gk__tile_facts all[] = {{GK__PLAN_TILE_128_TMA, 128, 128, 4, 1, 2, 99, true, &costs},
-                                  {GK__PLAN_TILE_64_128_TMA, 64, 128, 4, 1, 2, 99, true, &costs},
-                                  {GK__PLAN_TILE_128_64_TMA, 128, 64, 4, 1, 2, 99, true, &costs},
+    const gk__tile_facts all[] = {{GK__PLAN_HOPPER_128, 128, 128, 4, 1, 2, 99, true, &costs},
+                                  {GK__PLAN_HOPPER_64_128, 64, 128, 4, 1, 2, 99, true, &costs},
+                                  {GK__PLAN_HOPPER_128_64, 128, 64, 4, 1, 2, 99, true, &costs},
                                   {GK__PLAN_TILE_64_128, 64, 128, 4, 3, 3, 86, false, &costs},
                                   {GK__PLAN_TILE_64, 64, 64, 2, 4, 4, 80, false, &costs},
                                   {GK__PLAN_TILE_32, 32, 32, 2, 8, 8, 50, false, &costs}};
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
-                                          unsigned slices, size_t depth, size_t sms, bool unaligned) {
+                                          unsigned partitions, size_t depth, size_t sms, bool unaligned) {
     if (tile_facts.hopper) {
       const size_t tiles = gk_ceil_div(m, tile_facts.row_count) * gk_ceil_div(n, tile_facts.col_count) * batch;
-      return gk__hopper_clocks(tile_facts, tiles, slices, depth, k - (slices - 1) * depth, sms);
+      return gk__hopper_clocks(tile_facts, tiles, partitions, depth, k - (partitions - 1) * depth, sms);
     }
-    return gk__simt_clocks(tile_facts, m, n, batch, slices, depth, sms, unaligned);
+    return gk__simt_clocks(tile_facts, m, n, batch, partitions, depth, sms, unaligned);
   }
 };
 template <> struct gk__tiles<double> {
@@ -8445,31 +9060,31 @@ template <> struct gk__tiles<double> {
     return all[i];
   }
   static unsigned long long kernel_clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t, size_t batch,
-                                          unsigned slices, size_t depth, size_t sms, bool) {
-    return gk__f64_clocks(tile_facts, m, n, batch, slices, depth, sms);
+                                          unsigned partitions, size_t depth, size_t sms, bool) {
+    return gk__f64_clocks(tile_facts, m, n, batch, partitions, depth, sms);
   }
 };
 /* The clocks of a product with such a tile, and of the reduction of its partials. */
 template <class Acc>
 unsigned long long gk__clocks(const gk__tile_facts &tile_facts, size_t m, size_t n, size_t k, size_t batch,
-                              unsigned slices, size_t depth, size_t sms, bool unaligned) {
-  const bool in_block = !tile_facts.hopper && slices <= tile_facts.groups;
-  return gk__tiles<Acc>::kernel_clocks(tile_facts, m, n, k, batch, slices, depth, sms, unaligned) +
-         gk__reduction_clocks(tile_facts.costs->reduce, m, n, batch, in_block ? 1 : slices, sizeof(Acc));
+                              unsigned partitions, size_t depth, size_t sms, bool unaligned) {
+  const bool in_block = !tile_facts.hopper && partitions <= tile_facts.groups;
+  return gk__tiles<Acc>::kernel_clocks(tile_facts, m, n, k, batch, partitions, depth, sms, unaligned) +
+         gk__reduction_clocks(tile_facts.costs->reduce, m, n, batch, in_block ? 1 : partitions, sizeof(Acc));
 }
 /* Whether rows are unaligned if they are contiguous: the split must not depend on leading dimensions. */
 inline bool gk__contiguous_rows_unaligned(size_t m, size_t n, size_t k) { return (m | n | k) % 4 != 0; }
 
-/* How k is split: into `slices` partitions, each `depth` long but for the last one. */
+/* How k is split: into `partitions` partitions, each `depth` long but for the last one. */
 struct gk__split_k {
   int thin; /* m or n is so small that the kernel of thin products computes C, with 32 sequences of FMAs in each
              * partition */
-  unsigned slices;
+  unsigned partitions;
   int depth;
 };
 
 inline bool gk__same_split_k(const gk__split_k &x, const gk__split_k &y) {
-  return x.thin == y.thin && x.slices == y.slices && x.depth == y.depth;
+  return x.thin == y.thin && x.partitions == y.partitions && x.depth == y.depth;
 }
 
 /* The split of a thin product: enough partitions for 264 blocks, none of them shorter than 512. */
@@ -8532,15 +9147,15 @@ template <class Acc> gk__split_k gk__plan_split_k(size_t m, size_t n, size_t k) 
     partitions = gk__thin_partitions(long_dim, k);
   } else if (gk_ceil_div(m, size_t(128)) * gk_ceil_div(n, size_t(128)) < 2048 && k >= gk__tiles<Acc>::least_k &&
              k < longest) {
-    order.slices = gk__best_partitions<Acc>(m, n, k, quantum);
-    partitions = order.slices;
+    order.partitions = gk__best_partitions<Acc>(m, n, k, quantum);
+    partitions = order.partitions;
   }
   const size_t fewest = gk_ceil_div(k, longest);
   if (partitions < fewest) partitions = fewest;
   if (k > 0) {
     const size_t depth = gk_round_up(gk_ceil_div(k, partitions), quantum);
     order.depth = static_cast<int>(depth);
-    order.slices = static_cast<unsigned>(gk_ceil_div(k, depth));
+    order.partitions = static_cast<unsigned>(gk_ceil_div(k, depth));
   }
   return order;
 }
@@ -8553,7 +9168,6 @@ gk__tile_facts gk__plan_tile(const gk__split_k &order, size_t m, size_t n, size_
   gk__tile_facts best = gk__tiles<Acc>::facts(0);
   unsigned long long least = ~0ull;
   if (batch > (size_t(1) << 20)) batch = size_t(1) << 20;
-  if (wanted == GK__PLAN_TILE_128) wanted = GK__PLAN_TILE_64_128;
   if (gk__is_hopper_plan(wanted) && !has_hopper) wanted = GK__PLAN_TILE_64_128;
   for (int i = 0; i < gk__tiles<Acc>::item_count; i++) {
     const gk__tile_facts tile_facts = gk__tiles<Acc>::facts(i);
@@ -8561,7 +9175,7 @@ gk__tile_facts gk__plan_tile(const gk__split_k &order, size_t m, size_t n, size_
     if (tile_facts.hopper && !has_hopper) continue;
     if (wanted == tile_facts.plan || wanted == GK_PLAN_AUTO || fallback) {
       const unsigned long long clocks =
-          gk__clocks<Acc>(tile_facts, m, n, k, batch, order.slices, static_cast<size_t>(order.depth),
+          gk__clocks<Acc>(tile_facts, m, n, k, batch, order.partitions, static_cast<size_t>(order.depth),
                           static_cast<size_t>(sms > 0 ? sms : 1), unaligned);
       if (clocks < least) {
         least = clocks;
@@ -8672,10 +9286,10 @@ cudaError_t gk__matmul_tiles(const Args &p, gk__partials *partials, int smem_lim
   const size_t ring_bytes = static_cast<size_t>(gk__operand_loaders<Config, typename Args::item_type, Acc>::items) *
                             Config::stages * sizeof(Acc);
   const size_t group_bytes = ring_bytes > tile_bytes ? ring_bytes : tile_bytes; /* accumulators replace the operands */
-  size_t groups = p.slices <= static_cast<unsigned>(Config::groups) ? p.slices : 1;
+  size_t groups = p.partitions <= static_cast<unsigned>(Config::groups) ? p.partitions : 1;
   if (groups > 1 && groups * group_bytes + 64 > static_cast<size_t>(smem_limit)) groups = 1;
   const size_t smem = groups > 1 ? groups * group_bytes : ring_bytes;
-  const size_t blocks_per_tile = p.slices > groups ? p.slices : 1;
+  const size_t blocks_per_tile = p.partitions > groups ? p.partitions : 1;
   const size_t tiles_m = gk_ceil_div(p.m, tile_m), tiles_n = gk_ceil_div(p.n, tile_n);
   const gk__tile_launch<Config> launch = {static_cast<unsigned>(groups) * Config::sums::thread_count, smem, stream};
   size_t launch_tiles_m = tiles_m, launch_tiles_n = tiles_n;
@@ -8719,12 +9333,14 @@ cudaError_t gk__matmul_thin(const Args &p, gk__partials *partials, int smem_limi
   const bool transposed = p.m > p.n;
   const gk__thin_launch<Rows> launch = {shape::ring_bytes, acc_bytes, transposed, smem_limit, stream};
   const size_t block_count = gk_ceil_div(long_dim, block_cols);
-  const size_t block_bytes = p.slices > 1 ? p.slices * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc_type) : 0;
-  const size_t launch_cols = gk__tiles_per_launch(block_count, p.max_blocks, p.slices, block_bytes) * block_cols;
+  const size_t block_bytes =
+      p.partitions > 1 ? p.partitions * GK__THIN_ROWS * block_cols * sizeof(typename Args::acc_type) : 0;
+  const size_t launch_cols = gk__tiles_per_launch(block_count, p.max_blocks, p.partitions, block_bytes) * block_cols;
   for (size_t col_idx = 0; col_idx < long_dim; col_idx += launch_cols) {
     const Args part = transposed ? p.panel(col_idx, 0, launch_cols, p.n) : p.panel(0, col_idx, p.m, launch_cols);
     const size_t columns = transposed ? part.m : part.n;
-    GK_TRY(gk__launch_batches(part, gk_ceil_div(columns, block_cols) * p.slices, p.slices > 1, partials, launch));
+    GK_TRY(
+        gk__launch_batches(part, gk_ceil_div(columns, block_cols) * p.partitions, p.partitions > 1, partials, launch));
   }
   return cudaSuccess;
 }
@@ -8767,7 +9383,7 @@ cudaError_t gk__matmul_small(const gk__matmul_args<float, float, float, Func> &p
                              int smem_limit, cudaStream_t stream) {
   const size_t tiles =
       gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
-  if (p.trans_a || p.trans_b || p.slices != 1 || (p.max_blocks && p.max_blocks < tiles))
+  if (p.trans_a || p.trans_b || p.partitions != 1 || (p.max_blocks && p.max_blocks < tiles))
     return gk__matmul_tiles<Fallback>(p, partials, smem_limit, stream);
   const gk__small_launch<Config> launch = {stream};
   return gk__launch_batches(p, tiles, false, partials, launch);
@@ -8805,7 +9421,7 @@ cudaError_t gk__f64_hopper(const Args &p, bool *launched, gk__partials *partials
                        gk_ceil_div(p.n, static_cast<size_t>(gk__f64_shape::col_count));
   const size_t limit = size_t(1) << 28;
   bool has_body = false;
-  if (p.k == 0 || p.slices > limit || tiles >= limit / p.slices || p.batch >= limit / (tiles * p.slices) ||
+  if (p.k == 0 || p.partitions > limit || tiles >= limit / p.partitions || p.batch >= limit / (tiles * p.partitions) ||
       p.partial_bytes() > GK__PARTIALS_BYTES)
     return cudaSuccess;
   GK_TRY(gk__failed(gk__has_body(kernel, &has_body), "gk_matmul"));
@@ -8820,7 +9436,7 @@ cudaError_t gk__f64_hopper(const Args &p, bool *launched, gk__partials *partials
   *launched = true;
   Args unlimited = p; /* the grid is persistent, so max_blocks does not limit the tiles of a launch */
   unlimited.max_blocks = 0;
-  return gk__launch_batches(unlimited, tiles * p.slices, p.slices > 1, partials, launch);
+  return gk__launch_batches(unlimited, tiles * p.partitions, p.partitions > 1, partials, launch);
 }
 #else
 template <class Args> cudaError_t gk__f64_hopper(const Args &, bool *, gk__partials *, cudaStream_t) {
@@ -9094,12 +9710,12 @@ struct gk__hopper_path<gk__matmul_args<float, float, Acc, Func>> {
     const size_t tiles =
         gk_ceil_div(p.m, static_cast<size_t>(Config::bm)) * gk_ceil_div(p.n, static_cast<size_t>(Config::bn));
     const gk__f32_hopper_launch<Config> launch = {stream, static_cast<unsigned>(sms)};
-    return gk__launch_batches(p, tiles * p.slices, p.slices > 1, partials, launch);
+    return gk__launch_batches(p, tiles * p.partitions, p.partitions > 1, partials, launch);
   }
   static cudaError_t run(const args &p, const gk__tile_facts &tile_facts, gk__partials *partials, cudaStream_t stream,
                          int sms) {
-    if (tile_facts.plan == GK__PLAN_TILE_64_128_TMA) return launch<block_64x128>(p, partials, stream, sms);
-    if (tile_facts.plan == GK__PLAN_TILE_128_64_TMA) return launch<block_128x64>(p, partials, stream, sms);
+    if (tile_facts.plan == GK__PLAN_HOPPER_64_128) return launch<block_64x128>(p, partials, stream, sms);
+    if (tile_facts.plan == GK__PLAN_HOPPER_128_64) return launch<block_128x64>(p, partials, stream, sms);
     return launch<block_128x128>(p, partials, stream, sms);
   }
 };
@@ -9130,7 +9746,7 @@ struct gk__warp_tile_path<gk__matmul_args<float, float, Acc, Func>> { /* a templ
   static bool takes(const args &p, gk_plan wanted, int sms, int smem_limit) {
     const size_t small_limit = 128, most_k = 192, limit = size_t(1) << 30;
     if ((wanted != GK_PLAN_AUTO && wanted != GK__PLAN_TILE_64) || p.batch < 2 || p.trans_a || p.trans_b || p.k == 0 ||
-        p.k > most_k || p.slices > 1 || p.k % tile_type::straight || p.n % 4 ||
+        p.k > most_k || p.partitions > 1 || p.k % tile_type::straight || p.n % 4 ||
         !has_vector_rows(p.a, p.lda, p.stride_a) || !has_vector_rows(p.b, p.ldb, p.stride_b) ||
         tiles(p) * tile_type::row_count * tile_type::col_count * 5 > p.m * p.n * 9 || p.batch >= limit / tiles(p) ||
         tile_type::warps * tile_type::smem > smem_limit)
@@ -9155,7 +9771,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, c
                                gk__partials *partials, cudaStream_t stream) {
   typedef typename Args::acc_type Acc;
   const int sms = gpu.sms, smem_limit = gpu.smem_limit;
-  p.slices = order.slices;
+  p.partitions = order.partitions;
   p.depth = order.depth;
   if (order.thin)
     return p.m == 1 || p.n == 1 ? gk__matmul_thin<1>(p, partials, smem_limit, stream)
@@ -9172,7 +9788,7 @@ cudaError_t gk__enqueue_strict(Args p, const gk__split_k &order, gk_plan plan, c
 template <class Args>
 cudaError_t gk__measure_partials(const Args &p, const gk__split_k &order, gk_plan plan, gk__partials *partials) {
   gk__matmul_gpu gpu;
-  if (order.slices < 2) return cudaSuccess;
+  if (order.partitions < 2) return cudaSuccess;
   GK_TRY(gk__find_matmul_gpu(&gpu));
   partials->measuring = true;
   return gk__enqueue_strict(p, order, plan, gpu, partials, 0);
@@ -9378,15 +9994,16 @@ cudaError_t gk__run_product(const Args &p, const gk__product_plan &plan, int sms
                             const gk_scratch *scratch, cudaStream_t stream) {
   typedef typename Args::item_type Item;
   const bool every = Precision == GK__EVERY_PRECISION, is_float = std::is_same<Item, float>::value;
-  const bool half = gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT;
-  const bool tf32 = is_float && (every || Precision == GK_PRECISION_TF32);
-  const bool emulated = is_float && (every || Precision == GK_PRECISION_EMULATED);
+  const bool has_half = gk__half_traits<Item>::is_half && Precision != GK_PRECISION_STRICT;
+  const bool has_tf32 = is_float && (every || Precision == GK_PRECISION_TF32);
+  const bool has_emulated = is_float && (every || Precision == GK_PRECISION_EMULATED);
   if (!plan.tensor()) return gk__matmul_strict(p, strict_plan, scratch, stream);
   if (plan.precision == GK_PRECISION_TF32)
-    return gk__tensor_product<tf32, GK__PREPARE_TF32, 1, float>::run(p, plan, sms, scratch, stream);
+    return gk__tensor_product<has_tf32, GK__PREPARE_TF32, 1, float>::run(p, plan, sms, scratch, stream);
   if (plan.precision == GK_PRECISION_EMULATED)
-    return gk__tensor_product<emulated, GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>::run(p, plan, sms, scratch, stream);
-  return gk__tensor_product<half, GK__PREPARE_COPY, 1, Item>::run(p, plan, sms, scratch, stream);
+    return gk__tensor_product<has_emulated, GK__PREPARE_BF16_PARTS, 6, __nv_bfloat16>::run(p, plan, sms, scratch,
+                                                                                           stream);
+  return gk__tensor_product<has_half, GK__PREPARE_COPY, 1, Item>::run(p, plan, sms, scratch, stream);
 }
 
 /* An error if the rows of a matrix overlap, or the last of `batch` matrices ends beyond the address space. */
@@ -9536,14 +10153,25 @@ cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t
                                reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream);
 }
 
-template <class Item, class Out>
-cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                         cudaStream_t stream) {
-  return gk__matmul_of<GK__EVERY_PRECISION>(a, b, c, m, n, k, opts, NULL, stream);
+/* The same for arguments of the calls below. */
+template <int Precision, class InputA, class InputB, class Output>
+cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t m, size_t n, size_t k,
+                            const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
+  typedef gk__item_of_array<const InputA> Item;
+  static_assert(std::is_same<Item, gk__item_of_array<const InputB>>::value,
+                "gk_matmul: A and B have elements of the same type");
+  return gk__matmul_of<Precision>(static_cast<const Item *>(gk__pointer_to(a)),
+                                  reinterpret_cast<const Item *>(gk__pointer_to(b)), gk__pointer_to(c), m, n, k, opts,
+                                  path, stream);
 }
-template <gk_precision Precision, class Item, class Out>
-cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                         cudaStream_t stream) {
+template <class InputA, class InputB, class Output>
+cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
+                         const gk_matmul_opts *opts, cudaStream_t stream) {
+  return gk__matmul_call<GK__EVERY_PRECISION>(a, b, c, m, n, k, opts, NULL, stream);
+}
+template <gk_precision Precision, class InputA, class InputB, class Output>
+cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
+                         const gk_matmul_opts *opts, cudaStream_t stream) {
   gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
   gk__clear_detail();
   if (options.precision == GK_PRECISION_DEFAULT) options.precision = Precision;
@@ -9552,29 +10180,29 @@ cudaError_t gk_matmul_ex(const Item *a, const Item *b, Out *c, size_t m, size_t 
                     "gk_matmul_ex: the precision of the options is %d, but that of the template argument, for which "
                     "kernels are compiled, is %d; leave one of them out",
                     static_cast<int>(options.precision), static_cast<int>(Precision));
-  return gk__matmul_of<Precision>(a, b, c, m, n, k, &options, NULL, stream);
+  return gk__matmul_call<Precision>(a, b, c, m, n, k, &options, NULL, stream);
 }
 
-template <class Item, class Out>
-cudaError_t gk_matmul_plan(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
+template <class InputA, class InputB, class Output>
+cudaError_t gk_matmul_plan(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                            const gk_matmul_opts *opts, gk_matmul_path *path) {
   gk__clear_detail();
   if (!path) return gk__fail(cudaErrorInvalidValue, "gk_matmul_plan: path is NULL");
-  return gk__matmul_of<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, opts, path, 0);
+  return gk__matmul_call<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, opts, path, 0);
 }
 
-template <class Item, class Out>
-cudaError_t gk_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, cudaStream_t stream) {
-  return gk__matmul_of<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, NULL, NULL, stream);
+template <class InputA, class InputB, class Output>
+cudaError_t gk_matmul(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k, cudaStream_t stream) {
+  return gk__matmul_call<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, NULL, NULL, stream);
 }
 
-template <class Item, class Out>
-cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double beta, Out *c, size_t m, size_t n,
-                             size_t k, cudaStream_t stream) {
+template <class InputA, class InputB, class Output>
+cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, double beta, Output &&c, size_t m,
+                             size_t n, size_t k, cudaStream_t stream) {
   gk_matmul_opts opts = gk_matmul_opts();
   opts.alpha = &alpha;
   opts.beta = &beta;
-  return gk__matmul_of<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, &opts, NULL, stream);
+  return gk__matmul_call<GK_PRECISION_DEFAULT>(a, b, c, m, n, k, &opts, NULL, stream);
 }
 
 /* --- Products that are compiled once -------------------------------------------------------------------------------
@@ -9588,16 +10216,18 @@ cudaError_t gk_matmul_scaled(double alpha, const Item *a, const Item *b, double 
 #error "GPUKIT_PRODUCTS_...: with GPUKIT_STATIC files share nothing, and so no products either"
 #endif
 #endif
+#define GK__PRODUCTS_BY(which, precision, item, out)                                                                   \
+  which template cudaError_t gk__matmul_of<precision>(const item *, const item *, out *, size_t, size_t, size_t,       \
+                                                      const gk_matmul_opts *, gk_matmul_path *, cudaStream_t);
 #define GK__PRODUCTS_OF(which, item, out)                                                                              \
-  which template cudaError_t gk_matmul(const item *, const item *, out *, size_t, size_t, size_t, cudaStream_t);       \
-  which template cudaError_t gk_matmul_scaled(double, const item *, const item *, double, out *, size_t, size_t,       \
-                                              size_t, cudaStream_t);                                                   \
-  which template cudaError_t gk_matmul_ex(const item *, const item *, out *, size_t, size_t, size_t,                   \
-                                          const gk_matmul_opts *, cudaStream_t);                                       \
-  which template cudaError_t gk_matmul_plan(const item *, const item *, out *, size_t, size_t, size_t,                 \
-                                            const gk_matmul_opts *, gk_matmul_path *);
+  GK__PRODUCTS_BY(which, GK_PRECISION_DEFAULT, item, out)                                                              \
+  GK__PRODUCTS_BY(which, GK_PRECISION_STRICT, item, out)                                                               \
+  GK__PRODUCTS_BY(which, GK__EVERY_PRECISION, item, out)
 #ifdef GPUKIT_PRODUCTS_F32
-#define GK__PRODUCTS_F32(which) GK__PRODUCTS_OF(which, float, float)
+#define GK__PRODUCTS_F32(which)                                                                                        \
+  GK__PRODUCTS_OF(which, float, float)                                                                                 \
+  GK__PRODUCTS_BY(which, GK_PRECISION_TF32, float, float)                                                              \
+  GK__PRODUCTS_BY(which, GK_PRECISION_EMULATED, float, float)
 #else
 #define GK__PRODUCTS_F32(which)
 #endif
@@ -10067,18 +10697,19 @@ template <class Item, class Operator> struct gk__dist_fold {
   cudaError_t end(cudaError_t status) const { return gk__release_scratch(status, &temporary, ctx.call, ctx.stream); }
 };
 
-template <class Item, class Out, class Operator>
-cudaError_t gk_dist_reduce(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+template <class Input, class Output, class Operator>
+cudaError_t gk_dist_reduce(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                            cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__known<gk__item_of_array<const Input>>::type Element;
   typedef typename gk__functor<Operator, Element>::reduce Functor;
   const Functor f = gk__functor_of<Functor>(operation);
+  const Element *const array = gk__known_array(gk__pointer_to(input));
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, "gk_dist_reduce", comm, stream));
-  GK_TRY(gk__check_arrays(ctx.call, gk__known_array(input), gk__known_output(output), n, 1));
-  gk__dist_fold<Element, Functor> fold = {ctx, gk__known_array(input), n, f, NULL, gk_scratch()};
+  GK_TRY(gk__check_arrays(ctx.call, array, gk__known_output(gk__pointer_to(output)), n, 1));
+  gk__dist_fold<Element, Functor> fold = {ctx, array, n, f, NULL, gk_scratch()};
   GK_TRY(fold.begin(gk_reduce_scratch_bytes(), scratch));
-  return fold.end(fold.launch(std::true_type(), true, ctx.rank_count, gk__known_output(output)));
+  return fold.end(fold.launch(std::true_type(), true, ctx.rank_count, gk__known_output(gk__pointer_to(output))));
 }
 
 /* Where the scan of a piece starts, for gk__scan_init: at the value and the index in a record. */
@@ -10109,15 +10740,17 @@ cudaError_t gk__dist_scan(const char *call, bool inclusive, const Item *input, O
     status = gk__scan(call, fold.input, gk__known_output(output), n, f, start, inclusive, plan, stream, fold.scratch);
   return fold.end(status);
 }
-template <class Item, class Out, class Operator>
-cudaError_t gk_dist_scan_inclusive(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+template <class Input, class Output, class Operator>
+cudaError_t gk_dist_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  return gk__dist_scan("gk_dist_scan_inclusive", true, input, output, n, operation, comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_inclusive", true, gk__pointer_to(input), gk__pointer_to(output), n, operation,
+                       comm, stream, scratch);
 }
-template <class Item, class Out, class Operator>
-cudaError_t gk_dist_scan_exclusive(const Item *input, Out *output, size_t n, Operator operation, ncclComm_t comm,
+template <class Input, class Output, class Operator>
+cudaError_t gk_dist_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, ncclComm_t comm,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  return gk__dist_scan("gk_dist_scan_exclusive", false, input, output, n, operation, comm, stream, scratch);
+  return gk__dist_scan("gk_dist_scan_exclusive", false, gk__pointer_to(input), gk__pointer_to(output), n, operation,
+                       comm, stream, scratch);
 }
 
 /* --- Waiting -----------------------------------------------------------------------------------------------------*/
@@ -10364,17 +10997,19 @@ template <class Item, class Out> cudaError_t gk__multiply_parts(gk__dist_b *whol
   return cudaSuccess;
 }
 
-template <class Item, class Out>
-cudaError_t gk_dist_matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, ncclComm_t comm,
+template <class InputA, class InputB, class Output>
+cudaError_t gk_dist_matmul(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k, ncclComm_t comm,
                            cudaStream_t stream, const gk_dist_matmul_opts *opts) {
   const gk_dist_matmul_opts options = opts ? *opts : gk_dist_matmul_opts();
   gk__dist_context ctx;
   GK_TRY(gk__dist_begin(&ctx, "gk_dist_matmul", comm, stream));
-  gk__dist_b whole(ctx, options, b, n, k, sizeof(typename gk__known<Item>::type));
-  GK_TRY(whole.check(c));
+  gk__dist_b whole(ctx, options, gk__pointer_to(b), n, k,
+                   sizeof(typename gk__known<gk__item_of_array<const InputA>>::type));
+  GK_TRY(whole.check(gk__pointer_to(c)));
   if (ctx.rank_count == 1 || n == 0 || k == 0) return gk_matmul_ex(a, b, c, m, n, k, &options.matmul, stream);
   GK_TRY(whole.choose_buffer());
-  return whole.end(gk__multiply_parts(&whole, gk__known_array(a), gk__known_output(c), m));
+  return whole.end(
+      gk__multiply_parts(&whole, gk__known_array(gk__pointer_to(a)), gk__known_output(gk__pointer_to(c)), m));
 }
 #endif /* GPUKIT_NCCL */
 
@@ -10764,8 +11399,26 @@ static cudaError_t gk__explain_launch_error(cudaError_t code, const void *kernel
                     thread_count, attributes.numRegs, attributes.maxThreadsPerBlock);
   return gk__fail(code, "%s: %s", shape, cudaGetErrorString(code));
 }
+/* Kernels that were launched for the first time by this thread, to be asked before and after. The table holds the first
+ * few hundred kernels of the program; others count as known. */
+static thread_local unsigned gk__first_launches;
+static void gk__count_first_launch(const void *kernel) {
+  static std::atomic<const void *> known[512];
+  const size_t hash = reinterpret_cast<uintptr_t>(kernel) / 16 % 512;
+  for (size_t i = 0; i < 8; i++) {
+    std::atomic<const void *> &entry = known[(hash + i) % 512];
+    const void *found = entry.load(std::memory_order_relaxed);
+    if (found == NULL && entry.compare_exchange_strong(found, kernel, std::memory_order_relaxed)) {
+      gk__first_launches++;
+      return;
+    }
+    if (found == kernel) return;
+  }
+}
+
 GPUKIT_DEF cudaError_t gk__after_launch(cudaError_t code, const void *kernel, const char *name, const dim3 *grid_dim,
                                         const dim3 *block_dim, size_t smem, cudaStream_t stream) {
+  if (code == cudaSuccess) gk__count_first_launch(kernel);
   if (code == cudaSuccess && !gk__debug()) return code;
   char shape[256];
   snprintf(shape, sizeof(shape), "%s: grid %u x %u x %u, block %u x %u x %u, %zu bytes of dynamic shared memory",
@@ -11047,8 +11700,9 @@ GPUKIT_DEF cudaError_t gk_timer_destroy(gk_timer *timer) {
   return gk__failed(gk__destroy_events(timer), __func__);
 }
 
-GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, const char *file, int line) {
-  gk__time_scope scope = {gk_timer(), label, file, line, 0};
+GPUKIT_DEF gk__time_scope gk__time_begin(const char *label, cudaStream_t stream, double bytes, double flops,
+                                         const char *file, int line) {
+  gk__time_scope scope = {gk_timer(), label, file, line, 0, bytes, flops, gk__first_launches};
   gk__check_begin();
   cudaError_t code = gk_timer_create(&scope.timer);
   if (code == cudaSuccess) code = gk_timer_start(&scope.timer, stream);
@@ -11068,7 +11722,13 @@ GPUKIT_DEF int gk__time_next(gk__time_scope *scope) {
   gk__check_begin();
   cudaError_t code = gk_timer_stop(&scope->timer);
   if (code == cudaSuccess) code = gk_timer_ms(&scope->timer, &milliseconds);
-  if (code == cudaSuccess) printf("%s: %.3f ms\n", scope->label, static_cast<double>(milliseconds));
+  if (code == cudaSuccess) {
+    const double elapsed = static_cast<double>(milliseconds);
+    printf("%s: %.3f ms", scope->label, elapsed);
+    if (scope->bytes > 0 && elapsed > 0) printf(", %.1f GB/s", scope->bytes / elapsed * 1e-6);
+    if (scope->flops > 0 && elapsed > 0) printf(", %.1f GFLOP/s", scope->flops / elapsed * 1e-6);
+    printf("%s\n", scope->first_launches != gk__first_launches ? " (with the first launch of a kernel)" : "");
+  }
   gk__check_cuda(code, "GK_TIME", scope->file, scope->line);
   gk__check_begin();
   gk__check_cuda(gk_timer_destroy(&scope->timer), "GK_TIME", scope->file, scope->line);
@@ -11283,6 +11943,86 @@ GPUKIT_DEF cudaError_t gk__temporary_scratch(gk_scratch *scratch, size_t bytes, 
   if (code == cudaSuccess) *scratch = created;
   if (code != cudaSuccess) cudaFreeAsync(created.ptr, stream);
   return gk__failed(code, what);
+}
+
+GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t bytes, const char *call,
+                                       cudaStream_t stream) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  GK_TRY(gk__require(call, "value", value));
+  GK_TRY(gk__failed(cudaStreamIsCapturing(stream, &capture), call));
+  if (capture != cudaStreamCaptureStatusNone)
+    return gk__fail(cudaErrorStreamCaptureUnsupported,
+                    "%s: it waits for the stream, which is being captured: capture a call with an output on the device",
+                    call);
+  return gk__no_memory(cudaMalloc(result, bytes), call, bytes);
+}
+GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
+                                     cudaStream_t stream) {
+  if (status == cudaSuccess)
+    status = gk__failed(cudaMemcpyAsync(value, result, bytes, cudaMemcpyDeviceToHost, stream), call);
+  if (status == cudaSuccess) status = gk__failed(cudaStreamSynchronize(stream), call);
+  const cudaError_t freed = cudaFree(result);
+  return status == cudaSuccess ? gk__failed(freed, call) : status;
+}
+GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole) {
+  if (is_whole)
+    printf(" %11lld", whole);
+  else
+    printf(" %11.5g", x);
+}
+GPUKIT_DEF void gk__print_text(const char *text) { printf("%s", text); }
+GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream) {
+  GK_TRY(gk__failed(cudaMemcpyAsync(dest, from, bytes, cudaMemcpyDeviceToHost, stream), "gk_print"));
+  return gk__failed(cudaStreamSynchronize(stream), "gk_print");
+}
+GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
+  void *items = NULL;
+  const size_t bytes = gk__saturated_product(n, item_bytes);
+  if (n == 0) return NULL;
+  gk__clear_detail();
+  gk__check_begin();
+  int has_pools = 0;
+  cudaError_t code =
+      stream ? gk__device_attribute("gk_array", cudaDevAttrMemoryPoolsSupported, &has_pools) : cudaSuccess;
+  if (code == cudaSuccess)
+    code = gk__no_memory(has_pools ? cudaMallocAsync(&items, bytes, stream) : cudaMalloc(&items, bytes), "gk_array",
+                         bytes);
+  gk__check_cuda(code, "gk_array", file, line);
+  return code == cudaSuccess ? items : NULL;
+}
+/* A destructor has no line of the program, and after an error of earlier work there is nothing left to free. */
+GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream) {
+  if (!items) return;
+  if (!stream || cudaFreeAsync(items, stream) != cudaSuccess) cudaFree(items);
+}
+GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
+                               const char *file, int line) {
+  if (bytes == 0) return true;
+  gk__clear_detail();
+  gk__check_begin();
+  cudaError_t code =
+      dest && from ? cudaSuccess : gk__fail(cudaErrorInvalidValue, "gk_array: the host's memory is NULL");
+  if (code == cudaSuccess) code = gk__failed(cudaMemcpyAsync(dest, from, bytes, kind, stream), "gk_array");
+  if (code == cudaSuccess) code = gk__failed(cudaStreamSynchronize(stream), "gk_array");
+  gk__check_cuda(code, kind == cudaMemcpyHostToDevice ? "gk_array: copy to the device" : "gk_array: copy to the host",
+                 file, line);
+  return code == cudaSuccess;
+}
+GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line) {
+  if (bytes == 0) return;
+  gk__clear_detail();
+  gk__check_begin();
+  gk__check_cuda(gk__failed(cudaMemsetAsync(items, 0, bytes, stream), "gk_array"), "gk_array: clear", file, line);
+}
+GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *file, int line) {
+  if (part ? wanted < n : wanted == n) return true;
+  gk__check_begin();
+  gk__check_cuda(gk__fail(cudaErrorInvalidValue,
+                          part ? "gk_array: an array of %zu elements has none with the index %zu"
+                               : "gk_array: an array of %zu elements cannot be copied from or to a range of %zu",
+                          n, wanted),
+                 "gk_array", file, line);
+  return false;
 }
 
 static size_t gk__larger(size_t x, size_t y) { return x > y ? x : y; }

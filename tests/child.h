@@ -41,4 +41,22 @@ inline child run_child(const char *test, const char *environment) {
 }
 #define EXPECT_PASSED(c) EXPECT_HAS((c).output.c_str(), "1 passed, 0 failed\n")
 
+/* What f() prints. It must not expect anything: that would be captured, too. */
+template <class F> std::string printed_by(F f) {
+  std::string text;
+  fflush(stdout);
+  const int terminal = dup(STDOUT_FILENO);
+  FILE *file = tmpfile();
+  if (!file || terminal < 0) SKIP("no temporary file");
+  dup2(fileno(file), STDOUT_FILENO);
+  f();
+  fflush(stdout);
+  dup2(terminal, STDOUT_FILENO);
+  close(terminal);
+  rewind(file);
+  for (int c; (c = fgetc(file)) != EOF;) text += static_cast<char>(c);
+  fclose(file);
+  return text;
+}
+
 #endif

@@ -70,6 +70,21 @@ TEST(bits_of_reductions) {
   REDUCE(__nv_bfloat16, float, gk_op_sum, 100000, 0x41f317a8);
 }
 
+template <class T, class O> static uint64_t dotted(size_t n) {
+  const device_array<T> x(numbers<T>(21, n)), y(numbers<T>(23, n));
+  device_array<O> out(1);
+  EXPECT_OK(gk_dot(x.ptr, y.ptr, out.ptr, n));
+  return bits_of(out.first());
+}
+#define DOT(T, O, n, bits) expect_bits(__LINE__, #T ", " #O ", " #n, bits, dotted<T, O>(n))
+
+TEST(bits_of_dot_products) {
+  DOT(float, float, 1000, 0x411c0c2b);
+  DOT(float, float, 12293, 0xc0e6abdf);
+  DOT(double, double, 100003, 0xc02c3d3373933032);
+  DOT(__half, float, 100003, 0xc162020e);
+}
+
 /* --- scan -----------------------------------------------------------------------------------------------------------*/
 
 template <class T, class O> struct scanned {

@@ -11,24 +11,6 @@
 #include <unistd.h>
 #include <vector>
 
-/* What f() prints. It must not expect anything: that would be captured, too. */
-template <class F> static std::string printed_by(F f) {
-  std::string text;
-  fflush(stdout);
-  const int terminal = dup(STDOUT_FILENO);
-  FILE *file = tmpfile();
-  if (!file || terminal < 0) SKIP("no temporary file");
-  dup2(fileno(file), STDOUT_FILENO);
-  f();
-  fflush(stdout);
-  dup2(terminal, STDOUT_FILENO);
-  close(terminal);
-  rewind(file);
-  for (int c; (c = fgetc(file)) != EOF;) text += static_cast<char>(c);
-  fclose(file);
-  return text;
-}
-
 static void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 static double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -488,6 +470,58 @@ TEST(time_prints_one_line_and_nests) {
   EXPECT_EQ(static_cast<size_t>(length), text.size());
   EXPECT_EQ(outer * 10 + inner, 22);
   EXPECT(took(first, 1.9) && took(second, 1.9) && all >= first + second - 0.01 && last >= 0);
+}
+
+static __global__ void launched_once() {}
+static __global__ void launched_by_another() {}
+TEST(time_prints_rates_and_first_launches) {
+  const std::string text = printed_by([] {
+    GK_TIME ("bytes", 0, 3e9) sleep_ms(2);
+    GK_TIME ("flops", cudaStream_t(0), 0, size_t(5) << 30) sleep_ms(2);
+    GK_TIME ("both", 0, 1e9, 2e9) sleep_ms(2);
+    for (int i = 0; i < 2; i++)
+      GK_TIME ("launch", 0) GK_LAUNCH(launched_once, 1, 32, 0, 0);
+    GK_TIME ("two", 0, 1) {
+      GK_LAUNCH(launched_once, 1, 32, 0, 0);
+      GK_LAUNCH(launched_by_another, 1, 32, 0, 0);
+    }
+  });
+  double took_ms[6], rate[5];
+  int length = 0;
+  EXPECT_EQ(sscanf(text.c_str(),
+                   "bytes: %lf ms, %lf GB/s\nflops: %lf ms, %lf GFLOP/s\nboth: %lf ms, %lf GB/s, %lf GFLOP/s\n"
+                   "launch: %lf ms (with the first launch of a kernel)\nlaunch: %lf ms\n%n",
+                   &took_ms[0], &rate[0], &took_ms[1], &rate[1], &took_ms[2], &rate[2], &rate[3], &took_ms[3],
+                   &took_ms[4], &length),
+            9);
+  EXPECT(length > 0);
+  EXPECT_HAS(text.c_str() + length, "two: ");
+  EXPECT_HAS(text.c_str() + length, " (with the first launch of a kernel)\n");
+  const auto near = [](double x, double y) { return fabs(x - y) < 0.02 * y + 0.1; };
+  EXPECT(near(rate[0], 3e3 / took_ms[0]) && near(rate[1], 5.36870912e3 / took_ms[1]));
+  EXPECT(near(rate[2], 1e3 / took_ms[2]) && near(rate[3], 2e3 / took_ms[2]));
+}
+TEST(a_callable_is_timed) {
+  int calls = 0;
+  const float once = gk_time_ms([&] {
+    calls++;
+    sleep_ms(2);
+  });
+  EXPECT(took(static_cast<double>(once), 1.9) && calls == 1);
+  static int reported;
+  reported = 0;
+  gk_set_error_handler([](const gk_error *e, void *) { reported += e->code == cudaErrorNotReady ? 1 : 100; }, NULL);
+  EXPECT(isnan(gk_time_ms([] { return cudaErrorNotReady; })));
+  EXPECT_EQ(reported, 1);
+  gk_set_error_handler(NULL, NULL);
+  gk_bench_opts opts = gk_bench_opts();
+  gk_bench_result result = gk_bench_result();
+  opts.warmup = 1, opts.samples = 3, opts.calls = 2;
+  calls = 0;
+  EXPECT_OK(gk_bench([&] { calls++; }, &opts, &result));
+  EXPECT_EQ(calls, 1 + 3 * 2);
+  EXPECT_EQ(result.samples, 3);
+  EXPECT_EQ(gk_bench([] { return cudaErrorNotReady; }, &opts, &result), cudaErrorNotReady);
 }
 
 /* --- bench --- */

@@ -128,6 +128,10 @@ TEST(each_call_of_reduce_and_scan_fails_in_turn) {
 }
 TEST(each_call_of_argmax_and_host_arrays_fails_in_turn) {
   const std::vector<fault_subject> subjects = {
+      {"gk_reduce_value",
+       [](fault_world &w) {
+         return gk_reduce_value(w.from<int>(), w.to_host<int>(), many, gk_op_max(), 0, &w.scratch);
+       }},
       {"gk_reduce_argmax", [](fault_world &w) { return gk_reduce_argmax(w.from<int>(), w.to<gk_arg<int>>(), many); }},
       {"gk_host_reduce",
        [](fault_world &w) { return gk_host_reduce(w.host<int>(), w.to_host<int>(), many, gk_op_max()); }},

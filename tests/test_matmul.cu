@@ -60,7 +60,7 @@ template <class T> using acc_type = plain_type<T>;
 /* One element: a chain for each partition of k; in thin products 32 chains in each, that take four products in turn. */
 template <class Acc, class Product> static Acc sum_by_order(const gk__split_k &order, size_t k, Product product) {
   Acc total = 0;
-  for (unsigned s = 0; s < order.slices; s++) {
+  for (unsigned s = 0; s < order.partitions; s++) {
     const size_t depth = static_cast<size_t>(order.depth), first = s * depth, end = std::min(k, first + depth);
     Acc chain[32] = {};
     for (size_t l = first; l < end; l++) {
@@ -157,7 +157,7 @@ template <class T, class O> static void check(const problem &p, std::initializer
 }
 template <class T, class O> static void check_all_plans(const problem &p) {
   check<T, O>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128, GK__PLAN_TILE_32_64,
-                  GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA});
+                  GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
 }
 
 /* A problem of everything at once, by number. */
@@ -232,7 +232,7 @@ TEST(rows_at_any_address) {
       p.shift = shift, p.pad_a = 1 + shift, p.pad_b = 5 - shift;
       if (shift == 2) p.m = 2, p.n = 1;
       if (shift == 1) p.batch = 2, p.one_b = trans == 3;
-      check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA});
+      check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
     }
 }
 TEST(larger) {
@@ -338,7 +338,7 @@ struct sliced {
     a = random_elements<float>(31, batch * m * k), b = random_elements<float>(32, batch * k * n);
     expected.resize(batch * m * n);
     multiply_plainly(p, a, b, expected);
-    EXPECT(gk__plan_split_k<float>(m, n, k).slices > 1);
+    EXPECT(gk__plan_split_k<float>(m, n, k).partitions > 1);
   }
   /* Of a scratch that serves one product of the batch at a time. */
   size_t scratch_bytes() const {
@@ -369,7 +369,7 @@ TEST(partials_in_any_scratch) {
   tiles.run(&larger);
   thin.run(&larger);
   for (gk_plan plan : {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128, GK__PLAN_TILE_32_64,
-                       GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA})
+                       GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64})
     tiles.run(&just_one, plan);
 }
 /* One size of a scratch serves every product on any GPU: the partials of each split fit, or are some at a time. */
@@ -384,11 +384,11 @@ TEST(partials_fit_a_scratch_of_one_size) {
     const gk__split_k single = gk__plan_split_k<float>(m, n, k), twice = gk__plan_split_k<double>(m, n, k);
     for (const gk__split_k &order : {single, twice}) {
       const size_t depth = static_cast<size_t>(order.depth), quantum = order.thin ? 128 : 16;
-      EXPECT(order.slices >= 1 && depth % quantum == 0);
-      EXPECT(depth * order.slices >= k && depth * (order.slices - 1) < k); /* none is empty */
+      EXPECT(order.partitions >= 1 && depth % quantum == 0);
+      EXPECT(depth * order.partitions >= k && depth * (order.partitions - 1) < k); /* none is empty */
     }
-    EXPECT(single.thin || gk__partials_fit<float>(m, n, single.slices));
-    EXPECT(twice.thin || gk__partials_fit<double>(m, n, twice.slices));
+    EXPECT(single.thin || gk__partials_fit<float>(m, n, single.partitions));
+    EXPECT(twice.thin || gk__partials_fit<double>(m, n, twice.partitions));
   }
 }
 /* k past 2^30 is cut into so many partitions that the tiles may have to be made some at a time. */
@@ -401,8 +401,8 @@ template <class T> static void plan_very_long_k() {
         gk_matmul_path path;
         opts.max_blocks = max_blocks;
         const gk__split_k order = gk__plan_split_k<T>(edge, edge + 1, k);
-        EXPECT(order.slices >= gk_ceil_div(k, size_t(1) << 30) && order.depth > 0);
-        EXPECT(order.slices * static_cast<size_t>(order.depth) >= k);
+        EXPECT(order.partitions >= gk_ceil_div(k, size_t(1) << 30) && order.depth > 0);
+        EXPECT(order.partitions * static_cast<size_t>(order.depth) >= k);
         EXPECT_OK(gk_matmul_plan(a, a, c, edge, edge + 1, k, &opts, &path));
         EXPECT(path.scratch_bytes <= gk_matmul_scratch_bytes());
         EXPECT(path.scratch_bytes == 0 || path.scratch_bytes > gk_reduce_scratch_bytes());
@@ -448,7 +448,7 @@ template <class T, class O, class Func> struct product_by_order {
   }
   size_t partial_bytes() const {
     gk__matmul_args<T, O, Acc, Func> with_split = args;
-    with_split.slices = order.slices;
+    with_split.partitions = order.partitions;
     return with_split.partial_bytes();
   }
   /* Least bytes of a scratch for it. */
@@ -467,7 +467,7 @@ template <class T, class O, class Func> struct product_by_order {
     if ((on_cpu && gk__is_hopper_plan(plan)) || test_leaves_out<product_by_order>()) return;
     c.set(before);
     EXPECT_OK(launch(plan, scratch, max_blocks));
-    EXPECT_SAME(c.get(), expected, "%u partitions, plan %d, %s scratch, max_blocks %zu, %s", order.slices,
+    EXPECT_SAME(c.get(), expected, "%u partitions, plan %d, %s scratch, max_blocks %zu, %s", order.partitions,
                 static_cast<int>(plan), scratch ? "a" : "no", max_blocks, p.text().c_str());
   }
   /* With a scratch of a caller's that has room for so many products, and slots that other calls have used. */
@@ -500,7 +500,7 @@ template <class T, class O, class Func> struct product_by_order {
     if (p.batches() > 2) check_scratch(plan, 2);
     check_scratch(plan, p.batches(), 7);
     check(plan, NULL, 1);
-    check_refusal(plan, order.slices % 2 ? 0 : 7);
+    check_refusal(plan, order.partitions % 2 ? 0 : 7);
   }
 };
 static const unsigned partition_counts[] = {2, 3, 9, 17};
@@ -508,19 +508,19 @@ static const unsigned partition_counts[] = {2, 3, 9, 17};
 template <class T, class O, class Func>
 static void check_split_tiles(size_t m, size_t n, std::initializer_list<gk_plan> plans) {
   for (int i = 0; i < 4; i++) {
-    const unsigned slices = partition_counts[i];
-    problem p = problem_of(m, n + static_cast<size_t>(i % 2), 16 * slices - (i == 2 ? 0 : 5));
+    const unsigned partitions = partition_counts[i];
+    problem p = problem_of(m, n + static_cast<size_t>(i % 2), 16 * partitions - (i == 2 ? 0 : 5));
     p.trans_a = i & 1, p.trans_b = i >> 1, p.alpha = -0.5, p.beta = i == 1 ? 0 : 2.25;
     p.batch = i == 3 ? 0 : 3, p.one_b = i == 2, p.pad_c = static_cast<size_t>(i), p.gap_c = i == 1 ? 5 : 0;
-    product_by_order<T, O, Func> product(p, {0, slices, 16});
+    product_by_order<T, O, Func> product(p, {0, partitions, 16});
     for (gk_plan plan : plans) product.check_all(plan);
   }
 }
 TEST(split_tiles_of_floats) {
   check_split_tiles<float, float, gk__identity>(
-      69, 134, {GK__PLAN_TILE_64_128, GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA});
+      69, 134, {GK__PLAN_TILE_64_128, GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
   check_split_tiles<float, float, by_place>(
-      41, 66, {GK_PLAN_AUTO, GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128, GK__PLAN_TILE_128_TMA});
+      41, 66, {GK_PLAN_AUTO, GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128, GK__PLAN_HOPPER_128});
 }
 TEST(split_tiles_of_doubles) {
   check_split_tiles<double, double, by_place>(35, 66, {GK__PLAN_TILE_32_64, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128});
@@ -531,12 +531,12 @@ TEST(split_tiles_of_halves) {
 /* Thin products of few rows, and of few columns. */
 template <class T, class O, class Func> static void check_split_thin() {
   for (int i = 0; i < 8; i++) {
-    const unsigned slices = partition_counts[i / 2];
-    const size_t few = 1 + static_cast<size_t>(i) % 4, many = slices > 9 ? 37 : 101;
-    problem p = i % 2 ? problem_of(few, many, 128 * slices - 37) : problem_of(many, few, 128 * slices - 37);
+    const unsigned partitions = partition_counts[i / 2];
+    const size_t few = 1 + static_cast<size_t>(i) % 4, many = partitions > 9 ? 37 : 101;
+    problem p = i % 2 ? problem_of(few, many, 128 * partitions - 37) : problem_of(many, few, 128 * partitions - 37);
     p.trans_a = i / 2 % 2, p.trans_b = i / 4, p.alpha = -0.5, p.beta = i % 3 ? 0 : 2.25;
-    p.batch = slices > 9 ? 0 : 3, p.pad_c = i % 3 == 2 ? 2 : 0;
-    product_by_order<T, O, Func> product(p, {1, slices, 128});
+    p.batch = partitions > 9 ? 0 : 3, p.pad_c = i % 3 == 2 ? 2 : 0;
+    product_by_order<T, O, Func> product(p, {1, partitions, 128});
     product.check_all(GK_PLAN_AUTO);
   }
 }
@@ -558,7 +558,7 @@ TEST(functor_of_the_epilogue) {
     problem p = problem_of(141, i % 2 ? 67 : 68, 40);
     p.trans_a = i & 1, p.trans_b = i >> 1, p.alpha = -0.5, p.beta = i ? 0.5 : 0, p.batch = i == 3 ? 2 : 0;
     check_functor<float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128,
-                             GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA, GK__PLAN_TILE_128_64_TMA});
+                             GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
     check_functor<double>(p, {GK__PLAN_TILE_32_64, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128});
   }
   problem p = problem_of(128, 60, 24); /* a batch for warps */
@@ -586,9 +586,9 @@ TEST(partials_are_reduced_in_their_order) {
   const size_t m = 5, n = 7, ld = gk__partial_ld(n), batch = 2;
   EXPECT_EQ(ld, size_t(8));
   EXPECT_EQ(gk__partial_ld(8), size_t(8));
-  for (unsigned slices : {1u, 2u, 3u, 7u, 8u, 9u, 16u, 17u, 32u, 33u})
+  for (unsigned partitions : {1u, 2u, 3u, 7u, 8u, 9u, 16u, 17u, 32u, 33u})
     for (bool clears : {false, true}) {
-      std::vector<float> host = random_elements<float>(17, batch * slices * m * ld);
+      std::vector<float> host = random_elements<float>(17, batch * partitions * m * ld);
       std::vector<float> expected(batch * m * n, -0.0f);
       for (size_t i = 0; i < host.size(); i++) {
         if (i % ld >= n) host[i] = NAN;
@@ -596,19 +596,19 @@ TEST(partials_are_reduced_in_their_order) {
       }
       for (size_t q = 0; q < batch; q++)
         for (size_t i = 0; i < m * n; i++)
-          for (size_t s = 0; s < slices; s++) {
-            const float x = host[((q * slices + s) * m + i / n) * ld + i % n];
+          for (size_t s = 0; s < partitions; s++) {
+            const float x = host[((q * partitions + s) * m + i / n) * ld + i % n];
             float &sum = expected[q * m * n + i];
             sum = s == 0 ? x : sum + x;
           }
       device_array<float> partials(host), c(batch * m * n);
       gk__matmul_output<float, float, gk__identity> output = gk__matmul_output<float, float, gk__identity>();
       output.c = c.ptr, output.m = m, output.n = output.ldc = n, output.stride_c = m * n, output.batch = batch;
-      output.alpha = 1, output.slices = slices, output.partials = partials.ptr;
-      output.max_blocks = slices % 2;
+      output.alpha = 1, output.partitions = partitions, output.partials = partials.ptr;
+      output.max_blocks = partitions % 2;
       gk_scratch scratch = gk_scratch();
       EXPECT_OK(gk__reduce_partials(output, gk__partials_of(clears ? &scratch : NULL, 0)));
-      EXPECT_SAME(c.get(), expected, "%u partitions", slices);
+      EXPECT_SAME(c.get(), expected, "%u partitions", partitions);
       EXPECT_SAME(partials.get(), clears ? std::vector<float>(host.size(), 0.0f) : host, "partials");
     }
 }
@@ -660,7 +660,7 @@ TEST(a_scratch_shared_with_scans_and_reduces) {
     memcpy(&looks_like_a_tag, &tag, sizeof(tag));
     const size_t k = 1024; /* each partial is this number, of a row of A that is 0 but for the starts of partitions */
     const gk__split_k order = gk__plan_split_k<float>(1, 160, k);
-    EXPECT(order.thin && order.slices > 1);
+    EXPECT(order.thin && order.partitions > 1);
     std::vector<float> a(k, 0.0f), b(k * 160, looks_like_a_tag);
     for (size_t l = 0; l < k; l += static_cast<size_t>(order.depth)) a[l] = 1;
     device_array<float> device_a(a), device_b(b), c(160);
@@ -724,10 +724,10 @@ TEST(a_sum_of_minus_zero_stays) {
   const size_t edge = 257, deep = 21; /* for Hopper's kernels, too; and partials that are all -0 */
   for (size_t long_k : {deep, size_t(3000)}) {
     const size_t few = long_k == deep ? edge : 3;
-    EXPECT(long_k == deep || gk__plan_split_k<float>(few, edge, long_k).slices > 1);
+    EXPECT(long_k == deep || gk__plan_split_k<float>(few, edge, long_k).partitions > 1);
     check_elements<float, float>(problem_of(few, edge, long_k), std::vector<float>(few * long_k, 1e-30f),
                                  std::vector<float>(long_k * edge, -1e-30f),
-                                 {GK_PLAN_AUTO, GK__PLAN_TILE_128_TMA, GK__PLAN_TILE_64_128_TMA});
+                                 {GK_PLAN_AUTO, GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128});
   }
 }
 
@@ -879,12 +879,13 @@ TEST(order_of_the_sums) {
   for (const auto &e : table) {
     const gk__split_k single = gk__plan_split_k<float>(e.m, e.n, e.k), twice = gk__plan_split_k<double>(e.m, e.n, e.k);
     for (const gk__split_k &order : {single, twice}) {
-      EXPECT((size_t)order.depth * order.slices >= e.k);
-      EXPECT(e.k == 0 || (size_t)order.depth * (order.slices - 1) < e.k);
+      EXPECT((size_t)order.depth * order.partitions >= e.k);
+      EXPECT(e.k == 0 || (size_t)order.depth * (order.partitions - 1) < e.k);
     }
     EXPECT_EQ(twice.thin, single.thin);
-    if (single.thin != e.thin || single.slices != e.floats || twice.slices != e.doubles)
-      changed += sentence("\n{%zu, %zu, %zu, %d, %u, %u},", e.m, e.n, e.k, single.thin, single.slices, twice.slices);
+    if (single.thin != e.thin || single.partitions != e.floats || twice.partitions != e.doubles)
+      changed +=
+          sentence("\n{%zu, %zu, %zu, %d, %u, %u},", e.m, e.n, e.k, single.thin, single.partitions, twice.partitions);
   }
   if (!changed.empty()) test_fail(__FILE__, __LINE__, "other splits:" + changed);
 }
@@ -907,7 +908,7 @@ TEST(order_of_the_sums_asked_for_again) {
       }
     }
 }
-/* What the estimate is for: more work takes longer, and the rest of a wave as long as its slices. */
+/* What the estimate is for: more work takes longer, and the rest of a wave as long as its partitions. */
 TEST(estimates_of_blocks) {
   for (int i = 0; i < gk__tiles<float>::item_count; i++) {
     const gk__tile_facts tile = gk__tiles<float>::facts(i);
@@ -928,18 +929,18 @@ TEST(estimates_of_reductions) {
   const gk__reduce_costs costs = gk__measured_reduce_costs();
   EXPECT_EQ(gk__reduction_clocks(costs, 1000, 1000, 3, 1, 4), 0ull);
   unsigned long long before = 0;
-  for (unsigned slices = 2; slices <= GK__MATMUL_PARTITIONS; slices++) {
-    const unsigned long long clocks = gk__reduction_clocks(costs, 1000, 1000, 1, slices, 4);
+  for (unsigned partitions = 2; partitions <= GK__MATMUL_PARTITIONS; partitions++) {
+    const unsigned long long clocks = gk__reduction_clocks(costs, 1000, 1000, 1, partitions, 4);
     EXPECT(clocks > before);
-    EXPECT(gk__reduction_clocks(costs, 1000, 1000, 2, slices, 4) > clocks);
-    EXPECT(gk__reduction_clocks(costs, 1000, 1000, 1, slices, 8) > clocks);
+    EXPECT(gk__reduction_clocks(costs, 1000, 1000, 2, partitions, 4) > clocks);
+    EXPECT(gk__reduction_clocks(costs, 1000, 1000, 1, partitions, 8) > clocks);
     before = clocks;
   }
   /* What the groups of a block add up costs no second kernel. */
   const gk__tile_facts square = gk__tiles<float>::facts(gk__tiles<float>::item_count - 1);
-  const auto whole = [&](unsigned slices) {
-    return gk__clocks<float>(square, 64, 64, 640, 1, slices, 640 / slices, 132, false) -
-           gk__tiles<float>::kernel_clocks(square, 64, 64, 640, 1, slices, 640 / slices, 132, false);
+  const auto whole = [&](unsigned partitions) {
+    return gk__clocks<float>(square, 64, 64, 640, 1, partitions, 640 / partitions, 132, false) -
+           gk__tiles<float>::kernel_clocks(square, 64, 64, 640, 1, partitions, 640 / partitions, 132, false);
   };
   EXPECT_EQ(whole(square.groups), 0ull);
   EXPECT(whole(square.groups + 1) > 0);
@@ -950,15 +951,15 @@ TEST(planner_fills_the_device) {
     return (int)gk__plan_tile<float>(plain, edge, edge, 4096, 1, 132, engine, wanted).plan;
   };
   EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)GK__PLAN_TILE_64_128);
-  EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)GK__PLAN_TILE_128_TMA);
+  EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)GK__PLAN_HOPPER_128);
   EXPECT_EQ(plan_of(100, true, GK_PLAN_AUTO), (int)GK__PLAN_TILE_32);
   EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_64), (int)GK__PLAN_TILE_64);
-  EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_128_TMA), (int)GK__PLAN_TILE_128_TMA);
-  EXPECT_EQ(plan_of(100, false, GK__PLAN_TILE_128_TMA), (int)GK__PLAN_TILE_64_128); /* there is none */
-  EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_64_128_TMA), (int)GK__PLAN_TILE_64_128_TMA);
-  EXPECT_EQ(plan_of(100, false, GK__PLAN_TILE_64_128_TMA), (int)GK__PLAN_TILE_64_128);
-  EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_128_64_TMA), (int)GK__PLAN_TILE_128_64_TMA);
-  EXPECT_EQ(plan_of(100, false, GK__PLAN_TILE_128_64_TMA), (int)GK__PLAN_TILE_64_128);
+  EXPECT_EQ(plan_of(100, true, GK__PLAN_HOPPER_128), (int)GK__PLAN_HOPPER_128);
+  EXPECT_EQ(plan_of(100, false, GK__PLAN_HOPPER_128), (int)GK__PLAN_TILE_64_128); /* there is none */
+  EXPECT_EQ(plan_of(100, true, GK__PLAN_HOPPER_64_128), (int)GK__PLAN_HOPPER_64_128);
+  EXPECT_EQ(plan_of(100, false, GK__PLAN_HOPPER_64_128), (int)GK__PLAN_TILE_64_128);
+  EXPECT_EQ(plan_of(100, true, GK__PLAN_HOPPER_128_64), (int)GK__PLAN_HOPPER_128_64);
+  EXPECT_EQ(plan_of(100, false, GK__PLAN_HOPPER_128_64), (int)GK__PLAN_TILE_64_128);
   EXPECT_EQ((int)gk__plan_tile<double>(plain, 100, 100, 4096, 1, 132, false, GK__PLAN_TILE_32).plan,
             (int)GK__PLAN_TILE_32_64);
 }

@@ -62,8 +62,8 @@ cudaError_t capture_product(numbers *draw, T *memory, gk_precision precision, gk
 /* Every kind of product by turns, mostly by the plan that the library chooses. */
 cudaError_t capture_any(numbers *draw, int i, void *memory, gk_scratch *scratch, cudaStream_t stream,
                         std::string *shape) {
-  static const gk_plan plans[] = {GK__PLAN_TILE_32,     GK__PLAN_TILE_32_64, GK__PLAN_TILE_64,
-                                  GK__PLAN_TILE_64_128, GK__PLAN_TILE_128,   GK_PLAN_AUTO};
+  static const gk_plan plans[] = {GK__PLAN_TILE_32, GK__PLAN_TILE_32_64, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128,
+                                  GK_PLAN_AUTO};
   const gk_plan plan = draw->below(4) ? GK_PLAN_AUTO : plans[draw->below(6)];
   float *const floats = static_cast<float *>(memory);
   switch (i % 6) {

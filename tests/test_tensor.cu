@@ -78,7 +78,7 @@ template <class T, class O> static std::vector<gk_plan> plans_of(gk_precision pr
     gk_matmul_opts o = gk_matmul_opts();
     o.precision = precision, o.plan = plan;
     T *const a = reinterpret_cast<T *>(256);
-    if (gk_matmul_plan<T, O>(a, a, reinterpret_cast<O *>(512), 64, 64, 64, &o, &path) == cudaSuccess)
+    if (gk_matmul_plan(a, a, reinterpret_cast<O *>(512), 64, 64, 64, &o, &path) == cudaSuccess)
       plans.push_back(plan);
   }
   return plans;

@@ -315,10 +315,9 @@ template <class T> static void matmul_plans(const matmul_call<T> &chosen) {
                {GK__PLAN_TILE_32_64, "TILE_32_64"},
                {GK__PLAN_TILE_64, "TILE_64"},
                {GK__PLAN_TILE_64_128, "TILE_64_128"},
-               {GK__PLAN_TILE_128, "TILE_128"},
-               {GK__PLAN_TILE_64_128_TMA, "TILE_64_128_TMA"},
-               {GK__PLAN_TILE_128_64_TMA, "TILE_128_64_TMA"},
-               {GK__PLAN_TILE_128_TMA, "TILE_128_TMA"},
+               {GK__PLAN_HOPPER_64_128, "HOPPER_64_128"},
+               {GK__PLAN_HOPPER_128_64, "HOPPER_128_64"},
+               {GK__PLAN_HOPPER_128, "HOPPER_128"},
                {GK_PLAN_MMA, "MMA"},
                {GK_PLAN_WGMMA, "WGMMA"}};
   const bool on_tensor_cores = sizeof(T) == 2 || chosen.way.precision > GK_PRECISION_STRICT;

@@ -47,7 +47,7 @@ template <class T> cudaError_t run_plan(void *user, cudaStream_t stream, size_t)
   const gk__split_k order = plan_split(call.k, call.plan.partitions);
   gk__partials partials = gk__partials_of(call.scratch, stream);
   typename planned_call<T>::args_type args = call.args;
-  args.slices = order.slices;
+  args.partitions = order.partitions;
   args.depth = order.depth;
   if (tile_facts.hopper) return planned_call<T>::hopper_path::run(args, tile_facts, &partials, stream, call.gpu.sms);
   return gk__launch_portable(args, tile_facts.plan, &partials, call.gpu.smem_limit, stream);

@@ -307,9 +307,9 @@ inline const char *refit_name(gk_plan plan) {
   case GK__PLAN_TILE_32_64: return "GK__PLAN_TILE_32_64";
   case GK__PLAN_TILE_64: return "GK__PLAN_TILE_64";
   case GK__PLAN_TILE_64_128: return "GK__PLAN_TILE_64_128";
-  case GK__PLAN_TILE_64_128_TMA: return "GK__PLAN_TILE_64_128_TMA";
-  case GK__PLAN_TILE_128_64_TMA: return "GK__PLAN_TILE_128_64_TMA";
-  case GK__PLAN_TILE_128_TMA: return "GK__PLAN_TILE_128_TMA";
+  case GK__PLAN_HOPPER_64_128: return "GK__PLAN_HOPPER_64_128";
+  case GK__PLAN_HOPPER_128_64: return "GK__PLAN_HOPPER_128_64";
+  case GK__PLAN_HOPPER_128: return "GK__PLAN_HOPPER_128";
   default: return "?";
   }
 }

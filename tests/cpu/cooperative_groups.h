@@ -6,8 +6,7 @@
  * (an atomic by its first thread for all of it) is run with the smallest one. binary_partition, labeled_partition and
  * tiled_partition make groups of many lanes. A grid's barrier_arrive does not let go on before barrier_wait what waits
  * for it. Clusters are not supported. */
-#ifndef CUDA_CPU_COOPERATIVE_GROUPS_H
-#define CUDA_CPU_COOPERATIVE_GROUPS_H
+#pragma once
 #pragma GCC system_header
 
 #include "cuda_runtime.h"
@@ -36,13 +35,12 @@ T shuffle_any(int op, unsigned mask, const T &value, unsigned arg, int width, co
   return result;
 }
 
-CUDA_CPU_COLD void report_group(const char *call, const char *why, unsigned a, unsigned b, const char *file, int line) {
-  worker *w = in_kernel(call);
-  text what = {};
-  add_thread(&what, w, w->current);
-  add(&what, ": %s, %s:%d, ", call, file, line);
-  add(&what, why, a, b); /* a literal with two %u */
-  fail(w, &what);
+[[noreturn]] CUDA_CPU_UNTRACED CUDA_CPU_RARE void report_group(const char *call, const char *why, unsigned a,
+                                                               unsigned b, const char *file, int line) {
+  in_kernel(call);
+  char because[128];
+  snprintf(because, sizeof because, why, a, b); /* a literal with two %u */
+  fail_thread(": %s, %s:%d, %s", call, file, line, because);
 }
 
 } // namespace cuda_cpu
@@ -123,7 +121,7 @@ class grid_group : public thread_group {
 public:
   using arrival_token = unsigned;
 
-  bool is_valid() const { return cuda_cpu::self->job->cooperative; }
+  bool is_valid() const { return cuda_cpu::in_cooperative_launch(); }
   void sync(CUDA_CPU_SITE) const { cuda_cpu::grid_sync(file, line); }
   arrival_token barrier_arrive() const { return 0; }
   void barrier_wait(arrival_token &&, CUDA_CPU_SITE) const { cuda_cpu::grid_sync(file, line); }
@@ -362,4 +360,3 @@ auto invoke_one_broadcast(const G &g, F &&f, A &&...args)
 }
 
 } // namespace cooperative_groups
-#endif

@@ -1,6 +1,5 @@
 /* __nv_bfloat16 and __nv_bfloat162. Conversions give CUDA's bits for every input. */
-#ifndef CUDA_CPU_BF16_H
-#define CUDA_CPU_BF16_H
+#pragma once
 #pragma GCC system_header
 
 #include "cuda_fp16.h"
@@ -36,6 +35,4 @@ inline __half::__half(__nv_bfloat16 f) : __x(cuda_cpu::narrow<10>(__bfloat162flo
 #endif
 #ifndef __CUDA_NO_BFLOAT16_CONVERSIONS__
 inline __nv_bfloat16::__nv_bfloat16(__half f) : __x(cuda_cpu::narrow<7>(__half2float(f))) {}
-#endif
-
 #endif

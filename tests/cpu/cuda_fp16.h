@@ -1,6 +1,5 @@
 /* __half and __half2. Conversions give CUDA's bits for every input. */
-#ifndef CUDA_CPU_FP16_H
-#define CUDA_CPU_FP16_H
+#pragma once
 #pragma GCC system_header
 
 #include "cuda_runtime.h"
@@ -37,6 +36,4 @@ typedef __half nv_half;
 typedef __half2 nv_half2;
 typedef __half __nv_half;
 typedef __half2 __nv_half2;
-#endif
-
 #endif

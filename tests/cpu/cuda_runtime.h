@@ -7,43 +7,55 @@
  * cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
  * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
  *
- * What it covers
- *   kernels     one fiber for each CUDA thread, one block at a time on each core, any grid and block that sm_90 allows
- *   shared      __shared__ variables; dynamic shared memory of the exact size through cuda_cpu_dynamic_shared(), aligned
- *               to 128 bytes; under ASan the ends of both are known
- *   barriers    __syncthreads, _count, _and, _or, __syncwarp
- *   warps       __shfl_*_sync, __any/all/ballot_sync, __match_*_sync, __reduce_*_sync, with masks and widths checked
- *   atomics     all of CUDA's for its types, with _block and _system; fences; __nanosleep
- *   intrinsics  bits, integers, conversions, arithmetic in the four rounding modes, cache hints, min/max, half, bfloat16
- *   sources     plain CUDA through cuda_to_cpp: launches of any kernel (also overloaded, of a template with deduced
- *               arguments, through pointers, in macros), extern __shared__ arrays in functions and outside them, what
- *               nvcc includes by itself; in the source, and in the files next to it that it includes with quotes
- *   runtime     memory (stream-ordered too), copies, fills, symbols, streams, events, capture and graphs, attributes and
- *               occupancy of a pretended GPU with the limits of its architecture; several such GPUs, with copies from one
- *               to the other; CUDA 13's signatures, error codes and texts
- *   failures    any call can be made to fail, from the environment or by cuda_cpu_fail() (cuda_cpu/faults.h)
- *   textures    (C++ only) arrays of one to three dimensions and in layers; texture objects of arrays, linear and pitched
- *               memory, all address modes, point and linear filters with weights of 8 fractional bits; surfaces
- *   cooperative launches, with every block on an OS thread of its own and the barrier of the grid checked like the
- *               others; cooperative_groups.h with reduce, scan and memcpy_async
- *   races       between threads of a warp, a block and a grid, and missing fences, by CUDA's memory model
- *               (cuda_cpu/trace.h); what a profiler counts: sectors, bank conflicts, divergent branches, atomics
- *               (cuda_cpu/counters.h). Both need a build of their own: `make cpu FILE=hw.cu RACES=1` or STATS=1
+ * What it has, and where
+ *   cuda_runtime_api.h   types and declarations of the calls, for C too: CUDA 13's signatures, error codes and texts
+ *   cuda_cpu/host/       the calls: one object of a program has them, other files define CUDA_CPU_ELSEWHERE
+ *     memory.h             cudaMalloc, cudaMallocManaged, cudaHostAlloc, cudaFree, ...; the table of allocations
+ *     memory_pools.h       cudaMallocAsync, cudaFreeAsync, pools
+ *     copies.h             cudaMemcpy, cudaMemcpyAsync, cudaMemcpyToSymbol, cudaMemset, ...
+ *     streams.h            streams, events, host functions
+ *     graphs.h             capture, graphs
+ *     kernels.h            launches, cooperative ones too, attributes of kernels, occupancy
+ *     devices.h            several devices, peers, limits; gpu_models.h: those that are pretended
+ *     texture_objects.h    arrays of one to three dimensions and in layers, texture and surface objects (C++ only)
+ *     context.h            what they share: the state, how each call begins, the last error
+ *     injected_failures.h  any call can be made to fail, from the environment or by cuda_cpu_fail()
+ *     end_of_program.h     what is still held at the end
+ *   cuda_cpu/run/        how a launch runs, in the same object
+ *     grid.h, block.h      blocks on OS threads, one at a time on each; a fiber for each CUDA thread, barriers, warps
+ *     grid_barrier.h       the barrier of a cooperative launch, with every block on an OS thread of its own
+ *     shared_memory.h      __shared__ variables; dynamic shared memory of the exact size; ASan knows the ends of both
+ *     crash.h, symbols.h   what a crash says; names of kernels and variables
+ *     races.h              races in a warp, a block and a grid, and missing fences, by CUDA's memory model
+ *     counters.h           what a profiler counts: sectors, bank conflicts, divergent branches, atomics; it and races.h
+ *                          need a build of their own: `make cpu FILE=hw.cu STATS=1` or RACES=1
+ *   cuda_cpu/            what each file of a program compiles
+ *     thread.h, warp.h     threadIdx, ...; barriers and warp primitives, with masks and widths checked
+ *     atomics.h            all of CUDA's for its types, with _block and _system
+ *     intrinsics.h         bits, integers, conversions, arithmetic in the four rounding modes, cache hints, min/max
+ *     texture_fetch.h      all address modes, point and linear filters with weights of 8 fractional bits; surfaces
+ *     typed_calls.h        templates of the calls, launches with arguments; triple.h: what <<<>>> becomes
+ *     testing.h            for tests: cuda_cpu_fail(), cuda_cpu_take_races(), cuda_cpu_take_counters(), ...
+ *   cooperative_groups.h, cuda_fp16.h, cuda_bf16.h, nccl.h, ... as CUDA's
+ *   cuda_to_cpp.c        makes C++ of plain CUDA: launches of any kernel (also overloaded, of a template with deduced
+ *                        arguments, through pointers, in macros), extern __shared__ arrays in functions and outside
+ *   stubs/               headers that have nothing of their own, or only say what there is not: a second -I
  *
  * What it says
  *   A barrier or warp primitive that cannot be completed (threads that have returned or wait elsewhere, two barriers in
- *   two branches, lanes outside a mask, a shuffle from an absent lane) ends the launch with a message that names kernel,
- *   block, threads, what they wait for and the lines. As after any fault on a GPU, every later call then returns
- *   cudaErrorLaunchFailure until cudaDeviceReset. CUDA would let threads that have returned count as arrived; here that
- *   is an error, since it mostly is one, unless GPUKIT_CPU_EXITED=arrived. At the barrier of the grid it always is one.
+ *   two branches, lanes outside a mask, a shuffle from an absent lane) ends the launch with a message that names
+ *   kernel, block, threads, what they wait for and the lines. As after any fault on a GPU, every later call then
+ *   returns cudaErrorLaunchFailure until cudaDeviceReset. CUDA would let threads that have returned count as arrived;
+ *   here that is an error, since it mostly is one, unless GPUKIT_CPU_EXITED=arrived. At the barrier of the grid it
+ *   always is one.
  *   A fetch from a texture or surface object that is gone or whose memory is, outside a surface, or as a type that the
  *   object does not give, ends the launch in the same way.
- *   A crash in a kernel (a wild access, a full stack, abort, a failed assert) names kernel, block, thread and, where it is
- *   known, the memory; then the process ends as it would have. Under ASan and UBSan the same comes with their reports,
- *   of accesses outside global memory, freed memory, static and dynamic shared memory too.
+ *   A crash in a kernel (a wild access, a full stack, abort, a failed assert) names kernel, block, thread and, where it
+ *   is known, the memory; then the process ends as it would have. Under ASan and UBSan the same comes with their
+ *   reports, of accesses outside global memory, freed memory, static and dynamic shared memory too.
  *   A race names kernel, variable, both threads and both lines; a program with races ends with status 66.
- *   Fresh device memory, and the shared memory of each block, hold 0x7fff in every 16 bits: NaN as half, bfloat16, float
- *   or double, and a large integer.
+ *   Fresh device memory, and the shared memory of each block, hold 0x7fff in every 16 bits: NaN as half, bfloat16,
+ *   float or double, and a large integer.
  *
  * Environment
  *   GPUKIT_CPU_SCHEDULE  forward (default): threads and blocks in order; reversed; random:SEED, or random for a seed
@@ -54,7 +66,7 @@
  *   GPUKIT_CPU_DEVICE    sm_75, sm_80, sm_86, sm_89, sm_90 (default), sm_100 or sm_120: which GPU is pretended
  *   GPUKIT_CPU_DEVICES   how many of it, 1 (default) to 8
  *   GPUKIT_CPU_FAIL      alloc:3, copy:1+, launch:2:cudaErrorUnknown, kernel:2:cudaErrorIllegalAddress, cudaFree:1, ...
- *                        with commas between them: which calls fail, and how (cuda_cpu/faults.h)
+ *                        with commas between them: which calls fail, and how (cuda_cpu/host/injected_failures.h)
  *   GPUKIT_CPU_LEAKS     1: what is still held at the end of the program is listed
  *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels not that of other devices
  *                        without peer access, nobody what is freed: what on a GPU would be a crash is one here, and
@@ -83,38 +95,44 @@
  * What it has not got: clusters of more than one block, tiles of more than 32 threads, kernels that launch kernels (an
  * error), mipmaps, cube maps, texture gathers and resource views, inline PTX; extern __shared__ arrays without
  * cuda_to_cpp (the linker names them); the driver's own calls (cuda.h is there, for programs that include it in vain);
- * the libraries, whose headers are an #error each, but for some calls of NCCL's (nccl.h); {braced} arguments of a launch
- * whose kernel only its arguments tell. A call that it does not support returns cudaErrorNotSupported and says its name
- * on stderr, or is not declared.
+ * the libraries, whose headers are an #error each, but for some calls of NCCL's (nccl.h); {braced} arguments of a
+ * launch whose kernel only its arguments tell. A call that it does not support returns cudaErrorNotSupported and says
+ * its name on stderr, or is not declared.
  *
- * What it costs (g++ 12 -O2, two 2.6 GHz cores with nothing else to do): 170 million trivial threads a second, 7 to 12 ns
- * a thread for a barrier; 2 to 3 times that under ASan. A small launch takes 0.6 us soon after
- * another one, 60 us after a pause. A cooperative launch takes 0.1 ms for two blocks and 12 ms for 132, with barriers of
- * 64 to 280 ns a thread, and 10 us for each thread beyond 16,384. A fetch takes 13 ns, with a linear filter in two
- * dimensions 33 ns. The race checker works on one core: from 1.2 times as long (barriers) over 4 (a transpose) to 20 (a
- * blur, a tiled product). Including this file costs 0.2 s of compile time, and code that each file emits for the
- * runtime's calls 1.1 s more at -O2, with g++: all but one file of a program may do without by -DCUDA_CPU_ELSEWHERE. */
-#ifndef CUDA_CPU_RUNTIME_HEADER_H
-#define CUDA_CPU_RUNTIME_HEADER_H
+ * What it costs (g++ 12 -O2, two 2.6 GHz cores with nothing else to do): 170 million trivial threads a second, 7 to 12
+ * ns a thread for a barrier; 2 to 3 times that under ASan. A small launch takes 0.6 us soon after another one, 60 us
+ * after a pause. A cooperative launch takes 0.1 ms for two blocks and 12 ms for 132, with barriers of 64 to 280 ns a
+ * thread, and 10 us for each thread beyond 16,384. A fetch takes 13 ns, with a linear filter in two dimensions 33 ns.
+ * The race checker works on one core: from 1.2 times as long (barriers) over 4 (a transpose) to 20 (a blur, a tiled
+ * product). Including this file costs 0.1 s of compile time with CUDA_CPU_ELSEWHERE, 2 s without. */
+#pragma once
 #pragma GCC system_header
 
 #if !defined(__cplusplus) || __cplusplus < 201703L
 #error "tests/cpu/cuda_runtime.h needs C++17; a C file includes cuda_runtime_api.h"
 #endif
 
-#include <initializer_list>
 #include "cuda_runtime_api.h"
-#include "cuda_cpu/api.h"
-#include "cuda_cpu/templates.h"
-#include "cuda_cpu/warp.h"
-#include "cuda_cpu/atomics.h"
-#include "cuda_cpu/device_functions.h"
-#include "cuda_cpu/texture.h"
-#include "cuda_cpu/texture_fetch.h"
 #include "vector_functions.h"
+#include "cuda_cpu/atomics.h"
+#include "cuda_cpu/intrinsics.h"
+#include "cuda_cpu/testing.h"
+#include "cuda_cpu/texture_api.h"
+#include "cuda_cpu/texture_fetch.h"
+#include "cuda_cpu/thread.h"
+#include "cuda_cpu/typed_calls.h"
+#include "cuda_cpu/warp.h"
+#ifndef CUDA_CPU_ELSEWHERE
+#include "cuda_cpu/host/copies.h"
+#include "cuda_cpu/host/devices.h"
+#include "cuda_cpu/host/end_of_program.h"
+#include "cuda_cpu/host/memory_pools.h"
+#include "cuda_cpu/host/streams.h"
+#include "cuda_cpu/host/texture_objects.h"
+#endif
 
 /* At block scope thread_local implies static, and each worker runs one block at a time. Under ASan a fence (see
- * cuda_cpu/crash.h) lies before each variable. One more comes from a function, which no one calls, and so behind the last
+ * run/crash.h) lies before each variable. One more comes from a function, which no one calls, and so behind the last
  * variable with compilers that keep the order. Each variable is aligned as dynamic shared memory is, since an alignment
  * that is written before __shared__ goes to the fence. */
 #ifdef CUDA_CPU_ASAN
@@ -130,6 +148,4 @@
 #define __shared__ CUDA_CPU_FENCE(__COUNTER__)
 #else
 #define __shared__ thread_local
-#endif
-
 #endif

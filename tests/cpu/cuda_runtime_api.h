@@ -1,14 +1,13 @@
 /* The host side of the CUDA runtime as the CPU stand-in offers it: types, enums and declarations with CUDA 13's names,
- * values and signatures, readable as C99 and C++. What the calls do is in cuda_cpu/runtime.h; cuda_runtime.h, which a
+ * values and signatures, readable as C99 and C++. What the calls do is in cuda_cpu/host; cuda_runtime.h, which a
  * C++ file of the program has to include, says what is covered. */
-#ifndef CUDA_CPU_RUNTIME_API_H
-#define CUDA_CPU_RUNTIME_API_H
+#pragma once
 #pragma GCC system_header
 
 #include <stddef.h>
 #include <stdint.h>
 #include "vector_types.h"
-#include "cuda_cpu/errors.h"
+#include "cuda_cpu/error_codes.h"
 
 #define CUDA_ON_CPU 1
 #define CUDART_VERSION 13000
@@ -472,4 +471,3 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, c
 }
 #endif
 #undef CUDA_CPU_DEFAULT
-#endif

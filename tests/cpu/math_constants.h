@@ -1,6 +1,5 @@
 /* CUDA's constants, without the split ones (_HI, _LO) and those for argument reduction. */
-#ifndef CUDA_CPU_MATH_CONSTANTS_H
-#define CUDA_CPU_MATH_CONSTANTS_H
+#pragma once
 #pragma GCC system_header
 
 #include "cuda_runtime.h"
@@ -57,5 +56,3 @@
 #define CUDART_TWO_TO_23 0x1p23
 #define CUDART_TWO_TO_52 0x1p52
 #define CUDART_TWO_TO_53 0x1p53
-
-#endif

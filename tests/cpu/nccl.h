@@ -13,8 +13,7 @@
  * Arguments are checked further than NCCL does: buffers are device memory of that size which the other ranks' devices
  * may use, too, and ranks that call different things, for which NCCL hangs or gives nonsense, are named on stderr and
  * get ncclInvalidUsage as asynchronous error. */
-#ifndef NCCL_H_
-#define NCCL_H_
+#pragma once
 #pragma GCC system_header
 
 #include <cuda_runtime.h>
@@ -23,6 +22,8 @@
 #include <string.h>
 #include <string>
 #include <vector>
+#include "cuda_cpu/host/memory.h"
+#include "cuda_cpu/host/streams.h"
 
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 28
@@ -36,35 +37,17 @@ typedef struct ncclComm *ncclComm_t;
 typedef struct {
   char internal[NCCL_UNIQUE_ID_BYTES];
 } ncclUniqueId;
+/* clang-format off */
 typedef enum {
-  ncclSuccess = 0,
-  ncclUnhandledCudaError = 1,
-  ncclSystemError = 2,
-  ncclInternalError = 3,
-  ncclInvalidArgument = 4,
-  ncclInvalidUsage = 5,
-  ncclRemoteError = 6,
-  ncclInProgress = 7,
-  ncclNumResults = 8
+  ncclSuccess = 0, ncclUnhandledCudaError, ncclSystemError, ncclInternalError, ncclInvalidArgument, ncclInvalidUsage,
+  ncclRemoteError, ncclInProgress, ncclNumResults
 } ncclResult_t;
 typedef enum {
-  ncclInt8 = 0,
-  ncclChar = 0,
-  ncclUint8 = 1,
-  ncclInt32 = 2,
-  ncclInt = 2,
-  ncclUint32 = 3,
-  ncclInt64 = 4,
-  ncclUint64 = 5,
-  ncclFloat16 = 6,
-  ncclHalf = 6,
-  ncclFloat32 = 7,
-  ncclFloat = 7,
-  ncclFloat64 = 8,
-  ncclDouble = 8,
-  ncclBfloat16 = 9,
+  ncclInt8 = 0, ncclChar = 0, ncclUint8 = 1, ncclInt32 = 2, ncclInt = 2, ncclUint32 = 3, ncclInt64 = 4, ncclUint64 = 5,
+  ncclFloat16 = 6, ncclHalf = 6, ncclFloat32 = 7, ncclFloat = 7, ncclFloat64 = 8, ncclDouble = 8, ncclBfloat16 = 9,
   ncclNumTypes = 10
 } ncclDataType_t;
+/* clang-format on */
 
 namespace nccl_cpu {
 
@@ -471,5 +454,3 @@ inline void nccl_cpu_fail(int k, ncclResult_t error) {
 }
 /* How many calls this thread has made since nccl_cpu_fail. */
 inline int nccl_cpu_calls() { return nccl_cpu::calls; }
-
-#endif

@@ -1,6 +1,5 @@
 /* make_float4 and its kin. */
-#ifndef CUDA_CPU_VECTOR_FUNCTIONS_H
-#define CUDA_CPU_VECTOR_FUNCTIONS_H
+#pragma once
 #pragma GCC system_header
 
 #include "vector_types.h"
@@ -33,5 +32,3 @@ CUDA_CPU_MAKE4(longlong, long long)
 CUDA_CPU_MAKE4(ulonglong, unsigned long long)
 CUDA_CPU_MAKE4(double, double)
 #undef CUDA_CPU_MAKE4
-
-#endif

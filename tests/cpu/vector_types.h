@@ -1,7 +1,6 @@
 /* CUDA's vector types: C99 and C++. Sizes and alignments are CUDA's, so that vector loads from a user's struct and
  * arrays shared with a real GPU build look the same. */
-#ifndef CUDA_CPU_VECTOR_TYPES_H
-#define CUDA_CPU_VECTOR_TYPES_H
+#pragma once
 #pragma GCC system_header
 
 #define CUDA_CPU_VECTORS(name, type, align2, align4)                                                                   \
@@ -65,4 +64,3 @@ typedef struct dim3 dim3;
 
 #undef CUDA_CPU_VECTORS
 #undef CUDA_CPU_VECTOR4
-#endif

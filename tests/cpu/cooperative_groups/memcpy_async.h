@@ -1,6 +1,5 @@
 /* Copies by all threads of a group. Each thread copies its share at once; that all have, the group's wait tells. */
-#ifndef CUDA_CPU_COOPERATIVE_GROUPS_MEMCPY_ASYNC_H
-#define CUDA_CPU_COOPERATIVE_GROUPS_MEMCPY_ASYNC_H
+#pragma once
 #pragma GCC system_header
 
 #include "../cooperative_groups.h"
@@ -54,4 +53,3 @@ template <class G> void wait(const G &g, CUDA_CPU_SITE) { g.sync(file, line); }
 template <unsigned Stages, class G> void wait_prior(const G &g, CUDA_CPU_SITE) { g.sync(file, line); }
 
 } // namespace cooperative_groups
-#endif

@@ -1,7 +1,6 @@
 /* Reductions over a tile or coalesced group. The order of the operations is CUDA's: by halves in a tile, along a scan in
  * a part of a warp, so that sums of floating-point numbers come out with the same bits. */
-#ifndef CUDA_CPU_COOPERATIVE_GROUPS_REDUCE_H
-#define CUDA_CPU_COOPERATIVE_GROUPS_REDUCE_H
+#pragma once
 #pragma GCC system_header
 
 #include "scan.h"
@@ -29,4 +28,3 @@ void reduce_store_async(const G &g, T *dst, V value, F &&op, CUDA_CPU_SITE) {
 }
 
 } // namespace cooperative_groups
-#endif

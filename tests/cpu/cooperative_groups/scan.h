@@ -1,7 +1,6 @@
 /* Scans over a tile or coalesced group, in CUDA's order of operations: in steps that double, each with what is below as
  * the second argument; and the operations of scans and reductions. */
-#ifndef CUDA_CPU_COOPERATIVE_GROUPS_SCAN_H
-#define CUDA_CPU_COOPERATIVE_GROUPS_SCAN_H
+#pragma once
 #pragma GCC system_header
 
 #include "../cooperative_groups.h"
@@ -48,4 +47,3 @@ template <class G, class T> T exclusive_scan(const G &g, T value, CUDA_CPU_SITE)
 }
 
 } // namespace cooperative_groups
-#endif

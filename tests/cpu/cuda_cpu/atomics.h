@@ -1,10 +1,10 @@
 /* Atomic operations: relaxed, as CUDA's are. Each is also a point where, in the random schedule or after many in a
  * row, other threads get their turn, so that a thread may wait for another one by polling with an atomic. */
-#ifndef CUDA_CPU_ATOMICS_H
-#define CUDA_CPU_ATOMICS_H
+#pragma once
 #pragma GCC system_header
 
-#include "block.h"
+#include <string.h>
+#include "thread.h"
 
 namespace cuda_cpu {
 
@@ -81,5 +81,3 @@ CUDA_CPU_CAS(unsigned short)
 #undef CUDA_CPU_INTEGER
 #undef CUDA_CPU_ADD
 #undef CUDA_CPU_CAS
-
-#endif

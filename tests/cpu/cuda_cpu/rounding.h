@@ -1,6 +1,5 @@
 /* Conversions between number formats, with CUDA's rounding modes, saturation and NaNs. */
-#ifndef CUDA_CPU_ROUNDING_H
-#define CUDA_CPU_ROUNDING_H
+#pragma once
 #pragma GCC system_header
 
 #include <stdint.h>
@@ -167,4 +166,3 @@ template <class T, class F> inline T float_to(F f, rounding mode = towards_zero)
 }
 
 } // namespace cuda_cpu
-#endif

@@ -4,21 +4,48 @@
  * from frac(xB), which is rounded to a multiple of 1/256 (ties up, which the guide does not tell); the sum of up to
  * eight texels is formed in float. Coordinates are exact (in double), a NaN is taken for 0, and no coordinate is too
  * large. In wrap and mirror mode the coordinate is folded first; the neighbours of an edge follow from that. */
-#ifndef CUDA_CPU_TEXTURE_FETCH_H
-#define CUDA_CPU_TEXTURE_FETCH_H
+#pragma once
 #pragma GCC system_header
 
 #include <math.h>
 #include "rounding.h"
-#include "texture.h"
+#include "texture_api.h"
 #include "warp.h"
 
 namespace cuda_cpu {
 
-inline const char *shape_name(texture_shape shape) {
-  static const char *const names[] = {"a 1D array",          "a 2D array or pitched memory", "a 3D array",
-                                      "layers of 1D arrays", "layers of 2D arrays",          "linear memory"};
-  return names[shape];
+/* Linear memory is read by index. */
+enum texture_shape : unsigned char { shape_1d, shape_2d, shape_3d, shape_layered_1d, shape_layered_2d, shape_linear };
+
+struct texture {
+  unsigned long long handle;                 /* 0: none yet; one that is gone keeps it */
+  const char *gone;                          /* why it cannot be read any more */
+  char *data;                                /* NULL: the object has been destroyed */
+  size_t width, height, depth, pitch, slice; /* height and depth at least 1; slice: of one layer or depth */
+  texture_shape shape;
+  bool is_surface, gives_floats, linear, normalized_coords, normalized_values;
+  unsigned char channels, bits, element;
+  cudaChannelFormatKind format;
+  cudaTextureAddressMode address[3];
+  float border[4];
+  cudaArray *array;
+  cudaResourceDesc resource;
+  cudaTextureDesc desc;
+};
+
+const unsigned texture_chunk = 256, texture_chunks = 4096;
+struct texture_table {
+  texture *chunks[texture_chunks];
+  unsigned used;
+  cudaArray *arrays;
+};
+inline texture_table the_textures;
+
+/* Slot and number of use; NULL: never was one. */
+inline texture *texture_slot(unsigned long long handle) {
+  unsigned slot = static_cast<unsigned>(handle & 0xfffff);
+  if (!handle || slot >= __atomic_load_n(&the_textures.used, __ATOMIC_ACQUIRE)) return nullptr;
+  return &the_textures.chunks[slot / texture_chunk][slot % texture_chunk];
 }
 
 struct texture_call {
@@ -27,28 +54,10 @@ struct texture_call {
   bool surface;
 };
 
-CUDA_CPU_COLD void texture_fault(const texture_call &c, const char *why) {
-  worker *w = in_kernel(c.name);
-  text what = {};
-  add_thread(&what, w, w->current);
-  add(&what, ": %s, %s:%d, %s", c.name, c.file, c.line, why);
-  fail(w, &what);
-}
-
-CUDA_CPU_COLD void report_object(const texture_call &c, unsigned long long handle, texture_shape shape) {
-  const texture *t = texture_slot(handle);
-  const char *kind = c.surface ? "surface" : "texture";
-  text why = {};
-  if (!t || t->handle < handle)
-    add(&why, "of a %s object that never was, 0x%llx", kind, handle);
-  else if (t->handle > handle || t->gone)
-    add(&why, "of a %s object %s", kind, t->handle > handle ? "that has been destroyed" : t->gone);
-  else if (t->is_surface != c.surface)
-    add(&why, "of a %s object", t->is_surface ? "surface" : "texture");
-  else
-    add(&why, "of a %s object of %s, not of %s", kind, shape_name(t->shape), shape_name(shape));
-  texture_fault(c, why.buffer);
-}
+/* Each ends the launch. */
+[[noreturn]] void report_object(const texture_call &c, unsigned long long handle, texture_shape shape);
+[[noreturn]] void report_type(const texture_call &c, const texture *t, bool floats, int channels, size_t bytes);
+[[noreturn]] void report_place(const texture_call &c, int x, int y, int z, size_t bytes);
 
 inline const texture *object_of(const texture_call &c, unsigned long long handle, texture_shape shape) {
   const texture *t = texture_slot(handle);
@@ -171,18 +180,6 @@ template <int Dimensions> void texture_sample(const texture *t, const float *at,
   *out = sum;
 }
 
-CUDA_CPU_COLD void report_type(const texture_call &c, const texture *t, bool floats, int channels, size_t bytes) {
-  text why = {};
-  if (floats != t->gives_floats)
-    add(&why, "as %s, of a texture object that gives %s", floats ? "float" : "integers",
-        t->gives_floats ? "float" : "integers (cudaReadModeElementType)");
-  else if (channels > t->channels)
-    add(&why, "as %d channels, of a texture object with %d", channels, t->channels);
-  else
-    add(&why, "as integers of %zu bits, of a texture object with %d", bytes * 8, t->bits);
-  texture_fault(c, why.buffer);
-}
-
 template <class T> T texture_value(const texture_call &c, const texture *t, const texel &from) {
   typedef texel_type<T> type;
   static_assert(type::channels && type::channels != 3,
@@ -214,15 +211,6 @@ T texture_fetch(const texture_call &c, unsigned long long handle, texture_shape 
 }
 
 /* --- surfaces --- */
-
-CUDA_CPU_COLD void report_place(const texture_call &c, int x, int y, int z, size_t bytes) {
-  text why = {};
-  if (x % static_cast<int>(bytes))
-    add(&why, "at byte %d, no multiple of the %zu bytes of the type", x, bytes);
-  else
-    add(&why, "at (%d,%d,%d), x in bytes, outside the surface (cudaBoundaryModeTrap)", x, y, z);
-  texture_fault(c, why.buffer);
-}
 
 /* NULL: outside, where zeros are read and nothing is written */
 inline char *surface_place(const texture_call &c, unsigned long long handle, texture_shape shape, int x, int y, int z,
@@ -260,33 +248,33 @@ void surface_write(const texture_call &c, unsigned long long handle, texture_sha
 
 } // namespace cuda_cpu
 
-#define CUDA_CPU_CALL(surface)                                                                                         \
+#define CUDA_CPU_HERE(surface)                                                                                         \
   cuda_cpu::texture_call { __func__, file, line, surface }
 
 /* Beyond its ends linear memory reads as 0. */
 template <class T> T tex1Dfetch(cudaTextureObject_t texObject, int x, CUDA_CPU_SITE) {
-  const cuda_cpu::texture *t = cuda_cpu::object_of(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_linear);
+  const cuda_cpu::texture *t = cuda_cpu::object_of(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_linear);
   cuda_cpu::texel out = {};
   if (x >= 0 && static_cast<size_t>(x) < t->width) cuda_cpu::texel_read(t, x, 0, 0, &out);
-  return cuda_cpu::texture_value<T>(CUDA_CPU_CALL(false), t, out);
+  return cuda_cpu::texture_value<T>(CUDA_CPU_HERE(false), t, out);
 }
 template <class T> T tex1D(cudaTextureObject_t texObject, float x, CUDA_CPU_SITE) {
-  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_1d, &x);
+  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_1d, &x);
 }
 template <class T> T tex2D(cudaTextureObject_t texObject, float x, float y, CUDA_CPU_SITE) {
   const float at[] = {x, y};
-  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_2d, at);
+  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_2d, at);
 }
 template <class T> T tex3D(cudaTextureObject_t texObject, float x, float y, float z, CUDA_CPU_SITE) {
   const float at[] = {x, y, z};
-  return cuda_cpu::texture_fetch<T, 3>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_3d, at);
+  return cuda_cpu::texture_fetch<T, 3>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_3d, at);
 }
 template <class T> T tex1DLayered(cudaTextureObject_t texObject, float x, int layer, CUDA_CPU_SITE) {
-  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_layered_1d, &x, layer);
+  return cuda_cpu::texture_fetch<T, 1>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_layered_1d, &x, layer);
 }
 template <class T> T tex2DLayered(cudaTextureObject_t texObject, float x, float y, int layer, CUDA_CPU_SITE) {
   const float at[] = {x, y};
-  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_CALL(false), texObject, cuda_cpu::shape_layered_2d, at, layer);
+  return cuda_cpu::texture_fetch<T, 2>(CUDA_CPU_HERE(false), texObject, cuda_cpu::shape_layered_2d, at, layer);
 }
 
 /* x in bytes; y and z where the surface has them */
@@ -294,12 +282,12 @@ template <class T> T tex2DLayered(cudaTextureObject_t texObject, float x, float 
   template <class T>                                                                                                   \
   T name##read(cudaSurfaceObject_t surfObject, CUDA_CPU_UNPACK parameters,                                             \
                cudaSurfaceBoundaryMode boundaryMode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                           \
-    return cuda_cpu::surface_read<T>(CUDA_CPU_CALL(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode);         \
+    return cuda_cpu::surface_read<T>(CUDA_CPU_HERE(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode);         \
   }                                                                                                                    \
   template <class T>                                                                                                   \
   void name##write(T val, cudaSurfaceObject_t surfObject, CUDA_CPU_UNPACK parameters,                                  \
                    cudaSurfaceBoundaryMode boundaryMode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                       \
-    cuda_cpu::surface_write(CUDA_CPU_CALL(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode, val);             \
+    cuda_cpu::surface_write(CUDA_CPU_HERE(true), surfObject, cuda_cpu::shape, x, y, z, boundaryMode, val);             \
   }
 #define CUDA_CPU_UNPACK(...) __VA_ARGS__
 CUDA_CPU_SURFACE(surf1D, shape_1d, (int x), 0, 0)
@@ -309,6 +297,4 @@ CUDA_CPU_SURFACE(surf1DLayered, shape_layered_1d, (int x, int layer), 0, layer)
 CUDA_CPU_SURFACE(surf2DLayered, shape_layered_2d, (int x, int y, int layer), y, layer)
 #undef CUDA_CPU_UNPACK
 #undef CUDA_CPU_SURFACE
-#undef CUDA_CPU_CALL
-
-#endif
+#undef CUDA_CPU_HERE

@@ -7,8 +7,7 @@
  * are arguments, they are converted to these, as for any call of a function. Where it is not, the kernel is looked for
  * whose parameters are the arguments' own types; if there is none, each thread calls the name with copies of the
  * arguments and has the compiler choose. */
-#ifndef CUDA_CPU_TRIPLE_H
-#define CUDA_CPU_TRIPLE_H
+#pragma once
 #pragma GCC system_header
 
 #include <assert.h>
@@ -43,17 +42,6 @@ struct any_kernel {
 template <class... P> struct kernel_of {
   kernel_pointer<P...> operator()(kernel_pointer<P...> k) const { return k; }
 };
-
-/* False: it has ended in an error before it has started. */
-CUDA_CPU_OUT_OF_LINE bool may_launch(const char *name) {
-  if (self) {
-    text what = {};
-    add_thread(&what, self, self->current);
-    add(&what, " launches %s<<<...>>>: a kernel cannot launch kernels here", name);
-    fail(self, &what);
-  }
-  return !enter("a launch");
-}
 
 /* Takes the arguments of a kernel that is known. */
 template <class... P> struct bound_launch {
@@ -169,5 +157,3 @@ inline cudaError_t cudaMemAdvise(const void *devPtr, size_t count, cudaMemoryAdv
                            device == cudaCpuDeviceId ? 0 : device};
   return cudaMemAdvise(devPtr, count, advice, where);
 }
-
-#endif

@@ -1,9 +1,8 @@
 /* Barriers and warp primitives. The source line of each call comes along, for messages. */
-#ifndef CUDA_CPU_WARP_H
-#define CUDA_CPU_WARP_H
+#pragma once
 #pragma GCC system_header
 
-#include "block.h"
+#include "thread.h"
 
 #define CUDA_CPU_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
@@ -32,8 +31,8 @@ inline unsigned __ballot_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
 }
 /* Threads of a warp do not run in step here: each is alone, which is one of the answers that CUDA allows. */
 inline unsigned __activemask() {
-  cuda_cpu::worker *w = cuda_cpu::in_kernel("__activemask");
-  return 1u << w->current % 32;
+  cuda_cpu::in_kernel("__activemask");
+  return 1u << (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
 }
 
 namespace cuda_cpu {
@@ -114,15 +113,13 @@ inline void __threadfence() {
 }
 inline void __threadfence_block() { __threadfence(); }
 inline void __threadfence_system() { __threadfence(); }
-inline void __nanosleep(unsigned) { cuda_cpu::yield(cuda_cpu::in_kernel("__nanosleep")); }
+inline void __nanosleep(unsigned) {
+  cuda_cpu::in_kernel("__nanosleep");
+  cuda_cpu::yield();
+}
 
 /* Ends the launch. */
 [[noreturn]] inline void __trap(CUDA_CPU_SITE) {
-  cuda_cpu::worker *w = cuda_cpu::in_kernel("__trap");
-  cuda_cpu::text what = {};
-  cuda_cpu::add_thread(&what, w, w->current);
-  cuda_cpu::add(&what, ": __trap, %s:%d", file, line);
-  cuda_cpu::fail(w, &what);
+  cuda_cpu::in_kernel("__trap");
+  cuda_cpu::fail_thread(": __trap, %s:%d", file, line);
 }
-
-#endif

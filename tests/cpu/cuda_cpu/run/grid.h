@@ -1,0 +1,250 @@
+/* A launch: blocks are taken in order by worker threads, one worker for each core. The thread that launches only waits,
+ * so that kernels see none of its thread-local variables, `__shared__` ones included. */
+#pragma once
+#pragma GCC system_header
+
+#include <pthread.h>
+#include <time.h>
+#include "block.h"
+#include "grid_barrier.h"
+#include "crash.h"
+#include "shared_memory.h"
+#include "counters.h"
+#include "races.h"
+
+namespace cuda_cpu {
+
+const int max_workers = 16;
+const unsigned long long small_launch = 4096; /* threads: fewer stay on one worker, waking another would take longer */
+
+struct pool_worker {
+  pthread_cond_t wake;
+  int has_job, sleeping;
+  bool started;
+};
+struct pool {
+  pthread_mutex_t lock;  /* of a launch: one at a time */
+  pthread_mutex_t mutex; /* of the fields below */
+  pthread_cond_t done;
+  launch *job;
+  int busy;
+  unsigned long long launches;
+  bool configured;
+  cuda_cpu::settings settings;
+  pool_worker workers[max_workers];
+};
+inline pool the_pool = {
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, nullptr, 0, 0, false, {}, {}};
+
+CUDA_CPU_QUIET void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY bool set_schedule(settings *s, const char *text) {
+  s->seed = 0;
+  if (!strcmp(text, "forward"))
+    s->schedule = schedule_forward;
+  else if (!strcmp(text, "reversed"))
+    s->schedule = schedule_reversed;
+  else if (!strncmp(text, "random:", 7)) {
+    s->schedule = schedule_random;
+    s->seed = strtoull(text + 7, nullptr, 0);
+  } else
+    return false;
+  return true;
+}
+
+/* The environment is read at the first use. */
+CUDA_CPU_UNTRACED CUDA_CPU_ENTRY settings *configure() {
+  pool &p = the_pool;
+  if (p.configured) return &p.settings;
+  settings s = {};
+  const char *e = getenv("GPUKIT_CPU_SCHEDULE");
+  char chosen[40];
+  if (e && !strcmp(e, "random")) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(chosen, sizeof chosen, "random:%ld", (now.tv_sec * 1000 + now.tv_nsec / 1000000) % 1000000);
+    fprintf(stderr, "CUDA stand-in: GPUKIT_CPU_SCHEDULE=%s\n", e = chosen);
+  }
+  if (e && *e && !set_schedule(&s, e)) {
+    fprintf(stderr, "CUDA stand-in: GPUKIT_CPU_SCHEDULE=%s is none of forward, reversed, random, random:SEED\n", e);
+    abort();
+  }
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  e = getenv("GPUKIT_CPU_THREADS");
+  if (e && *e) cores = strtol(e, nullptr, 0);
+#ifdef CUDA_CPU_TRACE
+  cores = 1; /* the checker's shadow of memory has no locks */
+#endif
+  s.workers = static_cast<int>(cores < 1 ? 1 : cores > max_workers ? max_workers : cores);
+  e = getenv("GPUKIT_CPU_EXITED");
+  s.exited_arrives = e && !strcmp(e, "arrived");
+  p.settings = s;
+  p.configured = true;
+  return &p.settings;
+}
+
+CUDA_CPU_QUIET uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/* The k-th block to run: a permutation of 0 .. blocks-1 (a few Feistel rounds, walked until inside). */
+CUDA_CPU_QUIET unsigned long long block_in_order(const settings &s, const launch *job, unsigned long long k) {
+  if (s.schedule == schedule_forward) return k;
+  if (s.schedule == schedule_reversed) return job->blocks - 1 - k;
+  int half = 1;
+  while (half < 32 && job->blocks >> (2 * half)) half++;
+  uint64_t mask = (1ull << half) - 1;
+  do {
+    uint64_t left = k >> half, right = k & mask;
+    for (uint64_t round = 0; round < 4; round++) {
+      uint64_t next = left ^ (mix(right + (round << 40) + s.seed * 0x9e3779b97f4a7c15u + job->number) & mask);
+      left = right;
+      right = next;
+    }
+    k = left << half | right;
+  } while (k >= job->blocks);
+  return k;
+}
+
+CUDA_CPU_QUIET void run_blocks(worker *w, launch *job) {
+  w->settings = the_pool.settings;
+  trace_take_turn();
+  shared_begin(w, job);
+  trace_worker(w);
+  for (;;) {
+    unsigned long long k = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
+    if (k >= job->blocks || __atomic_load_n(&job->failed, __ATOMIC_RELAXED)) break;
+    unsigned long long b = block_in_order(w->settings, job, k), row = b / job->grid.x;
+    uint3 index = {static_cast<unsigned>(b % job->grid.x), static_cast<unsigned>(row % job->grid.y),
+                   static_cast<unsigned>(row / job->grid.y)};
+    shared_before_block(w, job);
+    trace_block(w, job, index);
+    run_block(w, job, index, mix(w->settings.seed + mix(b + job->number * 0x9e3779b97f4a7c15u)));
+    trace_block_end();
+    shared_after_block(w);
+    if (job->cooperative) grid_leave(job, b);
+  }
+  shared_end(w);
+  trace_give_turn();
+}
+
+CUDA_CPU_QUIET worker *make_worker() {
+  worker *w = static_cast<worker *>(calloc(1, sizeof(worker)));
+  if (w) w->fibers = static_cast<fiber **>(calloc(1025, sizeof(fiber *)));
+  if (!w || !w->fibers) {
+    fprintf(stderr, "CUDA stand-in: no memory for a worker\n");
+    abort();
+  }
+  self = w;
+  watch_signals_of_worker();
+  return w;
+}
+
+/* An OS thread for one block of a cooperative launch. */
+CUDA_CPU_QUIET void *cooperate(void *launched) {
+  launch *job = static_cast<launch *>(launched);
+  if (!grid_start(job->cooperative)) return nullptr;
+  worker *w = make_worker();
+  run_blocks(w, job);
+  for (int i = 0; i < w->fibers_made; i++) fiber_release(w->fibers[i]);
+  trace_drop(w);
+  shared_drop(w);
+  free(w->fibers);
+  free(w);
+  return nullptr;
+}
+
+CUDA_CPU_QUIET void *work(void *number) {
+  pool &p = the_pool;
+  pool_worker &me = p.workers[reinterpret_cast<intptr_t>(number)];
+  worker *w = make_worker();
+  for (;;) {
+    for (int i = 0; i < 2000 && !__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE); i++) pause_cpu();
+    if (!__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE)) {
+      pthread_mutex_lock(&p.mutex);
+      me.sleeping = 1;
+      while (!me.has_job) pthread_cond_wait(&me.wake, &p.mutex);
+      me.sleeping = 0;
+      pthread_mutex_unlock(&p.mutex);
+    }
+    run_blocks(w, p.job);
+    __atomic_store_n(&me.has_job, 0, __ATOMIC_RELAXED);
+    if (__atomic_sub_fetch(&p.busy, 1, __ATOMIC_ACQ_REL) == 0) {
+      pthread_mutex_lock(&p.mutex);
+      pthread_cond_signal(&p.done);
+      pthread_mutex_unlock(&p.mutex);
+    }
+  }
+  return nullptr;
+}
+
+/* All blocks at once, each on an OS thread of its own, since each has to be able to wait for every other one. */
+CUDA_CPU_COOPERATIVE void run_cooperative(launch *job) {
+  grid_barrier *g = job->cooperative;
+  pthread_t *threads = static_cast<pthread_t *>(calloc(job->blocks, sizeof(pthread_t)));
+  unsigned long long made = 0;
+  while (threads && made < job->blocks && !pthread_create(&threads[made], nullptr, cooperate, job)) made++;
+  g->cannot_start = made < job->blocks;
+  if (g->cannot_start)
+    fprintf(stderr,
+            "CUDA stand-in: the system gives %llu of the %llu OS threads for the blocks of a cooperative launch\n",
+            made, job->blocks);
+  grid_open(g);
+  for (unsigned long long i = 0; i < made; i++) pthread_join(threads[i], nullptr);
+  free(threads);
+}
+
+/* Runs all blocks; false if the kernel failed. */
+CUDA_CPU_QUIET bool run(launch *job) {
+  pool &p = the_pool;
+  pthread_mutex_lock(&p.lock);
+  configure();
+  symbols();
+  job->number = p.launches++;
+  trace_launch(job);
+  if (job->cooperative && job->blocks > 1) {
+    run_cooperative(job);
+    pthread_mutex_unlock(&p.lock);
+    return !job->failed;
+  }
+  unsigned long long threads = job->blocks * job->block.x * job->block.y * job->block.z;
+  int workers = p.settings.workers;
+  if (threads < small_launch) workers = 1;
+  if (static_cast<unsigned long long>(workers) > job->blocks) workers = static_cast<int>(job->blocks);
+  pthread_mutex_lock(&p.mutex);
+  p.job = job;
+  p.busy = workers;
+  for (int i = 0; i < workers; i++) {
+    pool_worker &it = p.workers[i];
+    __atomic_store_n(&it.has_job, 1, __ATOMIC_RELEASE);
+    if (!it.started) {
+      pthread_t thread;
+      pthread_cond_init(&it.wake, nullptr);
+      if (pthread_create(&thread, nullptr, work, reinterpret_cast<void *>(static_cast<intptr_t>(i)))) {
+        fprintf(stderr, "CUDA stand-in: cannot start a worker thread\n");
+        abort();
+      }
+      pthread_detach(thread);
+      it.started = true;
+    } else if (it.sleeping)
+      pthread_cond_signal(&it.wake);
+  }
+  pthread_mutex_unlock(&p.mutex);
+  for (int i = 0; i < 500 && __atomic_load_n(&p.busy, __ATOMIC_ACQUIRE); i++) pause_cpu();
+  pthread_mutex_lock(&p.mutex);
+  while (__atomic_load_n(&p.busy, __ATOMIC_ACQUIRE)) pthread_cond_wait(&p.done, &p.mutex);
+  pthread_mutex_unlock(&p.mutex);
+  bool failed = job->failed;
+  pthread_mutex_unlock(&p.lock);
+  return !failed;
+}
+
+} // namespace cuda_cpu
