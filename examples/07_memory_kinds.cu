@@ -116,6 +116,72 @@ static lesson_row *copy(lesson *l, const char *variant, float *to, const float *
   return lesson_measure(l, variant, (double)bytes, [=] { GK_CHECK(cudaMemcpyAsync(to, from, bytes, kind, 0)); });
 }
 
+typedef struct managed_rows {
+  const lesson_row *faults, *moved, *prefetched;
+} managed_rows;
+
+static managed_rows measure_managed(lesson *l, const std::vector<float> &values, const std::vector<float> &expected) {
+  const size_t n = values.size(), bytes = n * sizeof(float);
+  const double both = 2.0 * (double)bytes;
+  const float *const source = values.data();
+  managed_rows rows;
+  float *in, *out;
+  GK_CHECK(cudaMallocManaged(&in, bytes));
+  GK_CHECK(cudaMallocManaged(&out, bytes));
+  const auto touched_by_host = [=] { memcpy(in, source, bytes), memset(out, 0xff, bytes); };
+  const auto run = [=] { launch(in, out, n); };
+  rows.faults = lesson_measure_fresh(l, "kernel on managed memory", both, touched_by_host, run);
+  lesson_expect_here(l, rows.faults, out, expected);
+  rows.moved = lesson_measure_fresh(l, "managed prefetched in", both, touched_by_host, [=] {
+    prefetch(in, bytes, l, true);
+    prefetch(out, bytes, l, true);
+  });
+  rows.prefetched = lesson_measure(l, "kernel after prefetch", both, run);
+  lesson_expect_here(l, rows.prefetched, out, expected);
+  stay_on_host(in, bytes, l);
+  stay_on_host(out, bytes, l);
+  const lesson_row *const stays =
+      lesson_measure_fresh(l, "kernel on managed memory that stays", both, touched_by_host, run);
+  lesson_expect_here(l, stays, out, expected);
+  GK_CHECK(cudaFree(in));
+  GK_CHECK(cudaFree(out));
+  return rows;
+}
+
+typedef struct allocation_rows {
+  const lesson_row *kept, *each_time, *ordered;
+} allocation_rows;
+
+/* A kernel and a copy of its result, by way of a temporary array. */
+static allocation_rows measure_allocations(lesson *l, const float *in, float *out, const std::vector<float> &expected) {
+  const size_t n = expected.size(), bytes = n * sizeof(float);
+  const double moved = 4.0 * (double)bytes;
+  float *const spare = lesson_array<float>(l, n);
+  allocation_rows rows;
+  rows.kept = lesson_measure(l, "kernel + copy", moved, [=] {
+    launch(in, spare, n);
+    GK_CHECK(cudaMemcpyAsync(out, spare, bytes, cudaMemcpyDeviceToDevice, 0));
+  });
+  lesson_expect(l, rows.kept, out, expected);
+  rows.each_time = lesson_measure(l, "the same with cudaMalloc and cudaFree", moved, [=] {
+    float *fresh;
+    GK_CHECK(cudaMalloc(&fresh, bytes));
+    launch(in, fresh, n);
+    GK_CHECK(cudaMemcpyAsync(out, fresh, bytes, cudaMemcpyDeviceToDevice, 0));
+    GK_CHECK(cudaFree(fresh));
+  });
+  lesson_expect(l, rows.each_time, out, expected);
+  rows.ordered = lesson_measure(l, "with cudaMallocAsync and cudaFreeAsync", moved, [=] {
+    float *fresh;
+    GK_CHECK(cudaMallocAsync(&fresh, bytes, 0));
+    launch(in, fresh, n);
+    GK_CHECK(cudaMemcpyAsync(out, fresh, bytes, cudaMemcpyDeviceToDevice, 0));
+    GK_CHECK(cudaFreeAsync(fresh, 0));
+  });
+  lesson_expect(l, rows.ordered, out, expected);
+  return rows;
+}
+
 int main(int argc, char **argv) {
   lesson l;
   lesson_begin(&l, &about, argc, argv);
@@ -133,7 +199,6 @@ int main(int argc, char **argv) {
     memset(back.data(), 0xff, bytes);
   }
   float *const in = lesson_array<float>(&l, n), *const out = lesson_array<float>(&l, n);
-  float *const spare = lesson_array<float>(&l, n);
   float *pinned = NULL, *pinned_out = NULL, *zero_in = NULL, *zero_out = NULL;
   GK_CHECK(cudaHostAlloc(&pinned, bytes, cudaHostAllocMapped));
   GK_CHECK(cudaHostAlloc(&pinned_out, bytes, cudaHostAllocMapped));
@@ -147,7 +212,7 @@ int main(int argc, char **argv) {
   const lesson_row *const pinned_in = copy(&l, "pinned in", in, pinned, cudaMemcpyHostToDevice);
   lesson_expect(&l, pinned_in, in, values);
   GK_CHECK(cudaHostRegister(values.data(), bytes, cudaHostRegisterDefault));
-  const lesson_row *r = copy(&l, "pinned by register in", in, values.data(), cudaMemcpyHostToDevice);
+  copy(&l, "pinned by register in", in, values.data(), cudaMemcpyHostToDevice);
   GK_CHECK(cudaHostUnregister(values.data()));
 
   const lesson_row *const device = lesson_measure(&l, "kernel on device memory", both, [=] { launch(in, out, n); });
@@ -162,56 +227,12 @@ int main(int argc, char **argv) {
       lesson_measure(&l, "kernel on zero-copy memory", both, [=] { launch(zero_in, zero_out, n); });
   lesson_expect_here(&l, zero_copy, pinned_out, expected);
 
-  const lesson_row *faults = NULL, *moved = NULL, *prefetched = NULL;
   int managed = 0;
   GK_CHECK(cudaDeviceGetAttribute(&managed, cudaDevAttrConcurrentManagedAccess, l.device.device));
-  if (managed) {
-    float *m_in, *m_out;
-    const lesson *const lp = &l;
-    const float *const source = values.data();
-    GK_CHECK(cudaMallocManaged(&m_in, bytes));
-    GK_CHECK(cudaMallocManaged(&m_out, bytes));
-    const auto touched_by_host = [=] { memcpy(m_in, source, bytes), memset(m_out, 0xff, bytes); };
-    faults =
-        lesson_measure_fresh(&l, "kernel on managed memory", both, touched_by_host, [=] { launch(m_in, m_out, n); });
-    lesson_expect_here(&l, faults, m_out, expected);
-    moved = lesson_measure_fresh(&l, "managed prefetched in", both, touched_by_host, [=] {
-      prefetch(m_in, bytes, lp, true);
-      prefetch(m_out, bytes, lp, true);
-    });
-    prefetched = lesson_measure(&l, "kernel after prefetch", both, [=] { launch(m_in, m_out, n); });
-    lesson_expect_here(&l, prefetched, m_out, expected);
-    stay_on_host(m_in, bytes, &l);
-    stay_on_host(m_out, bytes, &l);
-    r = lesson_measure_fresh(&l, "kernel on managed memory that stays", both, touched_by_host,
-                             [=] { launch(m_in, m_out, n); });
-    lesson_expect_here(&l, r, m_out, expected);
-    GK_CHECK(cudaFree(m_in));
-    GK_CHECK(cudaFree(m_out));
-  }
+  const managed_rows m = managed ? measure_managed(&l, values, expected) : managed_rows();
 
   GK_CHECK(cudaMemcpy(in, values.data(), bytes, cudaMemcpyHostToDevice));
-  const lesson_row *const kept = lesson_measure(&l, "kernel + copy", 2 * both, [=] {
-    launch(in, spare, n);
-    GK_CHECK(cudaMemcpyAsync(out, spare, bytes, cudaMemcpyDeviceToDevice, 0));
-  });
-  lesson_expect(&l, kept, out, expected);
-  const lesson_row *const each_time = lesson_measure(&l, "the same with cudaMalloc and cudaFree", 2 * both, [=] {
-    float *fresh;
-    GK_CHECK(cudaMalloc(&fresh, bytes));
-    launch(in, fresh, n);
-    GK_CHECK(cudaMemcpyAsync(out, fresh, bytes, cudaMemcpyDeviceToDevice, 0));
-    GK_CHECK(cudaFree(fresh));
-  });
-  lesson_expect(&l, each_time, out, expected);
-  const lesson_row *const ordered = lesson_measure(&l, "with cudaMallocAsync and cudaFreeAsync", 2 * both, [=] {
-    float *fresh;
-    GK_CHECK(cudaMallocAsync(&fresh, bytes, 0));
-    launch(in, fresh, n);
-    GK_CHECK(cudaMemcpyAsync(out, fresh, bytes, cudaMemcpyDeviceToDevice, 0));
-    GK_CHECK(cudaFreeAsync(fresh, 0));
-  });
-  lesson_expect(&l, ordered, out, expected);
+  const allocation_rows a = measure_allocations(&l, in, out, expected);
   lesson_table(&l);
   GK_CHECK(cudaFreeHost(pinned));
   GK_CHECK(cudaFreeHost(pinned_out));
@@ -234,8 +255,8 @@ int main(int argc, char **argv) {
     lesson_say(&l,
                "With page faults a kernel takes %.0f us. A prefetch takes %.0f us, the kernel then %.2f times device "
                "memory's.",
-               faults->us, moved->us, prefetched->us / device->us);
+               m.faults->us, m.moved->us, m.prefetched->us / device->us);
   lesson_say(&l, "An allocation in each call adds %.0f us with cudaMalloc, %.1f us with cudaMallocAsync.",
-             each_time->us - kept->us, ordered->us - kept->us);
+             a.each_time->us - a.kept->us, a.ordered->us - a.kept->us);
   return lesson_end(&l);
 }

@@ -112,6 +112,36 @@ static void by_threads(const job *j, const cudaStream_t *, int count) {
 }
 
 typedef void (*order)(const job *j, const cudaStream_t *streams, int count);
+typedef struct variant {
+  const char *name;
+  order run;
+  int streams;
+  bool pageable;
+} variant;
+
+/* The timelines of the first three variants, below each other. */
+static void draw_timelines(lesson *l, job *j, const variant *ways, const cudaStream_t *streams) {
+  svg picture;
+  timeline lines[3];
+  double last = 0, y = 20;
+  if (!svg_begin(&picture, "build/lessons", about.name, TIMELINE_LEFT + TIMELINE_WIDTH + 20,
+                 timeline_height(1) + 2 * timeline_height(STREAMS) + 20))
+    return;
+  for (int w = 0; w < 3; w++) {
+    timeline_create(&lines[w]);
+    j->line = &lines[w];
+    ways[w].run(j, streams, ways[w].streams);
+    timeline_start(&lines[w]);
+    ways[w].run(j, streams, ways[w].streams);
+    const double end = timeline_end(&lines[w]);
+    if (end > last) last = end;
+  }
+  for (int w = 0; w < 3; w++)
+    y = timeline_draw(&picture, y, &lines[w], ways[w].name, ways[w].streams, step_names, STEPS, last);
+  if (l->mode != LESSON_TIMED)
+    svg_text(&picture, TIMELINE_LEFT, y, 13, "start", "CPU stand-in: steps run one after the other");
+  if (svg_end(&picture)) lesson_say(l, "The timeline: %s", picture.path);
+}
 
 int main(int argc, char **argv) {
   lesson l;
@@ -130,16 +160,11 @@ int main(int argc, char **argv) {
 
   overlapped(pinned, pinned_out, j.device, n, j.rounds);
   const bool all_right = !memcmp(pinned_out, expected.data(), bytes);
-  const struct {
-    const char *name;
-    order run;
-    int streams;
-    bool pageable;
-  } ways[] = {{"one stream", depth_first, 1, false},
-              {"4 streams depth first", depth_first, STREAMS, false},
-              {"4 streams breadth first", breadth_first, STREAMS, false},
-              {"4 threads with default streams", by_threads, STREAMS, false},
-              {"4 streams pageable", depth_first, STREAMS, true}};
+  const variant ways[] = {{"one stream", depth_first, 1, false},
+                          {"4 streams depth first", depth_first, STREAMS, false},
+                          {"4 streams breadth first", breadth_first, STREAMS, false},
+                          {"4 threads with default streams", by_threads, STREAMS, false},
+                          {"4 streams pageable", depth_first, STREAMS, true}};
   const cudaStream_t *const s = streams;
   for (const auto &way : ways) {
     const order run = way.run;
@@ -163,26 +188,7 @@ int main(int argc, char **argv) {
                   })->us;
   lesson_table(&l);
 
-  svg picture;
-  if (svg_begin(&picture, "build/lessons", about.name, TIMELINE_LEFT + TIMELINE_WIDTH + 20,
-                timeline_height(1) + 2 * timeline_height(STREAMS) + 20)) {
-    timeline lines[3];
-    double last = 0, y = 20;
-    for (int w = 0; w < 3; w++) {
-      timeline_create(&lines[w]);
-      j.line = &lines[w];
-      ways[w].run(&j, streams, ways[w].streams);
-      timeline_start(&lines[w]);
-      ways[w].run(&j, streams, ways[w].streams);
-      const double end = timeline_end(&lines[w]);
-      if (end > last) last = end;
-    }
-    for (int w = 0; w < 3; w++)
-      y = timeline_draw(&picture, y, &lines[w], ways[w].name, ways[w].streams, step_names, STEPS, last);
-    if (l.mode != LESSON_TIMED)
-      svg_text(&picture, TIMELINE_LEFT, y, 13, "start", "CPU stand-in: steps run one after the other");
-    if (svg_end(&picture)) lesson_say(&l, "The timeline: %s", picture.path);
-  }
+  draw_timelines(&l, &j, ways, streams);
   for (const cudaStream_t stream : streams) GK_CHECK(cudaStreamDestroy(stream));
   GK_CHECK(cudaFreeHost(pinned));
   GK_CHECK(cudaFreeHost(pinned_out));

@@ -138,6 +138,32 @@ template <bool FENCES> static mail send(int *data, unsigned *numbers) {
   return m;
 }
 
+/* The rows in order: four for random values, four for equal ones, three scopes. */
+static void report(lesson *l, mail with, mail without) {
+  const lesson_row *const rows = l->rows, *const scopes = l->rows + 8;
+  if (l->mode == LESSON_TIMED) {
+    lesson_say(l, "Equal values take %.1f times as long as random ones in global memory, %.1f times in shared memory;",
+               rows[4 + 0].us / rows[0].us, rows[4 + 2].us / rows[2].us);
+    lesson_say(
+        l, "aggregated by warps %.2f and %.2f times. For random values in shared memory aggregation takes %.2f times",
+        rows[4 + 1].us / rows[1].us, rows[4 + 3].us / rows[3].us, rows[3].us / rows[2].us);
+    lesson_say(l, "as long as plain atomics, for equal ones %.2f times.", rows[4 + 3].us / rows[4 + 2].us);
+    lesson_say(l, "Scopes: device takes %.2f times as long as block, system %.2f times.", scopes[1].us / scopes[0].us,
+               scopes[2].us / scopes[0].us);
+    lesson_say(l, "Of %d messages without fences %u were old when their flag was set, with fences %u.%s",
+               PAIRS * MESSAGES, without.stale, with.stale,
+               without.stale ? "" : " That is luck: nothing guarantees it.");
+  } else if (l->mode == LESSON_COUNTED) {
+    lesson_say(l, "Random values make %.0f atomics in global memory; with shared memory %.0f are left.",
+               rows[0].counted.global_atomics, rows[2].counted.global_atomics);
+    lesson_say(l, "Equal values make %.0f atomics in shared memory; aggregated by warps %.0f.",
+               rows[4 + 2].counted.shared_atomics, rows[4 + 3].counted.shared_atomics);
+    lesson_say(l,
+               "Messages without fences: all were new, but the race checker reports %llu accesses; with fences none.",
+               without.races);
+  }
+}
+
 int main(int argc, char **argv) {
   lesson l;
   lesson_begin(&l, &about, argc, argv);
@@ -177,14 +203,13 @@ int main(int argc, char **argv) {
   for (unsigned i = 0; i < n; i++) counts[i / BLOCK % blocks * WARP + i % WARP]++;
   void (*const scopes[])(unsigned *, unsigned) = {count<OF_BLOCK>, count<OF_DEVICE>, count<OF_SYSTEM>};
   const char *const of[] = {"counters of block scope", "counters of device scope", "counters of system scope"};
-  const lesson_row *by_scope[3];
   for (int s = 0; s < 3; s++) {
     const auto kernel = scopes[s];
-    by_scope[s] = lesson_measure(&l, of[s], n, [=] {
+    const lesson_row *const r = lesson_measure(&l, of[s], n, [=] {
       GK_CHECK(cudaMemsetAsync(counters, 0, places * sizeof(unsigned), 0));
       kernel<<<blocks, BLOCK>>>(counters, n);
     });
-    lesson_expect(&l, by_scope[s], counters, counts);
+    lesson_expect(&l, r, counters, counts);
   }
   lesson_table(&l);
 
@@ -198,26 +223,6 @@ int main(int argc, char **argv) {
   if (l.mode == LESSON_COUNTED && !without.races)
     lesson_wrong(&l, rows[0][0], "the race checker has not reported the missing fences");
 
-  if (l.mode == LESSON_TIMED) {
-    lesson_say(&l, "Equal values take %.1f times as long as random ones in global memory, %.1f times in shared memory;",
-               rows[1][0]->us / rows[0][0]->us, rows[1][2]->us / rows[0][2]->us);
-    lesson_say(
-        &l, "aggregated by warps %.2f and %.2f times. For random values in shared memory aggregation takes %.2f times",
-        rows[1][1]->us / rows[0][1]->us, rows[1][3]->us / rows[0][3]->us, rows[0][3]->us / rows[0][2]->us);
-    lesson_say(&l, "as long as plain atomics, for equal ones %.2f times.", rows[1][3]->us / rows[1][2]->us);
-    lesson_say(&l, "Scopes: device takes %.2f times as long as block, system %.2f times.",
-               by_scope[1]->us / by_scope[0]->us, by_scope[2]->us / by_scope[0]->us);
-    lesson_say(&l, "Of %d messages without fences %u were old when their flag was set, with fences %u.%s",
-               PAIRS * MESSAGES, without.stale, with.stale,
-               without.stale ? "" : " That is luck: nothing guarantees it.");
-  } else if (l.mode == LESSON_COUNTED) {
-    lesson_say(&l, "Random values make %.0f atomics in global memory; with shared memory %.0f are left.",
-               rows[0][0]->counted.global_atomics, rows[0][2]->counted.global_atomics);
-    lesson_say(&l, "Equal values make %.0f atomics in shared memory; aggregated by warps %.0f.",
-               rows[1][2]->counted.shared_atomics, rows[1][3]->counted.shared_atomics);
-    lesson_say(&l,
-               "Messages without fences: all were new, but the race checker reports %llu accesses; with fences none.",
-               without.races);
-  }
+  report(&l, with, without);
   return lesson_end(&l);
 }
