@@ -123,16 +123,40 @@ static void expect(lesson *l, const lesson_row *r, const pipeline *p, int rows, 
   for (int k = 0; k < rows; k++) lesson_expect(l, r, p->rows[k].buffer[(STEPS - 1) % 2], right);
 }
 
+/* smooth_as_graph() at the top, once. */
+static void check_smooth_as_graph(lesson *l, const lesson_row *of, const std::vector<unsigned> &values,
+                                  const std::vector<unsigned> &right) {
+  unsigned *const from = lesson_array(l, values), *const to = lesson_array<unsigned>(l, values.size());
+  smooth_as_graph(from, to, (unsigned)values.size(), 1);
+  GK_CHECK(cudaGetLastError());
+  lesson_expect(l, of, from, right);
+}
+
+/* The row of values, smoothed STEPS times on the host. */
+static std::vector<unsigned> smoothed_on_host(std::vector<unsigned> right) {
+  const unsigned n = (unsigned)right.size();
+  std::vector<unsigned> next(n);
+  for (int step = 0; step < STEPS; step++, right.swap(next))
+    for (unsigned i = 0; i < n; i++) next[i] = smoothed(right.data(), n, i);
+  return right;
+}
+
+static void release(const pipeline *p) {
+  for (int k = 0; k < ROWS; k++) {
+    GK_CHECK(cudaStreamDestroy(p->stream[k]));
+    GK_CHECK(cudaEventDestroy(p->done[k]));
+  }
+  GK_CHECK(cudaEventDestroy(p->begun));
+}
+
 int main(int argc, char **argv) {
   lesson l;
   lesson_begin(&l, &about, argc, argv);
   pipeline all = {};
   const unsigned n = all.n = (unsigned)l.n;
-  std::vector<unsigned> values(n), right, next(n);
+  std::vector<unsigned> values(n);
   for (unsigned i = 0; i < n; i++) values[i] = i * 2654435761u >> 12;
-  right = values;
-  for (int step = 0; step < STEPS; step++, right.swap(next))
-    for (unsigned i = 0; i < n; i++) next[i] = smoothed(right.data(), n, i);
+  const std::vector<unsigned> right = smoothed_on_host(values);
   for (int k = 0; k < ROWS; k++) {
     all.rows[k].in = lesson_array(&l, values);
     for (unsigned *&b : all.rows[k].buffer) b = lesson_array<unsigned>(&l, n);
@@ -148,9 +172,6 @@ int main(int argc, char **argv) {
   };
   const auto at_once = [=](cudaStream_t s) { on_streams(p, s); };
 
-  unsigned *const buffers[] = {lesson_array(&l, values), lesson_array<unsigned>(&l, n)};
-  smooth_as_graph(buffers[0], buffers[1], n, 1);
-  GK_CHECK(cudaGetLastError());
   /* The legacy default stream cannot be captured. */
   cudaStream_t capturing;
   GK_CHECK(cudaStreamCreateWithFlags(&capturing, cudaStreamNonBlocking));
@@ -164,7 +185,7 @@ int main(int argc, char **argv) {
   const double bytes = 2.0 * STEPS * n * sizeof(unsigned);
   const lesson_row *const waiting = lesson_measure(&l, "a row waiting for each step", bytes, [=] { one_waiting(0); });
   expect(&l, waiting, p, 1, right);
-  lesson_expect(&l, waiting, buffers[0], right);
+  check_smooth_as_graph(&l, waiting, values, right);
   const lesson_row *const launches = lesson_measure(&l, "a row", bytes, [=] { one(0); });
   expect(&l, launches, p, 1, right);
   const lesson_row *const graph =
@@ -204,10 +225,6 @@ int main(int argc, char **argv) {
   }
   GK_CHECK(cudaGraphExecDestroy(one_graph));
   GK_CHECK(cudaGraphExecDestroy(all_graph));
-  for (int k = 0; k < ROWS; k++) {
-    GK_CHECK(cudaStreamDestroy(all.stream[k]));
-    GK_CHECK(cudaEventDestroy(all.done[k]));
-  }
-  GK_CHECK(cudaEventDestroy(all.begun));
+  release(&all);
   return lesson_end(&l);
 }

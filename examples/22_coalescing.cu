@@ -101,6 +101,15 @@ template <class Index> static std::vector<float> reading(size_t n, Index index) 
   return v;
 }
 
+/* The sums of four members: element i begins at i * step, and its members are `apart` floats apart. */
+static std::vector<float> sums_of_four(size_t n, size_t step, size_t apart) {
+  std::vector<float> v(n);
+  for (size_t i = 0; i < n; i++)
+    v[i] =
+        content(i * step) + content(i * step + apart) + content(i * step + 2 * apart) + content(i * step + 3 * apart);
+  return v;
+}
+
 int main(int argc, char **argv) {
   lesson l;
   lesson_begin(&l, &about, argc, argv);
@@ -141,21 +150,16 @@ int main(int argc, char **argv) {
       lesson_measure(&l, "x of arrays", one, [=] { read_strided<<<grid, BLOCK>>>(in, out, n, 1, 0); });
   lesson_expect(&l, soa_x, out, reading(n, [](size_t i) { return i; }));
 
-  std::vector<float> of_structure(n), of_arrays(n);
-  for (size_t i = 0; i < n; i++) {
-    of_structure[i] = content(4 * i) + content(4 * i + 1) + content(4 * i + 2) + content(4 * i + 3);
-    of_arrays[i] = content(i) + content(i + n) + content(i + 2 * l.n) + content(i + 3 * l.n);
-  }
   const lesson_row *const aos =
       lesson_measure(&l, "structures by member", four, [=] { all_members<<<grid, BLOCK>>>(structures, out, n); });
-  lesson_expect(&l, aos, out, of_structure);
+  lesson_expect(&l, aos, out, sums_of_four(l.n, 4, 1));
   const lesson_row *const whole =
       lesson_measure(&l, "structures by 16 bytes", four, [=] { whole_structures<<<grid, BLOCK>>>(vectors, out, n); });
-  lesson_expect(&l, whole, out, of_structure);
+  lesson_expect(&l, whole, out, sums_of_four(l.n, 4, 1));
   const size_t m = l.n;
   const lesson_row *const soa = lesson_measure(
       &l, "all arrays", four, [=] { all_arrays<<<grid, BLOCK>>>(in, in + m, in + 2 * m, in + 3 * m, out, n); });
-  lesson_expect(&l, soa, out, of_arrays);
+  lesson_expect(&l, soa, out, sums_of_four(l.n, 1, l.n));
   lesson_table(&l);
 
   if (l.mode == LESSON_TIMED) {

@@ -129,6 +129,44 @@ static void check_product(lesson *l, const lesson_row *row, const rank_data &d, 
   }
 }
 
+/* Allocates and fills the data of a rank. */
+static void prepare(const lesson_rank &r, rank_data *d, size_t n, size_t edge) {
+  rank_piece(edge, r, &d->row, &d->rows);
+  for (unsigned **p : {&d->x, &d->y}) GK_CHECK(cudaMalloc(p, n * sizeof(unsigned)));
+  GK_CHECK(cudaMalloc(&d->total, sizeof(unsigned)));
+  GK_CHECK(cudaMemsetAsync(d->y, 0xff, n * sizeof(unsigned), r.stream)); /* so that missing prefixes are wrong */
+  for (float **p : {&d->a, &d->c}) GK_CHECK(cudaMalloc(p, (d->rows ? d->rows : 1) * edge * sizeof(float)));
+  GK_CHECK(cudaMalloc(&d->b, edge * edge * sizeof(float)));
+  fill<<<gk_grid_1d(n, 256), 256, 0, r.stream>>>(d->x, n, n * (size_t)r.rank);
+  fill_b<<<gk_grid_1d(edge * edge, 256), 256, 0, r.stream>>>(d->b, edge, edge);
+  if (d->rows) fill_a<<<gk_grid_1d(d->rows * edge, 256), 256, 0, r.stream>>>(d->a, d->rows, edge, d->row);
+#ifdef GPUKIT_NCCL
+  int least = 0, greatest = 0;
+  GK_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  GK_CHECK(cudaStreamCreateWithPriority(&d->comm_stream, cudaStreamNonBlocking, greatest));
+  d->buffer_bytes = gk_dist_matmul_buffer_bytes(edge, edge, sizeof(float));
+  GK_CHECK(cudaMalloc(&d->buffer, d->buffer_bytes));
+#endif
+  GK_CHECK(cudaStreamSynchronize(r.stream));
+}
+
+static void release(const rank_data &d) {
+  for (void *p : {(void *)d.x, (void *)d.y, (void *)d.total, (void *)d.a, (void *)d.b, (void *)d.c, d.buffer})
+    GK_CHECK(cudaFree(p));
+  if (d.comm_stream) GK_CHECK(cudaStreamDestroy(d.comm_stream));
+}
+
+#ifdef GPUKIT_NCCL
+/* sum_of_all_ranks() at the top, once. */
+static void reduce_by_hand(const lesson_rank &r, const rank_data &d, size_t n) {
+  unsigned *totals;
+  GK_CHECK(cudaMalloc(&totals, (size_t)r.ranks * sizeof(unsigned)));
+  sum_of_all_ranks(d.x, n, totals, d.total, r.ranks, r.comm, r.stream);
+  wait_for(r);
+  GK_CHECK(cudaFree(totals));
+}
+#endif
+
 int main(int argc, char **argv) {
   lesson l;
   const launched by = find_launcher(&argc, &argv);
@@ -139,26 +177,7 @@ int main(int argc, char **argv) {
   std::vector<rank_data> data(ranks.size());
   const auto of = [&](const lesson_rank &r) -> rank_data & { return data[(size_t)(&r - &ranks[0])]; };
   const size_t all = (size_t)ranks[0].ranks;
-  on_each(ranks, [&](lesson_rank &r) {
-    rank_data &d = of(r);
-    rank_piece(edge, r, &d.row, &d.rows);
-    for (unsigned **p : {&d.x, &d.y}) GK_CHECK(cudaMalloc(p, n * sizeof(unsigned)));
-    GK_CHECK(cudaMalloc(&d.total, sizeof(unsigned)));
-    GK_CHECK(cudaMemsetAsync(d.y, 0xff, n * sizeof(unsigned), r.stream)); /* so that missing prefixes are wrong */
-    for (float **p : {&d.a, &d.c}) GK_CHECK(cudaMalloc(p, (d.rows ? d.rows : 1) * edge * sizeof(float)));
-    GK_CHECK(cudaMalloc(&d.b, edge * edge * sizeof(float)));
-    fill<<<gk_grid_1d(n, 256), 256, 0, r.stream>>>(d.x, n, n * (size_t)r.rank);
-    fill_b<<<gk_grid_1d(edge * edge, 256), 256, 0, r.stream>>>(d.b, edge, edge);
-    if (d.rows) fill_a<<<gk_grid_1d(d.rows * edge, 256), 256, 0, r.stream>>>(d.a, d.rows, edge, d.row);
-#ifdef GPUKIT_NCCL
-    int least = 0, greatest = 0;
-    GK_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    GK_CHECK(cudaStreamCreateWithPriority(&d.comm_stream, cudaStreamNonBlocking, greatest));
-    d.buffer_bytes = gk_dist_matmul_buffer_bytes(edge, edge, sizeof(float));
-    GK_CHECK(cudaMalloc(&d.buffer, d.buffer_bytes));
-#endif
-    GK_CHECK(cudaStreamSynchronize(r.stream));
-  });
+  on_each(ranks, [&](lesson_rank &r) { prepare(r, &of(r), n, edge); });
 
   /* The work of each rank, alone and together. Bytes and operations are those of all ranks. */
   const double bytes = (double)(n * all * sizeof(unsigned)), flops = 2 * (double)edge * (double)edge * (double)edge;
@@ -187,14 +206,7 @@ int main(int argc, char **argv) {
     GK_CHECK(gk_dist_reduce((const unsigned *)d.x, d.total, n, gk_op_sum(), r.comm, r.stream, &r.scratch));
   });
   for (const rank_data &d : data) check_total(&l, reduced, d, n * all);
-  on_each(ranks, [&](lesson_rank &r) {
-    const rank_data &d = of(r);
-    unsigned *totals;
-    GK_CHECK(cudaMalloc(&totals, all * sizeof(unsigned)));
-    sum_of_all_ranks(d.x, n, totals, d.total, r.ranks, r.comm, r.stream);
-    wait_for(r);
-    GK_CHECK(cudaFree(totals));
-  });
+  on_each(ranks, [&](lesson_rank &r) { reduce_by_hand(r, of(r), n); });
   for (const rank_data &d : data) check_total(&l, reduced, d, n * all);
   const lesson_row *const scanned = measure(&l, ranks, "scan", 3 * bytes, [&](lesson_rank &r) {
     const rank_data &d = of(r);
@@ -221,12 +233,7 @@ int main(int argc, char **argv) {
 #endif
   lesson_table(&l);
 
-  on_each(ranks, [&](lesson_rank &r) {
-    const rank_data &d = of(r);
-    for (void *p : {(void *)d.x, (void *)d.y, (void *)d.total, (void *)d.a, (void *)d.b, (void *)d.c, d.buffer})
-      GK_CHECK(cudaFree(p));
-    if (d.comm_stream) GK_CHECK(cudaStreamDestroy(d.comm_stream));
-  });
+  on_each(ranks, [&](lesson_rank &r) { release(of(r)); });
   leave_ranks(ranks);
   return lesson_end(&l);
 }
