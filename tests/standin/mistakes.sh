@@ -16,7 +16,7 @@ awk '/^\| mistake \| seen with \|/ { on = 1; next }
        count = split($0, cell, / *\| */)
        gsub(/`/, "", cell[2]); gsub(/^`|`$/, "", cell[3])
        print cell[1] "\t" cell[2] "\t" (count == 3 ? cell[3] : "")
-     }' README.md >"$folder/table"
+     }' tests/cpu/README.md >"$folder/table"
 
 failed=0 made=0
 while IFS= read -r row; do
