@@ -3,6 +3,9 @@
 #
 #   readme.sh cmake      configures and builds it with cmake and nvcc, and runs it where there is a GPU
 #   readme.sh notebook   runs the cell for a machine without a GPU
+#   readme.sh programs   builds and runs the whole programs that README shows, without a GPU, and compares what they print
+#                        with what README says they do, but for lines with times; then the notebook's cell, because
+#                        two runs of make at once would get into each other's way
 set -eu
 what=$1 repository=$PWD
 case ${BUILD:-build} in /*) BUILD=${BUILD:-build} ;; *) BUILD=$PWD/${BUILD:-build} ;; esac
@@ -47,5 +50,26 @@ notebook)
   output=$(eval "$cell")
   echo "$output"
   case $output in *'saxpy: '*' ms'*) ;; *) exit 1 ;; esac
+  ;;
+programs)
+  # Blocks of C with main() go to 1.cu, 2.cu ..., and each block behind one to 1.txt, 2.txt ...
+  awk -v folder="$folder" '
+    inside && /^```$/ {
+      if (this == "c" && index(block, "int main")) { number++; printf "%s", block >(folder "/" number ".cu"); waits = 1 }
+      else if (this == "" && waits) { printf "%s", block >(folder "/" number ".txt"); waits = 0 }
+      inside = 0
+      next
+    }
+    inside { block = block $0 "\n"; next }
+    /^```/ { inside = 1; this = substr($0, 4); block = "" }' README.md
+  [ -f "$folder/3.cu" ] && [ -f "$folder/3.txt" ]
+  for program in "$folder"/*.cu; do
+    wanted=${program%.cu}.txt
+    make -s cpu FILE="$program" >"$program.out"
+    sed '/ ms/d' "$wanted" | while IFS= read -r line; do
+      grep -qxF -e "$line" "$program.out" || { echo "$program does not print: $line" && cat "$program.out" && exit 1; }
+    done
+  done
+  sh tests/compile/readme.sh notebook
   ;;
 esac
