@@ -40,7 +40,7 @@ TEST(there_and_back) {
   cudaStream_t own;
   EXPECT_OK(cudaStreamCreate(&own));
   for (cudaStream_t stream : {cudaStream_t(0), own})
-    for (size_t n : {1, 31, 70001}) {
+    for (size_t n : {1u, 31u, 70001u}) {
       const std::vector<float> x = counting(n);
       const gk_array<float> from_range(x, stream), from_pointer(x.data(), n, stream);
       std::vector<float> y(n), z(n);
@@ -214,7 +214,7 @@ TEST(a_value_on_the_host) {
   gk_scratch scratch = gk_scratch();
   EXPECT_OK(gk_scratch_create(&scratch, 0, 0));
   for (const gk_scratch *use : {static_cast<const gk_scratch *>(NULL), static_cast<const gk_scratch *>(&scratch)})
-    for (size_t n : {1, 1000, 50000}) {
+    for (size_t n : {1u, 1000u, 50000u}) {
       check_value<float, float>(n, gk_op_sum(), GK_OP_SUM, use);
       check_value<float, float>(n, gk_op_max(), GK_OP_MAX, use);
       check_value<int, int>(n, gk_op_min(), GK_OP_MIN, use);

@@ -68,7 +68,7 @@ TEST(more_tiles_than_partitions) {
 
 template <class T, class Operator> static void check_scan(Operator operation, const char *name) {
   for (size_t n : sizes)
-    for (size_t offset : {0, 1}) {
+    for (size_t offset : {0u, 1u}) {
       std::vector<T> host(n);
       for (size_t i = 0; i < n; i++) host[i] = rounding<T>(51, i);
       const gk_array<T> x(host);

@@ -17,7 +17,7 @@ struct square {
   __device__ float operator()(size_t i) const { return x[i] * x[i]; }
 };
 TEST(copies) {
-  for (size_t n : {0, 1, 255, 256, 257, 100003}) {
+  for (size_t n : {0u, 1u, 255u, 256u, 257u, 100003u}) {
     std::vector<float> host(n), squares(n);
     std::vector<double> wide(n);
     for (size_t i = 0; i < n; i++)

@@ -192,8 +192,8 @@ TEST(random_problems_bf16_f32) { check_random<__nv_bfloat16, float>(500, 20); }
 
 /* Around the edges of every tile and of its depth, each transposition, aligned and not. */
 TEST(edges_of_tiles) {
-  for (size_t edge : {1, 16, 32, 64, 128})
-    for (size_t off : {0, 1, 2})
+  for (size_t edge : {1u, 16u, 32u, 64u, 128u})
+    for (size_t off : {0u, 1u, 2u})
       for (int trans = 0; trans < 4; trans++) {
         problem p = problem_of(edge - 1 + off, edge + 1 - off, edge - 1 + (off + 1) % 3);
         p.trans_a = trans & 1, p.trans_b = trans >> 1;
@@ -201,9 +201,9 @@ TEST(edges_of_tiles) {
       }
 }
 TEST(vectors_and_nothing) {
-  for (size_t m : {0, 1, 130})
-    for (size_t n : {0, 1, 130})
-      for (size_t k : {0, 1, 130})
+  for (size_t m : {0u, 1u, 130u})
+    for (size_t n : {0u, 1u, 130u})
+      for (size_t k : {0u, 1u, 130u})
         for (double beta : {0.0, -0.5}) {
           problem p = problem_of(m, n, k);
           p.beta = beta;
@@ -212,7 +212,7 @@ TEST(vectors_and_nothing) {
 }
 TEST(every_alignment) {
   for (size_t shift = 0; shift < 8; shift++)
-    for (size_t pad : {0, 1, 2, 4}) {
+    for (size_t pad : {0u, 1u, 2u, 4u}) {
       problem p = problem_of(70, 68, 36);
       p.shift = shift, p.pad_a = p.pad_b = p.pad_c = pad;
       p.trans_a = pad & 1, p.trans_b = shift & 1, p.beta = 1;
@@ -249,11 +249,11 @@ TEST(larger) {
  * that are less than one step, several, and not whole ones. */
 TEST(doubles_of_many_tiles) {
   const size_t m = on_cpu ? 262 : 1030; /* blocks that stay are a GPU's alone */
-  for (size_t k : {1, 16, 37, 130})
+  for (size_t k : {1u, 16u, 37u, 130u})
     for (int trans = k % 2; trans < 4; trans += 2) {
       problem p = problem_of(m, 581 - k % 2, k);
       p.trans_a = trans & 1, p.trans_b = trans >> 1;
-      p.shift = k % 3, p.pad_a = trans, p.pad_c = k % 2;
+      p.shift = k % 3, p.pad_a = trans, p.pad_c = static_cast<size_t>(k % 2);
       if (trans == 1) p.alpha = -0.5, p.beta = 2.25;
       check<double, double>(p, {GK_PLAN_AUTO});
     }
@@ -267,7 +267,7 @@ TEST(doubles_of_many_tiles) {
 TEST(batches_of_tiles) {
   const size_t edges[][2] = {{64, 64}, {61, 52}, {128, 60}, {100, 124}, {3, 8}};
   for (const auto &edge : edges)
-    for (size_t k : {8, 16, 24, 40}) {
+    for (size_t k : {8u, 16u, 24u, 40u}) {
       problem p = problem_of(edge[0], edge[1], k);
       p.batch = edge[0] > 64 ? 5 : 11, p.max_blocks = 1;
       check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64});
@@ -302,9 +302,9 @@ TEST(batches_of_tiles) {
 static const size_t partials_begin = GK__STATE_BYTES + GK__REDUCE_BYTES;
 
 TEST(thin_products) {
-  for (size_t few : {1, 2, 4, 5})
-    for (size_t many : {1, 31, 33, 70})
-      for (size_t k : {127, 128, 130, 511, 1500})
+  for (size_t few : {1u, 2u, 4u, 5u})
+    for (size_t many : {1u, 31u, 33u, 70u})
+      for (size_t k : {127u, 128u, 130u, 511u, 1500u})
         for (int trans = 0; trans < 4; trans++) {
           problem p = problem_of(trans & 1 ? few : many, trans & 1 ? many : few, k);
           p.trans_a = trans & 1, p.trans_b = trans >> 1;
@@ -318,7 +318,7 @@ TEST(thin_products) {
 }
 /* Columns in whole runs, some of a last block, and one slice of more rounds than the ring has stages. */
 TEST(thin_products_in_whole_runs) {
-  for (size_t few : {1, 3, 4})
+  for (size_t few : {1u, 3u, 4u})
     for (int trans = 0; trans < 4; trans++) {
       const size_t wide = few == 1 && trans % 3 == 0 ? 6408 : 136;
       problem p = problem_of(trans & 1 ? few : wide, trans & 1 ? wide : few, wide > 1000 ? 1028 : 2052);
@@ -549,7 +549,7 @@ TEST(split_thin_products_of_halves) { check_split_thin<__half, __half, gk__ident
 template <class T> static void check_functor(const problem &p, std::initializer_list<gk_plan> plans) {
   product_by_order<T, T, by_place> product(p);
   for (gk_plan plan : plans)
-    for (size_t max_blocks : {0, 1, 7}) product.check(plan, NULL, max_blocks);
+    for (size_t max_blocks : {0u, 1u, 7u}) product.check(plan, NULL, max_blocks);
 }
 TEST(functor_of_the_epilogue) {
   const gk__split_k whole = {0, 1, 48};
@@ -566,7 +566,7 @@ TEST(functor_of_the_epilogue) {
   check_functor<float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64});
   p.n = 128, p.beta = 0; /* of whole tiles */
   check_functor<float>(p, {GK_PLAN_AUTO});
-  for (size_t k : {130, 1500}) {
+  for (size_t k : {130u, 1500u}) {
     p = problem_of(3, 150, k);
     check_functor<float>(p, {GK_PLAN_AUTO});
     p = problem_of(150, 2, k);
@@ -892,7 +892,8 @@ TEST(order_of_the_sums) {
 TEST(order_of_the_sums_asked_for_again) {
   for (int turn = 0; turn < 2; turn++) /* more than it keeps, and each twice at once */
     for (size_t i = 0; i < 400; i++) {
-      const size_t m = uniform(51, i, 0, 3000), n = uniform(52, i, 0, 3000), k = uniform(53, i, 0, 3000);
+      const auto edge = [i](uint64_t seed) { return static_cast<size_t>(uniform(seed, i, 0, 3000)); };
+      const size_t m = edge(51), n = edge(52), k = edge(53);
       const gk__split_k order = gk__plan_split_k<float>(m, n, k), twice = gk__plan_split_k<double>(m, n, k);
       for (int again = 0; again < 2; again++) {
         EXPECT(gk__same_split_k(gk__cached_split_k<float>(m, n, k), order));

@@ -149,7 +149,7 @@ TEST(several_tiles_and_stages) {
     check_exactly<__half, float>(p);
   }
   for (int trans = 0; trans < 4; trans++)
-    for (size_t pad : {0, 3}) {
+    for (size_t pad : {0u, 3u}) {
       problem p = problem_of(68, 140, 264, GK_PRECISION_TF32);
       p.trans_a = trans & 1, p.trans_b = trans >> 1, p.pad_a = pad, p.pad_b = pad * 3;
       check_exactly<float, float>(p);
@@ -157,7 +157,7 @@ TEST(several_tiles_and_stages) {
   problem tall = problem_of(1030, 24, 100, GK_PRECISION_TF32); /* an A that is not copied, though it is not aligned */
   tall.pad_a = 1, tall.batch = 2;
   check_exactly<float, float>(tall);
-  for (size_t shift : {0, 5}) {
+  for (size_t shift : {0u, 5u}) {
     problem odd = problem_of(1030, 24, 101);
     odd.pad_a = 2, odd.shift = shift;
     check_exactly<__half, float>(odd);
@@ -202,7 +202,7 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
       }
   for (unsigned ranks = 1; ranks <= 8; ranks *= 2)
     for (int beta = 0; beta < 2; beta++)
-      for (size_t blocks : {0, 1}) { /* as many as there are, or one after the other */
+      for (size_t blocks : {0u, 1u}) { /* as many as there are, or one after the other */
         if (test_leaves_out<S>()) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
@@ -523,7 +523,7 @@ static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
 TEST(rounding_in_products) {
   for (gk_plan plan : plans_of<float, float>(GK_PRECISION_TF32))
     for (int trans = 0; trans < 4; trans++)
-      for (size_t pad : {0, 1})
+      for (size_t pad : {0u, 1u})
         for (bool in_b : {false, true}) check_rounding(plan, trans, pad, in_b);
 }
 
@@ -544,8 +544,8 @@ static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, siz
 }
 TEST(parts_add_up) {
   std::vector<uint16_t> parts;
-  for (size_t cols : {1, 7, 8, 9, 33, 64, 300, 2100})
-    for (size_t shift : {0, 1, 2, 3}) {
+  for (size_t cols : {1u, 7u, 8u, 9u, 33u, 64u, 300u, 2100u})
+    for (size_t shift : {0u, 1u, 2u, 3u}) {
       const size_t rows = cols > 1000 ? 100 : 5, ld = gk_round_up(cols, size_t(8));
       std::vector<float> x(rows * cols);
       for (size_t i = 0; i < x.size(); i++)
@@ -569,7 +569,7 @@ TEST(what_has_no_parts_is_flagged) {
   x[3] = 0, x[4] = -0.0f;
   EXPECT_EQ(split(x, 7, 100, 0, &parts), 0u);
   for (float odd : {NAN, INFINITY, -INFINITY, 1e-40f, -1e-40f, ldexpf(0.999f, -60), ldexpf(1, 59), FLT_MAX})
-    for (size_t at : {0, 99, 350, 699}) {
+    for (size_t at : {0u, 99u, 350u, 699u}) {
       x[at] = odd;
       EXPECT_EQ(split(x, 7, 100, at % 2, &parts), 1u);
       x[at] = 1;
