@@ -253,7 +253,7 @@ TEST(doubles_of_many_tiles) {
     for (int trans = k % 2; trans < 4; trans += 2) {
       problem p = problem_of(m, 581 - k % 2, k);
       p.trans_a = trans & 1, p.trans_b = trans >> 1;
-      p.shift = k % 3, p.pad_a = trans, p.pad_c = static_cast<size_t>(k % 2);
+      p.shift = k % 3, p.pad_a = static_cast<size_t>(trans), p.pad_c = static_cast<size_t>(k % 2);
       if (trans == 1) p.alpha = -0.5, p.beta = 2.25;
       check<double, double>(p, {GK_PLAN_AUTO});
     }
