@@ -15,15 +15,13 @@
  *
  *   int main(void) {
  *     const size_t n = 1000000;
- *     float *x, *sum, host;
- *     GK_CHECK(cudaMalloc(&x, n * sizeof(float)));
- *     GK_CHECK(cudaMalloc(&sum, sizeof(float)));
- *     GK_CHECK(cudaMemset(x, 0, n * sizeof(float)));
- *     GK_TIME("scale", 0) GK_LAUNCH(scale, gk_grid_1d(n, 256), 256, 0, 0, x, n, 2.0f);
- *     GK_CHECK(gk_reduce_sum(x, sum, n));
+ *     float sum = 0;
+ *     gk_array<float> x(n);                 // device memory; a plain cudaMalloc does as well
+ *     GK_CHECK(gk_fill(x, n, 0.5f));
+ *     GK_TIME("scale", 0, 8.0 * n) GK_LAUNCH(scale, gk_grid_1d(n, 256), 256, 0, 0, x, n, 2.0f);
+ *     GK_CHECK(gk_reduce_value(x, &sum, n, gk_op_sum()));
  *     GK_CHECK(gk_scan_inclusive(x, x, n, gk_op_sum()));
- *     GK_CHECK(cudaMemcpy(&host, sum, sizeof(float), cudaMemcpyDeviceToHost));
- *     return 0;
+ *     return sum == n ? 0 : 1;
  *   }
  *
  * CONTENTS (search for the number and the title, as in "10. ARRAY CALLS")
@@ -90,11 +88,12 @@
  *              in C: gk_op GK_OP_SUM/PROD/MIN/MAX/ARGMIN/ARGMAX gk_arg_f32, ...
  *   warp       gk_shuffle gk_warp_reduce gk_warp_scan_inclusive/exclusive
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
- *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value
- *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init
+ *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value gk_dot gk_computed
+ *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init gk_scan_inclusive_sum/exclusive_sum
+ *   data       gk_copy gk_fill gk_iota gk_random_uniform gk_random_normal gk_print gk_print_matrix
  *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
- *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_store
+ *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_multiply_rows gk_tile_store
  *   arrays     gk_array: device memory that a variable owns
  *   hosted     gk_host_reduce gk_host_scan_inclusive/exclusive gk_host_matmul gk_allclose; gk_mismatch
  *   ranks      gk_dist_reduce gk_dist_scan_inclusive/exclusive gk_dist_matmul gk_dist_matmul_buffer_bytes
@@ -125,7 +124,7 @@
  *                Builds with --use_fast_math or -ftz=true are excluded.
  *   Accuracy     A sum of n floats rounds each element at most n / 2^19 + 24 times, and a prefix sum at most n / 2^18 +
  *                110 times, where a loop rounds n times. One rounding error is at most 2^-24 of the sum of magnitudes.
- *                On random data the total error stays below log2(n) times that (tests/test_accuracy.cu, against
+ *                On random data the total error stays below log2(n) times that (tests/arrays/test_accuracy.cu, against
  *                double). The documentation of gk_matmul_ex has the bounds of products.
  *   Nothing lost A call that fails before its first kernel starts leaves outputs and scratch as they were.
  *   Names        All names begin with gk_, GK_ or GPUKIT_, symbols of object files included; gk__ and GK__ are private.
@@ -153,9 +152,9 @@
 #if !defined(GPUKIT_CUH) || (defined(GPUKIT_IMPLEMENTATION) && !defined(GPUKIT_IMPLEMENTED))
 #define GK__OPEN
 
-/* Macros of the user with names of one letter, or min, max, swap, size, are undefined here and restored at the end. Other
- * names in this file are CamelCase or longer words, which users' macros rarely are. (T, U and swap are for the headers
- * that this file includes: CUDA's and the standard library's.) */
+/* Macros of the user with names of one letter, or min, max, swap, size, are undefined here and restored at the end.
+ * Other names in this file are CamelCase or longer words, which users' macros rarely are. (T, U and swap are for the
+ * headers that this file includes: CUDA's and the standard library's.) */
 #define GK__PRAGMA(text) _Pragma(#text)
 #define GK__PUSH(name) GK__PRAGMA(push_macro(#name))
 #define GK__POP(name) GK__PRAGMA(pop_macro(#name))
@@ -757,14 +756,14 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
 /* Where a call is made, for the message about a failure: parameters that are left out. */
 #define GK__CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. An error goes to
- * the handler of GK_CHECK; if that returns, the result is NaN.
+/* The milliseconds that the stream takes for the work that function() puts on it. Waits for the stream. An error goes
+ * to the handler of GK_CHECK; if that returns, the result is NaN.
  *
  *   const float ms = gk_time_ms([&] { scale<<<grid, 256>>>(x, n, 2.0f); }); */
 template <class Function> float gk_time_ms(Function function, cudaStream_t stream = 0, GK__CALLER);
 
-/* gk_bench (section 3) of a callable that takes nothing: a lambda that puts its work on opts->stream. It returns nothing
- * or a cudaError_t. */
+/* gk_bench (section 3) of a callable that takes nothing: a lambda that puts its work on opts->stream. It returns
+ * nothing or a cudaError_t. */
 template <class Function>
 GK__NODISCARD cudaError_t gk_bench(Function function, const gk_bench_opts *opts, gk_bench_result *result);
 
@@ -1039,7 +1038,7 @@ GK__HD constexpr unsigned gk_bank(unsigned i) { return i + i / 32; }
  *     gk_tile_store(acc, c, n, row, col, m, n, 1.0f, 0.0f);
  *   }
  *
- * launched with gk_tile<...>::thread_count threads in a block of any shape.
+ * launched with gk_tile<...>::thread_count threads in a block of any shape, and the grid gk_tile<...>::grid_dim(m, n).
  * ==================================================================================================================*/
 
 /* TileRows x TileCols accumulators, distributed over a block: each thread has ThreadRows x ThreadCols of them. A warp
@@ -1058,6 +1057,11 @@ template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols>
   Acc value[ThreadRows][ThreadCols]; /* value[i][j] is the accumulator at (row_idx(i), col_idx(j)) of the tile */
   int first_row, first_col;          /* of this thread */
 
+  /* One block for each tile of an m x n matrix: x along its columns, y along its rows. */
+  static dim3 grid_dim(size_t m, size_t n) {
+    return dim3(static_cast<unsigned>(gk_ceil_div(n, static_cast<size_t>(TileCols))),
+                static_cast<unsigned>(gk_ceil_div(m, static_cast<size_t>(TileRows))));
+  }
   GK__D gk_tile(); /* all accumulators are zero */
   GK__D void clear();
   GK__D int row_idx(int i) const { return first_row + i / run_m * (4 * run_m) + i % run_m; }
@@ -1079,6 +1083,13 @@ GK__D void gk_tile_load_transposed(Stored (&shared_tile)[Rows][Pitch], const Ite
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int TileDepth, int PitchA, int PitchB>
 GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
                             const Acc (&a_tile)[TileDepth][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth);
+
+/* The same with a_tile[row][k], as gk_tile_load loads it and textbooks have it. A pitch that is not a multiple of 32
+ * floats avoids bank conflicts; the transposed form takes fewer loads. */
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int Rows, int PitchA, int TileDepth,
+          int PitchB>
+GK__D void gk_tile_multiply_rows(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
+                                 const Acc (&a_tile)[Rows][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth);
 
 /* c[row0 + r][col0 + c] = alpha acc + beta c, within m x n. With beta 0, c is not read. */
 template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, class Out>
@@ -1124,6 +1135,23 @@ GK__REDUCE_BY(argmin)
 GK__REDUCE_BY(argmax)
 #undef GK__REDUCE_BY
 
+/* An input that is computed: in the place of an array of Items whose element i is f(i), for a functor or lambda f of
+ * device code and any n. Reduce and scan take it. Nothing is stored in between. f may be called more than once for an
+ * i.
+ *
+ *   const auto distance = gk_computed<float>([=] __device__(size_t i) { return fabsf(x[i] - y[i]); });
+ *   GK_CHECK(gk_reduce_value(distance, &largest, n, gk_op_max()));
+ *
+ * (Lambdas of device code need nvcc --extended-lambda.) */
+template <class Item, class Func> struct gk__computed;
+template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f);
+
+/* *output = x[0] y[0] + ... + x[n-1] y[n-1]. Each product is rounded, for half types to float; then as gk_reduce_sum.
+ */
+template <class InputX, class InputY, class Output>
+GK__NODISCARD cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream = 0,
+                                 const gk_scratch *scratch = NULL);
+
 /* The result in host memory: *value is written once the stream has computed it, for which the call waits. It cannot be
  * captured. Value: as the output above, so a gk_arg<Item> for argmin and argmax.
  *
@@ -1151,6 +1179,42 @@ GK__NODISCARD cudaError_t gk_scan_exclusive(const Input &input, Output &&output,
 template <class Input, class Output, class Operator, class Init>
 GK__NODISCARD cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n, Operator operation,
                                                  Init init, cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+/* With gk_op_sum(). */
+template <class Input, class Output>
+GK__NODISCARD cudaError_t gk_scan_inclusive_sum(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0,
+                                                const gk_scratch *scratch = NULL) {
+  return gk_scan_inclusive(input, output, n, gk_op_sum(), stream, scratch);
+}
+template <class Input, class Output>
+GK__NODISCARD cudaError_t gk_scan_exclusive_sum(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0,
+                                                const gk_scratch *scratch = NULL) {
+  return gk_scan_exclusive(input, output, n, gk_op_sum(), stream, scratch);
+}
+
+/* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
+
+/* output[i] = input[i] for every i < n: a copy, a conversion, or with a computed input any function of i. */
+template <class Input, class Output>
+GK__NODISCARD cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream = 0);
+/* output[i] = value, and output[i] = begin + i increment. */
+template <class Output, class Value>
+GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream = 0);
+template <class Output, class Value>
+GK__NODISCARD cudaError_t gk_iota(Output &&output, size_t n, Value begin, Value increment, cudaStream_t stream = 0);
+/* Random numbers, uniform in [0, 1) or normal with mean 0 and variance 1, for arrays of float, double, __half and
+ * __nv_bfloat16. Number i depends on the seed and on i alone, and has the same bits on every GPU and on the CPU
+ * stand-in. (Philox 4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; normal numbers by
+ * Wichura's inverse of the distribution, AS 241, 1988.) */
+template <class Output>
+GK__NODISCARD cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
+template <class Output>
+GK__NODISCARD cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream = 0);
+/* Prints an array, or a row-major matrix (leading_dim 0: col_count), to stdout: of more than 20 rows or columns the
+ * first and the last ten. Waits for the stream. */
+template <class Input> GK__NODISCARD cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream = 0);
+template <class Input>
+GK__NODISCARD cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count,
+                                          size_t leading_dim = 0, cudaStream_t stream = 0);
 
 /* --- Matmul ------------------------------------------------------------------------------------------------------*/
 
@@ -1174,10 +1238,11 @@ GK__NODISCARD cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const 
  *   half types, tf32       k + 8         plus the rounding of A and B to tf32: up to 2^-10 of each product
  *   emulated fp32          k / 32 + 16   partial sums leave the tensor cores before these have truncated much
  *
- * plus the rounding to C's type. Random data has the square root of that, or less (tests/test_tensor.cu). Emulated fp32
- * needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and infinities
- * included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds out which of
- * the two is needed, at each replay of a graph, too; such a product takes at least as long as a strict one. */
+ * plus the rounding to C's type. Random data has the square root of that, or less (tests/matmul/test_tensor.cu).
+ * Emulated fp32 needs magnitudes from 2^-60 up to below 2^((126 - log2 k) / 2), or zeros. For all other values, NaN and
+ * infinities included, the strict kernel computes the product, with the bits of GK_PRECISION_STRICT. The device finds
+ * out which of the two is needed, at each replay of a graph, too; such a product takes at least as long as a strict
+ * one. */
 template <class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
@@ -1681,13 +1746,17 @@ GPUKIT_DEF cudaError_t gk__begin_value(void **result, const void *value, size_t 
                                        cudaStream_t stream);
 GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *result, size_t bytes, const char *call,
                                      cudaStream_t stream);
-/* What gk_array is made of. They report a failure to the handler. gk__array_create then returns NULL, and gk__array_copy
- * false. */
+/* What gk_array is made of. They report a failure to the handler. gk__array_create then returns NULL, and
+ * gk__array_copy false. */
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line);
 GPUKIT_DEF void gk__array_destroy(void *items, cudaStream_t stream);
 GPUKIT_DEF bool gk__array_copy(void *dest, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                                const char *file, int line);
 GPUKIT_DEF void gk__array_clear(void *items, size_t bytes, cudaStream_t stream, const char *file, int line);
+/* Prints a number, in a column. Copies `bytes` bytes to the host and waits for them. */
+GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole);
+GPUKIT_DEF void gk__print_text(const char *text);
+GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream);
 /* Whether `wanted` elements are those of an array of n: of a range, or (part) the i-th one. */
 GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *file, int line);
 /* With GPUKIT_DEBUG=1, an error if the argument `name` of the call is a host pointer. */
@@ -1725,9 +1794,10 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk
   X(gk_bench_compare) X(gk_bench_buffers) X(gk_scratch_create) X(gk_scratch_create_work) X(gk_scratch_destroy)         \
   X(gk_reduce_scratch_bytes) X(gk_scan_scratch_bytes) X(gk_matmul_scratch_bytes) X(gk_matmul_work_bytes)
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
-  X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch) X(gk__overlaps) \
-  X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare) X(gk__compare_report) \
-  X(gk__begin_value) X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
+  X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch)                 \
+  X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare)                  \
+  X(gk__compare_report) X(gk__print_number) X(gk__print_text) X(gk__copy_to_host) X(gk__begin_value)                   \
+  X(gk__end_value) X(gk__array_create) X(gk__array_destroy) X(gk__array_copy) X(gk__array_clear) X(gk__array_has)
 /* clang-format on */
 #if !defined(GPUKIT_STATIC) && (defined(__GNUC__) || defined(__clang__))
 #define GK__TEXT2(x) #x
@@ -1841,10 +1911,25 @@ template <class Item> void gk_array<Item>::clear(const char *file, int line) {
   gk__array_clear(items, item_count * sizeof(Item), stream, file, line);
 }
 
-/* The pointer to the elements of an argument: a pointer itself, or a gk_array. */
+/* In kernels a computed input has the operators of a pointer that they use. */
+template <class Item, class Func> struct gk__computed {
+  Func f;
+  size_t first_idx;
+  __host__ __device__ gk__computed(const Func &func, size_t begin_idx) : f(func), first_idx(begin_idx) {}
+  __device__ Item operator[](size_t i) const { return f(first_idx + i); }
+  __device__ gk__computed operator+(size_t i) const { return gk__computed(f, first_idx + i); }
+};
+template <class Item, class Func> gk__computed<Item, Func> gk_computed(Func f) {
+  return gk__computed<Item, Func>(f, 0);
+}
+
+/* The pointer to the elements of an argument: a pointer itself, or a gk_array; and a computed input as it is. */
 template <class Item> Item *gk__pointer_to(Item *array) { return array; }
 template <class Item> Item *gk__pointer_to(gk_array<Item> &array) { return array.data(); }
 template <class Item> const Item *gk__pointer_to(const gk_array<Item> &array) { return array.data(); }
+template <class Item, class Func> gk__computed<Item, Func> gk__pointer_to(const gk__computed<Item, Func> &input) {
+  return input;
+}
 template <class Other> float *gk__pointer_to(const Other &) {
   static_assert(sizeof(Other) == 0, "arrays are pointers to device memory or gk_array; make one of a host's range by "
                                     "gk_array<Item>(range), or see gk_host_reduce, gk_host_matmul, ...");
@@ -1960,6 +2045,8 @@ GK__D void gk__prefetch_tile(const Item *input, size_t n, size_t first_idx, unsi
   (void)whole_lines;
 #endif
 }
+template <unsigned Threads, class Item, class Func>
+GK__D void gk__prefetch_tile(const gk__computed<Item, Func> &, size_t, size_t, unsigned, bool = false) {}
 
 /* Whether a kernel with parameters of types Ps can be called with arguments of types As: `counted` if there are as
  * many, and `converted` if each converts. If not, one assertion says so, and nothing is compiled that would fail once
@@ -2200,6 +2287,25 @@ template <class Item> const typename gk__known<Item>::type *gk__known_array(cons
                 "or <cuda_bf16.h> in this file, before or after gpukit.cuh");
   return reinterpret_cast<const typename gk__known<Item>::type *>(array);
 }
+template <class Item, class Func>
+const gk__computed<Item, Func> &gk__known_array(const gk__computed<Item, Func> &input) {
+  return input;
+}
+/* The type of an input's elements. */
+template <class Input> struct gk__source;
+template <class Item> struct gk__source<Item *> {
+  typedef typename gk__known<Item>::type item_type;
+  static const bool is_array = true;
+};
+template <class Item, class Func> struct gk__source<gk__computed<Item, Func>> {
+  typedef Item item_type;
+  static const bool is_array = false;
+};
+/* An address for what asks about alignment. A computed input is nowhere, and not aligned. */
+template <class Item> GK__HD const Item *gk__memory_of(const Item *input) { return input; }
+template <class Item, class Func> GK__HD const Item *gk__memory_of(const gk__computed<Item, Func> &) {
+  return reinterpret_cast<const Item *>(static_cast<uintptr_t>(1));
+}
 template <class Item> typename gk__known<Item>::type *gk__known_output(Item *array) {
   static_assert(!std::is_const<Item>::value, "the output is const: inputs come first, then outputs, then sizes");
   return const_cast<typename gk__known<Item>::type *>(gk__known_array(array));
@@ -2256,10 +2362,17 @@ template <class Item> struct gk__widened {
 
 /* Sums and products that have the same bits everywhere: of floats by intrinsics, which the compiler does not contract
  * into fused multiply-adds; of integers in an unsigned type, because overflow of a signed one is undefined. */
-template <class Acc, bool Integral = std::is_integral<Acc>::value> struct gk__arithmetic {
+/* Half types by functions, because some programs define away their operators (as PyTorch's extensions do). */
+template <class Acc, bool IsHalf> struct gk__operators {
   static GK__HD Acc add(const Acc &x, const Acc &y) { return x + y; }
   static GK__HD Acc mul(const Acc &x, const Acc &y) { return x * y; }
 };
+template <class Acc> struct gk__operators<Acc, true> {
+  static GK__HD Acc add(const Acc &x, const Acc &y) { return __hadd(x, y); }
+  static GK__HD Acc mul(const Acc &x, const Acc &y) { return __hmul(x, y); }
+};
+template <class Acc, bool Integral = std::is_integral<Acc>::value>
+struct gk__arithmetic : gk__operators<Acc, gk__half_traits<Acc>::is_half> {};
 template <class Acc> struct gk__arithmetic<Acc, true> {
   typedef unsigned long long Unsigned;
   static GK__HD Acc add(Acc x, Acc y) { return static_cast<Acc>(static_cast<Unsigned>(x) + static_cast<Unsigned>(y)); }
@@ -2769,6 +2882,27 @@ GK__D void gk_tile_multiply(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadC
       for (int j = 0; j < ThreadCols; j++)
         acc.value[i][j] = gk__fma(a[i / tile_of::run_m].value[i % tile_of::run_m],
                                   b[j / tile_of::run_n].value[j % tile_of::run_n], acc.value[i][j]);
+    }
+  }
+}
+
+template <class Acc, int TileRows, int TileCols, int ThreadRows, int ThreadCols, int Rows, int PitchA, int TileDepth,
+          int PitchB>
+GK__D void gk_tile_multiply_rows(gk_tile<Acc, TileRows, TileCols, ThreadRows, ThreadCols> &acc,
+                                 const Acc (&a_tile)[Rows][PitchA], const Acc (&b_tile)[TileDepth][PitchB], int depth) {
+  static_assert(TileRows <= Rows && TileDepth <= PitchA && TileCols <= PitchB,
+                "gk_tile_multiply_rows: a_tile[row][k] has the rows of the tile, and b_tile[k][col] its columns");
+  GK__UNROLL_BY(ThreadRows * ThreadCols < 64 ? 8 : 2)
+  for (int k = 0; k < depth; k++) {
+    Acc a[ThreadRows], b[ThreadCols];
+    GK__UNROLL
+    for (int i = 0; i < ThreadRows; i++) a[i] = a_tile[acc.row_idx(i)][k];
+    GK__UNROLL
+    for (int j = 0; j < ThreadCols; j++) b[j] = b_tile[k][acc.col_idx(j)];
+    GK__UNROLL
+    for (int i = 0; i < ThreadRows; i++) {
+      GK__UNROLL
+      for (int j = 0; j < ThreadCols; j++) acc.value[i][j] = gk__fma(a[i], b[j], acc.value[i][j]);
     }
   }
 }
@@ -3293,10 +3427,46 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
   return value;
 }
 
-template <bool Unaligned, class Item, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+/* The same for a computed input, in the same order: vectors are as long as those of an array. */
+template <bool Unaligned, class Operator, class Item, class Func, class Acc = typename gk__working<Operator>::type>
+GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, const Operator &operation,
+                               const gk__reduce_plan &plan, unsigned partition, gk__word16 *) {
+  typedef gk__reduce_tile<Item> tile_of;
+  const unsigned vector_width = tile_of::vector_width, vectors = GK__REDUCE_VECTORS;
+  Acc accumulator[gk__accumulation<Operator, Item>::accumulators];
+  GK__UNROLL
+  for (Acc &each : accumulator) each = operation.identity();
+  for (size_t tile_idx = partition; tile_idx < plan.tiles; tile_idx += plan.partitions) {
+    const size_t i = tile_idx * tile_of::items + threadIdx.x * vector_width;
+    const bool is_full = n - tile_idx * tile_of::items >= tile_of::items;
+    Item item[vectors][vector_width];
+    /* All elements of a full tile are computed before the first is used, so that the loads of f overlap. */
+    GK__UNROLL
+    for (unsigned e = 0; e < vectors * vector_width && is_full; e++)
+      item[e / vector_width][e % vector_width] =
+          input[i + e / vector_width * tile_of::vector_stride + e % vector_width];
+    GK__UNROLL
+    for (unsigned v = 0; v < vectors; v++) {
+      const size_t first_idx = i + v * tile_of::vector_stride, left = first_idx < n ? n - first_idx : 0;
+      GK__UNROLL
+      for (unsigned j = 0; j < vector_width && !is_full; j++)
+        if (j < left) item[v][j] = input[first_idx + j];
+      gk__accumulate_items(accumulator, item[v], first_idx, left, operation);
+    }
+  }
+  Acc value = accumulator[0];
+  GK__UNROLL
+  for (unsigned j = 1; j < gk__accumulation<Operator, Item>::accumulators; j++)
+    value = operation(value, accumulator[j]);
+  return value;
+}
+
+/* Input: a pointer, or a computed input. */
+template <bool Unaligned, class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
 __global__ void __launch_bounds__(GK__REDUCE_THREADS, Unaligned ? 4 : GK__REDUCE_BLOCKS_PER_SM(Acc))
-    gk__reduce_kernel(const Item *input, Out *output, size_t n, Operator operation, gk__reduce_plan plan,
-                      gk__state *state, gk__slot<Acc> *slots) {
+    gk__reduce_kernel(Input input, Out *output, size_t n, Operator operation, gk__reduce_plan plan, gk__state *state,
+                      gk__slot<Acc> *slots) {
+  typedef typename gk__source<Input>::item_type Item;
   GK__SHARED(Acc, warp_value, 32);
   __shared__ gk__ticket ticket;
   __shared__ gk__word16 edge_vectors[3];
@@ -3363,8 +3533,13 @@ cudaError_t gk__check_array(const char *call, const char *name, const Item *arra
                     static_cast<size_t>(std::alignment_of<Item>::value));
   return item_count ? gk__check_memory(call, name, array) : cudaSuccess;
 }
-template <class Item, class Out>
-cudaError_t gk__check_arrays(const char *call, const Item *input, const Out *output, size_t n, size_t n_out) {
+template <class Item, class Func>
+cudaError_t gk__check_array(const char *, const char *, const gk__computed<Item, Func> &, size_t, size_t) {
+  return cudaSuccess;
+}
+template <class Input, class Out>
+cudaError_t gk__check_arrays(const char *call, const Input &input, const Out *output, size_t n, size_t n_out) {
+  typedef typename gk__source<Input>::item_type Item;
   if (n > static_cast<size_t>(-1) / (sizeof(Item) > sizeof(Out) ? sizeof(Item) : sizeof(Out)))
     return gk__fail(cudaErrorInvalidValue, "%s: n = %zu elements of %zu bytes are more than memory can address", call,
                     n, sizeof(Item));
@@ -3410,15 +3585,17 @@ inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *tem
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
 
-template <class Item, class Out, class Operator>
-cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t n, Operator operation,
+template <class Input, class Out, class Operator>
+cudaError_t gk__reduce(const char *call, const Input &input, Out *output, size_t n, Operator operation,
                        const gk__reduce_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
+  typedef typename gk__source<Input>::item_type Item;
   /* Where an array cannot be unaligned, or is not loaded as words, both are the aligned kernel. */
-  const bool may_be_unaligned = 16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16;
-  const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(input) % 16
-                          ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Item, Out, Operator>)
-                          : GK__KERNEL(gk__reduce_kernel<false, Item, Out, Operator>);
+  const bool may_be_unaligned =
+      gk__source<Input>::is_array && 16 % sizeof(Item) == 0 && std::alignment_of<Item>::value < 16;
+  const auto kernel = may_be_unaligned && reinterpret_cast<uintptr_t>(gk__memory_of(input)) % 16
+                          ? GK__KERNEL(gk__reduce_kernel<may_be_unaligned, Input, Out, Operator>)
+                          : GK__KERNEL(gk__reduce_kernel<false, Input, Out, Operator>);
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = NULL;
   GK_TRY(
@@ -3432,17 +3609,17 @@ cudaError_t gk__reduce(const char *call, const Item *input, Out *output, size_t 
   return gk__release_scratch(status, &temporary, call, stream);
 }
 
-template <class Item, class Out, class Operator>
-cudaError_t gk__reduce_array(const Item *input, Out *output, size_t n, Operator operation, cudaStream_t stream,
+template <class Input, class Out, class Operator>
+cudaError_t gk__reduce_array(const Input &input, Out *output, size_t n, Operator operation, cudaStream_t stream,
                              const gk_scratch *scratch) {
-  typedef typename gk__known<Item>::type Element;
-  typedef typename gk__functor<Operator, Element>::reduce Functor;
+  typedef typename gk__source<Input>::item_type Item;
+  typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef gk__slot<typename gk__working<Functor>::type> slot;
-  const Element *const array = gk__known_array(input);
   gk__clear_detail();
-  GK_TRY(gk__check_arrays("gk_reduce", array, gk__known_output(output), n, 1));
-  return gk__reduce("gk_reduce", array, gk__known_output(output), n, gk__functor_of<Functor>(operation),
-                    gk__plan_reduce(n, gk__reduce_tile<Element>::items, sizeof(slot)), stream, scratch);
+  GK_TRY(gk__check_arrays("gk_reduce", gk__known_array(input), gk__known_output(output), n, 1));
+  return gk__reduce("gk_reduce", gk__known_array(input), gk__known_output(output), n,
+                    gk__functor_of<Functor>(operation), gk__plan_reduce(n, gk__reduce_tile<Item>::items, sizeof(slot)),
+                    stream, scratch);
 }
 template <class Input, class Output, class Operator>
 cudaError_t gk_reduce(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
@@ -3459,6 +3636,28 @@ cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator
   const cudaError_t status =
       gk__reduce_array(gk__pointer_to(input), static_cast<Value *>(result), n, operation, stream, scratch);
   return gk__end_value(status, value, result, sizeof(Value), call, stream);
+}
+/* The products of two arrays, rounded. */
+template <class Item> struct gk__products {
+  typedef typename gk__carried<Item>::type result_type;
+  const Item *x, *y;
+  GK__D result_type operator()(size_t i) const {
+    return gk__arithmetic<result_type>::mul(gk__convert<result_type, Item>::from(x[i]),
+                                            gk__convert<result_type, Item>::from(y[i]));
+  }
+};
+template <class InputX, class InputY, class Output>
+cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, cudaStream_t stream,
+                   const gk_scratch *scratch) {
+  typedef typename gk__known<gk__item_of_array<const InputX>>::type Item;
+  static_assert(std::is_same<Item, typename gk__known<gk__item_of_array<const InputY>>::type>::value,
+                "gk_dot: both arrays have elements of the same type");
+  const gk__products<Item> products = {gk__known_array(gk__pointer_to(x)),
+                                       reinterpret_cast<const Item *>(gk__known_array(gk__pointer_to(y)))};
+  gk__clear_detail();
+  GK_TRY(gk__check_array("gk_dot", "x", products.x, n, n));
+  GK_TRY(gk__check_array("gk_dot", "y", products.y, n, n));
+  return gk_reduce_sum(gk_computed<typename gk__products<Item>::result_type>(products), output, n, stream, scratch);
 }
 
 /* ====================================================================================================================
@@ -3552,9 +3751,10 @@ template <class Acc> struct gk__scan_init<Acc, Acc> {
 /* What a kernel is compiled for: types, and what follows from the elements of a thread. In shared memory each thread
  * has consecutive elements, which it reads and writes as vectors. Results replace the inputs where both have the same
  * size; else they stand behind them. */
-template <class InputItem, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread>
+template <class InputArray, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread>
 struct gk__scan_config {
-  typedef InputItem Item;
+  typedef InputArray Input; /* a pointer, or a computed input */
+  typedef typename gk__source<InputArray>::item_type Item;
   typedef OutputItem Out;
   typedef Functor Operator;
   typedef Initial Init;
@@ -3670,6 +3870,14 @@ GK__D void gk__scan_copy_items(Item *dest, const Item *from, unsigned copied, un
   }
 }
 
+/* The same from a computed input. */
+template <class Config, unsigned Threads, class Item, class Func>
+GK__D void gk__scan_copy_items(Item *dest, const gk__computed<Item, Func> &from, unsigned, unsigned item_count,
+                               unsigned thread) {
+  GK__UNROLL_BY(4)
+  for (unsigned i = thread; i < item_count; i += Threads) dest[i] = from[i];
+}
+
 /* The bulk copies of a block's tiles, by the TMA unit: one thread starts a copy of contiguous memory, and no thread
  * needs registers for the data. They copy whole 16-byte words between addresses that are aligned to 16 bytes, and
  * gk__scan_copy_items copies the rest. wait_for_load and store return the number of elements copied. */
@@ -3781,10 +3989,10 @@ template <class Byte> struct gk__scan_bytes_by_words {
   }
 };
 template <class Init, unsigned Items>
-struct gk__scan_vector<gk__scan_config<unsigned char, unsigned char, gk_sum<unsigned char>, Init, Items>, 16>
+struct gk__scan_vector<gk__scan_config<const unsigned char *, unsigned char, gk_sum<unsigned char>, Init, Items>, 16>
     : gk__scan_bytes_by_words<unsigned char> {};
 template <class Init, unsigned Items>
-struct gk__scan_vector<gk__scan_config<signed char, signed char, gk_sum<signed char>, Init, Items>, 16>
+struct gk__scan_vector<gk__scan_config<const signed char *, signed char, gk_sum<signed char>, Init, Items>, 16>
     : gk__scan_bytes_by_words<signed char> {};
 
 /* A vector in shared memory: a 16-byte word, or one element. */
@@ -3851,8 +4059,8 @@ GK__D void gk__scan_store(Out *output, const Out *shared_out, size_t first_idx, 
 }
 
 /* By all threads: waits for the bulk load of a tile, and copies what that has not loaded. */
-template <class Config, class Item>
-GK__D void gk__scan_finish_load(Item *shared_in, const Item *input, size_t first_idx, unsigned item_count,
+template <class Config, class Item, class Input>
+GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, size_t first_idx, unsigned item_count,
                                 gk__scan_bulk_copies *bulk) {
   const unsigned copied = bulk->template wait_for_load<Item>(item_count);
   if (copied < item_count) {
@@ -3864,7 +4072,7 @@ GK__D void gk__scan_finish_load(Item *shared_in, const Item *input, size_t first
 /* Tile by tile: ticket, load, the threads' totals, prefixes, results. A single tile needs no ticket and no slots. */
 template <class Config>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
-    gk__scan_kernel(const typename Config::Item *input, typename Config::Out *output, size_t n,
+    gk__scan_kernel(typename Config::Input input, typename Config::Out *output, size_t n,
                     typename Config::Operator operation, typename Config::Init init, bool inclusive, gk__scan_plan plan,
                     gk__state *state, gk__slot<typename Config::Acc> *slots) {
   typedef typename Config::Item Item;
@@ -3881,7 +4089,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  bulk.init(&barrier, input, output);
+  bulk.init(&barrier, gk__memory_of(input), output);
   if (Config::small_n)
     gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
                                         Config::tile_items);
@@ -3898,7 +4106,7 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
       else
         ticket.number = 0;
       if (bulk.aligned_input && ticket.number < plan.tiles)
-        bulk.template begin_load<Config>(shared_in, input, n, ticket.number);
+        bulk.template begin_load<Config>(shared_in, gk__memory_of(input), n, ticket.number);
     }
     __syncthreads();
     const size_t tile_idx = ticket.number, first_idx = tile_idx * Config::tile_items;
@@ -3932,10 +4140,11 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
 
 /* --- Launch ------------------------------------------------------------------------------------------------------*/
 
-template <class Item, class Out, class Operator, class Init>
-cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n, Operator operation, Init init,
+template <class Input, class Out, class Operator, class Init>
+cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n, Operator operation, Init init,
                      bool inclusive, gk__scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__working<Operator>::type Acc;
+  typedef typename gk__source<Input>::item_type Item;
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = NULL;
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0;
@@ -3944,8 +4153,8 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
   if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
   const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
   const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
-  typedef gk__scan_config<Item, Out, Operator, Init, items_for_large_n> config_for_large_n;
-  typedef gk__scan_config<Item, Out, Operator, Init, items_for_small_n> config_for_small_n;
+  typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n> config_for_large_n;
+  typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
   const cudaError_t status =
@@ -3956,12 +4165,12 @@ cudaError_t gk__scan(const char *call, const Item *input, Out *output, size_t n,
 }
 
 /* Checks the arrays, plans and launches. init: of the working type. */
-template <class Item, class Out, class Operator, class Acc>
-cudaError_t gk__scan_call(const char *call, const Item *input, Out *output, size_t n, const Operator &operation,
+template <class Input, class Out, class Operator, class Acc>
+cudaError_t gk__scan_call(const char *call, const Input &input, Out *output, size_t n, const Operator &operation,
                           const Acc &init, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
   gk__clear_detail();
   GK_TRY(gk__check_arrays(call, gk__known_array(input), gk__known_output(output), n, n));
-  typedef typename gk__known<Item>::type Element;
+  typedef typename gk__source<Input>::item_type Element;
   const gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<Element, typename gk__known<Out>::type>());
   return gk__scan(call, gk__known_array(input), gk__known_output(output), n, operation, init, inclusive, plan, stream,
                   scratch);
@@ -3970,7 +4179,7 @@ cudaError_t gk__scan_call(const char *call, const Item *input, Out *output, size
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_inclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), true,
                        stream, scratch);
@@ -3978,7 +4187,7 @@ cudaError_t gk_scan_inclusive(const Input &input, Output &&output, size_t n, Ope
 template <class Input, class Output, class Operator>
 cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Operator operation, cudaStream_t stream,
                               const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive", gk__pointer_to(input), gk__pointer_to(output), n, f, f.identity(), false,
                        stream, scratch);
@@ -3986,10 +4195,179 @@ cudaError_t gk_scan_exclusive(const Input &input, Output &&output, size_t n, Ope
 template <class Input, class Output, class Operator, class Init>
 cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n, Operator operation, Init init,
                                    cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__functor<Operator, gk__item_of_array<Output>>::scan Functor;
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
+}
+
+/* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
+
+enum { GK__COPY_THREADS = 256 };
+template <class Input, class Out>
+__global__ void __launch_bounds__(GK__COPY_THREADS) gk__copy_kernel(Input input, Out *output, size_t n) {
+  GK_FOR_1D (i, n) output[i] = gk__convert<Out, typename gk__source<Input>::item_type>::from(input[i]);
+}
+template <class Input, class Out>
+cudaError_t gk__copy_array(const char *call, const Input &input, Out *output, size_t n, cudaStream_t stream) {
+  const unsigned block_threads = GK__COPY_THREADS, most_blocks = 1u << 16;
+  const size_t blocks = gk_ceil_div(n, static_cast<size_t>(block_threads));
+  gk__clear_detail();
+  GK_TRY(gk__check_arrays(call, input, output, n, n));
+  return gk__launch(call, gk__copy_kernel<Input, Out>,
+                    dim3(blocks < most_blocks ? static_cast<unsigned>(blocks) : most_blocks), dim3(block_threads), 0,
+                    stream, input, output, n);
+}
+template <class Input, class Output>
+cudaError_t gk_copy(const Input &input, Output &&output, size_t n, cudaStream_t stream) {
+  return gk__copy_array("gk_copy", gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)), n,
+                        stream);
+}
+
+template <class Item> struct gk__progression {
+  Item begin, increment;
+  GK__D Item operator()(size_t i) const {
+    return gk__arithmetic<Item>::add(begin, gk__arithmetic<Item>::mul(static_cast<Item>(i), increment));
+  }
+};
+template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream) {
+  return gk_iota(output, n, value, Value(0), stream);
+}
+template <class Output, class Value>
+cudaError_t gk_iota(Output &&output, size_t n, Value begin, Value increment, cudaStream_t stream) {
+  typedef typename gk__known<gk__item_of_array<Output>>::type Item;
+  typedef typename gk__carried<Item>::type Acc;
+  const gk__progression<Acc> values = {gk__convert<Acc, Value>::from(begin), gk__convert<Acc, Value>::from(increment)};
+  return gk__copy_array("gk_iota", gk_computed<Acc>(values), gk__known_output(gk__pointer_to(output)), n, stream);
+}
+
+/* 64 random bits: two words of Philox 4x32-10, of which i is the counter and the seed the key. */
+GK__HD uint64_t gk__philox(uint64_t i, uint64_t seed) {
+  uint32_t word[4] = {static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32), 0, 0};
+  uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+  for (int round = 0; round < 10; round++) {
+    const uint64_t even = uint64_t(0xd2511f53) * word[0], odd = uint64_t(0xcd9e8d57) * word[2];
+    word[0] = static_cast<uint32_t>(odd >> 32) ^ word[1] ^ key[0];
+    word[1] = static_cast<uint32_t>(odd);
+    word[2] = static_cast<uint32_t>(even >> 32) ^ word[3] ^ key[1];
+    word[3] = static_cast<uint32_t>(even);
+    key[0] += 0x9e3779b9u;
+    key[1] += 0xbb67ae85u;
+  }
+  return word[0] | static_cast<uint64_t>(word[1]) << 32;
+}
+/* The functions below are made of operations that are rounded alike everywhere: fma, division and square root. */
+template <int Count> GK__HD double gk__polynomial(const double (&coefficient)[Count], double x) {
+  double sum = coefficient[Count - 1];
+  for (int i = Count - 2; i >= 0; i--) sum = gk__fma(sum, x, coefficient[i]);
+  return sum;
+}
+/* ln x of a normal number x > 0: of its exponent, and of its mantissa m by the series of artanh((m - 1) / (m + 1)). */
+GK__HD double gk__natural_log(double x) {
+  const double odd_reciprocals[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
+                                    1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof(x));
+  /* m from sqrt(1/2) to sqrt(2) */
+  const int64_t exponent = static_cast<int64_t>(bits - 0x3fe6a09e667f3bcdu) >> 52;
+  bits -= static_cast<uint64_t>(exponent) << 52;
+  memcpy(&x, &bits, sizeof(x));
+  const double quotient = (x - 1) / (x + 1);
+  const double mantissa_log = 2 * quotient * gk__polynomial(odd_reciprocals, quotient * quotient);
+  return gk__fma(static_cast<double>(exponent), 0.6931471805599453094, mantissa_log);
+}
+/* The normal number of a probability from 2^-54 to 1/2, negated. */
+GK__HD double gk__normal_quantile(double probability) {
+  const double center[2][8] = {
+      {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
+       4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3},
+      {1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3, 2.1213794301586595867e4,
+       3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3}};
+  const double middle[2][8] = {
+      {1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
+       1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4},
+      {1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1, 1.48103976427480074590e-1,
+       1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9}};
+  const double tail[2][8] = {
+      {6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
+       2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7},
+      {1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4,
+       1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15}};
+  const double from_center = 0.5 - probability;
+  if (from_center <= 0.425) {
+    const double x = gk__fma(-from_center, from_center, 0.180625);
+    return from_center * (gk__polynomial(center[0], x) / gk__polynomial(center[1], x));
+  }
+  const double root = sqrt(-gk__natural_log(probability));
+  if (root <= 5) return gk__polynomial(middle[0], root - 1.6) / gk__polynomial(middle[1], root - 1.6);
+  return gk__polynomial(tail[0], root - 5) / gk__polynomial(tail[1], root - 5);
+}
+/* Random number i of the type to compute in. A uniform number has as many random bits as the type has digits. */
+template <class Acc, bool Normal> struct gk__random {
+  uint64_t seed;
+  GK__HD Acc operator()(size_t i) const {
+    const uint64_t bits = gk__philox(i, seed);
+    const double two_to_minus_53 = 1.0 / 9007199254740992.0;
+    if (!Normal && sizeof(Acc) == 4) return static_cast<Acc>(bits >> 40) / 16777216;
+    if (!Normal) return static_cast<Acc>(static_cast<double>(bits >> 11) * two_to_minus_53);
+    /* The highest bit is the sign. */
+    const double probability = (static_cast<double>(bits << 1 >> 12) + 0.5) * two_to_minus_53;
+    const double magnitude = gk__normal_quantile(probability);
+    return static_cast<Acc>(bits >> 63 ? -magnitude : magnitude);
+  }
+};
+template <bool Normal, class Out>
+cudaError_t gk__random_array(const char *call, Out *output, size_t n, uint64_t seed, cudaStream_t stream) {
+  typedef typename gk__carried<Out>::type Acc;
+  static_assert(std::is_floating_point<Acc>::value, "random numbers are of float, double, __half or __nv_bfloat16");
+  return gk__copy_array(call, gk_computed<Acc>(gk__random<Acc, Normal>{seed}), output, n, stream);
+}
+template <class Output> cudaError_t gk_random_uniform(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
+  return gk__random_array<false>("gk_random_uniform", gk__known_output(gk__pointer_to(output)), n, seed, stream);
+}
+template <class Output> cudaError_t gk_random_normal(Output &&output, size_t n, uint64_t seed, cudaStream_t stream) {
+  return gk__random_array<true>("gk_random_normal", gk__known_output(gk__pointer_to(output)), n, seed, stream);
+}
+
+/* Prints the columns from begin to end of a row. */
+template <class Item>
+cudaError_t gk__print_columns(const Item *row_data, size_t begin, size_t end, cudaStream_t stream) {
+  typedef typename gk__carried<Item>::type Acc;
+  Item item[20];
+  GK_TRY(gk__copy_to_host(item, row_data + begin, (end - begin) * sizeof(Item), stream));
+  for (size_t i = 0; i < end - begin; i++) {
+    const Acc x = gk__convert<Acc, Item>::from(item[i]);
+    gk__print_number(static_cast<double>(x), static_cast<long long>(std::is_integral<Acc>::value ? x : Acc(0)),
+                     std::is_integral<Acc>::value);
+  }
+  return cudaSuccess;
+}
+template <class Input>
+cudaError_t gk_print_matrix(const Input &input, size_t row_count, size_t col_count, size_t leading_dim,
+                            cudaStream_t stream) {
+  const size_t part = 10, distance = leading_dim ? leading_dim : col_count;
+  const auto array = gk__known_array(gk__pointer_to(input));
+  gk__clear_detail();
+  if (row_count == 0 || col_count == 0) return cudaSuccess;
+  GK_TRY(gk__check_array("gk_print", "input", array, row_count * col_count, row_count * col_count));
+  if (distance < col_count)
+    return gk__fail(cudaErrorInvalidValue, "gk_print: the leading dimension is %zu, but rows have %zu elements",
+                    distance, col_count);
+  for (size_t i = 0; i < row_count; i++) {
+    if (row_count > 2 * part && i == part) {
+      gk__print_text("         ...\n");
+      i = row_count - part;
+    }
+    const bool all = col_count <= 2 * part;
+    GK_TRY(gk__print_columns(array + i * distance, 0, all ? col_count : part, stream));
+    if (!all) gk__print_text("  ...");
+    if (!all) GK_TRY(gk__print_columns(array + i * distance, col_count - part, col_count, stream));
+    gk__print_text("\n");
+  }
+  return cudaSuccess;
+}
+template <class Input> cudaError_t gk_print(const Input &input, size_t n, cudaStream_t stream) {
+  return gk_print_matrix(input, n ? 1 : 0, n, 0, stream);
 }
 
 /* ====================================================================================================================
@@ -5470,7 +5848,7 @@ template <class Item, int Count> struct gk__thin_vector {
   GK__D void load(const Item *from, size_t stride, int item_count) {
     GK__UNROLL
     for (int i = 0; i < Count; i++)
-      items.value[i] = i < item_count ? from[static_cast<size_t>(i) * stride] : Item(0.0f);
+      items.value[i] = i < item_count ? from[static_cast<size_t>(i) * stride] : gk__convert<Item, float>::from(0.0f);
   }
   /* A whole and aligned one of 16 bytes or more that is not expected to be read again soon. */
   GK__D void load_once(const Item *from) {
@@ -11631,6 +12009,17 @@ GPUKIT_DEF cudaError_t gk__end_value(cudaError_t status, void *value, void *resu
   const cudaError_t freed = cudaFree(result);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
 }
+GPUKIT_DEF void gk__print_number(double x, long long whole, bool is_whole) {
+  if (is_whole)
+    printf(" %11lld", whole);
+  else
+    printf(" %11.5g", x);
+}
+GPUKIT_DEF void gk__print_text(const char *text) { printf("%s", text); }
+GPUKIT_DEF cudaError_t gk__copy_to_host(void *dest, const void *from, size_t bytes, cudaStream_t stream) {
+  GK_TRY(gk__failed(cudaMemcpyAsync(dest, from, bytes, cudaMemcpyDeviceToHost, stream), "gk_print"));
+  return gk__failed(cudaStreamSynchronize(stream), "gk_print");
+}
 GPUKIT_DEF void *gk__array_create(size_t n, size_t item_bytes, cudaStream_t stream, const char *file, int line) {
   void *items = NULL;
   const size_t bytes = gk__saturated_product(n, item_bytes);
@@ -11864,6 +12253,10 @@ GK__SAVED_MACROS(GK__POP)
  *           gk_matmul_scratch_bytes() is one number for all shapes.
  *           Private, without replacement: gk__reduce_plan, gk__scan_plan, gk__split_k, gk__stride_1d/x/y,
  *           gk__time_begin/next/scope, gk__check_cuda/status/launch.
+ *           Template arguments of array calls are the types of the arguments, which may be gk_array: they are deduced.
+ *           New: gk_array, gk_reduce_value, gk_computed, gk_dot, gk_scan_inclusive_sum, gk_scan_exclusive_sum, gk_copy,
+ *           gk_fill, gk_iota, gk_random_uniform, gk_random_normal, gk_print; gk_time_ms, gk_bench of a callable, rates
+ *           of GK_TIME; gk_matmul_ex<precision>.
  *           New: gk_matmul_scaled, GPUKIT_PRODUCTS_F32...; gk_bench_compare for C; alpha and beta of gk_matmul_opts as
  *           addresses of floats. Tensor-core products of few tiles and a long k have other bits by mma.sync.
  *   0.1.0   the six areas

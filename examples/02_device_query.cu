@@ -1,10 +1,40 @@
-/* Lesson 2: what a device can do, and which to take. gk_device_query asks for all that matters to a launch; most of it
- * follows from the compute capability alone, which the table below has for each since 7.5. Limits are not advice: a
- * launch beyond one does nothing, and says so only to whoever asks (cudaGetLastError).
+/* Lesson 2: what a device can do, and which device to take. cudaGetDeviceProperties() has the limits of a launch; most
+ * of them follow from the compute capability alone. A launch beyond a limit runs nothing. It returns no error by
+ * itself: cudaGetLastError() has it. */
+#include <cuda_runtime.h>
+#include <stdio.h>
+
+static void print_devices(void) {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  for (int d = 0; d < count; d++) {
+    cudaDeviceProp p;
+    cudaGetDeviceProperties(&p, d);
+    printf("device %d: %s, compute capability %d.%d, %zu MiB\n", d, p.name, p.major, p.minor, p.totalGlobalMem >> 20);
+    printf("  %d multiprocessors (SMs) of at most %d threads and %zu bytes of shared memory\n", p.multiProcessorCount,
+           p.maxThreadsPerMultiProcessor, p.sharedMemPerMultiprocessor);
+    printf("  a block: %d threads at most, %d x %d x %d at most, %zu bytes of shared memory\n", p.maxThreadsPerBlock,
+           p.maxThreadsDim[0], p.maxThreadsDim[1], p.maxThreadsDim[2], p.sharedMemPerBlock);
+    printf("  a grid: %d x %d x %d blocks at most\n", p.maxGridSize[0], p.maxGridSize[1], p.maxGridSize[2]);
+  }
+}
+
+/* Counts the blocks that ran. */
+__global__ void count_blocks(unsigned *ran) {
+  if (threadIdx.x + threadIdx.y + threadIdx.z == 0) atomicAdd(ran, 1u);
+}
+
+/* ---- measured --------------------------------------------------------------------------------------------------- *
  *
- * So each limit is tried here: a launch just within it has to run in all of its blocks, one just beyond it has to be
- * refused. With more than one device, the best is the one with the most multiprocessors times clock; of equals, that
- * with the most free memory. */
+ * Each limit is tried: a launch just within it has to run all of its blocks, a launch just beyond it has to be refused.
+ *
+ * On an H200 almost every row takes 5.2 us: the cost of clearing a counter and of one launch. 1024 blocks of 1024
+ * threads take no longer than 1024 blocks of one warp, since even these are over before the host has launched the next
+ * call. Only the highest grid shows: 65535 blocks take 46 us more, 1.4 blocks a nanosecond. Blocks start at such a rate
+ * at best (lesson 5), however little they do.
+ *
+ * With several devices, gk_device_best() takes the one with the most multiprocessors times clock rate; of equals, the
+ * one with the most free memory. */
 #include "lesson.h"
 
 static const lesson_about about = {"02_device_query",
@@ -23,11 +53,6 @@ static const struct {
                     {8, 9, 1536, 24, 65536, 100, 99},   {9, 0, 2048, 32, 65536, 228, 227},
                     {10, 0, 2048, 32, 65536, 228, 227}, {12, 0, 1536, 24, 65536, 100, 99}};
 
-/* One thread of each block says that it has run. */
-__global__ void count_blocks(unsigned *ran) {
-  if (threadIdx.x + threadIdx.y + threadIdx.z == 0) atomicAdd(ran, 1u);
-}
-
 struct launch {
   const char *name;
   dim3 grid, block;
@@ -45,7 +70,7 @@ int main(int argc, char **argv) {
   unsigned *const ran = lesson_array<unsigned>(&l, 1);
   const size_t optin = d->shared_per_block_optin;
 
-  if (!l.csv_only) GK_CHECK(gk_device_print(-1));
+  if (!l.csv_only) print_devices();
   const launch launches[] = {{"a warp for each block", n, d->threads_per_warp, 0, true},
                              {"the largest block", n, threads, 0, true},
                              {"one thread more", n, threads + 1, 0, false},
@@ -81,7 +106,7 @@ int main(int argc, char **argv) {
   }
   lesson_table(&l);
 
-  lesson_say(&l, "capability  threads  blocks  registers  shared KiB  of a block");
+  lesson_say(&l, "capability  threads  blocks  registers  KiB an SM  KiB a block");
   bool known = false;
   for (const auto &c : capabilities) {
     const bool here = c.major == d->major && c.minor == d->minor;
@@ -91,9 +116,9 @@ int main(int argc, char **argv) {
     if (here &&
         (c.threads != d->max_threads_per_sm || c.blocks != d->max_blocks_per_sm || c.registers != d->registers_per_sm ||
          (size_t)c.shared_kb << 10 != d->shared_per_sm || (size_t)c.shared_block_kb << 10 != optin))
-      lesson_wrong(&l, &l.rows[0], "the device says something else than the table of capabilities");
+      lesson_wrong(&l, &l.rows[0], "the device reports other limits than the table of capabilities");
   }
-  if (!known) lesson_say(&l, "This device's, %d.%d, is not among them.", d->major, d->minor);
+  if (!known) lesson_say(&l, "Compute capability %d.%d, that of this device, is not listed.", d->major, d->minor);
   for (size_t i = 0; i < refused.size(); i++)
     lesson_say(&l, "%-27s is refused: %s", refused[i]->name, cudaGetErrorName(errors[i]));
 
@@ -107,9 +132,10 @@ int main(int argc, char **argv) {
                info.clock_khz / 1000, info.free_bytes >> 20, i == best ? ": the best" : "");
   }
   if (l.mode == LESSON_TIMED)
-    lesson_say(&l, "%d multiprocessors hold %d threads at a time. %u blocks of %u take %.1f us, of a warp %.1f us.",
+    lesson_say(&l,
+               "%d multiprocessors hold %d threads at once. %u blocks of %u threads take %.1f us, of a warp %.1f us.",
                d->sms, d->sms * d->max_threads_per_sm, n, threads, l.rows[1].us, l.rows[0].us);
   else
-    lesson_say(&l, "%d multiprocessors would hold %d threads at a time.", d->sms, d->sms * d->max_threads_per_sm);
+    lesson_say(&l, "%d multiprocessors would hold %d threads at once.", d->sms, d->sms * d->max_threads_per_sm);
   return lesson_end(&l);
 }

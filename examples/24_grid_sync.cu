@@ -1,31 +1,20 @@
-/* Lesson 24: synchronising a grid. __syncthreads() is for the threads of a block. The blocks of a grid run in any
- * order, and more of them than the GPU holds wait for the first to end: a barrier for all would wait for ever. There
- * are three ways to do something once all have done something else:
+/* Lesson 24: synchronising a grid. __syncthreads() is a barrier for the threads of a block. There is none for all
+ * blocks: blocks run in any order, and if there are more than fit on the GPU, the others start when the first ones have
+ * ended, so such a barrier would wait for ever. Three ways to do something after all blocks have done something else:
  *
- *   relaunch      the end of a kernel is a barrier for all of its blocks, and the next one of the stream finds all that
- *                 it wrote. It costs a launch.
- *   last block    each block counts itself as done, in a variable of the device, and the one that finds itself to be
- *                 the last goes on alone: nobody waits. A fence has to be between its results and the counting.
- *   cooperative   a launch that starts all blocks at once, or fails if the GPU cannot hold them all. Then a barrier
- *                 can be: grid.sync(), or by hand, by a counter that all wait for.
+ *   relaunch     the end of a kernel is a barrier for all its blocks, and the next kernel of the stream sees all that
+ *                it wrote. It costs a launch
+ *   last block   each block counts itself as finished, in a variable of the device, and the block that finds that it is
+ *                the last one goes on alone; no block waits. A fence has to be between its result and the counting
+ *   cooperative  a cooperative launch starts all blocks at once, or fails if the GPU cannot hold them. It allows a
+ *                grid-wide barrier: grid.sync(), or a counter that all blocks wait for
  *
- * The variables of the device are globals with __device__ before them: kernels use them by name, the host by
- * cudaMemcpyToSymbol() and its kin, or by the address that cudaGetSymbolAddress() tells. */
-#include "lesson.h"
+ * Variables of the device are globals with __device__: kernels use them by name, the host by cudaMemcpyToSymbol(), or
+ * by the address that cudaGetSymbolAddress() returns. */
+#include "lesson.h" /* for gk_block_reduce() */
 #include <cooperative_groups.h>
 
-static const lesson_about about = {"24_grid_sync",
-                                   "a barrier for all blocks: launches, the last block, cooperative groups",
-                                   "numbers to be summed up",
-                                   1 << 20,
-                                   1 << 12,
-                                   1,
-                                   1 << 30,
-                                   "GB/s"};
-
 #define BLOCK 256
-#define ROUNDS 100 /* barriers, one after the other: even */
-#define ROUNDS_ON_CPU 4
 #define MOST 1024 /* blocks */
 
 __device__ unsigned total, arrived; /* arrived is 0 between launches */
@@ -38,7 +27,7 @@ __device__ unsigned sum_of(const unsigned *in, unsigned n) {
   return gk_block_reduce(sum, gk_sum<unsigned>());
 }
 
-/* Of all blocks' sums, by the threads of one block. */
+/* Adds up the sums of all blocks, by the threads of one block. */
 __device__ void finish(unsigned blocks) {
   unsigned sum = 0;
   for (unsigned b = threadIdx.x; b < blocks; b += BLOCK) sum += partial[b];
@@ -58,7 +47,7 @@ __global__ void sum_last_block(const unsigned *in, unsigned n) {
   if (threadIdx.x == 0) {
     partial[blockIdx.x] = sum;
     __threadfence();                                            /* the sum is seen before its block counts */
-    last = atomicInc(&arrived, gridDim.x - 1) == gridDim.x - 1; /* which puts it back to 0, too */
+    last = atomicInc(&arrived, gridDim.x - 1) == gridDim.x - 1; /* atomicInc() also resets it to 0 */
     __threadfence();
   }
   __syncthreads();
@@ -72,7 +61,7 @@ __global__ void sum_cooperative(const unsigned *in, unsigned n) {
   if (blockIdx.x == 0) finish(gridDim.x);
 }
 
-/* A round: each thread has a cell, and takes over what the same thread of the next block had there, and one more. */
+/* A round: the cell of a thread becomes the cell of the same thread of the next block, plus one. */
 __device__ void take_over(const unsigned *from, unsigned *to) {
   const unsigned all = gridDim.x * BLOCK, i = blockIdx.x * BLOCK + threadIdx.x;
   to[i] = from[(i + BLOCK) % all] + 1;
@@ -87,8 +76,8 @@ __global__ void rounds_cooperative(const unsigned *in, unsigned *even, unsigned 
   }
 }
 
-/* The same in a cooperative launch with a barrier of our own: one thread of each block counts it as arrived, and waits
- * until all have come. */
+/* The same in a cooperative launch, with a barrier of our own: one thread of each block counts the block as arrived,
+ * and waits until all have arrived. */
 __global__ void rounds_by_hand(const unsigned *in, unsigned *even, unsigned *odd, unsigned rounds) {
   for (unsigned r = 0; r < rounds; r++) {
     take_over(r == 0 ? in : r % 2 ? even : odd, r % 2 ? odd : even);
@@ -102,6 +91,29 @@ __global__ void rounds_by_hand(const unsigned *in, unsigned *even, unsigned *odd
     __syncthreads();
   }
 }
+
+/* ---- measured --------------------------------------------------------------------------------------------------- *
+ *
+ * On an H200, with 132 blocks:
+ *
+ *   sum        of 4 MiB, which needs one barrier: 9.96 us by two launches, 9.32 us by the last block, 9.17 us by a
+ *              cooperative launch. The second launch costs only 0.6 to 0.8 us: it is submitted while the first kernel
+ *              runs
+ *   rounds     100, of which each needs all of the one before, and is over in less than a microsecond. By launches a
+ *              round takes 4.52 us, the time that the host needs for a launch. grid.sync() takes 1.22 us, our own
+ *              counter 1.50 us: its waiting threads use the same L2 address as the arriving ones */
+
+static const lesson_about about = {"24_grid_sync",
+                                   "a barrier for all blocks: launches, the last block, cooperative groups",
+                                   "numbers to be summed up",
+                                   1 << 20,
+                                   1 << 12,
+                                   1,
+                                   1 << 30,
+                                   "GB/s"};
+
+#define ROUNDS 100 /* an even number of rounds, each with a barrier */
+#define ROUNDS_ON_CPU 4
 
 int main(int argc, char **argv) {
   lesson l;
@@ -157,20 +169,22 @@ int main(int argc, char **argv) {
   GK_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&room, sum_cooperative, BLOCK, 0));
   const unsigned all = (unsigned)(room * l.device.sms);
   const cudaError_t refused = cudaLaunchCooperativeKernel(sum_cooperative, all + 1, BLOCK, sum_arguments, 0, 0);
-  cudaGetLastError(); /* which is the same, and is forgotten now */
+  cudaGetLastError(); /* clears the error */
   if (refused != cudaErrorCooperativeLaunchTooLarge)
     lesson_wrong(&l, synced, "a cooperative launch of %u blocks gives %s", all + 1, cudaGetErrorName(refused));
   lesson_say(&l, "The GPU holds %u blocks of this kernel at once; a cooperative launch of %u is refused: %s.", all,
              all + 1, cudaGetErrorName(refused));
   if (l.mode == LESSON_TIMED) {
-    lesson_say(&l, "A barrier costs %.2f us as a launch, %.2f us as grid.sync(), %.2f us as a counter of our own.",
+    lesson_say(&l, "A barrier takes %.2f us as a launch, %.2f us as grid.sync(), %.2f us as a counter of our own.",
                launches->us / rounds, barriers->us / rounds, by_hand->us / rounds);
-    lesson_say(
-        &l, "For one barrier, the last block saves %.2f us of the %.2f us of two launches, a cooperative launch %.2f.",
-        twice->us - once->us, twice->us, twice->us - synced->us);
+    lesson_say(&l,
+               "For a single barrier: two launches take %.2f us, the last block %.2f us less, a cooperative launch "
+               "%.2f us less.",
+               twice->us, twice->us - once->us, twice->us - synced->us);
   } else if (l.mode == LESSON_COUNTED) {
-    lesson_say(&l, "Atomics on the counter: %.0f for the last block; %.0f for %u barriers by hand, %u of which arrive.",
-               once->counted.global_atomics, by_hand->counted.global_atomics, rounds, rounds * blocks);
+    lesson_say(
+        &l, "Atomics on the counter: %.0f for the last block; %.0f for %u barriers of our own, %u of them to arrive.",
+        once->counted.global_atomics, by_hand->counted.global_atomics, rounds, rounds * blocks);
   }
   return lesson_end(&l);
 }

@@ -1,24 +1,46 @@
-/* Lesson 26: past one GPU. Each GPU is a rank with a piece of the data, and NCCL carries what the ranks have to tell
- * each other. What that costs depends on how much it is: a reduction sends one number, a scan one number and reads its
- * data twice, a product has to bring all of B to everybody, but multiplies one part while the next is on its way.
+/* Lesson 26: past one GPU. Each GPU is a rank with a part of the data, and NCCL carries messages between the ranks. A
+ * reduction sends one number a rank. A scan sends one number a rank, and reads its data twice. A product has to bring
+ * all of B to every rank, but multiplies one part while the next part arrives.
  *
- * One process has all visible GPUs, a thread for each:
+ * One process has all visible GPUs, with a thread for each:
  *
  *   make BACKEND=gpu build/gpu/26_past_one_gpu && build/gpu/26_past_one_gpu
  *
- * or a launcher starts a process for each, here or on many machines (NVCCFLAGS='-DLESSON_MPI -ccbin mpicxx' builds with
- * MPI; without it the launcher's environment tells the ranks):
+ * or a launcher starts a process for each GPU, on one or many machines (NVCCFLAGS='-DLESSON_MPI -ccbin mpicxx' builds
+ * with MPI; without it the launcher's environment tells the ranks):
  *
- *   mpirun -n 4 build/gpu/26_past_one_gpu          srun -n 8 --gpus-per-task=1 build/gpu/26_past_one_gpu
- *
- * Every row is one of the calls on all ranks at once, and its time that of the slowest. The rows `alone` are what each
- * rank's part takes without the others; so a row / its `alone` is what working together costs. */
+ *   mpirun -n 4 build/gpu/26_past_one_gpu          srun -n 8 --gpus-per-task=1 build/gpu/26_past_one_gpu */
 #include "lesson_ranks.h"
 #include <math.h>
 
+#ifdef GPUKIT_NCCL
+/* What gk_dist_reduce() does, step by step. Every rank calls it, with a stream of its device: the sum of its own n
+ * numbers, an all-gather of these sums, and their sum. totals: one number for each rank. */
+static void sum_of_all_ranks(const unsigned *x, size_t n, unsigned *totals, unsigned *total, int ranks, ncclComm_t comm,
+                             cudaStream_t stream) {
+  GK_CHECK(gk_reduce_sum(x, total, n, stream));
+  GK_CHECK(ncclAllGather(total, totals, 1, ncclUint32, comm, stream));
+  GK_CHECK(gk_reduce_sum((const unsigned *)totals, total, (size_t)ranks, stream));
+}
+#endif
+
+/* ---- measured --------------------------------------------------------------------------------------------------- *
+ *
+ * Each row is a call on all ranks at once, and its time is that of the slowest rank. The rows `alone` are the work of
+ * each rank without the others; the difference is the cost of working together. Two H200s, n = 2^28:
+ *
+ *   reduce  237 us alone, 271 us together: an all-gather of one number a rank, and the wait for the slower rank. It
+ *           does not grow with n
+ *   scan    826 us alone, which here is a reduce and a scan, since together the data is read twice: 839 us. A single
+ *           GPU reads it once, and scans 2^28 numbers in 588 us (dist_bf16.csv): so two GPUs are 1.4 times as fast as
+ *           one
+ *   matmul  8192 x 8192: 11.6 ms alone for half of the rows, 13.0 ms together. The first part of B arrives before
+ *           anything can be multiplied, and later parts share the memory with the product. It has no GB/s; the chart
+ *           shows the times of all three */
+
 static const lesson_about about = {"26_past_one_gpu",
                                    "reduce, scan and matmul over several GPUs, with NCCL",
-                                   "numbers of each rank; a product has sqrt(n)/2 rows",
+                                   "numbers of each rank; a product has sqrt(n)/2 rows and columns",
                                    1 << 28,
                                    1 << 12,
                                    4,
@@ -30,7 +52,7 @@ struct rank_data {
   float *a, *b, *c;        /* this rank's rows of A and C, and all of B */
   size_t row, rows;
   cudaStream_t comm_stream;
-  void *buffer; /* for parts of B */
+  void *buffer; /* for the parts of B */
   size_t buffer_bytes;
 };
 
@@ -95,7 +117,7 @@ static void check_prefixes(lesson *l, const lesson_row *row, std::vector<lesson_
   for (size_t i = 0; i < ranks.size(); i++)
     if (read_back(data[i].total)) lesson_wrong(l, row, "%u wrong prefixes", read_back(data[i].total));
 }
-/* Some elements, the corners among them. */
+/* Checks some elements, the corners among them. */
 static void check_product(lesson *l, const lesson_row *row, const rank_data &d, size_t edge) {
   for (size_t s = 0; s < 16 && d.rows; s++) {
     const size_t i = s < 4 ? s / 2 * (d.rows - 1) : s * 7919 % d.rows,
@@ -107,6 +129,44 @@ static void check_product(lesson *l, const lesson_row *row, const rank_data &d, 
   }
 }
 
+/* Allocates and fills the data of a rank. */
+static void prepare(const lesson_rank &r, rank_data *d, size_t n, size_t edge) {
+  rank_piece(edge, r, &d->row, &d->rows);
+  for (unsigned **p : {&d->x, &d->y}) GK_CHECK(cudaMalloc(p, n * sizeof(unsigned)));
+  GK_CHECK(cudaMalloc(&d->total, sizeof(unsigned)));
+  GK_CHECK(cudaMemsetAsync(d->y, 0xff, n * sizeof(unsigned), r.stream)); /* so that missing prefixes are wrong */
+  for (float **p : {&d->a, &d->c}) GK_CHECK(cudaMalloc(p, (d->rows ? d->rows : 1) * edge * sizeof(float)));
+  GK_CHECK(cudaMalloc(&d->b, edge * edge * sizeof(float)));
+  fill<<<gk_grid_1d(n, 256), 256, 0, r.stream>>>(d->x, n, n * (size_t)r.rank);
+  fill_b<<<gk_grid_1d(edge * edge, 256), 256, 0, r.stream>>>(d->b, edge, edge);
+  if (d->rows) fill_a<<<gk_grid_1d(d->rows * edge, 256), 256, 0, r.stream>>>(d->a, d->rows, edge, d->row);
+#ifdef GPUKIT_NCCL
+  int least = 0, greatest = 0;
+  GK_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  GK_CHECK(cudaStreamCreateWithPriority(&d->comm_stream, cudaStreamNonBlocking, greatest));
+  d->buffer_bytes = gk_dist_matmul_buffer_bytes(edge, edge, sizeof(float));
+  GK_CHECK(cudaMalloc(&d->buffer, d->buffer_bytes));
+#endif
+  GK_CHECK(cudaStreamSynchronize(r.stream));
+}
+
+static void release(const rank_data &d) {
+  for (void *p : {(void *)d.x, (void *)d.y, (void *)d.total, (void *)d.a, (void *)d.b, (void *)d.c, d.buffer})
+    GK_CHECK(cudaFree(p));
+  if (d.comm_stream) GK_CHECK(cudaStreamDestroy(d.comm_stream));
+}
+
+#ifdef GPUKIT_NCCL
+/* sum_of_all_ranks() at the top, once. */
+static void reduce_by_hand(const lesson_rank &r, const rank_data &d, size_t n) {
+  unsigned *totals;
+  GK_CHECK(cudaMalloc(&totals, (size_t)r.ranks * sizeof(unsigned)));
+  sum_of_all_ranks(d.x, n, totals, d.total, r.ranks, r.comm, r.stream);
+  wait_for(r);
+  GK_CHECK(cudaFree(totals));
+}
+#endif
+
 int main(int argc, char **argv) {
   lesson l;
   const launched by = find_launcher(&argc, &argv);
@@ -117,28 +177,9 @@ int main(int argc, char **argv) {
   std::vector<rank_data> data(ranks.size());
   const auto of = [&](const lesson_rank &r) -> rank_data & { return data[(size_t)(&r - &ranks[0])]; };
   const size_t all = (size_t)ranks[0].ranks;
-  on_each(ranks, [&](lesson_rank &r) {
-    rank_data &d = of(r);
-    rank_piece(edge, r, &d.row, &d.rows);
-    for (unsigned **p : {&d.x, &d.y}) GK_CHECK(cudaMalloc(p, n * sizeof(unsigned)));
-    GK_CHECK(cudaMalloc(&d.total, sizeof(unsigned)));
-    GK_CHECK(cudaMemsetAsync(d.y, 0xff, n * sizeof(unsigned), r.stream)); /* so that prefixes nobody writes are wrong */
-    for (float **p : {&d.a, &d.c}) GK_CHECK(cudaMalloc(p, (d.rows ? d.rows : 1) * edge * sizeof(float)));
-    GK_CHECK(cudaMalloc(&d.b, edge * edge * sizeof(float)));
-    fill<<<gk_grid_1d(n, 256), 256, 0, r.stream>>>(d.x, n, n * (size_t)r.rank);
-    fill_b<<<gk_grid_1d(edge * edge, 256), 256, 0, r.stream>>>(d.b, edge, edge);
-    if (d.rows) fill_a<<<gk_grid_1d(d.rows * edge, 256), 256, 0, r.stream>>>(d.a, d.rows, edge, d.row);
-#ifdef GPUKIT_NCCL
-    int least = 0, greatest = 0;
-    GK_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    GK_CHECK(cudaStreamCreateWithPriority(&d.comm_stream, cudaStreamNonBlocking, greatest));
-    d.buffer_bytes = gk_dist_matmul_buffer_bytes(edge, edge, sizeof(float));
-    GK_CHECK(cudaMalloc(&d.buffer, d.buffer_bytes));
-#endif
-    GK_CHECK(cudaStreamSynchronize(r.stream));
-  });
+  on_each(ranks, [&](lesson_rank &r) { prepare(r, &of(r), n, edge); });
 
-  /* What each rank has to do, alone and together. Bytes and operations are those of all ranks. */
+  /* The work of each rank, alone and together. Bytes and operations are those of all ranks. */
   const double bytes = (double)(n * all * sizeof(unsigned)), flops = 2 * (double)edge * (double)edge * (double)edge;
   const rank_work reduce = [&](lesson_rank &r) {
     GK_CHECK(gk_reduce_sum((const unsigned *)of(r).x, of(r).total, n, r.stream, &r.scratch));
@@ -165,6 +206,8 @@ int main(int argc, char **argv) {
     GK_CHECK(gk_dist_reduce((const unsigned *)d.x, d.total, n, gk_op_sum(), r.comm, r.stream, &r.scratch));
   });
   for (const rank_data &d : data) check_total(&l, reduced, d, n * all);
+  on_each(ranks, [&](lesson_rank &r) { reduce_by_hand(r, of(r), n); });
+  for (const rank_data &d : data) check_total(&l, reduced, d, n * all);
   const lesson_row *const scanned = measure(&l, ranks, "scan", 3 * bytes, [&](lesson_rank &r) {
     const rank_data &d = of(r);
     GK_CHECK(gk_dist_scan_inclusive((const unsigned *)d.x, d.y, n, gk_op_sum(), r.comm, r.stream, &r.scratch));
@@ -173,29 +216,24 @@ int main(int argc, char **argv) {
   on_each(ranks, [&](lesson_rank &r) { GK_CHECK(cudaMemsetAsync(of(r).c, 0xff, of(r).rows * edge * 4, r.stream)); });
   const lesson_row *const multiplied = measure(&l, ranks, "matmul", 0, [&](lesson_rank &r) {
     const rank_data &d = of(r);
-    gk_dist_matmul_opts opts = gk_dist_matmul_opts(); /* the call would make and free these by itself, each time */
+    gk_dist_matmul_opts opts = gk_dist_matmul_opts(); /* otherwise each call creates and frees these */
     opts.buffer = d.buffer, opts.buffer_bytes = d.buffer_bytes, opts.comm_stream = d.comm_stream;
     GK_CHECK(gk_dist_matmul((const float *)d.a, (const float *)d.b + d.row * edge, d.c, d.rows, edge, edge, r.comm,
                             r.stream, &opts));
   });
   for (const rank_data &d : data) check_product(&l, multiplied, d, edge);
   if (l.mode == LESSON_TIMED) {
-    lesson_say(&l, "alone / together: reduce %.3f, scan %.3f, matmul %.3f of %zu x %zu (%.0f GFLOP/s)",
+    lesson_say(&l, "time alone / time together: reduce %.3f, scan %.3f, matmul %.3f (%zu x %zu, %.0f GFLOP/s)",
                reduce_alone->us / reduced->us, both_alone->us / scanned->us, multiply_alone->us / multiplied->us, edge,
                edge, flops / multiplied->us * 1e-3);
-    lesson_say(&l, "a scan over ranks reads all twice, so that against one GPU's it can at best be as 2 to 3");
+    lesson_say(&l, "A scan over ranks reads its data twice and writes it once; the scan of one GPU reads it once.");
   }
 #else
   if (l.mode == LESSON_TIMED) lesson_say(&l, "matmul: %.0f GFLOP/s", flops / multiply_alone->us * 1e-3);
 #endif
   lesson_table(&l);
 
-  on_each(ranks, [&](lesson_rank &r) {
-    const rank_data &d = of(r);
-    for (void *p : {(void *)d.x, (void *)d.y, (void *)d.total, (void *)d.a, (void *)d.b, (void *)d.c, d.buffer})
-      GK_CHECK(cudaFree(p));
-    if (d.comm_stream) GK_CHECK(cudaStreamDestroy(d.comm_stream));
-  });
+  on_each(ranks, [&](lesson_rank &r) { release(of(r)); });
   leave_ranks(ranks);
   return lesson_end(&l);
 }

@@ -1,4 +1,4 @@
-/* lesson.h: what every lesson has around its idea: arguments, device arrays, measuring, checks and the table.
+/* lesson.h: the harness of the lessons: arguments, device arrays, measuring, checks and the table.
  *
  *   static const lesson_about about = {"10_transpose", "rows become columns", "rows", 8192, 256, 1, 32768, "GB/s"};
  *   int main(int argc, char **argv) {
@@ -11,8 +11,8 @@
  *     return lesson_end(&l);
  *   }
  *
- * On a GPU a row is a time. On the CPU stand-in it is what a profiler counts, if the lesson was built to be counted
- * (`make lessons`, or `make cpu STATS=1`), since its times say nothing about a GPU. l.mode tells which of them. */
+ * On a GPU a row has a time. On the CPU stand-in, whose times say nothing about a GPU, it has what a profiler counts,
+ * if the lesson was built for that (`make lessons`, or `make cpu STATS=1`). l.mode tells which of the two. */
 #ifndef LESSON_H
 #define LESSON_H
 
@@ -30,14 +30,14 @@
 
 typedef struct lesson_about {
   const char *name, *idea; /* in one line */
-  const char *counts;      /* what --n is a number of */
-  size_t n, n_on_cpu;      /* what it is unless said otherwise */
-  size_t least, most;
-  const char *unit; /* of the rates: GB/s or GFLOP/s */
+  const char *counts;      /* what n is a number of */
+  size_t n, n_on_cpu;      /* the defaults */
+  size_t least, most;      /* of n */
+  const char *unit;        /* of the rates: GB/s or GFLOP/s */
 } lesson_about;
 
-/* Of one run: warps' requests to memory, and how many sectors of 32 bytes of global memory, or passes through the
- * banks of shared memory, each took. */
+/* Of one run: the memory requests of warps, and how many sectors of 32 bytes of global memory, or passes through the
+ * banks of shared memory, a request took. */
 typedef struct lesson_counters {
   double requests, load_sectors, store_sectors, load_passes, store_passes;
   double branches, divergent, diverged_warps;
@@ -48,10 +48,10 @@ typedef struct lesson_counters {
 typedef struct lesson_row {
   char variant[48];
   double us, rate, speedup;             /* on a GPU */
-  double registers, local_bytes, warps; /* of a thread, and how many a multiprocessor holds; 0: not told */
+  double registers, local_bytes, warps; /* of a thread; warps of a multiprocessor; 0: not shown */
   lesson_counters counted;              /* on the stand-in */
   double occupancy;                     /* of a multiprocessor, in percent, where a lesson is about it */
-  const struct lesson_row *beside;      /* whose rate is a speedup of 1; NULL: that of the table's base */
+  const struct lesson_row *beside;      /* the row with a speedup of 1; NULL: the base of the table */
 } lesson_row;
 
 enum lesson_mode { LESSON_TIMED, LESSON_COUNTED, LESSON_CHECKED };
@@ -63,10 +63,10 @@ typedef struct lesson {
   lesson_mode mode;
   gk_device_info device;
   lesson_row rows[LESSON_ROWS];
-  int row_count, base; /* base: of the row whose rate is a speedup of 1 */
+  int row_count, base; /* base: the row with a speedup of 1 */
   int failed;
-  FILE *csv;    /* NULL: no CSV is wanted */
-  int csv_only; /* on stdout, in place of the table */
+  FILE *csv;    /* NULL: no CSV */
+  int csv_only; /* the CSV goes to stdout, in place of the table */
   void *arrays[LESSON_ARRAYS];
   int array_count;
 } lesson;
@@ -79,8 +79,7 @@ typedef struct lesson {
 #define LESSON_PRINTF(nth, first)
 #endif
 
-/* A line beside the table, in the CSV a comment; none once a check has failed, since numbers of wrong results mean
- * nothing. */
+/* Prints a line, in the CSV as a comment; not after a check has failed, since figures of wrong results mean nothing. */
 LESSON_PRINTF(2, 3) inline void lesson_say(lesson *l, const char *format, ...) {
   char line[512];
   va_list args;
@@ -97,7 +96,7 @@ LESSON_PRINTF(2, 3) inline void lesson_refuse(const lesson_about *about, const c
   va_start(args, format);
   fprintf(stderr, "%s: ", about->name);
   vfprintf(stderr, format, args);
-  fprintf(stderr, "; --help says what there is\n");
+  fprintf(stderr, "; see --help\n");
   va_end(args);
   exit(2);
 }
@@ -107,16 +106,16 @@ inline size_t lesson_number(const lesson_about *about, const char *text) {
   errno = 0;
   const unsigned long long value = strtoull(text, &end, 10);
   if (*text < '0' || *text > '9' || *end || errno || value < about->least || value > about->most)
-    lesson_refuse(about, "--n=%s: it has to be a whole number from %zu to %zu", text, about->least, about->most);
+    lesson_refuse(about, "--n=%s: a whole number from %zu to %zu is needed", text, about->least, about->most);
   return (size_t)value;
 }
 
 inline void lesson_help(const lesson_about *about) {
   printf("%s: %s\n\n"
-         "  --n=N        %s, %zu to %zu; without it %zu on a GPU, %zu on the CPU stand-in\n"
-         "  --csv        comma-separated values in place of the table\n"
-         "  --csv=FILE   the same into a file, beside the table\n"
-         "  --help       this\n",
+         "  --n=N        %s, %zu to %zu; default: %zu on a GPU, %zu on the CPU stand-in\n"
+         "  --csv        prints comma-separated values in place of the table\n"
+         "  --csv=FILE   writes them to a file, beside the table\n"
+         "  --help       prints this\n",
          about->name, about->idea, about->counts, about->least, about->most, about->n, about->n_on_cpu);
   exit(0);
 }
@@ -146,7 +145,7 @@ inline void lesson_begin(lesson *l, const lesson_about *about, int argc, char **
       l->csv_only = 0, l->csv = fopen(a + 6, "w");
       if (!l->csv) lesson_refuse(about, "%s cannot be written: %s", a + 6, strerror(errno));
     } else
-      lesson_refuse(about, "%s: there is no such argument, or its value is missing", a);
+      lesson_refuse(about, "%s: unknown argument, or its value is missing", a);
   }
   GK_CHECK(gk_device_query(-1, &l->device));
   lesson_say(l, "%s: %s", about->name, about->idea);
@@ -154,8 +153,8 @@ inline void lesson_begin(lesson *l, const lesson_about *about, int argc, char **
     lesson_say(l, "%s, sm_%d%d, %d SMs, %.0f GB/s in theory; n = %zu", l->device.name, l->device.major, l->device.minor,
                l->device.sms, l->device.peak_gbs, l->n);
   else
-    lesson_say(l, "CPU stand-in, n = %zu: its times are not GPU times, and are not shown; %s", l->n,
-               l->mode == LESSON_COUNTED ? "what a warp's requests cost is counted" : "built to check results only");
+    lesson_say(l, "CPU stand-in, n = %zu. Its times are not GPU times and are not shown; %s", l->n,
+               l->mode == LESSON_COUNTED ? "memory requests of warps are counted" : "only results are checked");
 }
 
 /* The lesson's exit status. */
@@ -171,7 +170,7 @@ inline int lesson_end(lesson *l) {
 
 /* ---- device arrays and checks ----------------------------------------------------------------------------------- */
 
-/* Device memory until lesson_end, with ones in all bits: NaN as float or double, -1 as int. */
+/* Device memory, freed by lesson_end(). All bits are ones: NaN as float or double, -1 as int. */
 template <class T> T *lesson_array(lesson *l, size_t count) {
   T *p = NULL;
   if (l->array_count == LESSON_ARRAYS) lesson_refuse(l->about, "more than %d arrays", (int)LESSON_ARRAYS);
@@ -197,7 +196,7 @@ LESSON_PRINTF(3, 4) inline void lesson_wrong(lesson *l, const lesson_row *row, c
   l->failed = 1;
 }
 
-/* Are the device's values these? Overwrites them, so that no later variant passes with what this one has left. */
+/* Checks the device's values, and overwrites them, so that no later variant passes with the results of this one. */
 template <class T> void lesson_expect(lesson *l, const lesson_row *row, T *device, const std::vector<T> &expected) {
   std::vector<T> got(expected.size());
   size_t wrong = 0, first = 0;
@@ -207,11 +206,11 @@ template <class T> void lesson_expect(lesson *l, const lesson_row *row, T *devic
   if (wrong)
     lesson_wrong(l, row, "%zu of %zu values are wrong, the first at %zu: %.9g, not %.9g", wrong, got.size(), first,
                  (double)got[first], (double)expected[first]);
-  memset(static_cast<void *>(got.data()), 0xff, got.size() * sizeof(T)); /* cudaMemset() takes the current GPU's only */
+  memset(static_cast<void *>(got.data()), 0xff, got.size() * sizeof(T)); /* cudaMemset() is for the current GPU only */
   GK_CHECK(cudaMemcpy(device, got.data(), got.size() * sizeof(T), cudaMemcpyHostToDevice));
 }
 
-/* The same for memory that the host can see, once the device is done. */
+/* The same for memory that the host can access, after waiting for the device. */
 template <class T> void lesson_expect_here(lesson *l, const lesson_row *row, T *host, const std::vector<T> &expected) {
   GK_CHECK(cudaDeviceSynchronize());
   size_t i = 0;
@@ -256,15 +255,15 @@ inline lesson_row *lesson_new_row(lesson *l, const char *variant) {
   return row;
 }
 
-/* One row: launch() starts the variant's kernels on the default stream, and may be called again and again. work: the
- * bytes or operations of one call, whichever the lesson's unit is about; 0: it has no rate. */
+/* Measures one row: launch() starts the variant's kernels on the default stream, and is called many times. work: the
+ * bytes or operations of one call, by the unit of the lesson; 0: the row has no rate. */
 template <class Launch> lesson_row *lesson_measure(lesson *l, const char *variant, double work, Launch launch) {
   lesson_row *const row = lesson_new_row(l, variant);
   if (l->mode == LESSON_TIMED) {
     gk_bench_opts opts = {};
     gk_bench_result result = {};
-    opts.bytes = work; /* which makes its rate the rate of either unit */
-    if (getenv("GPUKIT_TEST_SLOWED")) opts.warmup = opts.samples = opts.calls = 1; /* under a tool that slows kernels */
+    opts.bytes = work; /* or operations: the rate is in the unit of the lesson */
+    if (getenv("GPUKIT_TEST_SLOWED")) opts.warmup = opts.samples = opts.calls = 1; /* under compute-sanitizer */
     GK_CHECK(gk_bench(lesson_launch<Launch>, &launch, &opts, &result));
     row->us = 1000 * result.median_ms;
     row->rate = result.gbs;
@@ -283,7 +282,7 @@ template <class Launch> lesson_row *lesson_measure(lesson *l, const char *varian
   return row;
 }
 
-/* The same for what has to be made ready before each run, which is not part of its time: the median of a few. */
+/* The same for work that needs a preparation before each run, which is not timed: the median of five runs. */
 template <class Ready, class Launch>
 lesson_row *lesson_measure_fresh(lesson *l, const char *variant, double work, Ready ready, Launch launch) {
   double us[5];
@@ -316,7 +315,7 @@ lesson_row *lesson_measure_fresh(lesson *l, const char *variant, double work, Re
   return row;
 }
 
-/* The host's clock, for what it takes the host itself. */
+/* The host's clock, for work of the host. */
 inline double lesson_now_us(void) {
   struct timespec t;
   timespec_get(&t, TIME_UTC);
@@ -335,7 +334,7 @@ inline double lesson_value(const lesson_row *row, const lesson_column *c) {
   return *(const double *)((const char *)row + c->offset);
 }
 
-/* Columns that hold nothing but zeros stay out of the table, and so do rates of rows that have none. */
+/* Columns of zeros are left out; a row without a rate has a dash. */
 inline void lesson_columns(lesson *l, const lesson_column *columns, int count) {
   int width = (int)strlen("variant"), shown[16];
   for (int i = 0; i < l->row_count; i++)

@@ -1,4 +1,4 @@
-/* lesson_photo.h: the photograph, as large as a lesson wants it, and what has become of it, into build/lessons/.
+/* lesson_photo.h: the photograph in the size that a lesson needs, and pictures of its results in build/lessons/.
  *
  *   const photo before = lesson_photo(&l);           n pixels wide, two thirds of that high
  *   ... lesson_array(&l, before.pixels) ...
@@ -15,8 +15,8 @@
 
 #define PHOTO_FILE "examples/data/coffee.ppm"
 #define PHOTO_COUNTS "pixels in a row; there are two thirds as many rows" /* as --help says of n */
-#define PHOTO_OUT "build/lessons"
-#define PHOTO_WIDTH 600u /* at most, of one that is shown */
+#define PHOTO_OUT RESULTS_FOLDER "/lessons"
+#define PHOTO_WIDTH 600u /* of a picture that is shown, at most */
 #define PHOTO_HEIGHT 400u
 
 typedef struct photo {
@@ -28,20 +28,20 @@ __host__ __device__ inline unsigned photo_pixel(unsigned red, unsigned green, un
   return red | green << 8 | blue << 16;
 }
 
-/* Where the pixel is that lies so far to the right of (x, y) and below it. The outermost stands in for what would be
- * beyond the edge. */
+/* The index of the pixel that is so far to the right of (x, y) and below. The outermost pixel stands for those beyond
+ * the edge. */
 __host__ __device__ inline size_t photo_beside(unsigned x, unsigned y, int right, int down, unsigned w, unsigned h) {
   const int i = (int)x + right, j = (int)y + down;
   const int column = i < 0 ? 0 : i >= (int)w ? (int)w - 1 : i, row = j < 0 ? 0 : j >= (int)h ? (int)h - 1 : j;
   return (size_t)row * w + (size_t)column;
 }
 
-/* Repeated to the right and downwards where n is larger than the photograph is wide, thinned out where it is less. */
+/* n pixels wide: the photograph is repeated to the right and downwards, or some of its pixels are left out. */
 inline photo lesson_photo(lesson *l) {
   image im;
   image_error why;
   if (!image_read(PHOTO_FILE, &im, &why) || im.channels != 3) {
-    fprintf(stderr, "%s: %s; run this where examples/ is\n", l->about->name, why.text);
+    fprintf(stderr, "%s: %s; run this in the folder that has examples/\n", l->about->name, why.text);
     exit(1);
   }
   photo p = {(unsigned)l->n, (unsigned)(l->n * 2 / 3), std::vector<unsigned>()};
@@ -57,8 +57,7 @@ inline photo lesson_photo(lesson *l) {
   return p;
 }
 
-/* By how many levels a picture differs from what it should be, at most: more than are allowed are wrong. Leaves it
- * wiped out. */
+/* The largest difference from the right picture, in levels; more than allowed is an error. Overwrites the picture. */
 inline int lesson_levels_off(lesson *l, const lesson_row *row, unsigned *device, const photo &right, int allowed) {
   std::vector<unsigned> got(right.pixels.size());
   int most = 0;
@@ -82,7 +81,7 @@ inline photo lesson_corner(const photo &of) {
   return p;
 }
 
-/* From left to right, those that are too large made smaller. */
+/* Writes pictures side by side; those that are too large are reduced. */
 inline void lesson_picture(lesson *l, const char *name, const photo *photos, size_t count) {
   const size_t w = photos[0].width < PHOTO_WIDTH ? photos[0].width : PHOTO_WIDTH;
   const size_t h = photos[0].height < PHOTO_HEIGHT ? photos[0].height : PHOTO_HEIGHT;

@@ -1,7 +1,7 @@
-/* lesson_product.h: matrices whose product is known without k products for each element, one that counts its loads, and
- * cuBLAS to compare with.
+/* lesson_product.h: matrices whose product is known without a loop over k for each element, a matrix that counts its
+ * loads, and cuBLAS for comparison.
  *
- *   const product p(&l, shape{m, n, k});                         p.a times p.b is to be p.expected, in p.c
+ *   const product p(&l, shape{m, n, k});                         p.a times p.b has to be p.expected, in p.c
  *   if (PRODUCT_BY_CUBLAS) product_by_cublas(p);                 if the program could be linked with it
  */
 #ifndef LESSON_PRODUCT_H
@@ -16,13 +16,13 @@ typedef struct shape {
   size_t m, n, k; /* A is m x k, B is k x n, C is m x n */
 } shape;
 
-/* -2 to 2, and nothing that a row, a column and its neighbour have in common. */
+/* -2 to 2, different for neighbouring rows and columns. */
 inline int product_digit(size_t i, unsigned seed) {
   return (int)(((unsigned)i * 2654435761u ^ seed * 40503u) >> 7) % 5 - 2;
 }
 
-/* A[y][i] = digit(y) + digit(i), B alike: so each sum of products is made of three sums over i, and exact in floats, in
- * whatever order it is added up. */
+/* A[y][i] = digit(y) + digit(i), and B likewise. So each element of the product follows from three sums over i, and is
+ * exact in floats in any order of additions. */
 struct product {
   shape s;
   const float *a, *b;
@@ -47,7 +47,7 @@ struct product {
   }
 };
 
-/* A matrix that counts how often each element is loaded, for kernels that take whatever is indexed like a pointer. */
+/* A matrix that counts how often each element is loaded, for kernels that take any type with an index operator. */
 typedef struct counting {
   const float *values;
   unsigned *loads;
@@ -57,8 +57,8 @@ typedef struct counting {
   }
 } counting;
 
-/* cuBLAS stores columns: so it is given what it takes for the transposed matrices, and B first. Its handle lasts as
- * long as the program. */
+/* cuBLAS stores matrices by columns, so these matrices are transposed ones to it: it computes C' = B' A'. Its handle
+ * lasts as long as the program. */
 #ifdef LESSON_CUBLAS
 enum { PRODUCT_BY_CUBLAS = 1 };
 inline void product_by_cublas(const product &p) {

@@ -31,13 +31,13 @@
 #include <thread>
 #include <unistd.h>
 
-#define RANKS_TIMEOUT 60000 /* ms, after which a rank that does not come is given up */
+#define RANKS_TIMEOUT 60000 /* ms to wait for a missing rank */
 
-/* ---- who has started this process --------------------------------------------------------------------------------*/
+/* ---- how this process was started ---------------------------------------------------------------------------------*/
 
 struct launched {
   int rank, ranks, local; /* local: among those of this machine */
-  const char *by;         /* NULL: nobody, so that this process has all ranks */
+  const char *by;         /* the launcher; NULL: none, so that this process has all ranks */
 };
 
 /* A variable's value, if it is a whole number; else -1. */
@@ -48,7 +48,7 @@ inline int number_in(const char *name) {
   return value >= 0 && value <= 0x7fffffff && !*end ? (int)value : -1;
 }
 
-/* Slurm comes behind those that it may have started itself, and whose processes see its variables, too. */
+/* Slurm is listed after launchers that it may have started, whose processes see its variables, too. */
 inline launched launched_by_environment() {
   static const struct {
     const char *by, *rank, *ranks, *local[2];
@@ -87,7 +87,7 @@ inline launched find_launcher(int *argc, char ***argv) {
 #endif
 }
 
-/* Of processes the first one prints and writes the CSV; the others only report what is wrong. */
+/* Only the first process prints and writes the CSV; the others report errors. */
 inline void let_first_speak(const launched *by, int argc, char **argv) {
   if (by->rank == 0) return;
   if (!freopen("/dev/null", "w", stdout)) exit(1);
@@ -99,8 +99,8 @@ inline void let_first_speak(const launched *by, int argc, char **argv) {
 
 #ifdef GPUKIT_NCCL
 /* A run that was killed may have left files of the same names. So each rank asks for the id in a file of its own, with
- * a number that nobody had before; takes only an answer that has this number in it; and then removes its file, for
- * which the first one waits. Files are written under another name and renamed, so that nobody reads half of one. */
+ * a random number, takes only an answer that holds this number, and then removes its file, which the first rank waits
+ * for. Files are written under another name and renamed, so that no rank reads an incomplete one. */
 struct id_answer {
   ncclUniqueId id;
   std::vector<unsigned long long> asked; /* of each rank */
@@ -118,7 +118,7 @@ inline bool read_file(const std::string &path, void *to, size_t bytes) {
   return read;
 }
 
-/* False, with what is missing in `why`, after timeout_ms. */
+/* Returns false after timeout_ms, with what is missing in `why`. */
 inline bool pass_id_on(ncclUniqueId *id, const std::string &path, int rank, int ranks, int timeout_ms,
                        std::string *why) {
   const size_t count = (size_t)ranks, bytes = sizeof *id + count * sizeof(unsigned long long);
@@ -170,7 +170,7 @@ inline std::string id_path(const lesson_about *about) {
   const char *const named = getenv("LESSON_NCCL_ID"), *const step = getenv("SLURM_STEP_ID");
   if (named) return named;
   std::string of = space ? space : job ? std::string(job) + "." + (step ? step : "0") : "";
-  if (of.empty()) of = std::to_string(getppid()); /* the launcher's, which all of this machine have in common */
+  if (of.empty()) of = std::to_string(getppid()); /* the launcher, which all ranks of this machine share */
   for (char &c : of)
     if (c == '/') c = '_';
   return std::string(about->name) + "." + of + ".id";
@@ -227,14 +227,14 @@ inline std::vector<lesson_rank> join_ranks(lesson *l, const launched *by, size_t
   } else {
     GK_CHECK(ncclCommInitAll(comms.data(), devices, NULL));
     lesson_say(l,
-               devices == 1 ? "one GPU is all there is here: %d rank, which has nobody to talk to"
+               devices == 1 ? "one GPU only: %d rank, without others to communicate with"
                             : "%d ranks, each a thread with a GPU of its own",
                devices);
   }
 #else
   std::vector<lesson_rank> ranks(1);
-  if (by->ranks > 1) lesson_say(l, "built without NCCL: each of the %d processes is by itself", by->ranks);
-  lesson_say(l, "built without NCCL, whose nccl.h or library was not found: so this is one GPU by itself");
+  if (by->ranks > 1) lesson_say(l, "built without NCCL: each of the %d processes works alone", by->ranks);
+  lesson_say(l, "built without NCCL (nccl.h or the library was not found): one GPU works alone");
 #endif
   for (size_t i = 0; i < ranks.size(); i++) {
     lesson_rank *const r = &ranks[i];

@@ -2,11 +2,11 @@
  *
  *   timeline t;
  *   timeline_create(&t);
- *   work(&t), timeline_start(&t), work(&t);       once to warm up, then to be drawn; and for each step there
- *     timeline_before(&t, lane, kind, stream);    lane: in which row it is drawn; kind: in which colour
- *     ... what is to be timed, in the stream ...
+ *   work(&t), timeline_start(&t), work(&t);       the first run warms up; in the second one, for each step:
+ *     timeline_before(&t, lane, kind, stream);    lane: the row that it is drawn in; kind: its colour
+ *     ... the step, in the stream ...
  *     timeline_after(&t, stream);
- *   const double ms = timeline_end(&t);           waits; when the last step has ended
+ *   const double ms = timeline_end(&t);           waits; returns the end of the last step
  *   y = timeline_draw(&picture, y, &t, "title", lanes, names_of_kinds, kinds, ms);
  */
 #ifndef LESSON_TIMELINE_H
@@ -15,7 +15,9 @@
 #include "lesson.h"
 #include "svg.h"
 
-enum { TIMELINE_STEPS = 64, TIMELINE_LEFT = 110, TIMELINE_WIDTH = 820, TIMELINE_LANE = 26 };
+#include <math.h>
+
+enum { TIMELINE_STEPS = 64, TIMELINE_LEFT = 130, TIMELINE_WIDTH = 820, TIMELINE_LANE = 26 };
 
 typedef struct timeline_step {
   int lane, kind;
@@ -27,9 +29,10 @@ typedef struct timeline {
   cudaEvent_t start;
   int count;
   timeline_step steps[TIMELINE_STEPS];
+  const char *const *lane_names; /* NULL: "stream 1", "stream 2", ... */
 } timeline;
 
-/* Events are made beforehand: that takes longer than to record them. */
+/* Creates all events first: that takes longer than to record them. */
 inline void timeline_create(timeline *t) {
   memset(t, 0, sizeof *t);
   GK_CHECK(cudaEventCreate(&t->start));
@@ -45,7 +48,7 @@ inline void timeline_start(timeline *t) {
   GK_CHECK(cudaEventRecord(t->start, 0));
 }
 
-/* Nothing without a timeline, so that the same work runs with one and without; and nothing beyond TIMELINE_STEPS. */
+/* Does nothing if t is NULL, so that the same work runs with and without a timeline; nothing beyond TIMELINE_STEPS. */
 inline void timeline_before(timeline *t, int lane, int kind, cudaStream_t stream) {
   if (!t || t->count == TIMELINE_STEPS) return;
   t->steps[t->count].lane = lane;
@@ -57,8 +60,8 @@ inline void timeline_after(timeline *t, cudaStream_t stream) {
   if (t && t->count < TIMELINE_STEPS) GK_CHECK(cudaEventRecord(t->steps[t->count++].after, stream));
 }
 
-/* An event before a step is recorded as soon as the stream's last step is over, while the step itself may have to wait
- * for others of its kind: so it begins when both are over. */
+/* The event before a step is recorded as soon as the stream's previous step has ended, but the step itself may still
+ * wait for a step of the same kind in another stream. So it begins when both have ended. */
 inline double timeline_end(timeline *t) {
   timeline_step *const begin = t->steps, *const end = begin + t->count;
   float last = 0;
@@ -79,22 +82,44 @@ inline double timeline_end(timeline *t) {
   return last;
 }
 
-/* In so many lanes from y on; where the next begins. last: the time at the right edge. */
+/* The height of one diagram with so many lanes, in pixels. */
+inline double timeline_height(int lanes) { return (lanes + 2.6) * TIMELINE_LANE; }
+
+/* An axis of 0 to last ms at y: about eight ticks, at 1, 2 or 5 times a power of ten. */
+inline void timeline_axis(svg *picture, double y, double last) {
+  const double x = TIMELINE_LEFT, width = TIMELINE_WIDTH, power = pow(10, floor(log10(last / 8)));
+  const double step = power * (last / power <= 8 ? 1 : last / power <= 20 ? 2 : last / power <= 50 ? 5 : 10);
+  svg_box(picture, x, y, width, 1, "#8a8a8a");
+  for (double ms = 0; ms < last * 0.96; ms += step) {
+    svg_box(picture, x + width * ms / last, y, 1, 5, "#8a8a8a");
+    svg_text(picture, x + width * ms / last, y + 18, 12, "middle", "%.*f", step < 1 ? 1 : 0, ms);
+  }
+  svg_text(picture, x + width, y + 18, 12, "end", "%.2f ms", last);
+}
+
+/* Draws so many lanes from y on, and the time axis below. last: the time at the right edge, in ms. Returns the y of the
+ * next diagram. */
 inline double timeline_draw(svg *picture, double y, const timeline *t, const char *title, int lanes,
                             const char *const *kinds, int kind_count, double last) {
-  const double x = TIMELINE_LEFT, width = TIMELINE_WIDTH, height = TIMELINE_LANE;
+  const double x = TIMELINE_LEFT, width = TIMELINE_WIDTH, height = TIMELINE_LANE, next = y + timeline_height(lanes);
   svg_text(picture, x, y + 4, 15, "start", "%s", title);
   for (int i = 0; i < kind_count; i++) {
     svg_box(picture, x + 480 + 120 * i, y - 6, 12, 12, svg_colours[i]);
     svg_text(picture, x + 497 + 120 * i, y + 4, 13, "start", "%s", kinds[i]);
   }
   y += height / 2;
-  for (int lane = 0; lane < lanes; lane++)
-    svg_text(picture, x - 10, y + 17 + lane * height, 13, "end", "stream %d", lane + 1);
+  for (int lane = 0; lane < lanes; lane++) {
+    const double line = y + 17 + lane * height;
+    if (t->lane_names)
+      svg_text(picture, x - 10, line, 13, "end", "%s", t->lane_names[lane]);
+    else
+      svg_text(picture, x - 10, line, 13, "end", "stream %d", lane + 1);
+  }
   for (const timeline_step *s = t->steps; s < t->steps + t->count; s++)
     svg_box(picture, x + width * s->begin / last, y + 2 + s->lane * height, width * (s->end - s->begin) / last,
             height - 4, svg_colours[s->kind]);
-  return y + (lanes + 1.5) * height;
+  timeline_axis(picture, y + lanes * height + 2, last);
+  return next;
 }
 
 #endif

@@ -21,7 +21,7 @@
 #include <new>
 #include <vector>
 
-static const char *const default_photo = "examples/data/coffee.ppm", *const default_out = "build/tour";
+static const char *const default_photo = "examples/data/coffee.ppm", *const default_out = RESULTS_FOLDER "/tour";
 
 constexpr size_t BLOCK = 256;         /* threads, where a block has no shape */
 constexpr size_t TILE = 32, ROWS = 8; /* elsewhere 32 x 8 of them work on a tile of 32 x 32 samples */
@@ -571,17 +571,22 @@ static void draw(tour *t, int picture) {
   if (picture == TRANSPOSED) *made = develop(t, t->result, t->h, t->w);
 }
 
-/* All pictures at a glance, in two rows. */
+/* All pictures at a glance, in two rows, each with a caption below. */
 static image contact_sheet(const tour *t) {
-  const size_t margin = 10, across = PICTURES / 2;
+  static const char *const captions[PICTURES] = {
+      "photograph",       "luma",       "histogram equalised", "luma, before and after",
+      "blurred, 25 x 25", "transposed", "cosine coefficients", "from 1/64 of these"};
+  const size_t margin = 10, caption = 34, across = PICTURES / 2;
   const double scale = 320 / (double)(t->w > t->h ? t->w : t->h);
   const size_t w = (size_t)fmax(1, scale * (double)t->w), h = (size_t)fmax(1, scale * (double)t->h);
-  image sheet = blank(across * (w + margin) + margin, 2 * (h + margin) + margin, 3);
+  image sheet = blank(across * (w + margin) + margin, 2 * (h + caption) + margin, 3);
   memset(sheet.samples, 255, image_bytes(&sheet));
-  for (size_t p = 0; p < PICTURES; p++)
-    if (t->pictures[p].samples)
-      image_place(&sheet, margin + p % across * (w + margin), margin + p / across * (h + margin), w, h,
-                  &t->pictures[p]);
+  for (size_t p = 0; p < PICTURES; p++) {
+    const size_t left = margin + p % across * (w + margin), top = margin + p / across * (h + caption);
+    if (!t->pictures[p].samples) continue;
+    image_place(&sheet, left, top, w, h, &t->pictures[p]);
+    image_text(&sheet, left, top + h + 5, w, captions[p]);
+  }
   return sheet;
 }
 

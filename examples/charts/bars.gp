@@ -1,19 +1,38 @@
-# A bar for each variant. table: label, value and 1 for what the library does; height: in pixels; logarithmic: 1 or 0.
-set terminal pngcairo size 1000,height enhanced font "DejaVu Sans,13" background "#ffffff" linewidth 1.2
-set datafile separator "\t"
+# A panel with a row for each variant. table: label, value, 1 for what the library does, what stands beside the value.
+# Bars begin at zero; dots have a logarithmic axis, on which the length of a bar would mean nothing.
+unset logscale
+set xrange [*:*]
+set yrange [*:*]
 stats table using 2 nooutput
+if (most == 0) { low = STATS_min; high = STATS_max } else { low = least; high = most }
 from = 0
-if (logarithmic) {
-  from = 10 ** floor(log10(STATS_min) - 0.1)
+to = high * (longest_note ? 1.55 : 1.14)
+if (kind eq "dots") {
+  from = 10 ** floor(log10(low) - 0.15)
+  to = high * (longest_note ? 30 : 4)
   set logscale x
 }
-set title heading font ",17" offset 0,0.2
-set xlabel axis
-set xrange [from : logarithmic ? STATS_max * 3 : STATS_max * 1.14]
+set tmargin at screen from_top
+set bmargin at screen from_bottom
+set lmargin at screen from_left
+set rmargin at screen 0.97
+set label 3 panel at screen 0.02, screen from_top + 16.0 / height left noenhanced font ",12" textcolor rgb text front
+set xlabel axis . (kind eq "dots" ? " (logarithmic)" : "")
+set xrange [from : to]
 set yrange [STATS_records - 0.4 : -0.6]
-set grid noytics
-set ytics noenhanced font ",12"
-shown(value) = sprintf(value < 1000 ? "%.4g" : "%.0f", value)
-plot table using (from):0:(from):2:($0 - 0.36):($0 + 0.36):($3 > 0 ? 0xd55e00 : 0x0072b2):ytic(1) \
-       with boxxyerror fillstyle solid noborder linecolor rgb variable, \
-     table using 2:0:(shown($2)) with labels left offset 0.6,0 font ",11" textcolor rgb text
+set xtics auto
+set grid noytics xtics
+set ytics noenhanced font ",11"
+if (kind eq "dots") {
+  plot table using (from):0:($2 - from):(0) with vectors nohead linewidth 1 dashtype 3 linecolor rgb grey, \
+       table using 2:0:($3 > 0 ? 0xd55e00 : 0x0072b2):ytic(1) with points pointtype 7 pointsize 1.5 \
+         linecolor rgb variable, \
+       table using 2:0:4 with labels left offset 1,0 noenhanced font ",11" textcolor rgb text
+} else {
+  plot table using (from):0:(from):2:($0 - 0.36):($0 + 0.36):($3 > 0 ? 0xd55e00 : 0x0072b2):ytic(1) \
+         with boxxyerror fillstyle solid noborder linecolor rgb variable, \
+       table using 2:0:4 with labels left offset 0.6,0 noenhanced font ",11" textcolor rgb text
+}
+unset label 1
+unset label 2
+unset label 4

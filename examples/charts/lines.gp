@@ -1,20 +1,33 @@
-# A line for each series, or points alone where there are few. lines, points: their files, whose names are the series',
-# behind a dot and with _ for spaces; what: is on the x axis.
-set title heading font ",17"
-set ylabel axis
-set xlabel what
-set yrange [0 : *]
-set key top left reverse Left samplen 2 textcolor rgb text noenhanced
-colours = "#0072b2 #d55e00 #009e73 #cc79a7 #e69f00 #56b4e9 #8a8a8a"
-shapes = "7 5 9 13 11 15 3"
-named(file) = system("echo '" . file . "' | sed 's/.*[.]//' | tr _ ' '")
-all_lines = "for [i = 1 : words(lines)] word(lines, i) using 1:2 with linespoints linewidth 2 pointsize 0.9 " . \
-  "pointtype int(word(shapes, (i - 1) % 7 + 1)) linecolor rgb word(colours, (i - 1) % 7 + 1) " . \
-  "title named(word(lines, i))"
-all_points = "for [i = 1 : words(points)] word(points, i) using 1:2 with points linewidth 2 pointsize 1.6 " . \
-  "pointtype 2 * i + 2 linecolor rgb word(colours, (words(lines) + i - 1) % 7 + 1) title named(word(points, i))"
-if (words(lines) && words(points)) {
-  plot @all_lines, @all_points
+# A panel over a number. table: x, value, and the rules that choose this x, if any. Points have a logarithmic axis and
+# no line: nothing was measured between them.
+set tmargin at screen from_top
+set bmargin at screen from_bottom
+set lmargin at screen from_left
+set rmargin at screen 0.97
+set label 3 panel at screen 0.02, screen from_top + 16.0 / height left noenhanced font ",12" textcolor rgb text front
+unset logscale
+set xrange [*:*]
+set yrange [*:*]
+stats table using 1:2 nooutput
+if (most == 0) { low = STATS_min_y; high = STATS_max_y } else { low = least; high = most }
+set ylabel axis . (kind eq "points" ? " (log)" : "") offset -1,0 font ",11"
+set xlabel x_name
+set xrange [0 : STATS_max_x * (kind eq "line" ? 1.17 : 1.03)]
+set xtics ()
+do for [tick in x_ticks] { set xtics add (tick tick + 0) }
+set grid xtics ytics
+set ytics auto
+if (kind eq "points") {
+  set logscale y 2
+  set yrange [low / 1.6 : high * 1.6]
+  plot table using 1:2 with points pointtype 7 pointsize 1.2 linecolor rgb ours
 } else {
-  if (words(lines)) { plot @all_lines } else { plot @all_points }
+  set yrange [0 : high * 1.25]
+  chosen = "< grep -v '\"\"$' '" . table . "'"
+  plot table using 1:2 with linespoints linewidth 2 pointtype 7 pointsize 0.9 linecolor rgb ours, \
+       chosen using 1:2 with points pointtype 6 pointsize 2.2 linewidth 1.8 linecolor rgb peer, \
+       chosen using 1:2:3 with labels left offset 1,-1.6 noenhanced font ",11" textcolor rgb peer
 }
+unset label 1
+unset label 2
+unset label 4

@@ -12,6 +12,7 @@ export LC_ALL=C # a point in the seconds
 nvcc=${NVCC:-nvcc}
 runs=${RUNS:-5}
 here=tests/bench/compile
+command -v "$nvcc" >/dev/null || { echo 'make bench-compile needs nvcc' >&2 && exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -45,6 +45,7 @@ static cudaError_t seen_record(cudaEvent_t, cudaStream_t);
 
 enum { PRODUCT, GATHER, COPY, KINDS };
 static const char *const kind_names[KINDS] = {"product", "all-gather", "own rows"};
+static const char *const lane_names[] = {"stream", "second_stream", "comm_stream"};
 static thread_local timeline *seen;               /* NULL: nothing is recorded */
 static thread_local cudaStream_t seen_streams[2]; /* of the products */
 
@@ -264,16 +265,17 @@ static void show_timelines(const std::vector<lesson_rank> &ranks) {
   if (f) fclose(f);
   svg picture;
   double y = 20;
-  const double height = (double)ranks.size() * 4.5 * (int)TIMELINE_LANE + 50;
+  const double height = (double)ranks.size() * timeline_height(3) + 10;
   if (ask.svg.empty() ||
       !svg_begin(&picture, ask.svg.c_str(), "dist_timeline", TIMELINE_LEFT + TIMELINE_WIDTH + 20, height))
     return;
-  for (size_t i = 0; i < ranks.size(); i++)
+  for (size_t i = 0; i < ranks.size(); i++) {
+    timelines[i].lane_names = lane_names;
     y = timeline_draw(
         &picture, y, &timelines[i],
         ("gk_dist_matmul " + std::to_string(ask.edge) + "^3, rank " + std::to_string(ranks[i].rank)).c_str(), 3,
         kind_names, KINDS, last);
-  svg_text(&picture, TIMELINE_LEFT + TIMELINE_WIDTH, y, 13, "end", "%.2f ms in all", last);
+  }
   svg_end(&picture);
 }
 

@@ -25,6 +25,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$to"
 device=$(sed -n 's/^# gpu: //p' "$csv" | head -n 1)
+build=$(sed -n 's/^# build: //p' "$csv" | head -n 1 | sed 's/_/\\_/g') # no subscripts
+[ -z "$build" ] || device="$device, built for $build"
 
 # rates GROUP WHAT TYPE: n, and the rates of gpukit, the peer and the ceiling, cold, at powers of two
 rates() {
@@ -56,7 +58,7 @@ for type in f32 f64 f16 bf16 i8 u8 i32 i64; do
   ratios scan 'exclusive sum' $type >"$work/scan.$type"
 done
 cat "$work"/reduce.* "$work"/scan.* >"$work/ratios"
-for type in f32 bf16 f32emulated f64; do
+for type in f32 f32emulated bf16 f16 tf32 f64; do
   # shape, then TFLOP/s of gpukit and of cuBLAS
   awk -F, -v t=$type '$1 == "matmul" && $3 == t && $10 > 0 && ($2 == "A B" || $2 == "A B odd") {
     gsub(/x/, "×", $4)

@@ -2,7 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #define GPUKIT_C_API
 #ifdef OTHER_VERSION
-#include "build/compile/other/gpukit.cuh"
+#include "other/gpukit.cuh"
 #else
 #include "gpukit.cuh"
 #endif

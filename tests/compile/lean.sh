@@ -1,12 +1,12 @@
 #!/bin/sh
-# lean.sh OBJECT command...   compiles with the command a file that reduces and scans, and fails if the object has
-# kernels of products, which would take their time in every file. It has to have those of a reduction, or else nothing
-# was looked at.
+# Compiles a file that reduces and scans, and fails if the object has kernels of products, which would take their time in
+# every file. It has to have those of a reduction, or else nothing was looked at.
 set -u
-object=$1
-shift
-"$@" -o "$object" || exit 1
-kernels=$(nm -C "$object" | grep -o 'gk__[a-z0-9_]*_\(kernel\|mark\)' | sort -u)
+folder=${BUILD:-build}/compile
+object=$folder/lean.o
+nvcc=$(sed -n 's/^nvcc //p' "$folder/flags")
+$nvcc -std=c++17 -gencode arch=compute_90a,code=sm_90a -c tests/bench/compile/called.cu -o "$object" || exit 1
+kernels=$(nm -C "$object" | grep -oE 'gk__[a-z0-9_]*_(kernel|mark)' | sort -u)
 case $kernels in
 *gk__reduce_kernel*) ;;
 *) echo "no kernel of a reduction in $object" && exit 1 ;;

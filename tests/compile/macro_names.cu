@@ -1,5 +1,5 @@
 /* The header among macros of all the names that the manual promises not to mind: its code has none of them, or hides it
- * and gives it back. macro_names.sh makes the lists. CUDA's own headers come first, as in every .cu file; the stand-in compiles
+ * and gives it back. headers.sh makes the lists. CUDA's own headers come first, as in every .cu file; the stand-in compiles
  * the C API and the calls of several ranks, too. */
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
@@ -18,10 +18,10 @@
 #define GPUKIT_C_API
 #endif
 
-#include "../../build/compile/macro_names_before.h"
+#include "macro_names_before.h"
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
-#include "../../build/compile/macro_names_after.h"
+#include "macro_names_after.h"
 
 __global__ void scale(float *x, size_t n, float by) {
   GK_FOR_1D (i, n) x[i] *= by;

@@ -1,7 +1,7 @@
 /* One part of a program, whose main is parts.cpp: compiled in many ways, and linked with itself compiled in others. What
  * it checks is that it meets its own gpukit: its version's kernels, and the error detail of its own calls. */
 #ifdef OTHER_VERSION /* in which a sum is a product that starts from 0 */
-#include "build/compile/other/gpukit.cuh"
+#include "other/gpukit.cuh"
 #else
 #include "gpukit.cuh"
 #endif

@@ -29,7 +29,9 @@ named)
 apart)
   a=$(mktemp) b=$(mktemp)
   trap 'rm -f "$a" "$b"' EXIT
-  defined "$1" | grep gk_ >"$a" && defined "$2" | grep gk_ >"$b" || { echo 'there is none at all'; exit 1; }
+  for object; do nm --defined-only "$object" | grep -q gk_ || { echo "$object has nothing of gpukit's"; exit 1; }; done
+  defined "$1" | grep gk_ >"$a" || : # with GPUKIT_STATIC nothing is for others
+  defined "$2" | grep gk_ >"$b" || :
   if comm -12 "$a" "$b" | grep .; then
     echo "$1 and $2 both define the above"
     exit 1

@@ -116,9 +116,7 @@ inline thread_block this_thread_block() {
 }
 
 /* Memory for tiles of several warps, which end the launch here. */
-template <unsigned MaxBlockSize = 1024> struct block_tile_memory {
-  unsigned unused;
-};
+template <unsigned MaxBlockSize = 1024> struct block_tile_memory { unsigned unused; };
 template <unsigned Size> thread_block this_thread_block(block_tile_memory<Size> &) { return this_thread_block(); }
 
 /* --- the grid --- */

@@ -66,7 +66,7 @@ struct translation {
   struct edit *edits;
   size_t edit_count, edit_capacity;
   const struct includes *includes;
-  int changed;     /* it does not stay what it was */
+  int changed; /* it does not stay what it was */
   int uses_thrust;
   int failed_line; /* 0: none */
   char failure[200];
@@ -1015,10 +1015,10 @@ static void refuse_texture(struct translation *t, size_t i) {
 
 /* The instructions of inline PTX that become calls: name = ::cuda_cpu::ptx_INSTRUCTION(inputs), with _ for dots. */
 static int is_known_ptx(const char *name) {
-  static const char *const known[] = {
-      "laneid",  "warpid",      "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_ge", "lanemask_gt",
-      "clock",   "clock64",     "globaltimer", "prmt.b32",    "bfe.u32",     "bfi.b32",     "bfind.u32",
-      "clz.b32", "mad.lo.u32",  "popc.b32",    "brev.b32",    "membar.gl",   NULL};
+  static const char *const known[] = {"laneid",      "warpid",      "lanemask_eq", "lanemask_lt", "lanemask_le",
+                                      "lanemask_ge", "lanemask_gt", "clock",       "clock64",     "globaltimer",
+                                      "prmt.b32",    "bfe.u32",     "bfi.b32",     "bfind.u32",   "clz.b32",
+                                      "mad.lo.u32",  "popc.b32",    "brev.b32",    "membar.gl",   NULL};
   int i;
   for (i = 0; known[i]; i++)
     if (!strcmp(known[i], name)) return 1;
@@ -1075,7 +1075,7 @@ static void translate_asm(struct translation *t, size_t word) {
   snprintf(call, sizeof call, "::cuda_cpu::ptx_%s(", name);
   for (i = 0; call[i]; i++)
     if (call[i] == '.') call[i] = '_';
-  out = colon == close ? NONE : next_token(t, colon); /* "=r" */
+  out = colon == close ? NONE : next_token(t, colon);                                  /* "=r" */
   if (out == NONE || t->tokens[out].kind != kind_string || !token_is(t, colon, ":")) { /* no output */
     replace(t, word, close, call);
     insert_after(t, close, ")");
@@ -1374,8 +1374,7 @@ static char *find_include(void *context, const char *name, size_t length, int qu
   if (i >= p->count) return NULL;
   if (p->files[i].busy) p->files[i].promised = 1;
   *changed = p->files[i].written || p->files[i].promised;
-  if (!*changed)
-    return outer && beside ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
+  if (!*changed) return outer && beside ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
   slash = strrchr(p->result, '/');
   from = slash ? slash + 1 : p->result;
   return join(from, strlen(from), ".", i ? 1 : 0, i); /* it lies next to the C++ that includes it */

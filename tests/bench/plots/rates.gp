@@ -8,8 +8,8 @@ set logscale x 2
 set xrange [n_min : n_max * 1.05]
 set rmargin 16
 set yrange [0 : rate_max * 1.08]
-set xlabel "elements"
-set ylabel "GB/s"
+set xlabel "n, elements"
+set ylabel "GB/s, higher is better"
 set ytics 1000
 set xtics ()
 do for [k = 10 : 30 : 2] { if (2.0**k >= n_min && 2.0**k <= n_max) { set xtics add (sprintf("2^{%d}", k) 2.0**k) } }

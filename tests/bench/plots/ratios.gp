@@ -3,7 +3,7 @@ set terminal pngcairo size 1200,760 enhanced font "DejaVu Sans,13" background "#
 stats work . "/ratios" using 1 name "n" nooutput
 stats work . "/ratios" using 2 name "ratio" nooutput
 
-set multiplot layout 2,4 columnsfirst title "CUB’s time / gpukit’s on one " . device . ", cold caches" \
+set multiplot layout 2,4 columnsfirst title "CUB’s time / gpukit’s on one " . device . ", cold caches: higher is better" \
   font ",19" textcolor rgb text margins 0.05,0.975,0.09,0.86 spacing 0.045,0.11
 set logscale x 2
 set logscale y 2
@@ -18,11 +18,11 @@ do for [i = 1 : 8] {
   set title type font ",15" offset 0,-0.6
   if (i <= 2) { set ytics ("½" 0.5, "1" 1, "2" 2, "4" 4, "8" 8) } else { set ytics ("" 0.5, "" 1, "" 2, "" 4, "" 8) }
   set for [k = 1 : 3] label k ""
-  set xlabel i % 2 ? "" : "elements"
+  set xlabel i % 2 ? "" : "n, elements"
   if (i == 1) {
     set label 1 "reduce" at graph 0.62, graph 0.93 textcolor rgb ours
     set label 2 "scan" at graph 0.62, graph 0.84 textcolor rgb peer
-    set label 3 "faster ↑" at graph 0.04, first 1.09 textcolor rgb grey font ",11"
+    set label 3 "gpukit is faster ↑" at graph 0.04, first 1.09 textcolor rgb grey font ",11"
   }
   reduce = work . "/reduce." . type
   scan = work . "/scan." . type

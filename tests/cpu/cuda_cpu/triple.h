@@ -216,12 +216,15 @@ inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNo
   return cudaGraphAddDependencies(graph, from, to, nullptr, count);
 }
 template <class T>
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T *p, size_t length = 0, unsigned flags = cudaMemAttachSingle) {
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T *p, size_t length = 0,
+                                     unsigned flags = cudaMemAttachSingle) {
   return cudaStreamAttachMemAsync(stream, static_cast<void *>(p), length, flags);
 }
 /* Shared memory has no banks of a width here, nor the L2 cache a part to keep. */
 enum cudaSharedMemConfig {
-  cudaSharedMemBankSizeDefault = 0, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte
+  cudaSharedMemBankSizeDefault = 0,
+  cudaSharedMemBankSizeFourByte,
+  cudaSharedMemBankSizeEightByte
 };
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
 inline cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {

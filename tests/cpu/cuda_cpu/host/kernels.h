@@ -228,8 +228,10 @@ CUDA_CPU_ENTRY void remember_kernel(const void *kernel, typed_launch launch) {
 inline cudaError_t launch_pointer(const void *kernel, const cudaLaunchConfig_t &config, void **args, const char *call) {
   if (!kernel) return error(cudaErrorInvalidDeviceFunction);
   if (typed_launch launch = launch_of(kernel)) return launch(kernel, config, args);
-  fprintf(stderr, "CUDA stand-in: not supported: %s of a pointer that was not written (void *)kernel in a .cu file, so "
-                  "that its parameters are not known: pass the kernel itself\n", call);
+  fprintf(stderr,
+          "CUDA stand-in: not supported: %s of a pointer that was not written (void *)kernel in a .cu file, so "
+          "that its parameters are not known: pass the kernel itself\n",
+          call);
   return error(cudaErrorNotSupported);
 }
 CUDA_CPU_CALL cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,

@@ -164,7 +164,8 @@ CUDA_CPU_CALL cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *use
   });
 }
 /* What a GPU does better with these, it does as well without. */
-CUDA_CPU_CALL cudaStreamSetAttribute(cudaStream_t stream, enum cudaLaunchAttributeID, const cudaLaunchAttributeValue *v) {
+CUDA_CPU_CALL cudaStreamSetAttribute(cudaStream_t stream, enum cudaLaunchAttributeID,
+                                     const cudaLaunchAttributeValue *v) {
   CUDA_CPU_API(cudaStreamSetAttribute);
   return error(!find_stream(stream) ? cudaErrorInvalidResourceHandle : v ? cudaSuccess : cudaErrorInvalidValue);
 }

@@ -1,0 +1,250 @@
+/* gk_array, and what comes to the host: gk_array in each call that takes device memory, and gk_reduce_value. */
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include <array>
+#include "loops.h"
+
+struct record {
+  int calls = 0, line = 0, code = 0;
+  std::string file, detail;
+};
+static void remember(const gk_error *e, void *user) {
+  record *r = static_cast<record *>(user);
+  r->calls++;
+  r->line = e->line, r->code = e->code;
+  r->file = e->file, r->detail = e->detail;
+}
+struct remembering : record {
+  remembering() { gk_set_error_handler(remember, static_cast<record *>(this)); }
+  remembering(const remembering &) = delete;
+  ~remembering() { gk_set_error_handler(NULL, NULL); }
+  /* Whether one failure was reported, for this line. */
+  void expect(cudaError_t expected, int at_line, const char *text) {
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(code, static_cast<int>(expected));
+    EXPECT_EQ(line, at_line);
+    EXPECT_HAS(file.c_str(), "test_array");
+    EXPECT_HAS(detail.c_str(), text);
+    calls = 0;
+  }
+};
+
+static std::vector<float> counting(size_t n) {
+  std::vector<float> x(n);
+  for (size_t i = 0; i < n; i++) x[i] = static_cast<float>(i);
+  return x;
+}
+
+TEST(there_and_back) {
+  cudaStream_t own;
+  EXPECT_OK(cudaStreamCreate(&own));
+  for (cudaStream_t stream : {cudaStream_t(0), own})
+    for (size_t n : {1u, 31u, 70001u}) {
+      const std::vector<float> x = counting(n);
+      const gk_array<float> from_range(x, stream), from_pointer(x.data(), n, stream);
+      std::vector<float> y(n), z(n);
+      from_range.copy_to(y);
+      from_pointer.copy_to(z.data());
+      EXPECT_SAME(y, x, "range");
+      EXPECT_SAME(z, x, "pointer");
+      gk_array<float> a(n, stream);
+      EXPECT_EQ(a.size(), n);
+      a.copy_from(x);
+      EXPECT_EQ(a.get(n - 1), x[n - 1]);
+      a.set(n / 2, -1.5f);
+      EXPECT_EQ(a.get(n / 2), -1.5f);
+      a.clear();
+      a.copy_to(y);
+      EXPECT_SAME(y, std::vector<float>(n, 0.0f), "cleared");
+      a.copy_from(x.data());
+      a.copy_to(y);
+      EXPECT_SAME(y, x, "copied again");
+    }
+  EXPECT_OK(cudaStreamDestroy(own));
+  const std::array<int, 3> three = {{7, 8, 9}};
+  EXPECT_EQ(gk_array<int>(three).get(2), 9);
+}
+
+TEST(it_owns_its_memory) {
+  const std::vector<float> x = counting(100);
+  gk_array<float> a(x), b(5);
+  float *const memory = a;
+  EXPECT(memory == a.data() && memory != b.data());
+  b = std::move(a);
+  EXPECT(a.data() == NULL && a.size() == 0);
+  EXPECT(b.data() == memory && b.size() == 100);
+  gk_array<float> c(std::move(b)), none;
+  EXPECT(b.data() == NULL && c.data() == memory);
+  EXPECT(none.data() == NULL && none.size() == 0);
+  none = gk_array<float>(x);
+  EXPECT_EQ(none.get(99), 99.0f);
+  static_assert(!std::is_copy_constructible<gk_array<float>>::value, "no copies");
+  static_assert(!std::is_convertible<gk_array<float>, float *>::value, "its memory would be freed first");
+  static_assert(std::is_convertible<gk_array<float> &, const float *>::value, "a pointer");
+  static_assert(!std::is_constructible<gk_array<float>, const gk_array<double> &>::value, "not from device memory");
+  static_assert(!std::is_constructible<gk_array<float>, const std::vector<double> &>::value, "another type");
+#ifdef CUDA_ON_CPU
+  size_t before = 0, after = 0, total = 0;
+  EXPECT_OK(cudaMemGetInfo(&before, &total));
+  { const gk_array<double> more(1000), moved(std::move(const_cast<gk_array<double> &>(more))); }
+  EXPECT_OK(cudaMemGetInfo(&after, &total));
+  EXPECT_EQ(after, before);
+#endif
+}
+
+TEST(failures_go_to_the_handler) {
+  remembering failures;
+  const std::vector<float> x = counting(10);
+  std::vector<float> y(11, -1.0f);
+  gk_array<float> a(x);
+  a.copy_to(y);
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "10 elements cannot be copied from or to a range of 11");
+  EXPECT_EQ(y[0], -1.0f);
+  a.copy_from(y);
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "a range of 11");
+  EXPECT_EQ(a.get(10), 0.0f);
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "10 elements has none with the index 10");
+  a.set(size_t(-1), 1.0f);
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "none with the index");
+  a.copy_to(static_cast<float *>(NULL));
+  failures.expect(cudaErrorInvalidValue, __LINE__ - 1, "is NULL");
+  a.copy_to(x.size() ? y.data() : NULL);
+  EXPECT_EQ(failures.calls, 0);
+  EXPECT_EQ(y[9], 9.0f);
+  for (size_t n : {static_cast<size_t>(-1), static_cast<size_t>(-1) / 4 + 2, size_t(1) << 60}) {
+    const gk_array<float> large(n);
+    failures.expect(cudaErrorMemoryAllocation, __LINE__ - 1, "gk_array");
+    EXPECT(large.data() == NULL && large.size() == 0);
+  }
+  const std::vector<float> no_elements;
+  const gk_array<float> nothing(no_elements.size()), nothing_of_a_range(no_elements);
+  EXPECT(nothing.data() == NULL && nothing_of_a_range.size() == 0);
+  EXPECT_EQ(failures.calls, 0);
+}
+
+#ifdef CUDA_ON_CPU
+/* The k-th call to CUDA fails, for each k: one report, and no memory is kept. */
+TEST(each_call_fails_in_turn) {
+  cudaStream_t own;
+  EXPECT_OK(cudaStreamCreate(&own));
+  const std::vector<float> x = counting(10);
+  for (cudaStream_t stream : {cudaStream_t(0), own}) {
+    unsigned long long calls = 0;
+    for (unsigned k = 1; k == 1 || calls >= k - 1; k++) {
+      remembering failures;
+      std::vector<float> y(10, -1.0f);
+      size_t before = 0, after = 0, total = 0;
+      EXPECT_OK(cudaMemGetInfo(&before, &total));
+      {
+        cuda_cpu_fail(("any:" + std::to_string(k)).c_str());
+        const gk_array<float> a(x, stream);
+        if (failures.calls == 0) a.copy_to(y);
+        calls = cuda_cpu_calls("any");
+        cuda_cpu_fail(NULL);
+      }
+      EXPECT_EQ(failures.calls, calls >= k ? 1 : 0);
+      if (calls >= k)
+        EXPECT_HAS(failures.detail.c_str(), "gk_array");
+      else
+        EXPECT_SAME(y, x, "there and back");
+      EXPECT_OK(cudaMemGetInfo(&after, &total));
+      EXPECT_EQ(after, before);
+      cudaGetLastError();
+    }
+    EXPECT(calls >= 4);
+  }
+  EXPECT_OK(cudaStreamDestroy(own));
+}
+#endif
+
+__global__ static void add(const float *x, float *y, size_t n) {
+  GK_FOR_1D (i, n) y[i] += x[i];
+}
+
+TEST(in_the_place_of_pointers) {
+  const size_t n = 5000;
+  const std::vector<float> host = counting(n);
+  const gk_array<float> x(host);
+  gk_array<float> y(host), one(1);
+  gk_array<gk_arg<float>> place(1);
+  std::vector<float> sums(n);
+  GK_LAUNCH(add, gk_grid_1d(n, 256), 256, 0, 0, x, y, n);
+  EXPECT_EQ(y.get(n - 1), 2.0f * host[n - 1]);
+  EXPECT_OK(gk_launch(add, dim3(1), dim3(32), 0, 0, x, y, n));
+  EXPECT_EQ(y.get(2), 6.0f);
+  EXPECT_OK(gk_reduce(x, one, n, gk_op_sum()));
+  EXPECT_EQ(one.get(0), reduce_in_a_loop(GK_OP_SUM, host));
+  EXPECT_OK(gk_reduce_max(x, one, n));
+  EXPECT_EQ(one.get(0), host[n - 1]);
+  EXPECT_OK(gk_reduce_argmax(x, place, n));
+  EXPECT_EQ(place.get(0).index, n - 1);
+  EXPECT_OK(gk_scan_inclusive(x, y, n, gk_op_max()));
+  y.copy_to(sums);
+  EXPECT_SAME(sums, host, "inclusive");
+  EXPECT_OK(gk_scan_exclusive(x, y.data(), n, gk_op_sum()));
+  EXPECT_EQ(y.get(3), 3.0f);
+  EXPECT_OK(gk_scan_exclusive_sum(x, y, n));
+  EXPECT_EQ(y.get(4), 6.0f);
+  EXPECT_OK(gk_scan_inclusive_sum(x, y, n));
+  EXPECT_EQ(y.get(4), 10.0f);
+  EXPECT_OK(gk_scan_exclusive_init(x.data(), y, n, gk_op_sum(), 10));
+  EXPECT_EQ(y.get(3), 13.0f);
+  gk_array<float> c(50 * 60);
+  gk_matmul_path path;
+  EXPECT_OK(gk_matmul(x, x, c, 50, 60, 2));
+  EXPECT_EQ(c.get(61), host[2] * host[1] + host[3] * host[61]);
+  EXPECT_OK(gk_matmul_scaled(2, x, x, 0, c, 50, 60, 2));
+  EXPECT_EQ(c.get(61), 2 * (host[2] * host[1] + host[3] * host[61]));
+  EXPECT_OK(gk_matmul_ex(x, x.data(), c, 50, 60, 2, NULL));
+  EXPECT_OK(gk_matmul_ex<GK_PRECISION_STRICT>(x, x, c.data(), 50, 60, 2, NULL));
+  EXPECT_EQ(c.get(61), host[2] * host[1] + host[3] * host[61]);
+  EXPECT_OK(gk_matmul_plan(x, x, c, 50, 60, 2, NULL, &path));
+}
+
+template <class Item, class Value, class Operator>
+static void check_value(size_t n, Operator operation, gk_op op, const gk_scratch *scratch) {
+  const std::vector<Item> host = elements<Item>(op, n);
+  const gk_array<Item> x(host);
+  Value value = Value();
+  EXPECT_OK(gk_reduce_value(x, &value, n, operation, 0, scratch));
+  EXPECT_EQ(value, reduce_in_a_loop(op, host));
+}
+TEST(a_value_on_the_host) {
+  gk_scratch scratch = gk_scratch();
+  EXPECT_OK(gk_scratch_create(&scratch, 0, 0));
+  for (const gk_scratch *use : {static_cast<const gk_scratch *>(NULL), static_cast<const gk_scratch *>(&scratch)})
+    for (size_t n : {1u, 1000u, 50000u}) {
+      check_value<float, float>(n, gk_op_sum(), GK_OP_SUM, use);
+      check_value<float, float>(n, gk_op_max(), GK_OP_MAX, use);
+      check_value<int, int>(n, gk_op_min(), GK_OP_MIN, use);
+    }
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+  const gk_array<float> x(counting(1000));
+  gk_arg<float> most = {0, 0};
+  EXPECT_OK(gk_reduce_value(x, &most, 1000, gk_op_argmax()));
+  EXPECT_EQ(most.index, size_t(999));
+  EXPECT_OK(gk_reduce_value(x, &most, 1000, gk_op_argmin()));
+  EXPECT_EQ(most.index, size_t(0));
+  float sum = -1;
+  EXPECT_OK(gk_reduce_value(x, &sum, 0, gk_op_sum()));
+  EXPECT_EQ(sum, 0.0f);
+}
+TEST(a_value_that_cannot_be) {
+  const gk_array<float> x(counting(100));
+  float value = -1;
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce_value: value is NULL",
+               gk_reduce_value(x, static_cast<float *>(NULL), 100, gk_op_sum()));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_reduce",
+               gk_reduce_value(static_cast<float *>(NULL), &value, 100, gk_op_sum()));
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  EXPECT_OK(cudaStreamCreate(&stream));
+  EXPECT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  EXPECT_ERROR(cudaErrorStreamCaptureUnsupported, "is being captured",
+               gk_reduce_value(x, &value, 100, gk_op_sum(), stream));
+  EXPECT_OK(cudaStreamEndCapture(stream, &graph)); /* the capture goes on */
+  EXPECT_OK(cudaGraphDestroy(graph));
+  EXPECT_OK(cudaStreamDestroy(stream));
+  EXPECT_EQ(value, -1.0f);
+}

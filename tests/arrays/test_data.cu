@@ -1,0 +1,163 @@
+/* Copies, fills, random numbers and prints of device arrays. */
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include <algorithm>
+#include "child.h"
+#include "data.h"
+
+template <class T> static std::vector<T> on_host(const gk_array<T> &x) {
+  std::vector<T> host(x.size());
+  x.copy_to(host);
+  return host;
+}
+
+struct square {
+  const float *x;
+  __device__ float operator()(size_t i) const { return x[i] * x[i]; }
+};
+TEST(copies) {
+  for (size_t n : {0u, 1u, 255u, 256u, 257u, 100003u}) {
+    std::vector<float> host(n), squares(n);
+    std::vector<double> wide(n);
+    for (size_t i = 0; i < n; i++)
+      host[i] = static_cast<float>(uniform(60, i, -99, 99)), squares[i] = host[i] * host[i], wide[i] = host[i];
+    const gk_array<float> x(host);
+    gk_array<float> y(n), z(n);
+    gk_array<double> w(n);
+    gk_array<__half> h(n);
+    EXPECT_OK(gk_copy(x, y, n));
+    EXPECT_SAME(on_host(y), host, "copy of %zu", n);
+    EXPECT_OK(gk_copy(x, w, n));
+    EXPECT_SAME(on_host(w), wide, "conversion of %zu", n);
+    EXPECT_OK(gk_copy(w, h, n));
+    EXPECT_OK(gk_copy(h, y, n));
+    EXPECT_SAME(on_host(y), host, "through half, %zu", n);
+    EXPECT_OK(gk_copy(gk_computed<float>(square{x.data()}), z, n));
+    EXPECT_SAME(on_host(z), squares, "squares of %zu", n);
+  }
+  gk_array<float> x(10);
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_copy: output is NULL", gk_copy(x, static_cast<float *>(NULL), 10));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_copy: input is NULL", gk_copy(static_cast<float *>(NULL), x, 10));
+}
+TEST(fills_and_progressions) {
+  gk_array<float> x(1000);
+  gk_array<__half> h(10);
+  gk_array<int> k(1000);
+  gk_array<unsigned char> bytes(300);
+  EXPECT_OK(gk_fill(x, 1000, 2.5));
+  EXPECT_SAME(on_host(x), std::vector<float>(1000, 2.5f), "fill");
+  EXPECT_OK(gk_fill(h, 10, 0.5));
+  EXPECT_SAME(on_host(h), std::vector<__half>(10, make<__half>(0.5)), "halves");
+  EXPECT_OK(gk_iota(k, 1000, -5, 3));
+  std::vector<int> expected(1000);
+  for (int i = 0; i < 1000; i++) expected[static_cast<size_t>(i)] = 3 * i - 5;
+  EXPECT_SAME(on_host(k), expected, "progression");
+  EXPECT_OK(gk_iota(x, 1000, 1.0f, 0.25f));
+  EXPECT_EQ(x.get(999), 250.75f);
+  EXPECT_OK(gk_iota(bytes, 300, 0, 1));
+  EXPECT_EQ(static_cast<int>(bytes.get(299)), 299 - 256); /* integers wrap */
+}
+
+/* The known answer of Philox 4x32-10 for a counter and a key of zeros, by its authors: the first two words. */
+TEST(philox_as_its_authors_have_it) { EXPECT_EQ(gk__philox(0, 0), uint64_t(0xe169c58d6627e8d5)); }
+
+static double probability_below(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
+/* The largest distance between the distribution of the numbers and the wanted one, times the square root of their
+ * count: above 1.95 with a probability of one in a thousand (Kolmogorov and Smirnov). */
+template <class Distribution> static double distance_of(std::vector<float> x, Distribution wanted) {
+  std::sort(x.begin(), x.end());
+  const double n = static_cast<double>(x.size());
+  double most = 0;
+  for (size_t i = 0; i < x.size(); i++) {
+    const double below = wanted(static_cast<double>(x[i]));
+    most = std::max({most, below - static_cast<double>(i) / n, static_cast<double>(i + 1) / n - below});
+  }
+  return most * sqrt(n);
+}
+TEST(random_numbers_are_distributed_as_they_should_be) {
+  const size_t n = test_slowed() ? 100000 : 10000000;
+  gk_array<float> x(n);
+  for (uint64_t seed : {uint64_t(1), uint64_t(1) << 40}) {
+    double moment[4] = {0, 0, 0, 0}, sum = 0, squares = 0;
+    EXPECT_OK(gk_random_normal(x, n, seed));
+    const std::vector<float> normal = on_host(x);
+    for (float value : normal)
+      for (int k = 0; k < 4; k++) moment[k] += pow(static_cast<double>(value), k + 1) / static_cast<double>(n);
+    const double error =
+        1 / sqrt(static_cast<double>(n)); /* standard deviations of the moments: 1, 1.4, 3.9, 9.8 of it */
+    EXPECT(fabs(moment[0]) < 4 * error && fabs(moment[1] - 1) < 6 * error);
+    EXPECT(fabs(moment[2]) < 16 * error && fabs(moment[3] - 3) < 40 * error);
+    EXPECT(distance_of(normal, probability_below) < 1.95);
+    EXPECT_OK(gk_random_uniform(x, n, seed));
+    const std::vector<float> even = on_host(x);
+    for (float value : even)
+      sum += static_cast<double>(value), squares += static_cast<double>(value) * static_cast<double>(value);
+    EXPECT(fabs(sum / static_cast<double>(n) - 0.5) < 1.2 * error);
+    EXPECT(fabs(squares / static_cast<double>(n) - 1.0 / 3) < 1.2 * error);
+    EXPECT(distance_of(even, [](double v) { return v; }) < 1.95);
+    EXPECT(*std::min_element(even.begin(), even.end()) >= 0 && *std::max_element(even.begin(), even.end()) < 1);
+  }
+}
+/* The inverse of the distribution, against the C library's error function, far into the tails. */
+TEST(quantiles_are_exact) {
+  for (double probability = 0.5; probability > 1e-16; probability *= 0.93) {
+    const double x = -gk__normal_quantile(probability);
+    EXPECT(fabs(probability_below(x) / probability - 1) < 1e-13 * (1 + x * x));
+    EXPECT(fabs(gk__natural_log(probability) - log(probability)) <= 4e-16 * fabs(log(probability)) + 1e-16);
+  }
+}
+template <class T> static uint64_t hash_of(const std::vector<T> &x) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < x.size() * sizeof(T); i++)
+    hash = (hash ^ reinterpret_cast<const unsigned char *>(x.data())[i]) * 0x100000001b3u;
+  return hash;
+}
+template <class T> static uint64_t bits_of_random(bool normal, size_t n) {
+  gk_array<T> x(n);
+  EXPECT_OK(normal ? gk_random_normal(x, n, 42) : gk_random_uniform(x, n, 42));
+  return hash_of(on_host(x));
+}
+#define SAME_BITS(T, normal, expected)                                                                                 \
+  if (bits_of_random<T>(normal, 100003) != expected)                                                                   \
+  test_fail(__FILE__, __LINE__,                                                                                        \
+            sentence("now 0x%llx", static_cast<unsigned long long>(bits_of_random<T>(normal, 100003))))
+TEST(random_numbers_have_the_same_bits) {
+  SAME_BITS(float, false, 0x1016c612ae6d79bf);
+  SAME_BITS(double, false, 0xd80f66d5a2f3a710);
+  SAME_BITS(float, true, 0xaa2e70a5344be315);
+  SAME_BITS(double, true, 0x1e420eeefa2972b9);
+  SAME_BITS(__half, true, 0xc823f0aba082018c);
+  gk_array<float> some(10), more(1000);
+  EXPECT_OK(gk_random_normal(some, 10, 7));
+  EXPECT_OK(gk_random_normal(more, 1000, 7));
+  EXPECT_EQ(some.get(9), more.get(9)); /* whatever n */
+  EXPECT_OK(gk_random_normal(more, 1000, 8));
+  EXPECT(some.get(9) != more.get(9));
+}
+
+/* What a call prints, which has to succeed. */
+template <class Call> static std::string printed(Call call) {
+  cudaError_t status = cudaErrorUnknown;
+  const std::string text = printed_by([&] { status = call(); });
+  EXPECT_OK(status);
+  return text;
+}
+TEST(prints) {
+  std::vector<float> host(30 * 25);
+  for (size_t i = 0; i < host.size(); i++) host[i] = static_cast<float>(i) / 4;
+  const gk_array<float> x(host);
+  const gk_array<long long> whole(std::vector<long long>{-7, 123456789012});
+  EXPECT_EQ(printed([&] { return gk_print(whole, 2); }), std::string("          -7 123456789012\n"));
+  EXPECT_EQ(printed([&] { return gk_print_matrix(x, 2, 3); }),
+            std::string("           0        0.25         0.5\n        0.75           1        1.25\n"));
+  EXPECT_EQ(printed([&] { return gk_print_matrix(x, 2, 2, 25); }),
+            std::string("           0        0.25\n        6.25         6.5\n"));
+  const std::string large = printed([&] { return gk_print_matrix(x, 30, 25); });
+  EXPECT_EQ(std::count(large.begin(), large.end(), '\n'), 21);
+  EXPECT_HAS(large.c_str(), "  ...");
+  EXPECT_HAS(large.c_str(), "      187.25\n"); /* the last element */
+  EXPECT_EQ(printed([&] { return gk_print(x, 0); }), std::string());
+  EXPECT_ERROR(cudaErrorInvalidValue, "the leading dimension is 2", gk_print_matrix(x, 2, 3, 2));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_print: input is NULL", gk_print(static_cast<float *>(NULL), 3));
+}

@@ -1,0 +1,75 @@
+#!/bin/sh
+# Builds a program or an object:  build.sh OUTPUT SOURCE [RUNTIME.o] [NEED...]
+# To see how: sh -x tests/build.sh build/cpu/test_scan tests/arrays/test_scan.cu build/cpu/runtime.o
+#
+# OUTPUT's folder is a configuration. Its file `flags`, which the Makefile writes, has the commands, one a line:
+#
+#   compile   compiles; it links, too, where there is no line for that
+#   plain     compiles, by nvcc, programs that are plain CUDA as users have them
+#   ahead     compiles runtime.o, the stand-in's own part of a program, once for all of the configuration
+#   link      links $program and $runtime as $output
+set -eu
+output=$1 source=$2
+shift 2
+folder=${output%/*} program=$output.o runtime=
+setting() { sed -n "s/^$1 //p" "$folder/flags"; }
+compile=$(setting compile) plain=$(setting plain) link=$(setting link)
+run() {
+  [ -z "${V-}" ] || echo "$*" >&2
+  eval "$*"
+}
+
+# What a program needs of nvcc's toolkit. cuBLAS and NCCL are used where they can be linked.
+libraries=
+for need in "$@"; do
+  case $need in
+  *.o) runtime=$need ;;
+  rdc) libraries='-rdc=true -lcudadevrt' ;;
+  ptx75) libraries='-gencode arch=compute_75,code=compute_75' ;;
+  cublas)
+    if run "$plain -shared -x cu /dev/null -o $output.so -lcublas" 2>/dev/null; then
+      libraries='-DLESSON_CUBLAS -lcublas'
+    fi
+    ;;
+  nccl)
+    if printf '#include <nccl.h>\nint main() { int v; return ncclGetVersion(&v); }\n' |
+      run "$plain -x cu - -o $output.nccl -lnccl" 2>/dev/null; then
+      libraries='-DLESSON_NCCL -DTEST_NCCL -lnccl'
+    else
+      echo "$output is built without NCCL: no nccl.h, or nothing to link"
+    fi
+    ;;
+  esac
+done
+
+command=$compile
+case $output:$source in
+*/runtime.o:*) command="$(setting ahead) -include cuda_runtime.h -x c++" source=/dev/null ;;
+*:tests/standin/programs/* | *:tests/standin/mistakes/* | *:examples/[0-9]*)
+  if [ -n "$runtime" ]; then # g++ and clang++ cannot parse <<<>>>
+    run "${folder%/*}/host/cuda_to_cpp $source $output.cpp"
+    command="$command -iquote ${source%/*}"
+    source=$output.cpp
+  elif [ "${source%%/*}" = tests ] && [ -n "$plain" ]; then
+    command=$plain
+  fi
+  ;;
+*/built/*) libraries=$(echo "$libraries" | sed 's/ -l[a-z]*//g') ;;
+esac
+case $output in
+*/built/*) command="$command -c" ;;
+*.o) command="$command -c" link= ;;
+esac
+
+case $source in tests/*) command="$command -I tests/support" ;; esac
+[ "${folder%/*}" = build ] || command="$command -DRESULTS_FOLDER=\\\"${folder%/*}\\\"" # where lessons draw
+
+start=$(date +%s)
+made=$output
+[ -z "$link" ] || made=$program
+printf '  %-8s %s\n' "$(basename "${command%% *}")" "$output"
+command="$command ${link:+-c} ${runtime:+-DCUDA_CPU_ELSEWHERE} -MMD -MP -MF $output.d -MT $output"
+run "$command $source $libraries -o $made"
+[ -z "$link" ] || run "$link"
+touch "$output" # the host's compiler makes no object of what only has to compile
+echo "$(($(date +%s) - start)) s $output" >>"${folder%/*}/times"

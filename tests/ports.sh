@@ -1,0 +1,25 @@
+#!/bin/sh
+# What `make test-ports` does: the header for GPUs that make test-all leaves out; checks of make test by another
+# compiler, and cross-compiled for another processor, which is emulated. Each port has a folder of its own,
+# BUILD/ports/NAME. One whose tools are not here is skipped.
+set -u
+unset MAKEFLAGS MFLAGS MAKELEVEL
+folder=${BUILD:-build}/ports
+failed=0
+# port NAME COMPILER EMULATOR CHECK...
+port() {
+  name=$1 compiler=$2 emulator=$3
+  shift 3
+  for tool in "$compiler" ${emulator%% *}; do
+    command -v "$tool" >/dev/null || { echo "$name is skipped: $tool is not here" && return; }
+  done
+  echo "$name:"
+  EMULATOR=$emulator make test BACKEND=cpu CXX="$compiler" BUILD="$folder/$name" TESTS="$*" || failed=1
+}
+make test-targets || failed=1
+tests=$(sed -n 's/^test  *\([^ ]*\) .*/\1/p' tests/checks.txt)
+# shellcheck disable=SC2086 # names are words
+port clang clang++ '' $tests tour 10_transpose 15_warp_primitives hostile two five shared
+port aarch64 aarch64-linux-gnu-g++ 'qemu-aarch64 -L /usr/aarch64-linux-gnu' test_error test_index test_warp_block \
+  test_bits test_standin test_standin_device test_standin_memory test_cooperative
+exit $failed
