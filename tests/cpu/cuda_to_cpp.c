@@ -971,9 +971,9 @@ static void mark_body(struct translation *t, size_t global) {
   size_t open = global, close, i, first = NONE;
   int depth = 0, directive = 0;
   while (open != NONE && bracket(t, open) != '{') {
-    if (token_is(t, open, ";") || bracket(t, open) == '}') return;
-    open = bracket(t, open) && t->tokens[open].match != NONE ? t->tokens[open].match : open;
-    open = next_token(t, open);
+    size_t match = t->tokens[open].match;
+    if (token_is(t, open, ";") || (match != NONE && match < open)) return;
+    open = next_token(t, match == NONE ? open : match);
   }
   close = open == NONE ? NONE : t->tokens[open].match;
   if (close == NONE || t->tokens[open].directive) return;
@@ -1011,6 +1011,23 @@ static void refuse_texture(struct translation *t, size_t i) {
     depth = token_is(t, after, "<") ? depth + 1 : depth - run;
   }
   if (after != NONE && is_operand_name(t, next_token(t, after))) insert_before(t, i, "CUDA_CPU_NO_REFERENCES ");
+}
+
+/* Programs say curandState, or the type of another generator. */
+static void refuse_random(struct translation *t, size_t i) {
+  static const char *const types[] = {"curandState",
+                                      "curandState_t",
+                                      "curandStateXORWOW",
+                                      "curandStateXORWOW_t",
+                                      "curandStateMRG32k3a",
+                                      "curandStateMRG32k3a_t",
+                                      "curandStateMtgp32",
+                                      "curandStateMtgp32_t",
+                                      "curandStateSobol32_t",
+                                      "curandStateSobol64_t",
+                                      NULL};
+  if (is_any_of(t, i, types) && !t->tokens[i].directive)
+    fail(t, t->tokens[i].line, "the stand-in for CUDA has no generator of cuRAND but curandStatePhilox4_32_10_t");
 }
 
 /* The instructions of inline PTX that become calls: name = ::cuda_cpu::ptx_INSTRUCTION(inputs), with _ for dots. */
@@ -1163,6 +1180,7 @@ static void translate(struct translation *t) {
     if (token_is(t, i, "__shared__")) translate_shared(t, i);
     if (token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm")) translate_asm(t, i);
     if (token_is(t, i, "texture")) refuse_texture(t, i);
+    refuse_random(t, i);
     if (token_is(t, i, "__global__") && !t->tokens[i].directive) mark_body(t, i);
   }
   translate_arch(t);

@@ -50,17 +50,18 @@ program() {
     shift
     set -- "$@" "$object"
   done
-  eval "$(setting link | sed 's/\$program/"$@"/; s/\$output/"&"/; s/\$runtime/"&"/') $GIVEN_CXXFLAGS $GIVEN_LDLIBS"
+  ! cat "$@" | grep -q openblas_set || libraries=-lopenblas # stubs/cublas_v2.h calls it
+  eval "$(setting link | sed 's/\$program/"$@"/; s/\$output/"&"/; s/\$runtime/"&"/') $GIVEN_CXXFLAGS $GIVEN_LDLIBS $libraries"
 }
 
 [ -n "$GIVEN_FILE" ] || fail 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu'
 [ -z "$asan" ] || [ -z "$traced" ] || fail 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1'
-compile="$(setting compile) ${GIVEN_STD:+-std=$GIVEN_STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'" plain=$(setting plain)
+compile="$(setting compile) ${GIVEN_STD:+-std=$GIVEN_STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'" plain=$(setting plain) libraries=
 # Thrust of CUDA's toolkit, without the other headers there.
 for toolkit in "${CUDA_HOME:-/usr/local/cuda}/include/cccl" "${CUDA_HOME:-/usr/local/cuda}/include"; do
-  [ -d "$toolkit/thrust" ] && [ ! -e "$folder/toolkit" ] || continue
-  mkdir "$folder/toolkit"
-  for part in thrust cub cuda nv; do ln -s "$toolkit/$part" "$folder/toolkit/"; done
+  [ -d "$toolkit/thrust" ] && [ ! -e "$folder/toolkit/nv" ] || continue
+  mkdir -p "$folder/toolkit"
+  for part in thrust cub cuda nv; do ln -s "$toolkit/$part" "$folder/toolkit/" 2>/dev/null || :; done
 done
 # What __CUDA_ARCH__ is in kernels: 900 for sm_90.
 case ${GPUKIT_CPU_DEVICE-} in sm_[0-9]*) arch=-DCUDA_CPU_ARCH=${GPUKIT_CPU_DEVICE#sm_}0 ;; *) arch= ;; esac
