@@ -1283,13 +1283,12 @@ static size_t enter_file(struct program *p, const char *folder, size_t folder_le
   return i;
 }
 
-/* An included file: looked for next to the one that includes it, if its name is quoted, and in the folders of -I. A
- * translated header lies elsewhere, and names what it includes by the way from the current folder; for the source itself
- * -iquote does it. */
+/* An included file: looked for next to the one that includes it, if its name is quoted, and in the folders of -I. What
+ * is translated lies elsewhere, and names what it includes by the way from the current folder. */
 static char *find_include(void *context, const char *name, size_t length, int quoted, int *changed) {
   struct program *p = (struct program *)context;
   const char *from = p->files[p->current].name, *slash = strrchr(from, '/');
-  size_t folder = slash && *name != '/' ? (size_t)(slash + 1 - from) : 0, i = NONE, outer = p->current;
+  size_t folder = slash && *name != '/' ? (size_t)(slash + 1 - from) : 0, i = NONE;
   int beside = 0, k;
   if (p->failed || p->depth > 100 || memchr(name, '\0', length)) return NULL;
   if (quoted) {
@@ -1310,7 +1309,7 @@ static char *find_include(void *context, const char *name, size_t length, int qu
   if (i >= p->count) return NULL;
   if (p->files[i].busy) p->files[i].promised = 1;
   *changed = p->files[i].written || p->files[i].promised;
-  if (!*changed) return outer && beside ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
+  if (!*changed) return beside ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
   slash = strrchr(p->result, '/');
   from = slash ? slash + 1 : p->result;
   return join(from, strlen(from), ".", i ? 1 : 0, i); /* it lies next to the C++ that includes it */

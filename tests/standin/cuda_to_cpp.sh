@@ -62,7 +62,7 @@ printf '#include "b.h"\n#include "a.cuh"\nvoid f() { k<<<1, 1>>>(); }\n' >"$temp
 printf 'int b;\n' >"$temp/sub/b.h"
 "$program" "$temp/in.cu" "$temp/out.cpp" || fail 'included files are refused'
 printf '#include "cuda_cpu/triple.h"\n#line 1 "%s"\n' "$temp/in.cu" >"$temp/expected"
-printf '#include "out.cpp.1"\n#include "sub/b.h"\n#include "none.h"\n#include <sub/a.cuh>\n' >>"$temp/expected"
+printf '#include "out.cpp.1"\n#include "%s/sub/b.h"\n#include "none.h"\n#include <sub/a.cuh>\n' "$temp" >>"$temp/expected"
 diff "$temp/expected" "$temp/out.cpp" || fail 'the names of included files'
 printf '#include "cuda_cpu/triple.h"\n#line 1 "%s/sub/a.cuh"\n#include "%s/sub/b.h"\n' "$temp" "$temp" >"$temp/expected"
 printf '#include "out.cpp.1"\nvoid f() { CUDA_CPU_LAUNCH(0, k)(1, 1)(); }\n' >>"$temp/expected"

@@ -33,7 +33,7 @@ compile() {
   *.cc | *.cpp | *.cxx | *.C) eval "$compile $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *)
     eval "\"$build/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
-    eval "$compile $arch $GIVEN_CXXFLAGS"' -iquote "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
+    eval "$compile $arch $GIVEN_CXXFLAGS"' -idirafter "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
     ;;
   esac
 }
