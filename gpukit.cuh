@@ -35,7 +35,7 @@
  *    7. WARP                  reduce, scan, shuffle of any type
  *    8. BLOCK                 reduce, scan, Blelloch's scan in shared memory
  *    9. TILE                  the parts of a matmul kernel
- *   10. ARRAY CALLS           reduce, scan, matmul of device memory
+ *   10. ARRAY CALLS           reduce, scan, select, matmul of device memory
  *   11. HOST ARRAYS           the same calls on host memory
  *   12. RANKS                 the same calls over several GPUs by NCCL, if GPUKIT_NCCL is defined
  *
@@ -90,6 +90,7 @@
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value gk_dot gk_computed
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init gk_scan_inclusive_sum/exclusive_sum
+ *   select     gk_select gk_select_flagged
  *   data       gk_copy gk_fill gk_iota gk_random_uniform gk_random_normal gk_print gk_print_matrix
  *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
@@ -1097,8 +1098,9 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
                          size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta);
 
 /* ====================================================================================================================
- * 10. ARRAY CALLS: reduce, scan and matmul of device memory. The calls launch work on the stream and synchronise
- *     nothing. With scratch NULL they allocate and free what they need on the stream (see Scratch in section 3).
+ * 10. ARRAY CALLS: reduce, scan, select and matmul of device memory. The calls launch work on the stream and
+ *     synchronise nothing. With scratch NULL they allocate and free what they need on the stream (see Scratch in
+ *     section 3).
  * ==================================================================================================================*/
 
 /* --- Reduce ------------------------------------------------------------------------------------------------------*/
@@ -1190,6 +1192,25 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_sum(const Input &input, Output &&out
                                                 const gk_scratch *scratch = NULL) {
   return gk_scan_exclusive(input, output, n, gk_op_sum(), stream, scratch);
 }
+
+/* --- Select ------------------------------------------------------------------------------------------------------*/
+
+/* output[0], output[1] ... = the elements of input for which keep(element) is true, in their order. *kept_count = how
+ * many they are: an integer in device memory. keep is a functor or lambda of device code. output has room for all that
+ * are kept. It may be input, unless keep reads other elements of that, but may not overlap it otherwise. A scratch needs
+ * gk_scan_scratch_bytes(n, item_bytes) bytes, where item_bytes is the size of an element, but at least 8.
+ *
+ *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
+ *
+ * An input that is computed selects indices: with gk_computed<size_t>(f), where f(i) is i, keep gets the index. */
+template <class Input, class Output, class Count, class Predicate>
+GK__NODISCARD cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
+                                    cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+/* The same for the elements whose flags are not 0. item_flags has n elements of any integer type. */
+template <class Input, class Flags, class Output, class Count>
+GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output,
+                                            Count &&kept_count, size_t n, cudaStream_t stream = 0,
+                                            const gk_scratch *scratch = NULL);
 
 /* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
 
@@ -3714,15 +3735,18 @@ struct gk__scan_plan {
   size_t capacity; /* 16-byte words that the scratch has for slots */
   unsigned blocks; /* one for each tile; or fewer, each of which processes several */
 };
-inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
+inline gk__scan_plan gk__plan_scan_of(size_t n, unsigned items_per_thread) {
   gk__scan_plan plan;
-  plan.items_per_thread =
-      n > GK__SCAN_SMALL_N ? gk__scan_items_for_large_n(item_bytes) : gk__scan_items_for_small_n(item_bytes);
-  plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * plan.items_per_thread);
+  plan.items_per_thread = items_per_thread;
+  plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * items_per_thread);
   plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
   plan.capacity = 0;
   plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
   return plan;
+}
+inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
+  return gk__plan_scan_of(n, n > GK__SCAN_SMALL_N ? gk__scan_items_for_large_n(item_bytes)
+                                                  : gk__scan_items_for_small_n(item_bytes));
 }
 /* A product of sizes; SIZE_MAX where that is too large, which no memory has. */
 inline size_t gk__saturated_product(size_t x, size_t y) {
@@ -4140,28 +4164,34 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
 
 /* --- Launch ------------------------------------------------------------------------------------------------------*/
 
-template <class Input, class Out, class Operator, class Init>
-cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n, Operator operation, Init init,
-                     bool inclusive, gk__scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__working<Operator>::type Acc;
-  typedef typename gk__source<Input>::item_type Item;
+/* Launches a kernel of a block for each tile, whose last parameters are the plan, the state and the slots. */
+template <class Acc, class Kernel, class... Args>
+cudaError_t gk__launch_scan(const char *call, const Kernel &kernel, gk__scan_plan plan, cudaStream_t stream,
+                            const gk_scratch *scratch, const Args &...args) {
   gk_scratch temporary = gk_scratch();
   const gk_scratch *use = NULL;
   const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0;
   GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
   unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
   if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
+  const cudaError_t status =
+      gk__launch_kernel(call, kernel, plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, args..., plan,
+                        reinterpret_cast<gk__state *>(memory),
+                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
+  return gk__release_scratch(status, &temporary, call, stream);
+}
+template <class Input, class Out, class Operator, class Init>
+cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n, Operator operation, Init init,
+                     bool inclusive, const gk__scan_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__source<Input>::item_type Item;
   const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
   const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
   typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n> config_for_large_n;
   typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
-  const cudaError_t status =
-      gk__launch_kernel(call, kernel, plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, n,
-                        operation, init, inclusive, plan, reinterpret_cast<gk__state *>(memory),
-                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
-  return gk__release_scratch(status, &temporary, call, stream);
+  return gk__launch_scan<typename gk__working<Operator>::type>(call, kernel, plan, stream, scratch, input, output, n,
+                                                               operation, init, inclusive);
 }
 
 /* Checks the arrays, plans and launches. init: of the working type. */
@@ -4199,6 +4229,120 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
+}
+
+/* --- Select ------------------------------------------------------------------------------------------------------*/
+
+/* A scan of counts: a tile's prefix is the number of elements that the earlier tiles keep. A warp has consecutive
+ * elements, of which neighbouring lanes load neighbours, and ballots number the kept ones in their order. So any
+ * alignment is as good as any other. The kept elements of a tile are gathered in shared memory, and stored from there
+ * as one contiguous array.
+ *
+ * Elements of a thread for large n: so many that enough loads are in flight, and that tile and registers leave room for
+ * four blocks on an SM; for small n a third of them, so that there are more blocks. */
+constexpr __host__ __device__ unsigned gk__select_items(size_t item_bytes, bool small_n) {
+  return static_cast<unsigned>((item_bytes < 6 ? 24 : (item_bytes < 128 ? 128 / item_bytes : 1)) /
+                               (small_n && item_bytes < 43 ? 3 : 1));
+}
+/* Whether to keep an element: a predicate of it, or its flag. */
+template <class Predicate> struct gk__keep_if {
+  Predicate predicate;
+  template <class Item> GK__D bool operator()(const Item &item, size_t) const { return predicate(item); }
+};
+template <class Flag> struct gk__keep_flagged {
+  const Flag *item_flags;
+  template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] ? true : false; }
+};
+template <unsigned ItemsPerThread, class Input, class Out, class Count, class Keep>
+__global__ void __launch_bounds__(GK__SCAN_THREADS, 4)
+    gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, Keep keep, gk__scan_plan plan,
+                      gk__state *state, gk__slot<unsigned long long> *slots) {
+  typedef typename gk__source<Input>::item_type Item;
+  typedef unsigned long long Total;
+  const unsigned tile_items = GK__SCAN_THREADS * ItemsPerThread, all_lanes = 0xffffffffu;
+  const unsigned window = ItemsPerThread == gk__select_items(sizeof(Item), true) ? GK__SCAN_WARPS - 1 : 4;
+  GK__SHARED(Item, kept_items, tile_items);
+  __shared__ gk__ticket ticket;
+  __shared__ unsigned warp_total[GK__SCAN_WARPS];
+  __shared__ Total partial[GK__SCAN_WARPS + 1];
+  static_assert(sizeof(kept_items_bytes) < 48 * 1024 - 256, "gk_select: elements of up to 176 bytes");
+  gk__wait_for_earlier_work();
+  if (threadIdx.x == 0) {
+    ticket.number = 0;
+    if (plan.tiles > 1) ticket = gk__next_ticket(state, plan.tiles - 1);
+  }
+  __syncthreads();
+  const size_t tile_idx = ticket.number;
+  const size_t first_idx = tile_idx * tile_items + gk_warp() * (32 * ItemsPerThread) + gk_lane();
+  const size_t left = n > first_idx ? n - first_idx : 0; /* of the array, from the lane's first element on */
+  Item item[ItemsPerThread];
+  unsigned kept = 0, warp_kept = 0, place = 0, tile_kept = 0; /* bit j of kept: whether item[j] is */
+  GK__UNROLL
+  for (unsigned j = 0; j < ItemsPerThread; j++)
+    if (32 * j < left) item[j] = input[first_idx + 32 * j];
+  GK__UNROLL
+  for (unsigned j = 0; j < ItemsPerThread; j++) {
+    const bool is_kept = 32 * j < left && keep(item[j], first_idx + 32 * j);
+    kept |= (is_kept ? 1u : 0u) << j;
+    warp_kept += static_cast<unsigned>(__popc(__ballot_sync(all_lanes, is_kept)));
+  }
+  if (gk_lane() == 0) warp_total[gk_warp()] = warp_kept;
+  __syncthreads();
+  GK__UNROLL
+  for (unsigned w = 0; w < GK__SCAN_WARPS; w++) {
+    if (w == gk_warp()) place = tile_kept;
+    tile_kept += warp_total[w];
+  }
+  GK__UNROLL
+  for (unsigned j = 0; j < ItemsPerThread; j++) {
+    const unsigned is_kept = kept >> j & 1, lanes = __ballot_sync(all_lanes, is_kept != 0);
+    if (is_kept) kept_items[place + static_cast<unsigned>(__popc(lanes & ((1u << gk_lane()) - 1)))] = item[j];
+    place += static_cast<unsigned>(__popc(lanes));
+  }
+  Total prefix = 0;
+  const gk__scan_slots<Total> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+  if (plan.tiles > 1)
+    prefix = gk__tile_prefix<window>(tile_idx, Total(tile_kept), prefix, gk_sum<Total>(), plan, scan_slots, partial);
+  else
+    __syncthreads();
+  for (unsigned i = threadIdx.x; i < tile_kept; i += GK__SCAN_THREADS)
+    output[prefix + i] = gk__convert<Out, Item>::from(kept_items[i]);
+  if (tile_idx == plan.tiles - 1 && threadIdx.x == 0) *kept_count = static_cast<Count>(prefix + tile_kept);
+  if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+}
+template <class Input, class Out, class Count, class Keep>
+cudaError_t gk__select(const char *call, const Input &input, Out *output, Count *kept_count, size_t n, const Keep &keep,
+                       cudaStream_t stream, const gk_scratch *scratch) {
+  const size_t item_bytes = sizeof(typename gk__source<Input>::item_type);
+  const unsigned items_for_large_n = gk__select_items(item_bytes, false);
+  const unsigned items_for_small_n = gk__select_items(item_bytes, true);
+  const bool small_n = n <= GK__SCAN_SMALL_N;
+  GK_TRY(gk__check_arrays(call, input, output, n, n));
+  GK_TRY(gk__check_array(call, "kept_count", kept_count, n, 1));
+  const gk__scan_plan plan = gk__plan_scan_of(n ? n : 1, small_n ? items_for_small_n : items_for_large_n);
+  if (plan.blocks < plan.tiles)
+    return gk__fail(cudaErrorInvalidValue, "%s: n = %zu needs more blocks than a grid has; call it for parts", call, n);
+  const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<items_for_small_n, Input, Out, Count, Keep>)
+                              : GK__KERNEL(gk__select_kernel<items_for_large_n, Input, Out, Count, Keep>);
+  return gk__launch_scan<unsigned long long>(call, kernel, plan, stream, scratch, input, output, kept_count, n, keep);
+}
+template <class Input, class Output, class Count, class Predicate>
+cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
+                      cudaStream_t stream, const gk_scratch *scratch) {
+  gk__clear_detail();
+  return gk__select("gk_select", gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
+                    gk__known_output(gk__pointer_to(kept_count)), n, gk__keep_if<Predicate>{keep}, stream, scratch);
+}
+template <class Input, class Flags, class Output, class Count>
+cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
+                              size_t n, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__known<gk__item_of_array<const Flags>>::type Flag;
+  const gk__keep_flagged<Flag> keep = {gk__known_array(gk__pointer_to(item_flags))};
+  gk__clear_detail();
+  GK_TRY(gk__check_array("gk_select_flagged", "item_flags", keep.item_flags, n, n));
+  return gk__select("gk_select_flagged", gk__known_array(gk__pointer_to(input)),
+                    gk__known_output(gk__pointer_to(output)), gk__known_output(gk__pointer_to(kept_count)), n, keep,
+                    stream, scratch);
 }
 
 /* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
