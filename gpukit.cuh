@@ -1197,7 +1197,7 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_sum(const Input &input, Output &&out
 
 /* output[0], output[1] ... = the elements of input for which keep(element) is true, in their order. *kept_count = how
  * many they are: an integer in device memory. keep is a functor or lambda of device code. output has room for all that
- * are kept. It may be input, unless keep reads other elements of that, but may not overlap it otherwise. A scratch needs
+ * are kept. It may be input, unless keep reads other elements of that; it may not overlap it otherwise. A scratch needs
  * gk_scan_scratch_bytes(n, item_bytes) bytes, where item_bytes is the size of an element, but at least 8.
  *
  *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
