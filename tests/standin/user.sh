@@ -26,8 +26,10 @@ made_of() {
   printf %s "${near%.*}"
 }
 
+driver='(^|[^A-Za-z0-9_])cu(Init|(Ctx|DeviceGet|Func|Launch|Library|Link|Mem|Module)[A-Za-z0-9]+) *\('
 compile() {
   object=$made.${1##*.}.o
+  ! grep -qE "$driver" "$1" || fail "$1: error: the stand-in for CUDA has no calls of the driver (cuInit, ...)"
   case $1 in
   *.c) eval "$plain $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *.cc | *.cpp | *.cxx | *.C) eval "$compile $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
