@@ -35,6 +35,8 @@ compile() {
   *.cc | *.cpp | *.cxx | *.C) eval "$compile $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *)
     eval "\"$build/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
+    # Thrust binds references to null pointers.
+    ! grep -q '^#include "cuda_cpu/thrust.h"' "$made.cpp" || arch="$arch -fno-sanitize=null"
     eval "$compile $arch $GIVEN_CXXFLAGS"' -idirafter "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
     ;;
   esac
