@@ -92,6 +92,7 @@
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value gk_dot gk_computed
  *              gk_reduce_rows gk_reduce_columns
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init gk_scan_inclusive_sum/exclusive_sum
+ *              gk_scan_rows_inclusive/exclusive
  *   select     gk_select gk_select_flagged
  *   data       gk_copy gk_fill gk_iota gk_random_uniform gk_random_normal gk_print gk_print_matrix
  *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
@@ -556,12 +557,13 @@ GK__CHECKED cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cud
 GK__CHECKED cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
                                                cudaStream_t stream);
 GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
-/* The bytes for reduce, whatever n; and for reductions of rows and columns, whatever the shape. */
+/* The bytes for reduce, whatever n. */
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
-GPUKIT_DEF size_t gk_matrix_scratch_bytes(void);
 /* The bytes for reduce and for scans of up to n items. item_bytes is the size of the largest of the input's, the
  * output's and the working type. SIZE_MAX if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
+/* The bytes for reductions and scans of the rows or columns of a matrix; likewise. */
+GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes);
 /* The bytes for products of any shape and type, on any GPU, and for reduce: a little more than 64 MiB. gk_matmul_plan
  * returns what one call needs, which is often less. */
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void);
@@ -1212,6 +1214,17 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_sum(const Input &input, Output &&out
                                                 const gk_scratch *scratch = NULL) {
   return gk_scan_exclusive(input, output, n, gk_op_sum(), stream, scratch);
 }
+
+/* The scans of all rows of a row-major matrix of row_count x col_count elements with leading_dim elements from row to
+ * row, in input and output alike (0: col_count). Each row begins anew. The rest is as above. */
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_scan_rows_inclusive(const Input &input, Output &&output, size_t row_count,
+                                                 size_t col_count, size_t leading_dim, Operator operation,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t row_count,
+                                                 size_t col_count, size_t leading_dim, Operator operation,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
 /* --- Select ------------------------------------------------------------------------------------------------------*/
 
@@ -4152,10 +4165,30 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
   return gk__plan_scan_of(n, n > GK__SCAN_SMALL_N ? gk__scan_items_for_large_n(item_bytes)
                                                   : gk__scan_items_for_small_n(item_bytes));
 }
+/* For the rows of a matrix: tiles and groups are those of a row. Tickets count the tiles of all rows. */
+struct gk__row_scan_plan : gk__scan_plan {
+  size_t row_count, leading_dim;
+};
+/* A tile by its ticket. */
+struct gk__scan_place {
+  unsigned tile_idx;          /* in its row */
+  size_t row_idx, row_offset; /* in elements, from the first row on */
+};
+GK__HD size_t gk__scan_rows(const gk__scan_plan &) { return 1; }
+GK__HD size_t gk__scan_rows(const gk__row_scan_plan &plan) { return plan.row_count; }
+GK__HD size_t gk__scan_row_distance(const gk__scan_plan &) { return 0; }
+GK__HD size_t gk__scan_row_distance(const gk__row_scan_plan &plan) { return plan.leading_dim; }
+GK__D gk__scan_place gk__scan_place_of(const gk__scan_plan &, unsigned ticket) { return gk__scan_place{ticket, 0, 0}; }
+GK__D gk__scan_place gk__scan_place_of(const gk__row_scan_plan &plan, unsigned ticket) {
+  const size_t row_idx = ticket / plan.tiles;
+  return gk__scan_place{static_cast<unsigned>(ticket - row_idx * plan.tiles), row_idx, row_idx * plan.leading_dim};
+}
+
 /* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
-inline size_t gk__scan_bytes(const gk__scan_plan &plan, size_t slot_bytes) {
-  const size_t slots = gk__saturated_product(plan.tiles + plan.groups, slot_bytes), most = static_cast<size_t>(-1);
-  return slots > most - GK__SCAN_OFFSET ? most : slots + GK__SCAN_OFFSET;
+template <class Plan> size_t gk__scan_bytes(const Plan &plan, size_t slot_bytes) {
+  const size_t slots = gk__saturated_product(gk__scan_rows(plan), plan.tiles + plan.groups);
+  const size_t bytes = gk__saturated_product(slots, slot_bytes), most = static_cast<size_t>(-1);
+  return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
 }
 
 /* The initial value, which stands before the first element, and the index of the first element, for argmin and argmax.
@@ -4172,8 +4205,10 @@ template <class Acc> struct gk__scan_init<Acc, Acc> {
 /* What a kernel is compiled for: types, and what follows from the elements of a thread. In shared memory each thread
  * has consecutive elements, which it reads and writes as vectors. Results replace the inputs where both have the same
  * size; else they stand behind them. */
-template <class InputArray, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread>
+template <class InputArray, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread,
+          class TilePlan = gk__scan_plan>
 struct gk__scan_config {
+  typedef TilePlan Plan;
   typedef InputArray Input; /* a pointer, or a computed input */
   typedef typename gk__source<InputArray>::item_type Item;
   typedef OutputItem Out;
@@ -4309,11 +4344,12 @@ struct gk__scan_bulk_copies {
   bool aligned_input, aligned_output;
 
   /* By all threads; then __syncthreads(). */
-  GK__D void init(unsigned long long *shared_barrier, const void *input, const void *output) {
+  GK__D void init(unsigned long long *shared_barrier, const void *input, size_t input_row_bytes, const void *output,
+                  size_t output_row_bytes) {
     barrier = shared_barrier;
     parity = 0;
-    aligned_input = reinterpret_cast<uintptr_t>(input) % 16 == 0;
-    aligned_output = reinterpret_cast<uintptr_t>(output) % 16 == 0;
+    aligned_input = (reinterpret_cast<uintptr_t>(input) | input_row_bytes) % 16 == 0;
+    aligned_output = (reinterpret_cast<uintptr_t>(output) | output_row_bytes) % 16 == 0;
     if (threadIdx.x != 0) return;
     gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
     gk__ptx_fence_mbarrier_init();
@@ -4359,7 +4395,7 @@ struct gk__scan_bulk_copies {
   GK__D void before_next_load() const { gk__ptx_fence_proxy_async(); }
 #else /* before sm_90 there are none */
   static const bool aligned_input = false;
-  GK__D void init(unsigned long long *, const void *, const void *) {}
+  GK__D void init(unsigned long long *, const void *, size_t, const void *, size_t) {}
   template <class Config, class Item> GK__D void begin_load(Item *, const Item *, size_t, unsigned) {}
   template <class Item> GK__D unsigned wait_for_load(unsigned) { return 0; }
   template <class Out> GK__D unsigned store(Out *, const Out *, unsigned, unsigned) const { return 0; }
@@ -4490,12 +4526,13 @@ GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, size_t firs
   }
 }
 
-/* Tile by tile: ticket, load, the threads' totals, prefixes, results. A single tile needs no ticket and no slots. */
+/* Tile by tile: ticket, load, the threads' totals, prefixes, results. A row of a single tile needs no ticket and no
+ * slots. n: the elements of a row. */
 template <class Config>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
     gk__scan_kernel(typename Config::Input input, typename Config::Out *output, size_t n,
-                    typename Config::Operator operation, typename Config::Init init, bool inclusive, gk__scan_plan plan,
-                    gk__state *state, gk__slot<typename Config::Acc> *slots) {
+                    typename Config::Operator operation, typename Config::Init init, bool inclusive,
+                    typename Config::Plan plan, gk__state *state, gk__slot<typename Config::Acc> *slots) {
   typedef typename Config::Item Item;
   typedef typename Config::Out Out;
   typedef typename Config::Acc Acc;
@@ -4510,7 +4547,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  bulk.init(&barrier, gk__memory_of(input), output);
+  const size_t distance = gk__scan_row_distance(plan), tile_count = plan.tiles * gk__scan_rows(plan);
+  bulk.init(&barrier, gk__memory_of(input), distance * sizeof(Item), output, distance * sizeof(Out));
   if (Config::small_n)
     gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
                                         Config::tile_items);
@@ -4518,39 +4556,42 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   gk__wait_for_earlier_work();
   if (Config::small_n) gk__let_later_work_start();
   /* With fewer blocks than tiles, a block takes several, and learns from one more ticket that there are none left. */
-  const bool several = plan.blocks < plan.tiles;
-  const size_t last_ticket = plan.tiles + (several ? plan.blocks : 0) - 1;
+  const bool several = plan.blocks < tile_count;
+  const size_t last_ticket = tile_count + (several ? plan.blocks : 0) - 1;
   for (bool more = true; more; more = several) {
     if (threadIdx.x == 0) {
       if (plan.tiles > 1)
         ticket = gk__next_ticket(state, last_ticket);
       else
-        ticket.number = 0;
-      if (bulk.aligned_input && ticket.number < plan.tiles)
-        bulk.template begin_load<Config>(shared_in, gk__memory_of(input), n, ticket.number);
+        ticket.number = blockIdx.x;
+      const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
+      if (bulk.aligned_input && ticket.number < tile_count)
+        bulk.template begin_load<Config>(shared_in, gk__memory_of(input) + place.row_offset, n, place.tile_idx);
     }
     __syncthreads();
-    const size_t tile_idx = ticket.number, first_idx = tile_idx * Config::tile_items;
-    if (tile_idx >= plan.tiles) break;
+    if (ticket.number >= tile_count) break;
+    const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
+    const size_t tile_idx = place.tile_idx, first_idx = tile_idx * Config::tile_items;
     const unsigned item_count =
         n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items;
     const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
     const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
     const size_t i = init_type::index(init) + first_idx + thread_offset;
-    gk__scan_finish_load<Config>(shared_in, input, first_idx, item_count, &bulk);
+    gk__scan_finish_load<Config>(shared_in, input + place.row_offset, first_idx, item_count, &bulk);
 
     const Acc thread_total =
         gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
     Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
     if (plan.tiles > 1) {
-      const gk__scan_slots<Acc> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+      const gk__scan_slots<Acc> scan_slots = {slots + place.row_idx * plan.tiles,
+                                              slots + tile_count + place.row_idx * plan.groups, ticket.tag};
       running = operation(
           gk__tile_prefix<Config::window>(tile_idx, tile_total, init, operation, plan, scan_slots, partial), running);
     } else {
       running = operation(init_type::value(init), running);
     }
     gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
-    gk__scan_store<Config>(output, shared_out, first_idx, item_count, bulk);
+    gk__scan_store<Config>(output + place.row_offset, shared_out, first_idx, item_count, bulk);
     if (several) {
       bulk.before_next_load();
       __syncthreads();
@@ -4561,14 +4602,14 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
 
 /* --- Launch ------------------------------------------------------------------------------------------------------*/
 
-template <class Input, class Out, class Operator, class Init>
+template <class Input, class Out, class Operator, class Init, class Plan>
 cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n, Operator operation, Init init,
-                     bool inclusive, const gk__scan_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
+                     bool inclusive, const Plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__source<Input>::item_type Item;
   const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
   const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
-  typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n> config_for_large_n;
-  typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n> config_for_small_n;
+  typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n, Plan> config_for_large_n;
+  typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n, Plan> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
   typedef typename gk__working<Operator>::type Acc;
@@ -4612,6 +4653,95 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
+}
+
+/* --- Rows --------------------------------------------------------------------------------------------------------
+ *
+ * Short rows, and rows that are many enough to keep the memory busy, are scanned by a warp each: 32 elements after the
+ * other, by gk_warp_scan_inclusive, onto what stands before them. The others are scanned as above, tile by tile. */
+
+enum { GK__SCAN_WARP_STEPS = 4 }; /* loads of a thread that are under way at a time */
+#define GK__SCAN_WARP_COLS 1024u
+#define GK__SCAN_WARP_ROWS 8192u
+#define GK__SCAN_MOST_BLOCKS 8192u
+/* Shorter rows have small tiles. */
+#define GK__SCAN_LONG_ROW (size_t(1) << 18)
+
+template <class Input, class Out, class Operator>
+__global__ void __launch_bounds__(GK__SCAN_THREADS)
+    gk__scan_rows_kernel(Input input, Out *output, size_t row_count, size_t col_count, size_t leading_dim,
+                         Operator operation, bool inclusive) {
+  typedef typename gk__source<Input>::item_type Item;
+  typedef typename gk__working<Operator>::type Acc;
+  const unsigned steps = GK__SCAN_WARP_STEPS, warps = GK__SCAN_THREADS / 32;
+  gk__wait_for_earlier_work();
+  for (size_t row_idx = static_cast<size_t>(blockIdx.x) * warps + gk_warp(); row_idx < row_count;
+       row_idx += static_cast<size_t>(gridDim.x) * warps) {
+    Acc running = operation.identity();
+    for (size_t first_idx = gk_lane(); first_idx - gk_lane() < col_count; first_idx += 32 * steps) {
+      Item item[steps];
+      GK__UNROLL
+      for (unsigned k = 0; k < steps; k++)
+        if (first_idx + 32 * k < col_count) item[k] = input[row_idx * leading_dim + first_idx + 32 * k];
+      GK__UNROLL
+      for (unsigned k = 0; k < steps; k++) {
+        const size_t i = first_idx + 32 * k;
+        const Acc value = i < col_count ? gk__lift<Acc, Item>::from(item[k], i) : operation.identity();
+        const Acc with_lane = gk_warp_scan_inclusive(value, operation), before_lane = gk__previous_lane(with_lane);
+        const Acc exclusive = gk_lane() ? operation(running, before_lane) : running;
+        const Acc result = inclusive ? operation(running, with_lane) : exclusive;
+        if (i < col_count) output[row_idx * leading_dim + i] = gk__convert<Out, Acc>::from(result);
+        running = operation(running, gk_shuffle(with_lane, 31));
+      }
+    }
+  }
+}
+
+template <class Input, class Out, class Operator>
+cudaError_t gk__scan_matrix(const char *call, const Input &input, Out *output, const gk__matrix_plan &shape,
+                            const Operator &operation, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__source<Input>::item_type Item;
+  const size_t rows_of_block = GK__SCAN_THREADS / 32, item_bytes = gk__scan_item_bytes<Item, Out>();
+  const size_t outputs =
+      shape.row_count && shape.col_count ? (shape.row_count - 1) * shape.leading_dim + shape.col_count : 0;
+  gk__clear_detail();
+  GK_TRY(gk__check_matrix(call, input, output, shape, outputs));
+  if (outputs == 0) return cudaSuccess;
+  if (shape.col_count <= GK__SCAN_WARP_COLS || shape.row_count >= GK__SCAN_WARP_ROWS) {
+    const size_t blocks = gk_ceil_div(shape.row_count, rows_of_block);
+    return gk__launch_kernel(call, GK__KERNEL(gk__scan_rows_kernel<Input, Out, Operator>),
+                             static_cast<unsigned>(blocks < GK__SCAN_MOST_BLOCKS ? blocks : GK__SCAN_MOST_BLOCKS),
+                             static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, shape.row_count,
+                             shape.col_count, shape.leading_dim, operation, inclusive);
+  }
+  gk__row_scan_plan plan = gk__row_scan_plan();
+  static_cast<gk__scan_plan &>(plan) =
+      gk__plan_scan_of(shape.col_count, shape.col_count > GK__SCAN_LONG_ROW ? gk__scan_items_for_large_n(item_bytes)
+                                                                            : gk__scan_items_for_small_n(item_bytes));
+  plan.row_count = shape.row_count;
+  plan.leading_dim = shape.leading_dim;
+  const size_t tile_count = gk__saturated_product(plan.tiles, plan.row_count);
+  plan.blocks = tile_count < 0x7fffffffu ? static_cast<unsigned>(tile_count) : 0x7fffffffu;
+  return gk__scan(call, input, output, shape.col_count, operation, operation.identity(), inclusive, plan, stream,
+                  scratch);
+}
+template <class Input, class Output, class Operator>
+cudaError_t gk_scan_rows_inclusive(const Input &input, Output &&output, size_t row_count, size_t col_count,
+                                   size_t leading_dim, Operator operation, cudaStream_t stream,
+                                   const gk_scratch *scratch) {
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
+  return gk__scan_matrix("gk_scan_rows_inclusive", gk__known_array(gk__pointer_to(input)),
+                         gk__known_output(gk__pointer_to(output)), gk__matrix_shape(row_count, col_count, leading_dim),
+                         gk__functor_of<Functor>(operation), true, stream, scratch);
+}
+template <class Input, class Output, class Operator>
+cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t row_count, size_t col_count,
+                                   size_t leading_dim, Operator operation, cudaStream_t stream,
+                                   const gk_scratch *scratch) {
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
+  return gk__scan_matrix("gk_scan_rows_exclusive", gk__known_array(gk__pointer_to(input)),
+                         gk__known_output(gk__pointer_to(output)), gk__matrix_shape(row_count, col_count, leading_dim),
+                         gk__functor_of<Functor>(operation), false, stream, scratch);
 }
 
 /* --- Select ------------------------------------------------------------------------------------------------------*/
@@ -12601,7 +12731,6 @@ GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *fi
 
 static size_t gk__larger(size_t x, size_t y) { return x > y ? x : y; }
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__SCAN_OFFSET; }
-GPUKIT_DEF size_t gk_matrix_scratch_bytes(void) { return GK__SCAN_OFFSET + GK__MATRIX_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   if (item_bytes == 0) item_bytes = 1;
   const size_t slot_bytes = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
@@ -12610,6 +12739,12 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   const size_t few = n < GK__SCAN_SMALL_N ? n : GK__SCAN_SMALL_N;
   return gk__larger(gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes),
                     gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
+}
+GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes) {
+  const size_t scan_bytes = gk_scan_scratch_bytes(col_count, item_bytes);
+  const size_t row_bytes = gk__saturated_product(row_count, scan_bytes - GK__SCAN_OFFSET);
+  const size_t bytes = gk__larger(row_bytes, GK__MATRIX_BYTES), most = static_cast<size_t>(-1);
+  return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
 /* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of
