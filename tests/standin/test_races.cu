@@ -105,6 +105,68 @@ TEST(a_warp_barrier_orders_no_other_warp) {
   EXPECT_SAID("a __syncthreads() is missing");
 }
 
+/* The last warp of the reduction of 2007, which counts on lanes that run in step. */
+enum { in_step, with_syncwarp, with_syncthreads };
+template <int How> __device__ void add_within_warp(volatile int *s, unsigned lane) {
+  for (unsigned d = 16; d; d /= 2) {
+    if (How == in_step)
+      s[lane] += s[lane + d], NOTE(0);
+    else {
+      const int x = s[lane + d];
+      How == with_syncwarp ? __syncwarp() : __syncthreads();
+      s[lane] += x;
+      How == with_syncwarp ? __syncwarp() : __syncthreads();
+    }
+  }
+}
+template <int How> __global__ void last_warp(const int *in, int *out) {
+  __shared__ int part[64];
+  part[threadIdx.x] = in[threadIdx.x];
+  part[threadIdx.x + 32] = 0;
+  __syncthreads();
+  add_within_warp<How>(part, threadIdx.x);
+  if (threadIdx.x == 0) out[blockIdx.x] = part[0];
+}
+TEST(volatile_does_not_keep_a_warp_in_step) {
+  device_array<int> in(32), out(2);
+  in.set(std::vector<int>(32, 1));
+  EXPECT_RACE(launch(last_warp<in_step>, 2, 32, 0, in.p, out.p));
+  EXPECT_SAID("__shared__ part");
+  EXPECT_SAID_LINE(0);
+  EXPECT_SAID("volatile does not make them: a __syncwarp()");
+  EXPECT_SILENCE(launch(last_warp<with_syncwarp>, 2, 32, 0, in.p, out.p));
+  EXPECT_EQ(out.get()[1], 32);
+  EXPECT_SILENCE(launch(last_warp<with_syncthreads>, 2, 32, 0, in.p, out.p));
+}
+
+__global__ void swap_with_neighbour(volatile int *p) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  p[i] = static_cast<int>(i);
+  p[i + 64] = p[i ^ 1];
+}
+TEST(volatile_words_by_which_lanes_swap) {
+  device_array<int> p(128);
+  EXPECT_RACE(launch(swap_with_neighbour, 1, 64, 0, p.p));
+  EXPECT_SAID("volatile does not make them");
+}
+
+/* Each lane waits for the one before it; all look for what one of them finds. */
+__global__ void lanes_in_turn(volatile int *done, volatile int *found, int *sum) {
+  const unsigned lane = threadIdx.x;
+  while (lane && !done[lane - 1]) {}
+  __threadfence_block();
+  *sum += static_cast<int>(lane);
+  __threadfence_block();
+  done[lane] = 1;
+  for (unsigned i = 0; i < 64 && !*found; i++)
+    if (lane * 64 + i == 700) *found = 1;
+}
+TEST(volatile_flags_of_lanes) {
+  device_array<int> p(64);
+  EXPECT_SILENCE(clear(p.p, 64); launch(lanes_in_turn, 1, 32, 0, p.p, p.p + 32, p.p + 40));
+  EXPECT_EQ(p.get()[40], 31 * 16);
+}
+
 /* How: 0 nothing, 1 a shuffle, 2 __syncwarp of all, 3 of each half, 4 of halves and then of others across them */
 template <int How> __global__ void reverse_lanes(int *p) {
   __shared__ int data[32];

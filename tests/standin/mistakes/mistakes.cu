@@ -124,6 +124,19 @@ static void no_barrier() {
   sum_of_block<<<1, 64>>>(on_device(64), on_device(1));
   GK_CHECK(cudaDeviceSynchronize());
 }
+__global__ void last_warp(float *x) { /* as in reductions of 2007 */
+  volatile __shared__ float s[64];
+  const unsigned lane = threadIdx.x;
+  s[lane] = x[lane];
+  s[lane + 32] = 0;
+  __syncthreads();
+  for (unsigned d = 16; d; d /= 2) s[lane] += s[lane + d];
+  if (lane == 0) *x = s[0];
+}
+static void in_step() {
+  last_warp<<<1, 32>>>(on_device(32));
+  GK_CHECK(cudaDeviceSynchronize());
+}
 __global__ void count(float *x) { *x += 1; }
 static void no_atomic() {
   count<<<2, 1>>>(on_device(1));
@@ -183,6 +196,7 @@ static const struct {
     {"a barrier in a branch", divergent_barrier},
     {"a shuffle in a branch", absent_lanes},
     {"a forgotten `__syncthreads`", no_barrier},
+    {"a last warp without barriers", in_step},
     {"`+=` by two blocks", no_atomic},
     {"an index past the end", out_of_bounds},
     {"an index past shared memory", shared_out_of_bounds},

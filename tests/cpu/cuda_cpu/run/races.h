@@ -9,7 +9,9 @@
  *     read. An atomic update passes on what earlier ones of the same word have signalled. A fence by each writer before
  *     a barrier serves as well as one by the signalling thread after it.
  *   - the end of a launch.
- * This is CUDA's memory model but for scopes: an atomic or a fence of a block counts like one of the device.
+ * This is CUDA's memory model but for scopes: an atomic or a fence of a block counts like one of the device; and but for
+ * data that lanes of a warp exchange through volatile words as if they ran in step, with neither a barrier nor a fence:
+ * these count as races, although volatile accesses are no data races by that model.
  *
  * Time is counted for each block, one step at each barrier, warp barrier and fence. So (block, thread, time) names an
  * access, and for most pairs one comparison tells their order: in a block with the time of its last barrier, in a warp
@@ -88,6 +90,21 @@ struct traced_thread {
 
 struct thread_log;
 
+/* The volatile accesses of one warp, as far as no barrier orders them: of a word, and of a store in the code. What
+ * another word or store that hashes to the same entry did is forgotten. */
+struct volatile_word {
+  uintptr_t address;
+  uint32_t block_serial, wrote_at, read_at[2];
+  int warp;
+  access_mark write, read[2]; /* by two lanes; a write after a fence is a signal, and not kept */
+};
+struct volatile_store {
+  uintptr_t address;
+  uint32_t block_serial, here;
+  access_mark who;
+  bool several; /* lanes have stored to words of their own */
+};
+
 struct tracer {
   access_mark me;
   uint32_t tag[2]; /* of the launch, of the block */
@@ -107,7 +124,9 @@ struct tracer {
     unsigned char value[4];
     access_mark me;
   } same;
-  thread_log *logs; /* for counters.h */
+  thread_log *logs;                    /* for counters.h */
+  volatile_word volatile_words[1024];  /* by address and warp */
+  volatile_store volatile_stores[256]; /* by place and warp */
   traced_thread threads[1024];
   uint32_t lane_time[1024][32], fenced_lane_time[1024][32];
 };
@@ -537,7 +556,8 @@ struct race {
   uint32_t there, here;
   const char *did, *does; /* "write", "read", "atomic update" ... */
   uintptr_t address;
-  bool signal; /* the words of a signal in the wrong order */
+  bool signal;  /* the words of a signal in the wrong order */
+  bool in_step; /* lanes exchange data through volatile words */
 };
 
 CUDA_CPU_QUIET bool is_known_race(uint32_t here, uint32_t there) {
@@ -577,7 +597,10 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
   add(&what, ", %s", here.buffer);
   bool same_block = block_of(r.before) == block_of(r.me);
   const traced_thread *s = trace_state_of(tr, thread_of(r.me));
-  if (r.signal || has_seen(s->seen, 4, r.before) || has_seen(tr->seen, 16, r.before))
+  if (r.in_step)
+    add(&what, "\n  threads of a warp need not run in step, and volatile does not make them: a __syncwarp() or"
+               "\n  __syncthreads() is missing between");
+  else if (r.signal || has_seen(s->seen, 4, r.before) || has_seen(tr->seen, 16, r.before))
     add(&what, "\n  a signal was passed, but a __threadfence() is missing: between the write and its signal, or between"
                "\n  the reading of the signal and what relies on it");
   else if (!same_block)
@@ -610,8 +633,8 @@ CUDA_CPU_QUIET const char *does_what(int kind) {
 CUDA_CPU_QUIET void trace_settle(tracer *tr) {
   tr->same.is = false;
   if (!memcmp(reinterpret_cast<const void *>(tr->same.address), tr->same.value, tr->same.size)) return; /* no race */
-  report_race(
-      tr, race{tr->same.before, tr->same.me, tr->same.there, tr->same.here, "write", "write", tr->same.address, false});
+  report_race(tr, race{tr->same.before, tr->same.me, tr->same.there, tr->same.here, "write", "write", tr->same.address,
+                       false, false});
 }
 
 /* The slot's access against this one. */
@@ -631,7 +654,7 @@ __attribute__((noinline)) CUDA_CPU_QUIET void conflict(tracer *tr, cell *c, int 
     return;
   }
   report_race(tr, race{c->who[slot], tr->me, c->where[slot], here, did_what(slot, c->who[slot]), does_what(kind),
-                       address, false});
+                       address, false, false});
 }
 
 CUDA_CPU_FAST void look(tracer *tr, cell *c, int slot, int kind, uint32_t here, uintptr_t address, unsigned size) {
@@ -668,8 +691,8 @@ CUDA_CPU_FAST void visit(tracer *tr, cell *c, bool shared, int kind, uint32_t he
       bool stranger = w && !happened_before(tr, w);
       if (stranger && kind == access_atomic && !(w & mark_update) &&
           has_seen(trace_state_of(tr, tr->of->current)->seen, 4, w + 1))
-        report_race(tr,
-                    race{w, me, c->where[slot_atomic_write], here, "volatile write", "volatile read", address, true});
+        report_race(tr, race{w, me, c->where[slot_atomic_write], here, "volatile write", "volatile read", address, true,
+                             false});
       if (stranger) trace_saw(tr, w);
     }
     me |= mark_atomic;
@@ -762,6 +785,51 @@ __attribute__((noinline)) CUDA_CPU_QUIET void trace_signal(uintptr_t address, si
   if (kind != access_write) trace_acquire(tr, address);
   if (kind != access_read) trace_release(tr, address, kind & access_update);
   if (kind == access_write) trace_step(tr); /* so that what it wrote before this is known to be earlier */
+}
+
+/* Data that lanes exchange as if they ran in step, and no flag: a store by which several lanes write a word each, no
+ * fence before it, and another lane that reads such a word. */
+CUDA_CPU_QUIET volatile_store *volatile_store_at(tracer *tr, uint32_t here) {
+  const int warp = thread_of(tr->me) / 32;
+  volatile_store *s = tr->volatile_stores + (here * 31 + static_cast<uint32_t>(warp)) % 256;
+  const bool same = s->here == here && s->block_serial == tr->tag[1] && thread_of(s->who) / 32 == warp;
+  if (!same) *s = volatile_store{0, tr->tag[1], here, 0, false};
+  return s;
+}
+CUDA_CPU_QUIET bool by_other_lane(tracer *tr, access_mark m) {
+  return m && thread_of(m) != thread_of(tr->me) && !happened_before(tr, m);
+}
+CUDA_CPU_QUIET void trace_in_step(tracer *tr, uintptr_t address, bool writes, uint32_t here) {
+  const int t = thread_of(tr->me);
+  volatile_word *v = tr->volatile_words + (address / 4 + static_cast<uintptr_t>(t / 32) * 37) % 1024;
+  const bool same = v->address == address && v->block_serial == tr->tag[1] && v->warp == t / 32;
+  if (!same) *v = volatile_word{address, tr->tag[1], 0, {}, t / 32, 0, {}};
+  if (!writes) {
+    if (by_other_lane(tr, v->write) && volatile_store_at(tr, v->wrote_at)->several)
+      report_race(tr,
+                  race{v->write, tr->me, v->wrote_at, here, "volatile write", "volatile read", address, false, true});
+    const int slot = v->read[0] && thread_of(v->read[0]) != t;
+    v->read[slot] = tr->me;
+    v->read_at[slot] = here;
+    return;
+  }
+  volatile_store *s = volatile_store_at(tr, here);
+  if (!s->who || happened_before(tr, s->who))
+    *s = volatile_store{address, tr->tag[1], here, tr->me, s->several && thread_of(s->who) == t};
+  s->several = s->several || (thread_of(s->who) != t && s->address != address);
+  const bool signals = trace_state_of(tr, t)->fence_time > tr->last_barrier;
+  for (int i = 0; i < 2 && s->several && !signals; i++)
+    if (by_other_lane(tr, v->read[i]))
+      report_race(
+          tr, race{v->read[i], tr->me, v->read_at[i], here, "volatile read", "volatile write", address, false, true});
+  v->write = signals ? 0 : tr->me;
+  v->wrote_at = here;
+}
+__attribute__((noinline)) CUDA_CPU_QUIET void trace_volatile(uintptr_t address, size_t size, int kind, const void *pc) {
+  trace_signal(address, size, kind, pc);
+  if (tracing && trace.pages[address >> page_shift])
+    trace_in_step(tracing, address, kind == access_write,
+                  static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - trace.base));
 }
 
 /* --- launches, blocks and memory --- */
@@ -893,10 +961,10 @@ CUDA_CPU_HOOK void __tsan_vptr_read(void **) {}
     cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);                \
   }                                                                                                                    \
   CUDA_CPU_HOOK void __tsan_volatile_read##bytes(void *p) {                                                            \
-    cuda_cpu::trace_signal(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read, CUDA_CPU_PC);                 \
+    cuda_cpu::trace_volatile(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read, CUDA_CPU_PC);               \
   }                                                                                                                    \
   CUDA_CPU_HOOK void __tsan_volatile_write##bytes(void *p) {                                                           \
-    cuda_cpu::trace_signal(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);                \
+    cuda_cpu::trace_volatile(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);              \
   }
 CUDA_CPU_ACCESSES(1)
 CUDA_CPU_ACCESSES(2)
