@@ -308,6 +308,104 @@ TEST(memory_that_is_allocated_again_has_no_past) {
   });
 }
 
+/* --- reads of what nothing has written --- */
+
+__global__ void sum_of(const int *in, int *out, int n) {
+  int sum = 0;
+  for (int i = 0; i < n; i++) sum += in[i], NOTE(0);
+  if (threadIdx.x == 0) *out = sum;
+}
+__global__ void count_up(int *p, bool in_shared) {
+  __shared__ int count;
+  atomicAdd(in_shared ? &count : p, 1);
+}
+/* Thread 31 reads a word that no thread has written, and stores it if n is 32. */
+template <class T> __global__ void shift(T *out, bool all, unsigned n) {
+  __shared__ T s[33];
+  s[threadIdx.x] = 1;
+  if (all && threadIdx.x == 0) s[32] = 1;
+  __syncthreads();
+  T x;
+  x = s[threadIdx.x + 1], NOTE(1);
+  if (threadIdx.x < n) out[threadIdx.x] = x;
+}
+/* Its sum is not a number. */
+__global__ void sum_of_too_many(float *out) {
+  __shared__ float s[64];
+  if (threadIdx.x < 40) s[threadIdx.x] = 1;
+  for (unsigned d = 32; d; d /= 2) {
+    __syncthreads();
+    if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d], NOTE(2);
+  }
+  if (threadIdx.x == 0) *out = s[0];
+}
+TEST(reads_of_what_nothing_has_written) {
+  device_array<int> out(32);
+  int *p = nullptr, *managed = nullptr;
+  EXPECT_OK(cudaMalloc(&p, 400));
+  EXPECT_OK(cudaMallocManaged(&managed, 400));
+  EXPECT_RACE(launch(sum_of, 1, 1, 0, p, out.p, 100));
+  EXPECT_SAID("read of what nothing has written in kernel sum_of(int const*, int*, int)");
+  EXPECT_SAID("on byte 0 of device memory of 400 bytes");
+  EXPECT_SAID("read by block (0,0,0) thread (0,0,0), ");
+  EXPECT_SAID_LINE(0);
+  EXPECT_RACE(launch(sum_of, 1, 1, 0, managed, out.p, 100));
+  EXPECT_SAID("of managed memory of 400 bytes");
+  EXPECT_OK(cudaMemset(p, 0, 396));
+  EXPECT_SILENCE(launch(sum_of, 1, 32, 0, p, out.p, 99));
+  EXPECT_RACE(launch(sum_of, 1, 1, 0, p, out.p, 100));
+  EXPECT_SAID("on byte 396 of device memory");
+  EXPECT_RACE(launch(shift<int>, 1, 32, 0, out.p, false, 32u));
+  EXPECT_SAID("on byte 128 of __shared__ s");
+  EXPECT_SAID("read by block (0,0,0) thread (31,0,0), ");
+  EXPECT_SAID_LINE(1);
+  EXPECT_SILENCE(launch(shift<int>, 1, 32, 0, out.p, true, 32u));
+  EXPECT_SILENCE(launch(shift<int>, 1, 32, 0, out.p, false, 31u));
+  device_array<double> wide(32);
+  EXPECT_RACE(launch(shift<double>, 1, 32, 0, wide.p, false, 32u));
+  device_array<float> sum(1);
+  EXPECT_RACE(launch(sum_of_too_many, 1, 64, 0, sum.p));
+  EXPECT_SAID("of __shared__ s");
+  EXPECT_SAID_LINE(2);
+  EXPECT_SAID("store of it by block (0,0,0) thread (0,0,0), ");
+  EXPECT_RACE(int *fresh = nullptr; EXPECT_OK(cudaMalloc(&fresh, 4)); launch(count_up, 1, 2, 0, fresh, false);
+              EXPECT_OK(cudaFree(fresh)));
+  EXPECT_SAID("atomic update by");
+  EXPECT_RACE(launch(count_up, 1, 2, 0, out.p, true));
+  EXPECT_SAID("on byte 0 of __shared__ count");
+  for (int i = 0; i < 100; i++) managed[i] = i;
+  EXPECT_SILENCE(launch(sum_of, 1, 32, 0, managed, out.p, 100));
+  EXPECT_OK(cudaFree(p));
+  EXPECT_OK(cudaFree(managed));
+}
+
+struct padded {
+  double x;
+  int n;
+};
+__global__ void set_members(padded *p, short *most) {
+  p[threadIdx.x].x = 1;
+  p[threadIdx.x].n = 2;
+  for (unsigned i = 0; i < 4; i++) most[4 * threadIdx.x + i] = 0x7fff; /* as poison is */
+}
+__global__ void copy_whole(const padded *p, padded *q, const short *most, short *sum) {
+  q[threadIdx.x] = p[threadIdx.x];
+  for (unsigned i = 0; i < 4; i++) sum[threadIdx.x] = static_cast<short>(sum[threadIdx.x] ^ most[4 * threadIdx.x + i]);
+}
+TEST(padding_and_words_that_look_like_poison) {
+  device_array<short> sum(32);
+  padded *p = nullptr;
+  short *most = nullptr;
+  EXPECT_OK(cudaMalloc(&p, 64 * sizeof *p));
+  EXPECT_OK(cudaMalloc(&most, 256));
+  EXPECT_SILENCE(launch(set_members, 1, 32, 0, p, most); launch(copy_whole, 1, 32, 0, p, p + 32, most, sum.p));
+  const std::vector<short> host(128, 0x7fff);
+  EXPECT_OK(cudaMemcpy(most, host.data(), 256, cudaMemcpyHostToDevice));
+  EXPECT_SILENCE(launch(copy_whole, 1, 32, 0, p, p + 32, most, sum.p));
+  EXPECT_OK(cudaFree(p));
+  EXPECT_OK(cudaFree(most));
+}
+
 /* --- signals --- */
 
 /* Missing: 0 nothing, 1 the fence of the writer, 2 of the reader; 3 both, and the payload is volatile */

@@ -142,6 +142,13 @@ static void no_atomic() {
   count<<<2, 1>>>(on_device(1));
   GK_CHECK(cudaDeviceSynchronize());
 }
+__global__ void count_all(float *x) { atomicAdd(x, 1); }
+static void no_memset() {
+  float *x;
+  GK_CHECK(cudaMalloc(&x, sizeof(float)));
+  count_all<<<2, 32>>>(x);
+  GK_CHECK(cudaDeviceSynchronize());
+}
 static void out_of_bounds() {
   store<<<1, 1>>>(on_device(100), 100);
   GK_CHECK(cudaDeviceSynchronize());
@@ -197,6 +204,7 @@ static const struct {
     {"a shuffle in a branch", absent_lanes},
     {"a forgotten `__syncthreads`", no_barrier},
     {"a last warp without barriers", in_step},
+    {"a sum that does not start at zero", no_memset},
     {"`+=` by two blocks", no_atomic},
     {"an index past the end", out_of_bounds},
     {"an index past shared memory", shared_out_of_bounds},

@@ -119,6 +119,7 @@ CUDA_CPU_HEARS(trace_launch(const launch *))
 CUDA_CPU_HEARS(trace_block(worker *, const launch *, uint3))
 CUDA_CPU_HEARS(trace_block_end())
 CUDA_CPU_HEARS(trace_memory(const void *, size_t))      /* an allocation is made */
+CUDA_CPU_HEARS(trace_written(const void *, size_t))     /* ... is written from outside kernels */
 CUDA_CPU_HEARS(trace_memory_goes(const void *, size_t)) /* ... and freed */
 #undef CUDA_CPU_HEARS
 

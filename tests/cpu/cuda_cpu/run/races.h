@@ -17,6 +17,12 @@
  * access, and for most pairs one comparison tells their order: in a block with the time of its last barrier, in a warp
  * with what the lanes last heard of each other. What signals carry is kept in maps from (block, thread) to time.
  *
+ * A read of words that still hold the poison of fresh memory, and that no kernel or copy has written, is named, too. Both
+ * have to hold: what the host writes into managed memory is not seen, and what a program writes may look like poison. Of
+ * a read of several words all have to be so, since it may be that of a structure with padding. Kernels read words of
+ * shared memory beyond the edge of their data, and drop what comes of them: so such a read is named when the block stores
+ * poison in other memory, which copies and floating-point arithmetic make of it, or if it is part of an atomic update.
+ *
  * FastTrack (Flanagan and Freund, 2009) is the source of keeping the last write and as few reads as will do for each
  * word: a plain write, the last atomic one and another that it does not follow, and two reads, of different blocks if
  * there were such. */
@@ -61,6 +67,7 @@ struct shadow_page {
   cell *words, *bytes;
   bool shared;
   unsigned char *mixed; /* NULL, or where shared memory and other has come to lie in one page: a bit for each word */
+  unsigned char written[page_words / 8]; /* words of other memory: by a kernel or a copy, since it was allocated */
 };
 
 /* --- what is known about threads --- */
@@ -124,6 +131,18 @@ struct tracer {
     unsigned char value[4];
     access_mark me;
   } same;
+  struct {
+    access_mark who;
+    uint32_t where;
+    uintptr_t address;
+  } suspects[8]; /* reads of unwritten shared memory in this block, one of each place in the code */
+  int suspect_count;
+  struct {
+    access_mark who;
+    uint32_t where;
+    uintptr_t address;
+    size_t size;
+  } store;                             /* that may be of poison, or of size 0; known when the next access comes */
   thread_log *logs;                    /* for counters.h */
   volatile_word volatile_words[1024];  /* by address and warp */
   volatile_store volatile_stores[256]; /* by place and warp */
@@ -191,6 +210,13 @@ CUDA_CPU_QUIET void mark_shared(shadow_page *page, uintptr_t low, uintptr_t high
   }
 }
 
+CUDA_CPU_FAST void mark_written(shadow_page *page, uintptr_t address, bool written) {
+  const size_t i = (address >> 2) & (page_words - 1);
+  const unsigned char bit = static_cast<unsigned char>(1u << (i & 7));
+  page->written[i >> 3] =
+      static_cast<unsigned char>(written ? page->written[i >> 3] | bit : page->written[i >> 3] & ~bit);
+}
+
 /* In the 64 KiB pages that they share with others, the others are ignored. */
 CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void trace_register(const void *start, size_t bytes, bool shared) {
   if (!trace.pages) trace.pages = static_cast<shadow_page **>(trace_reserve(sizeof(void *) << (48 - page_shift)));
@@ -215,13 +241,15 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void trace_register(const void *start, size_t b
     }
     if (whole) {
       if (!fresh) madvise(page->words, page_words * sizeof(cell), MADV_DONTNEED);
+      memset(page->written, 0, sizeof page->written);
       continue;
     }
     for (uintptr_t p = page_low; p < page_high; p += 4) {
       cell *c = page->words + ((p >> 2) & (page_words - 1));
-      if (p + 4 > low && p < high)
+      if (p + 4 > low && p < high) {
         c->tag = 0;
-      else if (fresh)
+        mark_written(page, p, false);
+      } else if (fresh)
         c->tag = tag_ignored;
     }
   }
@@ -551,13 +579,18 @@ CUDA_CPU_QUIET uint64_t text_hash(const text *t, uint64_t hash) {
   return hash;
 }
 
+enum race_kind {
+  unordered,
+  late_signal, /* the words of a signal in the wrong order */
+  as_in_step,  /* lanes exchange data through volatile words */
+  unwritten    /* `before` reads it, if anything does, and `me` has what comes of it */
+};
 struct race {
   access_mark before, me;
   uint32_t there, here;
-  const char *did, *does; /* "write", "read", "atomic update" ... */
+  const char *did, *does; /* "write", "read", "atomic update" ...; did: NULL if there is but one access */
   uintptr_t address;
-  bool signal;  /* the words of a signal in the wrong order */
-  bool in_step; /* lanes exchange data through volatile words */
+  race_kind kind;
 };
 
 CUDA_CPU_QUIET bool is_known_race(uint32_t here, uint32_t there) {
@@ -573,13 +606,14 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
   char kernel_name[512];
   const launch *job = tr->of->job;
   symbol_name(job->kernel, kernel_name, sizeof kernel_name);
-  add(&what, "CUDA stand-in: race in kernel %s, grid (%u,%u,%u), block (%u,%u,%u)\n  on ", kernel_name, job->grid.x,
-      job->grid.y, job->grid.z, job->block.x, job->block.y, job->block.z);
+  add(&what, "CUDA stand-in: %s in kernel %s, grid (%u,%u,%u), block (%u,%u,%u)\n  on ",
+      r.kind == unwritten ? "read of what nothing has written" : "race", kernel_name, job->grid.x, job->grid.y,
+      job->grid.z, job->block.x, job->block.y, job->block.z);
   add_variable(&what, tr, r.address);
   if (trace.seen_count == 64) return;
   trace.seen[trace.seen_count++] = race_seen{r.here, r.there};
   text there = {}, here = {};
-  add_place(&there, r.there);
+  if (r.did) add_place(&there, r.there);
   add_place(&here, r.here);
   /* Other instances of a template have other places in the code, but the same lines. */
   uint64_t lines = text_hash(&there, text_hash(&here, 0));
@@ -590,17 +624,22 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
     return;
   }
   trace.told[trace.reports++] = lines;
-  add(&what, "\n    %s by ", r.did);
-  add_who(&what, tr, r.before);
-  add(&what, ", %s\n    %s by ", there.buffer, r.does);
+  if (r.did) {
+    add(&what, "\n    %s by ", r.did);
+    add_who(&what, tr, r.before);
+    add(&what, ", %s", there.buffer);
+  }
+  add(&what, "\n    %s by ", r.does);
   add_who(&what, tr, r.me);
   add(&what, ", %s", here.buffer);
   bool same_block = block_of(r.before) == block_of(r.me);
   const traced_thread *s = trace_state_of(tr, thread_of(r.me));
-  if (r.in_step)
+  if (r.kind == unwritten)
+    add(&what, "\n  it holds what was in the memory before: on a GPU any value, often zero");
+  else if (r.kind == as_in_step)
     add(&what, "\n  threads of a warp need not run in step, and volatile does not make them: a __syncwarp() or"
                "\n  __syncthreads() is missing between");
-  else if (r.signal || has_seen(s->seen, 4, r.before) || has_seen(tr->seen, 16, r.before))
+  else if (r.kind == late_signal || has_seen(s->seen, 4, r.before) || has_seen(tr->seen, 16, r.before))
     add(&what, "\n  a signal was passed, but a __threadfence() is missing: between the write and its signal, or between"
                "\n  the reading of the signal and what relies on it");
   else if (!same_block)
@@ -634,7 +673,7 @@ CUDA_CPU_QUIET void trace_settle(tracer *tr) {
   tr->same.is = false;
   if (!memcmp(reinterpret_cast<const void *>(tr->same.address), tr->same.value, tr->same.size)) return; /* no race */
   report_race(tr, race{tr->same.before, tr->same.me, tr->same.there, tr->same.here, "write", "write", tr->same.address,
-                       false, false});
+                       unordered});
 }
 
 /* The slot's access against this one. */
@@ -654,7 +693,7 @@ __attribute__((noinline)) CUDA_CPU_QUIET void conflict(tracer *tr, cell *c, int 
     return;
   }
   report_race(tr, race{c->who[slot], tr->me, c->where[slot], here, did_what(slot, c->who[slot]), does_what(kind),
-                       address, false, false});
+                       address, unordered});
 }
 
 CUDA_CPU_FAST void look(tracer *tr, cell *c, int slot, int kind, uint32_t here, uintptr_t address, unsigned size) {
@@ -691,8 +730,8 @@ CUDA_CPU_FAST void visit(tracer *tr, cell *c, bool shared, int kind, uint32_t he
       bool stranger = w && !happened_before(tr, w);
       if (stranger && kind == access_atomic && !(w & mark_update) &&
           has_seen(trace_state_of(tr, tr->of->current)->seen, 4, w + 1))
-        report_race(tr, race{w, me, c->where[slot_atomic_write], here, "volatile write", "volatile read", address, true,
-                             false});
+        report_race(tr, race{w, me, c->where[slot_atomic_write], here, "volatile write", "volatile read", address,
+                             late_signal});
       if (stranger) trace_saw(tr, w);
     }
     me |= mark_atomic;
@@ -741,6 +780,44 @@ __attribute__((noinline)) CUDA_CPU_QUIET void visit_bytes(tracer *tr, shadow_pag
   for (unsigned k = from; k < to; k++) visit(tr, bytes + k, shared, kind, here, word + k, 1);
 }
 
+CUDA_CPU_QUIET bool was_written(tracer *tr, uintptr_t word) {
+  const shadow_page *page = trace.pages[word >> page_shift];
+  if (!page) return true;
+  const size_t i = (word >> 2) & (page_words - 1);
+  const cell *c = page->words + i;
+  if (c->tag == tag_ignored) return true;
+  if (!is_shared(page, word)) return page->written[i >> 3] >> (i & 7) & 1;
+  if ((c->tag & ~tag_split) != tr->tag[1]) return false;
+  if (!(c->tag & tag_split)) return c->who[slot_write] || c->who[slot_atomic_write];
+  for (const cell *b = page->bytes + 4 * i, *end = b + 4; b < end; b++)
+    if (b->tag == tr->tag[1] && (b->who[slot_write] || b->who[slot_atomic_write])) return true;
+  return false;
+}
+__attribute__((noinline)) CUDA_CPU_QUIET void look_for_unwritten(tracer *tr, uintptr_t address, size_t size, int kind,
+                                                                 uint32_t here) {
+  for (uintptr_t word = address & ~uintptr_t{3}; word < address + size; word += 4)
+    if (*reinterpret_cast<const volatile uint32_t *>(word) != static_cast<uint32_t>(poison_pattern) ||
+        was_written(tr, word))
+      return;
+  if (kind & access_update || !is_shared(trace.pages[address >> page_shift], address))
+    return report_race(tr, race{0, tr->me, 0, here, nullptr, does_what(kind), address, unwritten});
+  for (int i = 0; i < tr->suspect_count; i++)
+    if (tr->suspects[i].where == here) return;
+  if (tr->suspect_count < 8) tr->suspects[tr->suspect_count++] = {tr->me, here, address};
+}
+__attribute__((noinline)) CUDA_CPU_QUIET void trace_stored(tracer *tr) {
+  const auto stored = tr->store;
+  tr->store.size = 0;
+  for (uintptr_t word = stored.address; word < stored.address + stored.size; word += 4) {
+    if ((*reinterpret_cast<const volatile uint32_t *>(word) & 0x7fffffff) != static_cast<uint32_t>(poison_pattern))
+      continue;
+    for (int i = 0; i < tr->suspect_count; i++)
+      report_race(tr, race{tr->suspects[i].who, stored.who, tr->suspects[i].where, stored.where, "read", "store of it",
+                           tr->suspects[i].address, unwritten});
+    return;
+  }
+}
+
 __attribute__((noinline)) CUDA_CPU_QUIET void trace_words(tracer *tr, uintptr_t address, size_t size, int kind,
                                                           uint32_t here) {
   for (uintptr_t end = address + size, word = address & ~uintptr_t{3}; word < end; word += 4) {
@@ -748,6 +825,7 @@ __attribute__((noinline)) CUDA_CPU_QUIET void trace_words(tracer *tr, uintptr_t 
     if (!page) continue;
     cell *c = page->words + ((word >> 2) & (page_words - 1));
     bool whole = word >= address && word + 4 <= end, shared = is_shared(page, word);
+    if (kind & (access_write | access_update)) mark_written(page, word, true);
     if (whole && c->tag != (tr->tag[shared] | tag_split))
       visit(tr, c, shared, kind, here, word, 4);
     else
@@ -762,13 +840,22 @@ CUDA_CPU_FAST void trace_access(uintptr_t address, size_t size, int kind, const 
   shadow_page *page = trace.pages[address >> page_shift];
   if (!page) return;
   if (tr->same.is) trace_settle(tr);
+  if (tr->store.size) trace_stored(tr);
   uint32_t here = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - trace.base);
   cell *c = page->words + ((address >> 2) & (page_words - 1));
   const bool shared = is_shared(page, address);
   if (trace.logging && c->tag != tag_ignored && !(kind & access_uncounted))
     log_access(tr, address, size, static_cast<unsigned char>(kind & access_update ? 2 : kind & access_write), shared,
                here);
+  const bool looks = !(kind & (access_write | access_uncounted));
   kind &= ~access_uncounted;
+  if (looks &&
+      *reinterpret_cast<const volatile uint32_t *>(address & ~uintptr_t{3}) == static_cast<uint32_t>(poison_pattern))
+    look_for_unwritten(tr, address, size, kind, here);
+  if (kind & (access_write | access_update)) {
+    mark_written(page, address, true);
+    if (tr->suspect_count && !shared && !(address & 3)) tr->store = {tr->me, here, address, size};
+  }
   if (size == 4 && !(address & 3) && c->tag != (tr->tag[shared] | tag_split))
     visit(tr, c, shared, kind, here, address, 4);
   else
@@ -807,7 +894,7 @@ CUDA_CPU_QUIET void trace_in_step(tracer *tr, uintptr_t address, bool writes, ui
   if (!writes) {
     if (by_other_lane(tr, v->write) && volatile_store_at(tr, v->wrote_at)->several)
       report_race(tr,
-                  race{v->write, tr->me, v->wrote_at, here, "volatile write", "volatile read", address, false, true});
+                  race{v->write, tr->me, v->wrote_at, here, "volatile write", "volatile read", address, as_in_step});
     const int slot = v->read[0] && thread_of(v->read[0]) != t;
     v->read[slot] = tr->me;
     v->read_at[slot] = here;
@@ -821,7 +908,7 @@ CUDA_CPU_QUIET void trace_in_step(tracer *tr, uintptr_t address, bool writes, ui
   for (int i = 0; i < 2 && s->several && !signals; i++)
     if (by_other_lane(tr, v->read[i]))
       report_race(
-          tr, race{v->read[i], tr->me, v->read_at[i], here, "volatile read", "volatile write", address, false, true});
+          tr, race{v->read[i], tr->me, v->read_at[i], here, "volatile read", "volatile write", address, as_in_step});
   v->write = signals ? 0 : tr->me;
   v->wrote_at = here;
 }
@@ -837,6 +924,16 @@ __attribute__((noinline)) CUDA_CPU_QUIET void trace_volatile(uintptr_t address, 
 CUDA_CPU_QUIET void trace_memory(const void *start, size_t bytes) {
   trace_take_turn();
   trace_register(start, bytes, false);
+  trace_give_turn();
+}
+CUDA_CPU_QUIET void trace_written(const void *start, size_t bytes) {
+  trace_take_turn();
+  const uintptr_t low = reinterpret_cast<uintptr_t>(start);
+  for (uintptr_t p = low & ~uintptr_t{3}; trace.pages && p < low + bytes; p += 4)
+    if (shadow_page *page = trace.pages[p >> page_shift])
+      mark_written(page, p, true);
+    else
+      p |= (uintptr_t{1} << page_shift) - 4;
   trace_give_turn();
 }
 CUDA_CPU_QUIET void trace_memory_goes(const void *start, size_t bytes) {
@@ -906,6 +1003,7 @@ CUDA_CPU_QUIET void trace_block(worker *w, const launch *job, uint3 index) {
   tr->time = 1;
   tr->last_barrier = tr->fences = 0;
   tr->lanes_used = tr->any_known = false;
+  tr->suspect_count = 0;
   clock_drop(&tr->block_known);
   clock_drop(&tr->all_fenced);
   memset(tr->seen, 0, sizeof tr->seen);
@@ -913,14 +1011,15 @@ CUDA_CPU_QUIET void trace_block(worker *w, const launch *job, uint3 index) {
 }
 CUDA_CPU_QUIET void trace_block_end() {
   if (tracing && tracing->same.is) trace_settle(tracing);
+  if (tracing && tracing->store.size) trace_stored(tracing);
   if (tracing && trace.logging) count_block(tracing->of, true);
   tracing = nullptr;
 }
 
 CUDA_CPU_RARE void list_races() { /* a program with races does not succeed */
   if (!trace.races) return;
-  fprintf(stderr, "CUDA stand-in: %llu accesses raced, at %d pairs of lines%s\n", trace.races, trace.reports,
-          trace.more ? " and more" : "");
+  fprintf(stderr, "CUDA stand-in: %llu accesses raced, or read what nothing has written, at %d places%s\n", trace.races,
+          trace.reports, trace.more ? " and more" : "");
   fflush(nullptr);
   _exit(66);
 }
