@@ -78,7 +78,7 @@ compile.checker  = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) -x c++
 compile.counters = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) $(counted) -x c++
 compile.lesson   = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) -x c++
 compile.coverage = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-abs-path -x c++
-compile.user     = $(CXX) $(CPU_FLAGS) $(LOOSE) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),-g $(traced)) \
+compile.user     = $(CXX) $(CPU_FLAGS) -g $(LOOSE) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),$(traced)) \
                      $(if $(STATS),$(counted)) -x c++
 ahead.cpu        = $(compile.fast)
 # Where the program and the runtime both have the code of a function the one that is linked first wins: the better

@@ -114,6 +114,16 @@ static void absent_lanes() {
   shuffle_of_half<<<1, 32>>>(on_device(32));
   GK_CHECK(cudaDeviceSynchronize());
 }
+__global__ void sums_in_a_loop(const float *x, float *sum, int n) {
+  GK_FOR_1D(i, n) { /* the last threads have no i */
+    const float s = gk_block_reduce<128>(x[i], gk_sum<float>());
+    if (threadIdx.x == 0) *sum += s;
+  }
+}
+static void reduce_in_a_loop() {
+  sums_in_a_loop<<<1, 128>>>(on_device(200), on_device(1), 200);
+  GK_CHECK(cudaDeviceSynchronize());
+}
 __global__ void sum_of_block(const float *x, float *sum) {
   __shared__ float s[64];
   s[threadIdx.x] = x[threadIdx.x];
@@ -202,6 +212,7 @@ static const struct {
     {"memory never freed", leak},
     {"a barrier in a branch", divergent_barrier},
     {"a shuffle in a branch", absent_lanes},
+    {"a block reduction inside `GK_FOR_1D`", reduce_in_a_loop},
     {"a forgotten `__syncthreads`", no_barrier},
     {"a last warp without barriers", in_step},
     {"a sum that does not start at zero", no_memset},

@@ -62,6 +62,12 @@ struct warp {
 
 struct tracer;
 
+const int most_places = 48;
+struct call_places { /* return addresses, innermost first */
+  uintptr_t address[most_places];
+  int count;
+};
+
 struct worker : running_block {
   cuda_cpu::tracer *tracer; /* of the race checker */
   /* the running block */
@@ -69,6 +75,8 @@ struct worker : running_block {
   cuda_cpu::settings settings;
   int count, started, live, current;
   fiber *running;
+  fiber *asker; /* wants to know where the fiber that it switches to stands */
+  call_places places;
   uint3 next_index; /* of the next thread to start, in order */
   int idle_spins;
   uint64_t random;
@@ -254,6 +262,8 @@ CUDA_CPU_QUIET fiber *take_runner(worker *w) {
 }
 
 CUDA_CPU_COLD void report_stuck(worker *w);
+CUDA_CPU_QUIET void note_calls(call_places *places);
+CUDA_CPU_RARE void add_kernel_line_of(text *what, worker *w, int thread, const char *file, int line);
 
 /* Lets another thread run; the caller has said (make_ready, or in some queue) when this one may go on. */
 CUDA_CPU_QUIET void suspend(worker *w, bool spinning = false) {
@@ -264,6 +274,10 @@ CUDA_CPU_QUIET void suspend(worker *w, bool spinning = false) {
   if (n != t) {
     if (n == -2) report_stuck(w);
     go(w, n < 0 ? take_runner(w) : w->stands[n]);
+    while (__builtin_expect(w->asker != nullptr, false)) {
+      note_calls(&w->places);
+      go(w, __atomic_exchange_n(&w->asker, nullptr, __ATOMIC_RELAXED));
+    }
   }
   w->current = t;
   threadIdx = index;
@@ -505,10 +519,10 @@ CUDA_CPU_COLD void report_stuck(worker *w) {
       add(&what, " and %d more wait", same - 1);
     else
       add(&what, " waits");
-    if (at_barrier[t])
-      add(&what, " at %s, %s:%d", operation_name(w->barrier.op), w->barrier.file, w->barrier.line);
-    else
-      add(&what, " at %s, %s:%d", operation_name(s.op), s.file, s.line);
+    const int line = at_barrier[t] ? w->barrier.line : s.line;
+    const char *file = at_barrier[t] ? w->barrier.file : s.file;
+    add(&what, " at %s, %s:%d", operation_name(at_barrier[t] ? w->barrier.op : s.op), file, line);
+    add_kernel_line_of(&what, w, t, file, line);
     if (!at_barrier[t]) {
       unsigned here = 0;
       for (int i = 0; i < w->warps[t / 32].meetings; i++) {

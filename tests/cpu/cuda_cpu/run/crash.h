@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include "block.h"
+#include "places.h"
 
 #ifdef CUDA_CPU_ASAN
 extern "C" {
