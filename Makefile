@@ -58,7 +58,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 STRICT   := $(WARNINGS) -Werror
 LOOSE    := -Wall -Wno-sign-compare -Wno-unknown-pragmas
 STANDIN  := -I tests/cpu -I tests/cpu/stubs
-CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off $(STANDIN) -I . -pthread $(CXXFLAGS)
+CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -fno-finite-loops $(STANDIN) -I . -pthread $(CXXFLAGS)
 CPU_LINK  = $(CXX) -pthread -rdynamic $(CXXFLAGS)
 asan     := -fsanitize=address,undefined -fno-sanitize-recover=all
 # The race checker and the counters see each access by what -fsanitize=thread makes the compiler call, and are linked

@@ -79,6 +79,7 @@ struct worker : running_block {
   call_places places;
   uint3 next_index; /* of the next thread to start, in order */
   int idle_spins;
+  unsigned meetings; /* that threads have got past */
   uint64_t random;
   struct {
     int arrived, op, line, result, accumulated;
@@ -305,6 +306,7 @@ CUDA_CPU_QUIET void release_barrier(worker *w, bool with_current) {
   trace_barrier(w);
   w->barrier.result = w->barrier.accumulated;
   int n = w->barrier.arrived - (with_current ? 1 : 0);
+  w->meetings++;
   w->barrier.arrived = 0;
   w->idle_spins = 0;
   for (int i = 0; i < n; i++) make_ready(w, w->barrier_queue[i]);
@@ -426,6 +428,7 @@ CUDA_CPU_QUIET void finish_meeting(worker *w, int number, rendezvous *m) {
   *m = wp.meeting[--wp.meetings];
   if (done.op == op_syncwarp) trace_warp_barrier(w, number, done.arrived);
   collect(w, number * 32, done.op, done.arrived);
+  w->meetings++;
   w->idle_spins = 0;
   if (w->settings.schedule == schedule_reversed)
     for (unsigned lanes = done.arrived; lanes;) {

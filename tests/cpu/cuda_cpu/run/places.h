@@ -52,7 +52,9 @@ CUDA_CPU_QUIET void note_calls(call_places *places) {
   _Unwind_Backtrace(
       [](_Unwind_Context *context, void *to) {
         call_places *p = static_cast<call_places *>(to);
-        p->address[p->count++] = static_cast<uintptr_t>(_Unwind_GetIP(context));
+        int exact = 0; /* where a signal has come, and not a return address */
+        const uintptr_t address = static_cast<uintptr_t>(_Unwind_GetIPInfo(context, &exact));
+        p->address[p->count++] = address + (exact != 0);
         return p->count < most_places ? _URC_NO_REASON : _URC_END_OF_STACK;
       },
       places);
