@@ -48,9 +48,9 @@ const access_mark mark_time = (access_mark{1} << 24) - 1, mark_atomic = access_m
                   mark_update = access_mark{1} << 25;
 const unsigned long long mark_blocks = 1ull << 28;
 
-inline uint32_t time_of(access_mark m) { return static_cast<uint32_t>(m & mark_time); }
-inline int thread_of(access_mark m) { return static_cast<int>(m >> mark_thread_shift & 1023); }
-inline uint64_t block_of(access_mark m) { return m >> mark_block_shift; }
+CUDA_CPU_QUIET uint32_t time_of(access_mark m) { return static_cast<uint32_t>(m & mark_time); }
+CUDA_CPU_QUIET int thread_of(access_mark m) { return static_cast<int>(m >> mark_thread_shift & 1023); }
+CUDA_CPU_QUIET uint64_t block_of(access_mark m) { return m >> mark_block_shift; }
 
 enum { slot_write, slot_atomic_write, slot_atomic_write_too, slot_read, slot_read_too, slots };
 
@@ -624,7 +624,15 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
 
 /* --- accesses --- */
 
-enum { access_read = 0, access_write = 1, access_atomic = 2, access_update = 4, access_uncounted = 8 };
+/* access_words: a structure as a whole, of which a GPU moves each word for itself */
+enum {
+  access_read = 0,
+  access_write = 1,
+  access_atomic = 2,
+  access_update = 4,
+  access_uncounted = 8,
+  access_words = 16
+};
 
 CUDA_CPU_QUIET const char *did_what(int slot, access_mark m) {
   if (slot == slot_write) return "write";
@@ -812,11 +820,14 @@ CUDA_CPU_FAST void trace_access(uintptr_t address, size_t size, int kind, const 
   uint32_t here = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - trace.base);
   cell *c = page->words + ((address >> 2) & (page_words - 1));
   const bool shared = is_shared(page, address);
-  if (trace.logging && c->tag != tag_ignored && !(kind & access_uncounted))
-    log_access(tr, address, size, static_cast<unsigned char>(kind & access_update ? 2 : kind & access_write), shared,
-               here);
+  if (trace.logging && c->tag != tag_ignored && !(kind & access_uncounted)) {
+    const unsigned char as = static_cast<unsigned char>(kind & access_update ? 2 : kind & access_write);
+    const bool words = kind & access_words && !(address & 3) && !(size & 3);
+    for (size_t done = 0; done < size; done += words ? 4 : size)
+      log_access(tr, address + done, words ? 4 : size, as, shared, here);
+  }
   const bool looks = !(kind & (access_write | access_uncounted));
-  kind &= ~access_uncounted;
+  kind &= ~(access_uncounted | access_words);
   if (looks &&
       *reinterpret_cast<const volatile uint32_t *>(address & ~uintptr_t{3}) == static_cast<uint32_t>(poison_pattern))
     look_for_unwritten(tr, address, size, kind, here);
@@ -1022,10 +1033,12 @@ CUDA_CPU_HOOK void __tsan_vptr_read(void **) {}
     cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);                \
   }                                                                                                                    \
   CUDA_CPU_HOOK void __tsan_unaligned_read##bytes(void *p) {                                                           \
-    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read, CUDA_CPU_PC);                 \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read | cuda_cpu::access_words,      \
+                           CUDA_CPU_PC);                                                                               \
   }                                                                                                                    \
   CUDA_CPU_HOOK void __tsan_unaligned_write##bytes(void *p) {                                                          \
-    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);                \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write | cuda_cpu::access_words,     \
+                           CUDA_CPU_PC);                                                                               \
   }                                                                                                                    \
   CUDA_CPU_HOOK void __tsan_volatile_read##bytes(void *p) {                                                            \
     cuda_cpu::trace_volatile(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read, CUDA_CPU_PC);               \
@@ -1041,10 +1054,12 @@ CUDA_CPU_ACCESSES(16)
 #undef CUDA_CPU_ACCESSES
 
 CUDA_CPU_HOOK void __tsan_read_range(void *p, size_t bytes) {
-  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read, CUDA_CPU_PC);
+  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read | cuda_cpu::access_words,
+                         CUDA_CPU_PC);
 }
 CUDA_CPU_HOOK void __tsan_write_range(void *p, size_t bytes) {
-  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);
+  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write | cuda_cpu::access_words,
+                         CUDA_CPU_PC);
 }
 
 /* Calls of memcpy and its kin, if the program is linked with -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset. */
