@@ -57,7 +57,8 @@ clang    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 STRICT   := $(WARNINGS) -Werror
 LOOSE    := -Wall -Wno-sign-compare -Wno-unknown-pragmas
-AS_NVCC  := -Wformat -Wreturn-type -Wuninitialized -Wunused-variable -Wunused-but-set-variable
+AS_NVCC  := -Wformat -Wreturn-type -Wuninitialized -Wunused-variable -Wunused-but-set-variable -Wno-parentheses \
+              -Wno-comment -Wno-empty-body
 STANDIN  := -I tests/cpu -I tests/cpu/stubs
 CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -fno-finite-loops $(STANDIN) -I . -pthread $(CXXFLAGS)
 CPU_LINK  = $(CXX) -pthread -rdynamic $(CXXFLAGS)

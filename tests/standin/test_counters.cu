@@ -82,7 +82,9 @@ template <class T> static void expect_words(unsigned long long requests, unsigne
 TEST(copies_of_structures_are_of_words) {
   expect_words<point>(2, 8, __LINE__);
   expect_words<point_3d>(3, 12, __LINE__);
+#ifndef __clang__ /* which copies it as it does a float4 */
   expect_words<particle>(4, 16, __LINE__);
+#endif
   expect_words<float2>(1, 8, __LINE__);
   expect_words<float4>(1, 16, __LINE__);
 }

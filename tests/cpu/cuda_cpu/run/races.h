@@ -1062,25 +1062,38 @@ CUDA_CPU_HOOK void __tsan_write_range(void *p, size_t bytes) {
                          CUDA_CPU_PC);
 }
 
-/* Calls of memcpy and its kin, if the program is linked with -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset. */
+/* Calls of memcpy and its kin: clang from 15 on calls __tsan_memcpy for them; else they are seen if the program is linked
+ * with -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset. */
 extern "C" {
 void *__real_memcpy(void *to, const void *from, size_t bytes) __attribute__((weak));
 void *__real_memmove(void *to, const void *from, size_t bytes) __attribute__((weak));
 void *__real_memset(void *to, int value, size_t bytes) __attribute__((weak));
 }
-#define CUDA_CPU_COPY_HOOK(name)                                                                                       \
-  CUDA_CPU_HOOK void *__wrap_##name(void *to, const void *from, size_t bytes) {                                        \
-    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(from), bytes, cuda_cpu::access_read, CUDA_CPU_PC);              \
-    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write, CUDA_CPU_PC);               \
+/* clang copies a float4 like this, too. */
+#define CUDA_CPU_AS(bytes) (bytes == 16 ? 0 : cuda_cpu::access_words)
+#define CUDA_CPU_COPY_HOOK(hook, name)                                                                                 \
+  CUDA_CPU_HOOK void *hook(void *to, const void *from, size_t bytes) {                                                 \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(from), bytes, cuda_cpu::access_read | CUDA_CPU_AS(bytes),       \
+                           CUDA_CPU_PC);                                                                               \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write | CUDA_CPU_AS(bytes),        \
+                           CUDA_CPU_PC);                                                                               \
     return __real_##name(to, from, bytes);                                                                             \
   }
-CUDA_CPU_COPY_HOOK(memcpy)
-CUDA_CPU_COPY_HOOK(memmove)
+#define CUDA_CPU_FILL_HOOK(name)                                                                                       \
+  CUDA_CPU_HOOK void *name(void *to, int value, size_t bytes) {                                                        \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write | CUDA_CPU_AS(bytes),        \
+                           CUDA_CPU_PC);                                                                               \
+    return __real_memset(to, value, bytes);                                                                            \
+  }
+CUDA_CPU_COPY_HOOK(__wrap_memcpy, memcpy)
+CUDA_CPU_COPY_HOOK(__wrap_memmove, memmove)
+CUDA_CPU_COPY_HOOK(__tsan_memcpy, memcpy)
+CUDA_CPU_COPY_HOOK(__tsan_memmove, memmove)
+CUDA_CPU_FILL_HOOK(__wrap_memset)
+CUDA_CPU_FILL_HOOK(__tsan_memset)
+#undef CUDA_CPU_AS
 #undef CUDA_CPU_COPY_HOOK
-CUDA_CPU_HOOK void *__wrap_memset(void *to, int value, size_t bytes) {
-  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write, CUDA_CPU_PC);
-  return __real_memset(to, value, bytes);
-}
+#undef CUDA_CPU_FILL_HOOK
 
 /* These do what they stand for, too. Loads and stores are parts of the stand-in's own updates. */
 #define CUDA_CPU_SIGNAL(p, kind) cuda_cpu::trace_signal(reinterpret_cast<uintptr_t>(p), sizeof *p, kind, CUDA_CPU_PC)
