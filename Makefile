@@ -63,8 +63,10 @@ endif
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 STRICT   := $(WARNINGS) -Werror
 LOOSE    := -Wall -Wno-sign-compare -Wno-unknown-pragmas
+AS_NVCC  := -Wformat -Wreturn-type -Wuninitialized -Wunused-variable -Wunused-but-set-variable -Wno-parentheses \
+              -Wno-comment -Wno-empty-body
 STANDIN  := -I tests/cpu -I tests/cpu/stubs
-CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off $(STANDIN) -I . -pthread $(CXXFLAGS)
+CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -fno-finite-loops $(STANDIN) -I . -pthread $(CXXFLAGS)
 CPU_LINK  = $(CXX) -pthread -rdynamic $(CXXFLAGS)
 asan     := -fsanitize=address,undefined -fno-sanitize-recover=all
 # The race checker and the counters see each access by what -fsanitize=thread makes the compiler call, and are linked
@@ -84,7 +86,7 @@ compile.checker  = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) -x c++
 compile.counters = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) $(counted) -x c++
 compile.lesson   = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) -x c++
 compile.coverage = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-abs-path -x c++
-compile.user     = $(CXX) $(CPU_FLAGS) $(LOOSE) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),-g $(traced)) \
+compile.user     = $(CXX) $(CPU_FLAGS) -g $(AS_NVCC) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),$(traced)) \
                      $(if $(STATS),$(counted)) -x c++
 plain.user       = $(CC) -O2 -gdwarf-4 -g1 $(STANDIN) -pthread $(LOOSE) $(if $(ASAN),$(asan)) # C beside it
 ahead.cpu        = $(compile.fast)
