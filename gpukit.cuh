@@ -95,7 +95,8 @@
  *              gk_scan_rows_inclusive/exclusive
  *   select     gk_select gk_select_flagged
  *   data       gk_copy gk_fill gk_iota gk_random_uniform gk_random_normal gk_print gk_print_matrix
- *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
+ *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_epilogue gk_matmul_plan;
+ *              gk_matmul_opts gk_matmul_path gk_factor
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
  *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_multiply_rows gk_tile_store
  *   arrays     gk_array: device memory that a variable owns
@@ -1305,6 +1306,18 @@ GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output 
 template <gk_precision Precision, class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
+
+/* C = func(alpha A B + beta C, row, col), in the launch that computes the product: a bias, an activation, any functor
+ * or lambda of device code with Acc operator()(Acc value, size_t row, size_t col) const, where Acc is float, or double
+ * for products of doubles. func is called once for each element of C, with the value before it is rounded to C's type.
+ * Kernels are compiled for one precision. (Those of Hopper's wgmma have no functors yet: there the portable
+ * tensor-core kernels compute such a product.)
+ *
+ *   const auto relu = [=] __device__(float value, size_t, size_t col) { return fmaxf(value + bias[col], 0.0f); };
+ *   GK_CHECK(gk_matmul_epilogue(a, b, c, m, n, k, relu)); */
+template <gk_precision Precision = GK_PRECISION_DEFAULT, class InputA, class InputB, class Output, class Func>
+GK__NODISCARD cudaError_t gk_matmul_epilogue(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
+                                             Func func, const gk_matmul_opts *opts = NULL, cudaStream_t stream = 0);
 
 /* Which path gk_matmul_ex would take on the current device, and how much memory it would need. The pointers count for
  * their alignment only. Nothing is launched. */
@@ -5112,6 +5125,9 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   size_t first_row, first_col; /* of this part of C in C */
   gk__condition condition;
   size_t max_blocks; /* of a launch; 0: no limit */
+  explicit gk__matmul_output(const Func &f)
+      : c(NULL), m(0), n(0), ldc(0), stride_c(0), batch(0), alpha(0), beta(0), partitions(0), partials(NULL), func(f),
+        first_row(0), first_col(0), condition(), max_blocks(0) {}
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
     return partitions > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), partitions * sizeof(Acc))
@@ -5145,6 +5161,9 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
   size_t k, lda, ldb, stride_a, stride_b;
   bool trans_a, trans_b;
   int depth; /* of a partition, in k; the last one may be shorter */
+  explicit gk__matmul_args(const Func &f = Func())
+      : gk__matmul_output<Out, Acc, Func>(f), a(NULL), b(NULL), k(0), lda(0), ldb(0), stride_a(0), stride_b(0),
+        trans_a(false), trans_b(false), depth(0) {}
   /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
     a += products * stride_a;
@@ -6899,7 +6918,7 @@ template <class Element> struct gk__operand_view {
   int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
 };
-template <class Element, class Out> struct gk__tensor_args {
+template <class Element, class Out, class Func = gk__identity> struct gk__tensor_args {
   gk__operand_view<Element> a, b;
   Out *c;
   size_t ldc, stride_c;
@@ -6907,6 +6926,10 @@ template <class Element, class Out> struct gk__tensor_args {
   float alpha, beta;
   const unsigned *strict; /* emulated fp32: device flag; if it is not 0, the kernel returns at once. Else NULL */
   size_t max_blocks;      /* of a launch; 0: no limit */
+  Func func;
+  explicit gk__tensor_args(const Func &f = Func())
+      : a(), b(), c(NULL), ldc(0), stride_c(0), m(0), n(0), k(0), batch(0), alpha(0), beta(0), strict(NULL),
+        max_blocks(0), func(f) {}
 };
 /* The number of bfloat16 parts of a float in emulated fp32. */
 #define GK__BF16_PARTS 3
@@ -7358,6 +7381,8 @@ template <class Out, class Func> struct gk__mma_args {
   unsigned tiles_m, tiles_n;
   unsigned first_tile;     /* of this launch; tiles are numbered through the batch */
   size_t partition_stages; /* of k in a partition; the last partition may have fewer */
+  explicit gk__mma_args(const Func &f)
+      : a(), b(), c(f), k(0), tiles_m(0), tiles_n(0), first_tile(0), partition_stages(0) {}
 };
 
 /* Copies the first `valid` of 16 bytes to shared memory, and sets the others to 0. (compute-sanitizer memcheck takes
@@ -7705,8 +7730,8 @@ template <int Products, class Element, class Config> size_t gk__mma_smem(int sta
   const int tile_bytes = gk__shared_tile<Config::bm, Config::bn, Config::thread_count>::bytes;
   return static_cast<size_t>(ring > tile_bytes ? ring : tile_bytes) + GK__RING_ALIGNMENT;
 }
-template <int Products, class Config, class Element, class Out>
-cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
+template <int Products, class Config, class Element, class Out, class Func>
+cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
                            const gk__partials &partials, cudaStream_t stream) {
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm));
   const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn)), tiles = tiles_m * tiles_n;
@@ -7714,7 +7739,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
   if (tiles > max_grid / plan.partitions)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
-  gk__mma_args<Out, gk__identity> q = gk__mma_args<Out, gk__identity>();
+  gk__mma_args<Out, Func> q(p.func);
   q.a = gk__mma_operand_of(p.a);
   q.b = gk__mma_operand_of(p.b);
   q.c.c = p.c;
@@ -7750,7 +7775,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
     for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += tiles_per_launch) {
       const size_t left = all_tiles - launch_begin, launch_tiles = left < tiles_per_launch ? left : tiles_per_launch;
       q.first_tile = static_cast<unsigned>(launch_begin);
-      GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, gk__identity>),
+      GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, Func>),
                                static_cast<unsigned>(launch_tiles * plan.partitions),
                                static_cast<unsigned>(Config::thread_count), smem, stream, q));
     }
@@ -7874,16 +7899,16 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
   gk__plan_mma_config<Products, Element, typename tiles::small_config>(plans, 1, tiles::small_config::stages, costs[1],
                                                                        m, n, k, batch, gpu);
 }
-template <int Products, class Element, int OrderA, int OrderB, class Out>
-cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
+template <int Products, class Element, int OrderA, int OrderB, class Out, class Func>
+cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
                                  const gk__partials &partials, cudaStream_t stream) {
   typedef typename gk__mma_tiles<Products, Element>::template large<OrderA, OrderB> large;
   return gk__mma_launch<Products, large>(p, plan, partials, stream);
 }
 /* Runs a plan. */
-template <int Products, class Element, class Out>
-cudaError_t gk__mma_run(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan, const gk__partials &partials,
-                        cudaStream_t stream) {
+template <int Products, class Element, class Out, class Func>
+cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
+                        const gk__partials &partials, cudaStream_t stream) {
   typedef gk__mma_tiles<Products, Element> tiles;
   const int mn_major = tiles::fixed_order ? GK__MN_MAJOR : GK__K_MAJOR; /* else one instance */
   if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, partials, stream);
@@ -10589,8 +10614,8 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
 }
 /* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
  * the remaining ones of the batch. The choice of these kernels depends only on whether there is a condition. */
-template <class Item, class Out, class Acc>
-cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t products_per_launch,
+template <class Item, class Out, class Acc, class Func>
+cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc, Func> p, size_t products_per_launch,
                                  gk__partials *partials) {
   static const unsigned any = 0;
   const gk__split_k order = gk__cached_split_k<Acc>(p.m, p.n, p.k);
@@ -10602,10 +10627,21 @@ cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t produ
   return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, partials) : cudaSuccess;
 }
 
+/* The kernel of a plan. Hopper's have no functor: products with one are never planned for them. */
+template <int Products, class Element, class Out>
+cudaError_t gk__run_on_tensor_cores(const gk__tensor_args<Element, Out> &p, bool wgmma, const gk__mma_plan &mma_plan,
+                                    int sms, const gk__partials &partials, cudaStream_t stream) {
+  return wgmma ? gk__wgmma_run<Products>(p, sms, stream) : gk__mma_run<Products>(p, mma_plan, partials, stream);
+}
+template <int Products, class Element, class Out, class Func>
+cudaError_t gk__run_on_tensor_cores(const gk__tensor_args<Element, Out, Func> &p, bool, const gk__mma_plan &mma_plan,
+                                    int, const gk__partials &partials, cudaStream_t stream) {
+  return gk__mma_run<Products>(p, mma_plan, partials, stream);
+}
 /* Launches the preparation of the operands, the kernel, and for emulated fp32 the strict fallback, for as many products
  * of the batch at a time as the work area has room for. */
-template <int Preparation, int Products, class Element, class Item, class Out>
-cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan,
+template <int Preparation, int Products, class Element, class Item, class Out, class Func>
+cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan,
                                        const gk__mma_plan &mma_plan, int sms, const gk__work_area &area,
                                        gk__partials *partials, cudaStream_t stream) {
   const size_t batch = p.batch;
@@ -10614,7 +10650,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   cudaError_t status = cudaSuccess;
   for (size_t done = 0; done < batch && status == cudaSuccess; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
-    gk__tensor_args<Element, Out> q;
+    gk__tensor_args<Element, Out, Func> q(p.func);
     gk__raw_operand<Item> raw_a, raw_b;
     unsigned char *const work_a = area.memory + GK__WORK_FRONT;
     unsigned char *const work_b = work_a + (plan.a.wanted ? plan.a.matrix * (plan.a.one ? 1 : p.batch) : 0);
@@ -10639,8 +10675,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
       status = gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
                                                  fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream);
     if (status == cudaSuccess)
-      status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
-                                          : gk__mma_run<Products>(q, mma_plan, *partials, stream);
+      status = gk__run_on_tensor_cores<Products>(q, plan.plan == GK_PLAN_WGMMA, mma_plan, sms, *partials, stream);
     if (status == cudaSuccess && fallback_flag) {
       p.condition.flag = fallback_flag;
       p.condition.wanted = true;
@@ -10651,8 +10686,8 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   return status;
 }
 /* A product on tensor cores. Everything that can fail is checked or allocated before the first launch. */
-template <int Preparation, int Products, class Element, class Item, class Out>
-cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan, int sms,
+template <int Preparation, int Products, class Element, class Item, class Out, class Func>
+cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan, int sms,
                                        const gk_scratch *scratch, cudaStream_t stream) {
   const char *const call = "gk_matmul";
   gk__work_area area;
@@ -10732,10 +10767,10 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
 
 /* The arguments of the kernels. As in BLAS, alpha = 0 reads neither A nor B, and with k = 0 the product is 0: both give
  * beta C. The kernels add alpha x 0 to beta C, which leaves it unchanged if alpha is -0. */
-template <class Item, class Out, class Acc>
-gk__matmul_args<Item, Out, Acc> gk__args_of_call(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
-                                                 const gk_matmul_opts &opts) {
-  gk__matmul_args<Item, Out, Acc> p = gk__matmul_args<Item, Out, Acc>();
+template <class Acc, class Item, class Out, class Func>
+gk__matmul_args<Item, Out, Acc, Func> gk__args_of_call(const Item *a, const Item *b, Out *c, size_t m, size_t n,
+                                                       size_t k, const gk_matmul_opts &opts, const Func &func) {
+  gk__matmul_args<Item, Out, Acc, Func> p(func);
   p.a = a;
   p.b = b;
   p.c = c;
@@ -10760,9 +10795,9 @@ gk__matmul_args<Item, Out, Acc> gk__args_of_call(const Item *a, const Item *b, O
   return p;
 }
 /* Checks the matrices and the options of a call, and sets the stride of C. */
-template <class Item, class Out, class Acc>
-cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc> *args, const gk_matmul_opts &opts) {
-  gk__matmul_args<Item, Out, Acc> &p = *args;
+template <class Item, class Out, class Acc, class Func>
+cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc, Func> *args, const gk_matmul_opts &opts) {
+  gk__matmul_args<Item, Out, Acc, Func> &p = *args;
   const size_t m = p.m, n = p.n, k = p.k;
   const void *const a = p.a, *const b = p.b, *const c = p.c;
   GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(Item)));
@@ -10785,8 +10820,8 @@ cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc> *args, const gk_matmu
   return cudaSuccess;
 }
 /* What gk_matmul_plan reports. */
-template <class Item, class Out, class Acc>
-cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc> &p, const gk__product_plan &plan,
+template <class Item, class Out, class Acc, class Func>
+cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc, Func> &p, const gk__product_plan &plan,
                               gk_plan strict_plan, gk_matmul_path *path) {
   gk__partials partials = gk__partials();
   path->plan = plan.plan;
@@ -10804,13 +10839,13 @@ cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc> &p, const gk
 }
 
 /* With a path, only describes what the call would do. */
-template <int Precision, class Item, class Out>
+template <int Precision, class Item, class Out, class Func>
 cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                       gk_matmul_path *path, cudaStream_t stream) {
+                       gk_matmul_path *path, cudaStream_t stream, const Func &func) {
   typedef typename gk__carried<Item>::type Acc;
   gk__clear_detail();
   const gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
-  gk__matmul_args<Item, Out, Acc> p = gk__args_of_call<Item, Out, Acc>(a, b, c, m, n, k, options);
+  gk__matmul_args<Item, Out, Acc, Func> p = gk__args_of_call<Acc>(a, b, c, m, n, k, options, func);
   if (path) *path = gk_matmul_path();
   if (m == 0 || n == 0) return cudaSuccess;
   GK_TRY(gk__check_call(&p, options));
@@ -10819,6 +10854,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   gk__tensor_gpu gpu = {0, 0, false};
   if (is_half_type ? options.precision != GK_PRECISION_STRICT : options.precision > GK_PRECISION_STRICT)
     GK_TRY(gk__find_tensor_gpu<0>(&gpu));
+  if (!std::is_same<Func, gk__identity>::value) gpu.wgmma = false;
   const gk__product call = {gk__item_of<Item>::value,
                             m,
                             n,
@@ -10840,9 +10876,9 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
 
 /* The same for any types. One assertion explains an unsupported combination, so the call continues with types that
  * exist. */
-template <int Precision, class Item, class Out>
+template <int Precision, class Item, class Out, class Func>
 cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
-                          const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
+                          const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream, const Func &func) {
   typedef typename gk__known<Item>::type In;
   typedef typename gk__carried<In>::type Acc;
   typedef typename gk__known<Out>::type Result;
@@ -10854,37 +10890,51 @@ cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t
   typedef typename std::conditional<inputs && output, Result, from>::type result_type;
   return gk__matmul<Precision>(reinterpret_cast<const from *>(gk__known_array(a)),
                                reinterpret_cast<const from *>(gk__known_array(b)),
-                               reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream);
+                               reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream, func);
 }
 
 /* The same for arguments of the calls below. */
-template <int Precision, class InputA, class InputB, class Output>
+template <int Precision, class InputA, class InputB, class Output, class Func = gk__identity>
 cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t m, size_t n, size_t k,
-                            const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
+                            const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream,
+                            const Func &func = Func()) {
   typedef gk__item_of_array<const InputA> Item;
   static_assert(std::is_same<Item, gk__item_of_array<const InputB>>::value,
                 "gk_matmul: A and B have elements of the same type");
   return gk__matmul_of<Precision>(static_cast<const Item *>(gk__pointer_to(a)),
                                   reinterpret_cast<const Item *>(gk__pointer_to(b)), gk__pointer_to(c), m, n, k, opts,
-                                  path, stream);
+                                  path, stream, func);
 }
 template <class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                          const gk_matmul_opts *opts, cudaStream_t stream) {
   return gk__matmul_call<GK__EVERY_PRECISION>(a, b, c, m, n, k, opts, NULL, stream);
 }
+/* The options of a call for one precision. */
+inline cudaError_t gk__options_for(const char *call, gk_precision precision, const gk_matmul_opts *opts,
+                                   gk_matmul_opts *options) {
+  *options = opts ? *opts : gk_matmul_opts();
+  gk__clear_detail();
+  if (options->precision == GK_PRECISION_DEFAULT) options->precision = precision;
+  if (options->precision == precision) return cudaSuccess;
+  return gk__fail(cudaErrorInvalidValue,
+                  "%s: the precision of the options is %d, but that of the template argument, for which kernels are "
+                  "compiled, is %d; leave one of them out",
+                  call, static_cast<int>(options->precision), static_cast<int>(precision));
+}
 template <gk_precision Precision, class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                          const gk_matmul_opts *opts, cudaStream_t stream) {
-  gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
-  gk__clear_detail();
-  if (options.precision == GK_PRECISION_DEFAULT) options.precision = Precision;
-  if (options.precision != Precision)
-    return gk__fail(cudaErrorInvalidValue,
-                    "gk_matmul_ex: the precision of the options is %d, but that of the template argument, for which "
-                    "kernels are compiled, is %d; leave one of them out",
-                    static_cast<int>(options.precision), static_cast<int>(Precision));
+  gk_matmul_opts options;
+  GK_TRY(gk__options_for("gk_matmul_ex", Precision, opts, &options));
   return gk__matmul_call<Precision>(a, b, c, m, n, k, &options, NULL, stream);
+}
+template <gk_precision Precision, class InputA, class InputB, class Output, class Func>
+cudaError_t gk_matmul_epilogue(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k, Func func,
+                               const gk_matmul_opts *opts, cudaStream_t stream) {
+  gk_matmul_opts options;
+  GK_TRY(gk__options_for("gk_matmul_epilogue", Precision, opts, &options));
+  return gk__matmul_call<Precision>(a, b, c, m, n, k, &options, NULL, stream, func);
 }
 
 template <class InputA, class InputB, class Output>
@@ -10922,7 +10972,8 @@ cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, dou
 #endif
 #define GK__PRODUCTS_BY(which, precision, item, out)                                                                   \
   which template cudaError_t gk__matmul_of<precision>(const item *, const item *, out *, size_t, size_t, size_t,       \
-                                                      const gk_matmul_opts *, gk_matmul_path *, cudaStream_t);
+                                                      const gk_matmul_opts *, gk_matmul_path *, cudaStream_t,          \
+                                                      const gk__identity &);
 #define GK__PRODUCTS_OF(which, item, out)                                                                              \
   GK__PRODUCTS_BY(which, GK_PRECISION_DEFAULT, item, out)                                                              \
   GK__PRODUCTS_BY(which, GK_PRECISION_STRICT, item, out)                                                               \
