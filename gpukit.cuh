@@ -826,10 +826,20 @@ public:
   void clear(GK__CALLER); /* sets all bytes to 0; does not wait */
 
 private:
+  template <class Other> friend struct gk__device_items;
   Item *items;
   size_t item_count;
   cudaStream_t stream;
 };
+
+/* gk_allclose of a device array, and another one or a host array of as many elements; waits for their streams. A copy
+ * that fails goes to the handler, and then the result is false. */
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol, double atol,
+                 gk_mismatch *mismatch = NULL, GK__CALLER);
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double atol, gk_mismatch *mismatch = NULL,
+                 GK__CALLER);
 
 } // GK__NAMESPACE(KERNELS)
 #endif /* __cplusplus */
@@ -2057,16 +2067,61 @@ template <class Item> struct gk__number_of<Item, true> {
   }
 };
 
-template <class Item, class Other>
-bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
+/* What is compared: elements of host memory, or those of a device array, which come to the host part by part. */
+enum { GK__ALLCLOSE_PART = 1024 };
+template <class Item> struct gk__host_items {
+  const Item *items;
+  bool fetch(size_t, size_t) { return true; }
+  const Item &operator[](size_t i) const { return items[i]; }
+};
+template <class Item> struct gk__device_items {
+  const gk_array<Item> &array;
+  const char *file;
+  int line;
+  Item part[GK__ALLCLOSE_PART];
+  bool fetch(size_t begin, size_t n) {
+    const size_t most = GK__ALLCLOSE_PART, left = n - begin, part_items = left < most ? left : most;
+    return gk__array_copy(part, array.items + begin, part_items * sizeof(Item), cudaMemcpyDeviceToHost, array.stream,
+                          file, line);
+  }
+  const Item &operator[](size_t i) const { return part[i % GK__ALLCLOSE_PART]; }
+};
+template <class Item, class Other, class ItemsA, class ItemsB>
+bool gk__allclose(ItemsA &a, ItemsB &b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
   gk__comparison comparison = gk__comparison();
   comparison.worst_excess = -1;
   for (size_t i = 0; i < n; i++) {
+    if (i % GK__ALLCLOSE_PART == 0 && (!a.fetch(i, n) || !b.fetch(i, n))) return false;
     const gk__number x = gk__number_of<Item>::from(a[i]), y = gk__number_of<Other>::from(b[i]);
     const bool is_equal = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
     if (!is_equal) gk__compare({i, x, y}, rtol, atol, &comparison);
   }
   return gk__compare_report(n, comparison, mismatch) != 0;
+}
+template <class Item, class Other>
+bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
+  gk__host_items<Item> items_a = {a};
+  gk__host_items<Other> items_b = {b};
+  return gk__allclose<Item, Other>(items_a, items_b, n, rtol, atol, mismatch);
+}
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol, double atol, gk_mismatch *mismatch,
+                 const char *file, int line) {
+  gk__device_items<Item> items_a = {a, file, line, {}};
+  gk__device_items<Other> items_b = {b, file, line, {}};
+  if (a.size() == b.size()) return gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
+  gk__check_begin();
+  gk__check_cuda(
+      gk__fail(cudaErrorInvalidValue, "gk_allclose: one array has %zu elements, the other %zu", a.size(), b.size()),
+      "gk_allclose", file, line);
+  return false;
+}
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double atol, gk_mismatch *mismatch,
+                 const char *file, int line) {
+  gk__device_items<Item> items_a = {a, file, line, {}};
+  gk__host_items<Other> items_b = {b};
+  return gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
 }
 
 } // GK__NAMESPACE(KERNELS)
