@@ -33,6 +33,15 @@ cross() {
   done
   echo "$linked of 4 programs compiled and linked${run:+, and run}"
 }
+# windows NAME COMPILER: what a plain C file sees of the header, which is all that a compiler for Windows is shown here.
+windows() {
+  name=$1 compiler=$2
+  for part in "${compiler%% *}" x86_64-w64-mingw32-gcc; do
+    command -v "$part" >/dev/null || { echo "$name is skipped: $part is not here" && return; }
+  done
+  $compiler -std=c99 -pedantic -Wall -Wextra -Wshadow -Wconversion -Werror -fsyntax-only -isystem tests/cpu -I . \
+    tests/compile/c99.c && echo "$name: clean" || failed=1
+}
 make test-targets || failed=1
 tests=$(sed -n 's/^test  *\([^ ]*\) .*/\1/p' tests/checks.txt)
 # shellcheck disable=SC2086 # names are words
@@ -48,4 +57,7 @@ port aarch64 aarch64-linux-gnu-g++ 'qemu-aarch64 -L /usr/aarch64-linux-gnu' test
 cross macos_arm64 aarch64-macos
 cross macos_x86_64 x86_64-macos
 cross musl x86_64-linux-musl run
+windows mingw x86_64-w64-mingw32-gcc
+windows msvc "clang --target=x86_64-pc-windows-msvc -fms-extensions -isystem $(
+  echo '#include <stdio.h>' | x86_64-w64-mingw32-gcc -E - 2>/dev/null | sed -n 's/.*"\(.*\)\/stdio\.h".*/\1/p' | head -n 1)"
 exit $failed
