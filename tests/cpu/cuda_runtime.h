@@ -2,10 +2,11 @@
  *
  *   g++ -std=c++17 -O2 -x c++ -I tests/cpu file.cu -pthread
  *
- * g++ or clang++, Linux (x86-64, aarch64; other systems through ucontext, without kernel names and poisoned __shared__
- * variables). CUDA_ON_CPU is 1; __CUDACC__ and __CUDA_ARCH__ stay undefined. Kernels are launched with
- * cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
- * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
+ * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of the source;
+ * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1; __CUDACC__ and
+ * __CUDA_ARCH__ stay undefined. Kernels are launched with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse
+ * <<<>>>. Sources that have <<<>>> or extern __shared__ go through cuda_to_cpp first, a small program whose source lies
+ * next to this file; `make cpu FILE=hw.cu` does it all.
  *
  * What it has, and where
  *   cuda_runtime_api.h   types and declarations of the calls, for C too: CUDA 13's signatures, error codes and texts

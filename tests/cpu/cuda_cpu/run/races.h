@@ -1064,11 +1064,16 @@ CUDA_CPU_HOOK void __tsan_write_range(void *p, size_t bytes) {
 
 /* Calls of memcpy and its kin: clang from 15 on calls __tsan_memcpy for them; else they are seen if the program is linked
  * with -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset. */
+#ifdef __APPLE__ /* whose linker has no --wrap */
+#define CUDA_CPU_REAL(name) name
+#else
+#define CUDA_CPU_REAL(name) __real_##name
 extern "C" {
 void *__real_memcpy(void *to, const void *from, size_t bytes) __attribute__((weak));
 void *__real_memmove(void *to, const void *from, size_t bytes) __attribute__((weak));
 void *__real_memset(void *to, int value, size_t bytes) __attribute__((weak));
 }
+#endif
 /* clang copies a float4 like this, too. */
 #define CUDA_CPU_AS(bytes) (bytes == 16 ? 0 : cuda_cpu::access_words)
 #define CUDA_CPU_COPY_HOOK(hook, name)                                                                                 \
@@ -1077,13 +1082,13 @@ void *__real_memset(void *to, int value, size_t bytes) __attribute__((weak));
                            CUDA_CPU_PC);                                                                               \
     cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write | CUDA_CPU_AS(bytes),        \
                            CUDA_CPU_PC);                                                                               \
-    return __real_##name(to, from, bytes);                                                                             \
+    return CUDA_CPU_REAL(name)(to, from, bytes);                                                                       \
   }
 #define CUDA_CPU_FILL_HOOK(name)                                                                                       \
   CUDA_CPU_HOOK void *name(void *to, int value, size_t bytes) {                                                        \
     cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write | CUDA_CPU_AS(bytes),        \
                            CUDA_CPU_PC);                                                                               \
-    return __real_memset(to, value, bytes);                                                                            \
+    return CUDA_CPU_REAL(memset)(to, value, bytes);                                                                    \
   }
 CUDA_CPU_COPY_HOOK(__wrap_memcpy, memcpy)
 CUDA_CPU_COPY_HOOK(__wrap_memmove, memmove)
@@ -1092,6 +1097,7 @@ CUDA_CPU_COPY_HOOK(__tsan_memmove, memmove)
 CUDA_CPU_FILL_HOOK(__wrap_memset)
 CUDA_CPU_FILL_HOOK(__tsan_memset)
 #undef CUDA_CPU_AS
+#undef CUDA_CPU_REAL
 #undef CUDA_CPU_COPY_HOOK
 #undef CUDA_CPU_FILL_HOOK
 
