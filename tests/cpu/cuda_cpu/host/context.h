@@ -62,8 +62,12 @@ struct kernel;
 
 #ifdef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #define CUDA_CPU_MUTEX PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
-#else
+#elif defined(PTHREAD_RECURSIVE_MUTEX_INITIALIZER)
 #define CUDA_CPU_MUTEX PTHREAD_RECURSIVE_MUTEX_INITIALIZER
+#else /* musl has no macro: the type comes first */
+/* clang-format off */
+#define CUDA_CPU_MUTEX {{{PTHREAD_MUTEX_RECURSIVE}}}
+/* clang-format on */
 #endif
 struct device_state {
   CUstream_st legacy, per_thread;
