@@ -48,7 +48,6 @@ case $output:$source in
 *:tests/standin/programs/* | *:tests/standin/mistakes/* | *:examples/[0-9]*)
   if [ -n "$runtime" ]; then # g++ and clang++ cannot parse <<<>>>
     run "${folder%/*}/host/cuda_to_cpp $source $output.cpp"
-    command="$command -iquote ${source%/*}"
     source=$output.cpp
   elif [ "${source%%/*}" = tests ] && [ -n "$plain" ]; then
     command=$plain

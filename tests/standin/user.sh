@@ -26,14 +26,18 @@ made_of() {
   printf %s "${near%.*}"
 }
 
+driver='(^|[^A-Za-z0-9_])cu(Init|(Ctx|DeviceGet|Func|Launch|Library|Link|Mem|Module)[A-Za-z0-9]+) *\('
 compile() {
   object=$made.${1##*.}.o
+  ! grep -qE "$driver" "$1" || fail "$1: error: the stand-in for CUDA has no calls of the driver (cuInit, ...)"
   case $1 in
   *.c) eval "$plain $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *.cc | *.cpp | *.cxx | *.C) eval "$compile $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *)
     eval "\"$build/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
-    eval "$compile $arch $GIVEN_CXXFLAGS"' -iquote "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
+    # Thrust binds references to null pointers.
+    ! grep -q '^#include "cuda_cpu/thrust.h"' "$made.cpp" || arch="$arch -fno-sanitize=null"
+    eval "$compile $arch $GIVEN_CXXFLAGS"' -idirafter "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
     ;;
   esac
 }
