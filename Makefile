@@ -49,6 +49,12 @@ ptx      := $(patsubst -arch=sm_%,-arch=compute_%,$(arch))
 fma      := $(shell $(CXX) -dumpmachine | grep -q x86_64 && grep -qsw fma /proc/cpuinfo && echo -mfma)
 clang    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 
+# The flags of one program do not rebuild the stand-in's part of all.
+ifeq ($(MAKECMDGOALS),cpu)
+  export GIVEN_CXXFLAGS := $(CXXFLAGS)
+  override CXXFLAGS :=
+endif
+
 # ---- how to build ----------------------------------------------------------------------------------------------------
 
 # Every build is BUILD/CONFIGURATION/NAME, by tests/build.sh and the commands in BUILD/CONFIGURATION/flags. These are
@@ -80,6 +86,7 @@ compile.lesson   = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) 
 compile.coverage = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-abs-path -x c++
 compile.user     = $(CXX) $(CPU_FLAGS) $(LOOSE) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),-g $(traced)) \
                      $(if $(STATS),$(counted)) -x c++
+plain.user       = $(CC) -O2 -gdwarf-4 -g1 $(STANDIN) -pthread $(LOOSE) $(if $(ASAN),$(asan)) # C beside it
 ahead.cpu        = $(compile.fast)
 # Where the program and the runtime both have the code of a function the one that is linked first wins: the better
 # optimised one, but the program's own where accesses and branches are counted.
@@ -132,6 +139,8 @@ settings.tools = '$(has_nvcc) $(NVCCS) $(wildcard examples/*.cu tests/standin/pr
 export GIVEN_FILE = $(value FILE)
 export GIVEN_PHOTO = $(value PHOTO)
 export GIVEN_STATS = $(value STATS)
+export GIVEN_STD = $(value STD)
+export GIVEN_LDLIBS = $(value LDLIBS)
 export GIVEN_TABLES = $(value TABLES)
 export GIVEN_CSV = $(value CSV)
 at := $(if $(filter gpu,$(backend)),gpu,fast)
@@ -140,6 +149,7 @@ alone := $(if $(filter gpu,$(backend)),$(shell command -v flock >/dev/null && ec
 run: $(BUILD)/$(at)/tour
 	@$< $${GIVEN_PHOTO:+"$$GIVEN_PHOTO"}
 #: cpu           runs any CUDA program without a GPU: make cpu FILE=hw.cu [ARGS="..."] [ASAN=1] [RACES=1] [STATS=1]
+#:               (FILE="main.cu part.cu" LDLIBS=-lm STD=c++20 CXXFLAGS=-fopenmp; it runs in the folder of main.cu)
 user_as := $(if $(ASAN),asan,$(if $(STATS),lesson,$(if $(RACES),traced,cpu)))
 cpu: $(BUILD)/host/cuda_to_cpp $(BUILD)/user/flags $(BUILD)/$(user_as)/runtime.o
 	@tests/standin/user.sh '$(ASAN)' '$(RACES)$(STATS)' $(BUILD)/$(user_as)/runtime.o $(ARGS)

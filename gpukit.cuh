@@ -35,7 +35,7 @@
  *    7. WARP                  reduce, scan, shuffle of any type
  *    8. BLOCK                 reduce, scan, Blelloch's scan in shared memory
  *    9. TILE                  the parts of a matmul kernel
- *   10. ARRAY CALLS           reduce, scan, matmul of device memory
+ *   10. ARRAY CALLS           reduce, scan, select, matmul of device memory
  *   11. HOST ARRAYS           the same calls on host memory
  *   12. RANKS                 the same calls over several GPUs by NCCL, if GPUKIT_NCCL is defined
  *
@@ -80,7 +80,8 @@
  *   timing     GK_TIME gk_time_ms gk_timer_create/start/stop/ready/ms/destroy gk_bench gk_bench_compare
  *              gk_bench_buffers; gk_timer gk_bench_fn gk_bench_opts gk_bench_result
  *   scratch    gk_scratch_create gk_scratch_create_work gk_scratch_destroy gk_reduce_scratch_bytes
- *              gk_scan_scratch_bytes gk_matmul_scratch_bytes gk_matmul_work_bytes; gk_scratch
+ *              gk_matrix_scratch_bytes gk_scan_scratch_bytes gk_matmul_scratch_bytes gk_matmul_work_bytes;
+ *              gk_scratch
  *   index      gk_x gk_y gk_z gk_thread_rank gk_block_rank gk_global_rank gk_block_size gk_grid_size gk_global_size
  *              gk_lane gk_warp GK_FOR_1D GK_FOR_2D gk_ceil_div gk_round_up gk_grid_1d/2d/3d gk_grid_shape
  *              GK_DYNAMIC_SHARED
@@ -89,7 +90,9 @@
  *   warp       gk_shuffle gk_warp_reduce gk_warp_scan_inclusive/exclusive
  *   block      gk_block_reduce gk_block_scan_inclusive/exclusive gk_block_scan_blelloch GK_BLELLOCH_SIZE gk_bank
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value gk_dot gk_computed
+ *              gk_reduce_rows gk_reduce_columns
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init gk_scan_inclusive_sum/exclusive_sum
+ *   select     gk_select gk_select_flagged
  *   data       gk_copy gk_fill gk_iota gk_random_uniform gk_random_normal gk_print gk_print_matrix
  *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
@@ -553,8 +556,9 @@ GK__CHECKED cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cud
 GK__CHECKED cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
                                                cudaStream_t stream);
 GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
-/* The bytes for reduce, whatever n. */
+/* The bytes for reduce, whatever n; and for reductions of rows and columns, whatever the shape. */
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
+GPUKIT_DEF size_t gk_matrix_scratch_bytes(void);
 /* The bytes for reduce and for scans of up to n items. item_bytes is the size of the largest of the input's, the
  * output's and the working type. SIZE_MAX if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
@@ -1097,8 +1101,9 @@ GK__D void gk_tile_store(const gk_tile<Acc, TileRows, TileCols, ThreadRows, Thre
                          size_t row0, size_t col0, size_t m, size_t n, Acc alpha, Acc beta);
 
 /* ====================================================================================================================
- * 10. ARRAY CALLS: reduce, scan and matmul of device memory. The calls launch work on the stream and synchronise
- *     nothing. With scratch NULL they allocate and free what they need on the stream (see Scratch in section 3).
+ * 10. ARRAY CALLS: reduce, scan, select and matmul of device memory. The calls launch work on the stream and
+ *     synchronise nothing. With scratch NULL they allocate and free what they need on the stream (see Scratch in
+ *     section 3).
  * ==================================================================================================================*/
 
 /* --- Reduce ------------------------------------------------------------------------------------------------------*/
@@ -1161,6 +1166,23 @@ template <class Input, class Value, class Operator>
 GK__NODISCARD cudaError_t gk_reduce_value(const Input &input, Value *value, size_t n, Operator operation,
                                           cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
 
+/* --- Rows and columns --------------------------------------------------------------------------------------------*/
+
+/* The reductions of the rows, or of the columns, of a row-major matrix of row_count x col_count elements with
+ * leading_dim elements from row to row (0: col_count). Operators and types are those of gk_reduce; the index of an
+ * argmin or argmax is the column in the row, or the row in the column.
+ *
+ *   gk_reduce_rows      output[row] = input[row][0] op ... op input[row][col_count-1], for every row
+ *   gk_reduce_columns   output[col] = input[0][col] op ... op input[row_count-1][col], for every column */
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_reduce_rows(const Input &input, Output &&output, size_t row_count, size_t col_count,
+                                         size_t leading_dim, Operator operation, cudaStream_t stream = 0,
+                                         const gk_scratch *scratch = NULL);
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_count, size_t col_count,
+                                            size_t leading_dim, Operator operation, cudaStream_t stream = 0,
+                                            const gk_scratch *scratch = NULL);
+
 /* --- Scan --------------------------------------------------------------------------------------------------------*/
 
 /* inclusive       output[i] = input[0] op ... op input[i]
@@ -1190,6 +1212,25 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_sum(const Input &input, Output &&out
                                                 const gk_scratch *scratch = NULL) {
   return gk_scan_exclusive(input, output, n, gk_op_sum(), stream, scratch);
 }
+
+/* --- Select ------------------------------------------------------------------------------------------------------*/
+
+/* output[0], output[1] ... = the elements of input for which keep(element) is true, in their order. *kept_count = how
+ * many they are: an integer in device memory. keep is a functor or lambda of device code. output has room for all that
+ * are kept. It may be input, unless keep reads other elements of that; it may not overlap it otherwise. A scratch needs
+ * gk_scan_scratch_bytes(n, item_bytes) bytes, where item_bytes is the size of an element, but at least 8.
+ *
+ *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
+ *
+ * An input that is computed selects indices: with gk_computed<size_t>(f), where f(i) is i, keep gets the index. */
+template <class Input, class Output, class Count, class Predicate>
+GK__NODISCARD cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
+                                    cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+/* The same for the elements whose flags are not 0. item_flags has n elements of any integer type. */
+template <class Input, class Flags, class Output, class Count>
+GK__NODISCARD cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output,
+                                            Count &&kept_count, size_t n, cudaStream_t stream = 0,
+                                            const gk_scratch *scratch = NULL);
 
 /* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
 
@@ -1735,6 +1776,8 @@ GPUKIT_DEF cudaError_t gk__overlaps(gk__kernel_cache *cache, const void *kernel,
  * bytes for a flag of emulated products (section 19). The copies of A and B behind them are aligned likewise. */
 #define GK__STATE_BYTES 256u
 #define GK__REDUCE_BYTES 32768u
+#define GK__SCAN_OFFSET (GK__STATE_BYTES + GK__REDUCE_BYTES) /* where the slots of scans begin */
+#define GK__MATRIX_BYTES (512u << 10) /* the slots of rows and columns, which are there, too, fit into these */
 #define GK__WORK_FRONT 256u
 inline size_t gk__work_offset(size_t bytes) { return (bytes + GK__WORK_FRONT - 1) / GK__WORK_FRONT * GK__WORK_FRONT; }
 /* Allocate on the stream; a scratch is also cleared. `what` is the call that needs the memory. */
@@ -1792,7 +1835,8 @@ GPUKIT_DEF int gk__compare_report(size_t n, const gk__comparison &comparison, gk
   X(gk_occupancy_print) X(gk_block_for) X(gk_grid_shape) X(gk_timer_create) X(gk_timer_start) X(gk_timer_stop)         \
   X(gk_timer_ready) X(gk_timer_ms) X(gk_timer_destroy) X(gk__time_begin) X(gk__time_next) X(gk_bench)                  \
   X(gk_bench_compare) X(gk_bench_buffers) X(gk_scratch_create) X(gk_scratch_create_work) X(gk_scratch_destroy)         \
-  X(gk_reduce_scratch_bytes) X(gk_scan_scratch_bytes) X(gk_matmul_scratch_bytes) X(gk_matmul_work_bytes)
+  X(gk_reduce_scratch_bytes) X(gk_matrix_scratch_bytes) X(gk_scan_scratch_bytes) X(gk_matmul_scratch_bytes)            \
+  X(gk_matmul_work_bytes)
 #define GK__CPP_HOST_FUNCTIONS(X)                                                                                      \
   X(gk__clear_detail) X(gk__fail) X(gk__failed) X(gk__no_memory) X(gk__allow_smem) X(gk__after_launch)                 \
   X(gk__overlaps) X(gk__temporary_memory) X(gk__temporary_scratch) X(gk__check_memory) X(gk__compare)                  \
@@ -3522,6 +3566,12 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, Unaligned ? 4 : GK__REDUCE
 
 /* --- Launch: the checks and the scratch of scans, too ------------------------------------------------------------*/
 
+/* A product of sizes; SIZE_MAX where that is too large, which no memory has. */
+inline size_t gk__saturated_product(size_t x, size_t y) {
+  const size_t most = static_cast<size_t>(-1);
+  return y && x > most / y ? most : x * y;
+}
+
 /* What reduce and scan require of their arrays: sizes that memory can have, no null pointer where there are elements,
  * alignment to the element type, and memory that the device can address; an empty array may begin at the end of an
  * allocation. n_out: elements of the output. */
@@ -3583,6 +3633,23 @@ inline cudaError_t gk__release_scratch(cudaError_t status, const gk_scratch *tem
   if (!temporary->ptr) return status;
   const cudaError_t freed = cudaFreeAsync(temporary->ptr, stream);
   return status == cudaSuccess ? gk__failed(freed, call) : status;
+}
+
+/* Launches a kernel whose blocks take the tickets of scans, and use the slots from offset GK__SCAN_OFFSET on. Its last
+ * parameters are the plan, the state and the slots. bytes: of the scratch, or 0 if the kernel needs none. */
+template <class Acc, class Kernel, class Plan, class... Args>
+cudaError_t gk__launch_with_slots(const char *call, const Kernel &kernel, Plan plan, size_t bytes, cudaStream_t stream,
+                                  const gk_scratch *scratch, const Args &...args) {
+  gk_scratch temporary = gk_scratch();
+  const gk_scratch *use = NULL;
+  GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
+  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
+  if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
+  const cudaError_t status =
+      gk__launch_kernel(call, kernel, plan.blocks, static_cast<unsigned>(GK__REDUCE_THREADS), 0, stream, args..., plan,
+                        reinterpret_cast<gk__state *>(memory),
+                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
+  return gk__release_scratch(status, &temporary, call, stream);
 }
 
 template <class Input, class Out, class Operator>
@@ -3660,6 +3727,364 @@ cudaError_t gk_dot(const InputX &x, const InputY &y, Output &&output, size_t n, 
   return gk_reduce_sum(gk_computed<typename gk__products<Item>::result_type>(products), output, n, stream, scratch);
 }
 
+/* --- Rows and columns --------------------------------------------------------------------------------------------
+ *
+ * A row is reduced by a group of threads: as many lanes of a warp as give each a few vectors, or a block, or, where
+ * there are few rows, one block for each of several partitions. The threads of a block that reduces columns read a
+ * stripe of neighbouring columns, a line of memory wide, in many rows at once; where there are few columns the rows are
+ * split into partitions, too. Group, stripe and partitions, and so the bits, depend on row_count, col_count and the
+ * types alone.
+ *
+ * The block of a last partition waits for the slots of the earlier ones, which have lower tickets, and folds them. */
+
+enum { GK__REDUCE_STRIPE_VECTORS = 8 }; /* 16 bytes each: a line */
+/* Rows of more vectors than these are reduced by blocks, unless there are so many that warps keep the memory busy. */
+#define GK__REDUCE_WARP_VECTORS (32 * GK__REDUCE_VECTORS)
+#define GK__REDUCE_WARP_ROWS 4096u
+/* Blocks that keep the memory of a large GPU busy. */
+#define GK__REDUCE_ROW_BLOCKS 1024u
+#define GK__REDUCE_COLUMN_BLOCKS 512u
+/* Blocks for short rows, each of which takes several in turn. */
+#define GK__REDUCE_MOST_BLOCKS 8192u
+
+struct gk__matrix_plan {
+  size_t row_count, col_count, leading_dim;
+  bool aligned;           /* every row begins at a multiple of 16 bytes */
+  unsigned group_threads; /* of a row; or of a stripe of columns in one row. A power of two */
+  size_t pieces;          /* rows, or stripes */
+  unsigned partitions;    /* of each. If there are several, a ticket is partition * pieces + piece */
+  size_t slots;           /* one for each output and partition */
+  unsigned blocks;
+  size_t capacity; /* 16-byte words that the scratch has for slots */
+};
+/* The least power of two of at least x, but at most `most`. */
+inline unsigned gk__power_of_two_for(size_t x, unsigned most) {
+  unsigned power = 1;
+  while (power < x && power < most) power *= 2;
+  return power;
+}
+/* The least of three numbers, but at least 1. */
+inline unsigned gk__least_of(size_t x, size_t y, size_t z) {
+  const size_t smaller = x < y ? x : y, least = smaller < z ? smaller : z;
+  return least ? static_cast<unsigned>(least) : 1;
+}
+/* A plan that has nothing but the shape. */
+inline gk__matrix_plan gk__matrix_shape(size_t row_count, size_t col_count, size_t leading_dim) {
+  gk__matrix_plan plan = gk__matrix_plan();
+  plan.row_count = row_count;
+  plan.col_count = col_count;
+  plan.leading_dim = leading_dim ? leading_dim : col_count;
+  return plan;
+}
+inline gk__matrix_plan gk__plan_rows(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
+  const size_t vectors = gk_ceil_div(plan.col_count, static_cast<size_t>(vector_width));
+  const unsigned block_threads = GK__REDUCE_THREADS;
+  const size_t block_vectors = GK__REDUCE_THREADS * GK__REDUCE_VECTORS, blocks_wanted = GK__REDUCE_ROW_BLOCKS;
+  plan.pieces = plan.row_count;
+  plan.partitions = 1;
+  plan.group_threads = gk__power_of_two_for(gk_ceil_div(vectors, static_cast<size_t>(GK__REDUCE_VECTORS)), 32);
+  if (vectors > GK__REDUCE_WARP_VECTORS && plan.row_count < GK__REDUCE_WARP_ROWS) {
+    plan.group_threads = block_threads;
+    plan.partitions = gk__least_of(gk_ceil_div(blocks_wanted, plan.row_count), gk_ceil_div(vectors, block_vectors),
+                                   GK__MATRIX_BYTES / slot_bytes / plan.row_count);
+  }
+  plan.slots = plan.row_count * plan.partitions;
+  const size_t blocks =
+      gk_ceil_div(plan.row_count, static_cast<size_t>(block_threads / plan.group_threads)) * plan.partitions;
+  plan.blocks = static_cast<unsigned>(blocks < GK__REDUCE_MOST_BLOCKS ? blocks : GK__REDUCE_MOST_BLOCKS);
+  return plan;
+}
+inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_width, size_t slot_bytes) {
+  const size_t block_vectors = GK__REDUCE_THREADS * GK__REDUCE_VECTORS, blocks_wanted = GK__REDUCE_COLUMN_BLOCKS;
+  plan.group_threads =
+      gk__power_of_two_for(gk_ceil_div(plan.col_count, static_cast<size_t>(vector_width)), GK__REDUCE_STRIPE_VECTORS);
+  plan.pieces = gk_ceil_div(plan.col_count, static_cast<size_t>(plan.group_threads * vector_width));
+  plan.partitions = gk__least_of(gk_ceil_div(blocks_wanted, plan.pieces),
+                                 gk_ceil_div(gk__saturated_product(plan.row_count, plan.group_threads), block_vectors),
+                                 GK__MATRIX_BYTES / slot_bytes / plan.col_count);
+  plan.slots = plan.col_count * plan.partitions;
+  const size_t blocks = plan.pieces * plan.partitions;
+  plan.blocks = blocks < 0x7fffffffu ? static_cast<unsigned>(blocks) : 0x7fffffffu;
+  return plan;
+}
+
+/* The elements i, i + 1 ... of a row of n. */
+template <unsigned Width, class Item>
+GK__D void gk__load_row_items(Item (&item)[Width], const Item *row_items, size_t i, size_t n, bool aligned) {
+  if (aligned && Width * sizeof(Item) == 16 && i + Width <= n) {
+    const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items + i);
+    memcpy(static_cast<void *>(item), &word, sizeof(item));
+    return;
+  }
+  GK__UNROLL
+  for (unsigned j = 0; j < Width; j++)
+    if (i + j < n) item[j] = row_items[i + j];
+}
+template <unsigned Width, class Item, class Func>
+GK__D void gk__load_row_items(Item (&item)[Width], const gk__computed<Item, Func> &row_items, size_t i, size_t n,
+                              bool) {
+  GK__UNROLL
+  for (unsigned j = 0; j < Width; j++)
+    if (i + j < n) item[j] = row_items[i + j];
+}
+
+/* By one thread: the vectors thread, thread + stride ... of a row, in the order of a thread of gk_reduce. */
+template <class Input, class Operator, class Acc = typename gk__working<Operator>::type>
+GK__D Acc gk__fold_row(const Input &row_items, const gk__matrix_plan &plan, size_t thread, size_t stride,
+                       const Operator &operation) {
+  typedef typename gk__source<Input>::item_type Item;
+  const unsigned vector_width = gk__reduce_tile<Item>::vector_width, vectors = GK__REDUCE_VECTORS;
+  Acc accumulator[vector_width < 4 ? vector_width : 4];
+  GK__UNROLL
+  for (Acc &each : accumulator) each = operation.identity();
+  for (size_t i = thread * vector_width; i < plan.col_count; i += vectors * stride * vector_width) {
+    Item item[vectors][vector_width];
+    GK__UNROLL
+    for (unsigned v = 0; v < vectors; v++)
+      gk__load_row_items(item[v], row_items, i + v * stride * vector_width, plan.col_count, plan.aligned);
+    GK__UNROLL
+    for (unsigned v = 0; v < vectors; v++) {
+      const size_t first_idx = i + v * stride * vector_width;
+      gk__accumulate_items(accumulator, item[v], first_idx, first_idx < plan.col_count ? plan.col_count - first_idx : 0,
+                           operation);
+    }
+  }
+  Acc value = accumulator[0];
+  GK__UNROLL
+  for (unsigned j = 1; j < sizeof(accumulator) / sizeof(Acc); j++) value = operation(value, accumulator[j]);
+  return value;
+}
+
+/* By one thread: folds the slots begin, begin + stride ... below end, for which it waits. Four of them are loaded at a
+ * time. */
+template <class Acc, class Operator>
+GK__D Acc gk__fold_slots(const gk__slot<Acc> *slots, size_t begin, size_t end, size_t stride, unsigned tag,
+                         const Operator &operation) {
+  Acc value = operation.identity();
+  unsigned nanoseconds = 16;
+  for (size_t i = begin; i < end; i += 4 * stride) {
+    Acc partial[4];
+    bool pending[4], waits = true;
+    GK__UNROLL
+    for (unsigned k = 0; k < 4; k++) pending[k] = i + k * stride < end;
+    while (waits) {
+      waits = false;
+      GK__UNROLL
+      for (unsigned k = 0; k < 4; k++) {
+        if (pending[k]) pending[k] = !gk__peek(slots + i + k * stride, &partial[k], tag);
+        waits = waits || pending[k];
+      }
+      if (waits) gk__back_off(&nanoseconds);
+    }
+    GK__UNROLL
+    for (unsigned k = 0; k < 4; k++)
+      if (i + k * stride < end) value = operation(value, partial[k]);
+  }
+  return value;
+}
+
+/* By all threads of a block: its ticket, where there are several partitions; otherwise the block's index. */
+GK__D gk__ticket gk__matrix_ticket(const gk__matrix_plan &plan, gk__state *state, gk__ticket *shared_ticket) {
+  const gk__ticket own_block = {blockIdx.x, 0};
+  if (plan.partitions == 1) return own_block;
+  if (threadIdx.x == 0) *shared_ticket = gk__next_ticket(state, plan.blocks - 1);
+  __syncthreads();
+  return *shared_ticket;
+}
+
+template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, 4)
+    gk__reduce_rows_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
+                           gk__slot<Acc> *slots) {
+  GK__SHARED(Acc, warp_value, 32);
+  __shared__ gk__ticket shared_ticket;
+  const unsigned block_threads = GK__REDUCE_THREADS, thread = threadIdx.x % plan.group_threads;
+  const size_t groups = block_threads / plan.group_threads, partitions = plan.partitions;
+  gk__wait_for_earlier_work();
+  const gk__ticket ticket = gk__matrix_ticket(plan, state, &shared_ticket);
+  const size_t partition = partitions > 1 ? ticket.number / plan.row_count : 0;
+  const size_t block_row = ticket.number - partition * plan.row_count,
+               row_step = partitions > 1 ? plan.row_count : gridDim.x;
+  for (size_t first_row = block_row * groups; first_row < plan.row_count; first_row += row_step * groups) {
+    const size_t row_idx = first_row + threadIdx.x / plan.group_threads;
+    Acc value = operation.identity();
+    if (row_idx < plan.row_count)
+      value = gk__fold_row(input + row_idx * plan.leading_dim, plan, partition * plan.group_threads + thread,
+                           partitions * plan.group_threads, operation);
+    if (plan.group_threads == block_threads) {
+      value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
+      __syncthreads(); /* warp_value is used again */
+    } else {
+      for (unsigned distance = 1; distance < plan.group_threads; distance *= 2)
+        value = operation(value, gk__shuffle<true>(value, distance, 32));
+    }
+    if (thread != 0 || row_idx >= plan.row_count) continue;
+    if (partitions == 1)
+      output[row_idx] = gk__convert<Out, Acc>::from(value);
+    else
+      gk__publish(slots + row_idx * partitions + partition, value, ticket.tag);
+  }
+  if (partitions == 1) return;
+  if (partition == partitions - 1) {
+    Acc value = gk__fold_slots(slots + block_row * partitions, threadIdx.x, partitions, GK__REDUCE_THREADS, ticket.tag,
+                               operation);
+    value = gk__first_warp_reduce<GK__REDUCE_THREADS>(value, operation, warp_value);
+    if (threadIdx.x == 0) output[block_row] = gk__convert<Out, Acc>::from(value);
+  }
+  gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+}
+
+/* By one thread: its vector of columns in the rows begin, begin + stride ... below end. */
+template <unsigned Width, class Input, class Operator, class Acc>
+GK__D void gk__fold_columns(Acc (&accumulator)[Width], const Input &input, const gk__matrix_plan &plan,
+                            size_t first_col, size_t begin, size_t stride, const Operator &operation) {
+  typedef typename gk__source<Input>::item_type Item;
+  const unsigned steps = GK__REDUCE_VECTORS;
+  for (size_t first_row = begin; first_row < plan.row_count && first_col < plan.col_count;
+       first_row += steps * stride) {
+    Item item[steps][Width];
+    GK__UNROLL
+    for (unsigned k = 0; k < steps; k++) {
+      const size_t row_idx = first_row + k * stride;
+      if (row_idx < plan.row_count)
+        gk__load_row_items(item[k], input + row_idx * plan.leading_dim, first_col, plan.col_count, plan.aligned);
+    }
+    GK__UNROLL
+    for (unsigned k = 0; k < steps; k++) {
+      const size_t row_idx = first_row + k * stride;
+      GK__UNROLL
+      for (unsigned j = 0; j < Width; j++)
+        if (row_idx < plan.row_count && first_col + j < plan.col_count)
+          accumulator[j] = operation(accumulator[j], gk__lift<Acc, Item>::from(item[k][j], row_idx));
+    }
+  }
+}
+
+template <class Input, class Out, class Operator, class Acc = typename gk__working<Operator>::type>
+__global__ void __launch_bounds__(GK__REDUCE_THREADS, 4)
+    gk__reduce_columns_kernel(Input input, Out *output, Operator operation, gk__matrix_plan plan, gk__state *state,
+                              gk__slot<Acc> *slots) {
+  typedef typename gk__source<Input>::item_type Item;
+  const unsigned block_threads = GK__REDUCE_THREADS, vector_width = gk__reduce_tile<Item>::vector_width;
+  const unsigned warps = block_threads / 32,
+                 widest = GK__REDUCE_STRIPE_VECTORS * vector_width; /* columns of a stripe, at most */
+  GK__SHARED(Acc, shared_value, block_threads > warps * widest ? block_threads : warps * widest);
+  __shared__ gk__ticket shared_ticket;
+  gk__wait_for_earlier_work();
+  const gk__ticket ticket = gk__matrix_ticket(plan, state, &shared_ticket);
+  const size_t partition = ticket.number / plan.pieces, stripe = ticket.number % plan.pieces;
+  const unsigned thread = threadIdx.x % plan.group_threads, groups = block_threads / plan.group_threads;
+  const unsigned stripe_cols = plan.group_threads * vector_width, col_in_stripe = threadIdx.x % stripe_cols;
+  const size_t first_col = stripe * stripe_cols, col_idx = first_col + col_in_stripe;
+  Acc accumulator[vector_width];
+  GK__UNROLL
+  for (Acc &each : accumulator) each = operation.identity();
+  gk__fold_columns(accumulator, input, plan, first_col + thread * vector_width,
+                   partition * groups + threadIdx.x / plan.group_threads, plan.partitions * static_cast<size_t>(groups),
+                   operation);
+  GK__UNROLL
+  for (unsigned j = 0; j < vector_width; j++) {
+    for (unsigned distance = plan.group_threads; distance < 32; distance *= 2)
+      accumulator[j] = operation(accumulator[j], gk__shuffle<true>(accumulator[j], distance, 32));
+    if (gk_lane() < plan.group_threads)
+      shared_value[gk_warp() * stripe_cols + thread * vector_width + j] = accumulator[j];
+  }
+  __syncthreads();
+  const bool has_column = threadIdx.x < stripe_cols && col_idx < plan.col_count;
+  Acc value = operation.identity();
+  if (has_column) {
+    for (unsigned w = 0; w < warps; w++) value = operation(value, shared_value[w * stripe_cols + col_in_stripe]);
+    if (plan.partitions == 1)
+      output[col_idx] = gk__convert<Out, Acc>::from(value);
+    else
+      gk__publish(slots + partition * plan.col_count + col_idx, value, ticket.tag);
+  }
+  if (plan.partitions == 1) return;
+  if (partition == plan.partitions - 1) {
+    const unsigned fold_groups = block_threads / stripe_cols;
+    __syncthreads(); /* shared_value is used again */
+    if (col_idx < plan.col_count)
+      shared_value[threadIdx.x] =
+          gk__fold_slots(slots, threadIdx.x / stripe_cols * plan.col_count + col_idx, plan.partitions * plan.col_count,
+                         fold_groups * plan.col_count, ticket.tag, operation);
+    __syncthreads();
+    value = operation.identity();
+    for (unsigned k = 0; k < fold_groups && has_column; k++)
+      value = operation(value, shared_value[k * stripe_cols + col_in_stripe]);
+    if (has_column) output[col_idx] = gk__convert<Out, Acc>::from(value);
+  }
+  gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+}
+
+/* What gk_reduce requires of its arrays, for a matrix of this shape and so many outputs. */
+template <class Input, class Out>
+cudaError_t gk__check_matrix(const char *call, const Input &input, const Out *output, const gk__matrix_plan &shape,
+                             size_t output_count) {
+  const size_t item_bytes = sizeof(typename gk__source<Input>::item_type), most = static_cast<size_t>(-1);
+  const size_t n = shape.row_count && shape.col_count ? (shape.row_count - 1) * shape.leading_dim + shape.col_count : 0;
+  if (shape.leading_dim < shape.col_count)
+    return gk__fail(cudaErrorInvalidValue, "%s: the leading dimension is %zu, but rows have %zu elements", call,
+                    shape.leading_dim, shape.col_count);
+  if (gk__saturated_product(gk__saturated_product(shape.row_count, shape.leading_dim), item_bytes) == most ||
+      gk__saturated_product(output_count, sizeof(Out)) == most)
+    return gk__fail(cudaErrorInvalidValue, "%s: %zu rows of %zu elements are more than memory can address", call,
+                    shape.row_count, shape.leading_dim);
+  GK_TRY(gk__check_array(call, "input", input, n, n));
+  return gk__check_array(call, "output", output, output_count, output_count);
+}
+template <class Acc, class Kernel, class Input, class Out, class Functor>
+cudaError_t gk__launch_matrix(const char *call, const Kernel &kernel, const Input &input, Out *output,
+                              gk__matrix_plan plan, const Functor &operation, cudaStream_t stream,
+                              const gk_scratch *scratch) {
+  const size_t row_bytes = plan.leading_dim * sizeof(typename gk__source<Input>::item_type);
+  const size_t bytes = plan.partitions > 1 ? GK__SCAN_OFFSET + plan.slots * sizeof(gk__slot<Acc>) : 0;
+  plan.aligned = (reinterpret_cast<uintptr_t>(gk__memory_of(input)) | row_bytes) % 16 == 0;
+  return gk__launch_with_slots<Acc>(call, kernel, plan, bytes, stream, scratch, input, output, operation);
+}
+
+template <class Input, class Out, class Operator>
+cudaError_t gk__reduce_rows(const Input &input, Out *output, const gk__matrix_plan &shape, const Operator &operation,
+                            cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__source<Input>::item_type Item;
+  typedef typename gk__functor<Operator, Item>::reduce Functor;
+  typedef typename gk__working<Functor>::type Acc;
+  gk__clear_detail();
+  GK_TRY(gk__check_matrix("gk_reduce_rows", input, output, shape, shape.row_count));
+  if (shape.row_count == 0) return cudaSuccess;
+  return gk__launch_matrix<Acc>("gk_reduce_rows", GK__KERNEL(gk__reduce_rows_kernel<Input, Out, Functor>), input,
+                                output,
+                                gk__plan_rows(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>)),
+                                gk__functor_of<Functor>(operation), stream, scratch);
+}
+template <class Input, class Out, class Operator>
+cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix_plan &shape, const Operator &operation,
+                               cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__source<Input>::item_type Item;
+  typedef typename gk__functor<Operator, Item>::reduce Functor;
+  typedef typename gk__working<Functor>::type Acc;
+  gk__clear_detail();
+  GK_TRY(gk__check_matrix("gk_reduce_columns", input, output, shape, shape.col_count));
+  if (shape.col_count == 0) return cudaSuccess;
+  const gk__matrix_plan plan = gk__plan_columns(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>));
+  if (plan.blocks < plan.pieces)
+    return gk__fail(cudaErrorInvalidValue, "gk_reduce_columns: %zu columns need more blocks than a grid has",
+                    shape.col_count);
+  return gk__launch_matrix<Acc>("gk_reduce_columns", GK__KERNEL(gk__reduce_columns_kernel<Input, Out, Functor>), input,
+                                output, plan, gk__functor_of<Functor>(operation), stream, scratch);
+}
+template <class Input, class Output, class Operator>
+cudaError_t gk_reduce_rows(const Input &input, Output &&output, size_t row_count, size_t col_count, size_t leading_dim,
+                           Operator operation, cudaStream_t stream, const gk_scratch *scratch) {
+  return gk__reduce_rows(gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
+                         gk__matrix_shape(row_count, col_count, leading_dim), operation, stream, scratch);
+}
+template <class Input, class Output, class Operator>
+cudaError_t gk_reduce_columns(const Input &input, Output &&output, size_t row_count, size_t col_count,
+                              size_t leading_dim, Operator operation, cudaStream_t stream, const gk_scratch *scratch) {
+  return gk__reduce_columns(gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
+                            gk__matrix_shape(row_count, col_count, leading_dim), operation, stream, scratch);
+}
+
 /* ====================================================================================================================
  * 18. SCAN: one launch and one pass over the data, in an order that depends on n, the types and the operator alone.
  *     Uses the building blocks of section 15 (bulk copies among them), the tickets and slots of section 16, and the
@@ -3714,24 +4139,20 @@ struct gk__scan_plan {
   size_t capacity; /* 16-byte words that the scratch has for slots */
   unsigned blocks; /* one for each tile; or fewer, each of which processes several */
 };
-inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
+inline gk__scan_plan gk__plan_scan_of(size_t n, unsigned items_per_thread) {
   gk__scan_plan plan;
-  plan.items_per_thread =
-      n > GK__SCAN_SMALL_N ? gk__scan_items_for_large_n(item_bytes) : gk__scan_items_for_small_n(item_bytes);
-  plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * plan.items_per_thread);
+  plan.items_per_thread = items_per_thread;
+  plan.tiles = gk_ceil_div(n, static_cast<size_t>(GK__SCAN_THREADS) * items_per_thread);
   plan.groups = gk_ceil_div(plan.tiles, static_cast<size_t>(GK__SCAN_GROUP));
   plan.capacity = 0;
   plan.blocks = plan.tiles < 0x7fffffffu ? static_cast<unsigned>(plan.tiles) : 0x7fffffffu;
   return plan;
 }
-/* A product of sizes; SIZE_MAX where that is too large, which no memory has. */
-inline size_t gk__saturated_product(size_t x, size_t y) {
-  const size_t most = static_cast<size_t>(-1);
-  return y && x > most / y ? most : x * y;
+inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
+  return gk__plan_scan_of(n, n > GK__SCAN_SMALL_N ? gk__scan_items_for_large_n(item_bytes)
+                                                  : gk__scan_items_for_small_n(item_bytes));
 }
-/* Of a scratch, likewise: the state, the slots of reductions, and from offset GK__SCAN_OFFSET on a slot for each tile
- * and each group. */
-#define GK__SCAN_OFFSET (GK__STATE_BYTES + GK__REDUCE_BYTES)
+/* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
 inline size_t gk__scan_bytes(const gk__scan_plan &plan, size_t slot_bytes) {
   const size_t slots = gk__saturated_product(plan.tiles + plan.groups, slot_bytes), most = static_cast<size_t>(-1);
   return slots > most - GK__SCAN_OFFSET ? most : slots + GK__SCAN_OFFSET;
@@ -4142,26 +4563,18 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
 
 template <class Input, class Out, class Operator, class Init>
 cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n, Operator operation, Init init,
-                     bool inclusive, gk__scan_plan plan, cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__working<Operator>::type Acc;
+                     bool inclusive, const gk__scan_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__source<Input>::item_type Item;
-  gk_scratch temporary = gk_scratch();
-  const gk_scratch *use = NULL;
-  const size_t bytes = plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0;
-  GK_TRY(gk__choose_scratch(call, bytes, scratch, &temporary, &use, stream));
-  unsigned char *const memory = static_cast<unsigned char *>(use->ptr);
-  if (memory) plan.capacity = (use->bytes - GK__SCAN_OFFSET) / sizeof(gk__word16);
   const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
   const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
   typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n> config_for_large_n;
   typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
-  const cudaError_t status =
-      gk__launch_kernel(call, kernel, plan.blocks, static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, n,
-                        operation, init, inclusive, plan, reinterpret_cast<gk__state *>(memory),
-                        reinterpret_cast<gk__slot<Acc> *>(memory ? memory + GK__SCAN_OFFSET : NULL));
-  return gk__release_scratch(status, &temporary, call, stream);
+  typedef typename gk__working<Operator>::type Acc;
+  return gk__launch_with_slots<Acc>(call, kernel, plan,
+                                    plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<Acc>)) : 0, stream, scratch,
+                                    input, output, n, operation, init, inclusive);
 }
 
 /* Checks the arrays, plans and launches. init: of the working type. */
@@ -4199,6 +4612,122 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
+}
+
+/* --- Select ------------------------------------------------------------------------------------------------------*/
+
+/* A scan of counts: a tile's prefix is the number of elements that the earlier tiles keep. A warp has consecutive
+ * elements, of which neighbouring lanes load neighbours, and ballots number the kept ones in their order. So any
+ * alignment is as good as any other. The kept elements of a tile are gathered in shared memory, and stored from there
+ * as one contiguous array.
+ *
+ * Elements of a thread for large n: so many that enough loads are in flight, and that tile and registers leave room for
+ * four blocks on an SM; for small n a third of them, so that there are more blocks. */
+constexpr __host__ __device__ unsigned gk__select_items(size_t item_bytes, bool small_n) {
+  return static_cast<unsigned>((item_bytes < 6 ? 24 : (item_bytes < 128 ? 128 / item_bytes : 1)) /
+                               (small_n && item_bytes < 43 ? 3 : 1));
+}
+/* Whether to keep an element: a predicate of it, or its flag. */
+template <class Predicate> struct gk__keep_if {
+  Predicate predicate;
+  template <class Item> GK__D bool operator()(const Item &item, size_t) const { return predicate(item); }
+};
+template <class Flag> struct gk__keep_flagged {
+  const Flag *item_flags;
+  template <class Item> GK__D bool operator()(const Item &, size_t i) const { return item_flags[i] ? true : false; }
+};
+template <unsigned ItemsPerThread, class Input, class Out, class Count, class Keep>
+__global__ void __launch_bounds__(GK__SCAN_THREADS, 4)
+    gk__select_kernel(Input input, Out *output, Count *kept_count, size_t n, Keep keep, gk__scan_plan plan,
+                      gk__state *state, gk__slot<unsigned long long> *slots) {
+  typedef typename gk__source<Input>::item_type Item;
+  typedef unsigned long long Total;
+  const unsigned tile_items = GK__SCAN_THREADS * ItemsPerThread, all_lanes = 0xffffffffu;
+  const unsigned window = ItemsPerThread == gk__select_items(sizeof(Item), true) ? GK__SCAN_WARPS - 1 : 4;
+  GK__SHARED(Item, kept_items, tile_items);
+  __shared__ gk__ticket ticket;
+  __shared__ unsigned warp_total[GK__SCAN_WARPS];
+  __shared__ Total partial[GK__SCAN_WARPS + 1];
+  static_assert(sizeof(kept_items_bytes) < 48 * 1024 - 256, "gk_select: elements of up to 176 bytes");
+  gk__wait_for_earlier_work();
+  if (threadIdx.x == 0) {
+    ticket.number = 0;
+    if (plan.tiles > 1) ticket = gk__next_ticket(state, plan.tiles - 1);
+  }
+  __syncthreads();
+  const size_t tile_idx = ticket.number;
+  const size_t first_idx = tile_idx * tile_items + gk_warp() * (32 * ItemsPerThread) + gk_lane();
+  const size_t left = n > first_idx ? n - first_idx : 0; /* of the array, from the lane's first element on */
+  Item item[ItemsPerThread];
+  unsigned kept = 0, warp_kept = 0, place = 0, tile_kept = 0; /* bit j of kept: whether item[j] is */
+  GK__UNROLL
+  for (unsigned j = 0; j < ItemsPerThread; j++)
+    if (32 * j < left) item[j] = input[first_idx + 32 * j];
+  GK__UNROLL
+  for (unsigned j = 0; j < ItemsPerThread; j++) {
+    const bool is_kept = 32 * j < left && keep(item[j], first_idx + 32 * j);
+    kept |= (is_kept ? 1u : 0u) << j;
+    warp_kept += static_cast<unsigned>(__popc(__ballot_sync(all_lanes, is_kept)));
+  }
+  if (gk_lane() == 0) warp_total[gk_warp()] = warp_kept;
+  __syncthreads();
+  GK__UNROLL
+  for (unsigned w = 0; w < GK__SCAN_WARPS; w++) {
+    if (w == gk_warp()) place = tile_kept;
+    tile_kept += warp_total[w];
+  }
+  GK__UNROLL
+  for (unsigned j = 0; j < ItemsPerThread; j++) {
+    const unsigned is_kept = kept >> j & 1, lanes = __ballot_sync(all_lanes, is_kept != 0);
+    if (is_kept) kept_items[place + static_cast<unsigned>(__popc(lanes & ((1u << gk_lane()) - 1)))] = item[j];
+    place += static_cast<unsigned>(__popc(lanes));
+  }
+  Total prefix = 0;
+  const gk__scan_slots<Total> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+  if (plan.tiles > 1)
+    prefix = gk__tile_prefix<window>(tile_idx, Total(tile_kept), prefix, gk_sum<Total>(), plan, scan_slots, partial);
+  else
+    __syncthreads();
+  for (unsigned i = threadIdx.x; i < tile_kept; i += GK__SCAN_THREADS)
+    output[prefix + i] = gk__convert<Out, Item>::from(kept_items[i]);
+  if (tile_idx == plan.tiles - 1 && threadIdx.x == 0) *kept_count = static_cast<Count>(prefix + tile_kept);
+  if (plan.tiles > 1) gk__restart_tags(ticket, state, slots, plan.capacity, gridDim.x);
+}
+template <class Input, class Out, class Count, class Keep>
+cudaError_t gk__select(const char *call, const Input &input, Out *output, Count *kept_count, size_t n, const Keep &keep,
+                       cudaStream_t stream, const gk_scratch *scratch) {
+  const size_t item_bytes = sizeof(typename gk__source<Input>::item_type);
+  const unsigned items_for_large_n = gk__select_items(item_bytes, false);
+  const unsigned items_for_small_n = gk__select_items(item_bytes, true);
+  const bool small_n = n <= GK__SCAN_SMALL_N;
+  GK_TRY(gk__check_arrays(call, input, output, n, n));
+  GK_TRY(gk__check_array(call, "kept_count", kept_count, n, 1));
+  const gk__scan_plan plan = gk__plan_scan_of(n ? n : 1, small_n ? items_for_small_n : items_for_large_n);
+  if (plan.blocks < plan.tiles)
+    return gk__fail(cudaErrorInvalidValue, "%s: n = %zu needs more blocks than a grid has; call it for parts", call, n);
+  const auto kernel = small_n ? GK__KERNEL(gk__select_kernel<items_for_small_n, Input, Out, Count, Keep>)
+                              : GK__KERNEL(gk__select_kernel<items_for_large_n, Input, Out, Count, Keep>);
+  return gk__launch_with_slots<unsigned long long>(
+      call, kernel, plan, plan.tiles > 1 ? gk__scan_bytes(plan, sizeof(gk__slot<unsigned long long>)) : 0, stream,
+      scratch, input, output, kept_count, n, keep);
+}
+template <class Input, class Output, class Count, class Predicate>
+cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
+                      cudaStream_t stream, const gk_scratch *scratch) {
+  gk__clear_detail();
+  return gk__select("gk_select", gk__known_array(gk__pointer_to(input)), gk__known_output(gk__pointer_to(output)),
+                    gk__known_output(gk__pointer_to(kept_count)), n, gk__keep_if<Predicate>{keep}, stream, scratch);
+}
+template <class Input, class Flags, class Output, class Count>
+cudaError_t gk_select_flagged(const Input &input, const Flags &item_flags, Output &&output, Count &&kept_count,
+                              size_t n, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__known<gk__item_of_array<const Flags>>::type Flag;
+  const gk__keep_flagged<Flag> keep = {gk__known_array(gk__pointer_to(item_flags))};
+  gk__clear_detail();
+  GK_TRY(gk__check_array("gk_select_flagged", "item_flags", keep.item_flags, n, n));
+  return gk__select("gk_select_flagged", gk__known_array(gk__pointer_to(input)),
+                    gk__known_output(gk__pointer_to(output)), gk__known_output(gk__pointer_to(kept_count)), n, keep,
+                    stream, scratch);
 }
 
 /* --- Data to begin with, and to look at --------------------------------------------------------------------------*/
@@ -12071,7 +12600,8 @@ GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *fi
 }
 
 static size_t gk__larger(size_t x, size_t y) { return x > y ? x : y; }
-GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES; }
+GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__SCAN_OFFSET; }
+GPUKIT_DEF size_t gk_matrix_scratch_bytes(void) { return GK__SCAN_OFFSET + GK__MATRIX_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   if (item_bytes == 0) item_bytes = 1;
   const size_t slot_bytes = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));

@@ -1,7 +1,7 @@
 /* Cooperative groups, with CUDA's names: thread_block, grid_group, thread_block_tile, coalesced_group, thread_group.
  * reduce, scan and memcpy_async are in cooperative_groups/.
  *
- * Tiles of a size that is known at compile time have up to 32 threads here. coalesced_threads() is the calling thread
+ * Tiles of a size that is known at compile time have up to 32 threads here; a larger one ends the launch. coalesced_threads() is the calling thread
  * alone, since __activemask() is: CUDA promises no more, and what then has to hold for any group that it may return
  * (an atomic by its first thread for all of it) is run with the smallest one. binary_partition, labeled_partition and
  * tiled_partition make groups of many lanes. A grid's barrier_arrive does not let go on before barrier_wait what waits
@@ -115,6 +115,10 @@ inline thread_block this_thread_block() {
   return {};
 }
 
+/* Memory for tiles of several warps, which end the launch here. */
+template <unsigned MaxBlockSize = 1024> struct block_tile_memory { unsigned unused; };
+template <unsigned Size> thread_block this_thread_block(block_tile_memory<Size> &) { return this_thread_block(); }
+
 /* --- the grid --- */
 
 class grid_group : public thread_group {
@@ -219,7 +223,6 @@ inline coalesced_group coalesced_threads() { return coalesced_group(__activemask
 template <unsigned Size, class Parent = void> class thread_block_tile;
 
 template <unsigned Size> class thread_block_tile<Size, void> : public thread_group {
-  static_assert(Size <= 32, "the CPU stand-in has no tiles of more than 32 threads");
   static_assert(Size && !(Size & (Size - 1)), "the size of a tile is a power of two");
 
 public:
@@ -255,10 +258,14 @@ public:
   }
 
 protected:
-  thread_block_tile(unsigned rank, unsigned groups) : thread_group(of_lanes, all_lanes() << first(), rank, groups) {}
+  thread_block_tile(unsigned rank, unsigned groups) : thread_group(of_lanes, all_lanes() << first(), rank, groups) {
+    if (Size > 32)
+      cuda_cpu::report_group("tiled_partition", "a tile of %u threads; here they have %u at most", Size, 32,
+                             __builtin_FILE(), __builtin_LINE());
+  }
 
 private:
-  static constexpr unsigned all_lanes() { return ~0u >> (32 - Size); }
+  static constexpr unsigned all_lanes() { return Size < 32 ? (1u << Size % 32) - 1 : ~0u; }
   static unsigned first() { return lane() & ~(Size - 1); }
   template <class T> T shuffle(int op, const T &value, unsigned arg, const char *file, int line) const {
     return cuda_cpu::shuffle_any(op, mask, value, arg, static_cast<int>(Size), file, line);

@@ -14,7 +14,7 @@
  *     memory_pools.h       cudaMallocAsync, cudaFreeAsync, pools
  *     copies.h             cudaMemcpy, cudaMemcpyAsync, cudaMemcpyToSymbol, cudaMemset, ...
  *     streams.h            streams, events, host functions
- *     graphs.h             capture, graphs
+ *     graphs.h             capture, graphs; graph_nodes.h: graphs made by hand
  *     kernels.h            launches, cooperative ones too, attributes of kernels, occupancy
  *     devices.h            several devices, peers, limits; gpu_models.h: those that are pretended
  *     texture_objects.h    arrays of one to three dimensions and in layers, texture and surface objects (C++ only)
@@ -112,6 +112,8 @@
 #error "tests/cpu/cuda_runtime.h needs C++17; a C file includes cuda_runtime_api.h"
 #endif
 
+#define __CUDA_RUNTIME_H__
+#define __VECTOR_FUNCTIONS_H__
 #include "cuda_runtime_api.h"
 #include "vector_functions.h"
 #include "cuda_cpu/atomics.h"
@@ -126,6 +128,7 @@
 #include "cuda_cpu/host/copies.h"
 #include "cuda_cpu/host/devices.h"
 #include "cuda_cpu/host/end_of_program.h"
+#include "cuda_cpu/host/graph_nodes.h"
 #include "cuda_cpu/host/memory_pools.h"
 #include "cuda_cpu/host/streams.h"
 #include "cuda_cpu/host/texture_objects.h"

@@ -7,7 +7,10 @@
  *   kernel<<<grid, block>>>(a, b)          CUDA_CPU_LAUNCH(2, kernel)(grid, block)(a, b)
  *   extern __shared__ float x[];           float (&x)[] = ::cuda_cpu::dynamic_shared();
  *   static __shared__ int n;               __shared__ int n;
- *   #include <thrust/sort.h>               an #error, since the stand-in has nothing of the kind
+ *   (void *)kernel                         ::cuda_cpu::as_pointer(kernel), which knows its parameters later
+ *   __CUDA_ARCH__                          CUDA_CPU_ARCH, in code that runs on the device alone
+ *   asm("mov.u32 %0, %%laneid;" : "=r"(n))  (n) = ::cuda_cpu::ptx_laneid(), and a few more; an error for other PTX
+ *   #include <cub/cub.cuh>                 an error that ends the compilation: the stand-in has nothing of the kind
  *   #include "kernels.cuh"                 the translation of that file, if it has something to translate
  *
  * The text is taken apart into tokens as a compiler does it, so that strings, comments, numbers and shifts stay what
@@ -48,10 +51,10 @@ struct edit {
   char *longer; /* instead of text, if it is not NULL */
 };
 
-/* What the translation of a text asks about the files that it includes with quotes. The answer, of malloc, is what to
+/* What the translation of a text asks about the files that it includes, with quotes or not. The answer, of malloc, is what to
  * include instead; NULL: the same. *changed: the file has been translated, and not only found. */
 struct includes {
-  char *(*find)(void *context, const char *name, size_t length, int *changed);
+  char *(*find)(void *context, const char *name, size_t length, int quoted, int *changed);
   void *context;
 };
 
@@ -63,7 +66,8 @@ struct translation {
   struct edit *edits;
   size_t edit_count, edit_capacity;
   const struct includes *includes;
-  int changed;     /* it does not stay what it was */
+  int changed; /* it does not stay what it was */
+  int uses_thrust;
   int failed_line; /* 0: none */
   char failure[200];
 };
@@ -543,6 +547,37 @@ static size_t kernel_start(const struct translation *t, size_t i, int *named) {
   return NONE;
 }
 
+/* The last token of a run of < from i on, with spaces in it, as in `<< <`; NONE: it is not one of three. */
+static size_t spaced_opening(const struct translation *t, size_t i) {
+  size_t n = 0;
+  while (i != NONE && (token_is(t, i, "<") || token_is(t, i, "<<"))) {
+    n += t->tokens[i].end - t->tokens[i].start;
+    if (n >= 3) return n == 3 ? i : NONE;
+    i = next_token(t, i);
+  }
+  return NONE;
+}
+
+/* The first and last token of `>> >`, behind which arguments come. */
+static size_t spaced_end(const struct translation *t, size_t open, size_t *first) {
+  size_t i = open, n;
+  while ((i = next_token(t, i)) != NONE && !token_is(t, i, ";")) {
+    size_t k = i, last = i, after;
+    if (bracket(t, i)) {
+      if (t->tokens[i].match == NONE || t->tokens[i].match < i) return NONE;
+      i = t->tokens[i].match;
+      continue;
+    }
+    for (n = 0; closing_run(t, k); k = next_token(t, k)) n += closing_run(t, last = k);
+    after = next_token(t, last);
+    if (n == 3 && after != NONE && bracket(t, after) == '(') {
+      *first = i;
+      return last;
+    }
+  }
+  return NONE;
+}
+
 /* The token whose last three characters are the >>> of a launch. `a < b` and a template's `a<b` look alike here: a run
  * of > that can close what has been opened does so, unless that leaves too few for the launch. */
 static size_t launch_end(const struct translation *t, size_t open) {
@@ -670,8 +705,9 @@ static void put_kernel(struct translation *t, size_t first, size_t last, const s
   insert_after(t, last, ")");
 }
 
-static void translate_launch(struct translation *t, size_t open) {
-  size_t last = previous_token(t, open), first, close, call;
+/* From the first token of <<< to its last. */
+static void translate_launch(struct translation *t, size_t start, size_t open) {
+  size_t last = previous_token(t, start), first, close, call, closing = NONE;
   int named, line = t->tokens[open].line;
   if (token_is(t, last, "operator")) return; /* operator<< of a template, with its arguments */
   first = last == NONE ? NONE : kernel_start(t, last, &named);
@@ -679,7 +715,7 @@ static void translate_launch(struct translation *t, size_t open) {
     fail(t, line, "there is no kernel before this <<<");
     return;
   }
-  close = launch_end(t, open);
+  close = start == open ? launch_end(t, open) : spaced_end(t, open, &closing);
   if (close == NONE) {
     fail(t, line, "there is no >>> for this <<<");
     return;
@@ -700,8 +736,40 @@ static void translate_launch(struct translation *t, size_t open) {
     insert_before(t, first, "CUDA_CPU_LAUNCH_POINTER(");
     insert_after(t, last, ")");
   }
-  replace(t, open, open, "(");
-  put(t, t->tokens[close].end - 3, t->tokens[close].end, ")");
+  replace(t, start, open, "(");
+  put(t, closing == NONE ? t->tokens[close].end - 3 : t->tokens[closing].start, t->tokens[close].end, ")");
+}
+
+/* (void *)name, (void *)&ns::name<T> where the expression ends: ::cuda_cpu::as_pointer(name), which learns what the
+ * parameters of a kernel are. */
+static void translate_pointer(struct translation *t, size_t open) {
+  static const char *const ends[] = {",", ")", ";", "}", NULL};
+  size_t i = next_token(t, open), before = previous_token(t, open), last = NONE;
+  size_t close = t->tokens[open].match;
+  if (before != NONE && (is_operand_name(t, before) || bracket(t, before) == ')' || closing_run(t, before))) return;
+  if (token_is(t, i, "const")) i = next_token(t, i);
+  if (i == NONE || !token_is(t, i, "void")) return;
+  i = next_token(t, i);
+  if (i == NONE || !token_is(t, i, "*") || next_token(t, i) != close || close == NONE) return;
+  i = next_token(t, close);
+  if (i != NONE && token_is(t, i, "&")) i = next_token(t, i);
+  while (i != NONE && (is_operand_name(t, i) || token_is(t, i, "::") || token_is(t, i, "<"))) {
+    if (token_is(t, i, "<")) {
+      size_t depth = 1;
+      if (last == NONE) return;
+      while (depth && (i = next_token(t, i)) != NONE) {
+        size_t run = closing_run(t, i);
+        if (token_is(t, i, ";") || bracket(t, i) || run > depth) return;
+        depth = token_is(t, i, "<") ? depth + 1 : depth - run;
+      }
+      if (i == NONE) return;
+    }
+    last = i;
+    i = next_token(t, i);
+  }
+  if (last == NONE || (i != NONE && !is_any_of(t, i, ends))) return;
+  replace(t, open, close, "::cuda_cpu::as_pointer(");
+  insert_after(t, last, ")");
 }
 
 /* --- shared memory --- */
@@ -819,45 +887,277 @@ static void translate_shared(struct translation *t, size_t shared_at) {
   }
   if (extern_at != NONE)
     translate_extern_shared(t, first, extern_at, shared_at);
-  else if (static_at != NONE)
-    replace(t, static_at, static_at, "");
+  else {
+    if (static_at != NONE) replace(t, static_at, static_at, "");
+    i = next_token(t, shared_at);
+    if (i != NONE && token_is(t, i, "alignas")) replace(t, i, i, "__align__"); /* may stand behind other words */
+  }
+}
+
+/* --- __CUDA_ARCH__ --- */
+
+enum { on_host = 1, on_device = 2 };
+
+/* Where the function may run whose body holds the directive or token i: 0: it is in none that says so. A body is known by
+ * the words between the end of what is before it and its brace. */
+static int runs_where(const struct translation *t, size_t i) {
+  int where = 0;
+  size_t k = i;
+  while (k > 0 && t->tokens[k].directive) k--;
+  if (t->tokens[k].directive) return 0;
+  if (k == i || !strchr("([{", bracket(t, k)) || !bracket(t, k)) k = t->tokens[k].parent;
+  for (; k != NONE; k = t->tokens[k].parent) {
+    size_t word = k;
+    if (bracket(t, k) != '{') continue;
+    while ((word = previous_token(t, word)) != NONE && !token_is(t, word, ";")) {
+      char c = bracket(t, word);
+      if (c == '{' || c == '}') break;
+      if (c && t->tokens[word].match != NONE && t->tokens[word].match < word) word = t->tokens[word].match;
+      if (token_is(t, word, "__global__") || token_is(t, word, "__device__")) where |= on_device;
+      if (token_is(t, word, "__host__")) where |= on_host;
+    }
+    if (where) return where;
+  }
+  return 0;
+}
+
+/* In a directive: is __CUDA_ARCH__ compared, and not only asked for? */
+static int compares_arch(const struct translation *t, size_t first) {
+  static const char *const asks[] = {"ifdef", "ifndef", "elifdef", "elifndef", "defined", NULL};
+  size_t i;
+  for (i = first; i != NONE; i = next_token(t, i)) {
+    size_t before = previous_token(t, i);
+    if (!token_is(t, i, "__CUDA_ARCH__")) continue;
+    if (before != NONE && bracket(t, before) == '(') before = previous_token(t, before);
+    if (before == NONE || !is_any_of(t, before, asks)) return 1;
+  }
+  return 0;
+}
+
+/* Host and device are one compilation here, and __CUDA_ARCH__ is undefined in it. In the body of a function for the device
+ * alone it becomes CUDA_CPU_ARCH; in one for both it stays undefined, as what is for the host runs anywhere. Elsewhere it
+ * has its value where it is compared, so that what old GPUs lack is not made up for, and is undefined where it is only
+ * asked for. __CUDACC__ is defined in the program's files, but not in headers of the system, which would take the compiler
+ * for nvcc. A file that knows of the stand-in is left alone. */
+static void translate_arch(struct translation *t) {
+  static const char name[] = "CUDA_ON_CPU";
+  size_t i;
+  int directive = 0, replaces = 0;
+  for (i = 0; i < t->count; i++)
+    if (token_is(t, i, name)) return;
+  for (i = 0; i < t->count && !t->failed_line; i++) {
+    if (t->tokens[i].directive != directive) {
+      directive = t->tokens[i].directive;
+      replaces = -1;
+    }
+    if (token_is(t, i, "__CUDACC__")) replace(t, i, i, "CUDA_CPU_CUDACC");
+    if (!token_is(t, i, "__CUDA_ARCH__")) continue;
+    if (!directive)
+      replaces = 1;
+    else if (replaces < 0) {
+      size_t first = i;
+      int where = runs_where(t, i);
+      while (previous_token(t, first) != NONE) first = previous_token(t, first);
+      replaces = where ? where == on_device : compares_arch(t, first);
+    }
+    if (replaces) replace(t, i, i, "CUDA_CPU_ARCH");
+  }
+}
+
+/* A kernel all of whose body stands in one #if without #else: at its end a name is used that the body declares. Where the
+ * condition is false that name is one of which the compiler warns. */
+static void mark_body(struct translation *t, size_t global) {
+  static const char *const ifs[] = {"if", "ifdef", "ifndef", NULL};
+  size_t open = global, close, i, first = NONE;
+  int depth = 0, directive = 0;
+  while (open != NONE && bracket(t, open) != '{') {
+    size_t match = t->tokens[open].match;
+    if (token_is(t, open, ";") || (match != NONE && match < open)) return;
+    open = next_token(t, match == NONE ? open : match);
+  }
+  close = open == NONE ? NONE : t->tokens[open].match;
+  if (close == NONE || t->tokens[open].directive) return;
+  for (i = open + 1; i < close; i++) {
+    const struct token *k = &t->tokens[i];
+    if (!k->directive) {
+      if (!depth) return;
+      if (first == NONE) first = i;
+    } else if (k->directive != directive) {
+      directive = k->directive;
+      if (is_any_of(t, i + 1, ifs)) {
+        if (!depth++ && first != NONE) return;
+      } else if (token_is(t, i + 1, "endif"))
+        depth--;
+      else if (depth == 1 && !token_is(t, i + 1, "pragma") && !token_is(t, i + 1, "define"))
+        return;
+    }
+  }
+  if (first == NONE || depth) return;
+  insert_before(t, first, "enum { cuda_cpu_has_body }; ");
+  insert_before(t, close, "(void)cuda_cpu_has_body; ");
+}
+
+/* --- what there is not --- */
+
+/* texture<float, 2> image; */
+static void refuse_texture(struct translation *t, size_t i) {
+  static const char *const own[] = {"struct", "class", "typename", "using", "::", ".", "->", NULL};
+  size_t after = next_token(t, i), before = previous_token(t, i), depth = 1;
+  if (t->tokens[i].directive || after == NONE || !token_is(t, after, "<") || !at_file_scope(t, i)) return;
+  if (before != NONE && is_any_of(t, before, own)) return;
+  while (depth && (after = next_token(t, after)) != NONE) {
+    size_t run = closing_run(t, after);
+    if (token_is(t, after, ";") || run > depth) return;
+    depth = token_is(t, after, "<") ? depth + 1 : depth - run;
+  }
+  if (after != NONE && is_operand_name(t, next_token(t, after))) insert_before(t, i, "CUDA_CPU_NO_REFERENCES ");
+}
+
+/* Programs say curandState, or the type of another generator. */
+static void refuse_random(struct translation *t, size_t i) {
+  static const char *const types[] = {"curandState",
+                                      "curandState_t",
+                                      "curandStateXORWOW",
+                                      "curandStateXORWOW_t",
+                                      "curandStateMRG32k3a",
+                                      "curandStateMRG32k3a_t",
+                                      "curandStateMtgp32",
+                                      "curandStateMtgp32_t",
+                                      "curandStateSobol32_t",
+                                      "curandStateSobol64_t",
+                                      NULL};
+  if (is_any_of(t, i, types) && !t->tokens[i].directive)
+    fail(t, t->tokens[i].line, "the stand-in for CUDA has no generator of cuRAND but curandStatePhilox4_32_10_t");
+}
+
+/* The instructions of inline PTX that become calls: name = ::cuda_cpu::ptx_INSTRUCTION(inputs), with _ for dots. */
+static int is_known_ptx(const char *name) {
+  static const char *const known[] = {"laneid",      "warpid",      "lanemask_eq", "lanemask_lt", "lanemask_le",
+                                      "lanemask_ge", "lanemask_gt", "clock",       "clock64",     "globaltimer",
+                                      "prmt.b32",    "bfe.u32",     "bfi.b32",     "bfind.u32",   "clz.b32",
+                                      "mad.lo.u32",  "popc.b32",    "brev.b32",    "membar.gl",   NULL};
+  int i;
+  for (i = 0; known[i]; i++)
+    if (!strcmp(known[i], name)) return 1;
+  return 0;
+}
+
+/* Reads the text of an asm, from its first string on, into name: the instruction, or the special register that it reads.
+ * 1: there is one instruction, whose operands are %0, %1, ... in this order. */
+static int read_ptx(const struct translation *t, size_t i, size_t *end, char *name, size_t size, int *is_ptx) {
+  char text[200];
+  const char *s = text, *dot;
+  size_t n = 0, k;
+  int operand = 0;
+  for (; i != NONE && t->tokens[i].kind == kind_string; i = next_token(t, i))
+    for (k = t->tokens[i].start + 1; k + 1 < t->tokens[i].end && n + 1 < sizeof text; k++) text[n++] = t->text[k];
+  text[n] = '\0';
+  *end = i;
+  dot = strchr(text, '.');
+  *is_ptx = dot && dot > text && is_name_part(dot[-1]) && is_name_part(dot[1]);
+  while (*s == ' ') s++;
+  for (n = 0; (is_name_part(*s) || *s == '.') && n + 1 < size; s++) name[n++] = *s;
+  name[n] = '\0';
+  if (!strncmp(name, "mov.", 4)) {
+    if (strncmp(s, " %0, %", 6)) return 0;
+    for (s += 6; *s == '%';) s++;
+    for (n = 0; is_name_part(*s) && n + 1 < size; s++) name[n++] = *s;
+    name[n] = '\0';
+  } else
+    for (; *s && *s != ';'; s++)
+      if (*s == '%' && s[1] != '0' + operand++) return 0;
+  while (*s == ' ') s++;
+  if (*s == ';') s++;
+  while (*s == ' ' || *s == '\\' || *s == 'n' || *s == 't') s++;
+  return !*s && is_known_ptx(name);
+}
+
+/* asm volatile("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+ *          (d) = ::cuda_cpu::ptx_prmt_b32(            (a),    (b),    (c)); */
+static void translate_asm(struct translation *t, size_t word) {
+  static const char *const qualifiers[] = {"volatile", "__volatile__", "__volatile", NULL};
+  size_t open = next_token(t, word), close, i, out, colon;
+  char name[32], call[64];
+  int is_ptx, known;
+  while (open != NONE && is_any_of(t, open, qualifiers)) open = next_token(t, open);
+  if (open == NONE || bracket(t, open) != '(' || (close = t->tokens[open].match) == NONE) return;
+  i = next_token(t, open);
+  if (i == NONE || t->tokens[i].kind != kind_string) return;
+  known = read_ptx(t, i, &colon, name, sizeof name, &is_ptx);
+  if (!is_ptx && !(runs_where(t, word) == on_device && t->tokens[i].end - t->tokens[i].start > 2)) return;
+  if (!known) {
+    replace(t, word, open, "CUDA_CPU_NO_PTX(");
+    return;
+  }
+  snprintf(call, sizeof call, "::cuda_cpu::ptx_%s(", name);
+  for (i = 0; call[i]; i++)
+    if (call[i] == '.') call[i] = '_';
+  out = colon == close ? NONE : next_token(t, colon);                                  /* "=r" */
+  if (out == NONE || t->tokens[out].kind != kind_string || !token_is(t, colon, ":")) { /* no output */
+    replace(t, word, close, call);
+    insert_after(t, close, ")");
+    return;
+  }
+  i = next_token(t, out);
+  if (i == NONE || bracket(t, i) != '(' || t->tokens[i].match == NONE) return;
+  replace(t, word, out, "");
+  insert_after(t, t->tokens[i].match, " = ");
+  insert_after(t, t->tokens[i].match, call);
+  for (i = next_token(t, t->tokens[i].match); i != NONE && i != close; i = next_token(t, i)) {
+    if (token_is(t, i, ":") || t->tokens[i].kind == kind_string)
+      replace(t, i, i, "");
+    else if (bracket(t, i) && t->tokens[i].match != NONE && t->tokens[i].match > i)
+      i = t->tokens[i].match;
+  }
 }
 
 /* --- headers --- */
 
-/* Libraries of many headers that the stand-in has nothing of: the compiler says so, and only where it gets there. */
+/* Names the translation of an included file instead of it, or says more exactly where it is: 1 if so. */
+static int include_instead(struct translation *t, size_t file) {
+  size_t start = t->tokens[file].start + 1, end = t->tokens[file].end - 1, n;
+  int changed = 0, quoted = t->text[start - 1] == '"';
+  char *instead, *whole;
+  if (!t->includes || end <= start || t->text[end] != (quoted ? '"' : '>')) return 0;
+  if (memchr(t->text + start, '\n', end - start)) return 0; /* a name over two lines would make a third of them */
+  instead = t->includes->find(t->includes->context, t->text + start, end - start, quoted, &changed);
+  if (!instead) return 0;
+  n = strlen(instead);
+  whole = (char *)malloc(n + 3);
+  if (whole) snprintf(whole, n + 3, "\"%s\"", instead);
+  free(instead);
+  put(t, start - 1, end + 1, "");
+  if (!whole)
+    fail(t, t->tokens[file].line, "no memory");
+  else if (t->failed_line)
+    free(whole);
+  else
+    t->edits[t->edit_count - 1].longer = whole;
+  if (changed) t->changed = 1;
+  return 1;
+}
+
+/* Libraries of many headers that the stand-in has nothing of: the compiler says so, and only where it gets there. A source
+ * that includes Thrust begins with cuda_cpu/thrust.h. */
 static void translate_include(struct translation *t, size_t hash) {
   static const struct {
-    const char *folder, *error;
+    const char *folder, *instead;
   } missing[] = {
-      {"thrust/", "error \"the stand-in for CUDA has no Thrust\""},
-      {"cub/", "error \"the stand-in for CUDA has no CUB\""},
-      {"cuda/", "error \"the stand-in for CUDA has no libcu++\""},
-      {"cutlass/", "error \"the stand-in for CUDA has no CUTLASS\""},
+      {"thrust/system/cuda/execution_policy.h", "include <thrust/execution_policy.h>"},
+      {"cub/", "include \"the stand-in for CUDA has no CUB\""},
+      {"cuda/", "include \"the stand-in for CUDA has no libcu++\""},
+      {"cutlass/", "include \"the stand-in for CUDA has no CUTLASS\""},
   };
   size_t name = next_token(t, hash), file = name == NONE ? NONE : next_token(t, name), i;
   if (file == NONE || !token_is(t, name, "include") || t->tokens[file].kind != kind_string) return;
-  if (t->text[t->tokens[file].start] == '"') {
-    size_t start = t->tokens[file].start + 1, end = t->tokens[file].end - 1;
-    int changed = 0;
-    char *instead;
-    if (!t->includes || end <= start || t->text[end] != '"') return;
-    if (memchr(t->text + start, '\n', end - start)) return; /* a name over two lines would make a third of them */
-    instead = t->includes->find(t->includes->context, t->text + start, end - start, &changed);
-    if (!instead) return;
-    put(t, start, end, "");
-    if (t->failed_line)
-      free(instead);
-    else
-      t->edits[t->edit_count - 1].longer = instead;
-    if (changed) t->changed = 1;
-    return;
-  }
+  if (include_instead(t, file) || t->text[t->tokens[file].start] == '"') return;
   for (i = 0; i < sizeof missing / sizeof *missing; i++) {
     size_t n = strlen(missing[i].folder);
+    if (t->tokens[file].end - t->tokens[file].start > 8 && !memcmp(t->text + t->tokens[file].start, "<thrust/", 8))
+      t->uses_thrust = t->changed = 1;
     if (t->tokens[file].end - t->tokens[file].start > n + 1 &&
         !memcmp(t->text + t->tokens[file].start + 1, missing[i].folder, n))
-      replace(t, name, file, missing[i].error);
+      replace(t, name, file, missing[i].instead);
   }
 }
 
@@ -871,9 +1171,19 @@ static void translate(struct translation *t) {
       directive = t->tokens[i].directive;
       translate_include(t, i);
     }
-    if (token_is(t, i, "<<<")) translate_launch(t, i);
+    if (token_is(t, i, "<<<")) translate_launch(t, i, i);
+    if (token_is(t, i, "<") || token_is(t, i, "<<")) {
+      size_t last = spaced_opening(t, i);
+      if (last != NONE) translate_launch(t, i, last), i = last;
+    }
+    if (bracket(t, i) == '(') translate_pointer(t, i);
     if (token_is(t, i, "__shared__")) translate_shared(t, i);
+    if (token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm")) translate_asm(t, i);
+    if (token_is(t, i, "texture")) refuse_texture(t, i);
+    refuse_random(t, i);
+    if (token_is(t, i, "__global__") && !t->tokens[i].directive) mark_body(t, i);
   }
+  translate_arch(t);
   for (i = 0; i < t->edit_count; i++)
     if (!t->edits[i].longer) t->changed = 1;
 }
@@ -927,7 +1237,8 @@ char *cuda_to_cpp(const char *text, size_t length, const char *name, const struc
   if (!t.failed_line) translate(&t);
   if (t.edit_count) qsort(t.edits, t.edit_count, sizeof *t.edits, compare_edits);
 
-  write_text(&o, "#include \"cuda_cpu/triple.h\"\n#line 1 \"");
+  write_text(&o, t.uses_thrust ? "#include \"cuda_cpu/thrust.h\"\n" : "#include \"cuda_cpu/triple.h\"\n");
+  write_text(&o, "#line 1 \"");
   for (; *name; name++) {
     if (*name == '"' || *name == '\\') write_text(&o, "\\");
     write_bytes(&o, name, 1);
@@ -993,6 +1304,8 @@ struct file {
 };
 struct program {
   const char *result;
+  char **flags; /* of the compiler, of which only -I matters */
+  int flag_count;
   struct file *files;
   size_t count, capacity;
   size_t current, depth;
@@ -1022,43 +1335,64 @@ static size_t find_file(const struct program *p, const struct stat *status) {
 
 static void translate_file(struct program *p, const char *text, size_t length);
 
-/* A file that is included with quotes, looked for next to the one that includes it. A translated header lies elsewhere,
- * and names what it includes by the way from the current folder; for the source itself -iquote does it. */
-static char *find_include(void *context, const char *quoted, size_t quoted_length, int *changed) {
+/* The file of a program that has this name, which it becomes if it is new; p->count: there is no such file. */
+static size_t enter_file(struct program *p, const char *folder, size_t folder_length, const char *quoted,
+                         size_t quoted_length) {
+  char *name = join(folder, folder_length, quoted, quoted_length, 0), *text;
+  struct stat status;
+  struct file *files;
+  size_t length, i, outer = p->current;
+  if (!name) return p->count;
+  i = stat(name, &status) == 0 && S_ISREG(status.st_mode) ? find_file(p, &status) : p->count;
+  text = i == p->count ? read_file(name, &length, &status) : NULL;
+  files = text ? (struct file *)grow(p->files, p->count, &p->capacity, sizeof *files) : NULL;
+  if (!files) {
+    free(text);
+    free(name);
+    return i;
+  }
+  p->files = files;
+  memset(&p->files[i], 0, sizeof p->files[i]);
+  p->files[i].name = name;
+  p->files[i].status = status;
+  p->count++;
+  p->current = i;
+  p->depth++;
+  translate_file(p, text, length);
+  p->depth--;
+  p->current = outer;
+  free(text);
+  return i;
+}
+
+/* An included file: looked for next to the one that includes it, if its name is quoted, and in the folders of -I. A
+ * translated header lies elsewhere, and names what it includes by the way from the current folder; for the source itself
+ * -iquote does it. */
+static char *find_include(void *context, const char *name, size_t length, int quoted, int *changed) {
   struct program *p = (struct program *)context;
   const char *from = p->files[p->current].name, *slash = strrchr(from, '/');
-  size_t folder = slash && *quoted != '/' ? (size_t)(slash + 1 - from) : 0, length, i, outer = p->current;
-  char *name, *text;
-  struct file *files;
-  struct stat status;
-  if (p->failed || p->depth > 100 || memchr(quoted, '\0', quoted_length)) return NULL;
-  name = join(from, folder, quoted, quoted_length, 0);
-  if (!name) return NULL;
-  i = stat(name, &status) == 0 ? find_file(p, &status) : p->count;
-  if (i == p->count) {
-    text = read_file(name, &length, &status);
-    files = text ? (struct file *)grow(p->files, p->count, &p->capacity, sizeof *files) : NULL;
-    if (!files) {
-      free(text);
-      free(name);
-      return NULL;
-    }
-    p->files = files;
-    memset(&p->files[i], 0, sizeof p->files[i]);
-    p->files[i].name = name;
-    p->files[i].status = status;
-    p->count++;
-    p->current = i;
-    p->depth++;
-    translate_file(p, text, length);
-    p->depth--;
-    p->current = outer;
-    free(text);
-  } else
-    free(name);
+  size_t folder = slash && *name != '/' ? (size_t)(slash + 1 - from) : 0, i = NONE, outer = p->current;
+  int beside = 0, k;
+  if (p->failed || p->depth > 100 || memchr(name, '\0', length)) return NULL;
+  if (quoted) {
+    i = enter_file(p, from, folder, name, length);
+    beside = i < p->count;
+  }
+  for (k = 0; k < p->flag_count && i >= p->count; k++) {
+    const char *flag = p->flags[k];
+    char *with_slash;
+    if (strncmp(flag, "-I", 2)) continue;
+    flag += 2;
+    if (!*flag && ++k < p->flag_count) flag = p->flags[k];
+    with_slash = join(flag, strlen(flag), "/", 1, 0);
+    if (!with_slash) return NULL;
+    i = enter_file(p, with_slash, strlen(with_slash), name, length);
+    free(with_slash);
+  }
+  if (i >= p->count) return NULL;
   if (p->files[i].busy) p->files[i].promised = 1;
   *changed = p->files[i].written || p->files[i].promised;
-  if (!*changed) return outer ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
+  if (!*changed) return outer && beside ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
   slash = strrchr(p->result, '/');
   from = slash ? slash + 1 : p->result;
   return join(from, strlen(from), ".", i ? 1 : 0, i); /* it lies next to the C++ that includes it */
@@ -1162,22 +1496,26 @@ int main(int argc, char **argv) {
   struct stat status;
   size_t length, i;
   char *text;
+  const char *source;
   memset(&p, 0, sizeof p);
-  if (argc != 3) {
-    fprintf(stderr, "usage: %s FILE.cu RESULT.cpp\n", argv[0]);
+  if (argc < 3) {
+    fprintf(stderr, "usage: %s [FLAGS...] FILE.cu RESULT.cpp\n", argv[0]);
     return 2;
   }
-  text = read_file(argv[1], &length, &status);
+  p.flags = argv + 1;
+  p.flag_count = argc - 3;
+  source = argv[argc - 2];
+  text = read_file(source, &length, &status);
   if (!text) {
-    fprintf(stderr, "%s: cannot be read: %s\n", argv[1], strerror(errno));
+    fprintf(stderr, "%s: cannot be read: %s\n", source, strerror(errno));
     return 1;
   }
-  p.result = argv[2];
+  p.result = argv[argc - 1];
   p.files = (struct file *)grow(NULL, 0, &p.capacity, sizeof *p.files);
   if (!p.files) return 1;
   memset(p.files, 0, sizeof *p.files);
   p.files[0].status = status;
-  p.files[p.count++].name = join(argv[1], strlen(argv[1]), "", 0, 0);
+  p.files[p.count++].name = join(source, strlen(source), "", 0, 0);
   if (!p.files[0].name) return 1;
   translate_file(&p, text, length);
   if (!p.failed) write_program(&p);

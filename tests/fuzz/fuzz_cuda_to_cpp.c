@@ -10,9 +10,9 @@ static size_t lines(const char *text, size_t length) {
 }
 
 /* Some files are there and translated, some are there, some are not. */
-static char *find(void *context, const char *name, size_t length, int *changed) {
+static char *find(void *context, const char *name, size_t length, int quoted, int *changed) {
   char *answer;
-  (void)context;
+  (void)context, (void)quoted;
   *changed = length % 3 == 0;
   if (length % 3 == 2) return NULL;
   answer = (char *)malloc(length + 5);

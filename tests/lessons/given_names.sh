@@ -12,7 +12,8 @@ temp=$(mktemp -d) || exit 1
 odd="a \"b\" \$(touch $temp/ran) \$\$ '; touch $temp/ran; '"
 name=$(printf '%s' "$odd $$" | tr / _) # of a file
 translated="given_names.$$ it's" # C++ cannot include a file with a double quote in its name
-trap 'rm -rf "$temp" "$build/user/$name"* "$build/user/$translated"*' EXIT
+made=$build/user/$(printf %s "${temp#/}" | tr / %) # what make cpu makes of files there begins with it
+trap 'rm -rf "$temp" "$made"*' EXIT
 failed=0
 fail() {
   echo "$*"
@@ -38,6 +39,49 @@ expect '42 3'
 printf '#include "k.cuh"\nint main() { return launch() == 42 ? 0 : 1; }\n' >"$folder/$translated.cu"
 printf '#include "x.h"\n__global__ void k() {}\ninline int launch() { k<<<1, 1>>>(); return X; }\n' >"$folder/k.cuh"
 make -s cpu FILE="$folder/$translated.cu" >"$temp/out" 2>&1 || fail "a translated header: $(cat "$temp/out")"
+
+# Several sources: .cu files, one of them with a launch in a header that -I finds, C++, and C; data in the folder of the
+# first; a library; and another program of the same name.
+mkdir "$temp/one" "$temp/two" "$temp/one/kernels"
+cat >"$temp/one/main.cu" <<'END'
+#include <scale.cuh>
+#include <stdio.h>
+extern "C" int from_c(int);
+int from_cpp(int), from_cu(int);
+int main() {
+  FILE *f = fopen("data.txt", "r");
+  int n = 0;
+  if (!f || fscanf(f, "%d", &n) != 1) return 1;
+  printf("%d %d\n", scaled(from_c(from_cpp(from_cu(n)))), (int)(__cplusplus > 201703L));
+  return fclose(f);
+}
+END
+cat >"$temp/one/kernels/scale.cuh" <<'END'
+static __global__ void scale(int *p) { *p *= 10; }
+inline int scaled(int n) {
+  int *p, result = 0;
+  cudaMallocManaged(&p, sizeof *p);
+  *p = n;
+  scale<<<1, 1>>>(p);
+  if (cudaDeviceSynchronize() == cudaSuccess) result = *p;
+  cudaFree(p);
+  return result;
+}
+END
+printf '#include <scale.cuh>\nint from_cu(int n) { return scaled(n); }\n' >"$temp/one/other.cu"
+printf '#include <omp.h>\n#ifdef __CUDACC__\n#error\n#endif\nint from_cpp(int n) { return n + omp_in_parallel(); }\n' >"$temp/one/part.cpp"
+printf '#include <math.h>\nint from_c(int n) { int class = 2; return class + (int)cbrt(n + 0.); }\n' >"$temp/one/part.c"
+echo 80 >"$temp/one/data.txt"
+printf '#include <stdio.h>\nint main() { puts("two"); }\n' >"$temp/two/main.cu"
+sources="$temp/one/main.cu $temp/one/other.cu $temp/one/part.cpp $temp/one/part.c"
+make -s cpu FILE="$sources" CXXFLAGS="-fopenmp -I$temp/one/kernels" STD=c++20 LDLIBS=-lm >"$temp/out" 2>&1
+expect '110 1'
+make -s cpu FILE="$temp/two/main.cu" >"$temp/out" 2>&1
+expect two
+"$made%one%main" >"$temp/out" 2>&1
+grep -q two "$temp/out" && fail 'programs of the same name overwrite each other'
+make -s cpu FILE="$temp/two/main.cu $temp/two/none.cu" >"$temp/out" 2>&1 && fail 'make cpu without its second file'
+expect "make cpu: $temp/two/none.cu is not there, or cannot be read"
 
 make cpu FILE="$odd" >"$temp/out" 2>&1 && fail 'make cpu without its file'
 expect "make cpu: $odd is not there, or cannot be read"

@@ -1,23 +1,82 @@
 #!/bin/sh
-# What `make cpu` does: builds the CUDA program $GIVEN_FILE as BUILD/user/NAME, by the commands in BUILD/user/flags, and
-# runs it:  user.sh ASAN TRACED RUNTIME.o [ARGUMENT...]   ASAN and TRACED (RACES or STATS) are empty, or what was given.
+# What `make cpu` does: builds the CUDA program $GIVEN_FILE by the commands in BUILD/user/flags, and runs it:
+#
+#   user.sh ASAN TRACED RUNTIME.o [ARGUMENT...]     ASAN and TRACED (RACES or STATS) are empty, or what was given
+#
+# $GIVEN_FILE is a source, or several with spaces between them, of which the first names the program. As with nvcc, .cu
+# files are translated; others are plain C++, or C by the command `plain`. $GIVEN_CXXFLAGS are further flags, among which
+# -I also tells the translation where headers are; $GIVEN_LDLIBS are libraries. BUILD/user has what is made of a source
+# under the source's path, with % for a slash. The program runs in the folder of its first source, where its data is.
 set -eu
-folder=${BUILD:-build}/user asan=$1 traced=$2 runtime=$3
+build=${BUILD:-build} here=$PWD asan=$1 traced=$2 runtime=$3
+folder=$build/user
 shift 3
 fail() {
   printf '%s\n' "$*" >&2
   exit 1
 }
+setting() { sed -n "s/^$1 //p" "$folder/flags"; }
+
+folder_of() { case $1 in */*) printf '%s/' "${1%/*}" ;; *) printf './' ;; esac; }
+# What is made of a source begins with this.
+made_of() {
+  near=$(cd "$(folder_of "$1")" && pwd)/
+  case $near in "$PWD/"*) near=${near#"$PWD/"} ;; *) near=${near#/} ;; esac
+  near=$folder/$(printf %s "$near" | tr / %)${1##*/}
+  printf %s "${near%.*}"
+}
+
+compile() {
+  object=$made.${1##*.}.o
+  case $1 in
+  *.c) eval "$plain $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
+  *.cc | *.cpp | *.cxx | *.C) eval "$compile $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
+  *)
+    eval "\"$build/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
+    eval "$compile $arch $GIVEN_CXXFLAGS"' -iquote "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
+    ;;
+  esac
+}
+
+# program SOURCE...: compiles them, and links all into $output
+program() {
+  for source; do
+    [ -f "$source" ] && [ -r "$source" ] || fail "make cpu: $source is not there, or cannot be read"
+  done
+  output=$(made_of "$1")
+  for source; do
+    made=$(made_of "$source")
+    compile "$source"
+    shift
+    set -- "$@" "$object"
+  done
+  ! cat "$@" | grep -q openblas_set || libraries=-lopenblas # stubs/cublas_v2.h calls it
+  eval "$(setting link | sed 's/\$program/"$@"/; s/\$output/"&"/; s/\$runtime/"&"/') $GIVEN_CXXFLAGS $GIVEN_LDLIBS $libraries"
+}
+
 [ -n "$GIVEN_FILE" ] || fail 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu'
-[ -f "$GIVEN_FILE" ] && [ -r "$GIVEN_FILE" ] || fail "make cpu: $GIVEN_FILE is not there, or cannot be read"
 [ -z "$asan" ] || [ -z "$traced" ] || fail 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1'
-name=${GIVEN_FILE##*/} near=${GIVEN_FILE%/*}
-[ "$near" != "$GIVEN_FILE" ] || near=.
-output=$folder/${name%.*}
-program=$output.o
+compile="$(setting compile) ${GIVEN_STD:+-std=$GIVEN_STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'" plain=$(setting plain) libraries=
+# Thrust of CUDA's toolkit, without the other headers there.
+for toolkit in "${CUDA_HOME:-/usr/local/cuda}/include/cccl" "${CUDA_HOME:-/usr/local/cuda}/include"; do
+  [ -d "$toolkit/thrust" ] && [ ! -e "$folder/toolkit/nv" ] || continue
+  mkdir -p "$folder/toolkit"
+  for part in thrust cub cuda nv; do ln -s "$toolkit/$part" "$folder/toolkit/" 2>/dev/null || :; done
+done
+# What __CUDA_ARCH__ is in kernels: 900 for sm_90.
+case ${GPUKIT_CPU_DEVICE-} in sm_[0-9]*) arch=-DCUDA_CPU_ARCH=${GPUKIT_CPU_DEVICE#sm_}0 ;; *) arch= ;; esac
 [ -z "${V-}" ] || set -x
-"${BUILD:-build}/host/cuda_to_cpp" "$GIVEN_FILE" "$output.cpp"
-eval "$(sed -n 's/^compile //p' "$folder/flags")"' -DCUDA_CPU_ELSEWHERE -iquote "$near/" -c "$output.cpp" -o "$program"'
-eval "$(sed -n 's/^link //p' "$folder/flags" | sed 's/\$program/"&"/; s/\$output/"&"/; s/\$runtime/"&"/')"
+
+# A name may have spaces in it: a list is what has a word that is a file.
+is_list=
+set -f
+if ! [ -f "$GIVEN_FILE" ]; then
+  for word in $GIVEN_FILE; do ! [ -f "$word" ] || is_list=yes; done
+fi
+if [ "$is_list" ]; then program $GIVEN_FILE; else program "$GIVEN_FILE"; fi
+
 [ -z "$GIVEN_STATS" ] || export GPUKIT_CPU_STATS="$GIVEN_STATS"
-GPUKIT_CPU_LEAKS=${GPUKIT_CPU_LEAKS-1} exec "$output" "$@"
+export GPUKIT_CPU_LEAKS="${GPUKIT_CPU_LEAKS-1}"
+case $output in /*) ;; *) output=$here/$output ;; esac
+cd "$(folder_of "${source:-.}")"
+exec "$output" "$@"

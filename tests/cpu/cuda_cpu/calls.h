@@ -34,6 +34,13 @@ template <class F> cudaError_t launch_kernel(const void *kernel, const cudaLaunc
   return launch_closure(kernel, config, type, &closure);
 }
 
+/* A launch of a kernel of which only the address is known, by what knows its parameters. */
+typedef cudaError_t (*typed_launch)(const void *kernel, const cudaLaunchConfig_t &config, void **args);
+void remember_kernel(const void *kernel, typed_launch launch);
+
+/* Kernels use memory that CUDA's calls have not allocated (thrust.h): then no copy tells host memory from the device's. */
+bool &foreign_memory();
+
 /* For kernel<<<...>>>(...), whose name is for messages. False: it has ended in an error before it has started. */
 bool may_launch(const char *name);
 /* A launch that finds its kernel only when a thread calls it has no function's address, and gives one of its own. */

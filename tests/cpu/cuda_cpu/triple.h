@@ -10,6 +10,15 @@
 #pragma once
 #pragma GCC system_header
 
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wclass-memaccess" /* memset of a struct with a dim3, of which nvcc does not warn */
+#endif
+#define CUDA_CPU_CUDACC 1 /* what __CUDACC__ becomes */
+/* What __CUDA_ARCH__ becomes in code of the device. */
+#ifndef CUDA_CPU_ARCH
+#define CUDA_CPU_ARCH 900
+#endif
+
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -50,8 +59,7 @@ template <class... P> struct bound_launch {
   cudaLaunchConfig_t config;
   void operator()(P... p) const {
     if (!may_launch(name)) return;
-    kernel_pointer<P...> k = kernel;
-    launch_kernel(reinterpret_cast<const void *>(k), config, [=] { k(p...); });
+    launch_with<P...>(config, kernel, static_cast<P &&>(p)...);
   }
 };
 
@@ -139,13 +147,91 @@ template <class... P> pointer_launch<P...> make_pointer_launch(kernel_pointer<P.
       [&] parameters { __VA_ARGS__ values; }, #__VA_ARGS__))
 #define CUDA_CPU_LAUNCH_POINTER(...) (::cuda_cpu::make_pointer_launch(__VA_ARGS__))
 
-/* Says, as the call with all arguments does, that this needs the kernel's type. */
-inline cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared = 0) {
-  return cudaLaunchKernel(func, grid, block, args, shared, nullptr);
+/* What CUDA has dropped, and PTX: one sentence each. */
+#define CUDA_CPU_NO_REFERENCES                                                                                         \
+  static_assert(false, "texture<> references are gone since CUDA 12: use cudaCreateTextureObject, and tex2D<float>("   \
+                       "object, x, y) with a cudaTextureObject_t that the kernel is passed");
+#define CUDA_CPU_NO_PTX(...)                                                                                           \
+  static_assert(false, "the stand-in for CUDA has no inline PTX but for a few instructions: use an intrinsic, or "     \
+                       "plain code under #ifdef CUDA_ON_CPU")
+#define CUDA_CPU_GONE(name, cure)                                                                                      \
+  template <class T, class... A> T name(T, A...) {                                                                     \
+    static_assert(sizeof(T) == 0, #name " is gone since CUDA 13, and wrong since Volta: use " cure);                   \
+  }
+CUDA_CPU_GONE(__shfl, "__shfl_sync(0xffffffff, value, lane)")
+CUDA_CPU_GONE(__shfl_up, "__shfl_up_sync(0xffffffff, value, delta)")
+CUDA_CPU_GONE(__shfl_down, "__shfl_down_sync(0xffffffff, value, delta)")
+CUDA_CPU_GONE(__shfl_xor, "__shfl_xor_sync(0xffffffff, value, mask)")
+CUDA_CPU_GONE(__any, "__any_sync(0xffffffff, predicate)")
+CUDA_CPU_GONE(__all, "__all_sync(0xffffffff, predicate)")
+CUDA_CPU_GONE(__ballot, "__ballot_sync(0xffffffff, predicate)")
+#undef CUDA_CPU_GONE
+
+namespace cuda_cpu {
+/* Instructions of inline PTX. */
+inline unsigned ptx_laneid() { return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32; }
+inline unsigned ptx_warpid() { return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32; }
+inline unsigned ptx_lanemask_eq() { return 1u << ptx_laneid(); }
+inline unsigned ptx_lanemask_lt() { return ptx_lanemask_eq() - 1; }
+inline unsigned ptx_lanemask_le() { return ptx_lanemask_lt() | ptx_lanemask_eq(); }
+inline unsigned ptx_lanemask_ge() { return ~ptx_lanemask_lt(); }
+inline unsigned ptx_lanemask_gt() { return ~ptx_lanemask_le(); }
+inline unsigned ptx_clock() { return static_cast<unsigned>(clock()); }
+inline unsigned long long ptx_clock64() { return static_cast<unsigned long long>(clock64()); }
+inline unsigned long long ptx_globaltimer() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<unsigned long long>(now.tv_sec) * 1000000000u + static_cast<unsigned long long>(now.tv_nsec);
 }
+inline unsigned ptx_prmt_b32(unsigned a, unsigned b, unsigned selector) { return __byte_perm(a, b, selector); }
+inline unsigned ptx_bfe_u32(unsigned a, unsigned start, unsigned length) {
+  start &= 255, length &= 255;
+  return start > 31 ? 0 : a >> start & (length > 31 ? ~0u : (1u << length) - 1);
+}
+inline unsigned ptx_bfi_b32(unsigned a, unsigned b, unsigned start, unsigned length) {
+  const unsigned mask = ptx_bfe_u32(~0u, 0, length);
+  start &= 255;
+  return start > 31 ? b : (b & ~(mask << start)) | (a & mask) << start;
+}
+inline unsigned ptx_bfind_u32(unsigned a) { return a ? 31u - static_cast<unsigned>(__clz(static_cast<int>(a))) : ~0u; }
+inline unsigned ptx_popc_b32(unsigned a) { return static_cast<unsigned>(__popc(a)); }
+inline unsigned ptx_clz_b32(unsigned a) { return static_cast<unsigned>(__clz(static_cast<int>(a))); }
+inline unsigned ptx_brev_b32(unsigned a) { return __brev(a); }
+inline unsigned ptx_mad_lo_u32(unsigned a, unsigned b, unsigned c) { return a * b + c; }
+inline void ptx_membar_gl() { __threadfence(); }
+} // namespace cuda_cpu
+
+/* cuda_to_cpp has a kernel whose body stands in an #if declare this name there, and use it at its end. */
+[[deprecated("this kernel does nothing: the #if around its body is false (__CUDA_ARCH__ is that of sm_90, or of "
+             "GPUKIT_CPU_DEVICE)")]] constexpr int cuda_cpu_has_body = 0;
 
 /* What CUDA 13 has dropped or changed, as most courses still write it. */
 inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, cudaGraphNode_t *, char *,
+                                        size_t) {
+  return cudaGraphInstantiate(pGraphExec, graph, 0ull);
+}
+inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+                                            size_t count) {
+  return cudaGraphAddDependencies(graph, from, to, nullptr, count);
+}
+template <class T>
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T *p, size_t length = 0,
+                                     unsigned flags = cudaMemAttachSingle) {
+  return cudaStreamAttachMemAsync(stream, static_cast<void *>(p), length, flags);
+}
+/* Shared memory has no banks of a width here, nor the L2 cache a part to keep. */
+enum cudaSharedMemConfig {
+  cudaSharedMemBankSizeDefault = 0,
+  cudaSharedMemBankSizeFourByte,
+  cudaSharedMemBankSizeEightByte
+};
+inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+inline cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {
+  *config = cudaSharedMemBankSizeFourByte;
+  return cudaSuccess;
+}
+template <class T> cudaError_t cudaFuncSetSharedMemConfig(T *, cudaSharedMemConfig) { return cudaSuccess; }
 inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
 inline cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, int device, cudaStream_t stream = nullptr) {
   cudaMemLocation where = {device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,

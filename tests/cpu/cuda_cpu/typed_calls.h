@@ -2,9 +2,11 @@
 #pragma once
 #pragma GCC system_header
 
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include "calls.h"
+#include "thread.h"
 
 template <class T> cudaError_t cudaMalloc(T **devPtr, size_t size) {
   return cudaMalloc(reinterpret_cast<void **>(devPtr), size);
@@ -139,18 +141,36 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
 /* --- launches --- */
 
 namespace cuda_cpu {
+/* What runs the kernel with these arguments. A closure would make constants of references. */
+template <class... P> auto bind_arguments(void (*kernel)(P...), P... p) {
+  return [kernel, arguments = std::tuple<P...>(static_cast<P &&>(p)...)] { std::apply(kernel, arguments); };
+}
+template <class... P> cudaError_t launch_with(const cudaLaunchConfig_t &config, void (*kernel)(P...), P... p) {
+  const void *address = reinterpret_cast<const void *>(kernel);
+  if constexpr ((std::is_reference_v<P> || ...))
+    return launch_kernel(address, config, bind_arguments<P...>(kernel, static_cast<P &&>(p)...));
+  else
+    return launch_kernel(address, config, [=] { kernel(p...); });
+}
 template <class... P, size_t... I>
 cudaError_t launch_from_pointers(const cudaLaunchConfig_t &config, void (*kernel)(P...), void **args,
                                  std::index_sequence<I...>) {
-  auto run = [&](P... p) {
-    return launch_kernel(reinterpret_cast<const void *>(kernel), config, [=] { kernel(p...); });
-  };
   (void)args;
-  return run(*static_cast<typename std::remove_reference<P>::type *>(args[I])...);
+  return launch_with<P...>(config, kernel, *static_cast<typename std::remove_reference<P>::type *>(args[I])...);
 }
+template <class... P> cudaError_t launch_by_address(const void *kernel, const cudaLaunchConfig_t &config, void **args) {
+  return launch_from_pointers(config, reinterpret_cast<void (*)(P...)>(const_cast<void *>(kernel)), args,
+                              std::index_sequence_for<P...>());
+}
+
+/* (void *)kernel, as cuda_to_cpp writes it: its parameters are remembered for cudaLaunchKernel and for nodes of graphs. */
+template <class... P> void *as_pointer(void (*kernel)(P...)) {
+  remember_kernel(reinterpret_cast<const void *>(kernel), launch_by_address<P...>);
+  return reinterpret_cast<void *>(kernel);
+}
+template <class T> CUDA_CPU_DEVICE void *as_pointer(const T &p) { return (void *)(p); }
 } // namespace cuda_cpu
 
-/* With a typed kernel only: behind a const void * nothing tells what args point to. */
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **args, size_t shared = 0,
                              cudaStream_t stream = nullptr) {
@@ -178,7 +198,5 @@ template <class... Expected, class... Actual>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Expected...), Actual &&...args) {
   CUDA_CPU_API(cudaLaunchKernelEx);
   if (!config) return cuda_cpu::error(cudaErrorInvalidValue);
-  return [&](Expected... coerced) {
-    return cuda_cpu::launch_kernel(reinterpret_cast<const void *>(kernel), *config, [=] { kernel(coerced...); });
-  }(static_cast<Actual &&>(args)...);
+  return cuda_cpu::launch_with<Expected...>(*config, kernel, static_cast<Actual &&>(args)...);
 }

@@ -1,1 +1,1 @@
-#error "the stand-in for CUDA has no cuBLAS"
+#include "the stand-in for CUDA has no cuBLAS"

@@ -1,1 +1,1 @@
-#error "the stand-in for CUDA has no asynchronous copies (cuda_pipeline.h)"
+#include "the stand-in for CUDA has no asynchronous copies (cuda_pipeline.h)"

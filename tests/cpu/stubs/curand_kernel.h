@@ -1,1 +1,1 @@
-#error "the stand-in for CUDA has no cuRAND"
+#include "../cuda_cpu/rand.h"

@@ -1,1 +1,1 @@
-#error "the stand-in for CUDA has no NVTX"
+#include "nvtx3/nvToolsExt.h"

@@ -1,1 +1,1 @@
-#error "the stand-in for CUDA has no NVRTC"
+#include "the stand-in for CUDA has no NVRTC"

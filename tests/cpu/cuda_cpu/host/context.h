@@ -14,11 +14,20 @@ struct CUgraphNode_st {
   void (*destroy)(CUgraphNode_st *);
   CUgraphNode_st *next;
   void *memory; /* of an allocation */
+  cudaGraphNodeType type;
+  CUgraph_st *graph;
+  CUgraphNode_st *instead; /* with parameters that were set later; of one such: the node that it stands for */
+};
+struct CUgraphEdge {
+  CUgraphNode_st *from, *to;
 };
 struct CUgraph_st {
   int references; /* the user's, and one for each executable graph */
   unsigned long long id;
-  CUgraphNode_st *first, **last;
+  CUgraphNode_st *first, **last, *newest;
+  CUgraph_st *original; /* of a clone, whose nodes it runs */
+  CUgraphEdge *edges;   /* of a graph that is made by hand */
+  size_t edge_count;
   size_t nodes;
   cudaStreamCaptureStatus status;
   cudaStreamCaptureMode mode;
@@ -27,6 +36,7 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   CUgraph_st *graph;
+  CUgraphNode_st *changed; /* what runs here instead of nodes of the graph */
 };
 struct CUstream_st {
   unsigned flags;
@@ -149,8 +159,10 @@ template <class T, class F> int drop_from(T **list, F goes) {
   return dropped;
 }
 
+inline thread_local CUstream_st *building; /* takes all work while a node of a graph is made (graph_nodes.h) */
 /* NULL: no such stream */
 inline CUstream_st *find_stream(cudaStream_t s) {
+  if (building) return building;
   if (!s || s == cudaStreamLegacy) return &here().legacy;
   if (s == cudaStreamPerThread) return &here().per_thread;
   locked lock;

@@ -147,6 +147,18 @@ CUDA_CPU_CALL cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   *can = device != peer;
   return cudaSuccess;
 }
+CUDA_CPU_CALL cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, int device, int peer) {
+  CUDA_CPU_API(cudaDeviceGetP2PAttribute);
+  if (!value) return error(cudaErrorInvalidValue);
+  if (!is_device(device) || !is_device(peer) || device == peer) return error(cudaErrorInvalidDevice);
+  *value = attr != cudaDevP2PAttrPerformanceRank;
+  return cudaSuccess;
+}
+/* There is no L2 cache. */
+CUDA_CPU_CALL cudaCtxResetPersistingL2Cache(void) {
+  CUDA_CPU_API(cudaCtxResetPersistingL2Cache);
+  return cudaSuccess;
+}
 CUDA_CPU_CALL cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
   CUDA_CPU_API(cudaDeviceEnablePeerAccess);
   if (flags) return error(cudaErrorInvalidValue);

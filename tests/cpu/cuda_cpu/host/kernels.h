@@ -207,18 +207,50 @@ CUDA_CPU_CALL cudaFuncGetName(const char **name, const void *func) {
   *name = mangled_name(func);
   return error(*name ? cudaSuccess : cudaErrorInvalidDeviceFunction);
 }
-CUDA_CPU_CALL cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) {
+
+struct known_kernel {
+  const void *kernel;
+  typed_launch launch;
+  known_kernel *next;
+};
+inline known_kernel *known_kernels;
+inline typed_launch launch_of(const void *kernel) {
+  locked lock;
+  for (known_kernel *k = known_kernels; k; k = k->next)
+    if (k->kernel == kernel) return k->launch;
+  return nullptr;
+}
+CUDA_CPU_ENTRY void remember_kernel(const void *kernel, typed_launch launch) {
+  if (launch_of(kernel)) return;
+  locked lock;
+  known_kernels = new known_kernel{kernel, launch, known_kernels};
+}
+inline cudaError_t launch_pointer(const void *kernel, const cudaLaunchConfig_t &config, void **args, const char *call) {
+  if (!kernel) return error(cudaErrorInvalidDeviceFunction);
+  if (typed_launch launch = launch_of(kernel)) return launch(kernel, config, args);
+  fprintf(stderr,
+          "CUDA stand-in: not supported: %s of a pointer that was not written (void *)kernel in a .cu file, so "
+          "that its parameters are not known: pass the kernel itself\n",
+          call);
+  return error(cudaErrorNotSupported);
+}
+CUDA_CPU_CALL cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
+                               cudaStream_t stream) {
   CUDA_CPU_API(cudaLaunchKernel);
-  return unsupported("cudaLaunchKernel of a const void *, which tells no argument types: pass the kernel itself");
+  return launch_pointer(func, {grid, block, shared, stream, nullptr, 0}, args, "cudaLaunchKernel");
 }
-CUDA_CPU_CALL cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) {
+CUDA_CPU_CALL cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
+                                          cudaStream_t stream) {
   CUDA_CPU_API(cudaLaunchCooperativeKernel);
-  return unsupported(
-      "cudaLaunchCooperativeKernel of a const void *, which tells no argument types: pass the kernel itself");
+  cudaLaunchAttribute cooperative = {};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = 1;
+  return launch_pointer(func, {grid, block, shared, stream, &cooperative, 1}, args, "cudaLaunchCooperativeKernel");
 }
-CUDA_CPU_CALL cudaLaunchKernelExC(const cudaLaunchConfig_t *, const void *, void **) {
+CUDA_CPU_CALL cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args) {
   CUDA_CPU_API(cudaLaunchKernelExC);
-  return unsupported("cudaLaunchKernelExC, which is told no argument types: use cudaLaunchKernelEx");
+  if (!config) return error(cudaErrorInvalidValue);
+  return launch_pointer(func, *config, args, "cudaLaunchKernelExC");
 }
 CUDA_CPU_CALL cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, const void *func, int blockSize,
                                                                      size_t dynamic, unsigned int) {

@@ -245,12 +245,17 @@ inline bool is_static(const void *p) {
 inline bool is_static(const void *) { return true; }
 #endif
 
+CUDA_CPU_ENTRY bool &foreign_memory() {
+  static bool is_used;
+  return is_used;
+}
+
 /* May the device (or else the host) touch these bytes? What the table does not know is the host's. */
 inline bool reaches(const void *p, size_t bytes, bool device) {
   if (!bytes) return true;
   if (!p) return false;
   allocation *a = find_allocation(p);
-  if (!a) return !device || is_static(p);
+  if (!a) return !device || is_static(p) || foreign_memory();
   if (bytes > a->size - (reinterpret_cast<uintptr_t>(p) - a->base)) return false;
   return device || a->kind != memory_device;
 }

@@ -163,6 +163,16 @@ CUDA_CPU_CALL cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *use
     return cudaSuccess;
   });
 }
+/* What a GPU does better with these, it does as well without. */
+CUDA_CPU_CALL cudaStreamSetAttribute(cudaStream_t stream, enum cudaLaunchAttributeID,
+                                     const cudaLaunchAttributeValue *v) {
+  CUDA_CPU_API(cudaStreamSetAttribute);
+  return error(!find_stream(stream) ? cudaErrorInvalidResourceHandle : v ? cudaSuccess : cudaErrorInvalidValue);
+}
+CUDA_CPU_CALL cudaStreamAttachMemAsync(cudaStream_t stream, void *p, size_t, unsigned int) {
+  CUDA_CPU_API(cudaStreamAttachMemAsync);
+  return error(!find_stream(stream) ? cudaErrorInvalidResourceHandle : p ? cudaSuccess : cudaErrorInvalidValue);
+}
 CUDA_CPU_CALL cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *userData,
                                     unsigned int flags) {
   CUDA_CPU_API(cudaStreamAddCallback);

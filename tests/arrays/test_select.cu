@@ -1,0 +1,136 @@
+/* gk_select and gk_select_flagged against loops on the host. */
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include <algorithm>
+#include "data.h"
+
+struct triple {
+  float x, y;
+  int idx;
+};
+template <class T> static T element(size_t i) { return make<T>(static_cast<double>(uniform(70, i, 0, 99))); }
+template <> triple element<triple>(size_t i) {
+  return triple{static_cast<float>(uniform(70, i, 0, 99)), 0.5f, static_cast<int>(i)};
+}
+
+template <class T> static __host__ __device__ float number(const T &x) { return static_cast<float>(x); }
+static __host__ __device__ float number(const triple &x) { return x.x; }
+static __host__ __device__ float number(const __half &x) { return __half2float(x); }
+
+struct below {
+  float limit;
+  template <class T> __host__ __device__ bool operator()(const T &x) const { return number(x) < limit; }
+};
+
+/* Sizes around a warp's and a block's elements, and past one tile, a group of tiles, and a window of groups. */
+static const size_t sizes[] = {0, 1, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049, 6143, 6145, 70001, 600011};
+
+template <class T, class Count>
+static void check(size_t n, float limit, size_t offset, const gk_scratch *scratch, const char *name) {
+  std::vector<T> host(n + offset), expected, got(n);
+  std::vector<unsigned char> host_flags(n);
+  for (size_t i = 0; i < n; i++) {
+    host[i + offset] = element<T>(i);
+    host_flags[i] = below{limit}(host[i + offset]) ? static_cast<unsigned char>(1 + i % 255) : 0;
+    if (host_flags[i]) expected.push_back(host[i + offset]);
+  }
+  const gk_array<T> x(host);
+  const gk_array<unsigned char> flags(host_flags);
+  gk_array<T> output(n);
+  gk_array<Count> count(1);
+  for (int flagged = 0; flagged < 2; flagged++) {
+    output.clear();
+    if (flagged)
+      EXPECT_OK(gk_select_flagged(x.data() + offset, flags, output, count, n, 0, scratch));
+    else
+      EXPECT_OK(gk_select(x.data() + offset, output, count, n, below{limit}, 0, scratch));
+    EXPECT_EQ(static_cast<size_t>(count.get(0)), expected.size());
+    output.copy_to(got);
+    std::vector<T> all(n); /* nothing is written behind the kept elements */
+    std::copy(expected.begin(), expected.end(), all.begin());
+    EXPECT_SAME(got, all, "%s, n = %zu, below %g, flagged %d", name, n, static_cast<double>(limit), flagged);
+  }
+  gk_array<T> in_place(host);
+  EXPECT_OK(gk_select(in_place.data() + offset, in_place.data() + offset, count, n, below{limit}, 0, scratch));
+  EXPECT_EQ(static_cast<size_t>(count.get(0)), expected.size());
+  std::vector<T> all = host;
+  std::copy(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(offset));
+  std::vector<T> found(n + offset);
+  in_place.copy_to(found);
+  EXPECT_SAME(found, all, "%s, in place, n = %zu", name, n);
+}
+template <class T, class Count> static void check_type(const gk_scratch *scratch, const char *name) {
+  for (size_t n : sizes)
+    for (float limit : {0.0f, 1.0f, 50.0f, 100.0f})
+      if (n < 10000 || limit == 50.0f) check<T, Count>(n, limit, n % 3, scratch, name);
+}
+TEST(every_type_and_size) {
+  gk_scratch scratch = gk_scratch();
+  EXPECT_OK(gk_scratch_create(&scratch, gk_scan_scratch_bytes(600011, sizeof(triple)), 0));
+  check_type<float, size_t>(NULL, "floats");
+  check_type<float, int>(&scratch, "floats with a scratch");
+  check_type<unsigned char, unsigned>(&scratch, "bytes");
+  check_type<__half, size_t>(&scratch, "halves");
+  check_type<double, long long>(&scratch, "doubles");
+  check_type<triple, size_t>(&scratch, "structs");
+  /* Scans and selects share the slots of a scratch, one after the other. */
+  const std::vector<float> ones(100000, 1.0f);
+  const gk_array<float> x(ones);
+  gk_array<float> sums(100000);
+  EXPECT_OK(gk_scan_inclusive_sum(x, sums, 100000, 0, &scratch));
+  EXPECT_EQ(sums.get(99999), 100000.0f);
+  check<float, size_t>(70001, 50, 1, &scratch, "after a scan");
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+}
+
+/* From this size on a thread has more elements. */
+TEST(large) { check<float, size_t>(2100007, 50, 1, NULL, "large"); }
+
+struct index_itself {
+  __device__ size_t operator()(size_t i) const { return i; }
+};
+struct equals_next {
+  const int *x;
+  __device__ bool operator()(size_t i) const { return x[i] == x[i + 1]; }
+};
+TEST(indices_of_repeats) {
+  const size_t n = 50000;
+  std::vector<int> host(n);
+  std::vector<unsigned> expected;
+  for (size_t i = 0; i < n; i++) host[i] = uniform(71, i, 0, 3);
+  for (size_t i = 0; i + 1 < n; i++)
+    if (host[i] == host[i + 1]) expected.push_back(static_cast<unsigned>(i));
+  const gk_array<int> x(host);
+  gk_array<unsigned> indices(n);
+  gk_array<size_t> count(1);
+  EXPECT_OK(gk_select(gk_computed<size_t>(index_itself()), indices, count, n - 1, equals_next{x.data()}));
+  EXPECT_EQ(count.get(0), expected.size());
+  std::vector<unsigned> got(n);
+  indices.copy_to(got);
+  got.resize(expected.size());
+  EXPECT_SAME(got, expected, "indices");
+}
+
+TEST(bad_input) {
+  gk_array<float> x(10), y(10);
+  gk_array<int> count(1);
+  float *const nowhere = NULL;
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_select: input is NULL", gk_select(nowhere, y, count, 10, below{1}));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_select: output is NULL", gk_select(x, nowhere, count, 10, below{1}));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_select: kept_count is NULL",
+               gk_select(x, y, static_cast<int *>(NULL), 10, below{1}));
+  EXPECT_ERROR(cudaErrorInvalidValue, "gk_select_flagged: item_flags is NULL",
+               gk_select_flagged(x, static_cast<int *>(NULL), y, count, 10));
+  EXPECT_ERROR(cudaErrorInvalidValue, "more blocks than a grid has",
+               gk_select(gk_computed<size_t>(index_itself()), y, count, static_cast<size_t>(1) << 44, below{1}));
+  gk_scratch small = gk_scratch();
+  EXPECT_OK(gk_scratch_create(&small, 0, 0));
+  gk_array<float> many(100000), selected(100000);
+  EXPECT_ERROR(cudaErrorInvalidValue, "create it with so many",
+               gk_select(many, selected, count, 100000, below{1}, 0, &small));
+  EXPECT_OK(gk_fill(x, 10, 0.5f));
+  EXPECT_OK(gk_select(x, y, count, 10, below{1}, 0, &small));
+  EXPECT_EQ(count.get(0), 10);
+  EXPECT_OK(gk_scratch_destroy(&small));
+}

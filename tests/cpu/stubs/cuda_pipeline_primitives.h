@@ -1,0 +1,1 @@
+#include "the stand-in for CUDA has no asynchronous copies (cuda_pipeline.h)"

@@ -1,0 +1,1 @@
+#include "the stand-in for CUDA has no tensor cores by wmma (mma.h)"

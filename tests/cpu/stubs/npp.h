@@ -1,0 +1,1 @@
+#include "the stand-in for CUDA has no NPP"
