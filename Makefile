@@ -122,8 +122,9 @@ $(BUILD)/%/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call settings,$*) >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-# ... and an edited header what includes it.
+# ... and an edited header what includes it. Older makes look for a way to make these files.
 -include $(wildcard $(BUILD)/*/*.d)
+%.d: ;
 $(BUILD)/%/runtime.o: tests/cpu/cuda_runtime.h $(BUILD)/%/flags
 	$(build)
 $(BUILD)/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c $(BUILD)/host/flags
@@ -193,9 +194,10 @@ test test-all test-targets:
 	@tests/check.sh total
 # The drop-in cases, by tests/compile/drop_in.sh.
 settings.compile = 'c $(CC) -std=c99 -pedantic $(STRICT) -I .' 'cpp $(CXX) -std=c++11 $(STRICT) -I .' \
-  'cpu $(CXX) -O0 $(CPU_FLAGS) $(STRICT) -I $(BUILD)/compile' 'cxx $(CXX)' 'link $(CPU_LINK)' 'standin $(STANDIN)' \
+  'cpu $(CXX) -O0 $(CPU_FLAGS) $(STRICT) -I $(BUILD)/compile -DCUDA_CPU_ELSEWHERE' 'link $(CPU_LINK)' 'cxx $(CXX)' \
   'nvcc $(NVCC_BASE) -I $(BUILD)/compile' 'nvcc_is $(NVCC)' 'nvccs $(NVCCS)' 'arch $(arch)' 'ptx $(ptx)' \
-  'backend $(backend)' 'clang_cuda clang++ -x cuda -std=c++17 -I . --cuda-gpu-arch=sm_75 --cuda-path=$(NVCC:/bin/nvcc=)'
+  'standin $(STANDIN)' 'backend $(backend)' \
+  'clang_cuda clang++ -x cuda -std=c++17 -I . --cuda-gpu-arch=sm_75 --cuda-path=$(NVCC:/bin/nvcc=)'
 $(BUILD)/compile/%.o: $(BUILD)/compile/flags | $(BUILD)/compile/headers
 	@tests/compile/drop_in.sh object $@
 $(BUILD)/compile/%.so: $(BUILD)/compile/%.o

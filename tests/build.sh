@@ -9,15 +9,11 @@
 #   ahead     compiles runtime.o, the stand-in's own part of a program, once for all of the configuration
 #   link      links $program and $runtime as $output
 set -eu
+. tests/functions.sh
 output=$1 source=$2
 shift 2
 folder=${output%/*} program=$output.o runtime=
-setting() { sed -n "s/^$1 //p" "$folder/flags"; }
 compile=$(setting compile) plain=$(setting plain) link=$(setting link)
-run() {
-  [ -z "${V-}" ] || echo "$*" >&2
-  eval "$*"
-}
 
 # What a program needs of nvcc's toolkit. cuBLAS and NCCL are used where they can be linked.
 libraries=
@@ -63,7 +59,6 @@ esac
 case $source in tests/*) command="$command -I tests/support" ;; esac
 [ "${folder%/*}" = build ] || command="$command -DRESULTS_FOLDER=\\\"${folder%/*}\\\"" # where lessons draw
 
-start=$(date +%s)
 made=$output
 [ -z "$link" ] || made=$program
 printf '  %-8s %s\n' "$(basename "${command%% *}")" "$output"
@@ -71,4 +66,4 @@ command="$command ${link:+-c} ${runtime:+-DCUDA_CPU_ELSEWHERE} -MD -MP -MF $outp
 run "$command $source $libraries -o $made"
 [ -z "$link" ] || run "$link"
 touch "$output" # the host's compiler makes no object of what only has to compile
-echo "$(($(date +%s) - start)) s $output" >>"${folder%/*}/times"
+spent "$output"

@@ -126,6 +126,11 @@ case_by() {
     esac
   done
   output="\$(BUILD)/compile/$name.$1"
+  # The stand-in's own part is compiled once, but for one case.
+  case $1:$kind:$name,$objects in
+  cpu:linked:alone,*) ;;
+  cpu:linked:* | cpu:refused:*,*,*) files="$files \$(BUILD)/cpu/runtime.o" ;;
+  esac
   case $kind in
   linked)
     rule "$output" "$files tests/compile/cases.txt" "@tests/compile/drop_in.sh link \$@$flags \$(filter %.o %.so,\$^)"

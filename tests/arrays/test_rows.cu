@@ -2,6 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "loops.h"
 
 struct shape {
@@ -33,14 +34,14 @@ static void check(const shape &s, size_t offset, Operator operation, Functor fun
   for (size_t r = 0; r < s.rows; r++) {
     Acc value = functor.identity();
     for (size_t c = 0; c < s.cols; c++)
-      value = functor(value, gk__lift<Acc, T>::from(host[offset + r * distance + c], c));
-    row_results[r] = gk__convert<O, Acc>::from(value);
+      value = functor(value, hook_lift<Acc, T>::from(host[offset + r * distance + c], c));
+    row_results[r] = hook_convert<O, Acc>::from(value);
   }
   for (size_t c = 0; c < s.cols; c++) {
     Acc value = functor.identity();
     for (size_t r = 0; r < s.rows; r++)
-      value = functor(value, gk__lift<Acc, T>::from(host[offset + r * distance + c], r));
-    col_results[c] = gk__convert<O, Acc>::from(value);
+      value = functor(value, hook_lift<Acc, T>::from(host[offset + r * distance + c], r));
+    col_results[c] = hook_convert<O, Acc>::from(value);
   }
   gk_array<O> rows(s.rows), cols(s.cols);
   const size_t given = s.padding ? distance : 0;

@@ -17,10 +17,10 @@ set -eu
 export LC_ALL=C
 action=$1
 shift
-folder=${BUILD:-build}/compile
+. tests/functions.sh
+folder=$BUILD/compile
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
-setting() { sed -n "s/^$1 //p" "$folder/flags"; }
 words() { tr -c "A-Za-z0-9_$1" '\n' | sort -u; }
 defined() { nm --defined-only --extern-only "$1" | awk 'NF == 3 { print $3 }' | sort -u; }
 # no WHAT: there may be no line of input
