@@ -62,6 +62,7 @@ static void check_shapes(Operator operation, Functor functor, const gk_scratch *
   size_t number = 0;
   for (const shape &s : shapes) {
     number++;
+    if (s.rows * s.cols > 1000000 && !std::is_same<Acc, double>::value) continue; /* once: it takes long */
     check<T, Acc, O>(s, number % 3, operation, functor, false, scratch, name);
     if (s.rows * s.cols < 20000) check<T, Acc, O>(s, 0, operation, functor, number % 2 == 0, scratch, name);
   }
@@ -131,8 +132,8 @@ TEST(same_bits) {
 
 /* Scans of rows: by warps, by tiles, by several tiles with a look-back, of both sizes of tiles. */
 static const shape scan_shapes[] = {{1, 1, 0},    {3, 5, 2},      {40, 1000, 0},  {9, 1025, 0},
-                                    {5, 3073, 3}, {3, 120001, 1}, {2, 270000, 0}, {30000, 9, 0},
-                                    {0, 5, 0},    {5, 0, 0},      {2, 400004, 8}};
+                                    {5, 3073, 3}, {3, 120001, 1}, {2, 270000, 0}, {3000, 9, 0},
+                                    {0, 5, 0},    {5, 0, 0},      {2, 280004, 8}};
 template <class T, class Acc, class O, class Operator, class Functor>
 static void check_scan(const shape &s, size_t offset, bool inclusive, Operator operation, Functor functor,
                        const gk_scratch *scratch, const char *name) {
@@ -172,14 +173,14 @@ static void check_scans(Operator operation, Functor functor, const gk_scratch *s
 }
 TEST(scans) {
   gk_scratch scratch = gk_scratch();
-  EXPECT_OK(gk_scratch_create(&scratch, gk_matrix_scratch_bytes(3, 400004, sizeof(gk_arg<float>)), 0));
+  EXPECT_OK(gk_scratch_create(&scratch, gk_matrix_scratch_bytes(3, 280004, sizeof(gk_arg<float>)), 0));
   check_scans<float, float, float>(gk_op_sum(), gk_sum<float>(), NULL, "sums of floats");
   check_scans<unsigned char, unsigned, unsigned>(gk_op_sum(), gk_sum<unsigned>(), NULL, "sums of bytes");
   check_scans<float, gk_arg<float>, gk_arg<float>>(gk_op_argmax(), gk_argmax<float>(), &scratch, "argmax of floats");
   check_scans<range, range, range>(join(), join(), NULL, "ranges");
   EXPECT_OK(gk_scratch_destroy(&scratch));
-  /* So many rows that each has a warp, however long. */
-  check_scan<float, float, float>(shape{8192, 1030, 2}, 1, true, gk_op_sum(), gk_sum<float>(), NULL, "many rows");
+  /* So many groups of tiles that a look-back begins at the prefix of an earlier one. */
+  check_scan<float, float, float>(shape{2, 2000003, 0}, 0, true, gk_op_sum(), gk_sum<float>(), NULL, "long rows");
   gk_array<double> x(10000);
   EXPECT_OK(gk_fill(x, 10000, 1));
   EXPECT_OK(gk_scan_rows_inclusive(x, x, 4, 2500, 0, gk_op_sum()));
