@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs the prototypes, which come in pairs: NAME_plain.cu is plain CUDA, and NAME.cu the same program with gpukit. Both have
-# to print the same, but for times. The latter may have two thirds of the former's tokens, and no cudaMalloc. Prints a
-# table of the tokens, of which the one in examples/README.md has the numbers.
+# Runs the prototypes, which come in pairs: NAME_plain.cu is plain CUDA, and NAME.cu is the same program with gpukit. Both
+# must print the same, except times. NAME.cu has at most two thirds of the tokens of NAME_plain.cu, and no cudaMalloc.
+# Prints the numbers of tokens; the table in examples/README.md must have the same ones.
 #
-#   prototypes.sh PROGRAM...     all of them, built
+#   prototypes.sh PROGRAM...     the built programs, all of one folder
 set -u
 temp=$(mktemp -d) || exit 1
 trap 'rm -rf "$temp"' EXIT
@@ -58,7 +58,7 @@ for program; do
   before=$(tokens "${source}_plain.cu") after=$(tokens "$source.cu")
   printf '%-15s %12d %12d %7d%%\n' "$name" "$before" "$after" $((100 * after / before))
   [ $((3 * after)) -le $((2 * before)) ] || fail "$source.cu has more than two thirds of the tokens"
-  grep -q "(.*/$name.cu).* | $before | $after |" examples/README.md ||
+  grep -q "/$name\.cu).* | \[$before\](.*/${name}_plain\.cu) | $after |" examples/README.md ||
     fail "examples/README.md has no row with $name, $before and $after"
 done
 exit $failed
