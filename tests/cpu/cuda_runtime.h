@@ -2,24 +2,16 @@
  *
  *   g++ -std=c++17 -O2 -x c++ -I tests/cpu file.cu -pthread
  *
-<<<<<<< HEAD
  * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of the source;
- * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1; __CUDACC__ and
- * __CUDA_ARCH__ stay undefined. Kernels are launched with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse
- * <<<>>>. Sources that have <<<>>> or extern __shared__ go through cuda_to_cpp first, a small program whose source lies
- * next to this file; `make cpu FILE=hw.cu` does it all.
-=======
- * g++ or clang++, Linux (x86-64, aarch64; other systems through ucontext, without kernel names and poisoned __shared__
- * variables). CUDA_ON_CPU is 1. Kernels are launched with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>.
- * Sources that have <<<>>> or extern __shared__ go through cuda_to_cpp first, a small program whose source lies next to
- * this file; `make cpu FILE=hw.cu` does it all.
+ * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1. Kernels are launched
+ * with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
+ * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
  *
  * Host and device code are one compilation here, so __CUDACC__ and __CUDA_ARCH__ stay undefined, but in sources that
  * cuda_to_cpp has translated and that do not mention CUDA_ON_CPU: __CUDACC__ is defined there. __CUDA_ARCH__ is that of
  * GPUKIT_CPU_DEVICE at build time (900) in functions for the device alone, and undefined in those for host and device,
  * whose host part runs in kernels, too. Outside of functions it has that value in a directive with a number, as in
  * `#if __CUDA_ARCH__ < 600`, and is undefined in others. A kernel whose body an #if has emptied is a warning.
->>>>>>> programs26
  *
  * What it has, and where
  *   cuda_runtime_api.h   types and declarations of the calls, for C too: CUDA 13's signatures, error codes and texts

@@ -1,6 +1,5 @@
 /* tests/cpu/cuda_to_cpp.c, run as a program: a text of all that is hard to tell apart gives the recorded C++; texts that
- * make no sense give an error with their line, and no output. No file is overwritten or removed but the one that is asked
- * for. The program is BUILD/host/cuda_to_cpp. */
+ * make no sense give an error with their line, and no output. No file of the program is overwritten. The program is BUILD/host/cuda_to_cpp. */
 #include "test.h"
 
 #include <fcntl.h>
@@ -218,6 +217,8 @@ TEST(links) {
   EXPECT(folder.is_link("link.cpp"));
   EXPECT_EQ(folder.translate("in.cu", "out.cpp"), "");
   EXPECT_EQ(folder.read("target.cpp"), folder.read("out.cpp"));
+  folder.link("none/none.cpp", "dangling.cpp");
+  EXPECT(folder.translate("in.cu", "dangling.cpp") != "");
 }
 
 TEST(files_that_cannot_be_read_or_written) {
@@ -227,5 +228,5 @@ TEST(files_that_cannot_be_read_or_written) {
   EXPECT_HAS(folder.translate("none.cu", "out.cpp").c_str(), "none.cu: cannot be read: No such file");
   EXPECT_HAS(folder.translate("in.cu", "none/out.cpp").c_str(), "cannot be written");
   fs::create_directory(folder.at("folder.cpp"));
-  EXPECT(folder.translate("in.cu", "folder.cpp") != "");
+  EXPECT_HAS(folder.translate("in.cu", "folder.cpp").c_str(), "cannot be written");
 }

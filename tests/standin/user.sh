@@ -47,7 +47,7 @@ program() {
   for source; do
     [ -f "$source" ] && [ -r "$source" ] || fail "make cpu: $source is not there, or cannot be read"
   done
-  output=$(made_of "$1")
+  output=$(made_of "$1") place=$(folder_of "$1")
   for source; do
     made=$(made_of "$source")
     compile "$source"
@@ -60,7 +60,8 @@ program() {
 
 [ -n "$GIVEN_FILE" ] || fail 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu'
 [ -z "$asan" ] || [ -z "$traced" ] || fail 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1'
-compile="$(setting compile) ${GIVEN_STD:+-std=$GIVEN_STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'" plain=$(setting plain) libraries=
+compile="$(setting compile) ${GIVEN_STD:+-std=$GIVEN_STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'"
+plain=$(setting plain) libraries=
 # Thrust of CUDA's toolkit, without the other headers there.
 for toolkit in "${CUDA_HOME:-/usr/local/cuda}/include/cccl" "${CUDA_HOME:-/usr/local/cuda}/include"; do
   [ -d "$toolkit/thrust" ] && [ ! -e "$folder/toolkit/nv" ] || continue
@@ -82,5 +83,5 @@ if [ "$is_list" ]; then program $GIVEN_FILE; else program "$GIVEN_FILE"; fi
 [ -z "$GIVEN_STATS" ] || export GPUKIT_CPU_STATS="$GIVEN_STATS"
 export GPUKIT_CPU_LEAKS="${GPUKIT_CPU_LEAKS-1}"
 case $output in /*) ;; *) output=$here/$output ;; esac
-cd "$(folder_of "${source:-.}")"
+cd "$place"
 exec "$output" "$@"
