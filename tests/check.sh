@@ -53,7 +53,7 @@ counts | one)
     esac
     shift
     setting=${setting#*/}
-    [ -z "$setting" ] || printenv "${setting%%=*}" >/dev/null || export "$setting"
+    [ -z "$setting" ] || eval "[ \"\${${setting%%=*}+set}\" ]" || export "$setting"
   done
   log=$results/$name.log limit=${TIMEOUT:-300}
   start=$(date +%s)
