@@ -46,7 +46,9 @@ ARCH     ?= $(if $(has_gpu),$(if $(filter-out 9.0,$(caps)),native,$(if $(caps),s
 arch     := $(if $(filter -%,$(ARCH)),$(ARCH),-arch=$(ARCH))
 ptx      := $(patsubst -arch=sm_%,-arch=compute_%,$(arch))
 # With -mfma fmaf() is one instruction, not a call. Contraction would give other bits than the sources spell out.
-fma      := $(shell $(CXX) -dumpmachine | grep -q x86_64 && grep -qsw fma /proc/cpuinfo && echo -mfma)
+target   := $(shell $(CXX) -dumpmachine)
+has_fma  := { cat /proc/cpuinfo || sysctl -n machdep.cpu.features; } 2>/dev/null | grep -qiw fma
+fma      := $(if $(findstring x86_64,$(target)),$(shell $(has_fma) && echo -mfma))
 clang    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 
 # The flags of one program do not rebuild the stand-in's part of all.
@@ -63,8 +65,10 @@ endif
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 STRICT   := $(WARNINGS) -Werror
 LOOSE    := -Wall -Wno-sign-compare -Wno-unknown-pragmas
+AS_NVCC  := -Wformat -Wreturn-type -Wuninitialized -Wunused-variable -Wunused-but-set-variable -Wno-parentheses \
+              -Wno-comment -Wno-empty-body
 STANDIN  := -I tests/cpu -I tests/cpu/stubs
-CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off $(STANDIN) -I . -pthread $(CXXFLAGS)
+CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -fno-finite-loops $(STANDIN) -I . -pthread $(CXXFLAGS)
 CPU_LINK  = $(CXX) -pthread -rdynamic $(CXXFLAGS)
 asan     := -fsanitize=address,undefined -fno-sanitize-recover=all
 # The race checker and the counters see each access by what -fsanitize=thread makes the compiler call, and are linked
@@ -72,7 +76,7 @@ asan     := -fsanitize=address,undefined -fno-sanitize-recover=all
 traced   := -fsanitize=thread $(if $(clang),-mllvm -tsan-distinguish-volatile=1 \
               -mllvm -tsan-instrument-read-before-write=1,--param tsan-distinguish-volatile=1 -fno-tree-sra -Wno-tsan)
 counted  := -fsanitize-coverage=trace-pc
-catching := -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -ldl
+catching := $(if $(findstring apple,$(target)),,-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset) -ldl
 # The stand-in: tests take longer to compile than to run, the tour does not. Lines of inlined functions take -g, and a
 # third of the time again: the tests of the race checker itself have it.
 compile.cpu      = $(CXX) -Og $(CPU_FLAGS) $(STRICT) -x c++
@@ -84,9 +88,9 @@ compile.checker  = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) -x c++
 compile.counters = $(CXX) -Og $(CPU_FLAGS) -w -g $(traced) $(counted) -x c++
 compile.lesson   = $(CXX) -Og $(CPU_FLAGS) -Wall -Wno-unknown-pragmas $(traced) $(counted) -x c++
 compile.coverage = $(CXX) -Og -fno-inline $(CPU_FLAGS) -w --coverage -fprofile-abs-path -x c++
-compile.user     = $(CXX) $(CPU_FLAGS) $(LOOSE) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),-g $(traced)) \
+compile.user     = $(CXX) $(CPU_FLAGS) -g $(AS_NVCC) $(if $(ASAN),-O1 $(asan),-O2) $(if $(RACES)$(STATS),$(traced)) \
                      $(if $(STATS),$(counted)) -x c++
-plain.user       = $(CC) -O2 -gdwarf-4 -g1 $(STANDIN) -pthread $(LOOSE) $(if $(ASAN),$(asan)) # C beside it
+plain.user       = $(CC) -O2 -gdwarf-4 -g1 $(STANDIN) -pthread $(AS_NVCC) $(if $(ASAN),$(asan)) # C beside it
 ahead.cpu        = $(compile.fast)
 # Where the program and the runtime both have the code of a function the one that is linked first wins: the better
 # optimised one, but the program's own where accesses and branches are counted.

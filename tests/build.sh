@@ -63,7 +63,7 @@ case $source in tests/*) command="$command -I tests/support" ;; esac
 made=$output
 [ -z "$link" ] || made=$program
 printf '  %-8s %s\n' "$(basename "${command%% *}")" "$output"
-command="$command ${link:+-c} ${runtime:+-DCUDA_CPU_ELSEWHERE} -MMD -MP -MF $output.d -MT $output"
+command="$command ${link:+-c} ${runtime:+-DCUDA_CPU_ELSEWHERE} -MD -MP -MF $output.d -MT $output"
 run "$command $source $libraries -o $made"
 [ -z "$link" ] || run "$link"
 touch "$output" # the host's compiler makes no object of what only has to compile

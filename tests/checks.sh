@@ -37,7 +37,8 @@ build() {
   runtime= # the configuration whose own part of the stand-in it has
   case $1 in
   cpu | fast | plain) runtime=cpu ;;
-  traced | checker | counters) runtime=traced ;;
+  traced | checker) runtime=traced ;;
+  counters) runtime=lesson ;; # as in make cpu STATS=1
   asan | lesson) runtime=$1 ;;
   esac
   [ -z "$runtime" ] || runtime="\$(BUILD)/$runtime/runtime.o \$(BUILD)/host/cuda_to_cpp"

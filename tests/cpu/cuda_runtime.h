@@ -2,10 +2,11 @@
  *
  *   g++ -std=c++17 -O2 -x c++ -I tests/cpu file.cu -pthread
  *
- * g++ or clang++, Linux (x86-64, aarch64; other systems through ucontext, without kernel names and poisoned __shared__
- * variables). CUDA_ON_CPU is 1; __CUDACC__ and __CUDA_ARCH__ stay undefined. Kernels are launched with
- * cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
- * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
+ * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of the source;
+ * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1; __CUDACC__ and
+ * __CUDA_ARCH__ stay undefined. Kernels are launched with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse
+ * <<<>>>. Sources that have <<<>>> or extern __shared__ go through cuda_to_cpp first, a small program whose source lies
+ * next to this file; `make cpu FILE=hw.cu` does it all.
  *
  * What it has, and where
  *   cuda_runtime_api.h   types and declarations of the calls, for C too: CUDA 13's signatures, error codes and texts
@@ -26,6 +27,7 @@
  *     grid_barrier.h       the barrier of a cooperative launch, with every block on an OS thread of its own
  *     shared_memory.h      __shared__ variables; dynamic shared memory of the exact size; ASan knows the ends of both
  *     crash.h, symbols.h   what a crash says; names of kernels and variables
+ *     places.h, watchdog.h lines of the source; launches that stand still
  *     races.h              races in a warp, a block and a grid, and missing fences, by CUDA's memory model
  *     counters.h           what a profiler counts: sectors, bank conflicts, divergent branches, atomics; it and races.h
  *                          need a build of their own: `make cpu FILE=hw.cu STATS=1` or RACES=1
@@ -53,7 +55,9 @@
  *   A crash in a kernel (a wild access, a full stack, abort, a failed assert) names kernel, block, thread and, where it
  *   is known, the memory; then the process ends as it would have. Under ASan and UBSan the same comes with their
  *   reports, of accesses outside global memory, freed memory, static and dynamic shared memory too.
- *   A race names kernel, variable, both threads and both lines; a program with races ends with status 66.
+ *   A race names kernel, variable, both threads and both lines, and a read of what nothing has written its own; a program
+ *   with either ends with status 66.
+ *   A launch in which no thread returns or gets past a barrier for ten seconds goes on, but it is said where it stands.
  *   Fresh device memory, and the shared memory of each block, hold 0x7fff in every 16 bits: NaN as half, bfloat16,
  *   float or double, and a large integer.
  *
@@ -71,6 +75,7 @@
  *   GPUKIT_CPU_PROTECT   1: the host cannot touch device memory unless a call runs, kernels not that of other devices
  *                        without peer access, nobody what is freed: what on a GPU would be a crash is one here, and
  *                        named. Costs two system calls for each allocation and call.
+ *   GPUKIT_CPU_WATCHDOG  after how many seconds without progress it is said where a launch stands: 10, 0 for never
  *   GPUKIT_CPU_STATS     1: in a build with STATS=1, what a profiler counts, for each kernel; lines: for each line, too
  *
  * How it differs from a GPU

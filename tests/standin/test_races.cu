@@ -106,6 +106,68 @@ TEST(a_warp_barrier_orders_no_other_warp) {
   EXPECT_SAID("a __syncthreads() is missing");
 }
 
+/* The last warp of the reduction of 2007, which counts on lanes that run in step. */
+enum { in_step, with_syncwarp, with_syncthreads };
+template <int How> __device__ void add_within_warp(volatile int *s, unsigned lane) {
+  for (unsigned d = 16; d; d /= 2) {
+    if (How == in_step)
+      s[lane] += s[lane + d], NOTE(0);
+    else {
+      const int x = s[lane + d];
+      How == with_syncwarp ? __syncwarp() : __syncthreads();
+      s[lane] += x;
+      How == with_syncwarp ? __syncwarp() : __syncthreads();
+    }
+  }
+}
+template <int How> __global__ void last_warp(const int *in, int *out) {
+  __shared__ int part[64];
+  part[threadIdx.x] = in[threadIdx.x];
+  part[threadIdx.x + 32] = 0;
+  __syncthreads();
+  add_within_warp<How>(part, threadIdx.x);
+  if (threadIdx.x == 0) out[blockIdx.x] = part[0];
+}
+TEST(volatile_does_not_keep_a_warp_in_step) {
+  device_array<int> in(32), out(2);
+  in.set(std::vector<int>(32, 1));
+  EXPECT_RACE(launch(last_warp<in_step>, 2, 32, 0, in.p, out.p));
+  EXPECT_SAID("__shared__ part");
+  EXPECT_SAID_LINE(0);
+  EXPECT_SAID("volatile does not make them: a __syncwarp()");
+  EXPECT_SILENCE(launch(last_warp<with_syncwarp>, 2, 32, 0, in.p, out.p));
+  EXPECT_EQ(out.get()[1], 32);
+  EXPECT_SILENCE(launch(last_warp<with_syncthreads>, 2, 32, 0, in.p, out.p));
+}
+
+__global__ void swap_with_neighbour(volatile int *p) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  p[i] = static_cast<int>(i);
+  p[i + 64] = p[i ^ 1];
+}
+TEST(volatile_words_by_which_lanes_swap) {
+  device_array<int> p(128);
+  EXPECT_RACE(launch(swap_with_neighbour, 1, 64, 0, p.p));
+  EXPECT_SAID("volatile does not make them");
+}
+
+/* Each lane waits for the one before it; all look for what one of them finds. */
+__global__ void lanes_in_turn(volatile int *done, volatile int *found, int *sum) {
+  const unsigned lane = threadIdx.x;
+  while (lane && !done[lane - 1]) {}
+  __threadfence_block();
+  *sum += static_cast<int>(lane);
+  __threadfence_block();
+  done[lane] = 1;
+  for (unsigned i = 0; i < 64 && !*found; i++)
+    if (lane * 64 + i == 700) *found = 1;
+}
+TEST(volatile_flags_of_lanes) {
+  device_array<int> p(64);
+  EXPECT_SILENCE(clear(p.p, 64); launch(lanes_in_turn, 1, 32, 0, p.p, p.p + 32, p.p + 40));
+  EXPECT_EQ(p.get()[40], 31 * 16);
+}
+
 /* How: 0 nothing, 1 a shuffle, 2 __syncwarp of all, 3 of each half, 4 of halves and then of others across them */
 template <int How> __global__ void reverse_lanes(int *p) {
   __shared__ int data[32];
@@ -245,6 +307,104 @@ TEST(memory_that_is_allocated_again_has_no_past) {
     device_array<int> p(static_cast<size_t>(64 << (i % 2)));
     launch(same_thread_of_each_block, 1, 32, 0, p.p);
   });
+}
+
+/* --- reads of what nothing has written --- */
+
+__global__ void sum_of(const int *in, int *out, int n) {
+  int sum = 0;
+  for (int i = 0; i < n; i++) sum += in[i], NOTE(0);
+  if (threadIdx.x == 0) *out = sum;
+}
+__global__ void count_up(int *p, bool in_shared) {
+  __shared__ int count;
+  atomicAdd(in_shared ? &count : p, 1);
+}
+/* Thread 31 reads a word that no thread has written, and stores it if n is 32. */
+template <class T> __global__ void shift(T *out, bool all, unsigned n) {
+  __shared__ T s[33];
+  s[threadIdx.x] = 1;
+  if (all && threadIdx.x == 0) s[32] = 1;
+  __syncthreads();
+  T x;
+  x = s[threadIdx.x + 1], NOTE(1);
+  if (threadIdx.x < n) out[threadIdx.x] = x;
+}
+/* Its sum is not a number. */
+__global__ void sum_of_too_many(float *out) {
+  __shared__ float s[64];
+  if (threadIdx.x < 40) s[threadIdx.x] = 1;
+  for (unsigned d = 32; d; d /= 2) {
+    __syncthreads();
+    if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d], NOTE(2);
+  }
+  if (threadIdx.x == 0) *out = s[0];
+}
+TEST(reads_of_what_nothing_has_written) {
+  device_array<int> out(32);
+  int *p = nullptr, *managed = nullptr;
+  EXPECT_OK(cudaMalloc(&p, 400));
+  EXPECT_OK(cudaMallocManaged(&managed, 400));
+  EXPECT_RACE(launch(sum_of, 1, 1, 0, p, out.p, 100));
+  EXPECT_SAID("read of what nothing has written in kernel sum_of(int const*, int*, int)");
+  EXPECT_SAID("on byte 0 of device memory of 400 bytes");
+  EXPECT_SAID("read by block (0,0,0) thread (0,0,0), ");
+  EXPECT_SAID_LINE(0);
+  EXPECT_RACE(launch(sum_of, 1, 1, 0, managed, out.p, 100));
+  EXPECT_SAID("of managed memory of 400 bytes");
+  EXPECT_OK(cudaMemset(p, 0, 396));
+  EXPECT_SILENCE(launch(sum_of, 1, 32, 0, p, out.p, 99));
+  EXPECT_RACE(launch(sum_of, 1, 1, 0, p, out.p, 100));
+  EXPECT_SAID("on byte 396 of device memory");
+  EXPECT_RACE(launch(shift<int>, 1, 32, 0, out.p, false, 32u));
+  EXPECT_SAID("on byte 128 of __shared__ s");
+  EXPECT_SAID("read by block (0,0,0) thread (31,0,0), ");
+  EXPECT_SAID_LINE(1);
+  EXPECT_SILENCE(launch(shift<int>, 1, 32, 0, out.p, true, 32u));
+  EXPECT_SILENCE(launch(shift<int>, 1, 32, 0, out.p, false, 31u));
+  device_array<double> wide(32);
+  EXPECT_RACE(launch(shift<double>, 1, 32, 0, wide.p, false, 32u));
+  device_array<float> sum(1);
+  EXPECT_RACE(launch(sum_of_too_many, 1, 64, 0, sum.p));
+  EXPECT_SAID("of __shared__ s");
+  EXPECT_SAID_LINE(2);
+  EXPECT_SAID("store of it by block (0,0,0) thread (0,0,0), ");
+  EXPECT_RACE(int *fresh = nullptr; EXPECT_OK(cudaMalloc(&fresh, 4)); launch(count_up, 1, 2, 0, fresh, false);
+              EXPECT_OK(cudaFree(fresh)));
+  EXPECT_SAID("atomic update by");
+  EXPECT_RACE(launch(count_up, 1, 2, 0, out.p, true));
+  EXPECT_SAID("on byte 0 of __shared__ count");
+  for (int i = 0; i < 100; i++) managed[i] = i;
+  EXPECT_SILENCE(launch(sum_of, 1, 32, 0, managed, out.p, 100));
+  EXPECT_OK(cudaFree(p));
+  EXPECT_OK(cudaFree(managed));
+}
+
+struct padded {
+  double x;
+  int n;
+};
+__global__ void set_members(padded *p, short *most) {
+  p[threadIdx.x].x = 1;
+  p[threadIdx.x].n = 2;
+  for (unsigned i = 0; i < 4; i++) most[4 * threadIdx.x + i] = 0x7fff; /* as poison is */
+}
+__global__ void copy_whole(const padded *p, padded *q, const short *most, short *sum) {
+  q[threadIdx.x] = p[threadIdx.x];
+  for (unsigned i = 0; i < 4; i++) sum[threadIdx.x] = static_cast<short>(sum[threadIdx.x] ^ most[4 * threadIdx.x + i]);
+}
+TEST(padding_and_words_that_look_like_poison) {
+  device_array<short> sum(32);
+  padded *p = nullptr;
+  short *most = nullptr;
+  EXPECT_OK(cudaMalloc(&p, 64 * sizeof *p));
+  EXPECT_OK(cudaMalloc(&most, 256));
+  EXPECT_SILENCE(launch(set_members, 1, 32, 0, p, most); launch(copy_whole, 1, 32, 0, p, p + 32, most, sum.p));
+  const std::vector<short> host(128, 0x7fff);
+  EXPECT_OK(cudaMemcpy(most, host.data(), 256, cudaMemcpyHostToDevice));
+  EXPECT_SILENCE(launch(copy_whole, 1, 32, 0, p, p + 32, most, sum.p));
+  EXPECT_OK(cudaFree(p));
+  EXPECT_OK(cudaFree(most));
 }
 
 /* --- signals --- */

@@ -1557,6 +1557,33 @@ TEST(several_host_threads_may_launch) {
   EXPECT_EQ(a.get()[0], 800);
 }
 
+/* --- the watchdog --- */
+
+__global__ void wait_for_flag(volatile int *flag) {
+  NOTE(0);
+  while (!*flag)
+    ;
+}
+TEST(a_kernel_that_waits_in_vain) {
+  RUN_WITH("a_kernel_that_waits_in_vain", "GPUKIT_CPU_WATCHDOG=1");
+  int *flag = nullptr;
+  EXPECT_OK(cudaMallocManaged(&flag, sizeof *flag));
+  *flag = 0;
+  std::thread rescuer([=] {
+    sleep(3);
+    *const_cast<volatile int *>(flag) = 1;
+  });
+  said = stderr_of([=] { launch(wait_for_flag, 1, 32, 0, flag); });
+  rescuer.join();
+  EXPECT_OK(cudaDeviceSynchronize());
+  EXPECT_SAID("for 1 s no thread has returned or got past a barrier in kernel wait_for_flag(int volatile*)\n"
+              "    block (0,0,0) thread (0,0,0) is at ");
+  lines[0]++;
+  EXPECT_SAID_LINE(0);
+  EXPECT_EQ(said.find("for 1 s"), said.rfind("for 1 s"));
+  EXPECT_OK(cudaFree(flag));
+}
+
 /* --- poison --- */
 
 template <class T> __global__ void look_before_writing(unsigned *stale, unsigned *fresh) {

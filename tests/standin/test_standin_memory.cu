@@ -319,4 +319,21 @@ TEST(what_is_held_at_the_end_is_listed) {
   EXPECT_HAS(c.output.c_str(), "  executable graph 1 at ");
 }
 
+#ifdef CUDA_CPU_ASAN
+TEST(what_the_program_printed_comes_before_a_leak) {
+  const char *const name = "what_the_program_printed_comes_before_a_leak";
+  if (in_child(name)) {
+    atexit([] { /* the test itself has no buffer */
+      setvbuf(stdout, nullptr, _IOFBF, 4096);
+      printf("printed\n");
+    });
+    *unknown(static_cast<char *>(malloc(13))) = 1;
+    return;
+  }
+  const child c = run_child(name, "ASAN_OPTIONS=detect_leaks=1");
+  EXPECT_HAS(c.output.c_str(), "LeakSanitizer: detected memory leaks");
+  EXPECT(c.output.find("printed\n") < c.output.find("LeakSanitizer"));
+}
+#endif
+
 #endif

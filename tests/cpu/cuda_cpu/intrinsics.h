@@ -244,10 +244,12 @@ inline float __sinf(float x) { return ::sinf(x); }
 inline float __cosf(float x) { return ::cosf(x); }
 inline float __tanf(float x) { return ::tanf(x); }
 inline float __tanhf(float x) { return ::tanhf(x); }
+#ifndef __APPLE__ /* whose math.h has it */
 inline void __sincosf(float x, float *s, float *c) {
   *s = ::sinf(x);
   *c = ::cosf(x);
 }
+#endif
 #ifndef _GNU_SOURCE
 inline void sincosf(float x, float *s, float *c) { __sincosf(x, s, c); }
 inline void sincos(double x, double *s, double *c) {

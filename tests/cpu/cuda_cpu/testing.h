@@ -21,7 +21,8 @@ struct settings {
   enum schedule schedule;
   unsigned long long seed;
   int workers;
-  bool exited_arrives; /* a thread that has returned counts as arrived at barriers and in masks, as on sm_70 and up */
+  int watchdog_seconds; /* 0: none */
+  bool exited_arrives;  /* a thread that has returned counts as arrived at barriers and in masks, as on sm_70 and up */
 };
 /* What the environment asks for, for the next launch. */
 settings *configure();

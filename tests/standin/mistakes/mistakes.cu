@@ -114,6 +114,16 @@ static void absent_lanes() {
   shuffle_of_half<<<1, 32>>>(on_device(32));
   GK_CHECK(cudaDeviceSynchronize());
 }
+__global__ void sums_in_a_loop(const float *x, float *sum, int n) {
+  GK_FOR_1D(i, n) { /* the last threads have no i */
+    const float s = gk_block_reduce<128>(x[i], gk_sum<float>());
+    if (threadIdx.x == 0) *sum += s;
+  }
+}
+static void reduce_in_a_loop() {
+  sums_in_a_loop<<<1, 128>>>(on_device(200), on_device(1), 200);
+  GK_CHECK(cudaDeviceSynchronize());
+}
 __global__ void sum_of_block(const float *x, float *sum) {
   __shared__ float s[64];
   s[threadIdx.x] = x[threadIdx.x];
@@ -124,9 +134,29 @@ static void no_barrier() {
   sum_of_block<<<1, 64>>>(on_device(64), on_device(1));
   GK_CHECK(cudaDeviceSynchronize());
 }
+__global__ void last_warp(float *x) { /* as in reductions of 2007 */
+  volatile __shared__ float s[64];
+  const unsigned lane = threadIdx.x;
+  s[lane] = x[lane];
+  s[lane + 32] = 0;
+  __syncthreads();
+  for (unsigned d = 16; d; d /= 2) s[lane] += s[lane + d];
+  if (lane == 0) *x = s[0];
+}
+static void in_step() {
+  last_warp<<<1, 32>>>(on_device(32));
+  GK_CHECK(cudaDeviceSynchronize());
+}
 __global__ void count(float *x) { *x += 1; }
 static void no_atomic() {
   count<<<2, 1>>>(on_device(1));
+  GK_CHECK(cudaDeviceSynchronize());
+}
+__global__ void count_all(float *x) { atomicAdd(x, 1); }
+static void no_memset() {
+  float *x;
+  GK_CHECK(cudaMalloc(&x, sizeof(float)));
+  count_all<<<2, 32>>>(x);
   GK_CHECK(cudaDeviceSynchronize());
 }
 static void out_of_bounds() {
@@ -182,7 +212,10 @@ static const struct {
     {"memory never freed", leak},
     {"a barrier in a branch", divergent_barrier},
     {"a shuffle in a branch", absent_lanes},
+    {"a block reduction inside `GK_FOR_1D`", reduce_in_a_loop},
     {"a forgotten `__syncthreads`", no_barrier},
+    {"a last warp without barriers", in_step},
+    {"a sum that does not start at zero", no_memset},
     {"`+=` by two blocks", no_atomic},
     {"an index past the end", out_of_bounds},
     {"an index past shared memory", shared_out_of_bounds},

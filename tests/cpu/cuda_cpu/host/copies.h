@@ -37,8 +37,10 @@ inline cudaError_t copy(void *dst, size_t dpitch, const void *src, size_t spitch
   if (cudaError_t e = check_copy(dst, src, (height - 1) * dpitch + width, (height - 1) * spitch + width, kind))
     return error(e);
   return enqueue(stream, [=] {
-    for (size_t y = 0; y < height; y++)
+    for (size_t y = 0; y < height; y++) {
+      trace_written(static_cast<char *>(dst) + y * dpitch, width);
       memmove(static_cast<char *>(dst) + y * dpitch, static_cast<const char *>(src) + y * spitch, width);
+    }
     return cudaSuccess;
   });
 }
@@ -50,7 +52,10 @@ inline cudaError_t fill(void *p, size_t pitch, int value, size_t width, size_t h
     if (!reaches(p, (height - 1) * pitch + width, true)) return error(cudaErrorInvalidValue);
   }
   return enqueue(stream, [=] {
-    for (size_t y = 0; y < height; y++) memset(static_cast<char *>(p) + y * pitch, value, width);
+    for (size_t y = 0; y < height; y++) {
+      trace_written(static_cast<char *>(p) + y * pitch, width);
+      memset(static_cast<char *>(p) + y * pitch, value, width);
+    }
     return cudaSuccess;
   });
 }

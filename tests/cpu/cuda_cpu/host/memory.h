@@ -56,6 +56,7 @@ inline bool add_allocation(const allocation &a) {
   ctx.allocations[i] = a;
   ctx.allocation_count++;
   trace_memory(reinterpret_cast<const void *>(a.base), a.size);
+  if (a.kind == memory_registered) trace_written(reinterpret_cast<const void *>(a.base), a.size);
   return true;
 }
 inline void remove_allocation(allocation *a) {

@@ -62,6 +62,12 @@ struct warp {
 
 struct tracer;
 
+const int most_places = 48;
+struct call_places { /* return addresses, innermost first */
+  uintptr_t address[most_places];
+  int count;
+};
+
 struct worker : running_block {
   cuda_cpu::tracer *tracer; /* of the race checker */
   /* the running block */
@@ -69,8 +75,11 @@ struct worker : running_block {
   cuda_cpu::settings settings;
   int count, started, live, current;
   fiber *running;
+  fiber *asker; /* wants to know where the fiber that it switches to stands */
+  call_places places;
   uint3 next_index; /* of the next thread to start, in order */
   int idle_spins;
+  unsigned meetings; /* that threads have got past */
   uint64_t random;
   struct {
     int arrived, op, line, result, accumulated;
@@ -119,6 +128,7 @@ CUDA_CPU_HEARS(trace_launch(const launch *))
 CUDA_CPU_HEARS(trace_block(worker *, const launch *, uint3))
 CUDA_CPU_HEARS(trace_block_end())
 CUDA_CPU_HEARS(trace_memory(const void *, size_t))      /* an allocation is made */
+CUDA_CPU_HEARS(trace_written(const void *, size_t))     /* ... is written from outside kernels */
 CUDA_CPU_HEARS(trace_memory_goes(const void *, size_t)) /* ... and freed */
 #undef CUDA_CPU_HEARS
 
@@ -253,6 +263,8 @@ CUDA_CPU_QUIET fiber *take_runner(worker *w) {
 }
 
 CUDA_CPU_COLD void report_stuck(worker *w);
+CUDA_CPU_QUIET void note_calls(call_places *places);
+CUDA_CPU_RARE void add_kernel_line_of(text *what, worker *w, int thread, const char *file, int line);
 
 /* Lets another thread run; the caller has said (make_ready, or in some queue) when this one may go on. */
 CUDA_CPU_QUIET void suspend(worker *w, bool spinning = false) {
@@ -263,6 +275,10 @@ CUDA_CPU_QUIET void suspend(worker *w, bool spinning = false) {
   if (n != t) {
     if (n == -2) report_stuck(w);
     go(w, n < 0 ? take_runner(w) : w->stands[n]);
+    while (__builtin_expect(w->asker != nullptr, false)) {
+      note_calls(&w->places);
+      go(w, __atomic_exchange_n(&w->asker, nullptr, __ATOMIC_RELAXED));
+    }
   }
   w->current = t;
   threadIdx = index;
@@ -290,6 +306,7 @@ CUDA_CPU_QUIET void release_barrier(worker *w, bool with_current) {
   trace_barrier(w);
   w->barrier.result = w->barrier.accumulated;
   int n = w->barrier.arrived - (with_current ? 1 : 0);
+  w->meetings++;
   w->barrier.arrived = 0;
   w->idle_spins = 0;
   for (int i = 0; i < n; i++) make_ready(w, w->barrier_queue[i]);
@@ -411,6 +428,7 @@ CUDA_CPU_QUIET void finish_meeting(worker *w, int number, rendezvous *m) {
   *m = wp.meeting[--wp.meetings];
   if (done.op == op_syncwarp) trace_warp_barrier(w, number, done.arrived);
   collect(w, number * 32, done.op, done.arrived);
+  w->meetings++;
   w->idle_spins = 0;
   if (w->settings.schedule == schedule_reversed)
     for (unsigned lanes = done.arrived; lanes;) {
@@ -504,10 +522,10 @@ CUDA_CPU_COLD void report_stuck(worker *w) {
       add(&what, " and %d more wait", same - 1);
     else
       add(&what, " waits");
-    if (at_barrier[t])
-      add(&what, " at %s, %s:%d", operation_name(w->barrier.op), w->barrier.file, w->barrier.line);
-    else
-      add(&what, " at %s, %s:%d", operation_name(s.op), s.file, s.line);
+    const int line = at_barrier[t] ? w->barrier.line : s.line;
+    const char *file = at_barrier[t] ? w->barrier.file : s.file;
+    add(&what, " at %s, %s:%d", operation_name(at_barrier[t] ? w->barrier.op : s.op), file, line);
+    add_kernel_line_of(&what, w, t, file, line);
     if (!at_barrier[t]) {
       unsigned here = 0;
       for (int i = 0; i < w->warps[t / 32].meetings; i++) {

@@ -322,6 +322,8 @@ CUDA_CPU_QUIET void print_ratio(const char *what, unsigned long long requests, u
 }
 CUDA_CPU_RARE void list_counters() {
   if (!counting || !counting->print) return;
+  if (system("command -v addr2line >/dev/null 2>&1"))
+    fprintf(stderr, "CUDA stand-in: branches are not counted: which are the kernel's tells addr2line (of binutils)\n");
   for (kernel_counters *k : counting->kernels) {
     char name[512];
     symbol_name(k->kernel, name, sizeof name);

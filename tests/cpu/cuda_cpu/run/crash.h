@@ -1,5 +1,5 @@
 /* What a crash in a kernel says: kernel, block, thread and what lies at the address, before the process ends as it
- * would have ended anyway. Under ASan and UBSan these lines come with their reports.
+ * would have ended anyway. Under ASan and UBSan these lines come before their reports.
  *
  * ASan puts no red zones around thread-local variables, which `__shared__` ones are here. So under ASan fences lie
  * between them; these and the padding behind a variable are poisoned once for each worker. */
@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include "block.h"
+#include "places.h"
 
 #ifdef CUDA_CPU_ASAN
 extern "C" {
@@ -126,16 +127,19 @@ CUDA_CPU_RARE void report_crash(const char *what, uintptr_t address, bool has_ad
 }
 
 #ifdef CUDA_CPU_ASAN
-inline void after_report(bool undefined) {
+/* Before the sanitizer's own lines. What the program has printed comes before both: it would be lost. */
+inline void before_report(bool undefined) {
+  static bool reported;
+  if (__atomic_exchange_n(&reported, true, __ATOMIC_SEQ_CST)) return;
+  fflush(nullptr);
   const uintptr_t address = reinterpret_cast<uintptr_t>(__asan_get_report_address()); /* 0: of a signal, or none */
   report_crash(undefined ? "undefined behaviour" : "wrong access", address, !undefined && address);
 }
 
-/* The sanitizers' handlers see the signals. Their last act is a callback, except in g++'s UBSan when it comes beside
- * ASan: that has another one, and clang's does not find it. */
+/* The sanitizers' handlers see the signals. clang's UBSan finds no __ubsan_on_report(): its last act is this callback. */
 CUDA_CPU_RARE void watch_signals() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, [] { __sanitizer_set_death_callback([] { after_report(!__asan_report_present()); }); });
+  pthread_once(&once, [] { __sanitizer_set_death_callback([] { before_report(!__asan_report_present()); }); });
 }
 CUDA_CPU_RARE void watch_signals_of_worker() { watch_signals(); }
 
@@ -199,7 +203,8 @@ CUDA_CPU_RARE void watch_signals_of_worker() {
 } // namespace cuda_cpu
 
 #ifdef CUDA_CPU_ASAN
-extern "C" __attribute__((used, no_sanitize("address"))) inline void __ubsan_on_report() {
-  cuda_cpu::after_report(true);
-}
+#define CUDA_CPU_ON_REPORT extern "C" __attribute__((used, no_sanitize("address"))) inline void
+CUDA_CPU_ON_REPORT __asan_on_error() { cuda_cpu::before_report(false); }
+CUDA_CPU_ON_REPORT __ubsan_on_report() { cuda_cpu::before_report(true); }
+#undef CUDA_CPU_ON_REPORT
 #endif

@@ -22,18 +22,35 @@ void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
 }
 #endif
 
+/* A function that several files of a program may define. */
+#if defined(__ELF__)
+#define CUDA_CPU_ASM_BEGIN                                                                                             \
+  ".pushsection .text.cuda_cpu_switch,\"axG\",@progbits,cuda_cpu_switch,comdat\n"                                      \
+  ".weak cuda_cpu_switch\n"                                                                                            \
+  ".hidden cuda_cpu_switch\n"                                                                                          \
+  ".type cuda_cpu_switch,@function\n"                                                                                  \
+  "cuda_cpu_switch:\n"
+#define CUDA_CPU_ASM_END ".size cuda_cpu_switch,.-cuda_cpu_switch\n.popsection\n"
+#elif defined(__MACH__)
+#define CUDA_CPU_ASM_BEGIN                                                                                             \
+  ".section __TEXT,__text,regular,pure_instructions\n"                                                                 \
+  ".globl _cuda_cpu_switch\n"                                                                                          \
+  ".weak_definition _cuda_cpu_switch\n"                                                                                \
+  ".private_extern _cuda_cpu_switch\n"                                                                                 \
+  ".p2align 2\n"                                                                                                       \
+  "_cuda_cpu_switch:\n"
+#define CUDA_CPU_ASM_END ""
+#else
+#define CUDA_CPU_UCONTEXT 1
+#endif
+
 #if defined(CUDA_CPU_UCONTEXT)
 #include <ucontext.h>
-#elif defined(__ELF__) && defined(__x86_64__)
+#elif defined(__x86_64__)
 extern "C" void cuda_cpu_switch(void **save, void *load);
 /* `ret` and not `pop; jmp`: threads mostly wait in the same place, so that the return predictor is right here, and
  * stays right for the functions above. */
-asm(R"(
-  .pushsection .text.cuda_cpu_switch,"axG",@progbits,cuda_cpu_switch,comdat
-  .weak cuda_cpu_switch
-  .hidden cuda_cpu_switch
-  .type cuda_cpu_switch,@function
-cuda_cpu_switch:
+asm(CUDA_CPU_ASM_BEGIN R"(
   pushq %rbp
   pushq %rbx
   pushq %r12
@@ -49,17 +66,10 @@ cuda_cpu_switch:
   popq %rbx
   popq %rbp
   ret
-  .size cuda_cpu_switch,.-cuda_cpu_switch
-  .popsection
-)");
-#elif defined(__ELF__) && defined(__aarch64__)
+)" CUDA_CPU_ASM_END);
+#elif defined(__aarch64__)
 extern "C" void cuda_cpu_switch(void **save, void *load);
-asm(R"(
-  .pushsection .text.cuda_cpu_switch,"axG",@progbits,cuda_cpu_switch,comdat
-  .weak cuda_cpu_switch
-  .hidden cuda_cpu_switch
-  .type cuda_cpu_switch,@function
-cuda_cpu_switch:
+asm(CUDA_CPU_ASM_BEGIN R"(
   sub sp, sp, #160
   stp x19, x20, [sp]
   stp x21, x22, [sp, #16]
@@ -86,9 +96,7 @@ cuda_cpu_switch:
   ldp d14, d15, [sp, #144]
   add sp, sp, #160
   ret
-  .size cuda_cpu_switch,.-cuda_cpu_switch
-  .popsection
-)");
+)" CUDA_CPU_ASM_END);
 #else
 #define CUDA_CPU_UCONTEXT 1
 #include <ucontext.h>

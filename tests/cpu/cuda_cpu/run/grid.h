@@ -10,6 +10,7 @@
 #include "crash.h"
 #include "shared_memory.h"
 #include "counters.h"
+#include "watchdog.h"
 #include "races.h"
 
 namespace cuda_cpu {
@@ -21,6 +22,8 @@ struct pool_worker {
   pthread_cond_t wake;
   int has_job, sleeping;
   bool started;
+  worker *state;
+  pthread_t thread;
 };
 struct pool {
   pthread_mutex_t lock;  /* of a launch: one at a time */
@@ -84,6 +87,8 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY settings *configure() {
   s.workers = static_cast<int>(cores < 1 ? 1 : cores > max_workers ? max_workers : cores);
   e = getenv("GPUKIT_CPU_EXITED");
   s.exited_arrives = e && !strcmp(e, "arrived");
+  e = getenv("GPUKIT_CPU_WATCHDOG");
+  s.watchdog_seconds = e && *e ? atoi(e) : 10;
   p.settings = s;
   p.configured = true;
   return &p.settings;
@@ -166,6 +171,7 @@ CUDA_CPU_QUIET void *work(void *number) {
   pool &p = the_pool;
   pool_worker &me = p.workers[reinterpret_cast<intptr_t>(number)];
   worker *w = make_worker();
+  me.state = w;
   for (;;) {
     for (int i = 0; i < 2000 && !__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE); i++) pause_cpu();
     if (!__atomic_load_n(&me.has_job, __ATOMIC_ACQUIRE)) {
@@ -202,6 +208,21 @@ CUDA_CPU_COOPERATIVE void run_cooperative(launch *job) {
   free(threads);
 }
 
+/* Called each second that a launch takes. */
+CUDA_CPU_RARE void watch(watchdog *dog, const launch *job, int workers) {
+  uint64_t progress = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
+  for (int i = 0; i < workers; i++)
+    if (const worker *w = the_pool.workers[i].state) progress = mix(progress + progress_of(w));
+  dog->seconds = progress == dog->progress ? dog->seconds + 1 : 0;
+  dog->progress = progress;
+  if (dog->seconds != dog->patience) return;
+  text what = {};
+  for (int i = 0; i < workers; i++)
+    if (__atomic_load_n(&the_pool.workers[i].has_job, __ATOMIC_ACQUIRE))
+      add_standing(&what, the_pool.workers[i].thread, job);
+  report_standing(&what, dog, job);
+}
+
 /* Runs all blocks; false if the kernel failed. */
 CUDA_CPU_QUIET bool run(launch *job) {
   pool &p = the_pool;
@@ -226,21 +247,29 @@ CUDA_CPU_QUIET bool run(launch *job) {
     pool_worker &it = p.workers[i];
     __atomic_store_n(&it.has_job, 1, __ATOMIC_RELEASE);
     if (!it.started) {
-      pthread_t thread;
       pthread_cond_init(&it.wake, nullptr);
-      if (pthread_create(&thread, nullptr, work, reinterpret_cast<void *>(static_cast<intptr_t>(i)))) {
+      if (pthread_create(&it.thread, nullptr, work, reinterpret_cast<void *>(static_cast<intptr_t>(i)))) {
         fprintf(stderr, "CUDA stand-in: cannot start a worker thread\n");
         abort();
       }
-      pthread_detach(thread);
+      pthread_detach(it.thread);
       it.started = true;
     } else if (it.sleeping)
       pthread_cond_signal(&it.wake);
   }
   pthread_mutex_unlock(&p.mutex);
   for (int i = 0; i < 500 && __atomic_load_n(&p.busy, __ATOMIC_ACQUIRE); i++) pause_cpu();
+  watchdog dog = {p.settings.watchdog_seconds, 0, 0};
   pthread_mutex_lock(&p.mutex);
-  while (__atomic_load_n(&p.busy, __ATOMIC_ACQUIRE)) pthread_cond_wait(&p.done, &p.mutex);
+  while (__atomic_load_n(&p.busy, __ATOMIC_ACQUIRE)) {
+    timespec second_from_now;
+    clock_gettime(CLOCK_REALTIME, &second_from_now);
+    second_from_now.tv_sec++;
+    if (!dog.patience)
+      pthread_cond_wait(&p.done, &p.mutex);
+    else if (pthread_cond_timedwait(&p.done, &p.mutex, &second_from_now) == ETIMEDOUT)
+      watch(&dog, job, workers);
+  }
   pthread_mutex_unlock(&p.mutex);
   bool failed = job->failed;
   pthread_mutex_unlock(&p.lock);

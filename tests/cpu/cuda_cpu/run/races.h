@@ -9,11 +9,19 @@
  *     read. An atomic update passes on what earlier ones of the same word have signalled. A fence by each writer before
  *     a barrier serves as well as one by the signalling thread after it.
  *   - the end of a launch.
- * This is CUDA's memory model but for scopes: an atomic or a fence of a block counts like one of the device.
+ * This is CUDA's memory model but for scopes: an atomic or a fence of a block counts like one of the device; and but for
+ * data that lanes of a warp exchange through volatile words as if they ran in step, with neither a barrier nor a fence:
+ * these count as races, although volatile accesses are no data races by that model.
  *
  * Time is counted for each block, one step at each barrier, warp barrier and fence. So (block, thread, time) names an
  * access, and for most pairs one comparison tells their order: in a block with the time of its last barrier, in a warp
  * with what the lanes last heard of each other. What signals carry is kept in maps from (block, thread) to time.
+ *
+ * A read of words that still hold the poison of fresh memory, and that no kernel or copy has written, is named, too. Both
+ * have to hold: what the host writes into managed memory is not seen, and what a program writes may look like poison. Of
+ * a read of several words all have to be so, since it may be that of a structure with padding. Kernels read words of
+ * shared memory beyond the edge of their data, and drop what comes of them: so such a read is named when the block stores
+ * poison in other memory, which copies and floating-point arithmetic make of it, or if it is part of an atomic update.
  *
  * FastTrack (Flanagan and Freund, 2009) is the source of keeping the last write and as few reads as will do for each
  * word: a plain write, the last atomic one and another that it does not follow, and two reads, of different blocks if
@@ -23,6 +31,7 @@
 
 #include "block.h"
 #include "crash.h"
+#include "places.h"
 #include "shared_memory.h"
 #include "symbols.h"
 
@@ -39,9 +48,9 @@ const access_mark mark_time = (access_mark{1} << 24) - 1, mark_atomic = access_m
                   mark_update = access_mark{1} << 25;
 const unsigned long long mark_blocks = 1ull << 28;
 
-inline uint32_t time_of(access_mark m) { return static_cast<uint32_t>(m & mark_time); }
-inline int thread_of(access_mark m) { return static_cast<int>(m >> mark_thread_shift & 1023); }
-inline uint64_t block_of(access_mark m) { return m >> mark_block_shift; }
+CUDA_CPU_QUIET uint32_t time_of(access_mark m) { return static_cast<uint32_t>(m & mark_time); }
+CUDA_CPU_QUIET int thread_of(access_mark m) { return static_cast<int>(m >> mark_thread_shift & 1023); }
+CUDA_CPU_QUIET uint64_t block_of(access_mark m) { return m >> mark_block_shift; }
 
 enum { slot_write, slot_atomic_write, slot_atomic_write_too, slot_read, slot_read_too, slots };
 
@@ -59,6 +68,7 @@ struct shadow_page {
   cell *words, *bytes;
   bool shared;
   unsigned char *mixed; /* NULL, or where shared memory and other has come to lie in one page: a bit for each word */
+  unsigned char written[page_words / 8]; /* words of other memory: by a kernel or a copy, since it was allocated */
 };
 
 /* --- what is known about threads --- */
@@ -88,6 +98,21 @@ struct traced_thread {
 
 struct thread_log;
 
+/* The volatile accesses of one warp, as far as no barrier orders them: of a word, and of a store in the code. What
+ * another word or store that hashes to the same entry did is forgotten. */
+struct volatile_word {
+  uintptr_t address;
+  uint32_t block_serial, wrote_at, read_at[2];
+  int warp;
+  access_mark write, read[2]; /* by two lanes; a write after a fence is a signal, and not kept */
+};
+struct volatile_store {
+  uintptr_t address;
+  uint32_t block_serial, here;
+  access_mark who;
+  bool several; /* lanes have stored to words of their own */
+};
+
 struct tracer {
   access_mark me;
   uint32_t tag[2]; /* of the launch, of the block */
@@ -107,7 +132,21 @@ struct tracer {
     unsigned char value[4];
     access_mark me;
   } same;
-  thread_log *logs; /* for counters.h */
+  struct {
+    access_mark who;
+    uint32_t where;
+    uintptr_t address;
+  } suspects[8]; /* reads of unwritten shared memory in this block, one of each place in the code */
+  int suspect_count;
+  struct {
+    access_mark who;
+    uint32_t where;
+    uintptr_t address;
+    size_t size;
+  } store;                             /* that may be of poison, or of size 0; known when the next access comes */
+  thread_log *logs;                    /* for counters.h */
+  volatile_word volatile_words[1024];  /* by address and warp */
+  volatile_store volatile_stores[256]; /* by place and warp */
   traced_thread threads[1024];
   uint32_t lane_time[1024][32], fenced_lane_time[1024][32];
 };
@@ -172,6 +211,13 @@ CUDA_CPU_QUIET void mark_shared(shadow_page *page, uintptr_t low, uintptr_t high
   }
 }
 
+CUDA_CPU_FAST void mark_written(shadow_page *page, uintptr_t address, bool written) {
+  const size_t i = (address >> 2) & (page_words - 1);
+  const unsigned char bit = static_cast<unsigned char>(1u << (i & 7));
+  page->written[i >> 3] =
+      static_cast<unsigned char>(written ? page->written[i >> 3] | bit : page->written[i >> 3] & ~bit);
+}
+
 /* In the 64 KiB pages that they share with others, the others are ignored. */
 CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void trace_register(const void *start, size_t bytes, bool shared) {
   if (!trace.pages) trace.pages = static_cast<shadow_page **>(trace_reserve(sizeof(void *) << (48 - page_shift)));
@@ -196,13 +242,15 @@ CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void trace_register(const void *start, size_t b
     }
     if (whole) {
       if (!fresh) madvise(page->words, page_words * sizeof(cell), MADV_DONTNEED);
+      memset(page->written, 0, sizeof page->written);
       continue;
     }
     for (uintptr_t p = page_low; p < page_high; p += 4) {
       cell *c = page->words + ((p >> 2) & (page_words - 1));
-      if (p + 4 > low && p < high)
+      if (p + 4 > low && p < high) {
         c->tag = 0;
-      else if (fresh)
+        mark_written(page, p, false);
+      } else if (fresh)
         c->tag = tag_ignored;
     }
   }
@@ -454,39 +502,6 @@ CUDA_CPU_QUIET bool has_seen(const hint *h, int count, access_mark earlier) {
 
 /* --- reports --- */
 
-/* file:line of a place in the code, the first one outside the stand-in; false if there is none, or nothing is known. */
-CUDA_CPU_QUIET bool add_place(text *what, uint32_t where) {
-  char command[128], line[1024], own[1024], function[512];
-  /* a return address: the call is before it */
-  uintptr_t offset = where - 1;
-  snprintf(own, sizeof own, "%s", __FILE__);
-  if (char *inner = strstr(own, "cuda_cpu/")) *inner = 0; /* tests/cpu/ stays */
-  snprintf(command, sizeof command, "addr2line -i -e /proc/%d/exe 0x%zx 2>/dev/null", static_cast<int>(getpid()),
-           static_cast<size_t>(offset));
-  FILE *pipe = popen(command, "r");
-  bool found = false, known = false;
-  while (pipe && fgets(line, sizeof line, pipe)) {
-    char *end = strpbrk(line, "\n");
-    if (end) *end = 0;
-    if (char *more = strstr(line, " (discriminator")) *more = 0;
-    known = known || line[0] != '?';
-    if (found || line[0] == '?' || !strncmp(line, own, strlen(own)) || strstr(line, "cuda_cpu/")) continue;
-    char here[1024];
-    size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
-    bool inside = length && !strncmp(line, here, length) && line[length] == '/';
-    add(what, "%s", inside ? line + length + 1 : line);
-    found = true;
-  }
-  if (pipe) pclose(pipe);
-  if (found) return true;
-  if (const symbol *f = symbol_around(symbols()->functions, symbols()->function_count, symbols()->base + offset))
-    plain_name(f->name, function, sizeof function);
-  else
-    snprintf(function, sizeof function, "0x%zx", static_cast<size_t>(offset));
-  add(what, known ? "%s of the stand-in" : "%s (for lines: -g, and addr2line of binutils)", function);
-  return false;
-}
-
 CUDA_CPU_QUIET void add_variable(text *what, tracer *tr, uintptr_t address) {
   const char *p = reinterpret_cast<const char *>(address);
   if (p >= tr->of->shared && p < tr->of->shared + shared_capacity) {
@@ -532,12 +547,18 @@ CUDA_CPU_QUIET uint64_t text_hash(const text *t, uint64_t hash) {
   return hash;
 }
 
+enum race_kind {
+  unordered,
+  late_signal, /* the words of a signal in the wrong order */
+  as_in_step,  /* lanes exchange data through volatile words */
+  unwritten    /* `before` reads it, if anything does, and `me` has what comes of it */
+};
 struct race {
   access_mark before, me;
   uint32_t there, here;
-  const char *did, *does; /* "write", "read", "atomic update" ... */
+  const char *did, *does; /* "write", "read", "atomic update" ...; did: NULL if there is but one access */
   uintptr_t address;
-  bool signal; /* the words of a signal in the wrong order */
+  race_kind kind;
 };
 
 CUDA_CPU_QUIET bool is_known_race(uint32_t here, uint32_t there) {
@@ -553,13 +574,14 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
   char kernel_name[512];
   const launch *job = tr->of->job;
   symbol_name(job->kernel, kernel_name, sizeof kernel_name);
-  add(&what, "CUDA stand-in: race in kernel %s, grid (%u,%u,%u), block (%u,%u,%u)\n  on ", kernel_name, job->grid.x,
-      job->grid.y, job->grid.z, job->block.x, job->block.y, job->block.z);
+  add(&what, "CUDA stand-in: %s in kernel %s, grid (%u,%u,%u), block (%u,%u,%u)\n  on ",
+      r.kind == unwritten ? "read of what nothing has written" : "race", kernel_name, job->grid.x, job->grid.y,
+      job->grid.z, job->block.x, job->block.y, job->block.z);
   add_variable(&what, tr, r.address);
   if (trace.seen_count == 64) return;
   trace.seen[trace.seen_count++] = race_seen{r.here, r.there};
   text there = {}, here = {};
-  add_place(&there, r.there);
+  if (r.did) add_place(&there, r.there);
   add_place(&here, r.here);
   /* Other instances of a template have other places in the code, but the same lines. */
   uint64_t lines = text_hash(&there, text_hash(&here, 0));
@@ -570,14 +592,22 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
     return;
   }
   trace.told[trace.reports++] = lines;
-  add(&what, "\n    %s by ", r.did);
-  add_who(&what, tr, r.before);
-  add(&what, ", %s\n    %s by ", there.buffer, r.does);
+  if (r.did) {
+    add(&what, "\n    %s by ", r.did);
+    add_who(&what, tr, r.before);
+    add(&what, ", %s", there.buffer);
+  }
+  add(&what, "\n    %s by ", r.does);
   add_who(&what, tr, r.me);
   add(&what, ", %s", here.buffer);
   bool same_block = block_of(r.before) == block_of(r.me);
   const traced_thread *s = trace_state_of(tr, thread_of(r.me));
-  if (r.signal || has_seen(s->seen, 4, r.before) || has_seen(tr->seen, 16, r.before))
+  if (r.kind == unwritten)
+    add(&what, "\n  it holds what was in the memory before: on a GPU any value, often zero");
+  else if (r.kind == as_in_step)
+    add(&what, "\n  threads of a warp need not run in step, and volatile does not make them: a __syncwarp() or"
+               "\n  __syncthreads() is missing between");
+  else if (r.kind == late_signal || has_seen(s->seen, 4, r.before) || has_seen(tr->seen, 16, r.before))
     add(&what, "\n  a signal was passed, but a __threadfence() is missing: between the write and its signal, or between"
                "\n  the reading of the signal and what relies on it");
   else if (!same_block)
@@ -594,7 +624,15 @@ __attribute__((noinline, cold)) CUDA_CPU_QUIET void report_race(tracer *tr, cons
 
 /* --- accesses --- */
 
-enum { access_read = 0, access_write = 1, access_atomic = 2, access_update = 4, access_uncounted = 8 };
+/* access_words: a structure as a whole, of which a GPU moves each word for itself */
+enum {
+  access_read = 0,
+  access_write = 1,
+  access_atomic = 2,
+  access_update = 4,
+  access_uncounted = 8,
+  access_words = 16
+};
 
 CUDA_CPU_QUIET const char *did_what(int slot, access_mark m) {
   if (slot == slot_write) return "write";
@@ -610,8 +648,8 @@ CUDA_CPU_QUIET const char *does_what(int kind) {
 CUDA_CPU_QUIET void trace_settle(tracer *tr) {
   tr->same.is = false;
   if (!memcmp(reinterpret_cast<const void *>(tr->same.address), tr->same.value, tr->same.size)) return; /* no race */
-  report_race(
-      tr, race{tr->same.before, tr->same.me, tr->same.there, tr->same.here, "write", "write", tr->same.address, false});
+  report_race(tr, race{tr->same.before, tr->same.me, tr->same.there, tr->same.here, "write", "write", tr->same.address,
+                       unordered});
 }
 
 /* The slot's access against this one. */
@@ -631,7 +669,7 @@ __attribute__((noinline)) CUDA_CPU_QUIET void conflict(tracer *tr, cell *c, int 
     return;
   }
   report_race(tr, race{c->who[slot], tr->me, c->where[slot], here, did_what(slot, c->who[slot]), does_what(kind),
-                       address, false});
+                       address, unordered});
 }
 
 CUDA_CPU_FAST void look(tracer *tr, cell *c, int slot, int kind, uint32_t here, uintptr_t address, unsigned size) {
@@ -668,8 +706,8 @@ CUDA_CPU_FAST void visit(tracer *tr, cell *c, bool shared, int kind, uint32_t he
       bool stranger = w && !happened_before(tr, w);
       if (stranger && kind == access_atomic && !(w & mark_update) &&
           has_seen(trace_state_of(tr, tr->of->current)->seen, 4, w + 1))
-        report_race(tr,
-                    race{w, me, c->where[slot_atomic_write], here, "volatile write", "volatile read", address, true});
+        report_race(tr, race{w, me, c->where[slot_atomic_write], here, "volatile write", "volatile read", address,
+                             late_signal});
       if (stranger) trace_saw(tr, w);
     }
     me |= mark_atomic;
@@ -718,6 +756,44 @@ __attribute__((noinline)) CUDA_CPU_QUIET void visit_bytes(tracer *tr, shadow_pag
   for (unsigned k = from; k < to; k++) visit(tr, bytes + k, shared, kind, here, word + k, 1);
 }
 
+CUDA_CPU_QUIET bool was_written(tracer *tr, uintptr_t word) {
+  const shadow_page *page = trace.pages[word >> page_shift];
+  if (!page) return true;
+  const size_t i = (word >> 2) & (page_words - 1);
+  const cell *c = page->words + i;
+  if (c->tag == tag_ignored) return true;
+  if (!is_shared(page, word)) return page->written[i >> 3] >> (i & 7) & 1;
+  if ((c->tag & ~tag_split) != tr->tag[1]) return false;
+  if (!(c->tag & tag_split)) return c->who[slot_write] || c->who[slot_atomic_write];
+  for (const cell *b = page->bytes + 4 * i, *end = b + 4; b < end; b++)
+    if (b->tag == tr->tag[1] && (b->who[slot_write] || b->who[slot_atomic_write])) return true;
+  return false;
+}
+__attribute__((noinline)) CUDA_CPU_QUIET void look_for_unwritten(tracer *tr, uintptr_t address, size_t size, int kind,
+                                                                 uint32_t here) {
+  for (uintptr_t word = address & ~uintptr_t{3}; word < address + size; word += 4)
+    if (*reinterpret_cast<const volatile uint32_t *>(word) != static_cast<uint32_t>(poison_pattern) ||
+        was_written(tr, word))
+      return;
+  if (kind & access_update || !is_shared(trace.pages[address >> page_shift], address))
+    return report_race(tr, race{0, tr->me, 0, here, nullptr, does_what(kind), address, unwritten});
+  for (int i = 0; i < tr->suspect_count; i++)
+    if (tr->suspects[i].where == here) return;
+  if (tr->suspect_count < 8) tr->suspects[tr->suspect_count++] = {tr->me, here, address};
+}
+__attribute__((noinline)) CUDA_CPU_QUIET void trace_stored(tracer *tr) {
+  const auto stored = tr->store;
+  tr->store.size = 0;
+  for (uintptr_t word = stored.address; word < stored.address + stored.size; word += 4) {
+    if ((*reinterpret_cast<const volatile uint32_t *>(word) & 0x7fffffff) != static_cast<uint32_t>(poison_pattern))
+      continue;
+    for (int i = 0; i < tr->suspect_count; i++)
+      report_race(tr, race{tr->suspects[i].who, stored.who, tr->suspects[i].where, stored.where, "read", "store of it",
+                           tr->suspects[i].address, unwritten});
+    return;
+  }
+}
+
 __attribute__((noinline)) CUDA_CPU_QUIET void trace_words(tracer *tr, uintptr_t address, size_t size, int kind,
                                                           uint32_t here) {
   for (uintptr_t end = address + size, word = address & ~uintptr_t{3}; word < end; word += 4) {
@@ -725,6 +801,7 @@ __attribute__((noinline)) CUDA_CPU_QUIET void trace_words(tracer *tr, uintptr_t 
     if (!page) continue;
     cell *c = page->words + ((word >> 2) & (page_words - 1));
     bool whole = word >= address && word + 4 <= end, shared = is_shared(page, word);
+    if (kind & (access_write | access_update)) mark_written(page, word, true);
     if (whole && c->tag != (tr->tag[shared] | tag_split))
       visit(tr, c, shared, kind, here, word, 4);
     else
@@ -739,13 +816,25 @@ CUDA_CPU_FAST void trace_access(uintptr_t address, size_t size, int kind, const 
   shadow_page *page = trace.pages[address >> page_shift];
   if (!page) return;
   if (tr->same.is) trace_settle(tr);
+  if (tr->store.size) trace_stored(tr);
   uint32_t here = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - trace.base);
   cell *c = page->words + ((address >> 2) & (page_words - 1));
   const bool shared = is_shared(page, address);
-  if (trace.logging && c->tag != tag_ignored && !(kind & access_uncounted))
-    log_access(tr, address, size, static_cast<unsigned char>(kind & access_update ? 2 : kind & access_write), shared,
-               here);
-  kind &= ~access_uncounted;
+  if (trace.logging && c->tag != tag_ignored && !(kind & access_uncounted)) {
+    const unsigned char as = static_cast<unsigned char>(kind & access_update ? 2 : kind & access_write);
+    const bool words = kind & access_words && !(address & 3) && !(size & 3);
+    for (size_t done = 0; done < size; done += words ? 4 : size)
+      log_access(tr, address + done, words ? 4 : size, as, shared, here);
+  }
+  const bool looks = !(kind & (access_write | access_uncounted));
+  kind &= ~(access_uncounted | access_words);
+  if (looks &&
+      *reinterpret_cast<const volatile uint32_t *>(address & ~uintptr_t{3}) == static_cast<uint32_t>(poison_pattern))
+    look_for_unwritten(tr, address, size, kind, here);
+  if (kind & (access_write | access_update)) {
+    mark_written(page, address, true);
+    if (tr->suspect_count && !shared && !(address & 3)) tr->store = {tr->me, here, address, size};
+  }
   if (size == 4 && !(address & 3) && c->tag != (tr->tag[shared] | tag_split))
     visit(tr, c, shared, kind, here, address, 4);
   else
@@ -764,11 +853,66 @@ __attribute__((noinline)) CUDA_CPU_QUIET void trace_signal(uintptr_t address, si
   if (kind == access_write) trace_step(tr); /* so that what it wrote before this is known to be earlier */
 }
 
+/* Data that lanes exchange as if they ran in step, and no flag: a store by which several lanes write a word each, no
+ * fence before it, and another lane that reads such a word. */
+CUDA_CPU_QUIET volatile_store *volatile_store_at(tracer *tr, uint32_t here) {
+  const int warp = thread_of(tr->me) / 32;
+  volatile_store *s = tr->volatile_stores + (here * 31 + static_cast<uint32_t>(warp)) % 256;
+  const bool same = s->here == here && s->block_serial == tr->tag[1] && thread_of(s->who) / 32 == warp;
+  if (!same) *s = volatile_store{0, tr->tag[1], here, 0, false};
+  return s;
+}
+CUDA_CPU_QUIET bool by_other_lane(tracer *tr, access_mark m) {
+  return m && thread_of(m) != thread_of(tr->me) && !happened_before(tr, m);
+}
+CUDA_CPU_QUIET void trace_in_step(tracer *tr, uintptr_t address, bool writes, uint32_t here) {
+  const int t = thread_of(tr->me);
+  volatile_word *v = tr->volatile_words + (address / 4 + static_cast<uintptr_t>(t / 32) * 37) % 1024;
+  const bool same = v->address == address && v->block_serial == tr->tag[1] && v->warp == t / 32;
+  if (!same) *v = volatile_word{address, tr->tag[1], 0, {}, t / 32, 0, {}};
+  if (!writes) {
+    if (by_other_lane(tr, v->write) && volatile_store_at(tr, v->wrote_at)->several)
+      report_race(tr,
+                  race{v->write, tr->me, v->wrote_at, here, "volatile write", "volatile read", address, as_in_step});
+    const int slot = v->read[0] && thread_of(v->read[0]) != t;
+    v->read[slot] = tr->me;
+    v->read_at[slot] = here;
+    return;
+  }
+  volatile_store *s = volatile_store_at(tr, here);
+  if (!s->who || happened_before(tr, s->who))
+    *s = volatile_store{address, tr->tag[1], here, tr->me, s->several && thread_of(s->who) == t};
+  s->several = s->several || (thread_of(s->who) != t && s->address != address);
+  const bool signals = trace_state_of(tr, t)->fence_time > tr->last_barrier;
+  for (int i = 0; i < 2 && s->several && !signals; i++)
+    if (by_other_lane(tr, v->read[i]))
+      report_race(
+          tr, race{v->read[i], tr->me, v->read_at[i], here, "volatile read", "volatile write", address, as_in_step});
+  v->write = signals ? 0 : tr->me;
+  v->wrote_at = here;
+}
+__attribute__((noinline)) CUDA_CPU_QUIET void trace_volatile(uintptr_t address, size_t size, int kind, const void *pc) {
+  trace_signal(address, size, kind, pc);
+  if (tracing && trace.pages[address >> page_shift])
+    trace_in_step(tracing, address, kind == access_write,
+                  static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - trace.base));
+}
+
 /* --- launches, blocks and memory --- */
 
 CUDA_CPU_QUIET void trace_memory(const void *start, size_t bytes) {
   trace_take_turn();
   trace_register(start, bytes, false);
+  trace_give_turn();
+}
+CUDA_CPU_QUIET void trace_written(const void *start, size_t bytes) {
+  trace_take_turn();
+  const uintptr_t low = reinterpret_cast<uintptr_t>(start);
+  for (uintptr_t p = low & ~uintptr_t{3}; trace.pages && p < low + bytes; p += 4)
+    if (shadow_page *page = trace.pages[p >> page_shift])
+      mark_written(page, p, true);
+    else
+      p |= (uintptr_t{1} << page_shift) - 4;
   trace_give_turn();
 }
 CUDA_CPU_QUIET void trace_memory_goes(const void *start, size_t bytes) {
@@ -838,6 +982,7 @@ CUDA_CPU_QUIET void trace_block(worker *w, const launch *job, uint3 index) {
   tr->time = 1;
   tr->last_barrier = tr->fences = 0;
   tr->lanes_used = tr->any_known = false;
+  tr->suspect_count = 0;
   clock_drop(&tr->block_known);
   clock_drop(&tr->all_fenced);
   memset(tr->seen, 0, sizeof tr->seen);
@@ -845,14 +990,15 @@ CUDA_CPU_QUIET void trace_block(worker *w, const launch *job, uint3 index) {
 }
 CUDA_CPU_QUIET void trace_block_end() {
   if (tracing && tracing->same.is) trace_settle(tracing);
+  if (tracing && tracing->store.size) trace_stored(tracing);
   if (tracing && trace.logging) count_block(tracing->of, true);
   tracing = nullptr;
 }
 
 CUDA_CPU_RARE void list_races() { /* a program with races does not succeed */
   if (!trace.races) return;
-  fprintf(stderr, "CUDA stand-in: %llu accesses raced, at %d pairs of lines%s\n", trace.races, trace.reports,
-          trace.more ? " and more" : "");
+  fprintf(stderr, "CUDA stand-in: %llu accesses raced, or read what nothing has written, at %d places%s\n", trace.races,
+          trace.reports, trace.more ? " and more" : "");
   fflush(nullptr);
   _exit(66);
 }
@@ -887,16 +1033,18 @@ CUDA_CPU_HOOK void __tsan_vptr_read(void **) {}
     cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);                \
   }                                                                                                                    \
   CUDA_CPU_HOOK void __tsan_unaligned_read##bytes(void *p) {                                                           \
-    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read, CUDA_CPU_PC);                 \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read | cuda_cpu::access_words,      \
+                           CUDA_CPU_PC);                                                                               \
   }                                                                                                                    \
   CUDA_CPU_HOOK void __tsan_unaligned_write##bytes(void *p) {                                                          \
-    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);                \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write | cuda_cpu::access_words,     \
+                           CUDA_CPU_PC);                                                                               \
   }                                                                                                                    \
   CUDA_CPU_HOOK void __tsan_volatile_read##bytes(void *p) {                                                            \
-    cuda_cpu::trace_signal(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read, CUDA_CPU_PC);                 \
+    cuda_cpu::trace_volatile(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read, CUDA_CPU_PC);               \
   }                                                                                                                    \
   CUDA_CPU_HOOK void __tsan_volatile_write##bytes(void *p) {                                                           \
-    cuda_cpu::trace_signal(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);                \
+    cuda_cpu::trace_volatile(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);              \
   }
 CUDA_CPU_ACCESSES(1)
 CUDA_CPU_ACCESSES(2)
@@ -906,31 +1054,52 @@ CUDA_CPU_ACCESSES(16)
 #undef CUDA_CPU_ACCESSES
 
 CUDA_CPU_HOOK void __tsan_read_range(void *p, size_t bytes) {
-  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read, CUDA_CPU_PC);
+  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_read | cuda_cpu::access_words,
+                         CUDA_CPU_PC);
 }
 CUDA_CPU_HOOK void __tsan_write_range(void *p, size_t bytes) {
-  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write, CUDA_CPU_PC);
+  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(p), bytes, cuda_cpu::access_write | cuda_cpu::access_words,
+                         CUDA_CPU_PC);
 }
 
-/* Calls of memcpy and its kin, if the program is linked with -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset. */
+/* Calls of memcpy and its kin: clang from 15 on calls __tsan_memcpy for them; else they are seen if the program is linked
+ * with -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset. */
+#ifdef __APPLE__ /* whose linker has no --wrap */
+#define CUDA_CPU_REAL(name) name
+#else
+#define CUDA_CPU_REAL(name) __real_##name
 extern "C" {
 void *__real_memcpy(void *to, const void *from, size_t bytes) __attribute__((weak));
 void *__real_memmove(void *to, const void *from, size_t bytes) __attribute__((weak));
 void *__real_memset(void *to, int value, size_t bytes) __attribute__((weak));
 }
-#define CUDA_CPU_COPY_HOOK(name)                                                                                       \
-  CUDA_CPU_HOOK void *__wrap_##name(void *to, const void *from, size_t bytes) {                                        \
-    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(from), bytes, cuda_cpu::access_read, CUDA_CPU_PC);              \
-    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write, CUDA_CPU_PC);               \
-    return __real_##name(to, from, bytes);                                                                             \
+#endif
+/* clang copies a float4 like this, too. */
+#define CUDA_CPU_AS(bytes) (bytes == 16 ? 0 : cuda_cpu::access_words)
+#define CUDA_CPU_COPY_HOOK(hook, name)                                                                                 \
+  CUDA_CPU_HOOK void *hook(void *to, const void *from, size_t bytes) {                                                 \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(from), bytes, cuda_cpu::access_read | CUDA_CPU_AS(bytes),       \
+                           CUDA_CPU_PC);                                                                               \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write | CUDA_CPU_AS(bytes),        \
+                           CUDA_CPU_PC);                                                                               \
+    return CUDA_CPU_REAL(name)(to, from, bytes);                                                                       \
   }
-CUDA_CPU_COPY_HOOK(memcpy)
-CUDA_CPU_COPY_HOOK(memmove)
+#define CUDA_CPU_FILL_HOOK(name)                                                                                       \
+  CUDA_CPU_HOOK void *name(void *to, int value, size_t bytes) {                                                        \
+    cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write | CUDA_CPU_AS(bytes),        \
+                           CUDA_CPU_PC);                                                                               \
+    return CUDA_CPU_REAL(memset)(to, value, bytes);                                                                    \
+  }
+CUDA_CPU_COPY_HOOK(__wrap_memcpy, memcpy)
+CUDA_CPU_COPY_HOOK(__wrap_memmove, memmove)
+CUDA_CPU_COPY_HOOK(__tsan_memcpy, memcpy)
+CUDA_CPU_COPY_HOOK(__tsan_memmove, memmove)
+CUDA_CPU_FILL_HOOK(__wrap_memset)
+CUDA_CPU_FILL_HOOK(__tsan_memset)
+#undef CUDA_CPU_AS
+#undef CUDA_CPU_REAL
 #undef CUDA_CPU_COPY_HOOK
-CUDA_CPU_HOOK void *__wrap_memset(void *to, int value, size_t bytes) {
-  cuda_cpu::trace_access(reinterpret_cast<uintptr_t>(to), bytes, cuda_cpu::access_write, CUDA_CPU_PC);
-  return __real_memset(to, value, bytes);
-}
+#undef CUDA_CPU_FILL_HOOK
 
 /* These do what they stand for, too. Loads and stores are parts of the stand-in's own updates. */
 #define CUDA_CPU_SIGNAL(p, kind) cuda_cpu::trace_signal(reinterpret_cast<uintptr_t>(p), sizeof *p, kind, CUDA_CPU_PC)

@@ -18,6 +18,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#else
+#include <dlfcn.h>
 #endif
 #include "../calls.h"
 
@@ -144,6 +146,10 @@ inline const char *mangled_name(const void *function) {
   uintptr_t address = reinterpret_cast<uintptr_t>(function);
   for (size_t i = 0; i < t->function_count; i++)
     if (t->functions[i].address == address) return t->functions[i].name;
+#ifndef __linux__
+  Dl_info info;
+  if (dladdr(function, &info) && info.dli_saddr == function) return info.dli_sname;
+#endif
   return nullptr;
 }
 
