@@ -476,7 +476,7 @@ struct fuzz_shape {
 };
 template <class Op, class T, class O> static void fuzz_rows(const char *name, fuzz_case &c, fuzz_batch &batch) {
   typedef reference<Op> right;
-  typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type device_working;
+  typedef typename hook_working<typename hook_functor<Op, T>::reduce>::type device_working;
   typedef typename right::template working<T, O> A;
   const fuzz_shape s(c);
   const size_t kind = c.below(4); /* rows reduced, columns reduced, rows scanned, exclusively */
@@ -527,7 +527,7 @@ struct odd_bits {
   }
 };
 template <class T> static void fuzz_select(const char *name, fuzz_case &c, fuzz_batch &batch) {
-  const size_t tile = GK__SCAN_THREADS * gk__select_items(sizeof(T), true), n = c.items(tile, tile * GK__SCAN_GROUP);
+  const size_t tile = HOOK_SCAN_THREADS * hook_select_items(sizeof(T), true), n = c.items(tile, tile * HOOK_SCAN_GROUP);
   const std::vector<T> x = elements<T>(c, n);
   const bool flagged = c.one_in(2), in_place = c.one_in(3);
   std::vector<int> flags(n);

@@ -146,8 +146,8 @@ static void check_scan(const shape &s, size_t offset, bool inclusive, Operator o
     Acc value = functor.identity();
     for (size_t c = 0; c < s.cols; c++) {
       const size_t i = offset + r * distance + c;
-      const Acc next = functor(value, gk__lift<Acc, T>::from(host[i], c));
-      expected[i] = gk__convert<O, Acc>::from(inclusive ? next : value);
+      const Acc next = functor(value, hook_lift<Acc, T>::from(host[i], c));
+      expected[i] = hook_convert<O, Acc>::from(inclusive ? next : value);
       value = next;
     }
   }
