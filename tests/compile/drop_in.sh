@@ -112,7 +112,7 @@ object() {
   name=${1##*/}
   name=${name%.o}
   command=$(command_of "$name")
-  run "$command -MMD -MP -MF $1.d -MT $1 -o $1" >"$1.log" 2>&1 || { cat "$1.log" && return 1; }
+  run "$command -MD -MP -MF $1.d -MT $1 -o $1" >"$1.log" 2>&1 || { cat "$1.log" && return 1; }
   touch "$1"
 }
 
