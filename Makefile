@@ -20,7 +20,8 @@ MAKEFLAGS    += --no-builtin-rules --no-print-directory $(if $(filter 0,$(MAKELE
 .SECONDARY:
 FORCE:
 .PHONY: FORCE help run cpu examples lessons charts gpu-binaries test test-all test-targets test-ports checks fuzz \
-        coverage mutate same-code sanitize bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots clean
+        coverage mutate same-code sanitize bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots \
+        format check-format clean
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -51,12 +52,6 @@ has_fma  := { cat /proc/cpuinfo || sysctl -n machdep.cpu.features; } 2>/dev/null
 fma      := $(if $(findstring x86_64,$(target)),$(shell $(has_fma) && echo -mfma))
 clang    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 
-# The flags of one program do not rebuild the stand-in's part of all.
-ifeq ($(MAKECMDGOALS),cpu)
-  export GIVEN_CXXFLAGS := $(CXXFLAGS)
-  override CXXFLAGS :=
-endif
-
 # ---- how to build ----------------------------------------------------------------------------------------------------
 
 # Every build is BUILD/CONFIGURATION/NAME, by tests/build.sh and the commands in BUILD/CONFIGURATION/flags. These are
@@ -68,8 +63,10 @@ LOOSE    := -Wall -Wno-sign-compare -Wno-unknown-pragmas
 AS_NVCC  := -Wformat -Wreturn-type -Wuninitialized -Wunused-variable -Wunused-but-set-variable -Wno-parentheses \
               -Wno-comment -Wno-empty-body
 STANDIN  := -I tests/cpu -I tests/cpu/stubs
-CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -fno-finite-loops $(STANDIN) -I . -pthread $(CXXFLAGS)
-CPU_LINK  = $(CXX) -pthread -rdynamic $(CXXFLAGS)
+# The flags of one program (make cpu) do not rebuild the stand-in's part of all.
+EXTRA    := $(if $(filter cpu,$(MAKECMDGOALS)),,$(CXXFLAGS))
+CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -fno-finite-loops $(STANDIN) -I . -pthread $(EXTRA)
+CPU_LINK  = $(CXX) -pthread -rdynamic $(EXTRA)
 asan     := -fsanitize=address,undefined -fno-sanitize-recover=all
 # The race checker and the counters see each access by what -fsanitize=thread makes the compiler call, and are linked
 # instead of ThreadSanitizer's own library (hence no -fsanitize=thread there).
@@ -143,6 +140,7 @@ settings.tools = '$(has_nvcc) $(NVCCS) $(wildcard examples/*.cu tests/standin/pr
 # signs, so neither make nor the shell may parse them. ARGS and BENCHFLAGS are words, as a shell reads them.
 export GIVEN_FILE = $(value FILE)
 export GIVEN_PHOTO = $(value PHOTO)
+export GIVEN_CXXFLAGS = $(CXXFLAGS)
 export GIVEN_STATS = $(value STATS)
 export GIVEN_STD = $(value STD)
 export GIVEN_LDLIBS = $(value LDLIBS)
@@ -266,7 +264,6 @@ plots:
 #: check-format  lists the sources that are not formatted, and fails if there are any
 sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c' \
             -o -name '*.cpp')
-.PHONY: format check-format
 format check-format:
 	@command -v $(CLANG_FORMAT) >/dev/null || { echo 'clang-format is not here; on Debian: apt-get install it'; exit 1; }
 	@bad=$$(for f in $(sources); do $(CLANG_FORMAT) $$f | cmp -s - $$f || echo "  $$f"; done); [ -n "$$bad" ] || exit 0; \

@@ -7,8 +7,8 @@
 #   check.sh one NAME [command...]    a single test, which passes if the command does; none: that it was built is the
 #                                     test. Status 77 is a skip, and the last line of the output is its reason
 #   check.sh skip NAME N why          N tests that this machine cannot run
-#   check.sh total                    what took most processor time, and the sum. A check without counts could not be built, which
-#                                     is one failure
+#   check.sh total                    what took most processor time, and the sum. A check without counts could not be
+#                                     built, which is one failure
 #
 # Before the command, NAME=VALUE sets a variable of the environment that is not set; all/NAME=VALUE in make test-all
 # only, gpu/NAME=VALUE in make test-all on a GPU only. TIMEOUT is the seconds that the check may take; the command
@@ -19,12 +19,15 @@ results=$BUILD/results times=$BUILD/times
 action=$1
 shift
 
-# report NAME VERDICT COUNTS [NOTE]: records the counts, and prints a line; the last ones say what is left
+# report NAME VERDICT COUNTS [NOTE]: records the counts, and prints a line; of a group's checks, the last ones say what is
+# left
 report() {
   echo "$3" >"$results/$1"
+  line=$(printf '%-7s %-30s %s%s' "$2" "$1" "$3" "${4:+, $4}")
+  [ -n "${GROUP-}" ] || { echo "$line" && return; }
   echo "$1" >>"$results/.done"
   nth=$(($(wc -l <"$results/.done"))) total=$(($(wc -l <"$results/.all")))
-  printf '[%3d/%3d] %-7s %-30s %s%s\n' "$nth" "$total" "$2" "$1" "$3" "${4:+, $4}"
+  printf '[%3d/%3d] %s\n' "$nth" "$total" "$line"
   left=$((total - nth))
   [ $left -gt 0 ] && [ $left -le 8 ] || return 0
   echo "        left: $(while read -r name; do [ -f "$results/$name" ] || printf '%s ' "$name"; done <"$results/.all")"
@@ -53,7 +56,7 @@ counts | one)
     esac
     shift
     setting=${setting#*/}
-    [ -z "$setting" ] || printenv "${setting%%=*}" >/dev/null || export "$setting"
+    [ -z "$setting" ] || eval "[ \"\${${setting%%=*}+set}\" ]" || export "$setting"
   done
   log=$results/$name.log limit=${TIMEOUT:-300}
   start=$(date +%s)

@@ -55,7 +55,7 @@ nvcc_flags() {
   case " $target $2 " in *' -arch=compute_'* | *'code=compute_90a '*) effort='-Xcicc -O0 -Xptxas -O0' ;; esac
   case " $2 " in *' -std=c++17 '* | *' -rdc=true '* | *' -G '*) effort= ;; esac
   case $(setting backend):$1 in
-  *:all@static+rdc | *:all@lto) effort='-Xcicc -O1 -Xptxas -O0' ;;
+  *:all@rdc | *:all@static+rdc | *:all@lto) effort='-Xcicc -O1 -Xptxas -O0' ;;
   *:all@*) ;;
   gpu:*) effort= ;;
   esac

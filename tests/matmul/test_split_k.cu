@@ -294,7 +294,7 @@ TEST(partials_are_reduced_in_their_order) {
             sum = s == 0 ? x : sum + x;
           }
       device_array<float> partials(host), c(batch * m * n);
-      hook_matmul_output<float, float, hook_identity> output = hook_matmul_output<float, float, hook_identity>();
+      hook_matmul_output<float, float, hook_identity> output((hook_identity()));
       output.c = c.ptr, output.m = m, output.n = output.ldc = n, output.stride_c = m * n, output.batch = batch;
       output.alpha = 1, output.partitions = partitions, output.partials = partials.ptr;
       output.max_blocks = partitions % 2;
