@@ -1,8 +1,9 @@
 #!/bin/sh
 # Does what README says with the code that README shows:
 #
-#   readme.sh programs C.o   builds and runs all of it without a GPU, and compares what programs print with what README
-#                            says they do, but for lines with times. C.o has what programs in C call
+#   readme.sh programs C.o RUNTIME.o
+#                            builds and runs all of it without a GPU, and compares what programs print with what README
+#                            says they do, but for lines with times. A program in C is linked with both objects
 #   readme.sh nvcc           builds all of it but the program in C by nvcc, and runs it where there is a GPU
 #   readme.sh cmake          configures and builds a program with cmake and nvcc, and runs it where there is a GPU
 set -eu
@@ -74,10 +75,14 @@ programs)
     make -s -C gpukit cpu FILE="$PWD/$name.cu" >"$name.out" || { cat "$name.out" && exit 1; }
     compare "$name"
   done
-  implementation=$2
-  case $implementation in /*) ;; *) implementation=gpukit/$implementation ;; esac
+  shift
+  for object; do
+    case $object in *.o) ;; *) continue ;; esac
+    case $object in /*) ;; *) object=gpukit/$object ;; esac
+    objects="${objects-} $object"
+  done
   eval "$(setting c) -I gpukit $(setting standin | sed 's|-I *|&gpukit/|g')" -c program.c -o program.o
-  eval "$(setting link)" program.o '"$implementation"' -ldl -o program
+  eval "$(setting link)" program.o $objects -ldl -o program
   ./program
   output=$(eval "$(sed -n 's/^!\(make .*\)/\1/p' commands)")
   echo "$output"
