@@ -104,11 +104,12 @@
  *   - Registers are always 32; static shared memory is what the kernel itself declares, not what it calls.
  *
  * What it has not got: clusters of more than one block, tiles of more than 32 threads, kernels that launch kernels (an
- * error), mipmaps, cube maps, texture gathers and resource views, inline PTX; extern __shared__ arrays without
- * cuda_to_cpp (the linker names them); the driver's own calls (cuda.h is there, for programs that include it in vain);
- * most libraries (README.md has a list), whose headers are a fatal error each; {braced} arguments of a launch whose
- * kernel only its arguments tell. A call that it does not support returns cudaErrorNotSupported and says
- * its name on stderr, or is not declared.
+ * error), mipmaps, cube maps, texture gathers and resource views, inline PTX other than reads of special registers;
+ * extern __shared__ arrays without cuda_to_cpp (the linker names them); the driver's own calls (cuda.h is there, for
+ * programs that include it in vain); {braced} arguments of a launch whose kernel only its arguments tell. Of the
+ * libraries it has cuBLAS by OpenBLAS, Thrust by the CUDA Toolkit's headers, cuRAND's Philox generators in kernels, and
+ * what gpukit calls of NCCL; the other headers are an #error each. A call that it does not support returns
+ * cudaErrorNotSupported and says its name on stderr, or is not declared.
  *
  * What it costs (g++ 12 -O2, two 2.6 GHz cores with nothing else to do): 170 million trivial threads a second, 7 to 12
  * ns a thread for a barrier; 2 to 3 times that under ASan. A small launch takes 0.6 us soon after another one, 60 us
