@@ -14,7 +14,7 @@ port() {
     command -v "$tool" >/dev/null || { echo "$name is skipped: $tool is not here" && return; }
   done
   echo "$name:"
-  EMULATOR=$emulator make test BACKEND=cpu CXX="$compiler" BUILD="$folder/$name" TESTS="$*" || failed=1
+  TIMEOUT=${emulator:+3000} EMULATOR=$emulator make test BACKEND=cpu CXX="$compiler" BUILD="$folder/$name" TESTS="$*" || failed=1
 }
 # cross NAME TARGET [run]: the stand-in and programs by zig, which has the headers and libraries of other systems;
 # linked, and run if that is possible here.
