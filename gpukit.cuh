@@ -92,9 +92,11 @@
  *   reduce     gk_reduce gk_reduce_sum/prod/min/max/argmin/argmax gk_reduce_value gk_dot gk_computed
  *              gk_reduce_rows gk_reduce_columns
  *   scan       gk_scan_inclusive gk_scan_exclusive gk_scan_exclusive_init gk_scan_inclusive_sum/exclusive_sum
+ *              gk_scan_rows_inclusive/exclusive
  *   select     gk_select gk_select_flagged
  *   data       gk_copy gk_fill gk_iota gk_random_uniform gk_random_normal gk_print gk_print_matrix
- *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_plan; gk_matmul_opts gk_matmul_path gk_factor
+ *   matmul     gk_matmul gk_matmul_scaled gk_matmul_ex gk_matmul_epilogue gk_matmul_plan;
+ *              gk_matmul_opts gk_matmul_path gk_factor
  *              gk_plan GK_PLAN_AUTO/SIMT/MMA/WGMMA gk_precision GK_PRECISION_DEFAULT/STRICT/TF32/EMULATED
  *              gk_tile gk_tile_load gk_tile_load_transposed gk_tile_multiply gk_tile_multiply_rows gk_tile_store
  *   arrays     gk_array: device memory that a variable owns
@@ -556,12 +558,13 @@ GK__CHECKED cudaError_t gk_scratch_create(gk_scratch *scratch, size_t bytes, cud
 GK__CHECKED cudaError_t gk_scratch_create_work(gk_scratch *scratch, size_t bytes, size_t work_bytes,
                                                cudaStream_t stream);
 GK__CHECKED cudaError_t gk_scratch_destroy(gk_scratch *scratch);
-/* The bytes for reduce, whatever n; and for reductions of rows and columns, whatever the shape. */
+/* The bytes for reduce, whatever n. */
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void);
-GPUKIT_DEF size_t gk_matrix_scratch_bytes(void);
 /* The bytes for reduce and for scans of up to n items. item_bytes is the size of the largest of the input's, the
  * output's and the working type. SIZE_MAX if the number of bytes overflows. */
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes);
+/* The bytes for reductions and scans of the rows or columns of a matrix; likewise. */
+GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes);
 /* The bytes for products of any shape and type, on any GPU, and for reduce: a little more than 64 MiB. gk_matmul_plan
  * returns what one call needs, which is often less. */
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void);
@@ -823,10 +826,20 @@ public:
   void clear(GK__CALLER); /* sets all bytes to 0; does not wait */
 
 private:
+  template <class Other> friend struct gk__device_items;
   Item *items;
   size_t item_count;
   cudaStream_t stream;
 };
+
+/* gk_allclose of a device array, and another one or a host array of as many elements; waits for their streams. A copy
+ * that fails goes to the handler, and then the result is false. */
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol, double atol,
+                 gk_mismatch *mismatch = NULL, GK__CALLER);
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double atol, gk_mismatch *mismatch = NULL,
+                 GK__CALLER);
 
 } // GK__NAMESPACE(KERNELS)
 #endif /* __cplusplus */
@@ -1213,6 +1226,17 @@ GK__NODISCARD cudaError_t gk_scan_exclusive_sum(const Input &input, Output &&out
   return gk_scan_exclusive(input, output, n, gk_op_sum(), stream, scratch);
 }
 
+/* The scans of all rows of a row-major matrix of row_count x col_count elements with leading_dim elements from row to
+ * row, in input and output alike (0: col_count). Each row begins anew. The rest is as above. */
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_scan_rows_inclusive(const Input &input, Output &&output, size_t row_count,
+                                                 size_t col_count, size_t leading_dim, Operator operation,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+template <class Input, class Output, class Operator>
+GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t row_count,
+                                                 size_t col_count, size_t leading_dim, Operator operation,
+                                                 cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
+
 /* --- Select ------------------------------------------------------------------------------------------------------*/
 
 /* output[0], output[1] ... = the elements of input for which keep(element) is true, in their order. *kept_count = how
@@ -1292,6 +1316,18 @@ GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output 
 template <gk_precision Precision, class InputA, class InputB, class Output>
 GK__NODISCARD cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                                        const gk_matmul_opts *opts, cudaStream_t stream = 0);
+
+/* C = func(alpha A B + beta C, row, col), in the launch that computes the product: a bias, an activation, any functor
+ * or lambda of device code with Acc operator()(Acc value, size_t row, size_t col) const, where Acc is float, or double
+ * for products of doubles. func is called once for each element of C, with the value before it is rounded to C's type.
+ * Kernels are compiled for one precision. (Those of Hopper's wgmma have no functors yet: there the portable
+ * tensor-core kernels compute such a product.)
+ *
+ *   const auto relu = [=] __device__(float value, size_t, size_t col) { return fmaxf(value + bias[col], 0.0f); };
+ *   GK_CHECK(gk_matmul_epilogue(a, b, c, m, n, k, relu)); */
+template <gk_precision Precision = GK_PRECISION_DEFAULT, class InputA, class InputB, class Output, class Func>
+GK__NODISCARD cudaError_t gk_matmul_epilogue(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
+                                             Func func, const gk_matmul_opts *opts = NULL, cudaStream_t stream = 0);
 
 /* Which path gk_matmul_ex would take on the current device, and how much memory it would need. The pointers count for
  * their alignment only. Nothing is launched. */
@@ -2031,16 +2067,61 @@ template <class Item> struct gk__number_of<Item, true> {
   }
 };
 
-template <class Item, class Other>
-bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
+/* What is compared: elements of host memory, or those of a device array, which come to the host part by part. */
+enum { GK__ALLCLOSE_PART = 1024 };
+template <class Item> struct gk__host_items {
+  const Item *items;
+  bool fetch(size_t, size_t) { return true; }
+  const Item &operator[](size_t i) const { return items[i]; }
+};
+template <class Item> struct gk__device_items {
+  const gk_array<Item> &array;
+  const char *file;
+  int line;
+  Item part[GK__ALLCLOSE_PART];
+  bool fetch(size_t begin, size_t n) {
+    const size_t most = GK__ALLCLOSE_PART, left = n - begin, part_items = left < most ? left : most;
+    return gk__array_copy(part, array.items + begin, part_items * sizeof(Item), cudaMemcpyDeviceToHost, array.stream,
+                          file, line);
+  }
+  const Item &operator[](size_t i) const { return part[i % GK__ALLCLOSE_PART]; }
+};
+template <class Item, class Other, class ItemsA, class ItemsB>
+bool gk__allclose(ItemsA &a, ItemsB &b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
   gk__comparison comparison = gk__comparison();
   comparison.worst_excess = -1;
   for (size_t i = 0; i < n; i++) {
+    if (i % GK__ALLCLOSE_PART == 0 && (!a.fetch(i, n) || !b.fetch(i, n))) return false;
     const gk__number x = gk__number_of<Item>::from(a[i]), y = gk__number_of<Other>::from(b[i]);
     const bool is_equal = x.value == y.value && (x.digits || y.digits || x.magnitude == y.magnitude);
     if (!is_equal) gk__compare({i, x, y}, rtol, atol, &comparison);
   }
   return gk__compare_report(n, comparison, mismatch) != 0;
+}
+template <class Item, class Other>
+bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double atol, gk_mismatch *mismatch) {
+  gk__host_items<Item> items_a = {a};
+  gk__host_items<Other> items_b = {b};
+  return gk__allclose<Item, Other>(items_a, items_b, n, rtol, atol, mismatch);
+}
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol, double atol, gk_mismatch *mismatch,
+                 const char *file, int line) {
+  gk__device_items<Item> items_a = {a, file, line, {}};
+  gk__device_items<Other> items_b = {b, file, line, {}};
+  if (a.size() == b.size()) return gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
+  gk__check_begin();
+  gk__check_cuda(
+      gk__fail(cudaErrorInvalidValue, "gk_allclose: one array has %zu elements, the other %zu", a.size(), b.size()),
+      "gk_allclose", file, line);
+  return false;
+}
+template <class Item, class Other>
+bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double atol, gk_mismatch *mismatch,
+                 const char *file, int line) {
+  gk__device_items<Item> items_a = {a, file, line, {}};
+  gk__host_items<Other> items_b = {b};
+  return gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
 }
 
 } // GK__NAMESPACE(KERNELS)
@@ -4152,10 +4233,30 @@ inline gk__scan_plan gk__plan_scan(size_t n, size_t item_bytes) {
   return gk__plan_scan_of(n, n > GK__SCAN_SMALL_N ? gk__scan_items_for_large_n(item_bytes)
                                                   : gk__scan_items_for_small_n(item_bytes));
 }
+/* For the rows of a matrix: tiles and groups are those of a row. Tickets count the tiles of all rows. */
+struct gk__row_scan_plan : gk__scan_plan {
+  size_t row_count, leading_dim;
+};
+/* A tile by its ticket. */
+struct gk__scan_place {
+  unsigned tile_idx;          /* in its row */
+  size_t row_idx, row_offset; /* in elements, from the first row on */
+};
+GK__HD size_t gk__scan_rows(const gk__scan_plan &) { return 1; }
+GK__HD size_t gk__scan_rows(const gk__row_scan_plan &plan) { return plan.row_count; }
+GK__HD size_t gk__scan_row_distance(const gk__scan_plan &) { return 0; }
+GK__HD size_t gk__scan_row_distance(const gk__row_scan_plan &plan) { return plan.leading_dim; }
+GK__D gk__scan_place gk__scan_place_of(const gk__scan_plan &, unsigned ticket) { return gk__scan_place{ticket, 0, 0}; }
+GK__D gk__scan_place gk__scan_place_of(const gk__row_scan_plan &plan, unsigned ticket) {
+  const size_t row_idx = ticket / plan.tiles;
+  return gk__scan_place{static_cast<unsigned>(ticket - row_idx * plan.tiles), row_idx, row_idx * plan.leading_dim};
+}
+
 /* The bytes of a scratch, which has a slot for each tile and each group; SIZE_MAX where that is too large. */
-inline size_t gk__scan_bytes(const gk__scan_plan &plan, size_t slot_bytes) {
-  const size_t slots = gk__saturated_product(plan.tiles + plan.groups, slot_bytes), most = static_cast<size_t>(-1);
-  return slots > most - GK__SCAN_OFFSET ? most : slots + GK__SCAN_OFFSET;
+template <class Plan> size_t gk__scan_bytes(const Plan &plan, size_t slot_bytes) {
+  const size_t slots = gk__saturated_product(gk__scan_rows(plan), plan.tiles + plan.groups);
+  const size_t bytes = gk__saturated_product(slots, slot_bytes), most = static_cast<size_t>(-1);
+  return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
 }
 
 /* The initial value, which stands before the first element, and the index of the first element, for argmin and argmax.
@@ -4172,8 +4273,10 @@ template <class Acc> struct gk__scan_init<Acc, Acc> {
 /* What a kernel is compiled for: types, and what follows from the elements of a thread. In shared memory each thread
  * has consecutive elements, which it reads and writes as vectors. Results replace the inputs where both have the same
  * size; else they stand behind them. */
-template <class InputArray, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread>
+template <class InputArray, class OutputItem, class Functor, class Initial, unsigned ItemsPerThread,
+          class TilePlan = gk__scan_plan>
 struct gk__scan_config {
+  typedef TilePlan Plan;
   typedef InputArray Input; /* a pointer, or a computed input */
   typedef typename gk__source<InputArray>::item_type Item;
   typedef OutputItem Out;
@@ -4309,11 +4412,12 @@ struct gk__scan_bulk_copies {
   bool aligned_input, aligned_output;
 
   /* By all threads; then __syncthreads(). */
-  GK__D void init(unsigned long long *shared_barrier, const void *input, const void *output) {
+  GK__D void init(unsigned long long *shared_barrier, const void *input, size_t input_row_bytes, const void *output,
+                  size_t output_row_bytes) {
     barrier = shared_barrier;
     parity = 0;
-    aligned_input = reinterpret_cast<uintptr_t>(input) % 16 == 0;
-    aligned_output = reinterpret_cast<uintptr_t>(output) % 16 == 0;
+    aligned_input = (reinterpret_cast<uintptr_t>(input) | input_row_bytes) % 16 == 0;
+    aligned_output = (reinterpret_cast<uintptr_t>(output) | output_row_bytes) % 16 == 0;
     if (threadIdx.x != 0) return;
     gk__ptx_mbarrier_init(gk__shared_address(barrier), 1);
     gk__ptx_fence_mbarrier_init();
@@ -4359,7 +4463,7 @@ struct gk__scan_bulk_copies {
   GK__D void before_next_load() const { gk__ptx_fence_proxy_async(); }
 #else /* before sm_90 there are none */
   static const bool aligned_input = false;
-  GK__D void init(unsigned long long *, const void *, const void *) {}
+  GK__D void init(unsigned long long *, const void *, size_t, const void *, size_t) {}
   template <class Config, class Item> GK__D void begin_load(Item *, const Item *, size_t, unsigned) {}
   template <class Item> GK__D unsigned wait_for_load(unsigned) { return 0; }
   template <class Out> GK__D unsigned store(Out *, const Out *, unsigned, unsigned) const { return 0; }
@@ -4490,12 +4594,13 @@ GK__D void gk__scan_finish_load(Item *shared_in, const Input &input, size_t firs
   }
 }
 
-/* Tile by tile: ticket, load, the threads' totals, prefixes, results. A single tile needs no ticket and no slots. */
+/* Tile by tile: ticket, load, the threads' totals, prefixes, results. A row of a single tile needs no ticket and no
+ * slots. n: the elements of a row. */
 template <class Config>
 __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
     gk__scan_kernel(typename Config::Input input, typename Config::Out *output, size_t n,
-                    typename Config::Operator operation, typename Config::Init init, bool inclusive, gk__scan_plan plan,
-                    gk__state *state, gk__slot<typename Config::Acc> *slots) {
+                    typename Config::Operator operation, typename Config::Init init, bool inclusive,
+                    typename Config::Plan plan, gk__state *state, gk__slot<typename Config::Acc> *slots) {
   typedef typename Config::Item Item;
   typedef typename Config::Out Out;
   typedef typename Config::Acc Acc;
@@ -4510,7 +4615,8 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   Out *const shared_out = reinterpret_cast<Out *>(shared + Config::out_offset);
   __shared__ unsigned long long barrier;
   gk__scan_bulk_copies bulk = gk__scan_bulk_copies();
-  bulk.init(&barrier, gk__memory_of(input), output);
+  const size_t distance = gk__scan_row_distance(plan), tile_count = plan.tiles * gk__scan_rows(plan);
+  bulk.init(&barrier, gk__memory_of(input), distance * sizeof(Item), output, distance * sizeof(Out));
   if (Config::small_n)
     gk__prefetch_tile<GK__SCAN_THREADS>(input, n, blockIdx.x * static_cast<size_t>(Config::tile_items),
                                         Config::tile_items);
@@ -4518,39 +4624,42 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
   gk__wait_for_earlier_work();
   if (Config::small_n) gk__let_later_work_start();
   /* With fewer blocks than tiles, a block takes several, and learns from one more ticket that there are none left. */
-  const bool several = plan.blocks < plan.tiles;
-  const size_t last_ticket = plan.tiles + (several ? plan.blocks : 0) - 1;
+  const bool several = plan.blocks < tile_count;
+  const size_t last_ticket = tile_count + (several ? plan.blocks : 0) - 1;
   for (bool more = true; more; more = several) {
     if (threadIdx.x == 0) {
       if (plan.tiles > 1)
         ticket = gk__next_ticket(state, last_ticket);
       else
-        ticket.number = 0;
-      if (bulk.aligned_input && ticket.number < plan.tiles)
-        bulk.template begin_load<Config>(shared_in, gk__memory_of(input), n, ticket.number);
+        ticket.number = blockIdx.x;
+      const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
+      if (bulk.aligned_input && ticket.number < tile_count)
+        bulk.template begin_load<Config>(shared_in, gk__memory_of(input) + place.row_offset, n, place.tile_idx);
     }
     __syncthreads();
-    const size_t tile_idx = ticket.number, first_idx = tile_idx * Config::tile_items;
-    if (tile_idx >= plan.tiles) break;
+    if (ticket.number >= tile_count) break;
+    const gk__scan_place place = gk__scan_place_of(plan, ticket.number);
+    const size_t tile_idx = place.tile_idx, first_idx = tile_idx * Config::tile_items;
     const unsigned item_count =
         n - first_idx < Config::tile_items ? static_cast<unsigned>(n - first_idx) : Config::tile_items;
     const unsigned thread_offset = threadIdx.x * Config::items_per_thread;
     const unsigned valid_items = item_count > thread_offset ? item_count - thread_offset : 0; /* of this thread */
     const size_t i = init_type::index(init) + first_idx + thread_offset;
-    gk__scan_finish_load<Config>(shared_in, input, first_idx, item_count, &bulk);
+    gk__scan_finish_load<Config>(shared_in, input + place.row_offset, first_idx, item_count, &bulk);
 
     const Acc thread_total =
         gk__scan_fold<Config, false>(operation.identity(), shared_out, shared_in, valid_items, i, inclusive, operation);
     Acc tile_total = operation.identity(), running = gk__scan_threads(thread_total, operation, warp_total, &tile_total);
     if (plan.tiles > 1) {
-      const gk__scan_slots<Acc> scan_slots = {slots, slots + plan.tiles, ticket.tag};
+      const gk__scan_slots<Acc> scan_slots = {slots + place.row_idx * plan.tiles,
+                                              slots + tile_count + place.row_idx * plan.groups, ticket.tag};
       running = operation(
           gk__tile_prefix<Config::window>(tile_idx, tile_total, init, operation, plan, scan_slots, partial), running);
     } else {
       running = operation(init_type::value(init), running);
     }
     gk__scan_fold<Config, true>(running, shared_out, shared_in, valid_items, i, inclusive, operation);
-    gk__scan_store<Config>(output, shared_out, first_idx, item_count, bulk);
+    gk__scan_store<Config>(output + place.row_offset, shared_out, first_idx, item_count, bulk);
     if (several) {
       bulk.before_next_load();
       __syncthreads();
@@ -4561,14 +4670,14 @@ __global__ void __launch_bounds__(GK__SCAN_THREADS, Config::blocks_per_sm)
 
 /* --- Launch ------------------------------------------------------------------------------------------------------*/
 
-template <class Input, class Out, class Operator, class Init>
+template <class Input, class Out, class Operator, class Init, class Plan>
 cudaError_t gk__scan(const char *call, const Input &input, Out *output, size_t n, Operator operation, Init init,
-                     bool inclusive, const gk__scan_plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
+                     bool inclusive, const Plan &plan, cudaStream_t stream, const gk_scratch *scratch) {
   typedef typename gk__source<Input>::item_type Item;
   const unsigned items_for_large_n = gk__scan_items_for_large_n(gk__scan_item_bytes<Item, Out>());
   const unsigned items_for_small_n = gk__scan_items_for_small_n(gk__scan_item_bytes<Item, Out>());
-  typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n> config_for_large_n;
-  typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n> config_for_small_n;
+  typedef gk__scan_config<Input, Out, Operator, Init, items_for_large_n, Plan> config_for_large_n;
+  typedef gk__scan_config<Input, Out, Operator, Init, items_for_small_n, Plan> config_for_small_n;
   const auto kernel = plan.items_per_thread == items_for_large_n ? GK__KERNEL(gk__scan_kernel<config_for_large_n>)
                                                                  : GK__KERNEL(gk__scan_kernel<config_for_small_n>);
   typedef typename gk__working<Operator>::type Acc;
@@ -4612,6 +4721,95 @@ cudaError_t gk_scan_exclusive_init(const Input &input, Output &&output, size_t n
   const Functor f = gk__functor_of<Functor>(operation);
   return gk__scan_call("gk_scan_exclusive_init", gk__pointer_to(input), gk__pointer_to(output), n, f,
                        gk__convert<typename gk__working<Functor>::type, Init>::from(init), false, stream, scratch);
+}
+
+/* --- Rows --------------------------------------------------------------------------------------------------------
+ *
+ * Short rows, and rows that are many enough to keep the memory busy, are scanned by a warp each: 32 elements after the
+ * other, by gk_warp_scan_inclusive, onto what stands before them. The others are scanned as above, tile by tile. */
+
+enum { GK__SCAN_WARP_STEPS = 4 }; /* loads of a thread that are under way at a time */
+#define GK__SCAN_WARP_COLS 1024u
+#define GK__SCAN_WARP_ROWS 8192u
+#define GK__SCAN_MOST_BLOCKS 8192u
+/* Shorter rows have small tiles. */
+#define GK__SCAN_LONG_ROW (size_t(1) << 18)
+
+template <class Input, class Out, class Operator>
+__global__ void __launch_bounds__(GK__SCAN_THREADS)
+    gk__scan_rows_kernel(Input input, Out *output, size_t row_count, size_t col_count, size_t leading_dim,
+                         Operator operation, bool inclusive) {
+  typedef typename gk__source<Input>::item_type Item;
+  typedef typename gk__working<Operator>::type Acc;
+  const unsigned steps = GK__SCAN_WARP_STEPS, warps = GK__SCAN_THREADS / 32;
+  gk__wait_for_earlier_work();
+  for (size_t row_idx = static_cast<size_t>(blockIdx.x) * warps + gk_warp(); row_idx < row_count;
+       row_idx += static_cast<size_t>(gridDim.x) * warps) {
+    Acc running = operation.identity();
+    for (size_t first_idx = gk_lane(); first_idx - gk_lane() < col_count; first_idx += 32 * steps) {
+      Item item[steps];
+      GK__UNROLL
+      for (unsigned k = 0; k < steps; k++)
+        if (first_idx + 32 * k < col_count) item[k] = input[row_idx * leading_dim + first_idx + 32 * k];
+      GK__UNROLL
+      for (unsigned k = 0; k < steps; k++) {
+        const size_t i = first_idx + 32 * k;
+        const Acc value = i < col_count ? gk__lift<Acc, Item>::from(item[k], i) : operation.identity();
+        const Acc with_lane = gk_warp_scan_inclusive(value, operation), before_lane = gk__previous_lane(with_lane);
+        const Acc exclusive = gk_lane() ? operation(running, before_lane) : running;
+        const Acc result = inclusive ? operation(running, with_lane) : exclusive;
+        if (i < col_count) output[row_idx * leading_dim + i] = gk__convert<Out, Acc>::from(result);
+        running = operation(running, gk_shuffle(with_lane, 31));
+      }
+    }
+  }
+}
+
+template <class Input, class Out, class Operator>
+cudaError_t gk__scan_matrix(const char *call, const Input &input, Out *output, const gk__matrix_plan &shape,
+                            const Operator &operation, bool inclusive, cudaStream_t stream, const gk_scratch *scratch) {
+  typedef typename gk__source<Input>::item_type Item;
+  const size_t rows_of_block = GK__SCAN_THREADS / 32, item_bytes = gk__scan_item_bytes<Item, Out>();
+  const size_t outputs =
+      shape.row_count && shape.col_count ? (shape.row_count - 1) * shape.leading_dim + shape.col_count : 0;
+  gk__clear_detail();
+  GK_TRY(gk__check_matrix(call, input, output, shape, outputs));
+  if (outputs == 0) return cudaSuccess;
+  if (shape.col_count <= GK__SCAN_WARP_COLS || shape.row_count >= GK__SCAN_WARP_ROWS) {
+    const size_t blocks = gk_ceil_div(shape.row_count, rows_of_block);
+    return gk__launch_kernel(call, GK__KERNEL(gk__scan_rows_kernel<Input, Out, Operator>),
+                             static_cast<unsigned>(blocks < GK__SCAN_MOST_BLOCKS ? blocks : GK__SCAN_MOST_BLOCKS),
+                             static_cast<unsigned>(GK__SCAN_THREADS), 0, stream, input, output, shape.row_count,
+                             shape.col_count, shape.leading_dim, operation, inclusive);
+  }
+  gk__row_scan_plan plan = gk__row_scan_plan();
+  static_cast<gk__scan_plan &>(plan) =
+      gk__plan_scan_of(shape.col_count, shape.col_count > GK__SCAN_LONG_ROW ? gk__scan_items_for_large_n(item_bytes)
+                                                                            : gk__scan_items_for_small_n(item_bytes));
+  plan.row_count = shape.row_count;
+  plan.leading_dim = shape.leading_dim;
+  const size_t tile_count = gk__saturated_product(plan.tiles, plan.row_count);
+  plan.blocks = tile_count < 0x7fffffffu ? static_cast<unsigned>(tile_count) : 0x7fffffffu;
+  return gk__scan(call, input, output, shape.col_count, operation, operation.identity(), inclusive, plan, stream,
+                  scratch);
+}
+template <class Input, class Output, class Operator>
+cudaError_t gk_scan_rows_inclusive(const Input &input, Output &&output, size_t row_count, size_t col_count,
+                                   size_t leading_dim, Operator operation, cudaStream_t stream,
+                                   const gk_scratch *scratch) {
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
+  return gk__scan_matrix("gk_scan_rows_inclusive", gk__known_array(gk__pointer_to(input)),
+                         gk__known_output(gk__pointer_to(output)), gk__matrix_shape(row_count, col_count, leading_dim),
+                         gk__functor_of<Functor>(operation), true, stream, scratch);
+}
+template <class Input, class Output, class Operator>
+cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&output, size_t row_count, size_t col_count,
+                                   size_t leading_dim, Operator operation, cudaStream_t stream,
+                                   const gk_scratch *scratch) {
+  typedef typename gk__functor<Operator, typename gk__known<gk__item_of_array<Output>>::type>::scan Functor;
+  return gk__scan_matrix("gk_scan_rows_exclusive", gk__known_array(gk__pointer_to(input)),
+                         gk__known_output(gk__pointer_to(output)), gk__matrix_shape(row_count, col_count, leading_dim),
+                         gk__functor_of<Functor>(operation), false, stream, scratch);
 }
 
 /* --- Select ------------------------------------------------------------------------------------------------------*/
@@ -4982,6 +5180,9 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   size_t first_row, first_col; /* of this part of C in C */
   gk__condition condition;
   size_t max_blocks; /* of a launch; 0: no limit */
+  explicit gk__matmul_output(const Func &f)
+      : c(NULL), m(0), n(0), ldc(0), stride_c(0), batch(0), alpha(0), beta(0), partitions(0), partials(NULL), func(f),
+        first_row(0), first_col(0), condition(), max_blocks(0) {}
   /* Bytes of the partials of one product. */
   size_t partial_bytes() const {
     return partitions > 1 ? gk__saturated_product(gk__saturated_product(m, gk__partial_ld(n)), partitions * sizeof(Acc))
@@ -5015,6 +5216,9 @@ struct gk__matmul_args : gk__matmul_output<Out, Acc, Func> {
   size_t k, lda, ldb, stride_a, stride_b;
   bool trans_a, trans_b;
   int depth; /* of a partition, in k; the last one may be shorter */
+  explicit gk__matmul_args(const Func &f = Func())
+      : gk__matmul_output<Out, Acc, Func>(f), a(NULL), b(NULL), k(0), lda(0), ldb(0), stride_a(0), stride_b(0),
+        trans_a(false), trans_b(false), depth(0) {}
   /* Moves on to the products of the batch behind the first `products`. */
   void skip(size_t products) {
     a += products * stride_a;
@@ -6769,7 +6973,7 @@ template <class Element> struct gk__operand_view {
   int k_major;         /* K-major: A is stored as m x k, B as n x k. Else MN-major: k x m, k x n */
   unsigned split;      /* > 1: A is unaligned; it is read as this many matrices, each of every split-th row */
 };
-template <class Element, class Out> struct gk__tensor_args {
+template <class Element, class Out, class Func = gk__identity> struct gk__tensor_args {
   gk__operand_view<Element> a, b;
   Out *c;
   size_t ldc, stride_c;
@@ -6777,6 +6981,10 @@ template <class Element, class Out> struct gk__tensor_args {
   float alpha, beta;
   const unsigned *strict; /* emulated fp32: device flag; if it is not 0, the kernel returns at once. Else NULL */
   size_t max_blocks;      /* of a launch; 0: no limit */
+  Func func;
+  explicit gk__tensor_args(const Func &f = Func())
+      : a(), b(), c(NULL), ldc(0), stride_c(0), m(0), n(0), k(0), batch(0), alpha(0), beta(0), strict(NULL),
+        max_blocks(0), func(f) {}
 };
 /* The number of bfloat16 parts of a float in emulated fp32. */
 #define GK__BF16_PARTS 3
@@ -7228,6 +7436,8 @@ template <class Out, class Func> struct gk__mma_args {
   unsigned tiles_m, tiles_n;
   unsigned first_tile;     /* of this launch; tiles are numbered through the batch */
   size_t partition_stages; /* of k in a partition; the last partition may have fewer */
+  explicit gk__mma_args(const Func &f)
+      : a(), b(), c(f), k(0), tiles_m(0), tiles_n(0), first_tile(0), partition_stages(0) {}
 };
 
 /* Copies the first `valid` of 16 bytes to shared memory, and sets the others to 0. (compute-sanitizer memcheck takes
@@ -7575,8 +7785,8 @@ template <int Products, class Element, class Config> size_t gk__mma_smem(int sta
   const int tile_bytes = gk__shared_tile<Config::bm, Config::bn, Config::thread_count>::bytes;
   return static_cast<size_t>(ring > tile_bytes ? ring : tile_bytes) + GK__RING_ALIGNMENT;
 }
-template <int Products, class Config, class Element, class Out>
-cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
+template <int Products, class Config, class Element, class Out, class Func>
+cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
                            const gk__partials &partials, cudaStream_t stream) {
   const size_t tiles_m = gk_ceil_div(p.m, static_cast<size_t>(Config::bm));
   const size_t tiles_n = gk_ceil_div(p.n, static_cast<size_t>(Config::bn)), tiles = tiles_m * tiles_n;
@@ -7584,7 +7794,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
   const size_t k_stages = gk_ceil_div(p.k, static_cast<size_t>(Config::bytes / gk__tensor_type<Element>::bytes));
   if (tiles > max_grid / plan.partitions)
     return gk__fail(cudaErrorInvalidValue, "gk_matmul: %zu tiles are more than a grid has blocks", tiles);
-  gk__mma_args<Out, gk__identity> q = gk__mma_args<Out, gk__identity>();
+  gk__mma_args<Out, Func> q(p.func);
   q.a = gk__mma_operand_of(p.a);
   q.b = gk__mma_operand_of(p.b);
   q.c.c = p.c;
@@ -7620,7 +7830,7 @@ cudaError_t gk__mma_launch(const gk__tensor_args<Element, Out> &p, const gk__mma
     for (size_t launch_begin = 0; launch_begin < all_tiles; launch_begin += tiles_per_launch) {
       const size_t left = all_tiles - launch_begin, launch_tiles = left < tiles_per_launch ? left : tiles_per_launch;
       q.first_tile = static_cast<unsigned>(launch_begin);
-      GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, gk__identity>),
+      GK_TRY(gk__launch_kernel("gk_matmul", GK__KERNEL(gk__mma_kernel<Products, Element, Config, Out, Func>),
                                static_cast<unsigned>(launch_tiles * plan.partitions),
                                static_cast<unsigned>(Config::thread_count), smem, stream, q));
     }
@@ -7744,16 +7954,16 @@ void gk__each_mma_plan(Plans *plans, const gk__mma_cost *costs, size_t m, size_t
   gk__plan_mma_config<Products, Element, typename tiles::small_config>(plans, 1, tiles::small_config::stages, costs[1],
                                                                        m, n, k, batch, gpu);
 }
-template <int Products, class Element, int OrderA, int OrderB, class Out>
-cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan,
+template <int Products, class Element, int OrderA, int OrderB, class Out, class Func>
+cudaError_t gk__mma_launch_large(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
                                  const gk__partials &partials, cudaStream_t stream) {
   typedef typename gk__mma_tiles<Products, Element>::template large<OrderA, OrderB> large;
   return gk__mma_launch<Products, large>(p, plan, partials, stream);
 }
 /* Runs a plan. */
-template <int Products, class Element, class Out>
-cudaError_t gk__mma_run(const gk__tensor_args<Element, Out> &p, const gk__mma_plan &plan, const gk__partials &partials,
-                        cudaStream_t stream) {
+template <int Products, class Element, class Out, class Func>
+cudaError_t gk__mma_run(const gk__tensor_args<Element, Out, Func> &p, const gk__mma_plan &plan,
+                        const gk__partials &partials, cudaStream_t stream) {
   typedef gk__mma_tiles<Products, Element> tiles;
   const int mn_major = tiles::fixed_order ? GK__MN_MAJOR : GK__K_MAJOR; /* else one instance */
   if (plan.config == 1) return gk__mma_launch<Products, typename tiles::small_config>(p, plan, partials, stream);
@@ -10459,8 +10669,8 @@ inline cudaError_t gk__plan_work_area(const gk__product_plan &plan, size_t batch
 }
 /* Measures the partials of the strict kernels that follow an emulated product: of products_per_launch products, and of
  * the remaining ones of the batch. The choice of these kernels depends only on whether there is a condition. */
-template <class Item, class Out, class Acc>
-cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t products_per_launch,
+template <class Item, class Out, class Acc, class Func>
+cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc, Func> p, size_t products_per_launch,
                                  gk__partials *partials) {
   static const unsigned any = 0;
   const gk__split_k order = gk__cached_split_k<Acc>(p.m, p.n, p.k);
@@ -10472,10 +10682,21 @@ cudaError_t gk__measure_fallback(gk__matmul_args<Item, Out, Acc> p, size_t produ
   return rest ? gk__measure_partials(p, order, GK_PLAN_AUTO, partials) : cudaSuccess;
 }
 
+/* The kernel of a plan. Hopper's have no functor: products with one are never planned for them. */
+template <int Products, class Element, class Out>
+cudaError_t gk__run_on_tensor_cores(const gk__tensor_args<Element, Out> &p, bool wgmma, const gk__mma_plan &mma_plan,
+                                    int sms, const gk__partials &partials, cudaStream_t stream) {
+  return wgmma ? gk__wgmma_run<Products>(p, sms, stream) : gk__mma_run<Products>(p, mma_plan, partials, stream);
+}
+template <int Products, class Element, class Out, class Func>
+cudaError_t gk__run_on_tensor_cores(const gk__tensor_args<Element, Out, Func> &p, bool, const gk__mma_plan &mma_plan,
+                                    int, const gk__partials &partials, cudaStream_t stream) {
+  return gk__mma_run<Products>(p, mma_plan, partials, stream);
+}
 /* Launches the preparation of the operands, the kernel, and for emulated fp32 the strict fallback, for as many products
  * of the batch at a time as the work area has room for. */
-template <int Preparation, int Products, class Element, class Item, class Out>
-cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan,
+template <int Preparation, int Products, class Element, class Item, class Out, class Func>
+cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan,
                                        const gk__mma_plan &mma_plan, int sms, const gk__work_area &area,
                                        gk__partials *partials, cudaStream_t stream) {
   const size_t batch = p.batch;
@@ -10484,7 +10705,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   cudaError_t status = cudaSuccess;
   for (size_t done = 0; done < batch && status == cudaSuccess; done += area.at_once) {
     p.batch = batch - done < area.at_once ? batch - done : area.at_once;
-    gk__tensor_args<Element, Out> q;
+    gk__tensor_args<Element, Out, Func> q(p.func);
     gk__raw_operand<Item> raw_a, raw_b;
     unsigned char *const work_a = area.memory + GK__WORK_FRONT;
     unsigned char *const work_b = work_a + (plan.a.wanted ? plan.a.matrix * (plan.a.one ? 1 : p.batch) : 0);
@@ -10509,8 +10730,7 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
       status = gk__prepare_operands<Preparation>(raw_a, raw_b, gk__min_split_bits(), gk__max_split_bits(p.k),
                                                  fallback_flag, sms, plan.plan == GK_PLAN_WGMMA, stream);
     if (status == cudaSuccess)
-      status = plan.plan == GK_PLAN_WGMMA ? gk__wgmma_run<Products>(q, sms, stream)
-                                          : gk__mma_run<Products>(q, mma_plan, *partials, stream);
+      status = gk__run_on_tensor_cores<Products>(q, plan.plan == GK_PLAN_WGMMA, mma_plan, sms, *partials, stream);
     if (status == cudaSuccess && fallback_flag) {
       p.condition.flag = fallback_flag;
       p.condition.wanted = true;
@@ -10521,8 +10741,8 @@ cudaError_t gk__launch_on_tensor_cores(gk__matmul_args<Item, Out, float> p, cons
   return status;
 }
 /* A product on tensor cores. Everything that can fail is checked or allocated before the first launch. */
-template <int Preparation, int Products, class Element, class Item, class Out>
-cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float> p, const gk__product_plan &plan, int sms,
+template <int Preparation, int Products, class Element, class Item, class Out, class Func>
+cudaError_t gk__matmul_on_tensor_cores(gk__matmul_args<Item, Out, float, Func> p, const gk__product_plan &plan, int sms,
                                        const gk_scratch *scratch, cudaStream_t stream) {
   const char *const call = "gk_matmul";
   gk__work_area area;
@@ -10602,10 +10822,10 @@ inline cudaError_t gk__check_matrix(const char *name, const void *from, size_t r
 
 /* The arguments of the kernels. As in BLAS, alpha = 0 reads neither A nor B, and with k = 0 the product is 0: both give
  * beta C. The kernels add alpha x 0 to beta C, which leaves it unchanged if alpha is -0. */
-template <class Item, class Out, class Acc>
-gk__matmul_args<Item, Out, Acc> gk__args_of_call(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
-                                                 const gk_matmul_opts &opts) {
-  gk__matmul_args<Item, Out, Acc> p = gk__matmul_args<Item, Out, Acc>();
+template <class Acc, class Item, class Out, class Func>
+gk__matmul_args<Item, Out, Acc, Func> gk__args_of_call(const Item *a, const Item *b, Out *c, size_t m, size_t n,
+                                                       size_t k, const gk_matmul_opts &opts, const Func &func) {
+  gk__matmul_args<Item, Out, Acc, Func> p(func);
   p.a = a;
   p.b = b;
   p.c = c;
@@ -10630,9 +10850,9 @@ gk__matmul_args<Item, Out, Acc> gk__args_of_call(const Item *a, const Item *b, O
   return p;
 }
 /* Checks the matrices and the options of a call, and sets the stride of C. */
-template <class Item, class Out, class Acc>
-cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc> *args, const gk_matmul_opts &opts) {
-  gk__matmul_args<Item, Out, Acc> &p = *args;
+template <class Item, class Out, class Acc, class Func>
+cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc, Func> *args, const gk_matmul_opts &opts) {
+  gk__matmul_args<Item, Out, Acc, Func> &p = *args;
   const size_t m = p.m, n = p.n, k = p.k;
   const void *const a = p.a, *const b = p.b, *const c = p.c;
   GK_TRY(gk__check_matrix("A", a, p.trans_a ? k : m, p.trans_a ? m : k, p.lda, p.stride_a, p.batch, sizeof(Item)));
@@ -10655,8 +10875,8 @@ cudaError_t gk__check_call(gk__matmul_args<Item, Out, Acc> *args, const gk_matmu
   return cudaSuccess;
 }
 /* What gk_matmul_plan reports. */
-template <class Item, class Out, class Acc>
-cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc> &p, const gk__product_plan &plan,
+template <class Item, class Out, class Acc, class Func>
+cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc, Func> &p, const gk__product_plan &plan,
                               gk_plan strict_plan, gk_matmul_path *path) {
   gk__partials partials = gk__partials();
   path->plan = plan.plan;
@@ -10674,13 +10894,13 @@ cudaError_t gk__describe_path(const gk__matmul_args<Item, Out, Acc> &p, const gk
 }
 
 /* With a path, only describes what the call would do. */
-template <int Precision, class Item, class Out>
+template <int Precision, class Item, class Out, class Func>
 cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k, const gk_matmul_opts *opts,
-                       gk_matmul_path *path, cudaStream_t stream) {
+                       gk_matmul_path *path, cudaStream_t stream, const Func &func) {
   typedef typename gk__carried<Item>::type Acc;
   gk__clear_detail();
   const gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
-  gk__matmul_args<Item, Out, Acc> p = gk__args_of_call<Item, Out, Acc>(a, b, c, m, n, k, options);
+  gk__matmul_args<Item, Out, Acc, Func> p = gk__args_of_call<Acc>(a, b, c, m, n, k, options, func);
   if (path) *path = gk_matmul_path();
   if (m == 0 || n == 0) return cudaSuccess;
   GK_TRY(gk__check_call(&p, options));
@@ -10689,6 +10909,7 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
   gk__tensor_gpu gpu = {0, 0, false};
   if (is_half_type ? options.precision != GK_PRECISION_STRICT : options.precision > GK_PRECISION_STRICT)
     GK_TRY(gk__find_tensor_gpu<0>(&gpu));
+  if (!std::is_same<Func, gk__identity>::value) gpu.wgmma = false;
   const gk__product call = {gk__item_of<Item>::value,
                             m,
                             n,
@@ -10710,9 +10931,9 @@ cudaError_t gk__matmul(const Item *a, const Item *b, Out *c, size_t m, size_t n,
 
 /* The same for any types. One assertion explains an unsupported combination, so the call continues with types that
  * exist. */
-template <int Precision, class Item, class Out>
+template <int Precision, class Item, class Out, class Func>
 cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t n, size_t k,
-                          const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
+                          const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream, const Func &func) {
   typedef typename gk__known<Item>::type In;
   typedef typename gk__carried<In>::type Acc;
   typedef typename gk__known<Out>::type Result;
@@ -10724,37 +10945,51 @@ cudaError_t gk__matmul_of(const Item *a, const Item *b, Out *c, size_t m, size_t
   typedef typename std::conditional<inputs && output, Result, from>::type result_type;
   return gk__matmul<Precision>(reinterpret_cast<const from *>(gk__known_array(a)),
                                reinterpret_cast<const from *>(gk__known_array(b)),
-                               reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream);
+                               reinterpret_cast<result_type *>(gk__known_output(c)), m, n, k, opts, path, stream, func);
 }
 
 /* The same for arguments of the calls below. */
-template <int Precision, class InputA, class InputB, class Output>
+template <int Precision, class InputA, class InputB, class Output, class Func = gk__identity>
 cudaError_t gk__matmul_call(const InputA &a, const InputB &b, Output &c, size_t m, size_t n, size_t k,
-                            const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream) {
+                            const gk_matmul_opts *opts, gk_matmul_path *path, cudaStream_t stream,
+                            const Func &func = Func()) {
   typedef gk__item_of_array<const InputA> Item;
   static_assert(std::is_same<Item, gk__item_of_array<const InputB>>::value,
                 "gk_matmul: A and B have elements of the same type");
   return gk__matmul_of<Precision>(static_cast<const Item *>(gk__pointer_to(a)),
                                   reinterpret_cast<const Item *>(gk__pointer_to(b)), gk__pointer_to(c), m, n, k, opts,
-                                  path, stream);
+                                  path, stream, func);
 }
 template <class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                          const gk_matmul_opts *opts, cudaStream_t stream) {
   return gk__matmul_call<GK__EVERY_PRECISION>(a, b, c, m, n, k, opts, NULL, stream);
 }
+/* The options of a call for one precision. */
+inline cudaError_t gk__options_for(const char *call, gk_precision precision, const gk_matmul_opts *opts,
+                                   gk_matmul_opts *options) {
+  *options = opts ? *opts : gk_matmul_opts();
+  gk__clear_detail();
+  if (options->precision == GK_PRECISION_DEFAULT) options->precision = precision;
+  if (options->precision == precision) return cudaSuccess;
+  return gk__fail(cudaErrorInvalidValue,
+                  "%s: the precision of the options is %d, but that of the template argument, for which kernels are "
+                  "compiled, is %d; leave one of them out",
+                  call, static_cast<int>(options->precision), static_cast<int>(precision));
+}
 template <gk_precision Precision, class InputA, class InputB, class Output>
 cudaError_t gk_matmul_ex(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k,
                          const gk_matmul_opts *opts, cudaStream_t stream) {
-  gk_matmul_opts options = opts ? *opts : gk_matmul_opts();
-  gk__clear_detail();
-  if (options.precision == GK_PRECISION_DEFAULT) options.precision = Precision;
-  if (options.precision != Precision)
-    return gk__fail(cudaErrorInvalidValue,
-                    "gk_matmul_ex: the precision of the options is %d, but that of the template argument, for which "
-                    "kernels are compiled, is %d; leave one of them out",
-                    static_cast<int>(options.precision), static_cast<int>(Precision));
+  gk_matmul_opts options;
+  GK_TRY(gk__options_for("gk_matmul_ex", Precision, opts, &options));
   return gk__matmul_call<Precision>(a, b, c, m, n, k, &options, NULL, stream);
+}
+template <gk_precision Precision, class InputA, class InputB, class Output, class Func>
+cudaError_t gk_matmul_epilogue(const InputA &a, const InputB &b, Output &&c, size_t m, size_t n, size_t k, Func func,
+                               const gk_matmul_opts *opts, cudaStream_t stream) {
+  gk_matmul_opts options;
+  GK_TRY(gk__options_for("gk_matmul_epilogue", Precision, opts, &options));
+  return gk__matmul_call<Precision>(a, b, c, m, n, k, &options, NULL, stream, func);
 }
 
 template <class InputA, class InputB, class Output>
@@ -10792,7 +11027,8 @@ cudaError_t gk_matmul_scaled(double alpha, const InputA &a, const InputB &b, dou
 #endif
 #define GK__PRODUCTS_BY(which, precision, item, out)                                                                   \
   which template cudaError_t gk__matmul_of<precision>(const item *, const item *, out *, size_t, size_t, size_t,       \
-                                                      const gk_matmul_opts *, gk_matmul_path *, cudaStream_t);
+                                                      const gk_matmul_opts *, gk_matmul_path *, cudaStream_t,          \
+                                                      const gk__identity &);
 #define GK__PRODUCTS_OF(which, item, out)                                                                              \
   GK__PRODUCTS_BY(which, GK_PRECISION_DEFAULT, item, out)                                                              \
   GK__PRODUCTS_BY(which, GK_PRECISION_STRICT, item, out)                                                               \
@@ -12601,7 +12837,6 @@ GPUKIT_DEF bool gk__array_has(size_t n, size_t wanted, bool part, const char *fi
 
 static size_t gk__larger(size_t x, size_t y) { return x > y ? x : y; }
 GPUKIT_DEF size_t gk_reduce_scratch_bytes(void) { return GK__SCAN_OFFSET; }
-GPUKIT_DEF size_t gk_matrix_scratch_bytes(void) { return GK__SCAN_OFFSET + GK__MATRIX_BYTES; }
 GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   if (item_bytes == 0) item_bytes = 1;
   const size_t slot_bytes = gk__saturated_product(gk_ceil_div(item_bytes, size_t(12)), sizeof(gk__word16));
@@ -12610,6 +12845,12 @@ GPUKIT_DEF size_t gk_scan_scratch_bytes(size_t n, size_t item_bytes) {
   const size_t few = n < GK__SCAN_SMALL_N ? n : GK__SCAN_SMALL_N;
   return gk__larger(gk__scan_bytes(gk__plan_scan(n, max_item_bytes), slot_bytes),
                     gk__scan_bytes(gk__plan_scan(few, max_item_bytes), slot_bytes));
+}
+GPUKIT_DEF size_t gk_matrix_scratch_bytes(size_t row_count, size_t col_count, size_t item_bytes) {
+  const size_t scan_bytes = gk_scan_scratch_bytes(col_count, item_bytes);
+  const size_t row_bytes = gk__saturated_product(row_count, scan_bytes - GK__SCAN_OFFSET);
+  const size_t bytes = gk__larger(row_bytes, GK__MATRIX_BYTES), most = static_cast<size_t>(-1);
+  return bytes > most - GK__SCAN_OFFSET ? most : bytes + GK__SCAN_OFFSET;
 }
 GPUKIT_DEF size_t gk_matmul_scratch_bytes(void) { return GK__STATE_BYTES + GK__REDUCE_BYTES + GK__PARTIALS_BYTES; }
 /* Room for A and B as the tensor cores take them: rounded to TF32, or split into GK__BF16_PARTS matrices of

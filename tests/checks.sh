@@ -137,9 +137,9 @@ case_by() {
     case $objects in *,*) ;; *) files='$(BUILD)/compile/flags' ;; esac
     check "$2" "refused_$name.$1" "$files" one "tests/compile/drop_in.sh refused $name $1"
     ;;
-  symbols) check "$2" "symbols_$name.$1" "$files" one "tests/compile/symbols.sh $rest $files" ;;
+  symbols) check "$2" "symbols_$name.$1" "$files" one "tests/compile/inspect.sh $rest $files" ;;
   whole)
-    case $name in sm_90a+17) wgmma="tests/compile/wgmma.sh $files" ;; *) wgmma= ;; esac
+    case $name in sm_90a+17) wgmma="tests/compile/inspect.sh overlapping $files" ;; *) wgmma= ;; esac
     [ "$1" = nvcc ] && suffix= || suffix=.$1
     check "$2" "all@$name$suffix" "$files" one "$wgmma"
     ;;

@@ -248,3 +248,27 @@ TEST(a_value_that_cannot_be) {
   EXPECT_OK(cudaStreamDestroy(stream));
   EXPECT_EQ(value, -1.0f);
 }
+
+TEST(allclose_of_arrays) {
+  const size_t n = 5000; /* several parts, the last of which is short */
+  std::vector<float> host(n);
+  std::vector<double> wide(n);
+  for (size_t i = 0; i < n; i++) host[i] = rounding<float>(40, i), wide[i] = static_cast<double>(host[i]);
+  const gk_array<float> x(host);
+  gk_array<double> y(wide);
+  EXPECT(gk_allclose(x, y, 0, 0));
+  EXPECT(gk_allclose(x, wide.data(), 0, 0));
+  EXPECT(gk_allclose(gk_array<float>(), gk_array<int>(), 0, 0));
+  y.set(4500, wide[4500] + 1);
+  y.set(1024, wide[1024] + 2);
+  gk_mismatch where = gk_mismatch();
+  EXPECT(!gk_allclose(x, y, 0, 1, &where));
+  EXPECT_EQ(where.mismatches, 1u);
+  EXPECT_EQ(where.first_index, 1024u);
+  EXPECT(!gk_allclose(x, y, 0, 0, &where));
+  EXPECT_EQ(where.mismatches, 2u);
+  EXPECT_EQ(where.worst_index, 1024u);
+  remembering r;
+  EXPECT(!gk_allclose(x, gk_array<float>(3), 0, 0));
+  r.expect(cudaErrorInvalidValue, __LINE__ - 1, "one array has 5000 elements, the other 3");
+}

@@ -460,6 +460,109 @@ template <class Op, class T, class O> static void fuzz_scan(const char *name, fu
   batch.checks.push_back([=, &c, expected = std::move(expected)] { out.check(c, expected); });
 }
 
+/* --- rows and columns, select -----------------------------------------------------------------------------------------*/
+
+/* A matrix: a few long rows, many short ones, or something between. */
+struct fuzz_shape {
+  size_t rows, cols, distance;
+  explicit fuzz_shape(fuzz_case &c) : rows(1 + c.below(40)), cols(1 + c.below(300)), distance(0) {
+    const size_t kind = c.below(10);
+    if (kind < 2) rows = 1 + c.below(4), cols = c.below(most_items / 32);
+    if (kind >= 2 && kind < 4) rows = c.below(most_items / 32), cols = 1 + c.below(12);
+    if (c.one_in(50)) (c.one_in(2) ? rows : cols) = 0;
+    distance = cols + (c.one_in(2) ? 0 : c.below(20));
+  }
+};
+template <class Op, class T, class O> static void fuzz_rows(const char *name, fuzz_case &c, fuzz_batch &batch) {
+  typedef reference<Op> right;
+  typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type device_working;
+  typedef typename right::template working<T, O> A;
+  const fuzz_shape s(c);
+  const size_t kind = c.below(4); /* rows reduced, columns reduced, rows scanned, exclusively */
+  if (kind > 1 && (is_half<T>::value || sizeof(T) < sizeof(A))) return fuzz_reduce<Op, T, O>(name, c, batch);
+  const size_t n = s.rows && s.cols ? (s.rows - 1) * s.distance + s.cols : 0;
+  std::vector<T> x = elements<T>(c, n);
+  sprinkle<Op>(c, x);
+  const size_t outputs = kind == 0 ? s.rows : kind == 1 ? s.cols : n;
+  const size_t lines = kind == 1 ? s.cols : s.rows, along = kind == 1 ? s.rows : s.cols;
+  std::vector<O> expected(outputs, kind > 1 ? result_of<O>(right::template identity<A>()) : O());
+  std::vector<bool> written(outputs, kind < 2);
+  for (size_t row = 0; row < lines; row++) {
+    A running = right::template identity<A>();
+    for (size_t i = 0; i < along; i++) {
+      const size_t at = kind == 1 ? i * s.distance + row : row * s.distance + i;
+      const A next = right::step(running, right::template lift<A>(x[at], i));
+      if (kind > 1) expected[at] = result_of<O>(kind == 2 ? next : running), written[at] = true;
+      running = next;
+    }
+    if (kind < 2) expected[row] = result_of<O>(running);
+  }
+  /* The gaps between the rows of an output stay as they were. */
+  for (size_t i = 0; i < outputs; i++)
+    if (!written[i]) memset(static_cast<void *>(&expected[i]), 0xa5, sizeof(O));
+  static const char *const kinds[] = {"reduce_rows", "reduce_columns", "scan_rows_inclusive", "scan_rows_exclusive"};
+  const size_t shift = c.one_in(2) ? 0 : c.below(17), out_shift = c.below(3);
+  c.say("gk_%s %s, %zu x %zu, leading dimension %zu, shift %zu and %zu", kinds[kind], name, s.rows, s.cols, s.distance,
+        shift, out_shift);
+  const size_t item = sizeof(device_working) > sizeof(O) ? sizeof(device_working) : sizeof(O);
+  const gk_scratch *const scratch = choose_scratch(c, batch, gk_matrix_scratch_bytes(s.rows, s.cols, item));
+  const fuzz_array<T> in(batch, x, shift, false);
+  const fuzz_array<O> out(batch, outputs, out_shift, true);
+  batch.calls.push_back([=, &c, &batch] {
+    const auto call = kind == 0   ? gk_reduce_rows<const T *, O *, Op>
+                      : kind == 1 ? gk_reduce_columns<const T *, O *, Op>
+                      : kind == 2 ? gk_scan_rows_inclusive<const T *, O *, Op>
+                                  : gk_scan_rows_exclusive<const T *, O *, Op>;
+    c.expect(!call(in.get(), out.get(), s.rows, s.cols, s.distance, Op(), batch.stream, scratch), gk_error_detail());
+  });
+  batch.checks.push_back([=, &c, expected = std::move(expected)] { out.check(c, expected); });
+}
+
+struct odd_bits {
+  template <class T> __host__ __device__ bool operator()(const T &x) const {
+    unsigned char byte;
+    memcpy(&byte, static_cast<const void *>(&x), 1);
+    return byte % 2 != 0;
+  }
+};
+template <class T> static void fuzz_select(const char *name, fuzz_case &c, fuzz_batch &batch) {
+  const size_t tile = GK__SCAN_THREADS * gk__select_items(sizeof(T), true), n = c.items(tile, tile * GK__SCAN_GROUP);
+  const std::vector<T> x = elements<T>(c, n);
+  const bool flagged = c.one_in(2), in_place = c.one_in(3);
+  std::vector<int> flags(n);
+  std::vector<T> expected;
+  for (size_t i = 0; i < n; i++) {
+    flags[i] = c.draw() % 3 ? 0 : static_cast<int>(1 + c.draw() % 1000) << 8;
+    if (flagged ? flags[i] != 0 : odd_bits()(x[i])) expected.push_back(x[i]);
+  }
+  const std::vector<size_t> expected_count(1, expected.size());
+  const size_t shift = c.one_in(2) ? 0 : c.below(17);
+  c.say("gk_select%s of %s, n = %zu, shift %zu%s", flagged ? "_flagged" : "", name, n, shift,
+        in_place ? ", in place" : "");
+  const gk_scratch *const scratch = choose_scratch(c, batch, gk_scan_scratch_bytes(n, sizeof(T) < 8 ? 8 : sizeof(T)));
+  const fuzz_array<T> in(batch, x, shift, in_place);
+  const fuzz_array<int> in_flags(batch, flags, c.below(3), false);
+  const fuzz_array<T> out(batch, n, c.below(3), true);
+  const fuzz_array<size_t> count(batch, 1, 0, true);
+  const fuzz_array<T> &target = in_place ? in : out;
+  T *const to = target.get();
+  batch.calls.push_back([=, &c, &batch] {
+    c.expect(!(flagged ? gk_select_flagged(in.get(), in_flags.get(), to, count.get(), n, batch.stream, scratch)
+                       : gk_select(in.get(), to, count.get(), n, odd_bits(), batch.stream, scratch)),
+             gk_error_detail());
+  });
+  /* Behind the kept elements an output stays as it was. */
+  for (size_t i = expected.size(); i < n; i++) {
+    T rest = x[i];
+    if (!in_place) memset(static_cast<void *>(&rest), 0xa5, sizeof(T));
+    expected.push_back(rest);
+  }
+  batch.checks.push_back([=, &c, expected = std::move(expected)] {
+    target.check(c, expected);
+    count.check(c, expected_count);
+  });
+}
+
 /* --- matmul ---------------------------------------------------------------------------------------------------------*/
 
 static size_t matmul_edge(fuzz_case &c) {
@@ -580,6 +683,15 @@ static const fuzz_entry entries[] = {
     {"argmin of float", fuzz_scan<gk_op_argmin, float, gk_arg<float>>},
     {"own operator that does not commute", fuzz_scan<compose, line, line>},
     {"own operator of 12 bytes", fuzz_scan<exclusive_or, triple, triple>},
+    {"sum of uint8_t", fuzz_rows<gk_op_sum, uint8_t, uint64_t>},
+    {"sum of float", fuzz_rows<gk_op_sum, float, float>},
+    {"sum of half", fuzz_rows<gk_op_sum, __half, float>},
+    {"max of int16_t", fuzz_rows<gk_op_max, int16_t, int16_t>},
+    {"argmin of float", fuzz_rows<gk_op_argmin, float, gk_arg<float>>},
+    {"own operator of 12 bytes", fuzz_rows<exclusive_or, triple, triple>},
+    {"uint8_t", fuzz_select<uint8_t>},
+    {"float", fuzz_select<float>},
+    {"structs of 12 bytes", fuzz_select<triple>},
     {"of float", fuzz_matmul<float, float>},
     {"of double", fuzz_matmul<double, double>},
     {"of half in float", fuzz_matmul<__half, float>},

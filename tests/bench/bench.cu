@@ -480,6 +480,7 @@ static void run_parts() {
   bench_reduce_integers();
   bench_scan_floats();
   bench_scan_integers();
+  bench_calls();
   bench_matmul();
 }
 

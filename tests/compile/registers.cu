@@ -1,4 +1,4 @@
-/* Products of every type, for registers.sh: every kernel that gk_matmul_ex has. */
+/* Products of every type, for inspect.sh: every kernel that gk_matmul_ex has. */
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 

@@ -1,4 +1,4 @@
-/* A kernel of which ptxas has to complain, since its sums are read while they are made: wgmma.sh. */
+/* A kernel of which ptxas has to complain, since its sums are read while they are made: inspect.sh. */
 #include <cuda_bf16.h>
 #include "gpukit.cuh"
 

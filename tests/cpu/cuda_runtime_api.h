@@ -293,27 +293,6 @@ struct cudaAccessPolicyWindow {
   float hitRatio;
   enum cudaAccessProperty hitProp, missProp;
 };
-enum cudaGraphNodeType {
-  cudaGraphNodeTypeKernel = 0,
-  cudaGraphNodeTypeMemcpy,
-  cudaGraphNodeTypeMemset,
-  cudaGraphNodeTypeHost,
-  cudaGraphNodeTypeGraph,
-  cudaGraphNodeTypeEmpty,
-  cudaGraphNodeTypeWaitEvent,
-  cudaGraphNodeTypeEventRecord,
-  cudaGraphNodeTypeMemAlloc = 10,
-  cudaGraphNodeTypeMemFree
-};
-enum cudaGraphExecUpdateResult {
-  cudaGraphExecUpdateSuccess = 0,
-  cudaGraphExecUpdateError,
-  cudaGraphExecUpdateErrorTopologyChanged
-};
-typedef struct cudaGraphExecUpdateResultInfo_st {
-  enum cudaGraphExecUpdateResult result;
-  cudaGraphNode_t errorNode, errorFromNode;
-} cudaGraphExecUpdateResultInfo;
 struct cudaKernelNodeParams {
   void *func;
   dim3 gridDim, blockDim;
@@ -514,37 +493,22 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
                                      size_t *numDependencies_out CUDA_CPU_DEFAULT(0));
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode);
 cudaError_t cudaGraphCreate(cudaGraph_t *pGraph, unsigned int flags);
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
-                                   size_t numDependencies, const struct cudaKernelNodeParams *params);
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
-                                   size_t numDependencies, const struct cudaMemcpy3DParms *params);
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-                                     const cudaGraphNode_t *pDependencies, size_t numDependencies, void *dst,
-                                     const void *src, size_t count, enum cudaMemcpyKind kind);
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
-                                   size_t numDependencies, const struct cudaMemsetParams *params);
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
-                                 size_t numDependencies, const struct cudaHostNodeParams *params);
-cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-                                     const cudaGraphNode_t *pDependencies, size_t numDependencies,
-                                     struct cudaMemAllocNodeParams *params);
-cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-                                    const cudaGraphNode_t *pDependencies, size_t numDependencies, void *dptr);
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-                                       const cudaGraphNode_t *pDependencies, size_t numDependencies,
-                                       cudaGraph_t childGraph);
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
-                                  size_t numDependencies);
+#define CUDA_CPU_ADD(name, ...)                                                                                        \
+  cudaError_t name(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,               \
+                   size_t numDependencies __VA_ARGS__)
+CUDA_CPU_ADD(cudaGraphAddEmptyNode, );
+CUDA_CPU_ADD(cudaGraphAddKernelNode, , const struct cudaKernelNodeParams *params);
+CUDA_CPU_ADD(cudaGraphAddMemcpyNode, , const struct cudaMemcpy3DParms *params);
+CUDA_CPU_ADD(cudaGraphAddMemcpyNode1D, , void *dst, const void *src, size_t count, enum cudaMemcpyKind kind);
+CUDA_CPU_ADD(cudaGraphAddMemsetNode, , const struct cudaMemsetParams *params);
+CUDA_CPU_ADD(cudaGraphAddHostNode, , const struct cudaHostNodeParams *params);
+CUDA_CPU_ADD(cudaGraphAddMemAllocNode, , struct cudaMemAllocNodeParams *params);
+CUDA_CPU_ADD(cudaGraphAddMemFreeNode, , void *dptr);
+CUDA_CPU_ADD(cudaGraphAddChildGraphNode, , cudaGraph_t childGraph);
+#undef CUDA_CPU_ADD
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
                                      const cudaGraphEdgeData *edgeData, size_t numDependencies);
 cudaError_t cudaGraphClone(cudaGraph_t *pGraphClone, cudaGraph_t originalGraph);
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *pType);
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams *params);
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const struct cudaKernelNodeParams *params);
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *dst, const void *src,
-                                               size_t count, enum cudaMemcpyKind kind);
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *resultInfo);
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
                                  unsigned long long flags CUDA_CPU_DEFAULT(0));

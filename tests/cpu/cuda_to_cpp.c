@@ -9,7 +9,7 @@
  *   static __shared__ int n;               __shared__ int n;
  *   (void *)kernel                         ::cuda_cpu::as_pointer(kernel), which knows its parameters later
  *   __CUDA_ARCH__                          CUDA_CPU_ARCH, in code that runs on the device alone
- *   asm("mov.u32 %0, %%laneid;" : "=r"(n))  (n) = ::cuda_cpu::ptx_laneid(), and a few more; an error for other PTX
+ *   asm("mov.u32 %0, %%laneid;" : "=r"(n))   (n) = ::cuda_cpu::ptx_laneid(), and a few more; an error for other PTX
  *   #include <cub/cub.cuh>                 an error that ends the compilation: the stand-in has nothing of the kind
  *   #include "kernels.cuh"                 the translation of that file, if it has something to translate
  *
@@ -228,14 +228,26 @@ static void lex_name_or_string(struct lexer *l) {
   add_token(l, kind_name, start, line);
 }
 
+/* The length of <<<, also with blanks in it, as in `<< <`, which nothing else has; 0: it is not there. */
+static size_t launch_length(const struct lexer *l) {
+  size_t n = 0, ahead = 0;
+  for (; n < 3; ahead++) {
+    if (peek(l, ahead) == '<')
+      n++;
+    else if (!n || peek(l, ahead) != ' ')
+      return 0;
+  }
+  return ahead;
+}
+
 /* Operators that matter here, the longest first. Runs of > are one token, of which a reader takes what it needs: how
  * many belong together depends on what was opened before. */
 static void lex_operator(struct lexer *l) {
-  static const char *const operators[] = {
-      "<<<", "...", "<<=", "<=>", "->*", "##", "::", "->", "<<", "<=", ">=", "&&", "||", NULL};
-  size_t start = l->at, run = 0;
+  static const char *const operators[] = {"...", "<<=", "<=>", "->*", "##", "::", "->",
+                                          "<<",  "<=",  ">=",  "&&",  "||", NULL};
+  size_t start = l->at, run = launch_length(l);
   int line = l->line, i;
-  while (run < l->t->length - l->at && peek(l, run) == '>') run++;
+  while (peek(l, 0) == '>' && peek(l, run) == '>') run++;
   if (run == 2 && peek(l, 2) == '=')
     run = 3; /* >>= */
   else if (run == 1 && peek(l, 1) == '=')
@@ -410,6 +422,13 @@ static size_t closing_run(const struct translation *t, size_t i) {
   return k->end - k->start;
 }
 
+/* <<<, perhaps with blanks in it */
+static int is_launch(const struct translation *t, size_t i) {
+  const struct token *k = &t->tokens[i];
+  return k->kind == kind_operator && k->end - k->start > 2 && !memcmp(t->text + k->start, "<", 1) &&
+         t->text[k->end - 1] == '<';
+}
+
 /* --- edits --- */
 
 static void put(struct translation *t, size_t start, size_t end, const char *text) {
@@ -547,33 +566,17 @@ static size_t kernel_start(const struct translation *t, size_t i, int *named) {
   return NONE;
 }
 
-/* The last token of a run of < from i on, with spaces in it, as in `<< <`; NONE: it is not one of three. */
-static size_t spaced_opening(const struct translation *t, size_t i) {
-  size_t n = 0;
-  while (i != NONE && (token_is(t, i, "<") || token_is(t, i, "<<"))) {
-    n += t->tokens[i].end - t->tokens[i].start;
-    if (n >= 3) return n == 3 ? i : NONE;
-    i = next_token(t, i);
-  }
-  return NONE;
-}
-
-/* The first and last token of `>> >`, behind which arguments come. */
+/* The first and last token of `>> >`, before the arguments of a spaced launch. */
 static size_t spaced_end(const struct translation *t, size_t open, size_t *first) {
-  size_t i = open, n;
+  size_t i = open;
   while ((i = next_token(t, i)) != NONE && !token_is(t, i, ";")) {
-    size_t k = i, last = i, after;
-    if (bracket(t, i)) {
-      if (t->tokens[i].match == NONE || t->tokens[i].match < i) return NONE;
-      i = t->tokens[i].match;
-      continue;
-    }
-    for (n = 0; closing_run(t, k); k = next_token(t, k)) n += closing_run(t, last = k);
-    after = next_token(t, last);
-    if (n == 3 && after != NONE && bracket(t, after) == '(') {
+    size_t n = 0, last = i, k = i;
+    for (; closing_run(t, k); k = next_token(t, k)) n += closing_run(t, last = k);
+    if (n == 3 && k != NONE && bracket(t, k) == '(') {
       *first = i;
       return last;
     }
+    if (bracket(t, i) && t->tokens[i].match != NONE && t->tokens[i].match > i) i = t->tokens[i].match;
   }
   return NONE;
 }
@@ -588,7 +591,7 @@ static size_t launch_end(const struct translation *t, size_t open) {
     if (c == '(' || c == '[' || c == '{') {
       if (t->tokens[i].match == NONE) return NONE;
       i = t->tokens[i].match;
-    } else if (c || token_is(t, i, ";") || token_is(t, i, "<<<"))
+    } else if (c || token_is(t, i, ";") || is_launch(t, i))
       return NONE;
     else if (token_is(t, i, "<"))
       opened += is_operand_name(t, previous_token(t, i)) ? 1u : 0u;
@@ -705,9 +708,8 @@ static void put_kernel(struct translation *t, size_t first, size_t last, const s
   insert_after(t, last, ")");
 }
 
-/* From the first token of <<< to its last. */
-static void translate_launch(struct translation *t, size_t start, size_t open) {
-  size_t last = previous_token(t, start), first, close, call, closing = NONE;
+static void translate_launch(struct translation *t, size_t open) {
+  size_t last = previous_token(t, open), first, close, call, closing = NONE;
   int named, line = t->tokens[open].line;
   if (token_is(t, last, "operator")) return; /* operator<< of a template, with its arguments */
   first = last == NONE ? NONE : kernel_start(t, last, &named);
@@ -715,7 +717,7 @@ static void translate_launch(struct translation *t, size_t start, size_t open) {
     fail(t, line, "there is no kernel before this <<<");
     return;
   }
-  close = start == open ? launch_end(t, open) : spaced_end(t, open, &closing);
+  close = token_is(t, open, "<<<") ? launch_end(t, open) : spaced_end(t, open, &closing);
   if (close == NONE) {
     fail(t, line, "there is no >>> for this <<<");
     return;
@@ -736,7 +738,7 @@ static void translate_launch(struct translation *t, size_t start, size_t open) {
     insert_before(t, first, "CUDA_CPU_LAUNCH_POINTER(");
     insert_after(t, last, ")");
   }
-  replace(t, start, open, "(");
+  replace(t, open, open, "(");
   put(t, closing == NONE ? t->tokens[close].end - 3 : t->tokens[closing].start, t->tokens[close].end, ")");
 }
 
@@ -921,46 +923,23 @@ static int runs_where(const struct translation *t, size_t i) {
   return 0;
 }
 
-/* In a directive: is __CUDA_ARCH__ compared, and not only asked for? */
-static int compares_arch(const struct translation *t, size_t first) {
-  static const char *const asks[] = {"ifdef", "ifndef", "elifdef", "elifndef", "defined", NULL};
-  size_t i;
-  for (i = first; i != NONE; i = next_token(t, i)) {
-    size_t before = previous_token(t, i);
-    if (!token_is(t, i, "__CUDA_ARCH__")) continue;
-    if (before != NONE && bracket(t, before) == '(') before = previous_token(t, before);
-    if (before == NONE || !is_any_of(t, before, asks)) return 1;
-  }
-  return 0;
-}
-
 /* Host and device are one compilation here, and __CUDA_ARCH__ is undefined in it. In the body of a function for the device
  * alone it becomes CUDA_CPU_ARCH; in one for both it stays undefined, as what is for the host runs anywhere. Elsewhere it
  * has its value where it is compared, so that what old GPUs lack is not made up for, and is undefined where it is only
  * asked for. __CUDACC__ is defined in the program's files, but not in headers of the system, which would take the compiler
  * for nvcc. A file that knows of the stand-in is left alone. */
 static void translate_arch(struct translation *t) {
-  static const char name[] = "CUDA_ON_CPU";
-  size_t i;
-  int directive = 0, replaces = 0;
+  size_t i, k;
   for (i = 0; i < t->count; i++)
-    if (token_is(t, i, name)) return;
+    if (token_is(t, i, "CUDA_ON_CPU")) return;
   for (i = 0; i < t->count && !t->failed_line; i++) {
-    if (t->tokens[i].directive != directive) {
-      directive = t->tokens[i].directive;
-      replaces = -1;
-    }
+    int where, compared = 0;
     if (token_is(t, i, "__CUDACC__")) replace(t, i, i, "CUDA_CPU_CUDACC");
     if (!token_is(t, i, "__CUDA_ARCH__")) continue;
-    if (!directive)
-      replaces = 1;
-    else if (replaces < 0) {
-      size_t first = i;
-      int where = runs_where(t, i);
-      while (previous_token(t, first) != NONE) first = previous_token(t, first);
-      replaces = where ? where == on_device : compares_arch(t, first);
-    }
-    if (replaces) replace(t, i, i, "CUDA_CPU_ARCH");
+    where = t->tokens[i].directive ? runs_where(t, i) : on_device;
+    for (k = i; !where && previous_token(t, k) != NONE; k = previous_token(t, k)) {}
+    for (; !where && k != NONE; k = next_token(t, k)) compared |= t->tokens[k].kind == kind_number;
+    if (where ? where == on_device : compared) replace(t, i, i, "CUDA_CPU_ARCH");
   }
 }
 
@@ -1002,15 +981,9 @@ static void mark_body(struct translation *t, size_t global) {
 /* texture<float, 2> image; */
 static void refuse_texture(struct translation *t, size_t i) {
   static const char *const own[] = {"struct", "class", "typename", "using", "::", ".", "->", NULL};
-  size_t after = next_token(t, i), before = previous_token(t, i), depth = 1;
-  if (t->tokens[i].directive || after == NONE || !token_is(t, after, "<") || !at_file_scope(t, i)) return;
-  if (before != NONE && is_any_of(t, before, own)) return;
-  while (depth && (after = next_token(t, after)) != NONE) {
-    size_t run = closing_run(t, after);
-    if (token_is(t, after, ";") || run > depth) return;
-    depth = token_is(t, after, "<") ? depth + 1 : depth - run;
-  }
-  if (after != NONE && is_operand_name(t, next_token(t, after))) insert_before(t, i, "CUDA_CPU_NO_REFERENCES ");
+  size_t after = next_token(t, i), before = previous_token(t, i);
+  if (t->tokens[i].directive || !token_is(t, after, "<") || !at_file_scope(t, i) || is_any_of(t, before, own)) return;
+  insert_before(t, i, "CUDA_CPU_NO_REFERENCES ");
 }
 
 /* Programs say curandState, or the type of another generator. */
@@ -1030,85 +1003,34 @@ static void refuse_random(struct translation *t, size_t i) {
     fail(t, t->tokens[i].line, "the stand-in for CUDA has no generator of cuRAND but curandStatePhilox4_32_10_t");
 }
 
-/* The instructions of inline PTX that become calls: name = ::cuda_cpu::ptx_INSTRUCTION(inputs), with _ for dots. */
-static int is_known_ptx(const char *name) {
-  static const char *const known[] = {"laneid",      "warpid",      "lanemask_eq", "lanemask_lt", "lanemask_le",
-                                      "lanemask_ge", "lanemask_gt", "clock",       "clock64",     "globaltimer",
-                                      "prmt.b32",    "bfe.u32",     "bfi.b32",     "bfind.u32",   "clz.b32",
-                                      "mad.lo.u32",  "popc.b32",    "brev.b32",    "membar.gl",   NULL};
-  int i;
-  for (i = 0; known[i]; i++)
-    if (!strcmp(known[i], name)) return 1;
-  return 0;
-}
-
-/* Reads the text of an asm, from its first string on, into name: the instruction, or the special register that it reads.
- * 1: there is one instruction, whose operands are %0, %1, ... in this order. */
-static int read_ptx(const struct translation *t, size_t i, size_t *end, char *name, size_t size, int *is_ptx) {
-  char text[200];
-  const char *s = text, *dot;
-  size_t n = 0, k;
-  int operand = 0;
-  for (; i != NONE && t->tokens[i].kind == kind_string; i = next_token(t, i))
-    for (k = t->tokens[i].start + 1; k + 1 < t->tokens[i].end && n + 1 < sizeof text; k++) text[n++] = t->text[k];
-  text[n] = '\0';
-  *end = i;
-  dot = strchr(text, '.');
-  *is_ptx = dot && dot > text && is_name_part(dot[-1]) && is_name_part(dot[1]);
-  while (*s == ' ') s++;
-  for (n = 0; (is_name_part(*s) || *s == '.') && n + 1 < size; s++) name[n++] = *s;
-  name[n] = '\0';
-  if (!strncmp(name, "mov.", 4)) {
-    if (strncmp(s, " %0, %", 6)) return 0;
-    for (s += 6; *s == '%';) s++;
-    for (n = 0; is_name_part(*s) && n + 1 < size; s++) name[n++] = *s;
-    name[n] = '\0';
-  } else
-    for (; *s && *s != ';'; s++)
-      if (*s == '%' && s[1] != '0' + operand++) return 0;
-  while (*s == ' ') s++;
-  if (*s == ';') s++;
-  while (*s == ' ' || *s == '\\' || *s == 'n' || *s == 't') s++;
-  return !*s && is_known_ptx(name);
-}
-
-/* asm volatile("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
- *          (d) = ::cuda_cpu::ptx_prmt_b32(            (a),    (b),    (c)); */
+/* asm volatile("mov.u32 %0, %%laneid;" : "=r"(n));    (n) = ::cuda_cpu::ptx_laneid(); other PTX is an error. */
 static void translate_asm(struct translation *t, size_t word) {
   static const char *const qualifiers[] = {"volatile", "__volatile__", "__volatile", NULL};
-  size_t open = next_token(t, word), close, i, out, colon;
-  char name[32], call[64];
-  int is_ptx, known;
+  static const char *const registers[] = {"laneid",      "warpid",      "lanemask_eq", "lanemask_lt",
+                                          "lanemask_le", "lanemask_ge", "lanemask_gt", "clock",
+                                          "clock64",     "globaltimer", NULL};
+  size_t open = next_token(t, word), close, string, end, i;
+  char text[100], name[32], call[64];
   while (open != NONE && is_any_of(t, open, qualifiers)) open = next_token(t, open);
-  if (open == NONE || bracket(t, open) != '(' || (close = t->tokens[open].match) == NONE) return;
-  i = next_token(t, open);
-  if (i == NONE || t->tokens[i].kind != kind_string) return;
-  known = read_ptx(t, i, &colon, name, sizeof name, &is_ptx);
-  if (!is_ptx && !(runs_where(t, word) == on_device && t->tokens[i].end - t->tokens[i].start > 2)) return;
-  if (!known) {
+  string = open == NONE || bracket(t, open) != '(' ? NONE : next_token(t, open);
+  if (string == NONE || t->tokens[string].kind != kind_string) return;
+  close = t->tokens[open].match;
+  snprintf(text, sizeof text, "%.*s", (int)(t->tokens[string].end - t->tokens[string].start),
+           t->text + t->tokens[string].start);
+  for (i = 0; i < 3 && string != NONE; i++) string = next_token(t, string); /* "=r", and ( of what it is */
+  end = string == NONE ? NONE : t->tokens[string].match;
+  if (sscanf(text, "\"mov.%*[us]%*[0-9] %%0, %*[%]%31[a-z0-9_]", name) == 1 && end != NONE && end > string &&
+      close != NONE && end < close)
+    for (i = 0; registers[i]; i++)
+      if (!strcmp(name, registers[i])) {
+        snprintf(call, sizeof call, " = ::cuda_cpu::ptx_%s()", name);
+        replace(t, word, previous_token(t, string), "");
+        replace(t, next_token(t, end), close, call);
+        return;
+      }
+  /* "" only stops the compiler; x86 code stands in functions of the host. */
+  if (strchr(text, '.') || (runs_where(t, word) == on_device && strcmp(text, "\"\"")))
     replace(t, word, open, "CUDA_CPU_NO_PTX(");
-    return;
-  }
-  snprintf(call, sizeof call, "::cuda_cpu::ptx_%s(", name);
-  for (i = 0; call[i]; i++)
-    if (call[i] == '.') call[i] = '_';
-  out = colon == close ? NONE : next_token(t, colon);                                  /* "=r" */
-  if (out == NONE || t->tokens[out].kind != kind_string || !token_is(t, colon, ":")) { /* no output */
-    replace(t, word, close, call);
-    insert_after(t, close, ")");
-    return;
-  }
-  i = next_token(t, out);
-  if (i == NONE || bracket(t, i) != '(' || t->tokens[i].match == NONE) return;
-  replace(t, word, out, "");
-  insert_after(t, t->tokens[i].match, " = ");
-  insert_after(t, t->tokens[i].match, call);
-  for (i = next_token(t, t->tokens[i].match); i != NONE && i != close; i = next_token(t, i)) {
-    if (token_is(t, i, ":") || t->tokens[i].kind == kind_string)
-      replace(t, i, i, "");
-    else if (bracket(t, i) && t->tokens[i].match != NONE && t->tokens[i].match > i)
-      i = t->tokens[i].match;
-  }
 }
 
 /* --- headers --- */
@@ -1171,11 +1093,7 @@ static void translate(struct translation *t) {
       directive = t->tokens[i].directive;
       translate_include(t, i);
     }
-    if (token_is(t, i, "<<<")) translate_launch(t, i, i);
-    if (token_is(t, i, "<") || token_is(t, i, "<<")) {
-      size_t last = spaced_opening(t, i);
-      if (last != NONE) translate_launch(t, i, last), i = last;
-    }
+    if (is_launch(t, i)) translate_launch(t, i);
     if (bracket(t, i) == '(') translate_pointer(t, i);
     if (token_is(t, i, "__shared__")) translate_shared(t, i);
     if (token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm")) translate_asm(t, i);

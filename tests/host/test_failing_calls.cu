@@ -126,6 +126,34 @@ TEST(each_call_of_reduce_and_scan_fails_in_turn) {
   each("many items without a scratch", many, without);
   EXPECT(fail_each(subjects) > 100);
 }
+struct is_one {
+  __device__ bool operator()(unsigned char x) const { return x == 1; }
+};
+TEST(each_call_of_select_and_matrices_fails_in_turn) {
+  std::vector<fault_subject> subjects;
+  for (bool with : {false, true}) {
+    const auto scratch = [=](fault_world &w) { return with ? &w.scratch : NULL; };
+    const std::string how = with ? " with a scratch" : " without a scratch";
+    subjects.emplace_back("gk_select" + how, [=](fault_world &w) {
+      unsigned char *const to = w.to<unsigned char>();
+      return gk_select(w.from<unsigned char>(), to + 16, reinterpret_cast<unsigned *>(to), many, is_one(), 0,
+                       scratch(w));
+    });
+    subjects.emplace_back("gk_select_flagged" + how, [=](fault_world &w) {
+      return gk_select_flagged(w.from<float>(), w.from<int>(), w.to<float>() + 2, w.to<size_t>(), 100, 0, scratch(w));
+    });
+    subjects.emplace_back("gk_reduce_rows" + how, [=](fault_world &w) {
+      return gk_reduce_rows(w.from<float>(), w.to<float>(), 3, many / 3, 0, gk_op_sum(), 0, scratch(w));
+    });
+    subjects.emplace_back("gk_reduce_columns" + how, [=](fault_world &w) {
+      return gk_reduce_columns(w.from<float>(), w.to<float>(), many / 3, 3, 0, gk_op_sum(), 0, scratch(w));
+    });
+    subjects.emplace_back("gk_scan_rows_inclusive" + how, [=](fault_world &w) {
+      return gk_scan_rows_inclusive(w.from<int>(), w.to<int>(), 3, many / 3, 0, gk_op_sum(), 0, scratch(w));
+    });
+  }
+  EXPECT(fail_each(subjects) > 40);
+}
 TEST(each_call_of_argmax_and_host_arrays_fails_in_turn) {
   const std::vector<fault_subject> subjects = {
       {"gk_reduce_value",

@@ -130,7 +130,7 @@ TEST(every_kernel_has_launch_bounds) {
 
 /* Shared memory of at most 64 KB on sm_75, 99 KB on sm_86, 89 and 120, 163 KB on sm_80, 227 KB on sm_90 and 100, and
  * blocks of at most 1024 threads: the stand-in refuses launches of more. All of these have 65536 registers for a block;
- * each kernel has launch bounds, by which the compiler keeps to them (compile/registers.sh looks at what it makes). */
+ * each kernel has launch bounds, by which the compiler keeps to them (compile/inspect.sh looks at what it makes). */
 TEST(every_plan_fits) {
   const char *const name = "every_plan_fits";
   const char *const targets[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};

@@ -152,8 +152,9 @@ template <class... P> pointer_launch<P...> make_pointer_launch(kernel_pointer<P.
   static_assert(false, "texture<> references are gone since CUDA 12: use cudaCreateTextureObject, and tex2D<float>("   \
                        "object, x, y) with a cudaTextureObject_t that the kernel is passed");
 #define CUDA_CPU_NO_PTX(...)                                                                                           \
-  static_assert(false, "the stand-in for CUDA has no inline PTX but for a few instructions: use an intrinsic, or "     \
-                       "plain code under #ifdef CUDA_ON_CPU")
+  static_assert(false,                                                                                                 \
+                "the stand-in for CUDA has no inline PTX but mov from a few special registers: use an intrinsic, or "  \
+                "plain code under #ifdef CUDA_ON_CPU")
 #define CUDA_CPU_GONE(name, cure)                                                                                      \
   template <class T, class... A> T name(T, A...) {                                                                     \
     static_assert(sizeof(T) == 0, #name " is gone since CUDA 13, and wrong since Volta: use " cure);                   \
@@ -168,7 +169,7 @@ CUDA_CPU_GONE(__ballot, "__ballot_sync(0xffffffff, predicate)")
 #undef CUDA_CPU_GONE
 
 namespace cuda_cpu {
-/* Instructions of inline PTX. */
+/* Special registers of PTX. */
 inline unsigned ptx_laneid() { return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32; }
 inline unsigned ptx_warpid() { return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32; }
 inline unsigned ptx_lanemask_eq() { return 1u << ptx_laneid(); }
@@ -183,22 +184,6 @@ inline unsigned long long ptx_globaltimer() {
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<unsigned long long>(now.tv_sec) * 1000000000u + static_cast<unsigned long long>(now.tv_nsec);
 }
-inline unsigned ptx_prmt_b32(unsigned a, unsigned b, unsigned selector) { return __byte_perm(a, b, selector); }
-inline unsigned ptx_bfe_u32(unsigned a, unsigned start, unsigned length) {
-  start &= 255, length &= 255;
-  return start > 31 ? 0 : a >> start & (length > 31 ? ~0u : (1u << length) - 1);
-}
-inline unsigned ptx_bfi_b32(unsigned a, unsigned b, unsigned start, unsigned length) {
-  const unsigned mask = ptx_bfe_u32(~0u, 0, length);
-  start &= 255;
-  return start > 31 ? b : (b & ~(mask << start)) | (a & mask) << start;
-}
-inline unsigned ptx_bfind_u32(unsigned a) { return a ? 31u - static_cast<unsigned>(__clz(static_cast<int>(a))) : ~0u; }
-inline unsigned ptx_popc_b32(unsigned a) { return static_cast<unsigned>(__popc(a)); }
-inline unsigned ptx_clz_b32(unsigned a) { return static_cast<unsigned>(__clz(static_cast<int>(a))); }
-inline unsigned ptx_brev_b32(unsigned a) { return __brev(a); }
-inline unsigned ptx_mad_lo_u32(unsigned a, unsigned b, unsigned c) { return a * b + c; }
-inline void ptx_membar_gl() { __threadfence(); }
 } // namespace cuda_cpu
 
 /* cuda_to_cpp has a kernel whose body stands in an #if declare this name there, and use it at its end. */

@@ -1,5 +1,5 @@
 // A graph that is made node by node: fills, copies, kernels and a function of the host, in an order that the dependencies
-// give. Its kernel gets other parameters, and a clone of it runs as well.
+// give. It runs as the child of another, and a clone of it runs as well.
 #include <stdio.h>
 #include <string.h>
 
@@ -25,12 +25,10 @@ int main() {
   int size = n, what = 3, calls = 0, *p;
   CHECK(cudaMalloc(&p, sizeof result));
 
-  cudaGraph_t graph, clone;
-  cudaGraphNode_t fill, kernel, copy, host, last;
+  cudaGraph_t graph, clone, parent;
+  cudaGraphNode_t fill, kernel, copy, host, last, child;
   CHECK(cudaGraphCreate(&graph, 0));
 
-  // The copy is added before the kernel whose result it copies.
-  CHECK(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, result, p, sizeof result, cudaMemcpyDeviceToHost));
   cudaMemsetParams zeros;
   memset(&zeros, 0, sizeof zeros);
   zeros.dst = p;
@@ -48,6 +46,7 @@ int main() {
   launch.blockDim = dim3(256);
   launch.kernelParams = arguments;
   CHECK(cudaGraphAddKernelNode(&kernel, graph, &fill, 1, &launch));
+  CHECK(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, result, p, sizeof result, cudaMemcpyDeviceToHost));
 #if CUDART_VERSION >= 13000
   CHECK(cudaGraphAddDependencies(graph, &kernel, &copy, NULL, 1));
 #else
@@ -68,10 +67,21 @@ int main() {
   CHECK(cudaDeviceSynchronize());
   bool right = nodes == 5 && calls == 1 && result[0] == 0x01000005 && result[n - 1] == 0x01000005;
 
-  CHECK(cudaGraphExecKernelNodeSetParams(exec, kernel, &launch));
+  // As a child, and behind it the kernel with its new argument
+  CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaGraphCreate(&parent, 0));
+  CHECK(cudaGraphAddChildGraphNode(&child, parent, NULL, 0, graph));
+  CHECK(cudaGraphAddKernelNode(&kernel, parent, &child, 1, &launch));
+  CHECK(cudaGraphAddMemcpyNode1D(&copy, parent, &kernel, 1, result, p, sizeof result, cudaMemcpyDeviceToHost));
+#ifdef CUDA_ON_CPU
+  CHECK(cudaGraphInstantiate(&exec, parent, NULL, NULL, 0)); // as before CUDA 12
+#else
+  CHECK(cudaGraphInstantiate(&exec, parent, 0));
+#endif
   CHECK(cudaGraphLaunch(exec, 0));
   CHECK(cudaDeviceSynchronize());
-  right = right && calls == 2 && result[7] == 0x01000002 + 100;
+  right = right && calls == 2 && result[7] == 0x01000005 + 100;
+  CHECK(cudaGraphDestroy(parent));
 
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphDestroy(graph));

@@ -14,20 +14,11 @@ struct CUgraphNode_st {
   void (*destroy)(CUgraphNode_st *);
   CUgraphNode_st *next;
   void *memory; /* of an allocation */
-  cudaGraphNodeType type;
-  CUgraph_st *graph;
-  CUgraphNode_st *instead; /* with parameters that were set later; of one such: the node that it stands for */
-};
-struct CUgraphEdge {
-  CUgraphNode_st *from, *to;
 };
 struct CUgraph_st {
   int references; /* the user's, and one for each executable graph */
   unsigned long long id;
   CUgraphNode_st *first, **last, *newest;
-  CUgraph_st *original; /* of a clone, whose nodes it runs */
-  CUgraphEdge *edges;   /* of a graph that is made by hand */
-  size_t edge_count;
   size_t nodes;
   cudaStreamCaptureStatus status;
   cudaStreamCaptureMode mode;
@@ -36,7 +27,6 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   CUgraph_st *graph;
-  CUgraphNode_st *changed; /* what runs here instead of nodes of the graph */
 };
 struct CUstream_st {
   unsigned flags;

@@ -11,38 +11,12 @@
 
 namespace cuda_cpu {
 
-/* Nodes run in the order of the list, so that a node has to stand behind all that it depends on. */
-inline cudaError_t put_in_order(CUgraph_st *g) {
-  for (size_t round = 0; round <= g->nodes; round++) {
-    bool moved = false;
-    for (size_t i = 0; i < g->edge_count; i++) {
-      CUgraphNode_st *from = g->edges[i].from, *to = g->edges[i].to, **place = &g->first;
-      while (*place && *place != from && *place != to) place = &(*place)->next;
-      if (*place == from) continue;
-      if (!*place || from == to) return cudaErrorInvalidValue;
-      *place = to->next;
-      to->next = from->next;
-      from->next = to;
-      moved = true;
-    }
-    g->last = &g->first;
-    while (*g->last) g->last = &(*g->last)->next;
-    if (!moved) return cudaSuccess;
-  }
-  return cudaErrorInvalidValue; /* a cycle */
-}
-inline cudaError_t add_edges(CUgraph_st *g, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count,
-                             size_t to_step) {
-  if (!g || (count && (!from || !to))) return cudaErrorInvalidValue;
-  void *more = realloc(g->edges, (g->edge_count + count + 1) * sizeof *g->edges);
-  if (!more) return cudaErrorMemoryAllocation;
-  g->edges = static_cast<CUgraphEdge *>(more);
-  for (size_t i = 0; i < count; i++) g->edges[g->edge_count++] = {from[i], to[i * to_step]};
-  return put_in_order(g);
-}
-
-/* Adds the node of the work that a call puts into a stream; work of no bytes makes none, and gets an empty one. */
-template <class F> cudaError_t build(CUgraph_st *g, CUgraphNode_st **out, const F &call) {
+/* Adds the node of the work that a call puts into a stream; work of no bytes makes none, and gets an empty one. What a
+ * node depends on is in the graph already, and nodes run in the order of their list. */
+template <class F>
+cudaError_t add_node(cudaGraphNode_t *out, CUgraph_st *g, const cudaGraphNode_t *from, size_t count, const F &call) {
+  if (!out || !g || (count && !from)) return error(cudaErrorInvalidValue);
+  if (g->references > 1) return unsupported("a new node in a graph that has been instantiated or cloned");
   CUstream_st s = {};
   s.flags = cudaStreamNonBlocking;
   s.device = device_now;
@@ -51,37 +25,9 @@ template <class F> cudaError_t build(CUgraph_st *g, CUgraphNode_st **out, const 
   building = &s;
   const cudaError_t e = call();
   building = nullptr;
-  if (e) return e;
+  if (e) return error(e);
   if (g->nodes == before) keep(&s, [] { return cudaSuccess; });
   *out = g->newest;
-  return cudaSuccess;
-}
-template <class F>
-cudaError_t add_node(cudaGraphNode_t *out, CUgraph_st *g, const cudaGraphNode_t *from, size_t count,
-                     cudaGraphNodeType type, const F &call) {
-  if (!out || !g || (count && !from)) return error(cudaErrorInvalidValue);
-  if (g->references > 1) return unsupported("a new node in a graph that has been instantiated");
-  if (cudaError_t e = build(g, out, call)) return error(e);
-  (*out)->type = type;
-  return error(add_edges(g, from, out, count, 0));
-}
-/* Gives the node other work: in an executable graph, or in the graph itself, whose executable forms would see it. */
-template <class F> cudaError_t set_node(CUgraphExec_st *exec, CUgraphNode_st *n, const F &call) {
-  if (!n) return error(cudaErrorInvalidValue);
-  if (!exec && n->graph->references > 1) return unsupported("other parameters in a graph that has been instantiated");
-  CUgraph_st scratch = {};
-  scratch.last = &scratch.first;
-  scratch.status = cudaStreamCaptureStatusActive;
-  CUgraphNode_st *made;
-  if (cudaError_t e = build(&scratch, &made, call)) return error(e);
-  if (exec) {
-    made->instead = n;
-    made->next = exec->changed;
-    exec->changed = made;
-    return cudaSuccess;
-  }
-  if (n->instead) n->instead->destroy(n->instead);
-  n->instead = made;
   return cudaSuccess;
 }
 
@@ -107,6 +53,24 @@ inline cudaError_t put_fill(const cudaMemsetParams *p) {
   });
 }
 
+/* The child is kept, and runs as it is now, since nothing is added to it any more. */
+inline cudaError_t put_child(CUgraph_st *child, CUgraph_st *parent) {
+  struct child_node : CUgraphNode_st {
+    CUgraph_st *child;
+  };
+  if (!child || child == parent) return error(cudaErrorInvalidValue);
+  child_node *n = new child_node();
+  n->child = child;
+  child->references++;
+  n->run = [](CUgraphNode_st *n) { return run_graph(static_cast<child_node *>(n)->child); };
+  n->destroy = [](CUgraphNode_st *n) {
+    drop_graph(static_cast<child_node *>(n)->child);
+    delete static_cast<child_node *>(n);
+  };
+  append(building, n);
+  return cudaSuccess;
+}
+
 /* --- the calls --- */
 
 CUDA_CPU_CALL cudaGraphCreate(cudaGraph_t *pGraph, unsigned int flags) {
@@ -123,109 +87,40 @@ CUDA_CPU_CALL cudaGraphCreate(cudaGraph_t *pGraph, unsigned int flags) {
 CUDA_CPU_CALL cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
                                        const cudaGraphEdgeData *, size_t count) {
   CUDA_CPU_API(cudaGraphAddDependencies);
-  return error(add_edges(graph, from, to, count, 1));
-}
-CUDA_CPU_CALL cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type) {
-  CUDA_CPU_API(cudaGraphNodeGetType);
-  if (!node || !type) return error(cudaErrorInvalidValue);
-  *type = node->type;
+  if (!graph || (count && (!from || !to))) return error(cudaErrorInvalidValue);
+  for (size_t i = 0; i < count; i++) {
+    CUgraphNode_st *n = from[i];
+    while (n && n != to[i]) n = n->next;
+    if (!n) return unsupported("cudaGraphAddDependencies of a node on one that was added to the graph after it");
+  }
   return cudaSuccess;
 }
-#define CUDA_CPU_ADD(name, type, parameter, call)                                                                      \
-  CUDA_CPU_CALL name(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *from, size_t count, parameter) { \
+#define CUDA_CPU_ADD(name, parameter, call)                                                                            \
+  CUDA_CPU_CALL name(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *from, size_t count parameter) {  \
     CUDA_CPU_API(name);                                                                                                \
-    return add_node(node, graph, from, count, type, [&] { return call; });                                             \
+    return add_node(node, graph, from, count, [&] { return call; });                                                   \
   }
-CUDA_CPU_ADD(cudaGraphAddKernelNode, cudaGraphNodeTypeKernel, const cudaKernelNodeParams *p, put_kernel(p))
-CUDA_CPU_ADD(cudaGraphAddMemcpyNode, cudaGraphNodeTypeMemcpy, const cudaMemcpy3DParms *p, cudaMemcpy3DAsync(p, nullptr))
-CUDA_CPU_ADD(cudaGraphAddMemsetNode, cudaGraphNodeTypeMemset, const cudaMemsetParams *p, put_fill(p))
-CUDA_CPU_ADD(cudaGraphAddMemFreeNode, cudaGraphNodeTypeMemFree, void *p, cudaFreeAsync(p, nullptr))
-CUDA_CPU_ADD(cudaGraphAddHostNode, cudaGraphNodeTypeHost, const cudaHostNodeParams *p,
+#define CUDA_CPU_WITH(...) , __VA_ARGS__
+CUDA_CPU_ADD(cudaGraphAddEmptyNode, , cudaSuccess)
+CUDA_CPU_ADD(cudaGraphAddKernelNode, CUDA_CPU_WITH(const cudaKernelNodeParams *p), put_kernel(p))
+CUDA_CPU_ADD(cudaGraphAddMemcpyNode, CUDA_CPU_WITH(const cudaMemcpy3DParms *p), cudaMemcpy3DAsync(p, nullptr))
+CUDA_CPU_ADD(cudaGraphAddMemcpyNode1D, CUDA_CPU_WITH(void *to, const void *p, size_t bytes, enum cudaMemcpyKind kind),
+             cudaMemcpyAsync(to, p, bytes, kind, nullptr))
+CUDA_CPU_ADD(cudaGraphAddMemsetNode, CUDA_CPU_WITH(const cudaMemsetParams *p), put_fill(p))
+CUDA_CPU_ADD(cudaGraphAddHostNode, CUDA_CPU_WITH(const cudaHostNodeParams *p),
              p ? cudaLaunchHostFunc(nullptr, p->fn, p->userData) : cudaErrorInvalidValue)
-CUDA_CPU_ADD(cudaGraphAddMemAllocNode, cudaGraphNodeTypeMemAlloc, struct cudaMemAllocNodeParams *p,
+CUDA_CPU_ADD(cudaGraphAddMemAllocNode, CUDA_CPU_WITH(struct cudaMemAllocNodeParams *p),
              p ? cudaMallocAsync(&p->dptr, p->bytesize, static_cast<cudaStream_t>(nullptr)) : cudaErrorInvalidValue)
+CUDA_CPU_ADD(cudaGraphAddMemFreeNode, CUDA_CPU_WITH(void *p), cudaFreeAsync(p, nullptr))
+CUDA_CPU_ADD(cudaGraphAddChildGraphNode, CUDA_CPU_WITH(cudaGraph_t child), put_child(child, graph))
 #undef CUDA_CPU_ADD
-CUDA_CPU_CALL cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *from,
-                                    size_t count) {
-  CUDA_CPU_API(cudaGraphAddEmptyNode);
-  return add_node(node, graph, from, count, cudaGraphNodeTypeEmpty, [] { return cudaSuccess; });
-}
-CUDA_CPU_CALL cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *from,
-                                       size_t count, void *dst, const void *src, size_t bytes,
-                                       enum cudaMemcpyKind kind) {
-  CUDA_CPU_API(cudaGraphAddMemcpyNode1D);
-  return add_node(node, graph, from, count, cudaGraphNodeTypeMemcpy,
-                  [&] { return cudaMemcpyAsync(dst, src, bytes, kind, nullptr); });
-}
-/* The child is kept, and runs as it is now. */
-CUDA_CPU_CALL cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *from,
-                                         size_t count, cudaGraph_t child) {
-  CUDA_CPU_API(cudaGraphAddChildGraphNode);
-  struct child_node : CUgraphNode_st {
-    CUgraph_st *child;
-  };
-  if (!child || child == graph) return error(cudaErrorInvalidValue);
-  return add_node(node, graph, from, count, cudaGraphNodeTypeGraph, [&] {
-    child_node *n = new child_node();
-    n->child = child;
-    child->references++;
-    n->run = [](CUgraphNode_st *n) { return run_graph(static_cast<child_node *>(n)->child); };
-    n->destroy = [](CUgraphNode_st *n) {
-      drop_graph(static_cast<child_node *>(n)->child);
-      delete static_cast<child_node *>(n);
-    };
-    append(building, n);
-    return cudaSuccess;
-  });
-}
+#undef CUDA_CPU_WITH
 CUDA_CPU_CALL cudaGraphClone(cudaGraph_t *pClone, cudaGraph_t graph) {
   CUDA_CPU_API(cudaGraphClone);
-  struct clone_node : CUgraphNode_st {
-    CUgraphNode_st *of;
-  };
   if (!pClone || !graph) return error(cudaErrorInvalidValue);
+  cudaGraphNode_t whole;
   if (cudaError_t e = cudaGraphCreate(pClone, 0)) return e;
-  (*pClone)->original = graph;
-  graph->references++;
-  CUstream_st s = {};
-  s.capture = *pClone;
-  for (CUgraphNode_st *i = graph->first; i; i = i->next) {
-    clone_node *n = new clone_node();
-    n->of = i;
-    n->type = i->type;
-    n->run = [](CUgraphNode_st *n) { return run_node(static_cast<clone_node *>(n)->of); };
-    n->destroy = [](CUgraphNode_st *n) { delete static_cast<clone_node *>(n); };
-    append(&s, n);
-  }
-  return cudaSuccess;
-}
-CUDA_CPU_CALL cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *p) {
-  CUDA_CPU_API(cudaGraphKernelNodeSetParams);
-  return set_node(nullptr, node, [&] { return put_kernel(p); });
-}
-CUDA_CPU_CALL cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                               const cudaKernelNodeParams *p) {
-  CUDA_CPU_API(cudaGraphExecKernelNodeSetParams);
-  if (!exec) return error(cudaErrorInvalidValue);
-  return set_node(exec, node, [&] { return put_kernel(p); });
-}
-CUDA_CPU_CALL cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *dst, const void *src,
-                                                 size_t bytes, enum cudaMemcpyKind kind) {
-  CUDA_CPU_API(cudaGraphExecMemcpyNodeSetParams1D);
-  if (!exec) return error(cudaErrorInvalidValue);
-  return set_node(exec, node, [&] { return cudaMemcpyAsync(dst, src, bytes, kind, nullptr); });
-}
-/* The executable graph becomes that of the other one, which has to have as many nodes. */
-CUDA_CPU_CALL cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *result) {
-  CUDA_CPU_API(cudaGraphExecUpdate);
-  if (!exec || !graph || !result) return error(cudaErrorInvalidValue);
-  const bool same = exec->graph->nodes == graph->nodes;
-  *result = {same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged, nullptr, nullptr};
-  if (!same) return error(cudaErrorGraphExecUpdateFailure);
-  graph->references++;
-  drop_graph(exec->graph);
-  exec->graph = graph;
-  return cudaSuccess;
+  return cudaGraphAddChildGraphNode(&whole, *pClone, nullptr, 0, graph);
 }
 
 } // namespace cuda_cpu

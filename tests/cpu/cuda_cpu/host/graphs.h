@@ -14,11 +14,8 @@ inline void drop_graph(CUgraph_st *g) {
   for (CUgraphNode_st *n = g->first, *next; n; n = next) {
     next = n->next;
     if (n->memory) release_graph_memory(n->memory);
-    if (n->instead) n->instead->destroy(n->instead);
     n->destroy(n);
   }
-  if (g->original) drop_graph(g->original);
-  free(g->edges);
   free(g);
 }
 
@@ -26,18 +23,13 @@ inline void drop_graph(CUgraph_st *g) {
 inline void append(CUstream_st *s, CUgraphNode_st *n) {
   CUgraph_st *g = s->capture;
   *g->last = g->newest = n;
-  n->graph = g;
   g->last = &n->next;
   s->last_node = ++g->nodes;
 }
 
-inline cudaError_t run_node(CUgraphNode_st *n) { return n->instead ? n->instead->run(n->instead) : n->run(n); }
-inline cudaError_t run_graph(const CUgraph_st *g, CUgraphNode_st *changed = nullptr) {
-  for (CUgraphNode_st *n = g->first; n; n = n->next) {
-    CUgraphNode_st *other = changed;
-    while (other && other->instead != n) other = other->next;
-    if (cudaError_t e = other ? other->run(other) : run_node(n)) return e;
-  }
+inline cudaError_t run_graph(const CUgraph_st *g) {
+  for (CUgraphNode_st *n = g->first; n; n = n->next)
+    if (cudaError_t e = n->run(n)) return e;
   return cudaSuccess;
 }
 
@@ -216,16 +208,12 @@ CUDA_CPU_CALL cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
   if (!graphExec) return error(cudaErrorInvalidValue);
   CUstream_st *s = find_stream(stream);
   if (s && s->capture) return unsupported("cudaGraphLaunch into a capturing stream");
-  return enqueue(stream, [=] { return run_graph(graphExec->graph, graphExec->changed); });
+  return enqueue(stream, [=] { return run_graph(graphExec->graph); });
 }
 CUDA_CPU_CALL cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
   CUDA_CPU_API(cudaGraphExecDestroy);
   if (!graphExec) return error(cudaErrorInvalidValue);
   let_go(graphExec);
-  while (CUgraphNode_st *n = graphExec->changed) {
-    graphExec->changed = n->next;
-    n->destroy(n);
-  }
   drop_graph(graphExec->graph);
   free(graphExec);
   return cudaSuccess;

@@ -1,0 +1,39 @@
+/* Batches of small products. */
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include "products.h"
+
+/* Batches that warps make tile by tile: one tile for each product or several, edges on both sides; one, two and more
+ * steps in k, and half of one; warps that have several tiles, one, or none. */
+TEST(batches_of_tiles) {
+  const size_t edges[][2] = {{64, 64}, {61, 52}, {128, 60}, {100, 124}, {3, 8}};
+  for (const auto &edge : edges)
+    for (size_t k : {8u, 16u, 24u, 40u}) {
+      problem p = problem_of(edge[0], edge[1], k);
+      p.batch = edge[0] > 64 ? 5 : 11, p.max_blocks = 1;
+      check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64});
+      p.pad_a = 4, p.pad_b = 8, p.pad_c = k == 16 ? 3 : 4, p.shift = 4, p.gap_c = k == 16 ? 5 : 8;
+      p.one_a = k == 16, p.one_b = k == 24, p.alpha = -0.5, p.beta = 2.25;
+      check<float, float>(p, {GK_PLAN_AUTO});
+    }
+  problem p = problem_of(64, 64, 8);
+  p.batch = 3, p.max_blocks = 1; /* too few */
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.batch = 20, p.k = 12; /* not in eights */
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.k = 8, p.shift = 1; /* not aligned */
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.shift = 0, p.max_blocks = 2;
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p = problem_of(130, 188, 24); /* larger ones: nine tiles each, of eight warps */
+  p.batch = 7, p.max_blocks = 1;
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p = problem_of(62, 124, 328); /* k is too long, and split */
+  p.batch = 8, p.max_blocks = 1, p.pad_c = 8, p.gap_c = 4;
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.beta = 0.5;
+  check<float, float>(p, {GK_PLAN_AUTO});
+  p.beta = 0, p.alpha = -0.5;
+  check<float, float>(p, {GK_PLAN_AUTO});
+}

@@ -1,0 +1,235 @@
+/* fp32 emulated by three parts in bf16, and what strict kernels do where these parts are not enough. */
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include "products.h"
+
+#include <float.h>
+
+TEST(emulated) { check_randomly<float, float>(500, 6, GK_PRECISION_EMULATED, 60); }
+
+/* Magnitudes at the small end of what is split: if hardware flushed sums below 2^-126 to zero, no bound would hold. */
+TEST(small_magnitudes_are_kept) {
+  const size_t m = 40, n = 40, k = 64;
+  for (gk_plan plan : plans_of<float, float>(GK_PRECISION_EMULATED)) {
+    std::vector<float> a = data_of<float>(NORMAL, 73, m, k), b = data_of<float>(NORMAL, 74, k, n);
+    for (float &x : a) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
+    for (float &x : b) x = ldexpf(x < 0 ? x - 1 : x + 1, -60);
+    EXPECT(worst_error(problem_of(m, n, k, GK_PRECISION_EMULATED), a, b, plan) <= bound_of(GK_PRECISION_EMULATED, k));
+  }
+}
+
+/* --- three parts of a float ------------------------------------------------------------------------------------------*/
+
+/* Every element is the exact sum of its parts, wherever rows begin; the flag tells what has none. */
+static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, size_t shift,
+                      std::vector<uint16_t> *parts) {
+  const size_t ld = gk_round_up(cols, size_t(8));
+  device_array<float> from(x, shift);
+  device_array<uint16_t> to(3 * rows * ld);
+  device_array<unsigned> flag(std::vector<unsigned>(1, 0u));
+  gk__raw_operand<float> a = gk__raw_operand<float>(), none = a;
+  a.from = from.ptr, a.row_count = rows, a.col_count = a.leading_dim = cols, a.batch = 1;
+  a.dest = reinterpret_cast<unsigned char *>(to.ptr), a.to_ld = ld * 2, a.to_part = rows * ld * 2;
+  EXPECT_OK((gk__prepare_operands<GK__PREPARE_BF16_PARTS>(a, none, gk__min_split_bits(), gk__max_split_bits(100),
+                                                          flag.ptr, 1, true, 0)));
+  *parts = to.get();
+  return flag.first();
+}
+
+TEST(parts_add_up) {
+  std::vector<uint16_t> parts;
+  for (size_t cols : {1u, 7u, 8u, 9u, 33u, 64u, 300u, 2100u})
+    for (size_t shift : {0u, 1u, 2u, 3u}) {
+      const size_t rows = cols > 1000 ? 100 : 5, ld = gk_round_up(cols, size_t(8));
+      std::vector<float> x(rows * cols);
+      for (size_t i = 0; i < x.size(); i++)
+        x[i] =
+            ldexpf(from_bits(0x3f800000u | static_cast<unsigned>(mix(75, i) & 0x807fffffu)), uniform(76, i, -60, 58));
+      EXPECT_EQ(split(x, rows, cols, shift, &parts), 0u);
+      size_t wrong = 0;
+      for (size_t i = 0; i < x.size(); i++) {
+        double sum = 0;
+        for (size_t part = 0; part < 3; part++)
+          sum += static_cast<double>(
+              from_bits(static_cast<unsigned>(parts[(part * rows + i / cols) * ld + i % cols]) << 16));
+        wrong += sum != static_cast<double>(x[i]);
+      }
+      EXPECT_EQ(wrong, size_t(0));
+    }
+}
+
+TEST(what_has_no_parts_is_flagged) {
+  std::vector<uint16_t> parts;
+  std::vector<float> x(700, 1.0f);
+  x[3] = 0, x[4] = -0.0f;
+  EXPECT_EQ(split(x, 7, 100, 0, &parts), 0u);
+  for (float odd : {NAN, INFINITY, -INFINITY, 1e-40f, -1e-40f, ldexpf(0.999f, -60), ldexpf(1, 59), FLT_MAX})
+    for (size_t at : {0u, 99u, 350u, 699u}) {
+      x[at] = odd;
+      EXPECT_EQ(split(x, 7, 100, at % 2, &parts), 1u);
+      x[at] = 1;
+    }
+  EXPECT_EQ(gk__max_split_bits(1), bits_of(ldexpf(1, 63)));
+  EXPECT_EQ(gk__max_split_bits(4096), bits_of(ldexpf(1, 57)));
+  EXPECT_EQ(gk__max_split_bits(4097), bits_of(ldexpf(1, 56)));
+}
+
+/* --- special values, for which strict kernels run --------------------------------------------------------------------*/
+
+struct beside_strict {
+  problem p;
+  std::vector<float> a, b, c;
+  device_array<float> on_a, on_b, emulated, strict;
+  explicit beside_strict(gk_precision precision, double beta = 0)
+      : p(problem_of(37, 50, 70, precision)), a(data_of<float>(NORMAL, 81, p.m, p.k)),
+        b(data_of<float>(NORMAL, 82, p.k, p.n)), c(data_of<float>(NORMAL, 83, p.m, p.n)), on_a(a), on_b(b),
+        emulated(c.size()), strict(c.size()) {
+    p.beta = beta;
+  }
+  void run(cudaStream_t stream, gk_scratch *scratch = NULL) {
+    gk_matmul_opts o = p.opts(plans_of<float, float>(p.precision)[0]);
+    o.scratch = scratch;
+    EXPECT_OK(gk_matmul_ex(on_a.ptr, on_b.ptr, emulated.ptr, p.m, p.n, p.k, &o, stream));
+  }
+  void run_strictly() {
+    problem same = p;
+    same.precision = GK_PRECISION_STRICT;
+    const gk_matmul_opts o = same.opts(GK_PLAN_AUTO);
+    strict.set(c);
+    EXPECT_OK(gk_matmul_ex(on_a.ptr, on_b.ptr, strict.ptr, p.m, p.n, p.k, &o));
+  }
+};
+
+TEST(special_values_as_in_strict_products) {
+  if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
+  for (float odd : {NAN, INFINITY, -INFINITY, 1e-40f, 3e38f})
+    for (int where = 0; where < 2; where++) {
+      beside_strict both(GK_PRECISION_EMULATED, where ? 0 : -0.5);
+      (where ? both.on_b : both.on_a).set(123, odd);
+      both.emulated.set(both.c);
+      both.run(0);
+      both.run_strictly();
+      EXPECT_SAME(both.emulated.get(), both.strict.get(), "%g in %s", static_cast<double>(odd), where ? "B" : "A");
+    }
+}
+
+/* A graph knows nothing of the data: each replay decides anew, on the device. */
+TEST(a_graph_meets_special_values) {
+  if (plans_of<float, float>(GK_PRECISION_EMULATED).empty()) SKIP("this GPU has no tensor cores for the type");
+  for (bool with_scratch : {true, false}) {
+    beside_strict both(GK_PRECISION_EMULATED, with_scratch ? 0.5 : 0);
+    gk_scratch scratch = gk_scratch();
+    EXPECT_OK(
+        gk_scratch_create_work(&scratch, 0, gk_matmul_work_bytes(both.p.precision, both.p.m, both.p.n, both.p.k), 0));
+    both.emulated.set(both.c);
+    both.run(0, &scratch);
+    const std::vector<float> usual = both.emulated.get();
+    replay_graph(
+        4, [&](cudaStream_t stream) { both.run(stream, with_scratch ? &scratch : NULL); },
+        [&](int i) {
+          both.emulated.set(both.c);
+          both.on_a.set(both.a);
+          if (i % 2) both.on_a.set(200, i == 1 ? NAN : 3e38f);
+        },
+        [&](int i) {
+          both.run_strictly();
+          EXPECT_SAME(both.emulated.get(), i % 2 ? both.strict.get() : usual, "replay %d", i);
+          if (i % 2 == 0) EXPECT(usual != both.strict.get());
+        });
+    EXPECT_OK(gk_scratch_destroy(&scratch));
+  }
+}
+
+/* Rounding keeps them in place: a NaN or infinity meets its row of A, or column of B, and no other. */
+TEST(special_values_in_tf32) {
+  for (gk_plan plan : plans_of<float, float>(GK_PRECISION_TF32)) {
+    beside_strict both(GK_PRECISION_TF32);
+    both.on_a.set(3 * both.p.k + 5, NAN);
+    both.on_b.set(7 * both.p.n + 9, INFINITY);
+    const gk_matmul_opts o = both.p.opts(plan);
+    EXPECT_OK(gk_matmul_ex(both.on_a.ptr, both.on_b.ptr, both.emulated.ptr, both.p.m, both.p.n, both.p.k, &o));
+    const std::vector<float> c = both.emulated.get();
+    size_t wrong = 0;
+    for (size_t i = 0; i < both.p.m; i++)
+      for (size_t j = 0; j < both.p.n; j++) {
+        const float x = c[i * both.p.n + j];
+        wrong += i == 3 ? !(x != x) : j == 9 ? !(fabsf(x) > FLT_MAX) : !(fabsf(x) < 100);
+      }
+    EXPECT_EQ(wrong, size_t(0));
+  }
+}
+
+/* --- memory ----------------------------------------------------------------------------------------------------------*/
+
+TEST(a_small_work_area_is_an_error_that_changes_nothing) {
+  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const problem p = problem_of(20, 30, 40, GK_PRECISION_EMULATED);
+  device_array<float> a(data_of<float>(NORMAL, 91, p.m, p.k)), b(data_of<float>(NORMAL, 92, p.k, p.n)), c(p.size_c());
+  gk_matmul_opts o = p.opts(plans[0]);
+  gk_matmul_path path;
+  gk_scratch scratch = gk_scratch();
+  EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o, &path));
+  EXPECT_OK(gk_scratch_create_work(&scratch, 0, path.work_bytes - 1, 0));
+  o.scratch = &scratch;
+  EXPECT_ERROR(cudaErrorInvalidValue,
+               ("but " + std::to_string(path.work_bytes) + " are needed: gk_matmul_work_bytes").c_str(),
+               gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+  EXPECT(c.untouched());
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+}
+
+/* The strict kernel behind an emulated product is refused with it. */
+TEST(a_fallback_without_slots_is_an_error_that_changes_nothing) {
+  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const problem p = problem_of(64, 64, 5000, GK_PRECISION_EMULATED);
+  device_array<float> a(data_of<float>(NORMAL, 91, p.m, p.k)), b(data_of<float>(NORMAL, 92, p.k, p.n)), c(p.size_c());
+  gk_matmul_opts o = p.opts(plans[0]);
+  gk_matmul_path path;
+  gk_scratch scratch = gk_scratch();
+  EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o, &path));
+  EXPECT(path.scratch_bytes > gk_reduce_scratch_bytes());
+  EXPECT_OK(gk_scratch_create_work(&scratch, path.scratch_bytes - 1, path.work_bytes, 0));
+  o.scratch = &scratch;
+  EXPECT_ERROR(cudaErrorInvalidValue, (" bytes, but " + std::to_string(path.scratch_bytes) + " are needed").c_str(),
+               gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+  EXPECT(c.untouched());
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+  EXPECT_OK(gk_scratch_create_work(&scratch, path.scratch_bytes, path.work_bytes, 0));
+  EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+  EXPECT_OK(gk_scratch_destroy(&scratch));
+}
+
+/* Behind a flag a strict product is made by other kernels than without one, which may need slots where those need none.
+ * An infinity makes the fallback run: it has the strict product's bits. */
+TEST(a_fallback_where_strict_products_need_no_slots) {
+  const std::vector<gk_plan> plans = plans_of<float, float>(GK_PRECISION_EMULATED);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  const size_t shapes[][3] = {{132, 260, 352}, {64, 64, 640}, {250, 130, 1000}, {100, 100, 100}};
+  for (const auto &s : shapes) {
+    const problem p = problem_of(s[0], s[1], s[2], GK_PRECISION_EMULATED);
+    std::vector<float> host = data_of<float>(NORMAL, 91, p.m, p.k);
+    host[p.k] = HUGE_VALF;
+    device_array<float> a(host), b(data_of<float>(NORMAL, 92, p.k, p.n)), c(p.size_c()), strict(p.size_c());
+    EXPECT_OK(gk_matmul(a.ptr, b.ptr, strict.ptr, p.m, p.n, p.k));
+    for (gk_plan plan : plans) {
+      const gk_matmul_opts o = p.opts(plan);
+      c.clear();
+      EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, p.m, p.n, p.k, &o));
+      EXPECT_SAME(c.get(), strict.get(), "%s, plan %d", p.text().c_str(), static_cast<int>(plan));
+    }
+  }
+}
+
+TEST(work_areas_that_cannot_be) {
+  gk_scratch scratch = gk_scratch();
+  EXPECT_ERROR(cudaErrorInvalidValue, "more than memory can address",
+               gk_scratch_create_work(&scratch, 1000, static_cast<size_t>(-1), 0));
+  EXPECT(scratch.ptr == NULL);
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_STRICT, 1001, 1001, 1001), size_t(0));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 100, 0, 100), size_t(0));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_TF32, 64, 64, 64), size_t(256 + 2 * 64 * 64 * 4));
+  EXPECT_EQ(gk_matmul_work_bytes(GK_PRECISION_EMULATED, 64, 64, 64), size_t(256 + 6 * 64 * 64 * 2));
+}

@@ -1,0 +1,187 @@
+/* Hopper's kernels: each tile by wgmma, and what TMA cannot address. */
+#define GPUKIT_IMPLEMENTATION
+#include "gpukit.cuh"
+
+#include "products.h"
+
+#ifdef GK__WGMMA
+
+/* Every tile that the planner may choose for tf32 where one operand runs along k, and the sharing of k. */
+template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad) {
+  const size_t batch = 2, ldc = n + static_cast<size_t>(trans);
+  gk__tensor_args<float, float> p = gk__tensor_args<float, float>();
+  /* One runs along k, and that may be unaligned if it is A. */
+  const size_t lda = trans ? gk_round_up(m, size_t(4)) + 4 * pad : k + pad,
+               ldb = gk_round_up(trans ? k : n, size_t(4)) + 4 * pad;
+  const size_t stride_a = gk_round_up(lda * (trans ? k : m), size_t(4)),
+               stride_b = gk_round_up(ldb * (trans ? n : k), size_t(4));
+  std::vector<float> a(batch * stride_a), b(batch * stride_b), before(batch * m * ldc);
+  p.a.k_major = !trans, p.b.k_major = trans;
+  for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(uniform(66, i, -3, 3));
+  if (!trans)
+    for (size_t i = 0; i < a.size(); i++)
+      if (i % stride_a % lda >= k) a[i] = NAN; /* between the rows */
+  for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(uniform(67, i, -3, 3));
+  for (size_t i = 0; i < before.size(); i++) before[i] = static_cast<float>(uniform(68, i, -9, 9));
+  device_array<float> on_a(a, trans ? 0 : pad), on_b(b), c(before.size());
+  p.a.data = on_a.ptr, p.a.leading_dim = lda, p.a.stride_batch = stride_a;
+  if (!trans) p.a.split = S::params::splits ? 8 : 1;
+  p.b.data = on_b.ptr, p.b.leading_dim = ldb, p.b.stride_batch = stride_b;
+  p.c = c.ptr, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch, p.alpha = 2;
+  std::vector<float> product(before), with_c(before);
+  for (size_t q = 0; q < batch; q++)
+    for (size_t i = 0; i < m; i++)
+      for (size_t j = 0; j < n; j++) {
+        float sum = 0;
+        for (size_t l = 0; l < k; l++)
+          sum += a[q * stride_a + (trans ? l * lda + i : i * lda + l)] *
+                 b[q * stride_b + (trans ? j * ldb + l : l * ldb + j)];
+        product[(q * m + i) * ldc + j] = 2 * sum, with_c[(q * m + i) * ldc + j] += 2 * sum;
+      }
+  for (unsigned ranks = 1; ranks <= 8; ranks *= 2)
+    for (int beta = 0; beta < 2; beta++)
+      for (size_t blocks : {0u, 1u}) { /* as many as there are, or one after the other */
+        if (test_leaves_out<S>()) continue;
+        p.beta = static_cast<float>(beta), p.max_blocks = blocks;
+        c.set(before);
+        EXPECT_OK(gk__tf32_launch<S>(p, ranks, 132, 0));
+        EXPECT_SAME(c.get(), beta ? with_c : product,
+                    "%d columns, trans %d, %zu x %zu x %zu, pad %zu, %u ranks, beta %d", S::col_count, trans, m, n, k,
+                    pad, ranks, beta);
+      }
+}
+
+template <class S> static void check_tf32_tiles() {
+  if (!S::params::splits)
+    for (int trans = 0; trans < 2; trans++) {
+      check_tf32_tile<S>(trans, 4, 4, 4, 0);
+      check_tf32_tile<S>(trans, 132, 260, 100, 0);
+      check_tf32_tile<S>(trans, 384, 256, 320, 0);
+      check_tf32_tile<S>(trans, 256, 384, 160, 4);
+      check_tf32_tile<S>(trans, 67, 301, 96, 4);
+      check_tf32_tile<S>(trans, 5, 7, 4, 4);
+    }
+  else {
+    check_tf32_tile<S>(0, 384, 256, 320, 0);
+    check_tf32_tile<S>(0, 256, 384, 160, 1);
+    check_tf32_tile<S>(0, 67, 301, 99, 3);
+    check_tf32_tile<S>(0, 5, 7, 6, 1);
+    check_tf32_tile<S>(0, 8 * S::col_count + 60, 12, 40, 5);
+  }
+}
+
+TEST(tiles_of_tf32) {
+  if (!gk__wgmma_available<0>()) SKIP("no GPU, or no code, of sm_90a");
+  check_tf32_tiles<gk__tf32_shape<256, 4>>();
+  check_tf32_tiles<gk__tf32_shape<192, 5>>();
+  check_tf32_tiles<gk__tf32_shape<128, 6>>();
+  check_tf32_tiles<gk__tf32_shape<64, 9>>();
+  check_tf32_tiles<gk__tf32_shape<256, 4, true>>();
+  check_tf32_tiles<gk__tf32_shape<192, 5, true>>();
+  check_tf32_tiles<gk__tf32_shape<128, 6, true>>();
+}
+
+/* Hopper's tiles, most of which the planner takes for no product that is tested in little time: C written by the copy
+ * engine, and by threads where it is odd; the last tiles cut; several of them for each block. An A that is split is two
+ * matrices of aligned rows where B runs along k, too, and else sixteen. */
+template <class S, class E, class O> static void check_tile(unsigned ranks, int trans, bool odd) {
+  const bool along_a = !(trans & 1), along_b = trans >> 1;
+  const size_t split = !S::params::splits ? 1 : along_b ? 2 : 16;
+  const size_t m = S::row_count * (split == 2 ? 2 : 1) + 26, n = S::col_count + 40 + odd, k = 201, batch = 2;
+  const size_t ldc = n + odd * 2, shift = odd * 3, shift_a = split > 2 ? 3 : 0;
+  const size_t rows_a = along_a ? m : k, rows_b = along_b ? n : k;
+  const size_t lda = split > 2    ? k + 2
+                     : split == 2 ? k + 15
+                                  : gk_round_up(along_a ? k : m, size_t(8)),
+               ldb = gk_round_up(along_b ? k : n, size_t(8));
+  const int most = sizeof(O) == 2 ? 1 : 3;
+  std::vector<E> a = not_numbers<E>(shift_a + rows_a * lda), b = not_numbers<E>(batch * rows_b * ldb);
+  std::vector<O> before = not_numbers<O>(batch * m * ldc + shift), expected(before);
+  const auto at_a = [&](size_t i, size_t l) { return shift_a + (along_a ? i * lda + l : l * lda + i); };
+  const auto at_b = [&](size_t q, size_t l, size_t j) {
+    return q * rows_b * ldb + (along_b ? j * ldb + l : l * ldb + j);
+  };
+  for (size_t l = 0; l < k; l++) {
+    for (size_t i = 0; i < m; i++) a[at_a(i, l)] = make<E>(uniform(66, i * k + l, -most, most));
+    for (size_t q = 0; q < batch; q++)
+      for (size_t j = 0; j < n; j++) b[at_b(q, l, j)] = make<E>(uniform(67 + q, l * n + j, -most, most));
+  }
+  for (size_t q = 0; q < batch; q++)
+    for (size_t i = 0; i < m; i++) {
+      std::vector<float> sums(n);
+      for (size_t l = 0; l < k; l++) {
+        const float x = static_cast<float>(plain(a[at_a(i, l)]));
+        for (size_t j = 0; j < n; j++) sums[j] += x * static_cast<float>(plain(b[at_b(q, l, j)]));
+      }
+      for (size_t j = 0; j < n; j++) {
+        const size_t at = shift + (q * m + i) * ldc + j;
+        if (odd) before[at] = make<O>(uniform(69, at, -8, 8));
+        expected[at] = make<O>(static_cast<double>(sums[j] + (odd ? 2 * plain(before[at]) : 0)));
+      }
+    }
+  device_array<E> device_a(a), device_b(b);
+  device_array<O> c(before);
+  gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
+  p.a.data = device_a.ptr + shift_a, p.a.leading_dim = lda, p.a.k_major = along_a,
+  p.a.split = static_cast<unsigned>(split);
+  p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb;
+  p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
+  p.alpha = 1, p.beta = odd ? 2.0f : 0.0f, p.max_blocks = 3;
+  EXPECT_OK((gk__wgmma_launch<S, E, O>(p, ranks, 132, 0)));
+  EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, trans %d, odd %d", S::row_count, S::col_count, ranks, trans, odd);
+}
+template <class S, class E, class O> static void check_tile(unsigned ranks) {
+  for (int trans = 0; trans < 4; trans++)
+    for (bool odd : {false, true})
+      if (!S::params::splits || trans % 2 == 0) check_tile<S, E, O>(ranks, trans, odd);
+}
+
+template <class E, class O, int Products, bool Splits, class... Tiles>
+static void check_tiles(const gk__wgmma_tiles<Products, Splits, Tiles...> &) {
+  const int checked[] = {
+      (check_tile<typename Tiles::template shape<Products, Splits>, E, O>(Tiles::ranks > 4 ? 4u : Tiles::ranks), 0)...};
+  (void)checked;
+}
+template <class E, class O> static void check_tiles() {
+  check_tiles<E, O>(gk__wgmma_tile_sets<1>::whole());
+  check_tiles<E, O>(gk__wgmma_tile_sets<1>::split());
+}
+
+TEST(the_tiles_of_hopper) {
+  if (!gk__wgmma_available<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");
+  check_tiles<__half, __half>();
+  check_tiles<__nv_bfloat16, float>();
+}
+
+#endif
+
+/* Floats whose rows the copy engine cannot bring to where they are multiplied: every start of a row, some tiles and
+ * steps of k, either order in memory, and operands of few rows. */
+TEST(rows_at_any_address) {
+  for (size_t shift = 0; shift < 4; shift++)
+    for (int trans = 0; trans < 4; trans++) {
+      const size_t k[] = {100, 45, 16, 3}; /* the last is for other kernels */
+      problem p = problem_of(132, 260, k[shift]);
+      p.trans_a = trans & 1, p.trans_b = trans >> 1;
+      p.shift = shift, p.pad_a = 1 + shift, p.pad_b = 5 - shift;
+      if (shift == 2) p.m = 2, p.n = 1;
+      if (shift == 1) p.batch = 2, p.one_b = trans == 3;
+      check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
+    }
+}
+
+/* A C of one row may say that its rows are any number of elements apart. */
+TEST(a_leading_dimension_past_what_tma_can_address) {
+  const size_t n = on_cpu ? 1024 : 32768, k = 64; /* enough for TMA */
+  const std::vector<gk_plan> plans = plans_of<__half, __half>(GK_PRECISION_DEFAULT);
+  if (plans.empty()) SKIP("this GPU has no tensor cores for the type");
+  device_array<__half> a(std::vector<__half>(k, make<__half>(1))), b(std::vector<__half>(k * n, make<__half>(1))), c(n);
+  gk_matmul_opts o = gk_matmul_opts();
+  for (gk_plan plan : plans)
+    for (size_t ldc : {(size_t(1) << 39) - 8, size_t(1) << 39, size_t(1) << 42}) {
+      o.plan = plan, o.ldc = ldc;
+      c.clear();
+      EXPECT_OK(gk_matmul_ex(a.ptr, b.ptr, c.ptr, 1, n, k, &o));
+      EXPECT_SAME(c.get(), std::vector<__half>(n, make<__half>(64)), "ldc %zu, plan %d", ldc, static_cast<int>(plan));
+    }
+}

@@ -1,0 +1,344 @@
+/* What the tests of products share: a problem, its product in the order of additions that the library documents, and
+ * calls whose results are compared by bits. Include it after gpukit.cuh. */
+#ifndef PRODUCTS_H
+#define PRODUCTS_H
+
+#include <algorithm>
+#include "data.h"
+
+#ifdef CUDA_ON_CPU
+static const bool on_cpu = true; /* which has no kernels of Hopper's */
+#else
+static const bool on_cpu = false;
+#endif
+
+/* --- problems --------------------------------------------------------------------------------------------------------*/
+
+struct problem { /* right when zero, but for the sizes */
+  size_t m, n, k;
+  int trans_a, trans_b;
+  size_t pad_a, pad_b, pad_c; /* columns of padding */
+  double alpha, beta;
+  size_t batch, gap_c; /* elements between one C and the next */
+  bool one_a, one_b;   /* for the whole batch */
+  size_t max_blocks;
+  size_t shift; /* elements that every matrix is off its alignment */
+  gk_precision precision;
+
+  size_t rows_a() const { return trans_a ? k : m; }
+  size_t cols_a() const { return trans_a ? m : k; }
+  size_t rows_b() const { return trans_b ? n : k; }
+  size_t cols_b() const { return trans_b ? k : n; }
+  size_t lda() const { return cols_a() + pad_a; }
+  size_t ldb() const { return cols_b() + pad_b; }
+  size_t ldc() const { return n + pad_c; }
+  size_t batches() const { return batch ? batch : 1; }
+  size_t stride_a() const { return one_a ? 0 : rows_a() * lda(); }
+  size_t stride_b() const { return one_b ? 0 : rows_b() * ldb(); }
+  size_t stride_c() const { return m * ldc() + gap_c; }
+  /* Elements up to the last one: the padding of the last row is not there. */
+  size_t size(size_t rows, size_t cols, size_t ld, size_t stride) const {
+    return rows && cols ? (batches() - 1) * stride + (rows - 1) * ld + cols : 0;
+  }
+  size_t size_a() const { return size(rows_a(), cols_a(), lda(), stride_a()); }
+  size_t size_b() const { return size(rows_b(), cols_b(), ldb(), stride_b()); }
+  size_t size_c() const { return size(m, n, ldc(), stride_c()); }
+  size_t at_a(size_t q, size_t i, size_t l) const { return q * stride_a() + (trans_a ? l * lda() + i : i * lda() + l); }
+  size_t at_b(size_t q, size_t l, size_t j) const { return q * stride_b() + (trans_b ? j * ldb() + l : l * ldb() + j); }
+  size_t at_c(size_t q, size_t i, size_t j) const { return q * stride_c() + i * ldc() + j; }
+  /* All options are given, by addresses in this problem. */
+  gk_matmul_opts opts(gk_plan plan) const {
+    gk_matmul_opts o = gk_matmul_opts();
+    o.trans_a = trans_a, o.trans_b = trans_b, o.lda = lda(), o.ldb = ldb(), o.ldc = ldc();
+    o.alpha = &alpha, o.beta = &beta;
+    o.batch = batch, o.stride_a = stride_a(), o.stride_b = stride_b(), o.stride_c = stride_c();
+    o.max_blocks = max_blocks, o.precision = precision, o.plan = plan;
+    return o;
+  }
+  std::string text() const {
+    char line[256];
+    snprintf(
+        line, sizeof(line),
+        "%zu x %zu x %zu, trans %d %d, pad %zu %zu %zu, alpha %g, beta %g, batch %zu (one a %d, one b %d, gap %zu), "
+        "shift %zu",
+        m, n, k, trans_a, trans_b, pad_a, pad_b, pad_c, alpha, beta, batch, one_a, one_b, gap_c, shift);
+    return line;
+  }
+};
+inline problem problem_of(size_t m, size_t n, size_t k, gk_precision precision = GK_PRECISION_DEFAULT) {
+  problem p = problem();
+  p.m = m, p.n = n, p.k = k, p.alpha = 1, p.precision = precision;
+  return p;
+}
+
+template <class T> std::vector<T> random_elements(uint64_t seed, size_t n) {
+  std::vector<T> x(n);
+  for (size_t i = 0; i < n; i++) x[i] = rounding<T>(seed, i);
+  return x;
+}
+
+/* --- strict products: chains of fused multiply-adds, bit by bit ------------------------------------------------------*/
+
+template <class T> using acc_type = plain_type<T>;
+
+/* One element: a chain for each partition of k; in thin products 32 chains in each, that take four products in turn. */
+template <class Acc, class Product> Acc sum_by_order(const gk__split_k &order, size_t k, Product product) {
+  Acc total = 0;
+  for (unsigned s = 0; s < order.partitions; s++) {
+    const size_t depth = static_cast<size_t>(order.depth), first = s * depth, end = std::min(k, first + depth);
+    Acc chain[32] = {};
+    for (size_t l = first; l < end; l++) {
+      Acc &sum = chain[order.thin ? (l - first) / 4 % 32 : 0];
+      sum = product(l, sum);
+    }
+    for (int apart = order.thin ? 16 : 0; apart; apart /= 2)
+      for (int i = 0; i < apart; i++) chain[i] += chain[i + apart];
+    total = s == 0 ? chain[0] : total + chain[0];
+  }
+  return total;
+}
+
+/* The functor of the epilogue that calls without one have. */
+struct as_it_is {
+  template <class Acc> Acc operator()(Acc value, size_t, size_t) const { return value; }
+};
+
+template <class T, class O, class Func = as_it_is>
+void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c,
+                      const gk__split_k &order, const Func &func = Func()) {
+  typedef acc_type<T> Acc;
+  const Acc alpha = static_cast<Acc>(p.alpha), beta = static_cast<Acc>(p.beta);
+  std::vector<Acc> x(p.k), y(p.k * p.n); /* y: op(B), transposed */
+  for (size_t q = 0; q < p.batches(); q++) {
+    for (size_t l = 0; l < p.k; l++)
+      for (size_t j = 0; j < p.n; j++)
+        y[j * p.k + l] = static_cast<Acc>(plain(b[q * p.stride_b() + (p.trans_b ? j * p.ldb() + l : l * p.ldb() + j)]));
+    for (size_t i = 0; i < p.m; i++) {
+      for (size_t l = 0; l < p.k; l++)
+        x[l] = plain(a[q * p.stride_a() + (p.trans_a ? l * p.lda() + i : i * p.lda() + l)]);
+      for (size_t j = 0; j < p.n; j++) {
+        const Acc *const column = y.data() + j * p.k;
+        O &to = c[q * p.stride_c() + i * p.ldc() + j];
+        const Acc old = p.beta != 0 ? static_cast<Acc>(plain(to)) : 0;
+        Acc result = beta * old; /* which it is, to the sign of a zero, where k or alpha is 0 */
+        if (p.k > 0 && p.alpha != 0) {
+          result =
+              alpha * sum_by_order<Acc>(order, p.k, [&](size_t l, Acc sum) { return std::fma(x[l], column[l], sum); });
+          if (p.beta != 0) result = std::fma(beta, old, result);
+        }
+        to = make<O>(static_cast<double>(func(result, i, j)));
+      }
+    }
+  }
+}
+
+template <class T, class O>
+void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c) {
+  multiply_plainly(p, a, b, c, gk__plan_split_k<acc_type<T>>(p.m, p.n, p.k));
+}
+
+template <class T, class O>
+void check_elements(const problem &p, const std::vector<T> &a, const std::vector<T> &b,
+                    std::initializer_list<gk_plan> plans) {
+  /* With beta 0 what stands in C is not read, a NaN neither; all else that is not an element of C stays. */
+  std::vector<O> before = random_elements<O>(13, p.size_c());
+  if (p.beta == 0)
+    for (size_t q = 0; q < p.batches(); q++)
+      for (size_t i = 0; i < p.m; i++)
+        for (size_t j = 0; j < p.n; j++) before[q * p.stride_c() + i * p.ldc() + j] = make<O>(NAN);
+  std::vector<O> expected(before);
+  multiply_plainly(p, a, b, expected);
+  device_array<T> device_a(a, p.shift), device_b(b, p.shift);
+  device_array<O> device_c(before, p.shift);
+  gk_matmul_opts opts = gk_matmul_opts();
+  opts.trans_a = p.trans_a, opts.trans_b = p.trans_b;
+  opts.lda = p.pad_a ? p.lda() : 0, opts.ldb = p.pad_b ? p.ldb() : 0, opts.ldc = p.pad_c ? p.ldc() : 0;
+  if (p.alpha != 1) opts.alpha = &p.alpha;
+  if (p.beta != 0) opts.beta = &p.beta;
+  opts.batch = p.batch;
+  opts.stride_a = p.stride_a(), opts.stride_b = p.stride_b(), opts.stride_c = p.gap_c ? p.stride_c() : 0;
+  opts.max_blocks = p.max_blocks;
+  opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
+  for (gk_plan plan : plans) {
+    if (on_cpu && gk__is_hopper_plan(plan)) continue; /* others, there */
+    opts.plan = plan;
+    device_c.set(before);
+    EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, device_c.ptr, p.m, p.n, p.k, &opts));
+    EXPECT_SAME(device_c.get(), expected, "plan %d, %s", static_cast<int>(plan), p.text().c_str());
+  }
+}
+
+template <class T, class O> void check(const problem &p, std::initializer_list<gk_plan> plans) {
+  if (test_leaves_out<std::pair<T, O>>()) return;
+  check_elements<T, O>(p, random_elements<T>(11, p.size_a()), random_elements<T>(12, p.size_b()), plans);
+}
+
+template <class T, class O> void check_all_plans(const problem &p) {
+  check<T, O>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128, GK__PLAN_TILE_32_64,
+                  GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
+}
+
+/* A problem of everything at once, by number. */
+inline problem random_problem(uint64_t number, int largest) {
+  const size_t edges[] = {0, 1, 2, 3, 4, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129};
+  uint64_t draws = 1000 * number;
+  const auto draw = [&](int low, int high) { return static_cast<size_t>(uniform(14, draws++, low, high)); };
+  const auto size = [&] { return draw(0, 2) ? draw(1, largest) : edges[draw(0, 17)]; };
+  const double factors[] = {1, 1, -0.5, 2.25, 0};
+  problem p = problem();
+  p.m = size(), p.n = size(), p.k = size();
+  p.trans_a = static_cast<int>(draw(0, 1)), p.trans_b = static_cast<int>(draw(0, 1));
+  p.pad_a = draw(0, 2) * draw(0, 4), p.pad_b = draw(0, 2) * draw(0, 4), p.pad_c = draw(0, 2) * draw(0, 4);
+  p.alpha = factors[draw(0, 4)];
+  p.beta = draw(0, 1) ? factors[draw(0, 4)] : 0;
+  p.batch = draw(0, 3) ? 0 : draw(1, 4);
+  p.one_a = draw(0, 3) == 0, p.one_b = draw(0, 3) == 0;
+  p.gap_c = draw(0, 3) ? 0 : draw(1, 9);
+  p.shift = draw(0, 1) * draw(0, 15);
+  return p;
+}
+
+template <class T, class O> void check_random(uint64_t first, uint64_t count) {
+  for (uint64_t i = first; i < first + count; i++) check_all_plans<T, O>(random_problem(i, 200));
+}
+
+/* --- products on tensor cores: small integers, whose sums are exact in any order -------------------------------------*/
+
+/* A problem of everything at once, by number. */
+inline problem random_tensor_problem(uint64_t number, gk_precision precision, int largest) {
+  uint64_t draws = 1000 * number;
+  const auto draw = [&](int low, int high) { return static_cast<size_t>(uniform(54, draws++, low, high)); };
+  const double factors[] = {1, 1, -0.5, 2};
+  problem p = problem_of(draw(1, largest), draw(1, largest), draw(0, largest), precision);
+  p.trans_a = static_cast<int>(draw(0, 1)), p.trans_b = static_cast<int>(draw(0, 1));
+  if (draw(0, 3) == 0) p.m = 64, p.n = 72, p.k = 40; /* as they come: no copies */
+  if (draw(0, 1)) p.pad_a = draw(0, 9), p.pad_b = draw(0, 9), p.pad_c = draw(0, 3);
+  p.shift = draw(0, 1) * draw(0, 9);
+  p.alpha = factors[draw(0, 3)], p.beta = draw(0, 1) ? factors[draw(0, 3)] : 0;
+  p.batch = draw(0, 2) ? 1 : draw(1, 3);
+  p.one_a = draw(0, 1), p.one_b = draw(0, 1);
+  return p;
+}
+
+/* Which plans this GPU and this binary have; some has to be, or nothing is tested. */
+template <class T, class O> std::vector<gk_plan> plans_of(gk_precision precision) {
+  std::vector<gk_plan> plans;
+  gk_matmul_path path;
+  for (gk_plan plan : {GK_PLAN_MMA, GK_PLAN_WGMMA}) {
+    gk_matmul_opts o = gk_matmul_opts();
+    o.precision = precision, o.plan = plan;
+    T *const a = reinterpret_cast<T *>(256);
+    if (gk_matmul_plan(a, a, reinterpret_cast<O *>(512), 64, 64, 64, &o, &path) == cudaSuccess) plans.push_back(plan);
+  }
+  return plans;
+}
+
+/* What is outside of the matrices is NaN, and so is C where it is not to be read. */
+template <class T> std::vector<T> not_numbers(size_t n) { return std::vector<T>(n, make<T>(NAN)); }
+
+template <class T, class O> void check_exactly(const problem &p) {
+  std::vector<T> a = not_numbers<T>(p.size_a()), b = not_numbers<T>(p.size_b());
+  const int most = sizeof(O) == 2 ? 1 : 3;
+  for (size_t q = 0; q < p.batches(); q++) {
+    for (size_t l = 0; l < p.k; l++) {
+      for (size_t i = 0; i < p.m; i++) a[p.at_a(q, i, l)] = make<T>(uniform(61, p.at_a(q, i, l), -most, most));
+      for (size_t j = 0; j < p.n; j++) b[p.at_b(q, l, j)] = make<T>(uniform(62, p.at_b(q, l, j), -most, most));
+    }
+  }
+  std::vector<O> before = not_numbers<O>(p.size_c());
+  std::vector<O> expected(before);
+  for (size_t q = 0; q < p.batches(); q++)
+    for (size_t i = 0; i < p.m; i++)
+      for (size_t j = 0; j < p.n; j++) {
+        float sum = 0;
+        for (size_t l = 0; l < p.k; l++)
+          sum += static_cast<float>(plain(a[p.at_a(q, i, l)])) * static_cast<float>(plain(b[p.at_b(q, l, j)]));
+        sum *= static_cast<float>(p.alpha);
+        if (p.beta != 0) {
+          const int old = uniform(63, p.at_c(q, i, j), -8, 8);
+          before[p.at_c(q, i, j)] = make<O>(old);
+          sum += static_cast<float>(p.beta) * static_cast<float>(old);
+        }
+        expected[p.at_c(q, i, j)] = make<O>(static_cast<double>(sum));
+      }
+  device_array<T> device_a(a, p.shift), device_b(b, p.shift);
+  device_array<O> c(p.size_c(), p.shift);
+  for (gk_plan plan : plans_of<T, O>(p.precision)) {
+    const gk_matmul_opts o = p.opts(plan);
+    c.set(before);
+    EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, c.ptr, p.m, p.n, p.k, &o));
+    EXPECT_SAME(c.get(), expected, "plan %d, %s", static_cast<int>(plan), p.text().c_str());
+  }
+}
+
+template <class T, class O> void check_randomly(uint64_t first, uint64_t count, gk_precision precision, int largest) {
+  if (plans_of<T, O>(precision).empty()) SKIP("this GPU has no tensor cores for the type");
+  for (uint64_t i = first; i < first + (test_slowed() ? count / 5 : count); i++)
+    check_exactly<T, O>(random_tensor_problem(i, precision, largest));
+}
+
+/* --- accuracy --------------------------------------------------------------------------------------------------------*/
+
+enum data { NORMAL, UNIFORM, SCALED, CANCELLING };
+
+template <class T> std::vector<T> data_of(data which, uint64_t seed, size_t rows, size_t cols) {
+  std::vector<T> x(rows * cols);
+  for (size_t i = 0; i < x.size(); i++) {
+    const double g = gauss(seed, i);
+    if (which == NORMAL) x[i] = make<T>(g);
+    if (which == UNIFORM) x[i] = make<T>(static_cast<double>(uniform(seed, i, 1, 1 << 24)) * 0x1p-24);
+    if (which == SCALED) x[i] = make<T>((g < 0 ? g - 1 : g + 1) * ldexp(1, uniform(seed + 9, i, -50, 50)));
+    if (which == CANCELLING)
+      x[i] = make<T>(i % 2 && seed % 2 ? -static_cast<double>(plain(x[i - 1])) : seed % 2 ? g : 1 + g * 0x1p-12);
+  }
+  return x;
+}
+
+/* The largest |error| / (|A| |B|) of a product, in units of 2^-24, against double. */
+template <class T>
+double worst_error(const problem &p, const std::vector<T> &a, const std::vector<T> &b, gk_plan plan) {
+  device_array<T> device_a(a), device_b(b);
+  device_array<float> c(p.size_c());
+  const gk_matmul_opts o = p.opts(plan);
+  EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, c.ptr, p.m, p.n, p.k, &o));
+  const std::vector<float> got = c.get();
+  double worst = 0;
+  for (size_t i = 0; i < p.m; i++)
+    for (size_t j = 0; j < p.n; j++) {
+      double sum = 0, size = 0;
+      for (size_t l = 0; l < p.k; l++) {
+        float x = static_cast<float>(plain(a[p.at_a(0, i, l)])), y = static_cast<float>(plain(b[p.at_b(0, l, j)]));
+        if (p.precision == GK_PRECISION_TF32) { /* to 11 bits, ties to even: by way of arithmetic, not of bits */
+          int exponent;
+          x = static_cast<float>(ldexp(nearbyint(ldexp(static_cast<double>(frexpf(x, &exponent)), 11)), -11)) *
+              static_cast<float>(ldexp(1, exponent));
+          y = static_cast<float>(ldexp(nearbyint(ldexp(static_cast<double>(frexpf(y, &exponent)), 11)), -11)) *
+              static_cast<float>(ldexp(1, exponent));
+        }
+        sum += static_cast<double>(x) * static_cast<double>(y);
+        size += fabs(static_cast<double>(x) * static_cast<double>(y));
+      }
+      const double error = fabs(static_cast<double>(got[p.at_c(0, i, j)]) - sum) / (size > 0 ? size : 1);
+      if (!(error <= worst)) worst = error;
+    }
+  return worst * 0x1p24;
+}
+
+/* The documentation of gk_matmul_ex has them. */
+inline double bound_of(gk_precision precision, size_t k) {
+  return precision == GK_PRECISION_EMULATED ? static_cast<double>(k) / 32 + 16 : static_cast<double>(k) + 8;
+}
+
+inline float from_bits(unsigned bits) {
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+
+inline unsigned bits_of(float x) {
+  unsigned bits;
+  memcpy(&bits, &x, 4);
+  return bits;
+}
+
+#endif
