@@ -148,8 +148,8 @@ CUDA_CPU_QUIET void fiber_switch(fiber *from, fiber *to) {
   fiber_arrive(from);
 }
 
-/* It will run soon: of its stack, what a thread that waits at a barrier has on it. Inlined, or g++ drops the call, which
- * has no effect that it knows. */
+/* It will run soon: of its stack, what a thread that waits at a barrier has on it. Inlined: g++ drops calls of a
+ * function that does no more than this. */
 __attribute__((always_inline)) CUDA_CPU_QUIET void fiber_prefetch(const fiber *f) {
 #ifndef CUDA_CPU_UCONTEXT
   const char *stack = static_cast<const char *>(f->sp);
