@@ -2,8 +2,8 @@
 # Does what README says with the programs that README shows:
 #
 #   readme.sh cmake      configures and builds one with cmake and nvcc, and runs it where there is a GPU
-#   readme.sh programs   builds and runs all of them without a GPU, and compares what they print with what README says they
-#                        do, but for lines with times; then the notebook's cell for a machine without a GPU
+#   readme.sh programs   builds and runs all of them without a GPU, and compares what they print with what README says
+#                        they do, but for lines with times; then the notebook's cell for a machine without a GPU
 set -eu
 case ${BUILD:-build} in /*) BUILD=${BUILD:-build} ;; *) BUILD=$PWD/${BUILD:-build} ;; esac
 export BUILD
@@ -49,7 +49,10 @@ programs)
     *.txt) # behind a program: what it prints
       [ -n "$program" ] || continue
       sed '/ ms/d' "$block" | while IFS= read -r line; do
-        grep -qxF -e "$line" "$program.out" || { echo "$program does not print: $line" && cat "$program.out" && exit 1; }
+        grep -qxF -e "$line" "$program.out" && continue
+        echo "$program does not print: $line"
+        cat "$program.out"
+        exit 1
       done
       program=
       ;;
