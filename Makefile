@@ -133,7 +133,7 @@ apart := help cpu charts plots bench-compile test-ports format check-format clea
 include $(if $(filter-out $(apart),$(or $(MAKECMDGOALS),help)),$(BUILD)/checks.$(backend).mk)
 $(BUILD)/checks.%.mk: tests/checks.sh tests/checks.txt tests/compile/cases.txt $(BUILD)/tools/flags
 	@tests/checks.sh $* $(if $(has_nvcc),'$(NVCC)' $(NVCCS)) >$@.new && mv $@.new $@
-settings.tools = '$(has_nvcc) $(NVCCS) $(wildcard examples/*.cu tests/standin/programs/*.cu)'
+settings.tools = '$(has_nvcc) $(NVCCS) $(wildcard examples/*.cu tests/standin/programs/*.cu tests/lessons/prototypes/*.cu)'
 #:
 #: run           takes a photograph through the library, into build/tour (PHOTO=mine.ppm: another one)
 # Names of files that a user gives reach the shell through the environment: they may contain spaces, quotes and dollar

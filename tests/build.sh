@@ -21,6 +21,7 @@ for need in "$@"; do
   case $need in
   *.o) runtime=$need ;;
   rdc) libraries='-rdc=true -lcudadevrt' ;;
+  lambda) libraries=--extended-lambda ;;
   ptx75) libraries='-gencode arch=compute_75,code=compute_75' ;;
   cublas)
     if run "$plain -shared -x cu /dev/null -o $output.so -lcublas" 2>/dev/null; then
@@ -41,12 +42,11 @@ done
 command=$compile
 case $output:$source in
 */runtime.o:*) command="$(setting ahead) -include cuda_runtime.h -x c++" source=/dev/null ;;
-*:tests/standin/programs/* | *:tests/standin/mistakes/* | *:examples/[0-9]*)
+*:tests/standin/programs/* | *:tests/standin/mistakes/* | *:tests/lessons/prototypes/* | *:examples/[0-9]*)
   if [ -n "$runtime" ]; then # g++ and clang++ cannot parse <<<>>>
     run "${folder%/*}/host/cuda_to_cpp $source $output.cpp"
-    command="$command -iquote ${source%/*}"
     source=$output.cpp
-  elif [ "${source%%/*}" = tests ] && [ -n "$plain" ]; then
+  elif [ "${source#tests/standin/}" != "$source" ] && [ -n "$plain" ]; then
     command=$plain
   fi
   ;;
