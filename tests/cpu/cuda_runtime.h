@@ -82,7 +82,7 @@
  *   - A launch, copy or host function has completed when its call returns; cudaStreamQuery is never cudaErrorNotReady.
  *     A failed kernel is reported by the next call, as on a GPU. Event times are those of the CPU.
  *   - A thread that waits for another one has to poll with an atomic, a fence, __ldcv or __nanosleep in its loop:
- *     a loop over a volatile variable alone is never left, since only these let other threads run.
+ *     a loop over a volatile variable alone is never left, since only these let other threads run (but see the watchdog).
  *   - A block that waits for a block which comes later in the block order may wait for ever: blocks start in order, and
  *     as many run at once as there are workers. All blocks of a cooperative launch run at once.
  *   - __activemask() is the thread alone, and with it cooperative_groups::coalesced_threads().
@@ -104,7 +104,7 @@
  * launch whose kernel only its arguments tell. A call that it does not support returns cudaErrorNotSupported and says
  * its name on stderr, or is not declared.
  *
- * What it costs (g++ 12 -O2, two 2.6 GHz cores with nothing else to do): 170 million trivial threads a second, 7 to 12
+ * What it costs (g++ 12 -O2, two 2.6 GHz cores with nothing else to do): 170 million trivial threads a second, 4 to 8
  * ns a thread for a barrier; 2 to 3 times that under ASan. A small launch takes 0.6 us soon after another one, 60 us
  * after a pause. A cooperative launch takes 0.1 ms for two blocks and 12 ms for 132, with barriers of 64 to 280 ns a
  * thread, and 10 us for each thread beyond 16,384. A fetch takes 13 ns, with a linear filter in two dimensions 33 ns.
