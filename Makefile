@@ -20,7 +20,8 @@ MAKEFLAGS    += --no-builtin-rules --no-print-directory $(if $(filter 0,$(MAKELE
 .SECONDARY:
 FORCE:
 .PHONY: FORCE help run cpu examples lessons charts gpu-binaries test test-all test-targets test-ports checks fuzz \
-        coverage mutate same-code sanitize bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots clean
+        coverage mutate same-code sanitize bench bench-binaries bench-gate bench-refit bench-dist bench-compile plots \
+        format check-format clean
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -51,12 +52,6 @@ has_fma  := { cat /proc/cpuinfo || sysctl -n machdep.cpu.features; } 2>/dev/null
 fma      := $(if $(findstring x86_64,$(target)),$(shell $(has_fma) && echo -mfma))
 clang    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 
-# The flags of one program do not rebuild the stand-in's part of all.
-ifeq ($(MAKECMDGOALS),cpu)
-  export GIVEN_CXXFLAGS := $(CXXFLAGS)
-  override CXXFLAGS :=
-endif
-
 # ---- how to build ----------------------------------------------------------------------------------------------------
 
 # Every build is BUILD/CONFIGURATION/NAME, by tests/build.sh and the commands in BUILD/CONFIGURATION/flags. These are
@@ -68,8 +63,10 @@ LOOSE    := -Wall -Wno-sign-compare -Wno-unknown-pragmas
 AS_NVCC  := -Wformat -Wreturn-type -Wuninitialized -Wunused-variable -Wunused-but-set-variable -Wno-parentheses \
               -Wno-comment -Wno-empty-body
 STANDIN  := -I tests/cpu -I tests/cpu/stubs
-CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -fno-finite-loops $(STANDIN) -I . -pthread $(CXXFLAGS)
-CPU_LINK  = $(CXX) -pthread -rdynamic $(CXXFLAGS)
+# The flags of one program (make cpu) do not rebuild the stand-in's part of all.
+EXTRA    := $(if $(filter cpu,$(MAKECMDGOALS)),,$(CXXFLAGS))
+CPU_FLAGS = -std=c++17 -gdwarf-4 -g1 $(fma) -ffp-contract=off -fno-finite-loops $(STANDIN) -I . -pthread $(EXTRA)
+CPU_LINK  = $(CXX) -pthread -rdynamic $(EXTRA)
 asan     := -fsanitize=address,undefined -fno-sanitize-recover=all
 # The race checker and the counters see each access by what -fsanitize=thread makes the compiler call, and are linked
 # instead of ThreadSanitizer's own library (hence no -fsanitize=thread there).
@@ -122,8 +119,9 @@ $(BUILD)/%/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call settings,$*) >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-# ... and an edited header what includes it.
+# ... and an edited header what includes it. Older makes look for a way to make these files.
 -include $(wildcard $(BUILD)/*/*.d)
+%.d: ;
 $(BUILD)/%/runtime.o: tests/cpu/cuda_runtime.h $(BUILD)/%/flags
 	$(build)
 $(BUILD)/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c $(BUILD)/host/flags
@@ -135,13 +133,14 @@ apart := help cpu charts plots bench-compile test-ports format check-format clea
 include $(if $(filter-out $(apart),$(or $(MAKECMDGOALS),help)),$(BUILD)/checks.$(backend).mk)
 $(BUILD)/checks.%.mk: tests/checks.sh tests/checks.txt tests/compile/cases.txt $(BUILD)/tools/flags
 	@tests/checks.sh $* $(if $(has_nvcc),'$(NVCC)' $(NVCCS)) >$@.new && mv $@.new $@
-settings.tools = '$(has_nvcc) $(NVCCS) $(wildcard examples/*.cu tests/standin/programs/*.cu)'
+settings.tools = '$(has_nvcc) $(NVCCS) $(wildcard examples/*.cu tests/standin/programs/*.cu tests/lessons/prototypes/*.cu)'
 #:
 #: run           takes a photograph through the library, into build/tour (PHOTO=mine.ppm: another one)
 # Names of files that a user gives reach the shell through the environment: they may contain spaces, quotes and dollar
 # signs, so neither make nor the shell may parse them. ARGS and BENCHFLAGS are words, as a shell reads them.
 export GIVEN_FILE = $(value FILE)
 export GIVEN_PHOTO = $(value PHOTO)
+export GIVEN_CXXFLAGS = $(CXXFLAGS)
 export GIVEN_STATS = $(value STATS)
 export GIVEN_STD = $(value STD)
 export GIVEN_LDLIBS = $(value LDLIBS)
@@ -193,9 +192,10 @@ test test-all test-targets:
 	@tests/check.sh total
 # The drop-in cases, by tests/compile/drop_in.sh.
 settings.compile = 'c $(CC) -std=c99 -pedantic $(STRICT) -I .' 'cpp $(CXX) -std=c++11 $(STRICT) -I .' \
-  'cpu $(CXX) -O0 $(CPU_FLAGS) $(STRICT) -I $(BUILD)/compile' 'cxx $(CXX)' 'link $(CPU_LINK)' 'standin $(STANDIN)' \
+  'cpu $(CXX) -O0 $(CPU_FLAGS) $(STRICT) -I $(BUILD)/compile -DCUDA_CPU_ELSEWHERE' 'link $(CPU_LINK)' 'cxx $(CXX)' \
   'nvcc $(NVCC_BASE) -I $(BUILD)/compile' 'nvcc_is $(NVCC)' 'nvccs $(NVCCS)' 'arch $(arch)' 'ptx $(ptx)' \
-  'backend $(backend)' 'clang_cuda clang++ -x cuda -std=c++17 -I . --cuda-gpu-arch=sm_75 --cuda-path=$(NVCC:/bin/nvcc=)'
+  'standin $(STANDIN)' 'backend $(backend)' \
+  'clang_cuda clang++ -x cuda -std=c++17 -I . --cuda-gpu-arch=sm_75 --cuda-path=$(NVCC:/bin/nvcc=)'
 $(BUILD)/compile/%.o: $(BUILD)/compile/flags | $(BUILD)/compile/headers
 	@tests/compile/drop_in.sh object $@
 $(BUILD)/compile/%.so: $(BUILD)/compile/%.o
@@ -264,7 +264,6 @@ plots:
 #: check-format  lists the sources that are not formatted, and fails if there are any
 sources = gpukit.cuh $(shell find examples tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.c' \
             -o -name '*.cpp')
-.PHONY: format check-format
 format check-format:
 	@command -v $(CLANG_FORMAT) >/dev/null || { echo 'clang-format is not here; on Debian: apt-get install it'; exit 1; }
 	@bad=$$(for f in $(sources); do $(CLANG_FORMAT) $$f | cmp -s - $$f || echo "  $$f"; done); [ -n "$$bad" ] || exit 0; \

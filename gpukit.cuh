@@ -5180,7 +5180,7 @@ template <class Out, class Acc, class Func> struct gk__matmul_output {
   size_t first_row, first_col; /* of this part of C in C */
   gk__condition condition;
   size_t max_blocks; /* of a launch; 0: no limit */
-  explicit gk__matmul_output(const Func &f)
+  explicit gk__matmul_output(const Func &f = Func())
       : c(NULL), m(0), n(0), ldc(0), stride_c(0), batch(0), alpha(0), beta(0), partitions(0), partials(NULL), func(f),
         first_row(0), first_col(0), condition(), max_blocks(0) {}
   /* Bytes of the partials of one product. */

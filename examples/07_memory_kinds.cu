@@ -1,5 +1,5 @@
-/* Lesson 7: kinds of memory. A kernel reads n floats and writes n others. Three ways to get them to the GPU and back.
- * */
+/* Lesson 7: kinds of memory. A kernel reads n floats and writes n others. Here are three ways to get them to the GPU
+ * and back. */
 #include <cuda_runtime.h>
 #include <string.h>
 

@@ -257,7 +257,8 @@ int main(int argc, char **argv) {
     lesson_say(&l, "only %.2f and %.2f times as fast%s", gain(COALESCED, TILE_16), gain(COALESCED, TILE_32),
                gain(COALESCED, TILE_32) < 8 ? ": the caches had saved most of the loads already." : ".");
     lesson_say(&l,
-               "Registers are %.2f times as fast as tile 32, vector loads %.2f times as that, the pipeline %.2f times.",
+               "Register blocks are %.2f times as fast as tile 32, vector loads a further %.2f times, the pipeline "
+               "%.2f times.",
                gain(TILE_32, REGISTERS), gain(REGISTERS, VECTORS), gain(VECTORS, PIPELINED));
     lesson_say(&l,
                "In the odd product the naive kernel has %.2f times its rate: its rows of A are no power of two apart.",

@@ -85,9 +85,8 @@ __global__ void messages(int *data, int *flag, unsigned *started, unsigned *stal
  * On an H200, for 2^26 values, in additions a nanosecond:
  *
  *                      random values  equal values
- *   global                       3.9           1.4   256 counters are 1 KiB, in a few slices of the L2; one address
- *                                takes
- *                                                    1.4 atomics a nanosecond
+ *   global                       3.9           1.4   256 counters are 1 KiB, in a few slices of the L2. One address
+ *                                                    takes 1.4 atomics a nanosecond
  *   global aggregated            4.2            43   a warp of random values has few equal ones, so this saves little;
  *                                                    of equal values one addition in 32 is left, again 1.4 a nanosecond
  *   shared                       575           596   each multiprocessor for itself. Equal values are no slower: the

@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(BLOCK) in_shared(unsigned *out, unsigned n) {
  *   for 6, 8 blocks  5394 and 3931: 160 and 288 bytes spilled. Twice the warps, an eighth of the rate
  *   index not known  814, 40 times as slow as registers: 11 registers, all 96 numbers in local memory, two loads and a
  *                    store for each mix
- *   shared memory    5391, 6 times as slow as registers: the same accesses, but to shared memory without bank conflicts
- *                    */
+ *   shared memory    5391, 6 times as slow as registers: the same accesses, but to shared memory, and without bank
+ *                    conflicts */
 #include "lesson.h"
 
 static const lesson_about about = {

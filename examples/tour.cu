@@ -525,7 +525,7 @@ static const struct step {
     {"statistics", "sum, min, max, argmax, moments: reduce", run_statistics, check_statistics, 0, 0},
     {"histogram", "of the luma: shared-memory atomics", run_histogram, check_histogram, 0, 0},
     {"equalise", "by the histogram's running sum: scan", run_equalise, check_equalise, EQUALISED, 0},
-    {"blur", "25 x 25 taps, separable, in rimmed tiles", run_blur, check_blur, BLURRED, 0},
+    {"blur", "25 x 25 taps, separable, tiles with a halo", run_blur, check_blur, BLURRED, 0},
     {"transpose", "in padded tiles", run_transpose, check_transpose, TRANSPOSED, 0},
     {"dct", "of the whole picture: batched matmul", run_dct, check_dct, SPECTRUM, 1},
     {"energy", "of its coefficients: reduce, scan", run_energy, check_energy, 0, 1},

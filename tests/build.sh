@@ -9,15 +9,11 @@
 #   ahead     compiles runtime.o, the stand-in's own part of a program, once for all of the configuration
 #   link      links $program and $runtime as $output
 set -eu
+. tests/functions.sh
 output=$1 source=$2
 shift 2
 folder=${output%/*} program=$output.o runtime=
-setting() { sed -n "s/^$1 //p" "$folder/flags"; }
 compile=$(setting compile) plain=$(setting plain) link=$(setting link)
-run() {
-  [ -z "${V-}" ] || echo "$*" >&2
-  eval "$*"
-}
 
 # What a program needs of nvcc's toolkit. cuBLAS and NCCL are used where they can be linked.
 libraries=
@@ -25,6 +21,7 @@ for need in "$@"; do
   case $need in
   *.o) runtime=$need ;;
   rdc) libraries='-rdc=true -lcudadevrt' ;;
+  lambda) libraries=--extended-lambda ;;
   ptx75) libraries='-gencode arch=compute_75,code=compute_75' ;;
   cublas)
     if run "$plain -shared -x cu /dev/null -o $output.so -lcublas" 2>/dev/null; then
@@ -45,12 +42,11 @@ done
 command=$compile
 case $output:$source in
 */runtime.o:*) command="$(setting ahead) -include cuda_runtime.h -x c++" source=/dev/null ;;
-*:tests/standin/programs/* | *:tests/standin/mistakes/* | *:examples/[0-9]*)
+*:tests/standin/programs/* | *:tests/standin/mistakes/* | *:tests/lessons/prototypes/* | *:examples/[0-9]*)
   if [ -n "$runtime" ]; then # g++ and clang++ cannot parse <<<>>>
     run "${folder%/*}/host/cuda_to_cpp $source $output.cpp"
-    command="$command -iquote ${source%/*}"
     source=$output.cpp
-  elif [ "${source%%/*}" = tests ] && [ -n "$plain" ]; then
+  elif [ "${source#tests/standin/}" != "$source" ] && [ -n "$plain" ]; then
     command=$plain
   fi
   ;;
@@ -64,7 +60,6 @@ esac
 case $source in tests/*) command="$command -I tests/support" ;; esac
 [ "${folder%/*}" = build ] || command="$command -DRESULTS_FOLDER=\\\"${folder%/*}\\\"" # where lessons draw
 
-start=$(date +%s)
 made=$output
 [ -z "$link" ] || made=$program
 printf '  %-8s %s\n' "$(basename "${command%% *}")" "$output"
@@ -72,4 +67,4 @@ command="$command ${link:+-c} ${runtime:+-DCUDA_CPU_ELSEWHERE} -MD -MP -MF $outp
 run "$command $source $libraries -o $made"
 [ -z "$link" ] || run "$link"
 touch "$output" # the host's compiler makes no object of what only has to compile
-echo "$(($(date +%s) - start)) s $output" >>"${folder%/*}/times"
+spent "$output"

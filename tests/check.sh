@@ -7,24 +7,26 @@
 #   check.sh one NAME [command...]    a single test, which passes if the command does; none: that it was built is the
 #                                     test. Status 77 is a skip, and the last line of the output is its reason
 #   check.sh skip NAME N why          N tests that this machine cannot run
-#   check.sh total                    what took longest, and the sum. A check without counts could not be built, which
-#                                     is one failure
+#   check.sh total                    what took most processor time, and the sum. A check without counts could not be
+#                                     built, which is one failure
 #
 # Before the command, NAME=VALUE sets a variable of the environment that is not set; all/NAME=VALUE in make test-all
 # only, gpu/NAME=VALUE in make test-all on a GPU only. TIMEOUT is the seconds that the check may take; the command
 # $alone lets one program at a time have the GPU; the command $EMULATOR runs test programs.
 set -u
-BUILD=${BUILD:-build}
+. tests/functions.sh
 results=$BUILD/results times=$BUILD/times
 action=$1
 shift
 
-# report NAME VERDICT COUNTS [NOTE]: records the counts, and prints a line; the last ones say what is left
+# report NAME VERDICT COUNTS [NOTE]: records the counts, and prints a line; the last ones of a group say what is left
 report() {
   echo "$3" >"$results/$1"
+  line=$(printf '%-7s %-30s %s%s' "$2" "$1" "$3" "${4:+, $4}")
+  [ -n "${GROUP-}" ] || { echo "$line" && return; }
   echo "$1" >>"$results/.done"
   nth=$(($(wc -l <"$results/.done"))) total=$(($(wc -l <"$results/.all")))
-  printf '[%3d/%3d] %-7s %-30s %s%s\n' "$nth" "$total" "$2" "$1" "$3" "${4:+, $4}"
+  printf '[%3d/%3d] %s\n' "$nth" "$total" "$line"
   left=$((total - nth))
   [ $left -gt 0 ] && [ $left -le 8 ] || return 0
   echo "        left: $(while read -r name; do [ -f "$results/$name" ] || printf '%s ' "$name"; done <"$results/.all")"
@@ -53,7 +55,7 @@ counts | one)
     esac
     shift
     setting=${setting#*/}
-    [ -z "$setting" ] || printenv "${setting%%=*}" >/dev/null || export "$setting"
+    [ -z "$setting" ] || eval "[ \"\${${setting%%=*}+set}\" ]" || export "$setting"
   done
   log=$results/$name.log limit=${TIMEOUT:-300}
   start=$(date +%s)
@@ -65,7 +67,7 @@ counts | one)
   "${@:-true}" >"$log" 2>&1 </dev/null
   status=$?
   seconds=$(($(date +%s) - start))
-  echo "$seconds s $name" >>"$times"
+  spent "$name"
 
   counts='1 passed, 0 failed'
   if [ "$action" = counts ]; then
@@ -98,7 +100,7 @@ total)
     [ -f "$results/$name" ] || report "$name" FAILED '0 passed, 1 failed' 'could not be built'
   done <"$results/.all"
   : >>"$times"
-  echo "Of $(awk '{ sum += $1 } END { print sum + 0 }' "$times") s of compiling and running, these took longest:"
+  echo "Of $(awk '{ sum += $1 } END { printf "%.0f", sum }' "$times") s of processor time, these took most:"
   sort -rn "$times" | head -n 10 | sed 's/^/  /'
   cd "$results" && xargs cat <.all | awk '
     { passed += $1; failed += $3; skipped += $5 }

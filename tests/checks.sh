@@ -103,6 +103,10 @@ script() {
     case $word in
     build/*) word="\$(BUILD)/${word#build/}" needed="$needed $word" ;;
     example/*) word="\$(BUILD)/$examples_at/${word#example/}" needed="$needed $word" ;;
+    *.cu)
+      build "$programs_at" "$word"
+      word=${word##*/} word="\$(BUILD)/$programs_at/${word%.cu}" needed="$needed $word"
+      ;;
     esac
     command="$command $word"
   done
@@ -126,6 +130,11 @@ case_by() {
     esac
   done
   output="\$(BUILD)/compile/$name.$1"
+  # The stand-in's own part is compiled once, but for one case.
+  case $1:$kind:$name,$objects in
+  cpu:linked:alone,*) ;;
+  cpu:linked:* | cpu:refused:*,*,*) files="$files \$(BUILD)/cpu/runtime.o" ;;
+  esac
   case $kind in
   linked)
     rule "$output" "$files tests/compile/cases.txt" "@tests/compile/drop_in.sh link \$@$flags \$(filter %.o %.so,\$^)"
@@ -158,8 +167,8 @@ unknown() {
 
 # ---- the tables ------------------------------------------------------------------------------------------------------
 
-nvccs= count=0 absent=0 examples_at=fast
-[ "$backend" = cpu ] || examples_at=gpu
+nvccs= count=0 absent=0 examples_at=fast programs_at=plain
+[ "$backend" = cpu ] || examples_at=gpu programs_at=gpu
 for nvcc in "$@"; do
   count=$((count + 1)) id=nvcc$count
   [ $count -gt 1 ] || id=nvcc
@@ -172,7 +181,11 @@ while IFS=' ' read -r kind source third fourth rest; do
   '' | '#'*) ;;
   needs) echo "\$(BUILD)/gpu/$source \$(BUILD)/built/$source: needs = $third" ;;
   build) for each in $third $fourth $rest; do build "$each" "$source"; done ;;
-  script) script "$source" "$third" $fourth $rest ;;
+  script)
+    set +f
+    script "$source" "$third" $fourth $rest
+    set -f
+    ;;
   *)
     set +f
     for each in $source; do row "$kind" "$each" "$third" "$fourth" "$rest"; done

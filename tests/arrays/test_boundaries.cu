@@ -4,6 +4,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "on_device.h"
 
 /* The stand-in goes as far as it takes to have every kind of boundary once. */
@@ -36,26 +37,26 @@ static std::vector<size_t> around(const std::vector<size_t> &places) {
 }
 
 template <class Op, class T> static std::vector<size_t> boundaries_of_reduce() {
-  typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type A;
-  typedef gk__reduce_tile<T> tile_of;
+  typedef typename hook_working<typename hook_functor<Op, T>::reduce>::type A;
+  typedef hook_reduce_tile<T> tile_of;
   const size_t tile = tile_of::items;
-  const size_t all = gk__plan_reduce(4096 * tile, tile, sizeof(gk__slot<A>)).partitions * tile;
+  const size_t all = hook_plan_reduce(4096 * tile, tile, sizeof(hook_slot<A>)).partitions * tile;
   return around({1, tile_of::vector_width, 32 * tile_of::vector_width, tile_of::vector_stride,
-                 3 * tile_of::vector_stride, tile, 2 * tile, 32 * tile, GK__REDUCE_THREADS * tile, all - tile, all,
+                 3 * tile_of::vector_stride, tile, 2 * tile, 32 * tile, HOOK_REDUCE_THREADS * tile, all - tile, all,
                  all + tile, 2 * all});
 }
 template <class T, class O> static std::vector<size_t> boundaries_of_scan() {
-  const auto items = [](size_t n) { return gk__plan_scan(n, gk__scan_item_bytes<T, O>()).items_per_thread; };
+  const auto items = [](size_t n) { return hook_plan_scan(n, hook_scan_item_bytes<T, O>()).items_per_thread; };
   std::vector<size_t> places = {1, 16, 32};
   /* Of each stretch with the same number of elements a thread: its end, and tiles and groups in it. */
   for (size_t from = 1; from < most;) {
-    const size_t end = last_alike(from, most, items), own = items(from), tile = own * GK__SCAN_THREADS;
+    const size_t end = last_alike(from, most, items), own = items(from), tile = own * HOOK_SCAN_THREADS;
     places.insert(places.end(), {own, 32 * own, tile - own, end});
     for (size_t tiles : {1u, 2u, 3u, 31u, 32u, 33u, 64u, 3u * 32, 4u * 32, 5u * 32, 7u * 32, 8u * 32, 65u * 32}) {
       if (tiles * tile > from && tiles * tile <= end) places.push_back(tiles * tile);
     }
     /* a stretch that begins past its first groups: at the next one */
-    const size_t group = tile * GK__SCAN_GROUP, next = gk_round_up(from + 1, group);
+    const size_t group = tile * HOOK_SCAN_GROUP, next = gk_round_up(from + 1, group);
     if (next <= end) places.push_back(next);
     from = end + 1;
   }

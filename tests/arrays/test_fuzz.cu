@@ -15,6 +15,7 @@
 #include "gpukit.cuh"
 
 #include "data.h"
+#include "hooks.h"
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -278,7 +279,7 @@ template <> line element<line>(uint64_t seed, size_t i) {
 
 /* An operator in a plain loop: what it works in, what an element is there, and a step. */
 template <class Op> struct reference { /* a functor by itself */
-  template <class T, class O> using working = typename gk__working<Op>::type;
+  template <class T, class O> using working = typename hook_working<Op>::type;
   template <class A> static A identity() { return Op().identity(); }
   template <class A, class T> static A lift(const T &x, size_t) { return x; }
   template <class A> static A step(const A &x, const A &y) { return Op()(x, y); }
@@ -365,9 +366,9 @@ template <class T> static std::vector<T> elements(fuzz_case &c, size_t n) {
 template <class Op, class T, class O> static void fuzz_reduce(const char *name, fuzz_case &c, fuzz_batch &batch) {
   typedef reference<Op> right;
   typedef typename right::template working<T, O> A;
-  typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type device_working;
-  const size_t tile = gk__reduce_tile<T>::items;
-  const size_t n = c.items(tile, gk__plan_reduce(4096 * tile, tile, sizeof(device_working)).partitions * tile);
+  typedef typename hook_working<typename hook_functor<Op, T>::reduce>::type device_working;
+  const size_t tile = hook_reduce_tile<T>::items;
+  const size_t n = c.items(tile, hook_plan_reduce(4096 * tile, tile, sizeof(device_working)).partitions * tile);
   std::vector<T> x = elements<T>(c, n);
   sprinkle<Op>(c, x);
   A running = right::template identity<A>();
@@ -397,7 +398,7 @@ template <class T, class O> static size_t scan_tile() { /* the most items that t
   size_t fits = 1, too_many = size_t{1} << 30;
   while (too_many - fits > 1) {
     const size_t n = (fits + too_many) / 2;
-    (gk__plan_scan(n, gk__scan_item_bytes<T, O>()).tiles > 1 ? too_many : fits) = n;
+    (hook_plan_scan(n, hook_scan_item_bytes<T, O>()).tiles > 1 ? too_many : fits) = n;
   }
   return fits;
 }
@@ -406,7 +407,7 @@ template <class Op, class T, class O> static void fuzz_scan(const char *name, fu
   typedef reference<Op> right;
   typedef typename right::template working<T, O> A;
   static const size_t tile = scan_tile<T, O>();
-  const size_t n = c.items(tile, tile * GK__SCAN_GROUP);
+  const size_t n = c.items(tile, tile * HOOK_SCAN_GROUP);
   const size_t kind = c.below(3); /* inclusive, exclusive, exclusive with an initial value */
   std::vector<T> x = elements<T>(c, n);
   sprinkle<Op>(c, x);
@@ -475,7 +476,7 @@ struct fuzz_shape {
 };
 template <class Op, class T, class O> static void fuzz_rows(const char *name, fuzz_case &c, fuzz_batch &batch) {
   typedef reference<Op> right;
-  typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type device_working;
+  typedef typename hook_working<typename hook_functor<Op, T>::reduce>::type device_working;
   typedef typename right::template working<T, O> A;
   const fuzz_shape s(c);
   const size_t kind = c.below(4); /* rows reduced, columns reduced, rows scanned, exclusively */
@@ -526,7 +527,7 @@ struct odd_bits {
   }
 };
 template <class T> static void fuzz_select(const char *name, fuzz_case &c, fuzz_batch &batch) {
-  const size_t tile = GK__SCAN_THREADS * gk__select_items(sizeof(T), true), n = c.items(tile, tile * GK__SCAN_GROUP);
+  const size_t tile = HOOK_SCAN_THREADS * hook_select_items(sizeof(T), true), n = c.items(tile, tile * HOOK_SCAN_GROUP);
   const std::vector<T> x = elements<T>(c, n);
   const bool flagged = c.one_in(2), in_place = c.one_in(3);
   std::vector<int> flags(n);

@@ -5,6 +5,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "on_device.h"
 #include <chrono>
 #include <thread>
@@ -75,28 +76,28 @@ template <class T> static std::vector<T> random_numbers(size_t n) {
 static const size_t tiles = at_speed<size_t>(300, 9);
 
 template <class T, class O> static void check_reduce_under_load(const char *name) {
-  typedef typename gk__functor<gk_op_sum, T>::reduce F;
-  const std::vector<T> host = random_numbers<T>(tiles * gk__reduce_tile<T>::items + 77);
-  check_a_hundred<T, O>(
-      name, host, 1, [&](unsigned blocks, const T *in, O *out, cudaStream_t stream, const gk_scratch *scratch) {
-        gk__reduce_plan plan =
-            gk__plan_reduce(host.size(), gk__reduce_tile<T>::items, sizeof(gk__slot<typename gk__working<F>::type>));
-        if (blocks) plan.blocks = blocks;
-        return gk__reduce("gk_reduce", in, out, host.size(), F(gk_op_sum()), plan, stream, scratch);
-      });
+  typedef typename hook_functor<gk_op_sum, T>::reduce F;
+  const std::vector<T> host = random_numbers<T>(tiles * hook_reduce_tile<T>::items + 77);
+  check_a_hundred<T, O>(name, host, 1,
+                        [&](unsigned blocks, const T *in, O *out, cudaStream_t stream, const gk_scratch *scratch) {
+                          hook_reduce_plan plan = hook_plan_reduce(host.size(), hook_reduce_tile<T>::items,
+                                                                   sizeof(hook_slot<typename hook_working<F>::type>));
+                          if (blocks) plan.blocks = blocks;
+                          return hook_reduce("gk_reduce", in, out, host.size(), F(gk_op_sum()), plan, stream, scratch);
+                        });
 }
 template <class T> static void check_scan_under_load(const char *name) {
-  typedef typename gk__functor<gk_op_sum, T>::scan F;
-  typedef typename gk__working<F>::type A;
-  const size_t tile = GK__SCAN_THREADS * gk__scan_items_for_small_n(sizeof(T));
+  typedef typename hook_functor<gk_op_sum, T>::scan F;
+  typedef typename hook_working<F>::type A;
+  const size_t tile = HOOK_SCAN_THREADS * hook_scan_items_for_small_n(sizeof(T));
   const std::vector<T> host = random_numbers<T>(tiles * tile / 2 + 77);
   check_a_hundred<T, T>(name, host, host.size(),
                         [&](unsigned blocks, const T *in, T *out, cudaStream_t stream, const gk_scratch *scratch) {
-                          gk__scan_plan plan = gk__plan_scan(host.size(), gk__scan_item_bytes<T, T>());
+                          hook_scan_plan plan = hook_plan_scan(host.size(), hook_scan_item_bytes<T, T>());
                           if (blocks && plan.blocks > blocks) plan.blocks = blocks;
                           const F op((gk_op_sum()));
-                          return gk__scan("gk_scan", in, out, host.size(), op, A(op.identity()), true, plan, stream,
-                                          scratch);
+                          return hook_scan("gk_scan", in, out, host.size(), op, A(op.identity()), true, plan, stream,
+                                           scratch);
                         });
 }
 TEST(same_bits_of_sums_under_load) {

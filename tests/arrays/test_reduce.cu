@@ -4,6 +4,7 @@
 #include "gpukit.cuh"
 
 #include "data.h"
+#include "hooks.h"
 #include <float.h>
 #include <thread>
 
@@ -21,10 +22,10 @@ template <class T> static std::vector<T> random_numbers(size_t n) {
 TEST(plan_depends_on_n_and_types_alone) {
   for (size_t slot : {16u, 32u, 48u, 4096u})
     for (size_t n : {size_t(0), size_t(1), size_t(4096), size_t(4097), size_t(1) << 20, SIZE_MAX}) {
-      const gk__reduce_plan plan = gk__plan_reduce(n, 4096, slot);
+      const hook_reduce_plan plan = hook_plan_reduce(n, 4096, slot);
       EXPECT(plan.tiles >= n / 4096 && plan.tiles <= n / 4096 + 1);
       EXPECT(plan.partitions >= 1 && plan.partitions <= (plan.tiles ? plan.tiles : 1));
-      EXPECT(plan.partitions * slot <= GK__REDUCE_BYTES); /* the partials fit */
+      EXPECT(plan.partitions * slot <= HOOK_REDUCE_BYTES); /* the partials fit */
       EXPECT_EQ(plan.needs_scratch != 0, plan.partitions > 1);
     }
 }
@@ -33,17 +34,18 @@ TEST(plan_depends_on_n_and_types_alone) {
 template <class Op, class T, class O>
 static cudaError_t reduce_on(unsigned blocks, const T *in, O *out, size_t n, cudaStream_t stream,
                              const gk_scratch *scratch) {
-  typedef typename gk__functor<Op, T>::reduce F;
-  gk__reduce_plan plan = gk__plan_reduce(n, gk__reduce_tile<T>::items, sizeof(gk__slot<typename gk__working<F>::type>));
+  typedef typename hook_functor<Op, T>::reduce F;
+  hook_reduce_plan plan =
+      hook_plan_reduce(n, hook_reduce_tile<T>::items, sizeof(hook_slot<typename hook_working<F>::type>));
   if (blocks) plan.blocks = blocks;
-  return gk__reduce("gk_reduce", in, out, n, F(Op()), plan, stream, scratch);
+  return hook_reduce("gk_reduce", in, out, n, F(Op()), plan, stream, scratch);
 }
 
 /* The most elements that give each partition one tile. */
 template <class Op, class T> static size_t items_of_all_partitions() {
-  typedef typename gk__working<typename gk__functor<Op, T>::reduce>::type A;
-  const size_t tile = gk__reduce_tile<T>::items;
-  return gk__plan_reduce(4096 * tile, tile, sizeof(A)).partitions * tile;
+  typedef typename hook_working<typename hook_functor<Op, T>::reduce>::type A;
+  const size_t tile = hook_reduce_tile<T>::items;
+  return hook_plan_reduce(4096 * tile, tile, sizeof(A)).partitions * tile;
 }
 
 /* --- the same bits --------------------------------------------------------------------------------------------------*/
@@ -73,18 +75,18 @@ template <class Op, class T, class O> static void check_bits(const char *name, c
   EXPECT_SAME(out.first(), expected, "%s, n = %zu, on a stream, without a scratch", name, n);
 }
 template <class T, class O> static void check_bits_of_type(const char *name) {
-  const std::vector<T> host = random_numbers<T>(70 * gk__reduce_tile<T>::items + 12);
-  for (size_t n : {size_t(1000), size_t(gk__reduce_tile<T>::items + 1), host.size()}) {
+  const std::vector<T> host = random_numbers<T>(70 * hook_reduce_tile<T>::items + 12);
+  for (size_t n : {size_t(1000), size_t(hook_reduce_tile<T>::items + 1), host.size()}) {
     check_bits<gk_op_sum, T, O>((std::string("sum of ") + name).c_str(), first_of(host, n));
     check_bits<gk_op_min, T, T>((std::string("min of ") + name).c_str(), first_of(host, n));
   }
 }
-#define CHECK_BITS(name, T) check_bits_of_type<T, gk__widened<T>::type>(#name);
+#define CHECK_BITS(name, T) check_bits_of_type<T, hook_widened<T>::type>(#name);
 TEST(same_bits_on_any_grid_at_any_alignment) { FLOAT_TYPES(CHECK_BITS) }
 
 /* Where the ends of an array lie in its vectors, in the chunks of 16 bytes that these are read by, and in the tiles. */
 template <class T, class O> static void check_ends_of_type(const char *name) {
-  const size_t vector = gk__reduce_tile<T>::vector_width, tile = gk__reduce_tile<T>::items;
+  const size_t vector = hook_reduce_tile<T>::vector_width, tile = hook_reduce_tile<T>::items;
   const std::vector<T> host = random_numbers<T>(2 * tile + 1);
   test_scratch scratch;
   device_array<T> in(host);
@@ -103,13 +105,13 @@ template <class T, class O> static void check_ends_of_type(const char *name) {
     }
   }
 }
-#define CHECK_ENDS(name, T) check_ends_of_type<T, gk__widened<T>::type>(#name);
+#define CHECK_ENDS(name, T) check_ends_of_type<T, hook_widened<T>::type>(#name);
 TEST(same_bits_wherever_an_array_ends){FLOAT_TYPES(CHECK_ENDS) CHECK_ENDS(u8, unsigned char)}
 
 /* Such elements may lie across two chunks. */
 TEST(elements_of_16_bytes_that_are_aligned_to_8) {
   typedef gk_arg<double> element;
-  const size_t most = 3 * gk__reduce_tile<element>::items + 5;
+  const size_t most = 3 * hook_reduce_tile<element>::items + 5;
   std::vector<element> host(most);
   for (size_t i = 0; i < most; i++) host[i] = element{gauss(5, i), i};
   device_array<element> in(host), out(2);
@@ -136,7 +138,7 @@ TEST(same_bits_past_one_tile_for_each_partition) {
 }
 
 TEST(same_bits_a_hundred_times) {
-  const std::vector<float> host = random_numbers<float>(9 * gk__reduce_tile<float>::items + 5);
+  const std::vector<float> host = random_numbers<float>(9 * hook_reduce_tile<float>::items + 5);
   test_scratch scratch;
   device_array<float> in(host), out(100);
   for (int i = 0; i < 100; i++) EXPECT_OK(gk_reduce_sum(in.ptr, out.ptr + i, host.size(), 0, &scratch));
@@ -147,7 +149,7 @@ TEST(same_bits_a_hundred_times) {
 
 /* Around one tile for each partition, where the partitions begin to have more. */
 TEST(every_partition_and_tile_is_seen) {
-  const size_t limit = items_of_all_partitions<gk_op_sum, int32_t>(), tile = gk__reduce_tile<int32_t>::items;
+  const size_t limit = items_of_all_partitions<gk_op_sum, int32_t>(), tile = hook_reduce_tile<int32_t>::items;
   std::vector<int32_t> host(limit + tile + 1);
   for (size_t i = 0; i < host.size(); i++) host[i] = static_cast<int32_t>(mix(8, i) >> 33);
   device_array<int32_t> in(host), shifted(host, 1), out(2);
@@ -222,7 +224,7 @@ template <class T> struct special_values {
     }
   }
   void check_all() {
-    const size_t none = SIZE_MAX, tile = gk__reduce_tile<T>::items;
+    const size_t none = SIZE_MAX, tile = hook_reduce_tile<T>::items;
     const T zero = make<T>(0), minus_zero = make<T>(-0.0), not_a_number = make<T>(static_cast<double>(nan));
     const T infinite = make<T>(static_cast<double>(inf)), minus_infinite = make<T>(-static_cast<double>(inf));
     check({}, 0, inf, none, -inf, none, "nothing");
@@ -371,8 +373,8 @@ struct add_tallies {
 
 /* A functor over elements that its working type is made from, or over elements of the working type itself. */
 template <class T, class Op> static void check_functor(const char *name, bool past_the_partitions) {
-  typedef typename gk__working<Op>::type A;
-  const size_t tile = gk__reduce_tile<T>::items, limit = items_of_all_partitions<Op, T>();
+  typedef typename hook_working<Op>::type A;
+  const size_t tile = hook_reduce_tile<T>::items, limit = items_of_all_partitions<Op, T>();
   const size_t largest = past_the_partitions ? limit + tile + 1 : 9 * tile + 5;
   std::vector<T> host;
   for (size_t i = 0; i < largest; i++) host.push_back(T(uniform(6, i, -1000, 1000)));
@@ -399,21 +401,21 @@ TEST(functor_larger_than_the_work_area_likes) { check_functor<int, add_tallies>(
 /* Where n has so many tiles there are more partitions than blocks at once, and than a thread reads at once in the end. A
  * plan of fewer tiles takes as many where that is said to it. */
 TEST(many_partitions) {
-  const size_t tile = gk__reduce_tile<int>::items, n = (GK__REDUCE_MANY_PARTITIONS + 3) * tile - 1;
-  const size_t many = size_t(GK__REDUCE_MANY_TILES) * tile;
-  EXPECT_EQ(gk__plan_reduce(many - tile, tile, sizeof(gk__slot<int>)).partitions, unsigned(GK__REDUCE_PARTITIONS));
-  EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<int>)).partitions, unsigned(GK__REDUCE_MANY_PARTITIONS));
-  EXPECT_EQ(gk__plan_reduce(many, tile, sizeof(gk__slot<gk_arg<int>>)).partitions, unsigned(GK__REDUCE_PARTITIONS));
-  gk__reduce_plan plan = gk__plan_reduce(n, tile, sizeof(gk__slot<int>));
+  const size_t tile = hook_reduce_tile<int>::items, n = (HOOK_REDUCE_MANY_PARTITIONS + 3) * tile - 1;
+  const size_t many = size_t(HOOK_REDUCE_MANY_TILES) * tile;
+  EXPECT_EQ(hook_plan_reduce(many - tile, tile, sizeof(hook_slot<int>)).partitions, unsigned(HOOK_REDUCE_PARTITIONS));
+  EXPECT_EQ(hook_plan_reduce(many, tile, sizeof(hook_slot<int>)).partitions, unsigned(HOOK_REDUCE_MANY_PARTITIONS));
+  EXPECT_EQ(hook_plan_reduce(many, tile, sizeof(hook_slot<gk_arg<int>>)).partitions, unsigned(HOOK_REDUCE_PARTITIONS));
+  hook_reduce_plan plan = hook_plan_reduce(n, tile, sizeof(hook_slot<int>));
   std::vector<int> host(n);
   int expected = 0;
   for (size_t i = 0; i < n; i++) expected += host[i] = uniform(9, i, -1000, 1000);
   device_array<int> in(host), out(1);
   test_scratch scratch;
-  plan.partitions = GK__REDUCE_MANY_PARTITIONS;
+  plan.partitions = HOOK_REDUCE_MANY_PARTITIONS;
   for (unsigned blocks : {plan.partitions, 5u}) {
     plan.blocks = blocks;
-    EXPECT_OK(gk__reduce("gk_reduce", in.ptr, out.ptr, n, gk_sum<int>(), plan, 0, &scratch));
+    EXPECT_OK(hook_reduce("gk_reduce", in.ptr, out.ptr, n, gk_sum<int>(), plan, 0, &scratch));
     EXPECT_EQ(out.first(), expected);
   }
 }
@@ -454,7 +456,7 @@ TEST(tags_run_out) {
   device_array<float> in(host), sum(1), before(1);
   test_scratch scratch;
   EXPECT_OK(gk_reduce_sum(in.ptr, before.ptr, host.size(), 0, &scratch));
-  scratch.fill_slots(GK__STATE_BYTES, GK__REDUCE_BYTES);
+  scratch.fill_slots(HOOK_STATE_BYTES, HOOK_REDUCE_BYTES);
   scratch.set_tags(0xfffffffdu);
   const unsigned tags[] = {0xfffffffeu, 0, 1, 2};
   for (int i = 0; i < 4; i++) {
@@ -462,7 +464,7 @@ TEST(tags_run_out) {
     EXPECT_OK(gk_reduce_sum(in.ptr, sum.ptr, n, 0, &scratch));
     if (i >= 2) EXPECT_SAME(sum.first(), before.first(), "sum %d", i);
     EXPECT_EQ(scratch.reduce_tags(), tags[i]);
-    if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(GK__STATE_BYTES, GK__REDUCE_BYTES), size_t(0));
+    if (i == 1) EXPECT_EQ(scratch.bytes_not_zero(HOOK_STATE_BYTES, HOOK_REDUCE_BYTES), size_t(0));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "gpukit.cuh"
 
 #include "data.h"
+#include "hooks.h"
 
 /* Sums and products of integers below 32 bits are 64 bits wide, those of half types are floats. */
 template <class T> struct widened {
@@ -115,7 +116,7 @@ static void check_size(const operation<T, O> &op, std::vector<T> &host, device_a
 }
 
 template <class T, class O> static void check_sizes(const operation<T, O> &op) {
-  const size_t tile = gk__reduce_tile<T>::items, million = test_slowed() ? 1 << 16 : 1 << 20;
+  const size_t tile = hook_reduce_tile<T>::items, million = test_slowed() ? 1 << 16 : 1 << 20;
   const size_t sizes[] = {0, 1, 2, 31, 32, 33, 255, 256, 257, tile - 1, tile, tile + 1, 3 * tile + 7};
   test_scratch scratch;
   std::vector<T> host(million + 2);

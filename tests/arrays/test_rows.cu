@@ -2,6 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "loops.h"
 
 struct shape {
@@ -33,14 +34,14 @@ static void check(const shape &s, size_t offset, Operator operation, Functor fun
   for (size_t r = 0; r < s.rows; r++) {
     Acc value = functor.identity();
     for (size_t c = 0; c < s.cols; c++)
-      value = functor(value, gk__lift<Acc, T>::from(host[offset + r * distance + c], c));
-    row_results[r] = gk__convert<O, Acc>::from(value);
+      value = functor(value, hook_lift<Acc, T>::from(host[offset + r * distance + c], c));
+    row_results[r] = hook_convert<O, Acc>::from(value);
   }
   for (size_t c = 0; c < s.cols; c++) {
     Acc value = functor.identity();
     for (size_t r = 0; r < s.rows; r++)
-      value = functor(value, gk__lift<Acc, T>::from(host[offset + r * distance + c], r));
-    col_results[c] = gk__convert<O, Acc>::from(value);
+      value = functor(value, hook_lift<Acc, T>::from(host[offset + r * distance + c], r));
+    col_results[c] = hook_convert<O, Acc>::from(value);
   }
   gk_array<O> rows(s.rows), cols(s.cols);
   const size_t given = s.padding ? distance : 0;
@@ -145,8 +146,8 @@ static void check_scan(const shape &s, size_t offset, bool inclusive, Operator o
     Acc value = functor.identity();
     for (size_t c = 0; c < s.cols; c++) {
       const size_t i = offset + r * distance + c;
-      const Acc next = functor(value, gk__lift<Acc, T>::from(host[i], c));
-      expected[i] = gk__convert<O, Acc>::from(inclusive ? next : value);
+      const Acc next = functor(value, hook_lift<Acc, T>::from(host[i], c));
+      expected[i] = hook_convert<O, Acc>::from(inclusive ? next : value);
       value = next;
     }
   }

@@ -4,6 +4,7 @@
 #include "gpukit.cuh"
 
 #include "data.h"
+#include "hooks.h"
 #include <thread>
 
 template <class T> static std::vector<T> first_of(const std::vector<T> &x, size_t n) {
@@ -15,7 +16,7 @@ template <class T> static std::vector<T> first_of(const std::vector<T> &x, size_
  * and elements for which the result is exact in any order. */
 
 template <class Op, class T, class O> struct rule { /* a functor's, by itself */
-  typedef typename gk__working<Op>::type A;
+  typedef typename hook_working<Op>::type A;
   static A identity() { return Op().identity(); }
   static A lift(T x, size_t) { return static_cast<A>(x); }
   static A start(O init) { return init; }
@@ -111,14 +112,14 @@ static std::vector<O> scan_in_a_loop(scan_kind kind, const std::vector<T> &x, co
 template <class Op, class T, class O>
 static cudaError_t scan(scan_kind kind, unsigned blocks, const T *in, O *out, size_t n, const O &init,
                         cudaStream_t stream, const gk_scratch *scratch) {
-  typedef typename gk__functor<Op, O>::scan F;
-  typedef typename gk__working<F>::type A;
+  typedef typename hook_functor<Op, O>::scan F;
+  typedef typename hook_working<F>::type A;
   if (blocks) {
     const F op((Op()));
-    gk__scan_plan plan = gk__plan_scan(n, gk__scan_item_bytes<T, O>());
+    hook_scan_plan plan = hook_plan_scan(n, hook_scan_item_bytes<T, O>());
     if (plan.blocks > blocks) plan.blocks = blocks;
-    const A start = kind == exclusive_init ? gk__convert<A, O>::from(init) : op.identity();
-    return gk__scan("scan", in, out, n, op, start, kind == inclusive, plan, stream, scratch);
+    const A start = kind == exclusive_init ? hook_convert<A, O>::from(init) : op.identity();
+    return hook_scan("scan", in, out, n, op, start, kind == inclusive, plan, stream, scratch);
   }
   if (kind == inclusive) return gk_scan_inclusive(in, out, n, Op(), stream, scratch);
   if (kind == exclusive) return gk_scan_exclusive(in, out, n, Op(), stream, scratch);
@@ -136,7 +137,7 @@ template <class T, class O> struct operation {
                       const gk_scratch *);
 
   static size_t tile() {
-    return static_cast<size_t>(GK__SCAN_THREADS) * gk__scan_items_for_small_n(gk__scan_item_bytes<T, O>());
+    return static_cast<size_t>(HOOK_SCAN_THREADS) * hook_scan_items_for_small_n(hook_scan_item_bytes<T, O>());
   }
   size_t scratch_bytes(size_t n) const {
     const size_t larger = sizeof(T) > sizeof(O) ? sizeof(T) : sizeof(O);
@@ -205,7 +206,7 @@ template <class T, class O> static void check_alignments(const operation<T, O> &
 }
 
 template <class T, class O> static void check(const operation<T, O> &op) {
-  const size_t tile = op.tile(), own = tile / GK__SCAN_THREADS; /* elements of one thread */
+  const size_t tile = op.tile(), own = tile / HOOK_SCAN_THREADS; /* elements of one thread */
   check_sizes(
       op, {0, 1, 2, 31, 32, 33, own, 32 * own - 1, 32 * own + 1, tile - 1, tile, tile + 1, 2 * tile, 3 * tile - 5}, 0);
   check_alignments(op);
@@ -311,59 +312,59 @@ TEST(groups_of_tiles_argmin) {
 /* What stands before a tile, from slots that are laid out by hand: only those that the tile may read are of this scan,
  * and they become so while it waits; of a slot of several words, the second one first. */
 template <unsigned Window, class A, class Op>
-__global__ void prefix_by_hand(gk__slot<A> *slots, gk__scan_plan plan, size_t tile, unsigned tag, unsigned *started,
+__global__ void prefix_by_hand(hook_slot<A> *slots, hook_scan_plan plan, size_t tile, unsigned tag, unsigned *started,
                                const A *total, A prefix, A *out) {
-  GK__SHARED(A, part, GK__SCAN_WARPS + 1);
+  HOOK_SHARED(A, part, HOOK_SCAN_WARPS + 1);
   __shared__ unsigned order;
-  const size_t group = tile / GK__SCAN_GROUP, oldest = group >= Window ? group - (Window - 1) : 0;
-  const gk__scan_slots<A> at = {slots, slots + plan.tiles, tag};
+  const size_t group = tile / HOOK_SCAN_GROUP, oldest = group >= Window ? group - (Window - 1) : 0;
+  const hook_scan_slots<A> at = {slots, slots + plan.tiles, tag};
   if (threadIdx.x == 0) order = atomicAdd(started, 1u);
   __syncthreads();
   if (order == 0) { /* the first block to start, which waits for nobody */
-    for (size_t i = oldest * GK__SCAN_GROUP + threadIdx.x; i < tile; i += blockDim.x)
-      gk__publish(at.tile_total + i, total[i], tag);
-    if (threadIdx.x == 0 && oldest > 0) gk__publish(at.group_prefix + oldest, prefix, tag);
+    for (size_t i = oldest * HOOK_SCAN_GROUP + threadIdx.x; i < tile; i += blockDim.x)
+      hook_publish(at.tile_total + i, total[i], tag);
+    if (threadIdx.x == 0 && oldest > 0) hook_publish(at.group_prefix + oldest, prefix, tag);
   } else {
-    out[threadIdx.x] = gk__tile_prefix<Window>(tile, total[tile], prefix, Op(), plan, at, part);
+    out[threadIdx.x] = hook_tile_prefix<Window>(tile, total[tile], prefix, Op(), plan, at, part);
     if (threadIdx.x == 0) {
       A seen(prefix);
-      const bool ends = tile % GK__SCAN_GROUP == GK__SCAN_GROUP - 1 && group + 1 < plan.groups;
-      out[blockDim.x] = ends && gk__peek(at.group_prefix + (group + 1), &seen, tag) ? seen : total[tile];
+      const bool ends = tile % HOOK_SCAN_GROUP == HOOK_SCAN_GROUP - 1 && group + 1 < plan.groups;
+      out[blockDim.x] = ends && hook_peek(at.group_prefix + (group + 1), &seen, tag) ? seen : total[tile];
     }
   }
 }
 template <unsigned Window, class A, class Op> static void check_prefix(const char *name) {
-  gk__scan_plan plan = gk__scan_plan();
+  hook_scan_plan plan = hook_scan_plan();
   plan.groups = 12;
-  plan.tiles = plan.groups * GK__SCAN_GROUP - 5;
+  plan.tiles = plan.groups * HOOK_SCAN_GROUP - 5;
   std::vector<A> total(plan.tiles, A(0));
   for (size_t i = 0; i < plan.tiles; i++) total[i] = A(static_cast<int>(mix(3, i) >> 40));
   for (size_t tile : {0u, 1u, 31u, 32u, 40u, 191u, 192u, 223u, 224u, 255u, 256u, 300u, 351u, 378u}) {
-    const size_t group = tile / GK__SCAN_GROUP;
+    const size_t group = tile / HOOK_SCAN_GROUP;
     const A prefix(77); /* of the oldest group that the tile reads tile by tile */
     A before(prefix);
-    for (size_t i = (group >= Window ? group - (Window - 1) : 0) * GK__SCAN_GROUP; i < tile; i++)
+    for (size_t i = (group >= Window ? group - (Window - 1) : 0) * HOOK_SCAN_GROUP; i < tile; i++)
       before = Op()(before, total[i]);
-    const bool ends = tile % GK__SCAN_GROUP == GK__SCAN_GROUP - 1;
-    device_array<gk__slot<A>> slots(plan.tiles + plan.groups);
-    std::vector<gk__slot<A>> stale(plan.tiles + plan.groups);
+    const bool ends = tile % HOOK_SCAN_GROUP == HOOK_SCAN_GROUP - 1;
+    device_array<hook_slot<A>> slots(plan.tiles + plan.groups);
+    std::vector<hook_slot<A>> stale(plan.tiles + plan.groups);
     memset(static_cast<void *>(stale.data()), 0x5a, stale.size() * sizeof(stale[0]));
     for (size_t i = 0; i < stale.size(); i++) {
-      unsigned word[3 * gk__slot<A>::word16_count] = {};
+      unsigned word[3 * hook_slot<A>::word16_count] = {};
       memcpy(word, i < plan.tiles ? &total[i] : &prefix, sizeof(A));
       stale[i].words[0].word[3] = 4;
-      for (unsigned g = 1; g < gk__slot<A>::word16_count; g++) {
+      for (unsigned g = 1; g < hook_slot<A>::word16_count; g++) {
         for (unsigned j = 0; j < 3; j++) stale[i].words[g].word[j] = word[3 * g + j];
         stale[i].words[g].word[3] = 5;
       }
     }
     EXPECT_OK(cudaMemcpy(slots.ptr, stale.data(), stale.size() * sizeof(stale[0]), cudaMemcpyHostToDevice));
-    device_array<A> totals(total), out(GK__SCAN_THREADS + 1);
+    device_array<A> totals(total), out(HOOK_SCAN_THREADS + 1);
     device_array<unsigned> started(std::vector<unsigned>(1, 0u));
-    GK_LAUNCH((prefix_by_hand<Window, A, Op>), 2, GK__SCAN_THREADS, 0, 0, slots.ptr, plan, tile, 5u, started.ptr,
+    GK_LAUNCH((prefix_by_hand<Window, A, Op>), 2, HOOK_SCAN_THREADS, 0, 0, slots.ptr, plan, tile, 5u, started.ptr,
               totals.ptr, prefix, out.ptr);
-    std::vector<A> expected(GK__SCAN_THREADS + 1, before);
-    expected[GK__SCAN_THREADS] = ends ? Op()(before, total[tile]) : total[tile];
+    std::vector<A> expected(HOOK_SCAN_THREADS + 1, before);
+    expected[HOOK_SCAN_THREADS] = ends ? Op()(before, total[tile]) : total[tile];
     EXPECT_SAME(out.get(), expected, "%s, tile %zu", name, tile);
   }
 }
@@ -377,8 +378,8 @@ TEST(scratch_of_just_the_size) {
   const operation<affine8, affine8> op = operation_of<compose8, affine8, affine8>("affine maps", affine8(12345));
   for (size_t tiles : {2u, 32u, 33u, 64u}) {
     const std::vector<affine8> host = op.elements(tiles * op.tile());
-    const gk__scan_plan plan = gk__plan_scan(host.size(), sizeof(affine8));
-    device_array<unsigned char> memory(gk__scan_bytes(plan, sizeof(gk__slot<affine8>)));
+    const hook_scan_plan plan = hook_plan_scan(host.size(), sizeof(affine8));
+    device_array<unsigned char> memory(hook_scan_bytes(plan, sizeof(hook_slot<affine8>)));
     EXPECT_OK(cudaMemset(memory.ptr, 0, memory.n));
     gk_scratch scratch = gk_scratch();
     scratch.ptr = memory.ptr, scratch.bytes = memory.n;
@@ -436,7 +437,7 @@ TEST(error_of_float_prefixes_grows_slowly) {
   double exact = 0;
   for (size_t i = 0; i < n; i++) {
     exact += static_cast<double>(host[i]);
-    const double roundings = static_cast<double>(tile / GK__SCAN_THREADS + 20 + i / (32 * tile));
+    const double roundings = static_cast<double>(tile / HOOK_SCAN_THREADS + 20 + i / (32 * tile));
     const double error = fabs(static_cast<double>(got[i]) - exact) / exact;
     if (!(error <= roundings / (1 << 24))) test_fail(__FILE__, __LINE__, sentence("[%zu]: error %g", i, error));
   }
@@ -525,7 +526,7 @@ TEST(one_scratch_serves_all) {
 TEST(tags_run_out) {
   const mixed_scans scans(70);
   test_scratch scratch(scans.scratch_bytes());
-  const size_t slots = GK__STATE_BYTES + GK__REDUCE_BYTES;
+  const size_t slots = HOOK_STATE_BYTES + HOOK_REDUCE_BYTES;
   for (size_t i = 0; i < 3; i++) scans.run(i, 70, &scratch);
   scratch.fill_slots(slots, scratch.bytes - slots);
   scratch.set_tags(0xfffffffdu);
@@ -555,7 +556,7 @@ TEST(errors_are_told_and_change_nothing) {
   const float *const none = NULL, *const askew = reinterpret_cast<const float *>(reinterpret_cast<char *>(in.ptr) + 2);
   float *const askew_out = reinterpret_cast<float *>(reinterpret_cast<char *>(out.ptr) + 1);
   gk_scratch small = scratch, empty = gk_scratch();
-  small.bytes = gk__scan_bytes(gk__plan_scan(n, sizeof(float)), sizeof(gk__slot<float>)) - 1;
+  small.bytes = hook_scan_bytes(hook_plan_scan(n, sizeof(float)), sizeof(hook_slot<float>)) - 1;
   const std::string small_detail =
       sentence("the scratch has %zu bytes, but %zu are needed", small.bytes, small.bytes + 1);
   const struct {

@@ -28,18 +28,22 @@ device=$(sed -n 's/^# gpu: //p' "$csv" | head -n 1)
 build=$(sed -n 's/^# build: //p' "$csv" | head -n 1 | sed 's/_/\\_/g') # no subscripts
 [ -z "$build" ] || device="$device, built for $build"
 
-# rates GROUP WHAT TYPE: n, and the rates of gpukit, the peer and the ceiling, cold, at powers of two
-rates() {
-  awk -F, -v g="$1" -v w="$2" -v t="$3" \
-    '$1 == g && $2 == w && $3 == t && $6 == "cold" && $4 ~ /^2\^/ && $16 == "ok" && $9 > 0 && $15 > 0 {
-      print $5, $13, $13 * $7 / $9, $13 * $7 / $15
-    }' "$csv" | sort -g
-}
-# ratios GROUP WHAT TYPE: n and the ratio, cold, at powers of two
-ratios() {
-  awk -F, -v g="$1" -v w="$2" -v t="$3" \
-    '$1 == g && $2 == w && $3 == t && $6 == "cold" && $4 ~ /^2\^/ && $10 > 0 { print $5, $10 }' "$csv" | sort -g
-}
+# Cold, at powers of two: n and the rates of gpukit, the peer and the ceiling; n and the ratio, by type. Of products: the
+# shape, and TFLOP/s of gpukit and of cuBLAS.
+awk -F, -v work="$work" '
+  function among(types) { return index(" " types " ", " " $3 " ") }
+  $1 == "reduce" && $2 == "sum" || $1 == "scan" && $2 == "exclusive sum" {
+    if ($6 != "cold" || $4 !~ /^2\^/) next
+    if ($3 == "f32" && $16 == "ok" && $9 > 0 && $15 > 0) print $5, $13, $13 * $7 / $9, $13 * $7 / $15 >(work "/" $1)
+    if ($10 > 0 && among("f32 f64 f16 bf16 i8 u8 i32 i64")) print $5, $10 >(work "/" $1 "." $3)
+  }
+  $1 == "matmul" && ($2 == "A B" || $2 == "A B odd") && $10 > 0 && among("f32 f32emulated bf16 f16 tf32 f64") {
+    gsub(/x/, "×", $4)
+    printf "\"%s\" %s %s\n", $4, $13, $13 * $7 / $9 >(work "/matmul." $3)
+  }' "$csv"
+for table in "$work"/reduce* "$work"/scan*; do [ ! -f "$table" ] || sort -g -o "$table" "$table"; done
+cat "$work"/reduce.* "$work"/scan.* >"$work/ratios" 2>/dev/null || :
+cat "$work"/matmul.* >"$work/matmul" 2>/dev/null || :
 
 drawn=0
 # draw NAME TABLE: a chart, if its table has rows
@@ -50,22 +54,6 @@ draw() {
   echo "$to/$1.png"
   drawn=1
 }
-
-rates reduce sum f32 >"$work/reduce"
-rates scan 'exclusive sum' f32 >"$work/scan"
-for type in f32 f64 f16 bf16 i8 u8 i32 i64; do
-  ratios reduce sum $type >"$work/reduce.$type"
-  ratios scan 'exclusive sum' $type >"$work/scan.$type"
-done
-cat "$work"/reduce.* "$work"/scan.* >"$work/ratios"
-for type in f32 f32emulated bf16 f16 tf32 f64; do
-  # shape, then TFLOP/s of gpukit and of cuBLAS
-  awk -F, -v t=$type '$1 == "matmul" && $3 == t && $10 > 0 && ($2 == "A B" || $2 == "A B odd") {
-    gsub(/x/, "×", $4)
-    printf "\"%s\" %s %s\n", $4, $13, $13 * $7 / $9
-  }' "$csv" >"$work/matmul.$type"
-done
-cat "$work"/matmul.* >"$work/matmul"
 
 draw reduce reduce
 draw scan scan

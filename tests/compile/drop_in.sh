@@ -10,12 +10,8 @@
 # To see how: sh -x tests/compile/drop_in.sh object build/compile/part@impl.nvcc.o
 set -euf
 export LC_ALL=C
-folder=${BUILD:-build}/compile
-setting() { sed -n "s/^$1 //p" "$folder/flags"; }
-run() {
-  [ -z "${V-}" ] || echo "$*" >&2
-  eval "$*"
-}
+. tests/functions.sh
+folder=$BUILD/compile
 
 # nvcc_of COMPILER: the command that is nvcc, or, for nvcc2, nvcc3, ..., the one that NVCCS= names in its place
 nvcc_of() {
@@ -59,7 +55,7 @@ nvcc_flags() {
   case " $target $2 " in *' -arch=compute_'* | *'code=compute_90a '*) effort='-Xcicc -O0 -Xptxas -O0' ;; esac
   case " $2 " in *' -std=c++17 '* | *' -rdc=true '* | *' -G '*) effort= ;; esac
   case $(setting backend):$1 in
-  *:all@static+rdc | *:all@lto) effort='-Xcicc -O1 -Xptxas -O0' ;;
+  *:all@rdc | *:all@static+rdc | *:all@lto) effort='-Xcicc -O1 -Xptxas -O0' ;;
   *:all@*) ;;
   gpu:*) effort= ;;
   esac
@@ -116,7 +112,7 @@ object() {
   name=${1##*/}
   name=${name%.o}
   command=$(command_of "$name")
-  run "$command -MMD -MP -MF $1.d -MT $1 -o $1" >"$1.log" 2>&1 || { cat "$1.log" && return 1; }
+  run "$command -MD -MP -MF $1.d -MT $1 -o $1" >"$1.log" 2>&1 || { cat "$1.log" && return 1; }
   touch "$1"
 }
 
@@ -124,10 +120,9 @@ action=$1
 shift
 case $action in
 object)
-  start=$(date +%s)
   printf '  %-8s %s\n' "$(command=${1%.o} && echo "${command##*.}")" "$1"
   object "$1"
-  echo "$(($(date +%s) - start)) s $1" >>"${BUILD:-build}/times"
+  spent "$1"
   ;;
 link)
   output=$1
@@ -145,6 +140,7 @@ END
   case $objects in
   *,*)
     files=$(echo "$objects" | tr , '\n' | sed "s|.*|$folder/&.$2.o|")
+    [ "$2" != cpu ] || files="$files $BUILD/cpu/runtime.o"
     said=$(link "$output" "$2" $files 2>&1) && failed= || failed=1
     ;;
   *) said=$(run "$(command_of "$objects.$2") -o $output" 2>&1) && failed= || failed=1 ;;

@@ -1,26 +1,27 @@
 #!/bin/sh
 # Looks at what the header is and compiles to, and fails with what should not be there:  inspect.sh WHAT ARGUMENT...
 #
-#   names                     public names that the manual's chapter API does not list, or that only it has
+#   names                     public names that the manual's chapter API does not list, or that only it has; and tests
+#                             that use names inside the header but by tests/support/hooks.h
 #   macros cpu|nvcc           macros without a name of gpukit's that the header adds, removes or changes
 #   named OBJECT              names that it defines for others, that are not gpukit's and not in its namespace; and host
 #                             functions without the name that says what is missing where they are
 #   apart OBJECT OBJECT       definitions of gpukit's that the linker would merge
 #   hidden LIBRARY            names of gpukit's that a shared library exports
-#   lean                      kernels of products in a file that reduces and scans: they would take their time in every file
-#   overlapping OBJECT        notes of ptxas in OBJECT.log (C7507 to C7520) that it makes the products of Hopper's tensor
-#                             cores wait for each other, which is no warning to it
-#   registers TARGET          kernels of products without launch bounds, or that take more registers than the blocks have
-#                             that their bounds promise on one multiprocessor: 65536 from sm_75 on, given out to warps by
-#                             256. Where that is too few for what a kernel holds, it spills
+#   lean                      kernels of products in a file that reduces and scans: they would take time in every file
+#   overlapping OBJECT        notes of ptxas in OBJECT.log (C7507 to C7520) that it makes the products of Hopper's
+#                             tensor cores wait for each other, which is no warning to it
+#   registers TARGET          kernels of products without launch bounds, or that take more registers than the blocks
+#                             have that their bounds promise on one multiprocessor: 65536 from sm_75 on, given out to
+#                             warps by 256. Where that is too few for what a kernel holds, it spills
 set -eu
 export LC_ALL=C
 action=$1
 shift
-folder=${BUILD:-build}/compile
+. tests/functions.sh
+folder=$BUILD/compile
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
-setting() { sed -n "s/^$1 //p" "$folder/flags"; }
 words() { tr -c "A-Za-z0-9_$1" '\n' | sort -u; }
 defined() { nm --defined-only --extern-only "$1" | awk 'NF == 3 { print $3 }' | sort -u; }
 # no WHAT: there may be no line of input
@@ -55,6 +56,8 @@ names)
     # Made by a macro of the header, as gk_reduce_##name by GK__REDUCE_BY(sum).
     grep -q "${name%_*}_##" gpukit.cuh && grep -qE "^GK__[A-Z_]+\(.*${name##*_}[,)]" gpukit.cuh || echo "$name"
   done | no 'in the manual, but not declared'
+  grep -li gk__ tests/*/*.cu tests/*/*.h | sed '/^tests\/bench/d; /^tests\/compile/d; /^tests\/tools/d; /hooks.h$/d' |
+    no 'these use names inside: tests/support/hooks.h has other names for them'
   ;;
 macros)
   case $1 in

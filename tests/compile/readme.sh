@@ -1,63 +1,90 @@
 #!/bin/sh
-# Does what README says with the programs that README shows:
+# Does what README says with the code that README shows:
 #
-#   readme.sh cmake      configures and builds one with cmake and nvcc, and runs it where there is a GPU
-#   readme.sh programs   builds and runs all of them without a GPU, and compares what they print with what README says they
-#                        do, but for lines with times; then the notebook's cell for a machine without a GPU
+#   readme.sh programs C.o RUNTIME.o
+#                            builds and runs all of it without a GPU, and compares what programs print with what README
+#                            says they do, but for lines with times. A program in C is linked with both objects
+#   readme.sh nvcc           builds all of it but the program in C by nvcc, and runs it where there is a GPU
+#   readme.sh cmake          configures and builds a program with cmake and nvcc, and runs it where there is a GPU
 set -eu
 case ${BUILD:-build} in /*) BUILD=${BUILD:-build} ;; *) BUILD=$PWD/${BUILD:-build} ;; esac
 export BUILD
 folder=$BUILD/readme/$1
 setting() { sed -n "s/^$1 //p" "$BUILD/compile/flags"; }
-nvcc=$(setting nvcc_is)
-if [ "$1" = cmake ]; then
-  [ -n "$nvcc" ] || { echo 'nvcc is not here' && exit 77; }
-  command -v cmake >/dev/null || { echo 'cmake is not here' && exit 77; }
-fi
+nvcc=$(setting nvcc_is) backend=$(setting backend)
+[ "$1" = programs ] || [ -n "$nvcc" ] || { echo 'nvcc is not here' && exit 77; }
+[ "$1" != cmake ] || command -v cmake >/dev/null || { echo 'cmake is not here' && exit 77; }
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs this test
 rm -rf "$folder"
 mkdir -p "$folder"
 ln -s "$PWD" "$folder/gpukit"
+ln -s "$PWD/gpukit.cuh" "$folder/gpukit.cuh"
 
-# The blocks go to 01.LANGUAGE, 02.LANGUAGE, ...; those without a language to .txt.
+# A program goes to NAME.cu, by the command in its first line, and what is behind it to NAME.expected; the program in C
+# to program.c; other code to parts, in braces; and the rest to commands.
 awk -v folder="$folder" '
-  /^```/ && file { close(file); file = ""; next }
-  /^```/ { file = sprintf("%s/%02d.%s", folder, ++count, $0 == "```" ? "txt" : substr($0, 4)); next }
-  file { print >file }' README.md
+  function end_of_block() {
+    if (language == "c" && text ~ /define GPUKIT_IMPLEMENTATION/) {
+      program = text
+      sub(/\.cu -o .*/, "", program)
+      sub(/.* /, "", program)
+      printf "%s", text >(folder "/" program ".cu")
+      return
+    }
+    if (language == "" && program != "") printf "%s", text >(folder "/" program ".expected")
+    else if (language == "cmake") printf "%s", text >(folder "/CMakeLists.txt")
+    else if (language != "c") printf "%s", text >(folder "/commands")
+    else if (text ~ /int main/) printf "%s", text >(folder "/program.c")
+    else printf "  {\n%s  }\n", text >(folder "/parts")
+    program = ""
+  }
+  /^```/ && inside { end_of_block(); inside = 0; next }
+  /^```/ { inside = 1; text = ""; language = substr($0, 4); next }
+  inside { text = text $0 "\n" }' README.md
+sed -e "/^PARTS\$/r $folder/parts" -e '/^PARTS$/d' tests/compile/readme_parts.cu >"$folder/all_parts.cu"
 cd "$folder"
-cp "$(grep -l '__global__ void saxpy' ./*.c | head -n 1)" saxpy.cu
+[ "$(ls ./*.expected | wc -l)" -ge 4 ] && [ -s program.c ] && [ -s CMakeLists.txt ] # all were found
+
+# compare NAME: what it has printed
+compare() {
+  if [ "$1" = all_parts ]; then echo right; else sed '/ ms/d' "$1.expected"; fi | while IFS= read -r line; do
+    grep -qxF -e "$line" "$1.out" || { echo "$1 does not print: $line" && cat "$1.out" && exit 1; }
+  done
+}
 
 case $1 in
 cmake)
-  cp "$(grep -l INTERFACE ./*.cmake)" CMakeLists.txt
   architectures=75
-  [ "$(setting backend)" = cpu ] || architectures=native
+  [ "$backend" = cpu ] || architectures=native
   cmake -B build -DCMAKE_CUDA_ARCHITECTURES="$architectures" -DCMAKE_CUDA_COMPILER="$nvcc" >cmake.log 2>&1 &&
     cmake --build build >>cmake.log 2>&1 || { cat cmake.log; exit 1; }
-  [ $architectures = 75 ] || build/saxpy
+  [ "$backend" = cpu ] || build/saxpy
+  ;;
+nvcc)
+  arch=native
+  [ "$backend" = gpu ] || arch=sm_80
+  for program in ./*.cu; do
+    name=$(basename "$program" .cu)
+    "$nvcc" -O3 -arch=$arch --extended-lambda "$name.cu" -o "$name"
+    [ "$backend" = cpu ] || { "./$name" >"$name.out" && compare "$name"; }
+  done
   ;;
 programs)
-  programs=0 program=
-  for block in ./[0-9]*; do
-    case $block in
-    *.c)
-      grep -q 'int main' "$block" || continue
-      program=${block%.c}.cu programs=$((programs + 1))
-      cp "$block" "$program"
-      make -s -C gpukit cpu FILE="$PWD/$program" >"$program.out"
-      ;;
-    *.txt) # behind a program: what it prints
-      [ -n "$program" ] || continue
-      sed '/ ms/d' "$block" | while IFS= read -r line; do
-        grep -qxF -e "$line" "$program.out" || { echo "$program does not print: $line" && cat "$program.out" && exit 1; }
-      done
-      program=
-      ;;
-    esac
+  for program in ./*.cu; do
+    name=$(basename "$program" .cu)
+    make -s -C gpukit cpu FILE="$PWD/$name.cu" >"$name.out" || { cat "$name.out" && exit 1; }
+    compare "$name"
   done
-  [ $programs -ge 3 ]
-  cell=$(sed -n 's/^!\(make .*\)/\1/p' ./*.txt)
-  output=$(eval "$cell")
+  shift
+  for object; do
+    case $object in *.o) ;; *) continue ;; esac
+    case $object in /*) ;; *) object=gpukit/$object ;; esac
+    objects="${objects-} $object"
+  done
+  eval "$(setting c) -I gpukit $(setting standin | sed 's|-I *|&gpukit/|g')" -c program.c -o program.o
+  eval "$(setting link)" program.o $objects -ldl -o program
+  ./program
+  output=$(eval "$(sed -n 's/^!\(make .*\)/\1/p' commands)")
   echo "$output"
   case $output in *'saxpy: '*' ms'*) ;; *) exit 1 ;; esac
   ;;

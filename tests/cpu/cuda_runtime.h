@@ -3,10 +3,15 @@
  *   g++ -std=c++17 -O2 -x c++ -I tests/cpu file.cu -pthread
  *
  * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of source;
- * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1; __CUDACC__ and
- * __CUDA_ARCH__ stay undefined. Kernels are launched with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse
- * <<<>>>. Sources that have <<<>>> or extern __shared__ go through cuda_to_cpp first, a small program whose source lies
- * next to this file; `make cpu FILE=hw.cu` does it all.
+ * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1. Kernels are launched
+ * with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
+ * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
+ *
+ * Host and device code are one compilation here, so __CUDACC__ and __CUDA_ARCH__ stay undefined, but in sources that
+ * cuda_to_cpp has translated and that do not mention CUDA_ON_CPU: __CUDACC__ is defined there. __CUDA_ARCH__ is that of
+ * GPUKIT_CPU_DEVICE at build time (900) in functions for the device alone, and undefined in those for host and device,
+ * whose host part runs in kernels, too. Outside of functions it has that value in a directive with a number, as in
+ * `#if __CUDA_ARCH__ < 600`, and is undefined in others. A kernel whose body an #if has emptied is a warning.
  *
  * What it has, and where
  *   cuda_runtime_api.h   types and declarations of the calls, for C too: CUDA 13's signatures, error codes and texts
@@ -38,6 +43,7 @@
  *     texture_fetch.h      all address modes, point and linear filters with weights of 8 fractional bits; surfaces
  *     typed_calls.h        templates of the calls, launches with arguments; triple.h: what <<<>>> becomes
  *     testing.h            for tests: cuda_cpu_fail(), cuda_cpu_take_races(), cuda_cpu_take_counters(), ...
+ *     blas.h, rand.h       the parts of cuBLAS and cuRAND that there are; thrust.h: what Thrust's headers need
  *   cooperative_groups.h, cuda_fp16.h, cuda_bf16.h, nccl.h, ... as CUDA's
  *   cuda_to_cpp.c        makes C++ of plain CUDA: launches of any kernel (also overloaded, of a template with deduced
  *                        arguments, through pointers, in macros), extern __shared__ arrays in functions and outside
@@ -98,11 +104,12 @@
  *   - Registers are always 32; static shared memory is what the kernel itself declares, not what it calls.
  *
  * What it has not got: clusters of more than one block, tiles of more than 32 threads, kernels that launch kernels (an
- * error), mipmaps, cube maps, texture gathers and resource views, inline PTX; extern __shared__ arrays without
- * cuda_to_cpp (the linker names them); the driver's own calls (cuda.h is there, for programs that include it in vain);
- * the libraries, whose headers are an #error each, but for some calls of NCCL's (nccl.h); {braced} arguments of a
- * launch whose kernel only its arguments tell. A call that it does not support returns cudaErrorNotSupported and says
- * its name on stderr, or is not declared.
+ * error), mipmaps, cube maps, texture gathers and resource views, inline PTX other than reads of special registers;
+ * extern __shared__ arrays without cuda_to_cpp (the linker names them); the driver's own calls (cuda.h is there, for
+ * programs that include it in vain); {braced} arguments of a launch whose kernel only its arguments tell. Of the
+ * libraries it has cuBLAS by OpenBLAS, Thrust by the CUDA Toolkit's headers, cuRAND's Philox generators in kernels, and
+ * what gpukit calls of NCCL; the other headers are an #error each. A call that it does not support returns
+ * cudaErrorNotSupported and says its name on stderr, or is not declared.
  *
  * What it costs (g++ 12 -O2, two 2.6 GHz cores with nothing else to do): 170 million trivial threads a second, 4 to 8
  * ns a thread for a barrier; 2 to 3 times that under ASan. A small launch takes 0.6 us soon after another one, 60 us

@@ -9,7 +9,7 @@
  *   static __shared__ int n;               __shared__ int n;
  *   (void *)kernel                         ::cuda_cpu::as_pointer(kernel), which knows its parameters later
  *   __CUDA_ARCH__                          CUDA_CPU_ARCH, in code that runs on the device alone
- *   asm("mov.u32 %0, %%laneid;" : "=r"(n))   (n) = ::cuda_cpu::ptx_laneid(), and a few more; an error for other PTX
+ *   asm("mov.u32 %0, %%laneid;" : "=r"(n))   an error, as for all PTX
  *   #include <cub/cub.cuh>                 an error that ends the compilation: the stand-in has nothing of the kind
  *   #include "kernels.cuh"                 the translation of that file, if it has something to translate
  *
@@ -26,9 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #ifndef CUDA_TO_CPP_NO_MAIN
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #endif
 
 #define NONE ((size_t)-1)
@@ -622,7 +620,7 @@ static size_t template_end(const struct translation *t, size_t i, size_t end) {
     else if (run >= depth) {
       size_t after = next_token(t, i);
       int follows = after == end || token_is(t, after, ",") || token_is(t, after, "::") ||
-                    (after != NONE && (bracket(t, after) == '(' || bracket(t, after) == '{'));
+                    (after != NONE && (bracket(t, after) || token_is(t, after, ";")));
       return run == depth && follows ? i : NONE;
     } else
       depth -= run;
@@ -746,28 +744,17 @@ static void translate_launch(struct translation *t, size_t open) {
  * parameters of a kernel are. */
 static void translate_pointer(struct translation *t, size_t open) {
   static const char *const ends[] = {",", ")", ";", "}", NULL};
-  size_t i = next_token(t, open), before = previous_token(t, open), last = NONE;
-  size_t close = t->tokens[open].match;
+  size_t i = next_token(t, open), before = previous_token(t, open), close = t->tokens[open].match, last = NONE;
   if (before != NONE && (is_operand_name(t, before) || bracket(t, before) == ')' || closing_run(t, before))) return;
   if (token_is(t, i, "const")) i = next_token(t, i);
-  if (i == NONE || !token_is(t, i, "void")) return;
-  i = next_token(t, i);
-  if (i == NONE || !token_is(t, i, "*") || next_token(t, i) != close || close == NONE) return;
+  if (!token_is(t, i, "void") || !token_is(t, next_token(t, i), "*")) return;
+  if (close == NONE || next_token(t, next_token(t, i)) != close) return;
   i = next_token(t, close);
-  if (i != NONE && token_is(t, i, "&")) i = next_token(t, i);
-  while (i != NONE && (is_operand_name(t, i) || token_is(t, i, "::") || token_is(t, i, "<"))) {
-    if (token_is(t, i, "<")) {
-      size_t depth = 1;
-      if (last == NONE) return;
-      while (depth && (i = next_token(t, i)) != NONE) {
-        size_t run = closing_run(t, i);
-        if (token_is(t, i, ";") || bracket(t, i) || run > depth) return;
-        depth = token_is(t, i, "<") ? depth + 1 : depth - run;
-      }
-      if (i == NONE) return;
-    }
+  if (token_is(t, i, "&")) i = next_token(t, i);
+  for (; is_operand_name(t, i) || token_is(t, i, "::") || token_is(t, i, "<"); i = next_token(t, i)) {
+    if (token_is(t, i, "<")) i = template_end(t, i, t->count);
+    if (i == NONE) return;
     last = i;
-    i = next_token(t, i);
   }
   if (last == NONE || (i != NONE && !is_any_of(t, i, ends))) return;
   replace(t, open, close, "::cuda_cpu::as_pointer(");
@@ -986,51 +973,24 @@ static void refuse_texture(struct translation *t, size_t i) {
   insert_before(t, i, "CUDA_CPU_NO_REFERENCES ");
 }
 
-/* Programs say curandState, or the type of another generator. */
+/* curandState, curandStateXORWOW_t, curandStateMRG32k3a, ... */
 static void refuse_random(struct translation *t, size_t i) {
-  static const char *const types[] = {"curandState",
-                                      "curandState_t",
-                                      "curandStateXORWOW",
-                                      "curandStateXORWOW_t",
-                                      "curandStateMRG32k3a",
-                                      "curandStateMRG32k3a_t",
-                                      "curandStateMtgp32",
-                                      "curandStateMtgp32_t",
-                                      "curandStateSobol32_t",
-                                      "curandStateSobol64_t",
-                                      NULL};
-  if (is_any_of(t, i, types) && !t->tokens[i].directive)
+  const char *name = t->text + t->tokens[i].start;
+  size_t length = t->tokens[i].end - t->tokens[i].start;
+  if (length >= 11 && !memcmp(name, "curandState", 11) && (length < 17 || memcmp(name + 11, "Philox", 6)) &&
+      strchr("XMS_", length > 11 ? name[11] : '_') && !t->tokens[i].directive)
     fail(t, t->tokens[i].line, "the stand-in for CUDA has no generator of cuRAND but curandStatePhilox4_32_10_t");
 }
 
-/* asm volatile("mov.u32 %0, %%laneid;" : "=r"(n));    (n) = ::cuda_cpu::ptx_laneid(); other PTX is an error. */
-static void translate_asm(struct translation *t, size_t word) {
-  static const char *const qualifiers[] = {"volatile", "__volatile__", "__volatile", NULL};
-  static const char *const registers[] = {"laneid",      "warpid",      "lanemask_eq", "lanemask_lt",
-                                          "lanemask_le", "lanemask_ge", "lanemask_gt", "clock",
-                                          "clock64",     "globaltimer", NULL};
-  size_t open = next_token(t, word), close, string, end, i;
-  char text[100], name[32], call[64];
-  while (open != NONE && is_any_of(t, open, qualifiers)) open = next_token(t, open);
-  string = open == NONE || bracket(t, open) != '(' ? NONE : next_token(t, open);
-  if (string == NONE || t->tokens[string].kind != kind_string) return;
-  close = t->tokens[open].match;
-  snprintf(text, sizeof text, "%.*s", (int)(t->tokens[string].end - t->tokens[string].start),
-           t->text + t->tokens[string].start);
-  for (i = 0; i < 3 && string != NONE; i++) string = next_token(t, string); /* "=r", and ( of what it is */
-  end = string == NONE ? NONE : t->tokens[string].match;
-  if (sscanf(text, "\"mov.%*[us]%*[0-9] %%0, %*[%]%31[a-z0-9_]", name) == 1 && end != NONE && end > string &&
-      close != NONE && end < close)
-    for (i = 0; registers[i]; i++)
-      if (!strcmp(name, registers[i])) {
-        snprintf(call, sizeof call, " = ::cuda_cpu::ptx_%s()", name);
-        replace(t, word, previous_token(t, string), "");
-        replace(t, next_token(t, end), close, call);
-        return;
-      }
-  /* "" only stops the compiler; x86 code stands in functions of the host. */
-  if (strchr(text, '.') || (runs_where(t, word) == on_device && strcmp(text, "\"\"")))
-    replace(t, word, open, "CUDA_CPU_NO_PTX(");
+/* Inline PTX has a dot in an instruction, or stands in a function for the device alone; "" only stops the compiler. */
+static void refuse_asm(struct translation *t, size_t word) {
+  static const char *const before[] = {"volatile", "__volatile__", "__volatile", "(", NULL};
+  size_t i = next_token(t, word), length;
+  while (i != NONE && is_any_of(t, i, before)) i = next_token(t, i);
+  if (i == NONE || t->tokens[i].kind != kind_string) return;
+  length = t->tokens[i].end - t->tokens[i].start;
+  if (length > 2 && (memchr(t->text + t->tokens[i].start, '.', length) || runs_where(t, word) == on_device))
+    replace(t, word, previous_token(t, i), "CUDA_CPU_NO_PTX(");
 }
 
 /* --- headers --- */
@@ -1096,7 +1056,7 @@ static void translate(struct translation *t) {
     if (is_launch(t, i)) translate_launch(t, i);
     if (bracket(t, i) == '(') translate_pointer(t, i);
     if (token_is(t, i, "__shared__")) translate_shared(t, i);
-    if (token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm")) translate_asm(t, i);
+    if (token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm")) refuse_asm(t, i);
     if (token_is(t, i, "texture")) refuse_texture(t, i);
     refuse_random(t, i);
     if (token_is(t, i, "__global__") && !t->tokens[i].directive) mark_body(t, i);
@@ -1216,9 +1176,8 @@ struct file {
   char *written;      /* the name of its translation; NULL: it needs none */
   char *result;       /* its translation */
   size_t result_length;
-  char *created; /* the name of the regular file that has been created for it; NULL: none */
-  int busy;      /* it is being translated, and a file that it includes ... */
-  int promised;  /* ... includes it, behind some guard, by the name of the translation */
+  int busy;     /* it is being translated, and a file that it includes ... */
+  int promised; /* ... includes it, behind some guard, by the name of the translation */
 };
 struct program {
   const char *result;
@@ -1283,13 +1242,12 @@ static size_t enter_file(struct program *p, const char *folder, size_t folder_le
   return i;
 }
 
-/* An included file: looked for next to the one that includes it, if its name is quoted, and in the folders of -I. A
- * translated header lies elsewhere, and names what it includes by the way from the current folder; for the source itself
- * -iquote does it. */
+/* An included file: looked for next to the one that includes it, if its name is quoted, and in the folders of -I. What
+ * is translated lies elsewhere, and names what it includes by the way from the current folder. */
 static char *find_include(void *context, const char *name, size_t length, int quoted, int *changed) {
   struct program *p = (struct program *)context;
   const char *from = p->files[p->current].name, *slash = strrchr(from, '/');
-  size_t folder = slash && *name != '/' ? (size_t)(slash + 1 - from) : 0, i = NONE, outer = p->current;
+  size_t folder = slash && *name != '/' ? (size_t)(slash + 1 - from) : 0, i = NONE;
   int beside = 0, k;
   if (p->failed || p->depth > 100 || memchr(name, '\0', length)) return NULL;
   if (quoted) {
@@ -1310,7 +1268,7 @@ static char *find_include(void *context, const char *name, size_t length, int qu
   if (i >= p->count) return NULL;
   if (p->files[i].busy) p->files[i].promised = 1;
   *changed = p->files[i].written || p->files[i].promised;
-  if (!*changed) return outer && beside ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
+  if (!*changed) return beside ? join(p->files[i].name, strlen(p->files[i].name), "", 0, 0) : NULL;
   slash = strrchr(p->result, '/');
   from = slash ? slash + 1 : p->result;
   return join(from, strlen(from), ".", i ? 1 : 0, i); /* it lies next to the C++ that includes it */
@@ -1358,55 +1316,18 @@ static void check_place(struct program *p, size_t i) {
     fail_to_write(p, p->result, "included files are translated, and only a regular file can have those next to it");
 }
 
-/* A regular file, or none yet, is replaced by a new file. Anything else (a device, a pipe, a link) stays what it is, and
- * is written to. */
-static int is_replaced(const char *name) {
-  struct stat status;
-  return lstat(name, &status) ? errno == ENOENT : S_ISREG(status.st_mode);
-}
-
-/* Creates and opens NAME.new, or NAME.new1 ... NAME.new99 if that exists already. */
-static FILE *create_beside(struct file *file) {
-  size_t number;
-  for (number = 0; number < 100; number++) {
-    char *name = join(file->written, strlen(file->written), ".new", 4, number);
-    int f = name ? open(name, O_WRONLY | O_CREAT | O_EXCL, 0666) : -1, reason = errno;
-    if (f >= 0) {
-      file->created = name;
-      return fdopen(f, "wb");
-    }
-    free(name);
-    errno = reason;
-    if (!name || reason != EEXIST) break;
-  }
-  return NULL;
-}
-
-static void write_file(struct program *p, struct file *file) {
-  FILE *f = is_replaced(file->written) ? create_beside(file) : fopen(file->written, "wb");
-  int written = f && fwrite(file->result, 1, file->result_length, f) == file->result_length;
-  if (f && fclose(f)) written = 0;
-  if (!written) fail_to_write(p, file->written, strerror(errno));
-}
-
-static void move_into_place(struct program *p, struct file *file) {
-  if (!file->created) return;
-  if (rename(file->created, file->written)) {
-    fail_to_write(p, file->written, strerror(errno));
-    return;
-  }
-  free(file->created);
-  file->created = NULL;
-}
-
-/* All that is new is complete before the first file takes its place; the C++ of the source comes last. */
+/* The C++ of the source comes last. */
 static void write_program(struct program *p) {
   size_t i;
   for (i = 0; i < p->count; i++)
     if (p->files[i].written) check_place(p, i);
-  for (i = p->count; i-- && !p->failed;)
-    if (p->files[i].written) write_file(p, &p->files[i]);
-  for (i = p->count; i-- && !p->failed;) move_into_place(p, &p->files[i]);
+  for (i = p->count; i-- && !p->failed;) {
+    const struct file *file = &p->files[i];
+    FILE *f = file->written ? fopen(file->written, "wb") : NULL;
+    int written = f && fwrite(file->result, 1, file->result_length, f) == file->result_length;
+    if (f && fclose(f)) written = 0;
+    if (file->written && !written) fail_to_write(p, file->written, strerror(errno));
+  }
 }
 
 int main(int argc, char **argv) {
@@ -1438,8 +1359,6 @@ int main(int argc, char **argv) {
   translate_file(&p, text, length);
   if (!p.failed) write_program(&p);
   for (i = 0; i < p.count; i++) {
-    if (p.files[i].created) remove(p.files[i].created);
-    free(p.files[i].created);
     free(p.files[i].written);
     free(p.files[i].result);
     free(p.files[i].name);

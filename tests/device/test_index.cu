@@ -1,4 +1,5 @@
 /* Section 5 of the header: ranks and coordinates, grid-stride loops, launch shapes, dynamic shared memory. */
+#include "hooks.h"
 #include "test.h"
 
 #define GPUKIT_IMPLEMENTATION
@@ -166,7 +167,7 @@ TEST(loop_1d_visits_each_element_once_in_each_type) {
 /* At the ends of the types: the indices that a thread far up would see. */
 template <class N> __global__ void probe(N n, size_t start, size_t step, N *out, unsigned *count) {
   unsigned found = 0;
-  for (N i : gk__stride<N>(n, start, step)) {
+  for (N i : hook_stride<N>(n, start, step)) {
     if (found == 4) break;
     out[found++] = i;
   }

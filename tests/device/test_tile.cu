@@ -2,6 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 template <int BM, int BN, int BK, int TM, int TN, class S, class T>
@@ -50,7 +51,7 @@ template <int BM, int BN, int BK, int TM, int TN, class S, class T> static void 
     p.alpha = 2, p.beta = i % 2 ? -0.5 : 0;
     const std::vector<T> a = random_elements<T>(1, p.m * p.k), b = random_elements<T>(2, p.k * p.n);
     std::vector<S> before(p.m * p.n, p.beta != 0 ? S(3) : S(NAN)), expected(before);
-    const gk__split_k one_chain = {0, 1, 1000};
+    const hook_split_k one_chain = {0, 1, 1000};
     multiply_plainly(p, a, b, expected, one_chain);
     device_array<T> device_a(a), device_b(b);
     device_array<S> c(before);

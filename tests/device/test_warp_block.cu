@@ -1,4 +1,5 @@
 /* Sections 6 to 8 of the header: operators, and what warps and blocks do with them. */
+#include "hooks.h"
 #include "test.h"
 
 #include <cuda_fp16.h>
@@ -277,7 +278,7 @@ TEST(users_own_operators_on_types_of_every_size) {
 /* --- tags: gk_op_sum() and its kin stand for the functor of the values' own type, of float for half types --- */
 
 template <class A, class B> __device__ void differ(const A &x, const B &y, unsigned *differences) {
-  const A expected = gk__convert<A, B>::from(y);
+  const A expected = hook_convert<A, B>::from(y);
   unsigned char bytes[2][sizeof(A)];
   memcpy(bytes[0], &x, sizeof(A));
   memcpy(bytes[1], &expected, sizeof(A));
@@ -295,7 +296,7 @@ __global__ void by_tag_kernel(const A *in, unsigned *differences) {
   __shared__ unsigned char bytes[sizeof(A) * GK_BLELLOCH_SIZE(128)];
   A *const data = reinterpret_cast<A *>(bytes);
   const A value = in[gk_thread_rank()];
-  const W wide = gk__convert<W, A>::from(value);
+  const W wide = hook_convert<W, A>::from(value);
   differ(gk_warp_reduce(value, Tag()), gk_warp_reduce(wide, F()), differences);
   differ(gk_warp_scan_inclusive(value, Tag()), gk_warp_scan_inclusive(wide, F()), differences);
   differ(gk_warp_scan_exclusive(value, Tag()), gk_warp_scan_exclusive(wide, F()), differences);
@@ -319,7 +320,7 @@ template <class Tag, class F, bool Exact = true, class A> static void check_tag(
   const device_array<A> in(make_input(make, 128));
   const device_array<unsigned> differences(std::vector<unsigned>(1, 0));
   EXPECT_OK(
-      gk_launch(by_tag_kernel<Exact, Tag, F, typename gk__working<F>::type, A>, 1, 128, 0, 0, in.p, differences.p));
+      gk_launch(by_tag_kernel<Exact, Tag, F, typename hook_working<F>::type, A>, 1, 128, 0, 0, in.p, differences.p));
   EXPECT_EQ(differences.get(1)[0], 0u);
 }
 static gk_arg<__half> numbered_half(unsigned i) {

@@ -1,5 +1,6 @@
 /* Section 3 of the header: checks, handlers, details and hints, launches, and what faults of kernels look like.
  * Tests named provoke_... make CUDA calls that fail, which compute-sanitizer reports as errors of the program. */
+#include "hooks.h"
 #include "test.h"
 #include "child.h"
 
@@ -695,7 +696,7 @@ TEST(errors_that_lose_the_context_are_told_from_others) {
   for (int code = 1; code < 1000; code++) {
     bool expected = false;
     for (int one : lose_it) expected = expected || one == code;
-    EXPECT_EQ(static_cast<int>(gk__failed(static_cast<cudaError_t>(code), "gk_test")), code);
+    EXPECT_EQ(static_cast<int>(hook_failed(static_cast<cudaError_t>(code), "gk_test")), code);
     if ((strstr(gk_error_detail(), "gk_test: this error is from work before this call") != NULL) == expected) continue;
     test_fail(__FILE__, __LINE__, std::to_string(code));
   }

@@ -1,6 +1,7 @@
 /* What gpukit does when CUDA fails it. On the stand-in every call that gpukit makes fails in turn; the rest needs a GPU
  * that is really out of memory, lost, or another one than the stream's. Tests named provoke_... make CUDA calls that
  * fail, which compute-sanitizer reports as errors of the program. */
+#include "hooks.h"
 #include "test.h"
 #include "child.h"
 
@@ -27,7 +28,7 @@ __global__ void fault_here(int *where) {
 
 static cudaError_t clear_other(void *user, cudaStream_t stream, size_t) {
   const cudaError_t code = cudaMemsetAsync(user, 0, 1, stream);
-  return code ? gk__failed(code, "gk_bench's function") : code;
+  return code ? hook_failed(code, "gk_bench's function") : code;
 }
 static void start_timer(fault_world &w) {
   EXPECT_OK(gk_timer_create(&w.timer));
@@ -90,16 +91,16 @@ TEST(each_call_of_what_prints_fails_in_turn) {
          GK_TIME ("timed", 0) {}
          gk_set_error_handler(NULL, NULL);
          if (!first.code) return first.code;
-         return gk__fail(first.code, "%s", first.detail.c_str());
+         return hook_fail(first.code, "%s", first.detail.c_str());
        }}};
   EXPECT(fail_each(subjects, false) > 20);
 }
 
 TEST(each_call_of_a_launch_fails_in_turn) {
   const std::vector<fault_subject> subjects = {
-      {"gk_launch", [](fault_world &) { return gk__launch("gk_test", nothing, 1, 32, 0, 0); }},
+      {"gk_launch", [](fault_world &) { return hook_launch("gk_test", nothing, 1, 32, 0, 0); }},
       {"gk_launch with much shared memory",
-       [](fault_world &) { return gk__launch("gk_test", nothing, 1, 32, 100 << 10, 0); }},
+       [](fault_world &) { return hook_launch("gk_test", nothing, 1, 32, 100 << 10, 0); }},
   };
   EXPECT(fail_each(subjects) > 5);
 }
@@ -176,7 +177,7 @@ TEST(each_call_of_matmul_fails_in_turn) {
       {"gk_matmul_ex",
        [](fault_world &w) {
          gk_matmul_opts o = gk_matmul_opts();
-         o.plan = GK__PLAN_TILE_64, o.batch = 3;
+         o.plan = HOOK_PLAN_TILE_64, o.batch = 3;
          return gk_matmul_ex(w.from<float>(), w.from<float>(), w.to<float>(), 9, 8, 7, &o);
        }},
       {"gk_matmul_ex, emulated",

@@ -70,10 +70,10 @@ inline int scaled(int n) {
 END
 printf '#include <scale.cuh>\nint from_cu(int n) { return scaled(n); }\n' >"$temp/one/other.cu"
 printf '#include <omp.h>\n#ifdef __CUDACC__\n#error\n#endif\nint from_cpp(int n) { return n + omp_in_parallel(); }\n' >"$temp/one/part.cpp"
-printf '#include <math.h>\nint from_c(int n) { int class = 2; return class + (int)cbrt(n + 0.); }\n' >"$temp/one/part.c"
+printf '#include <math.h>\nint from_c(int n) { int class = 2; return class + (int)cbrt(n + 0.); }\n' >"$temp/one/kernels/part.c"
 echo 80 >"$temp/one/data.txt"
 printf '#include <stdio.h>\nint main() { puts("two"); }\n' >"$temp/two/main.cu"
-sources="$temp/one/main.cu $temp/one/other.cu $temp/one/part.cpp $temp/one/part.c"
+sources="$temp/one/main.cu $temp/one/other.cu $temp/one/part.cpp $temp/one/kernels/part.c"
 make -s cpu FILE="$sources" CXXFLAGS="-fopenmp -I$temp/one/kernels" STD=c++20 LDLIBS=-lm >"$temp/out" 2>&1
 expect '110 1'
 make -s cpu FILE="$temp/two/main.cu" >"$temp/out" 2>&1

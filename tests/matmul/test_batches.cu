@@ -2,6 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 /* Batches that warps make tile by tile: one tile for each product or several, edges on both sides; one, two and more
@@ -12,7 +13,7 @@ TEST(batches_of_tiles) {
     for (size_t k : {8u, 16u, 24u, 40u}) {
       problem p = problem_of(edge[0], edge[1], k);
       p.batch = edge[0] > 64 ? 5 : 11, p.max_blocks = 1;
-      check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64});
+      check<float, float>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_64});
       p.pad_a = 4, p.pad_b = 8, p.pad_c = k == 16 ? 3 : 4, p.shift = 4, p.gap_c = k == 16 ? 5 : 8;
       p.one_a = k == 16, p.one_b = k == 24, p.alpha = -0.5, p.beta = 2.25;
       check<float, float>(p, {GK_PLAN_AUTO});

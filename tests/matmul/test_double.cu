@@ -2,6 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 TEST(random_problems_f64) { check_random<double, double>(100, 30); }
@@ -20,5 +21,5 @@ TEST(doubles_of_many_tiles) {
     }
   problem p = problem_of(100, 60, 45);
   p.batch = 300, p.one_b = true, p.gap_c = 3;
-  check<double, double>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_32_64});
+  check<double, double>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_32_64});
 }

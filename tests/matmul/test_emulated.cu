@@ -2,6 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 #include <float.h>
@@ -28,11 +29,11 @@ static unsigned split(const std::vector<float> &x, size_t rows, size_t cols, siz
   device_array<float> from(x, shift);
   device_array<uint16_t> to(3 * rows * ld);
   device_array<unsigned> flag(std::vector<unsigned>(1, 0u));
-  gk__raw_operand<float> a = gk__raw_operand<float>(), none = a;
+  hook_raw_operand<float> a = hook_raw_operand<float>(), none = a;
   a.from = from.ptr, a.row_count = rows, a.col_count = a.leading_dim = cols, a.batch = 1;
   a.dest = reinterpret_cast<unsigned char *>(to.ptr), a.to_ld = ld * 2, a.to_part = rows * ld * 2;
-  EXPECT_OK((gk__prepare_operands<GK__PREPARE_BF16_PARTS>(a, none, gk__min_split_bits(), gk__max_split_bits(100),
-                                                          flag.ptr, 1, true, 0)));
+  EXPECT_OK((hook_prepare_operands<HOOK_PREPARE_BF16_PARTS>(a, none, hook_min_split_bits(), hook_max_split_bits(100),
+                                                            flag.ptr, 1, true, 0)));
   *parts = to.get();
   return flag.first();
 }
@@ -70,9 +71,9 @@ TEST(what_has_no_parts_is_flagged) {
       EXPECT_EQ(split(x, 7, 100, at % 2, &parts), 1u);
       x[at] = 1;
     }
-  EXPECT_EQ(gk__max_split_bits(1), bits_of(ldexpf(1, 63)));
-  EXPECT_EQ(gk__max_split_bits(4096), bits_of(ldexpf(1, 57)));
-  EXPECT_EQ(gk__max_split_bits(4097), bits_of(ldexpf(1, 56)));
+  EXPECT_EQ(hook_max_split_bits(1), bits_of(ldexpf(1, 63)));
+  EXPECT_EQ(hook_max_split_bits(4096), bits_of(ldexpf(1, 57)));
+  EXPECT_EQ(hook_max_split_bits(4097), bits_of(ldexpf(1, 56)));
 }
 
 /* --- special values, for which strict kernels run --------------------------------------------------------------------*/

@@ -2,14 +2,15 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
-#ifdef GK__WGMMA
+#ifdef HOOK_WGMMA
 
 /* Every tile that the planner may choose for tf32 where one operand runs along k, and the sharing of k. */
 template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, size_t k, size_t pad) {
   const size_t batch = 2, ldc = n + static_cast<size_t>(trans);
-  gk__tensor_args<float, float> p = gk__tensor_args<float, float>();
+  hook_tensor_args<float, float> p = hook_tensor_args<float, float>();
   /* One runs along k, and that may be unaligned if it is A. */
   const size_t lda = trans ? gk_round_up(m, size_t(4)) + 4 * pad : k + pad,
                ldb = gk_round_up(trans ? k : n, size_t(4)) + 4 * pad;
@@ -44,7 +45,7 @@ template <class S> static void check_tf32_tile(int trans, size_t m, size_t n, si
         if (test_leaves_out<S>()) continue;
         p.beta = static_cast<float>(beta), p.max_blocks = blocks;
         c.set(before);
-        EXPECT_OK(gk__tf32_launch<S>(p, ranks, 132, 0));
+        EXPECT_OK(hook_tf32_launch<S>(p, ranks, 132, 0));
         EXPECT_SAME(c.get(), beta ? with_c : product,
                     "%d columns, trans %d, %zu x %zu x %zu, pad %zu, %u ranks, beta %d", S::col_count, trans, m, n, k,
                     pad, ranks, beta);
@@ -71,14 +72,14 @@ template <class S> static void check_tf32_tiles() {
 }
 
 TEST(tiles_of_tf32) {
-  if (!gk__wgmma_available<0>()) SKIP("no GPU, or no code, of sm_90a");
-  check_tf32_tiles<gk__tf32_shape<256, 4>>();
-  check_tf32_tiles<gk__tf32_shape<192, 5>>();
-  check_tf32_tiles<gk__tf32_shape<128, 6>>();
-  check_tf32_tiles<gk__tf32_shape<64, 9>>();
-  check_tf32_tiles<gk__tf32_shape<256, 4, true>>();
-  check_tf32_tiles<gk__tf32_shape<192, 5, true>>();
-  check_tf32_tiles<gk__tf32_shape<128, 6, true>>();
+  if (!hook_wgmma_available<0>()) SKIP("no GPU, or no code, of sm_90a");
+  check_tf32_tiles<hook_tf32_shape<256, 4>>();
+  check_tf32_tiles<hook_tf32_shape<192, 5>>();
+  check_tf32_tiles<hook_tf32_shape<128, 6>>();
+  check_tf32_tiles<hook_tf32_shape<64, 9>>();
+  check_tf32_tiles<hook_tf32_shape<256, 4, true>>();
+  check_tf32_tiles<hook_tf32_shape<192, 5, true>>();
+  check_tf32_tiles<hook_tf32_shape<128, 6, true>>();
 }
 
 /* Hopper's tiles, most of which the planner takes for no product that is tested in little time: C written by the copy
@@ -121,13 +122,13 @@ template <class S, class E, class O> static void check_tile(unsigned ranks, int 
     }
   device_array<E> device_a(a), device_b(b);
   device_array<O> c(before);
-  gk__tensor_args<E, O> p = gk__tensor_args<E, O>();
+  hook_tensor_args<E, O> p = hook_tensor_args<E, O>();
   p.a.data = device_a.ptr + shift_a, p.a.leading_dim = lda, p.a.k_major = along_a,
   p.a.split = static_cast<unsigned>(split);
   p.b.data = device_b.ptr, p.b.leading_dim = ldb, p.b.k_major = along_b, p.b.stride_batch = rows_b * ldb;
   p.c = c.ptr + shift, p.ldc = ldc, p.stride_c = m * ldc, p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.alpha = 1, p.beta = odd ? 2.0f : 0.0f, p.max_blocks = 3;
-  EXPECT_OK((gk__wgmma_launch<S, E, O>(p, ranks, 132, 0)));
+  EXPECT_OK((hook_wgmma_launch<S, E, O>(p, ranks, 132, 0)));
   EXPECT_SAME(c.get(), expected, "%d x %d, %u ranks, trans %d, odd %d", S::row_count, S::col_count, ranks, trans, odd);
 }
 template <class S, class E, class O> static void check_tile(unsigned ranks) {
@@ -137,18 +138,18 @@ template <class S, class E, class O> static void check_tile(unsigned ranks) {
 }
 
 template <class E, class O, int Products, bool Splits, class... Tiles>
-static void check_tiles(const gk__wgmma_tiles<Products, Splits, Tiles...> &) {
+static void check_tiles(const hook_wgmma_tiles<Products, Splits, Tiles...> &) {
   const int checked[] = {
       (check_tile<typename Tiles::template shape<Products, Splits>, E, O>(Tiles::ranks > 4 ? 4u : Tiles::ranks), 0)...};
   (void)checked;
 }
 template <class E, class O> static void check_tiles() {
-  check_tiles<E, O>(gk__wgmma_tile_sets<1>::whole());
-  check_tiles<E, O>(gk__wgmma_tile_sets<1>::split());
+  check_tiles<E, O>(hook_wgmma_tile_sets<1>::whole());
+  check_tiles<E, O>(hook_wgmma_tile_sets<1>::split());
 }
 
 TEST(the_tiles_of_hopper) {
-  if (!gk__wgmma_available<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");
+  if (!hook_wgmma_available<0>()) SKIP("this is no Hopper, or the program has no code for sm_90a");
   check_tiles<__half, __half>();
   check_tiles<__nv_bfloat16, float>();
 }
@@ -166,7 +167,7 @@ TEST(rows_at_any_address) {
       p.shift = shift, p.pad_a = 1 + shift, p.pad_b = 5 - shift;
       if (shift == 2) p.m = 2, p.n = 1;
       if (shift == 1) p.batch = 2, p.one_b = trans == 3;
-      check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
+      check<float, float>(p, {GK_PLAN_AUTO, HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64});
     }
 }
 

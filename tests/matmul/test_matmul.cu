@@ -2,6 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 #include <thread>
@@ -17,7 +18,7 @@ TEST(nan_and_infinity_spread_as_they_should) {
   a[20 * 37 + 1] = -HUGE_VALF; /* row 20 */
   b[69] = 0, a[69 * 37] = NAN; /* the last column, the last row */
   for (size_t l = 0; l < 37; l++) a[30 * 37 + l] = -0.0f;
-  check_elements<float, float>(p, a, b, {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128});
+  check_elements<float, float>(p, a, b, {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128});
 }
 
 /* A product too small for any number is a zero with its sign, which padding must not touch. */
@@ -25,14 +26,14 @@ TEST(a_sum_of_minus_zero_stays) {
   const size_t k = 5;
   check_elements<float, float>(problem_of(33, 33, k), std::vector<float>(33 * k, 1e-30f),
                                std::vector<float>(33 * k, -1e-30f),
-                               {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128});
+                               {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128});
   const size_t edge = 257, deep = 21; /* for Hopper's kernels, too; and partials that are all -0 */
   for (size_t long_k : {deep, size_t(3000)}) {
     const size_t few = long_k == deep ? edge : 3;
-    EXPECT(long_k == deep || gk__plan_split_k<float>(few, edge, long_k).partitions > 1);
+    EXPECT(long_k == deep || hook_plan_split_k<float>(few, edge, long_k).partitions > 1);
     check_elements<float, float>(problem_of(few, edge, long_k), std::vector<float>(few * long_k, 1e-30f),
                                  std::vector<float>(long_k * edge, -1e-30f),
-                                 {GK_PLAN_AUTO, GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128});
+                                 {GK_PLAN_AUTO, HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128});
   }
 }
 
@@ -322,7 +323,7 @@ static void check_columns(size_t n, gk_precision precision, gk_plan plan) {
   EXPECT_OK(cudaFree(c));
 }
 
-TEST(more_than_2_to_the_29_tiles_strict) { check_columns(size_t(1) << 34, GK_PRECISION_STRICT, GK__PLAN_TILE_32); }
+TEST(more_than_2_to_the_29_tiles_strict) { check_columns(size_t(1) << 34, GK_PRECISION_STRICT, HOOK_PLAN_TILE_32); }
 
 TEST(more_than_2_to_the_29_tiles_on_tensor_cores) {
   check_columns(size_t(1) << 35, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);

@@ -2,6 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 /* Raster order reaches each tile once. */
@@ -10,7 +11,7 @@ TEST(raster_order) {
     for (unsigned cols = 1; cols < 12; cols++) {
       std::vector<int> times(rows * cols, 0);
       for (unsigned i = 0; i < rows * cols; i++) {
-        const gk__raster_tile tile(i, rows, cols);
+        const hook_raster_tile tile(i, rows, cols);
         EXPECT(tile.row_idx < rows && tile.col_idx < cols);
         if (tile.row_idx < rows && tile.col_idx < cols) times[tile.row_idx * cols + tile.col_idx]++;
       }
@@ -19,7 +20,7 @@ TEST(raster_order) {
   const unsigned most = 0x7fffffff;
   for (unsigned rows : {1u, 2u, 3u, 7u, 8u, 9u, 1000u, most}) {
     const unsigned cols = most / rows;
-    const gk__raster_tile last(rows * cols - 1, rows, cols), first(0, rows, cols);
+    const hook_raster_tile last(rows * cols - 1, rows, cols), first(0, rows, cols);
     EXPECT(first.row_idx == 0 && first.col_idx == 0 && last.row_idx == rows - 1 && last.col_idx == cols - 1);
   }
 }
@@ -40,8 +41,9 @@ TEST(order_of_the_sums) {
   };
   std::string changed;
   for (const auto &e : table) {
-    const gk__split_k single = gk__plan_split_k<float>(e.m, e.n, e.k), twice = gk__plan_split_k<double>(e.m, e.n, e.k);
-    for (const gk__split_k &order : {single, twice}) {
+    const hook_split_k single = hook_plan_split_k<float>(e.m, e.n, e.k),
+                       twice = hook_plan_split_k<double>(e.m, e.n, e.k);
+    for (const hook_split_k &order : {single, twice}) {
       EXPECT((size_t)order.depth * order.partitions >= e.k);
       EXPECT(e.k == 0 || (size_t)order.depth * (order.partitions - 1) < e.k);
     }
@@ -58,16 +60,16 @@ TEST(order_of_the_sums_asked_for_again) {
     for (size_t i = 0; i < 400; i++) {
       const auto edge = [i](uint64_t seed) { return static_cast<size_t>(uniform(seed, i, 0, 3000)); };
       const size_t m = edge(51), n = edge(52), k = edge(53);
-      const gk__split_k order = gk__plan_split_k<float>(m, n, k), twice = gk__plan_split_k<double>(m, n, k);
+      const hook_split_k order = hook_plan_split_k<float>(m, n, k), twice = hook_plan_split_k<double>(m, n, k);
       for (int again = 0; again < 2; again++) {
-        EXPECT(gk__same_split_k(gk__cached_split_k<float>(m, n, k), order));
-        EXPECT(gk__same_split_k(gk__cached_split_k<double>(m, n, k), twice));
-        EXPECT(gk__same_split_k(gk__cached_split_k<float>(m, n, k + 64), gk__plan_split_k<float>(m, n, k + 64)));
+        EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k), order));
+        EXPECT(hook_same_split_k(hook_cached_split_k<double>(m, n, k), twice));
+        EXPECT(hook_same_split_k(hook_cached_split_k<float>(m, n, k + 64), hook_plan_split_k<float>(m, n, k + 64)));
         for (int way = 0; way < 4; way++) { /* and what tile */
           const bool hopper = way & 1, unaligned = way >> 1;
-          const gk__tile_facts tile =
-                                   gk__cached_tile_plan<float>(order, m, n, k, 1, 132, hopper, GK_PLAN_AUTO, unaligned),
-                               is = gk__plan_tile<float>(order, m, n, k, 1, 132, hopper, GK_PLAN_AUTO, unaligned);
+          const hook_tile_facts tile = hook_cached_tile_plan<float>(order, m, n, k, 1, 132, hopper, GK_PLAN_AUTO,
+                                                                    unaligned),
+                                is = hook_plan_tile<float>(order, m, n, k, 1, 132, hopper, GK_PLAN_AUTO, unaligned);
           EXPECT(tile.plan == is.plan && tile.room == is.room && tile.hopper == is.hopper);
         }
       }
@@ -76,139 +78,139 @@ TEST(order_of_the_sums_asked_for_again) {
 
 /* What the estimate is for: more work takes longer, and the rest of a wave as long as its partitions. */
 TEST(estimates_of_blocks) {
-  for (int i = 0; i < gk__tiles<float>::item_count; i++) {
-    const gk__tile_facts tile = gk__tiles<float>::facts(i);
+  for (int i = 0; i < hook_tiles<float>::item_count; i++) {
+    const hook_tile_facts tile = hook_tiles<float>::facts(i);
     if (!tile.hopper) continue;
     unsigned long long before = 0;
     for (size_t tiles = 1; tiles < 2000; tiles += 33) {
-      const unsigned long long clocks = gk__hopper_clocks(tile, tiles, 1, 1008, 1000, 132);
+      const unsigned long long clocks = hook_hopper_clocks(tile, tiles, 1, 1008, 1000, 132);
       EXPECT(clocks + clocks / 20 >= before);
       before = clocks;
     }
-    EXPECT(gk__hopper_clocks(tile, 264, 1, 2000, 2000, 132) > gk__hopper_clocks(tile, 264, 1, 1008, 1000, 132));
+    EXPECT(hook_hopper_clocks(tile, 264, 1, 2000, 2000, 132) > hook_hopper_clocks(tile, 264, 1, 1008, 1000, 132));
     /* Some more than find room at once. */
-    EXPECT(gk__hopper_clocks(tile, 16, 17, 304, 136, 132) < gk__hopper_clocks(tile, 16, 17, 304, 304, 132));
+    EXPECT(hook_hopper_clocks(tile, 16, 17, 304, 136, 132) < hook_hopper_clocks(tile, 16, 17, 304, 304, 132));
   }
 }
 
 /* ... and to reduce partials takes longer the more of them there are; where k is whole there is nothing to reduce. */
 TEST(estimates_of_reductions) {
-  const gk__reduce_costs costs = gk__measured_reduce_costs();
-  EXPECT_EQ(gk__reduction_clocks(costs, 1000, 1000, 3, 1, 4), 0ull);
+  const hook_reduce_costs costs = hook_measured_reduce_costs();
+  EXPECT_EQ(hook_reduction_clocks(costs, 1000, 1000, 3, 1, 4), 0ull);
   unsigned long long before = 0;
-  for (unsigned partitions = 2; partitions <= GK__MATMUL_PARTITIONS; partitions++) {
-    const unsigned long long clocks = gk__reduction_clocks(costs, 1000, 1000, 1, partitions, 4);
+  for (unsigned partitions = 2; partitions <= HOOK_MATMUL_PARTITIONS; partitions++) {
+    const unsigned long long clocks = hook_reduction_clocks(costs, 1000, 1000, 1, partitions, 4);
     EXPECT(clocks > before);
-    EXPECT(gk__reduction_clocks(costs, 1000, 1000, 2, partitions, 4) > clocks);
-    EXPECT(gk__reduction_clocks(costs, 1000, 1000, 1, partitions, 8) > clocks);
+    EXPECT(hook_reduction_clocks(costs, 1000, 1000, 2, partitions, 4) > clocks);
+    EXPECT(hook_reduction_clocks(costs, 1000, 1000, 1, partitions, 8) > clocks);
     before = clocks;
   }
   /* What the groups of a block add up costs no second kernel. */
-  const gk__tile_facts square = gk__tiles<float>::facts(gk__tiles<float>::item_count - 1);
+  const hook_tile_facts square = hook_tiles<float>::facts(hook_tiles<float>::item_count - 1);
   const auto whole = [&](unsigned partitions) {
-    return gk__clocks<float>(square, 64, 64, 640, 1, partitions, 640 / partitions, 132, false) -
-           gk__tiles<float>::kernel_clocks(square, 64, 64, 640, 1, partitions, 640 / partitions, 132, false);
+    return hook_clocks<float>(square, 64, 64, 640, 1, partitions, 640 / partitions, 132, false) -
+           hook_tiles<float>::kernel_clocks(square, 64, 64, 640, 1, partitions, 640 / partitions, 132, false);
   };
   EXPECT_EQ(whole(square.groups), 0ull);
   EXPECT(whole(square.groups + 1) > 0);
 }
 
 TEST(planner_fills_the_device) {
-  const gk__split_k plain = {0, 1, 4096};
+  const hook_split_k plain = {0, 1, 4096};
   const auto plan_of = [&](size_t edge, bool engine, gk_plan wanted) {
-    return (int)gk__plan_tile<float>(plain, edge, edge, 4096, 1, 132, engine, wanted).plan;
+    return (int)hook_plan_tile<float>(plain, edge, edge, 4096, 1, 132, engine, wanted).plan;
   };
-  EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)GK__PLAN_TILE_64_128);
-  EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)GK__PLAN_HOPPER_128);
-  EXPECT_EQ(plan_of(100, true, GK_PLAN_AUTO), (int)GK__PLAN_TILE_32);
-  EXPECT_EQ(plan_of(100, true, GK__PLAN_TILE_64), (int)GK__PLAN_TILE_64);
-  EXPECT_EQ(plan_of(100, true, GK__PLAN_HOPPER_128), (int)GK__PLAN_HOPPER_128);
-  EXPECT_EQ(plan_of(100, false, GK__PLAN_HOPPER_128), (int)GK__PLAN_TILE_64_128); /* there is none */
-  EXPECT_EQ(plan_of(100, true, GK__PLAN_HOPPER_64_128), (int)GK__PLAN_HOPPER_64_128);
-  EXPECT_EQ(plan_of(100, false, GK__PLAN_HOPPER_64_128), (int)GK__PLAN_TILE_64_128);
-  EXPECT_EQ(plan_of(100, true, GK__PLAN_HOPPER_128_64), (int)GK__PLAN_HOPPER_128_64);
-  EXPECT_EQ(plan_of(100, false, GK__PLAN_HOPPER_128_64), (int)GK__PLAN_TILE_64_128);
-  EXPECT_EQ((int)gk__plan_tile<double>(plain, 100, 100, 4096, 1, 132, false, GK__PLAN_TILE_32).plan,
-            (int)GK__PLAN_TILE_32_64);
+  EXPECT_EQ(plan_of(4096, false, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_64_128);
+  EXPECT_EQ(plan_of(4096, true, GK_PLAN_AUTO), (int)HOOK_PLAN_HOPPER_128);
+  EXPECT_EQ(plan_of(100, true, GK_PLAN_AUTO), (int)HOOK_PLAN_TILE_32);
+  EXPECT_EQ(plan_of(100, true, HOOK_PLAN_TILE_64), (int)HOOK_PLAN_TILE_64);
+  EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_128), (int)HOOK_PLAN_HOPPER_128);
+  EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_128), (int)HOOK_PLAN_TILE_64_128); /* there is none */
+  EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_HOPPER_64_128);
+  EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_64_128), (int)HOOK_PLAN_TILE_64_128);
+  EXPECT_EQ(plan_of(100, true, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_HOPPER_128_64);
+  EXPECT_EQ(plan_of(100, false, HOOK_PLAN_HOPPER_128_64), (int)HOOK_PLAN_TILE_64_128);
+  EXPECT_EQ((int)hook_plan_tile<double>(plain, 100, 100, 4096, 1, 132, false, HOOK_PLAN_TILE_32).plan,
+            (int)HOOK_PLAN_TILE_32_64);
 }
 
-static gk__product product_of(gk__item item, size_t m, size_t n, size_t k, gk_precision precision, gk_plan plan) {
-  const gk__product p = {item, m, n, k, 1, {256, k, 0, true}, {256, n, 0, false}, precision, plan};
+static hook_product product_of(hook_item item, size_t m, size_t n, size_t k, gk_precision precision, gk_plan plan) {
+  const hook_product p = {item, m, n, k, 1, {256, k, 0, true}, {256, n, 0, false}, precision, plan};
   return p;
 }
 
 TEST(planner) {
-  const gk__tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false}, hopper = {132, 90, true};
-  const auto plan_of = [](gk__item item, size_t edge, gk_precision precision, const gk__tensor_gpu &gpu) {
-    const gk__product_plan plan = gk__plan_product(product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO), gpu);
+  const hook_tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false}, hopper = {132, 90, true};
+  const auto plan_of = [](hook_item item, size_t edge, gk_precision precision, const hook_tensor_gpu &gpu) {
+    const hook_product_plan plan = hook_plan_product(product_of(item, edge, edge, edge, precision, GK_PLAN_AUTO), gpu);
     EXPECT(plan.refused == NULL);
     EXPECT_EQ(plan.tensor(), plan.precision != GK_PRECISION_STRICT);
     return static_cast<int>(plan.plan);
   };
   const int automatic = GK_PLAN_AUTO, mma = GK_PLAN_MMA, wgmma = GK_PLAN_WGMMA;
-  EXPECT_EQ(plan_of(GK__ITEM_F16, 1024, GK_PRECISION_DEFAULT, turing), mma);
-  EXPECT_EQ(plan_of(GK__ITEM_BF16, 1024, GK_PRECISION_DEFAULT, turing), automatic);
-  EXPECT_EQ(plan_of(GK__ITEM_BF16, 1024, GK_PRECISION_DEFAULT, ampere), mma);
-  EXPECT_EQ(plan_of(GK__ITEM_BF16, 1024, GK_PRECISION_DEFAULT, hopper), wgmma);
-  EXPECT_EQ(plan_of(GK__ITEM_BF16, 1024, GK_PRECISION_STRICT, hopper), automatic);
-  EXPECT_EQ(plan_of(GK__ITEM_BF16, 32, GK_PRECISION_DEFAULT, hopper), automatic);
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_DEFAULT, hopper), automatic);
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_TF32, turing), automatic);
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_TF32, hopper), wgmma);
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_TF32, hopper), wgmma);
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 129, GK_PRECISION_TF32, hopper), automatic); /* would be copied */
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_TF32, ampere), mma);
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 129, GK_PRECISION_TF32, ampere), automatic);
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 256, GK_PRECISION_TF32, ampere), mma);
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 4096, GK_PRECISION_EMULATED, ampere), mma);
-  EXPECT_EQ(plan_of(GK__ITEM_F32, 128, GK_PRECISION_EMULATED, ampere), automatic);
-  gk__product flat = product_of(GK__ITEM_F32, 64, 8192, 8192, GK_PRECISION_EMULATED, GK_PLAN_AUTO);
-  EXPECT(!gk__plan_product(flat, hopper).tensor()); /* splitting would take longer */
+  EXPECT_EQ(plan_of(HOOK_ITEM_F16, 1024, GK_PRECISION_DEFAULT, turing), mma);
+  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, turing), automatic);
+  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, ampere), mma);
+  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_DEFAULT, hopper), wgmma);
+  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 1024, GK_PRECISION_STRICT, hopper), automatic);
+  EXPECT_EQ(plan_of(HOOK_ITEM_BF16, 32, GK_PRECISION_DEFAULT, hopper), automatic);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_DEFAULT, hopper), automatic);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_TF32, turing), automatic);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 128, GK_PRECISION_TF32, hopper), wgmma);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 129, GK_PRECISION_TF32, hopper), automatic); /* would be copied */
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 128, GK_PRECISION_TF32, ampere), mma);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 129, GK_PRECISION_TF32, ampere), automatic);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 256, GK_PRECISION_TF32, ampere), mma);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 4096, GK_PRECISION_EMULATED, ampere), mma);
+  EXPECT_EQ(plan_of(HOOK_ITEM_F32, 128, GK_PRECISION_EMULATED, ampere), automatic);
+  hook_product flat = product_of(HOOK_ITEM_F32, 64, 8192, 8192, GK_PRECISION_EMULATED, GK_PLAN_AUTO);
+  EXPECT(!hook_plan_product(flat, hopper).tensor()); /* splitting would take longer */
   flat.m = 256;
-  EXPECT(gk__plan_product(flat, hopper).tensor());
-  EXPECT_EQ(plan_of(GK__ITEM_F64, 4096, GK_PRECISION_STRICT, hopper), automatic);
-  gk__product thin = product_of(GK__ITEM_BF16, 3, 8192, 8192, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
-  EXPECT(!gk__plan_product(thin, ampere).tensor());
+  EXPECT(hook_plan_product(flat, hopper).tensor());
+  EXPECT_EQ(plan_of(HOOK_ITEM_F64, 4096, GK_PRECISION_STRICT, hopper), automatic);
+  hook_product thin = product_of(HOOK_ITEM_BF16, 3, 8192, 8192, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  EXPECT(!hook_plan_product(thin, ampere).tensor());
   thin.plan = GK_PLAN_MMA;
-  EXPECT(gk__plan_product(thin, ampere).tensor());
-  const auto thin_plan = [&](gk__item item, size_t m, size_t n, size_t k) {
+  EXPECT(hook_plan_product(thin, ampere).tensor());
+  const auto thin_plan = [&](hook_item item, size_t m, size_t n, size_t k) {
     return static_cast<int>(
-        gk__plan_product(product_of(item, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO), hopper).plan);
+        hook_plan_product(product_of(item, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO), hopper).plan);
   };
-  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 8192, 8192), wgmma);
-  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 8191, 8192), automatic); /* would be copied */
-  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 8192, 8191), automatic);
-  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 8192, 1, 8192), automatic);
-  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 2048, 4096), automatic);
-  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 1, 4096, 4096), wgmma);
-  EXPECT_EQ(thin_plan(GK__ITEM_BF16, 2, 4096, 4096), wgmma);
-  EXPECT_EQ(thin_plan(GK__ITEM_F32, 1, 8192, 8192), automatic);
+  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 8192, 8192), wgmma);
+  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 8191, 8192), automatic); /* would be copied */
+  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 8192, 8191), automatic);
+  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 8192, 1, 8192), automatic);
+  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 2048, 4096), automatic);
+  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 1, 4096, 4096), wgmma);
+  EXPECT_EQ(thin_plan(HOOK_ITEM_BF16, 2, 4096, 4096), wgmma);
+  EXPECT_EQ(thin_plan(HOOK_ITEM_F32, 1, 8192, 8192), automatic);
   thin.k = 0;
-  EXPECT(!gk__plan_product(thin, hopper).tensor());
+  EXPECT(!hook_plan_product(thin, hopper).tensor());
 }
 
 /* Bytes from row to row and from matrix to matrix must stay below 2^40 for TMA. */
 TEST(planner_keeps_to_what_tma_can_address) {
-  const gk__tensor_gpu hopper = {132, 90, true};
+  const hook_tensor_gpu hopper = {132, 90, true};
   const size_t apart = size_t(1) << 37;
   for (int which = 0; which < 4; which++)
     for (size_t more : {size_t(0), size_t(8)}) {
-      gk__product p = product_of(GK__ITEM_F16, 256, 256, 256, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+      hook_product p = product_of(HOOK_ITEM_F16, 256, 256, 256, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
       p.batch = 2, p.a.stride = p.b.stride = 1 << 16;
       (which == 0   ? p.a.leading_dim
        : which == 1 ? p.b.leading_dim
        : which == 2 ? p.a.stride
                     : p.b.stride) = apart - 8 + more;
-      EXPECT_EQ(static_cast<int>(gk__plan_product(p, hopper).plan),
+      EXPECT_EQ(static_cast<int>(hook_plan_product(p, hopper).plan),
                 static_cast<int>(more ? GK_PLAN_MMA : GK_PLAN_WGMMA));
     }
 }
 
 TEST(planner_copies_what_is_not_aligned) {
-  const gk__tensor_gpu gpu = {132, 80, false};
-  gk__product p = product_of(GK__ITEM_F16, 104, 112, 120, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  const hook_tensor_gpu gpu = {132, 80, false};
+  hook_product p = product_of(HOOK_ITEM_F16, 104, 112, 120, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
   const auto copies = [&] {
-    const gk__product_plan plan = gk__plan_product(p, gpu);
+    const hook_product_plan plan = hook_plan_product(p, gpu);
     EXPECT_EQ(plan.work_bytes(1) > 0, plan.a.wanted || plan.b.wanted);
     return plan.a.wanted + 2 * plan.b.wanted;
   };
@@ -219,30 +221,30 @@ TEST(planner_copies_what_is_not_aligned) {
   EXPECT_EQ(copies(), 2);
   p.b.leading_dim = 112, p.batch = 2, p.a.stride = 104 * 120 + 4;
   EXPECT_EQ(copies(), 1);
-  const gk__product_plan two = gk__plan_product(p, gpu);
+  const hook_product_plan two = hook_plan_product(p, gpu);
   EXPECT_EQ(two.work_bytes(1), size_t(256 + 98 * 256)); /* to a multiple of 256 */
   EXPECT_EQ(two.work_bytes(2), 2 * two.work_bytes(1) - 256);
   p.a.stride = 0;
   EXPECT_EQ(copies(), 0);
-  p.item = GK__ITEM_F32, p.precision = GK_PRECISION_TF32, p.plan = GK_PLAN_MMA;
+  p.item = HOOK_ITEM_F32, p.precision = GK_PRECISION_TF32, p.plan = GK_PLAN_MMA;
   EXPECT_EQ(copies(), 0); /* fragments are rounded, and read from any order */
   p.b.leading_dim = 113;
   EXPECT_EQ(copies(), 2);
-  EXPECT(!gk__plan_product(p, gpu).b.transposed);
+  EXPECT(!hook_plan_product(p, gpu).b.transposed);
   p.b.leading_dim = 112;
   p.precision = GK_PRECISION_EMULATED;
-  EXPECT(!gk__plan_product(p, gpu).b.transposed);
-  EXPECT_EQ(gk__plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
+  EXPECT(!hook_plan_product(p, gpu).b.transposed);
+  EXPECT_EQ(hook_plan_product(p, gpu).b.matrix, size_t(3 * gk_round_up(112 * 120 * 2, 256)));
 }
 
 /* tf32 on Hopper: nothing, but what is not aligned, and one operand where neither runs along k: the smaller. */
 TEST(planner_copies_for_tf32_what_has_to_be) {
-  const gk__tensor_gpu hopper = {132, 90, true};
+  const hook_tensor_gpu hopper = {132, 90, true};
   const auto copies = [&](size_t m, size_t n, size_t k, int trans, size_t pad) {
-    gk__product p = product_of(GK__ITEM_F32, m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO);
+    hook_product p = product_of(HOOK_ITEM_F32, m, n, k, GK_PRECISION_TF32, GK_PLAN_AUTO);
     p.a.k_major = !(trans & 1), p.a.leading_dim = (p.a.k_major ? k : m) + pad;
     p.b.k_major = trans >> 1, p.b.leading_dim = p.b.k_major ? k : n;
-    const gk__product_plan plan = gk__plan_product(p, hopper);
+    const hook_product_plan plan = hook_plan_product(p, hopper);
     EXPECT(plan.plan == GK_PLAN_WGMMA);
     return plan.a.wanted + 2 * plan.b.wanted + 4 * plan.a.transposed + 8 * plan.b.transposed;
   };
@@ -265,11 +267,11 @@ TEST(planner_copies_for_tf32_what_has_to_be) {
 
 /* ... to a sector, where the copy engine reads most of it several times. */
 TEST(planner_copies_what_begins_within_sectors) {
-  const gk__tensor_gpu hopper = {132, 90, true}, ampere = {132, 80, false};
-  const auto copies = [](size_t m, size_t n, size_t k, size_t shift, const gk__tensor_gpu &gpu) {
-    gk__product p = product_of(GK__ITEM_BF16, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  const hook_tensor_gpu hopper = {132, 90, true}, ampere = {132, 80, false};
+  const auto copies = [](size_t m, size_t n, size_t k, size_t shift, const hook_tensor_gpu &gpu) {
+    hook_product p = product_of(HOOK_ITEM_BF16, m, n, k, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
     p.b.address += shift;
-    const gk__product_plan plan = gk__plan_product(p, gpu);
+    const hook_product_plan plan = hook_plan_product(p, gpu);
     return plan.a.wanted + 2 * plan.b.wanted;
   };
   EXPECT_EQ(copies(2056, 2056, 2056, 0, hopper), 2); /* A is split */
@@ -285,10 +287,10 @@ TEST(planner_copies_what_begins_within_sectors) {
 
 /* Into how many an A is split: so that rows begin at sectors, where that is better than to copy it, or costs nothing. */
 TEST(planner_splits_what_is_not_aligned) {
-  const gk__tensor_gpu hopper = {132, 90, true}, ampere = {132, 80, false};
-  gk__product p = product_of(GK__ITEM_BF16, 2047, 333, 5001, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
-  const auto split = [&](const gk__tensor_gpu &gpu) {
-    const gk__product_plan plan = gk__plan_product(p, gpu);
+  const hook_tensor_gpu hopper = {132, 90, true}, ampere = {132, 80, false};
+  hook_product p = product_of(HOOK_ITEM_BF16, 2047, 333, 5001, GK_PRECISION_DEFAULT, GK_PLAN_AUTO);
+  const auto split = [&](const hook_tensor_gpu &gpu) {
+    const hook_product_plan plan = hook_plan_product(p, gpu);
     EXPECT(plan.a.split == 1 || !plan.a.wanted);
     EXPECT_EQ(plan.b.split, 1u);
     return plan.a.split;
@@ -319,25 +321,25 @@ TEST(planner_splits_what_is_not_aligned) {
   EXPECT_EQ(split(hopper), 1u);
   p.n = 100, p.a.k_major = false;
   EXPECT_EQ(split(hopper), 1u);
-  p = product_of(GK__ITEM_F32, 2047, 333, 5001, GK_PRECISION_TF32, GK_PLAN_AUTO);
+  p = product_of(HOOK_ITEM_F32, 2047, 333, 5001, GK_PRECISION_TF32, GK_PLAN_AUTO);
   EXPECT_EQ(split(hopper), 8u);
   p.precision = GK_PRECISION_EMULATED;
   EXPECT_EQ(split(hopper), 1u);
 }
 
 TEST(plans_that_cannot_be) {
-  const gk__tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false};
-  const auto refused = [](gk__item item, gk_precision precision, gk_plan plan, const gk__tensor_gpu &gpu) {
-    const char *const why = gk__plan_product(product_of(item, 64, 64, 64, precision, plan), gpu).refused;
+  const hook_tensor_gpu turing = {40, 75, false}, ampere = {108, 80, false};
+  const auto refused = [](hook_item item, gk_precision precision, gk_plan plan, const hook_tensor_gpu &gpu) {
+    const char *const why = hook_plan_product(product_of(item, 64, 64, 64, precision, plan), gpu).refused;
     return why ? why : "";
   };
-  EXPECT_HAS(refused(GK__ITEM_F16, GK_PRECISION_TF32, GK_PLAN_AUTO, ampere), "one of float");
-  EXPECT_HAS(refused(GK__ITEM_F64, GK_PRECISION_EMULATED, GK_PLAN_AUTO, ampere), "double has none");
-  EXPECT_HAS(refused(GK__ITEM_F32, GK_PRECISION_DEFAULT, GK_PLAN_MMA, ampere), "ask for another precision");
-  EXPECT_HAS(refused(GK__ITEM_F32, GK_PRECISION_TF32, GK__PLAN_TILE_64, ampere), "GK_PLAN_AUTO");
-  EXPECT_HAS(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_MMA, turing), "sm_80");
-  EXPECT_HAS(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA, ampere), "sm_90a");
-  EXPECT_EQ(std::string(refused(GK__ITEM_BF16, GK_PRECISION_DEFAULT, GK__PLAN_TILE_64, ampere)), std::string());
+  EXPECT_HAS(refused(HOOK_ITEM_F16, GK_PRECISION_TF32, GK_PLAN_AUTO, ampere), "one of float");
+  EXPECT_HAS(refused(HOOK_ITEM_F64, GK_PRECISION_EMULATED, GK_PLAN_AUTO, ampere), "double has none");
+  EXPECT_HAS(refused(HOOK_ITEM_F32, GK_PRECISION_DEFAULT, GK_PLAN_MMA, ampere), "ask for another precision");
+  EXPECT_HAS(refused(HOOK_ITEM_F32, GK_PRECISION_TF32, HOOK_PLAN_TILE_64, ampere), "GK_PLAN_AUTO");
+  EXPECT_HAS(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_MMA, turing), "sm_80");
+  EXPECT_HAS(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, GK_PLAN_WGMMA, ampere), "sm_90a");
+  EXPECT_EQ(std::string(refused(HOOK_ITEM_BF16, GK_PRECISION_DEFAULT, HOOK_PLAN_TILE_64, ampere)), std::string());
   device_array<float> a(std::vector<float>(64, 1.0f)), c(64);
   gk_matmul_opts o = gk_matmul_opts();
   o.plan = GK_PLAN_MMA;

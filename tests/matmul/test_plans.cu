@@ -1,6 +1,7 @@
 /* The plans of products on GPUs that are not here: each launch has to fit. Products are captured into a graph on the
  * stand-in, one kind of GPU after the other, so that everything is planned and every launch is checked against that
  * GPU's limits, and nothing is computed. */
+#include "hooks.h"
 #include "test.h"
 
 #define GPUKIT_IMPLEMENTATION
@@ -62,7 +63,7 @@ cudaError_t capture_product(numbers *draw, T *memory, gk_precision precision, gk
 /* Every kind of product by turns, mostly by the plan that the library chooses. */
 cudaError_t capture_any(numbers *draw, int i, void *memory, gk_scratch *scratch, cudaStream_t stream,
                         std::string *shape) {
-  static const gk_plan plans[] = {GK__PLAN_TILE_32, GK__PLAN_TILE_32_64, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128,
+  static const gk_plan plans[] = {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128,
                                   GK_PLAN_AUTO};
   const gk_plan plan = draw->below(4) ? GK_PLAN_AUTO : plans[draw->below(5)];
   float *const floats = static_cast<float *>(memory);
@@ -90,13 +91,13 @@ template <int Products, class Element> static void check_mma_plans() {
   numbers draw = {Products};
   for (size_t i = 0; i < 20000; i++) {
     const size_t m = draw.edge(), n = draw.edge(), k = draw.edge() * (i % 3 ? 1 : 64), batch = i % 4 ? 1 : draw.edge();
-    const gk__mma_gpu gpu = {sms[i % 5], limits[i / 5 % 4]};
+    const hook_mma_gpu gpu = {sms[i % 5], limits[i / 5 % 4]};
     if (Products > 1 && gpu.smem_limit < (99 << 10)) continue; /* such a GPU has no bfloat16 */
-    const gk__mma_plan plan = gk__cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
-    EXPECT(plan.config >= 0 && plan.partitions >= 1 && plan.partitions <= GK__MATMUL_PARTITIONS);
+    const hook_mma_plan plan = hook_cheapest_mma_plan<Products, Element>(m, n, k, batch, gpu);
+    EXPECT(plan.config >= 0 && plan.partitions >= 1 && plan.partitions <= HOOK_MATMUL_PARTITIONS);
     EXPECT((plan.product_bytes == 0) == (plan.partitions == 1));
-    EXPECT(plan.product_bytes <= GK__PARTIALS_BYTES / batch);
-    EXPECT(GK__STATE_BYTES + GK__REDUCE_BYTES + plan.product_bytes <= gk_matmul_scratch_bytes());
+    EXPECT(plan.product_bytes <= HOOK_PARTIALS_BYTES / batch);
+    EXPECT(HOOK_STATE_BYTES + HOOK_REDUCE_BYTES + plan.product_bytes <= gk_matmul_scratch_bytes());
   }
 }
 TEST(plans_of_mma_sync) {
@@ -106,8 +107,7 @@ TEST(plans_of_mma_sync) {
 }
 /* The kernels without launch bounds: one is never launched, the others with at most 32 threads. */
 TEST(every_kernel_has_launch_bounds) {
-  const char *const unbounded[] = {"gk__wgmma_code_probe", "gk__code_kernel", "gk__item_count_kernel",
-                                   "gk__fold_kernel"};
+  const char *const unbounded[] = HOOK_KERNELS_WITHOUT_BOUNDS;
   std::ifstream header("gpukit.cuh");
   size_t bounded = 0, others = 0;
   if (!header) SKIP("gpukit.cuh is not here");

@@ -3,6 +3,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 TEST(random_problems_f32) { check_random<float, float>(0, 60); }
@@ -39,14 +40,14 @@ TEST(every_alignment) {
       problem p = problem_of(70, 68, 36);
       p.shift = shift, p.pad_a = p.pad_b = p.pad_c = pad;
       p.trans_a = pad & 1, p.trans_b = shift & 1, p.beta = 1;
-      check<float, float>(p, {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128});
-      check<__half, __half>(p, {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128});
-      check<double, double>(p, {GK__PLAN_TILE_64});
+      check<float, float>(p, {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128});
+      check<__half, __half>(p, {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128});
+      check<double, double>(p, {HOOK_PLAN_TILE_64});
     }
 }
 
 TEST(larger) {
-  check<float, float>(problem_of(300, 517, 1031), {GK_PLAN_AUTO, GK__PLAN_TILE_64_128});
+  check<float, float>(problem_of(300, 517, 1031), {GK_PLAN_AUTO, HOOK_PLAN_TILE_64_128});
   check<double, double>(problem_of(200, 257, 511), {GK_PLAN_AUTO});
   problem p = problem_of(1100, 70, 33); /* more than eight rows of tiles: the order of the blocks has bands */
   check_all_plans<float, float>(p);

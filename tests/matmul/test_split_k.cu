@@ -3,10 +3,11 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 /* Where the partials begin in a scratch. */
-static const size_t partials_begin = GK__STATE_BYTES + GK__REDUCE_BYTES;
+static const size_t partials_begin = HOOK_STATE_BYTES + HOOK_REDUCE_BYTES;
 
 /* A product whose k is split, as often as asked for; the same with any scratch, and none. */
 struct sliced {
@@ -17,19 +18,19 @@ struct sliced {
     a = random_elements<float>(31, batch * m * k), b = random_elements<float>(32, batch * k * n);
     expected.resize(batch * m * n);
     multiply_plainly(p, a, b, expected);
-    EXPECT(gk__plan_split_k<float>(m, n, k).partitions > 1);
+    EXPECT(hook_plan_split_k<float>(m, n, k).partitions > 1);
   }
   /* Of a scratch that serves one product of the batch at a time. */
   size_t scratch_bytes() const {
     float *const any = reinterpret_cast<float *>(256), *const out = reinterpret_cast<float *>(512);
     gk_matmul_opts opts = gk_matmul_opts();
     gk_matmul_path path;
-    opts.plan = GK__PLAN_TILE_64_128;
+    opts.plan = HOOK_PLAN_TILE_64_128;
     EXPECT_OK(gk_matmul_plan(any, any, out, p.m, p.n, p.k, &opts, &path));
     EXPECT(path.scratch_bytes > gk_reduce_scratch_bytes());
     return path.scratch_bytes;
   }
-  void run(gk_scratch *scratch, gk_plan plan = GK__PLAN_TILE_64_128) const {
+  void run(gk_scratch *scratch, gk_plan plan = HOOK_PLAN_TILE_64_128) const {
     device_array<float> device_a(a), device_b(b), c(expected.size());
     gk_matmul_opts opts = gk_matmul_opts();
     opts.batch = p.batch, opts.stride_a = p.stride_a(), opts.stride_b = p.stride_b();
@@ -48,28 +49,28 @@ TEST(partials_in_any_scratch) {
   tiles.run(&just_one); /* the products of the batch one after the other */
   tiles.run(&larger);
   thin.run(&larger);
-  for (gk_plan plan : {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128, GK__PLAN_TILE_32_64,
-                       GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64})
+  for (gk_plan plan : {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128, HOOK_PLAN_TILE_32_64,
+                       HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64})
     tiles.run(&just_one, plan);
 }
 
 /* One size of a scratch serves every product on any GPU: the partials of each split fit, or are some at a time. */
 TEST(partials_fit_a_scratch_of_one_size) {
-  EXPECT_EQ(gk_matmul_scratch_bytes(), partials_begin + GK__PARTIALS_BYTES);
+  EXPECT_EQ(gk_matmul_scratch_bytes(), partials_begin + HOOK_PARTIALS_BYTES);
   EXPECT(gk_matmul_scratch_bytes() <= (size_t(64) << 20) + (size_t(33) << 10)); /* as the header says */
   for (uint64_t i = 0; i < 3000; i++) {
     const auto size = [&](uint64_t of) {
       return static_cast<size_t>(std::exp2(uniform(55, 10 * i + of, 0, i % 2 ? 1300 : 2200) / 100.0));
     };
     const size_t m = size(0), n = size(1), k = size(2);
-    const gk__split_k single = gk__plan_split_k<float>(m, n, k), twice = gk__plan_split_k<double>(m, n, k);
-    for (const gk__split_k &order : {single, twice}) {
+    const hook_split_k single = hook_plan_split_k<float>(m, n, k), twice = hook_plan_split_k<double>(m, n, k);
+    for (const hook_split_k &order : {single, twice}) {
       const size_t depth = static_cast<size_t>(order.depth), quantum = order.thin ? 128 : 16;
       EXPECT(order.partitions >= 1 && depth % quantum == 0);
       EXPECT(depth * order.partitions >= k && depth * (order.partitions - 1) < k); /* none is empty */
     }
-    EXPECT(single.thin || gk__partials_fit<float>(m, n, single.partitions));
-    EXPECT(twice.thin || gk__partials_fit<double>(m, n, twice.partitions));
+    EXPECT(single.thin || hook_partials_fit<float>(m, n, single.partitions));
+    EXPECT(twice.thin || hook_partials_fit<double>(m, n, twice.partitions));
   }
 }
 
@@ -82,7 +83,7 @@ template <class T> static void plan_very_long_k() {
         gk_matmul_opts opts = gk_matmul_opts();
         gk_matmul_path path;
         opts.max_blocks = max_blocks;
-        const gk__split_k order = gk__plan_split_k<T>(edge, edge + 1, k);
+        const hook_split_k order = hook_plan_split_k<T>(edge, edge + 1, k);
         EXPECT(order.partitions >= gk_ceil_div(k, size_t(1) << 30) && order.depth > 0);
         EXPECT(order.partitions * static_cast<size_t>(order.depth) >= k);
         EXPECT_OK(gk_matmul_plan(a, a, c, edge, edge + 1, k, &opts, &path));
@@ -104,20 +105,20 @@ struct by_place {
   }
 };
 
-static as_it_is on_host(gk__identity) { return as_it_is(); }
+static as_it_is on_host(hook_identity) { return as_it_is(); }
 static by_place on_host(by_place func) { return func; }
 
 /* A product by a given split, or by the planner's, with a functor in its epilogue. */
 template <class T, class O, class Func> struct product_by_order {
   typedef acc_type<T> Acc;
   problem p;
-  gk__split_k order;
+  hook_split_k order;
   std::vector<O> before, expected;
   device_array<T> a, b;
   device_array<O> c;
-  gk__matmul_args<T, O, Acc, Func> args;
-  explicit product_by_order(const problem &of) : product_by_order(of, gk__plan_split_k<Acc>(of.m, of.n, of.k)) {}
-  product_by_order(const problem &of, const gk__split_k &split)
+  hook_matmul_args<T, O, Acc, Func> args;
+  explicit product_by_order(const problem &of) : product_by_order(of, hook_plan_split_k<Acc>(of.m, of.n, of.k)) {}
+  product_by_order(const problem &of, const hook_split_k &split)
       : p(of), order(split), before(random_elements<O>(13, p.size_c())), expected(before),
         a(random_elements<T>(11, p.size_a()), p.shift), b(random_elements<T>(12, p.size_b()), p.shift),
         c(before, p.shift), args() {
@@ -129,24 +130,25 @@ template <class T, class O, class Func> struct product_by_order {
     args.alpha = static_cast<Acc>(p.alpha), args.beta = static_cast<Acc>(p.beta);
   }
   size_t partial_bytes() const {
-    gk__matmul_args<T, O, Acc, Func> with_split = args;
+    hook_matmul_args<T, O, Acc, Func> with_split = args;
     with_split.partitions = order.partitions;
     return with_split.partial_bytes();
   }
   /* Least bytes of a scratch for it. */
   size_t least_bytes(gk_plan plan, size_t max_blocks) {
-    gk__partials partials = gk__partials();
+    hook_partials partials = hook_partials();
     args.max_blocks = max_blocks;
-    EXPECT_OK(gk__measure_partials(args, order, plan, &partials));
+    EXPECT_OK(hook_measure_partials(args, order, plan, &partials));
     return partials.least;
   }
   cudaError_t launch(gk_plan plan, const gk_scratch *scratch, size_t max_blocks) {
     args.max_blocks = max_blocks;
-    if (gk__same_split_k(order, gk__plan_split_k<Acc>(p.m, p.n, p.k))) return gk__matmul_strict(args, plan, scratch, 0);
-    return gk__matmul_with_split_k(args, order, plan, scratch, 0);
+    if (hook_same_split_k(order, hook_plan_split_k<Acc>(p.m, p.n, p.k)))
+      return hook_matmul_strict(args, plan, scratch, 0);
+    return hook_matmul_with_split_k(args, order, plan, scratch, 0);
   }
   void check(gk_plan plan, const gk_scratch *scratch = NULL, size_t max_blocks = 0) {
-    if ((on_cpu && gk__is_hopper_plan(plan)) || test_leaves_out<product_by_order>()) return;
+    if ((on_cpu && hook_is_hopper_plan(plan)) || test_leaves_out<product_by_order>()) return;
     c.set(before);
     EXPECT_OK(launch(plan, scratch, max_blocks));
     EXPECT_SAME(c.get(), expected, "%u partitions, plan %d, %s scratch, max_blocks %zu, %s", order.partitions,
@@ -202,18 +204,18 @@ static void check_split_tiles(size_t m, size_t n, std::initializer_list<gk_plan>
 }
 
 TEST(split_tiles_of_floats) {
-  check_split_tiles<float, float, gk__identity>(
-      69, 134, {GK__PLAN_TILE_64_128, GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
+  check_split_tiles<float, float, hook_identity>(
+      69, 134, {HOOK_PLAN_TILE_64_128, HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64});
   check_split_tiles<float, float, by_place>(
-      41, 66, {GK_PLAN_AUTO, GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128, GK__PLAN_HOPPER_128});
+      41, 66, {GK_PLAN_AUTO, HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128, HOOK_PLAN_HOPPER_128});
 }
 
 TEST(split_tiles_of_doubles) {
-  check_split_tiles<double, double, by_place>(35, 66, {GK__PLAN_TILE_32_64, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128});
+  check_split_tiles<double, double, by_place>(35, 66, {HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128});
 }
 
 TEST(split_tiles_of_halves) {
-  check_split_tiles<__half, __half, gk__identity>(33, 65, {GK__PLAN_TILE_32, GK__PLAN_TILE_64_128});
+  check_split_tiles<__half, __half, hook_identity>(33, 65, {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64_128});
 }
 
 /* Thin products of few rows, and of few columns. */
@@ -231,7 +233,7 @@ template <class T, class O, class Func> static void check_split_thin() {
 
 TEST(split_thin_products_of_floats) { check_split_thin<float, float, by_place>(); }
 TEST(split_thin_products_of_doubles) { check_split_thin<double, double, by_place>(); }
-TEST(split_thin_products_of_halves) { check_split_thin<__half, __half, gk__identity>(); }
+TEST(split_thin_products_of_halves) { check_split_thin<__half, __half, hook_identity>(); }
 
 /* The functor is applied once, with rows and columns of all of C, by every kernel whose k is not split; and where the
  * planner splits it. */
@@ -242,18 +244,18 @@ template <class T> static void check_functor(const problem &p, std::initializer_
 }
 
 TEST(functor_of_the_epilogue) {
-  const gk__split_k whole = {0, 1, 48};
-  EXPECT(gk__same_split_k(gk__plan_split_k<float>(141, 67, 40), whole));
+  const hook_split_k whole = {0, 1, 48};
+  EXPECT(hook_same_split_k(hook_plan_split_k<float>(141, 67, 40), whole));
   for (int i = 0; i < 4; i++) { /* the kernel of small products where neither operand is transposed */
     problem p = problem_of(141, i % 2 ? 67 : 68, 40);
     p.trans_a = i & 1, p.trans_b = i >> 1, p.alpha = -0.5, p.beta = i ? 0.5 : 0, p.batch = i == 3 ? 2 : 0;
-    check_functor<float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128,
-                             GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
-    check_functor<double>(p, {GK__PLAN_TILE_32_64, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128});
+    check_functor<float>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128,
+                             HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64});
+    check_functor<double>(p, {HOOK_PLAN_TILE_32_64, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128});
   }
   problem p = problem_of(128, 60, 24); /* a batch for warps */
   p.batch = 11, p.beta = 0.5;
-  check_functor<float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64});
+  check_functor<float>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_64});
   p.n = 128, p.beta = 0; /* of whole tiles */
   check_functor<float>(p, {GK_PLAN_AUTO});
   for (size_t k : {130u, 1500u}) {
@@ -264,7 +266,7 @@ TEST(functor_of_the_epilogue) {
     check_functor<double>(p, {GK_PLAN_AUTO});
   }
   p = problem_of(40, 50, 900);
-  check_functor<float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64});
+  check_functor<float>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_64});
   p = problem_of(5, 6, 0); /* what it is applied to is beta C */
   p.beta = 0.5;
   check_functor<float>(p, {GK_PLAN_AUTO});
@@ -273,9 +275,9 @@ TEST(functor_of_the_epilogue) {
 /* Partials are added in the order of the partitions, -0 included, whatever their number; in memory of the call's own
  * they stay, and elements that pad their rows are not looked at. */
 TEST(partials_are_reduced_in_their_order) {
-  const size_t m = 5, n = 7, ld = gk__partial_ld(n), batch = 2;
+  const size_t m = 5, n = 7, ld = hook_partial_ld(n), batch = 2;
   EXPECT_EQ(ld, size_t(8));
-  EXPECT_EQ(gk__partial_ld(8), size_t(8));
+  EXPECT_EQ(hook_partial_ld(8), size_t(8));
   for (unsigned partitions : {1u, 2u, 3u, 7u, 8u, 9u, 16u, 17u, 32u, 33u})
     for (bool clears : {false, true}) {
       std::vector<float> host = random_elements<float>(17, batch * partitions * m * ld);
@@ -292,12 +294,12 @@ TEST(partials_are_reduced_in_their_order) {
             sum = s == 0 ? x : sum + x;
           }
       device_array<float> partials(host), c(batch * m * n);
-      gk__matmul_output<float, float, gk__identity> output = gk__matmul_output<float, float, gk__identity>();
+      hook_matmul_output<float, float, hook_identity> output((hook_identity()));
       output.c = c.ptr, output.m = m, output.n = output.ldc = n, output.stride_c = m * n, output.batch = batch;
       output.alpha = 1, output.partitions = partitions, output.partials = partials.ptr;
       output.max_blocks = partitions % 2;
       gk_scratch scratch = gk_scratch();
-      EXPECT_OK(gk__reduce_partials(output, gk__partials_of(clears ? &scratch : NULL, 0)));
+      EXPECT_OK(hook_reduce_partials(output, hook_partials_of(clears ? &scratch : NULL, 0)));
       EXPECT_SAME(c.get(), expected, "%u partitions", partitions);
       EXPECT_SAME(partials.get(), clears ? std::vector<float>(host.size(), 0.0f) : host, "partials");
     }
@@ -308,7 +310,7 @@ TEST(a_small_scratch_is_an_error_that_changes_nothing) {
   test_scratch scratch(gk_reduce_scratch_bytes() + 1000);
   gk_matmul_opts opts = gk_matmul_opts();
   gk_matmul_path path;
-  opts.scratch = &scratch, opts.plan = GK__PLAN_TILE_64_128;
+  opts.scratch = &scratch, opts.plan = HOOK_PLAN_TILE_64_128;
   EXPECT_OK(gk_matmul_plan(a.ptr, b.ptr, c.ptr, 40, 50, 900, &opts, &path));
   EXPECT_ERROR(cudaErrorInvalidValue,
                ("the scratch has " + std::to_string(scratch.bytes) + " bytes, but " +
@@ -352,7 +354,7 @@ TEST(a_scratch_shared_with_scans_and_reduces) {
     const unsigned tag = scratch.scan_tags() + 1;
     memcpy(&looks_like_a_tag, &tag, sizeof(tag));
     const size_t k = 1024; /* each partial is this number, of a row of A that is 0 but for the starts of partitions */
-    const gk__split_k order = gk__plan_split_k<float>(1, 160, k);
+    const hook_split_k order = hook_plan_split_k<float>(1, 160, k);
     EXPECT(order.thin && order.partitions > 1);
     std::vector<float> a(k, 0.0f), b(k * 160, looks_like_a_tag);
     for (size_t l = 0; l < k; l += static_cast<size_t>(order.depth)) a[l] = 1;

@@ -3,6 +3,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 /* --- exact sums ------------------------------------------------------------------------------------------------------*/
@@ -70,17 +71,17 @@ TEST(errors_stay_below_the_bounds) {
 /* --- operands are rounded to tf32 ------------------------------------------------------------------------------------*/
 
 TEST(rounding_to_tf32) {
-  EXPECT_EQ(gk__round_to_tf32(0x3f800fffu), 0x3f800000u);
-  EXPECT_EQ(gk__round_to_tf32(0x3f801000u), 0x3f800000u); /* ties to even */
-  EXPECT_EQ(gk__round_to_tf32(0x3f801001u), 0x3f802000u);
-  EXPECT_EQ(gk__round_to_tf32(0xbf803000u), 0xbf804000u);
-  EXPECT_EQ(gk__round_to_tf32(0xbf805000u), 0xbf804000u);
-  EXPECT_EQ(gk__round_to_tf32(0x3fffffffu), 0x40000000u); /* into the exponent */
-  EXPECT_EQ(gk__round_to_tf32(0x7f7fffffu), 0x7f800000u); /* and to infinity */
-  EXPECT_EQ(gk__round_to_tf32(0x7f7fefffu), 0x7f7fe000u);
-  EXPECT_EQ(gk__round_to_tf32(0xff800000u), 0xff800000u);
-  EXPECT_EQ(gk__round_to_tf32(0x7f800001u), 0x7fffffffu); /* a NaN stays one */
-  EXPECT_EQ(gk__round_to_tf32(0x80000fffu), 0x80000000u); /* denormals too */
+  EXPECT_EQ(hook_round_to_tf32(0x3f800fffu), 0x3f800000u);
+  EXPECT_EQ(hook_round_to_tf32(0x3f801000u), 0x3f800000u); /* ties to even */
+  EXPECT_EQ(hook_round_to_tf32(0x3f801001u), 0x3f802000u);
+  EXPECT_EQ(hook_round_to_tf32(0xbf803000u), 0xbf804000u);
+  EXPECT_EQ(hook_round_to_tf32(0xbf805000u), 0xbf804000u);
+  EXPECT_EQ(hook_round_to_tf32(0x3fffffffu), 0x40000000u); /* into the exponent */
+  EXPECT_EQ(hook_round_to_tf32(0x7f7fffffu), 0x7f800000u); /* and to infinity */
+  EXPECT_EQ(hook_round_to_tf32(0x7f7fefffu), 0x7f7fe000u);
+  EXPECT_EQ(hook_round_to_tf32(0xff800000u), 0xff800000u);
+  EXPECT_EQ(hook_round_to_tf32(0x7f800001u), 0x7fffffffu); /* a NaN stays one */
+  EXPECT_EQ(hook_round_to_tf32(0x80000fffu), 0x80000000u); /* denormals too */
 }
 
 /* Whoever rounds, the pass before the product or the copy engine, does it so: in either operand, stored in either order,
@@ -105,7 +106,7 @@ static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
   const std::vector<float> got = c.get();
   for (size_t i = 0; i < values; i++)
     for (size_t j = 0; j < others; j++) {
-      const float x = got[in_b ? p.at_c(0, j, i) : p.at_c(0, i, j)], wanted = from_bits(gk__round_to_tf32(bits[i]));
+      const float x = got[in_b ? p.at_c(0, j, i) : p.at_c(0, i, j)], wanted = from_bits(hook_round_to_tf32(bits[i]));
       if (wanted != wanted ? x == x : x != wanted)
         test_fail(
             __FILE__, __LINE__,

@@ -2,6 +2,7 @@
 #define GPUKIT_IMPLEMENTATION
 #include "gpukit.cuh"
 
+#include "hooks.h"
 #include "products.h"
 
 TEST(thin_products) {
@@ -12,7 +13,7 @@ TEST(thin_products) {
           problem p = problem_of(trans & 1 ? few : many, trans & 1 ? many : few, k);
           p.trans_a = trans & 1, p.trans_b = trans >> 1;
           p.shift = k % 3, p.pad_b = k % 4, p.batch = k % 2 + 1, p.beta = k % 2 ? 0.5 : 0;
-          check<float, float>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_64});
+          check<float, float>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_64});
           if (trans == 2) check<double, double>(p, {GK_PLAN_AUTO});
           if (trans == 1) check<__half, float>(p, {GK_PLAN_AUTO});
           if (trans == 3) check<__nv_bfloat16, __nv_bfloat16>(p, {GK_PLAN_AUTO});

@@ -1,6 +1,7 @@
 /* gk_dist_reduce, _matmul and _wait: the bits, uneven and empty pieces, ranks that die, wrong arguments, calls that
  * fail. All types: test_dist_types.cu. */
 #include "dist.h"
+#include "hooks.h"
 #include "resource_count.h"
 
 #ifdef GPUKIT_NCCL
@@ -74,18 +75,18 @@ TEST(reduce_by_a_functor_with_large_values) {
 TEST(indices_past_four_billion) {
   typedef gk_arg<float> A;
   const size_t large = size_t(1) << 33;
-  std::vector<gk__record<A>> record;
-  record.push_back(gk__record<A>(A{5, 77}, large));
-  record.push_back(gk__record<A>(gk_argmin<float>().identity(), 0));
-  record.push_back(gk__record<A>(A{3, large - 1}, large));
-  record.push_back(gk__record<A>(A{3, 0}, 1));
-  device_array<gk__record<A>> records(record);
+  std::vector<hook_record<A>> record;
+  record.push_back(hook_record<A>(A{5, 77}, large));
+  record.push_back(hook_record<A>(gk_argmin<float>().identity(), 0));
+  record.push_back(hook_record<A>(A{3, large - 1}, large));
+  record.push_back(hook_record<A>(A{3, 0}, 1));
+  device_array<hook_record<A>> records(record);
   device_array<A> out(1);
-  device_array<gk__record<A>> start(std::vector<gk__record<A>>(1, gk__record<A>(A{0, 0})));
-  gk__dist_context d = {"test", NULL, 0, 4, 0, 0};
-  DEMAND_OK(gk__fold_records(d, records.ptr, 4, gk_argmin<float>(), out.ptr));
+  device_array<hook_record<A>> start(std::vector<hook_record<A>>(1, hook_record<A>(A{0, 0})));
+  hook_dist_context d = {"test", NULL, 0, 4, 0, 0};
+  DEMAND_OK(hook_fold_records(d, records.ptr, 4, gk_argmin<float>(), out.ptr));
   DEMAND(same(out.first(), A{3, 2 * large - 1}), show(out.first()));
-  DEMAND_OK(gk__fold_records(d, records.ptr, 3, gk_argmin<float>(), start.ptr));
+  DEMAND_OK(hook_fold_records(d, records.ptr, 3, gk_argmin<float>(), start.ptr));
   DEMAND(start.first().item_count() == 2 * large, test_show(start.first().item_count()));
   DEMAND(same(start.first().value(A()), A{3, 2 * large - 1}), "the value in a record");
 }
@@ -93,19 +94,19 @@ TEST(indices_past_four_billion) {
 TEST(records_of_a_hundred_ranks) {
   typedef gk_arg<int> A;
   for (size_t count : {size_t(31), size_t(32), size_t(33), size_t(100)}) {
-    std::vector<gk__record<A>> record;
+    std::vector<hook_record<A>> record;
     A expected = gk_argmax<int>().identity();
     size_t before = 0;
     for (size_t i = 0; i < count; i++) {
       const A value = {uniform(1, i, 0, 50), i % 3};
-      record.push_back(gk__record<A>(value, i));
+      record.push_back(hook_record<A>(value, i));
       expected = gk_argmax<int>()(expected, moved(value, before));
       before += i;
     }
-    device_array<gk__record<A>> records(record);
+    device_array<hook_record<A>> records(record);
     device_array<A> out(1);
-    gk__dist_context d = {"test", NULL, 0, static_cast<int>(count), 0, 0};
-    DEMAND_OK(gk__fold_records(d, records.ptr, count, gk_argmax<int>(), out.ptr));
+    hook_dist_context d = {"test", NULL, 0, static_cast<int>(count), 0, 0};
+    DEMAND_OK(hook_fold_records(d, records.ptr, count, gk_argmax<int>(), out.ptr));
     DEMAND(same(out.first(), expected), show(out.first()) + " against " + show(expected));
   }
 }
@@ -166,7 +167,7 @@ template <class T, class O> static void check_matmul(const product &p, const cha
     const gk_matmul_opts one_gpu = o.matmul;
     o.matmul.max_blocks = p.max_blocks;
     /* The model: one GPU that has all of B, a part's columns at a time. */
-    const size_t wide = me.ranks > 1 ? gk__dist_columns(p.n, p.columns) : p.n;
+    const size_t wide = me.ranks > 1 ? hook_dist_columns(p.n, p.columns) : p.n;
     for (size_t col = 0; col < p.n; col += wide)
       DEMAND_OK(gk_matmul_ex(static_cast<const T *>(all_a.ptr), static_cast<const T *>(all_b.ptr) + col,
                              expected.ptr + col, m, p.n - col < wide ? p.n - col : wide, p.k, &one_gpu));
@@ -272,7 +273,7 @@ static unsigned long long launches_of(size_t m, size_t n, size_t batch, size_t m
   const size_t k = 8;
   device_array<float> a(m * k * batch), b(k * n * batch), c(m * n * batch);
   gk_matmul_opts o = gk_matmul_opts();
-  o.plan = GK__PLAN_TILE_32, o.max_blocks = max_blocks;
+  o.plan = HOOK_PLAN_TILE_32, o.max_blocks = max_blocks;
   o.batch = batch, o.stride_a = m * k, o.stride_b = k * n;
   cuda_cpu_fail(NULL); /* counts from here on */
   EXPECT_OK(gk_matmul_ex(static_cast<const float *>(a.ptr), static_cast<const float *>(b.ptr), c.ptr, m, n, k, &o));

@@ -32,4 +32,5 @@ done
 refuses '#include <cublas.h>\nnone x;\n' 'the stand-in for CUDA has cuBLAS by cublas_v2.h alone'
 refuses '#include <curand_kernel.h>\n__global__ void k(curandState *s) { curand(s); }\nnone x;\n' \
   'the stand-in for CUDA has no generator of cuRAND but curandStatePhilox4_32_10_t'
+refuses '#include <cuda.h>\nint main() { return cuInit(0); }\n' 'the stand-in for CUDA has no calls of the driver'
 exit $failed

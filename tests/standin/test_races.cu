@@ -5,6 +5,7 @@
 
 #include <cooperative_groups.h>
 #include "fault.h"
+#include "hooks.h"
 #include "standin.h"
 #include "test.h"
 
@@ -580,7 +581,7 @@ TEST(matmul_is_silent) {
   device_array<double> dc(40 * 40);
   EXPECT_SILENCE(EXPECT_OK(gk_matmul(a.p, b.p, c.p, 150, 133, 70)));
   EXPECT_SILENCE(EXPECT_OK(gk_matmul(da.p, db.p, dc.p, 40, 40, 40)));
-  for (gk_plan plan : {GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128}) {
+  for (gk_plan plan : {HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128}) {
     gk_matmul_opts options = {};
     options.plan = plan;
     EXPECT_SILENCE(EXPECT_OK(gk_matmul_ex(a.p, b.p, c.p, 70, 100, 70, &options)));

@@ -324,8 +324,8 @@ TEST(what_the_program_printed_comes_before_a_leak) {
   const char *const name = "what_the_program_printed_comes_before_a_leak";
   if (in_child(name)) {
     atexit([] { /* the test itself has no buffer */
-      setvbuf(stdout, nullptr, _IOFBF, 4096);
-      printf("printed\n");
+                setvbuf(stdout, nullptr, _IOFBF, 4096);
+                printf("printed\n");
     });
     *unknown(static_cast<char *>(malloc(13))) = 1;
     return;

@@ -26,14 +26,18 @@ made_of() {
   printf %s "${near%.*}"
 }
 
+driver='(^|[^A-Za-z0-9_])cu(Init|(Ctx|DeviceGet|Func|Launch|Library|Link|Mem|Module)[A-Za-z0-9]+) *\('
 compile() {
   object=$made.${1##*.}.o
+  ! grep -qE "$driver" "$1" || fail "$1: error: the stand-in for CUDA has no calls of the driver (cuInit, ...)"
   case $1 in
   *.c) eval "$plain $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *.cc | *.cpp | *.cxx | *.C) eval "$compile $GIVEN_CXXFLAGS"' -c "$1" -o "$object"' ;;
   *)
     eval "\"$build/host/cuda_to_cpp\" $GIVEN_CXXFLAGS"' "$1" "$made.cpp"'
-    eval "$compile $arch $GIVEN_CXXFLAGS"' -iquote "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
+    # Thrust binds references to null pointers.
+    ! grep -q '^#include "cuda_cpu/thrust.h"' "$made.cpp" || arch="$arch -fno-sanitize=null"
+    eval "$compile $arch $GIVEN_CXXFLAGS"' -idirafter "$(folder_of "$1")" -c "$made.cpp" -o "$object"'
     ;;
   esac
 }
@@ -43,7 +47,7 @@ program() {
   for source; do
     [ -f "$source" ] && [ -r "$source" ] || fail "make cpu: $source is not there, or cannot be read"
   done
-  output=$(made_of "$1")
+  output=$(made_of "$1") place=$(folder_of "$1")
   for source; do
     made=$(made_of "$source")
     compile "$source"
@@ -56,7 +60,8 @@ program() {
 
 [ -n "$GIVEN_FILE" ] || fail 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu'
 [ -z "$asan" ] || [ -z "$traced" ] || fail 'make cpu: ASAN=1 goes with neither RACES=1 nor STATS=1'
-compile="$(setting compile) ${GIVEN_STD:+-std=$GIVEN_STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'" plain=$(setting plain) libraries=
+compile="$(setting compile) ${GIVEN_STD:+-std=$GIVEN_STD} -DCUDA_CPU_ELSEWHERE -isystem '$folder/toolkit'"
+plain=$(setting plain) libraries=
 # Thrust of CUDA's toolkit, without the other headers there.
 for toolkit in "${CUDA_HOME:-/usr/local/cuda}/include/cccl" "${CUDA_HOME:-/usr/local/cuda}/include"; do
   [ -d "$toolkit/thrust" ] && [ ! -e "$folder/toolkit/nv" ] || continue
@@ -78,5 +83,5 @@ if [ "$is_list" ]; then program $GIVEN_FILE; else program "$GIVEN_FILE"; fi
 [ -z "$GIVEN_STATS" ] || export GPUKIT_CPU_STATS="$GIVEN_STATS"
 export GPUKIT_CPU_LEAKS="${GPUKIT_CPU_LEAKS-1}"
 case $output in /*) ;; *) output=$here/$output ;; esac
-cd "$(folder_of "${source:-.}")"
+cd "$place"
 exec "$output" "$@"

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <utility>
 #include <vector>
+#include "hooks.h"
 #include "test.h"
 
 /* Every element type, with the name that the C API has for it. */
@@ -195,15 +196,15 @@ struct test_scratch : gk_scratch {
   }
   test_scratch(const test_scratch &) = delete;
   test_scratch &operator=(const test_scratch &) = delete;
-  gk__state state() const {
-    gk__state now;
+  hook_state state() const {
+    hook_state now;
     EXPECT_OK(cudaDeviceSynchronize());
     EXPECT_OK(cudaMemcpy(&now, ptr, sizeof(now), cudaMemcpyDeviceToHost));
     return now;
   }
   /* As if that many reductions and scans had used it. */
   void set_tags(unsigned used) const {
-    gk__state now = state();
+    hook_state now = state();
     now.reduce_tickets = now.scan_tickets = static_cast<unsigned long long>(used) << 32;
     EXPECT_OK(cudaMemcpy(ptr, &now, sizeof(now), cudaMemcpyHostToDevice));
   }
@@ -224,7 +225,7 @@ struct test_scratch : gk_scratch {
     return some;
   }
   ~test_scratch() {
-    const gk__state now = state();
+    const hook_state now = state();
     EXPECT_EQ(now.reduce_tickets & 0xffffffffu, 0u);
     EXPECT_EQ(now.scan_tickets & 0xffffffffu, 0u);
     EXPECT_EQ(now.scan_done, 0u);

@@ -2,6 +2,7 @@
 #ifndef DIST_H
 #define DIST_H
 
+#include "hooks.h"
 #include "ranks.h"
 
 #ifdef GPUKIT_NCCL
@@ -10,7 +11,7 @@
 
 /* What one GPU makes of each piece, put together in a loop on the host. */
 template <class O, class F, class Op, class T> static O model_reduce(const std::vector<T> &x, const pieces &p, Op op) {
-  typedef typename gk__working<F>::type A;
+  typedef typename hook_working<F>::type A;
   const F f(op);
   A all = f.identity();
   size_t first = 0;
@@ -21,12 +22,12 @@ template <class O, class F, class Op, class T> static O model_reduce(const std::
     all = r ? f(all, moved(out.first(), first)) : moved(out.first(), first);
     first += p[r];
   }
-  return gk__convert<O, A>::from(all);
+  return hook_convert<O, A>::from(all);
 }
 
 template <class O, class Op, class T>
 static void check_reduce(const std::vector<T> &x, const pieces &p, Op op, const char *what, bool exact = true) {
-  typedef typename gk__functor<Op, T>::reduce F;
+  typedef typename hook_functor<Op, T>::reduce F;
   const O expected = model_reduce<O, F>(x, p, op);
   if (exact) { /* and one GPU by itself agrees */
     device_array<T> in(x);
@@ -52,7 +53,7 @@ static void check_reduce(const std::vector<T> &x, const pieces &p, Op op, const 
 }
 
 /* Results of sum and prod in the type that is asked of gk_reduce. */
-template <class T> struct total_of { typedef typename gk__widened<T>::type type; };
+template <class T> struct total_of { typedef typename hook_widened<T>::type type; };
 template <class T> static void check_reduces(const char *type) {
   for (const pieces &p : cases) {
     const std::vector<T> x = make_elements<gk_op_sum, T>(sum(p)), factors = make_elements<gk_op_prod, T>(sum(p));
@@ -68,8 +69,8 @@ template <class T> static void check_reduces(const char *type) {
 
 /* One GPU's scans of the pieces, each with what stands before it; the totals by one GPU's reduce, or a loop. */
 template <class O, class Op, class T> struct scan_model {
-  typedef typename gk__functor<Op, O>::scan F;
-  typedef typename gk__working<F>::type A;
+  typedef typename hook_functor<Op, O>::scan F;
+  typedef typename hook_working<F>::type A;
   std::vector<A> before; /* of each rank */
   std::vector<size_t> first;
   scan_model(const std::vector<T> &x, const pieces &p, Op op) {
@@ -80,13 +81,13 @@ template <class O, class Op, class T> struct scan_model {
       before.push_back(all);
       first.push_back(n);
       A total = f.identity();
-      if (gk__commutes<F>::value) {
+      if (hook_commutes<F>::value) {
         device_array<T> in(piece_of(x, p, static_cast<int>(r)));
         device_array<A> out(1);
         DEMAND_OK(gk_reduce(static_cast<const T *>(in.ptr), out.ptr, in.n, f));
         total = out.first();
       } else {
-        for (size_t i = 0; i < p[r]; i++) total = f(total, gk__lift<A, T>::from(x[n + i], i));
+        for (size_t i = 0; i < p[r]; i++) total = f(total, hook_lift<A, T>::from(x[n + i], i));
       }
       all = r ? f(all, moved(total, n)) : moved(total, n);
       n += p[r];
@@ -104,9 +105,9 @@ static void check_scan(const std::vector<T> &x, const pieces &p, Op op, const ch
   std::vector<O> loop[2] = {std::vector<O>(n), std::vector<O>(n)};
   typename model_type::A running = f.identity();
   for (size_t i = 0; i < n && exact; i++) {
-    loop[0][i] = gk__convert<O, typename model_type::A>::from(running);
-    running = f(running, gk__lift<typename model_type::A, T>::from(x[i], i));
-    loop[1][i] = gk__convert<O, typename model_type::A>::from(running);
+    loop[0][i] = hook_convert<O, typename model_type::A>::from(running);
+    running = f(running, hook_lift<typename model_type::A, T>::from(x[i], i));
+    loop[1][i] = hook_convert<O, typename model_type::A>::from(running);
   }
   run_ranks(p.size(), [&](const rank_of &me) {
     const size_t mine = p[static_cast<size_t>(me.rank)], first = model.first[static_cast<size_t>(me.rank)];
@@ -126,8 +127,8 @@ static void check_scan(const std::vector<T> &x, const pieces &p, Op op, const ch
       if (exact)
         for (size_t i = 0; i < mine; i++) expected[i] = loop[inclusive][first + i];
       else {
-        DEMAND_OK(gk__scan_call("model", from, one.ptr, mine, f, model.before[static_cast<size_t>(me.rank)], inclusive,
-                                0, NULL));
+        DEMAND_OK(hook_scan_call("model", from, one.ptr, mine, f, model.before[static_cast<size_t>(me.rank)], inclusive,
+                                 0, NULL));
         expected = one.get();
       }
       const std::vector<O> got = out.get();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include "data.h"
+#include "hooks.h"
 
 #ifdef CUDA_ON_CPU
 static const bool on_cpu = true; /* which has no kernels of Hopper's */
@@ -82,7 +83,7 @@ template <class T> std::vector<T> random_elements(uint64_t seed, size_t n) {
 template <class T> using acc_type = plain_type<T>;
 
 /* One element: a chain for each partition of k; in thin products 32 chains in each, that take four products in turn. */
-template <class Acc, class Product> Acc sum_by_order(const gk__split_k &order, size_t k, Product product) {
+template <class Acc, class Product> Acc sum_by_order(const hook_split_k &order, size_t k, Product product) {
   Acc total = 0;
   for (unsigned s = 0; s < order.partitions; s++) {
     const size_t depth = static_cast<size_t>(order.depth), first = s * depth, end = std::min(k, first + depth);
@@ -105,7 +106,7 @@ struct as_it_is {
 
 template <class T, class O, class Func = as_it_is>
 void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c,
-                      const gk__split_k &order, const Func &func = Func()) {
+                      const hook_split_k &order, const Func &func = Func()) {
   typedef acc_type<T> Acc;
   const Acc alpha = static_cast<Acc>(p.alpha), beta = static_cast<Acc>(p.beta);
   std::vector<Acc> x(p.k), y(p.k * p.n); /* y: op(B), transposed */
@@ -134,7 +135,7 @@ void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vect
 
 template <class T, class O>
 void multiply_plainly(const problem &p, const std::vector<T> &a, const std::vector<T> &b, std::vector<O> &c) {
-  multiply_plainly(p, a, b, c, gk__plan_split_k<acc_type<T>>(p.m, p.n, p.k));
+  multiply_plainly(p, a, b, c, hook_plan_split_k<acc_type<T>>(p.m, p.n, p.k));
 }
 
 template <class T, class O>
@@ -160,7 +161,7 @@ void check_elements(const problem &p, const std::vector<T> &a, const std::vector
   opts.max_blocks = p.max_blocks;
   opts.precision = GK_PRECISION_STRICT; /* which floats are anyway */
   for (gk_plan plan : plans) {
-    if (on_cpu && gk__is_hopper_plan(plan)) continue; /* others, there */
+    if (on_cpu && hook_is_hopper_plan(plan)) continue; /* others, there */
     opts.plan = plan;
     device_c.set(before);
     EXPECT_OK(gk_matmul_ex(device_a.ptr, device_b.ptr, device_c.ptr, p.m, p.n, p.k, &opts));
@@ -174,8 +175,8 @@ template <class T, class O> void check(const problem &p, std::initializer_list<g
 }
 
 template <class T, class O> void check_all_plans(const problem &p) {
-  check<T, O>(p, {GK_PLAN_AUTO, GK__PLAN_TILE_32, GK__PLAN_TILE_64, GK__PLAN_TILE_64_128, GK__PLAN_TILE_32_64,
-                  GK__PLAN_HOPPER_128, GK__PLAN_HOPPER_64_128, GK__PLAN_HOPPER_128_64});
+  check<T, O>(p, {GK_PLAN_AUTO, HOOK_PLAN_TILE_32, HOOK_PLAN_TILE_64, HOOK_PLAN_TILE_64_128, HOOK_PLAN_TILE_32_64,
+                  HOOK_PLAN_HOPPER_128, HOOK_PLAN_HOPPER_64_128, HOOK_PLAN_HOPPER_128_64});
 }
 
 /* A problem of everything at once, by number. */

@@ -3,6 +3,7 @@
 #pragma once
 #pragma GCC system_header
 
+#include <stdio.h>
 #include <stdlib.h>
 #include "../cuda_runtime.h"
 #if !__has_include(<cblas.h>)
@@ -39,15 +40,6 @@ typedef struct cublasContext {
 
 namespace cuda_cpu {
 
-/* A factor, of the host as it is at the call, or of the device as it is when the kernel runs. */
-template <class T> struct factor {
-  const T *pointer;
-  T value;
-  factor(cublasHandle_t h, const T *p) : pointer(h && h->mode == CUBLAS_POINTER_MODE_DEVICE ? p : nullptr), value() {
-    if (!pointer) value = *p;
-  }
-  operator T() const { return pointer ? *pointer : value; }
-};
 inline CBLAS_TRANSPOSE transposed(cublasOperation_t op) { return op == CUBLAS_OP_N ? CblasNoTrans : CblasTrans; }
 
 /* CBLAS would end the program on wrong arguments. */
@@ -73,8 +65,10 @@ CUBLAS_CALL(cublasCreate)(cublasHandle_t *h) {
 CUBLAS_CALL(cublasDestroy)(cublasHandle_t h) { return free(h), CUBLAS_STATUS_SUCCESS; }
 CUBLAS_CALL(cublasSetStream)(cublasHandle_t h, cudaStream_t s) { return h->stream = s, CUBLAS_STATUS_SUCCESS; }
 CUBLAS_CALL(cublasSetMathMode)(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
-CUBLAS_CALL(cublasSetPointerMode)(cublasHandle_t h, cublasPointerMode_t m) {
-  return h->mode = m, CUBLAS_STATUS_SUCCESS;
+CUBLAS_CALL(cublasSetPointerMode)(cublasHandle_t, cublasPointerMode_t mode) {
+  if (mode == CUBLAS_POINTER_MODE_HOST) return CUBLAS_STATUS_SUCCESS;
+  fprintf(stderr, "CUDA stand-in: not supported: CUBLAS_POINTER_MODE_DEVICE\n");
+  return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 inline const char *cublasGetStatusString(cublasStatus_t s) { return s ? "a call of cuBLAS failed" : "success"; }
 CUBLAS_CALL(cublasSetMatrix)(int rows, int columns, int size, const void *a, int lda, void *b, int ldb) {
@@ -93,14 +87,14 @@ CUBLAS_CALL(cublasSetVector)(int n, int size, const void *x, int incx, void *y, 
 #define CUBLAS_ONE(name, l, right, ...) cuda_cpu::blas("cublas" #name, h, right, [=] { cblas_##l##name(__VA_ARGS__); })
 #define CUBLAS_FOR(L, l, T)                                                                                            \
   CUBLAS_CALL(cublas##L##axpy)(cublasHandle_t h, int n, const T *alpha, const T *x, int incx, T *y, int incy) {        \
-    const cuda_cpu::factor<T> by(h, alpha);                                                                            \
+    const T by = *alpha;                                                                                               \
     return CUBLAS_ONE(axpy, l, true, n, by, x, incx, y, incy);                                                         \
   }                                                                                                                    \
   CUBLAS_CALL(cublas##L##copy)(cublasHandle_t h, int n, const T *x, int incx, T *y, int incy) {                        \
     return CUBLAS_ONE(copy, l, true, n, x, incx, y, incy);                                                             \
   }                                                                                                                    \
   CUBLAS_CALL(cublas##L##scal)(cublasHandle_t h, int n, const T *alpha, T *x, int incx) {                              \
-    const cuda_cpu::factor<T> by(h, alpha);                                                                            \
+    const T by = *alpha;                                                                                               \
     return CUBLAS_ONE(scal, l, true, n, by, x, incx);                                                                  \
   }                                                                                                                    \
   CUBLAS_CALL(cublas##L##dot)(cublasHandle_t h, int n, const T *x, int incx, const T *y, int incy, T *result) {        \
@@ -112,7 +106,7 @@ CUBLAS_CALL(cublasSetVector)(int n, int size, const void *x, int incx, void *y, 
   CUBLAS_CALL(cublas##L##gemv)                                                                                         \
   (cublasHandle_t h, cublasOperation_t t, int m, int n, const T *alpha, const T *a, int lda, const T *x, int incx,     \
    const T *beta, T *y, int incy) {                                                                                    \
-    const cuda_cpu::factor<T> by(h, alpha), old(h, beta);                                                              \
+    const T by = *alpha, old = *beta;                                                                                  \
     return CUBLAS_ONE(gemv, l, m >= 0 && n >= 0 && lda >= m && lda > 0 && incx && incy, CblasColMajor,                 \
                       cuda_cpu::transposed(t), m, n, by, a, lda, x, incx, old, y, incy);                               \
   }                                                                                                                    \
@@ -122,7 +116,7 @@ CUBLAS_CALL(cublasSetVector)(int n, int size, const void *x, int incx, void *y, 
    int batches) {                                                                                                      \
     const bool right = m >= 0 && n >= 0 && k >= 0 && lda >= (ta ? k : m) && ldb >= (tb ? n : k) && ldc >= m &&         \
                        lda > 0 && ldb > 0 && ldc > 0;                                                                  \
-    const cuda_cpu::factor<T> by(h, alpha), old(h, beta);                                                              \
+    const T by = *alpha, old = *beta;                                                                                  \
     return cuda_cpu::blas("cublas" #L "gemm", h, right, [=] {                                                          \
       for (int i = 0; i < batches; i++)                                                                                \
         cblas_##l##gemm(CblasColMajor, cuda_cpu::transposed(ta), cuda_cpu::transposed(tb), m, n, k, by,                \

@@ -35,10 +35,6 @@ CURAND_CALL void curand_init(unsigned long long seed, unsigned long long subsequ
   *s = {seed, subsequence, offset, {}, 0, false};
   cuda_cpu::philox(s);
 }
-CURAND_CALL void skipahead(unsigned long long n, curandStatePhilox4_32_10_t *s) {
-  s->position += n;
-  cuda_cpu::philox(s);
-}
 CURAND_CALL unsigned curand(curandStatePhilox4_32_10_t *s) {
   const unsigned r = s->block[s->position++ % 4];
   if (s->position % 4 == 0) cuda_cpu::philox(s);
@@ -61,10 +57,6 @@ CURAND_CALL float2 curand_normal2(curandStatePhilox4_32_10_t *s) {
   const float turn = 2.3283064e-10f * 6.2831855f, radius = sqrtf(-2.0f * logf(curand_uniform(s)));
   const float angle = static_cast<float>(curand(s)) * turn + turn / 2;
   return make_float2(radius * sinf(angle), radius * cosf(angle));
-}
-CURAND_CALL float4 curand_normal4(curandStatePhilox4_32_10_t *s) {
-  const float2 a = curand_normal2(s), b = curand_normal2(s);
-  return make_float4(a.x, a.y, b.x, b.y);
 }
 CURAND_CALL float curand_normal(curandStatePhilox4_32_10_t *s) {
   if ((s->has_normal = !s->has_normal)) {

@@ -153,8 +153,7 @@ template <class... P> pointer_launch<P...> make_pointer_launch(kernel_pointer<P.
                        "object, x, y) with a cudaTextureObject_t that the kernel is passed");
 #define CUDA_CPU_NO_PTX(...)                                                                                           \
   static_assert(false,                                                                                                 \
-                "the stand-in for CUDA has no inline PTX but mov from a few special registers: use an intrinsic, or "  \
-                "plain code under #ifdef CUDA_ON_CPU")
+                "the stand-in for CUDA has no inline PTX: use an intrinsic, or plain C++ under #ifdef CUDA_ON_CPU")
 #define CUDA_CPU_GONE(name, cure)                                                                                      \
   template <class T, class... A> T name(T, A...) {                                                                     \
     static_assert(sizeof(T) == 0, #name " is gone since CUDA 13, and wrong since Volta: use " cure);                   \
@@ -167,24 +166,6 @@ CUDA_CPU_GONE(__any, "__any_sync(0xffffffff, predicate)")
 CUDA_CPU_GONE(__all, "__all_sync(0xffffffff, predicate)")
 CUDA_CPU_GONE(__ballot, "__ballot_sync(0xffffffff, predicate)")
 #undef CUDA_CPU_GONE
-
-namespace cuda_cpu {
-/* Special registers of PTX. */
-inline unsigned ptx_laneid() { return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32; }
-inline unsigned ptx_warpid() { return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32; }
-inline unsigned ptx_lanemask_eq() { return 1u << ptx_laneid(); }
-inline unsigned ptx_lanemask_lt() { return ptx_lanemask_eq() - 1; }
-inline unsigned ptx_lanemask_le() { return ptx_lanemask_lt() | ptx_lanemask_eq(); }
-inline unsigned ptx_lanemask_ge() { return ~ptx_lanemask_lt(); }
-inline unsigned ptx_lanemask_gt() { return ~ptx_lanemask_le(); }
-inline unsigned ptx_clock() { return static_cast<unsigned>(clock()); }
-inline unsigned long long ptx_clock64() { return static_cast<unsigned long long>(clock64()); }
-inline unsigned long long ptx_globaltimer() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<unsigned long long>(now.tv_sec) * 1000000000u + static_cast<unsigned long long>(now.tv_nsec);
-}
-} // namespace cuda_cpu
 
 /* cuda_to_cpp has a kernel whose body stands in an #if declare this name there, and use it at its end. */
 [[deprecated("this kernel does nothing: the #if around its body is false (__CUDA_ARCH__ is that of sm_90, or of "

@@ -115,7 +115,7 @@ static void absent_lanes() {
   GK_CHECK(cudaDeviceSynchronize());
 }
 __global__ void sums_in_a_loop(const float *x, float *sum, int n) {
-  GK_FOR_1D(i, n) { /* the last threads have no i */
+  GK_FOR_1D (i, n) { /* the last threads have no i */
     const float s = gk_block_reduce<128>(x[i], gk_sum<float>());
     if (threadIdx.x == 0) *sum += s;
   }

@@ -211,8 +211,9 @@ inline cudaError_t release(void *p, bool host) {
   locked lock;
   allocation *a = find_allocation(p);
   if (!a || a->base != reinterpret_cast<uintptr_t>(p) || a->kind == memory_registered ||
-      host != (a->kind == memory_host) || a->of_graph)
+      host != (a->kind == memory_host))
     return error(cudaErrorInvalidValue);
+  if (a->of_graph) return cudaSuccess; /* whose next run has it again */
   if (a->kind == memory_device) device(a->device).used -= a->size;
   if (a->pool) {
     a->pool->used -= a->size;

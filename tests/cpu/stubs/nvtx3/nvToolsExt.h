@@ -4,22 +4,14 @@
 
 #define NVTX_VERSION 3
 #define NVTX_EVENT_ATTRIB_STRUCT_SIZE ((uint16_t)sizeof(nvtxEventAttributes_t))
-enum { NVTX_PAYLOAD_UNKNOWN };
 enum nvtxColorType_t { NVTX_COLOR_UNKNOWN, NVTX_COLOR_ARGB };
 enum nvtxMessageType_t { NVTX_MESSAGE_UNKNOWN, NVTX_MESSAGE_TYPE_ASCII };
 typedef uint64_t nvtxRangeId_t;
-typedef struct nvtxDomain *nvtxDomainHandle_t;
 typedef struct nvtxEventAttributes_v2 {
   uint16_t version, size;
   uint32_t category;
   int32_t colorType;
   uint32_t color;
-  int32_t payloadType, reserved0;
-  union {
-    uint64_t ullValue;
-    int64_t llValue;
-    double dValue;
-  } payload;
   int32_t messageType;
   union {
     const char *ascii;
@@ -32,9 +24,6 @@ static inline int nvtxRangePop(void) { return 0; }
 static inline void nvtxMarkA(const char *name) { (void)name; }
 static inline nvtxRangeId_t nvtxRangeStartA(const char *name) { return (void)name, 0u; }
 static inline void nvtxRangeEnd(nvtxRangeId_t id) { (void)id; }
-static inline void nvtxNameOsThreadA(uint32_t id, const char *name) { (void)id, (void)name; }
-static inline nvtxDomainHandle_t nvtxDomainCreateA(const char *name) { return (void)name, (nvtxDomainHandle_t)0; }
-static inline void nvtxDomainDestroy(nvtxDomainHandle_t domain) { (void)domain; }
 #define nvtxRangePush nvtxRangePushA
 #define nvtxMark nvtxMarkA
 #define nvtxRangeStart nvtxRangeStartA

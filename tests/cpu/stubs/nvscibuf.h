@@ -1,1 +1,0 @@
-#include "the stand-in for CUDA has no NvSci"

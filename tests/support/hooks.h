@@ -1,0 +1,140 @@
+/* What tests reach inside gpukit.cuh for. All other names in tests are public: where a name inside changes, this file does,
+ * and no test. The names are macros, as C++ has no other second name for a function template or an enumerator. The bench,
+ * whose fit of the planner's costs is about names inside, has its own. */
+#ifndef HOOKS_H
+#define HOOKS_H
+
+/* 3. Host API: plans that users do not choose */
+#define HOOK_PLAN_HOPPER_128 GK__PLAN_HOPPER_128
+#define HOOK_PLAN_HOPPER_128_64 GK__PLAN_HOPPER_128_64
+#define HOOK_PLAN_HOPPER_64_128 GK__PLAN_HOPPER_64_128
+#define HOOK_PLAN_TILE_32 GK__PLAN_TILE_32
+#define HOOK_PLAN_TILE_32_64 GK__PLAN_TILE_32_64
+#define HOOK_PLAN_TILE_64 GK__PLAN_TILE_64
+#define HOOK_PLAN_TILE_64_128 GK__PLAN_TILE_64_128
+
+/* 14. Checks and launches */
+#define hook_fail gk__fail
+#define hook_failed gk__failed
+#define hook_launch gk__launch
+#define HOOK_REDUCE_BYTES GK__REDUCE_BYTES
+#define HOOK_STATE_BYTES GK__STATE_BYTES
+
+/* 15. Building blocks */
+#define hook_convert gk__convert
+#define hook_functor gk__functor
+#define hook_lift gk__lift
+#define HOOK_SHARED GK__SHARED
+#define hook_stride gk__stride
+#define hook_widened gk__widened
+#define hook_working gk__working
+
+/* 16. Between blocks */
+#define hook_peek gk__peek
+#define hook_publish gk__publish
+#define hook_slot gk__slot
+#define hook_state gk__state
+
+/* 17. Reduce */
+#define hook_plan_reduce gk__plan_reduce
+#define hook_reduce gk__reduce
+#define HOOK_REDUCE_MANY_PARTITIONS GK__REDUCE_MANY_PARTITIONS
+#define HOOK_REDUCE_MANY_TILES GK__REDUCE_MANY_TILES
+#define HOOK_REDUCE_PARTITIONS GK__REDUCE_PARTITIONS
+#define hook_reduce_plan gk__reduce_plan
+#define HOOK_REDUCE_THREADS GK__REDUCE_THREADS
+#define hook_reduce_tile gk__reduce_tile
+
+/* 18. Scan */
+#define hook_natural_log gk__natural_log
+#define hook_normal_quantile gk__normal_quantile
+#define hook_philox gk__philox
+#define hook_plan_scan gk__plan_scan
+#define hook_scan gk__scan
+#define hook_scan_bytes gk__scan_bytes
+#define hook_scan_call gk__scan_call
+#define HOOK_SCAN_GROUP GK__SCAN_GROUP
+#define hook_scan_item_bytes gk__scan_item_bytes
+#define hook_scan_items_for_small_n gk__scan_items_for_small_n
+#define hook_scan_plan gk__scan_plan
+#define hook_scan_slots gk__scan_slots
+#define hook_select_items gk__select_items
+#define HOOK_SCAN_THREADS GK__SCAN_THREADS
+#define HOOK_SCAN_WARPS GK__SCAN_WARPS
+#define hook_select_items gk__select_items
+#define hook_tile_prefix gk__tile_prefix
+
+/* 19. Matmul */
+#define hook_cached_split_k gk__cached_split_k
+#define hook_cached_tile_plan gk__cached_tile_plan
+#define hook_cheapest_mma_plan gk__cheapest_mma_plan
+#define hook_clocks gk__clocks
+#define hook_each_mma_plan gk__each_mma_plan
+#define hook_find_mma_gpu gk__find_mma_gpu
+#define hook_hopper_clocks gk__hopper_clocks
+#define hook_identity gk__identity
+#define hook_is_hopper_plan gk__is_hopper_plan
+#define hook_item gk__item
+#define HOOK_ITEM_BF16 GK__ITEM_BF16
+#define HOOK_ITEM_F16 GK__ITEM_F16
+#define HOOK_ITEM_F32 GK__ITEM_F32
+#define HOOK_ITEM_F64 GK__ITEM_F64
+#define HOOK_K_MAJOR GK__K_MAJOR
+#define hook_matmul_args gk__matmul_args
+#define hook_matmul_output gk__matmul_output
+#define HOOK_MATMUL_PARTITIONS GK__MATMUL_PARTITIONS
+#define hook_matmul_strict gk__matmul_strict
+#define hook_matmul_with_split_k gk__matmul_with_split_k
+#define hook_max_split_bits gk__max_split_bits
+#define hook_measure_partials gk__measure_partials
+#define hook_measured_reduce_costs gk__measured_reduce_costs
+#define hook_min_split_bits gk__min_split_bits
+#define hook_mma_gpu gk__mma_gpu
+#define hook_mma_plan gk__mma_plan
+#define hook_mma_run gk__mma_run
+#define hook_mma_tiles gk__mma_tiles
+#define hook_partial_ld gk__partial_ld
+#define hook_partials gk__partials
+#define HOOK_PARTIALS_BYTES GK__PARTIALS_BYTES
+#define hook_partials_fit gk__partials_fit
+#define hook_partials_of gk__partials_of
+#define hook_plan_product gk__plan_product
+#define hook_plan_split_k gk__plan_split_k
+#define hook_plan_tile gk__plan_tile
+#define HOOK_PREPARE_BF16_PARTS GK__PREPARE_BF16_PARTS
+#define hook_prepare_operands gk__prepare_operands
+#define hook_product gk__product
+#define hook_product_plan gk__product_plan
+#define hook_raster_tile gk__raster_tile
+#define hook_raw_operand gk__raw_operand
+#define hook_reduce_costs gk__reduce_costs
+#define hook_reduce_partials gk__reduce_partials
+#define hook_reduction_clocks gk__reduction_clocks
+#define hook_round_to_tf32 gk__round_to_tf32
+#define hook_same_split_k gk__same_split_k
+#define hook_split_k gk__split_k
+#define hook_tensor_args gk__tensor_args
+#define hook_tensor_gpu gk__tensor_gpu
+#define hook_tf32_launch gk__tf32_launch
+#define hook_tf32_shape gk__tf32_shape
+#define hook_tile_facts gk__tile_facts
+#define hook_tiles gk__tiles
+#define hook_wgmma_available gk__wgmma_available
+#define hook_wgmma_launch gk__wgmma_launch
+#define hook_wgmma_tile_sets gk__wgmma_tile_sets
+#define hook_wgmma_tiles gk__wgmma_tiles
+#ifdef GK__WGMMA
+#define HOOK_WGMMA /* this build may have code for sm_90a */
+#endif
+/* Kernels of a warp at most, which need no launch bounds. */
+#define HOOK_KERNELS_WITHOUT_BOUNDS                                                                                    \
+  { "gk__wgmma_code_probe", "gk__code_kernel", "gk__item_count_kernel", "gk__fold_kernel" }
+
+/* 21. Past one GPU */
+#define hook_commutes gk__commutes
+#define hook_dist_columns gk__dist_columns
+#define hook_dist_context gk__dist_context
+#define hook_fold_records gk__fold_records
+#define hook_record gk__record
+
+#endif
