@@ -3,9 +3,10 @@
  *   g++ -std=c++17 -O2 -x c++ -I tests/cpu file.cu -pthread
  *
  * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of source;
- * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1. Kernels are launched
- * with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
- * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
+ * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1. Kernels are
+ * launched with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have these or extern
+ * __shared__ go through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu`
+ * does it all.
  *
  * Host and device code are one compilation here, so __CUDACC__ and __CUDA_ARCH__ stay undefined, but in sources that
  * cuda_to_cpp has translated and that do not mention CUDA_ON_CPU: __CUDACC__ is defined there. __CUDA_ARCH__ is that of
