@@ -2,10 +2,11 @@
  *
  *   g++ -std=c++17 -O2 -x c++ -I tests/cpu file.cu -pthread
  *
- * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of the source;
- * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1. Kernels are launched
- * with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
- * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
+ * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of source;
+ * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1. Kernels are
+ * launched with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have these or extern
+ * __shared__ go through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu`
+ * does it all.
  *
  * Host and device code are one compilation here, so __CUDACC__ and __CUDA_ARCH__ stay undefined, but in sources that
  * cuda_to_cpp has translated and that do not mention CUDA_ON_CPU: __CUDACC__ is defined there. __CUDA_ARCH__ is that of
@@ -61,8 +62,8 @@
  *   A crash in a kernel (a wild access, a full stack, abort, a failed assert) names kernel, block, thread and, where it
  *   is known, the memory; then the process ends as it would have. Under ASan and UBSan the same comes with their
  *   reports, of accesses outside global memory, freed memory, static and dynamic shared memory too.
- *   A race names kernel, variable, both threads and both lines, and a read of what nothing has written its own; a program
- *   with either ends with status 66.
+ *   A race names kernel, variable, both threads and both lines, and a read of what nothing has written its own; a
+ *   program with either ends with status 66.
  *   A launch in which no thread returns or gets past a barrier for ten seconds goes on, but it is said where it stands.
  *   Fresh device memory, and the shared memory of each block, hold 0x7fff in every 16 bits: NaN as half, bfloat16,
  *   float or double, and a large integer.
@@ -88,7 +89,7 @@
  *   - A launch, copy or host function has completed when its call returns; cudaStreamQuery is never cudaErrorNotReady.
  *     A failed kernel is reported by the next call, as on a GPU. Event times are those of the CPU.
  *   - A thread that waits for another one has to poll with an atomic, a fence, __ldcv or __nanosleep in its loop:
- *     a loop over a volatile variable alone is never left, since only these let other threads run.
+ *     a loop over a volatile variable alone is never left, since only these let others run (but see the watchdog).
  *   - A block that waits for a block which comes later in the block order may wait for ever: blocks start in order, and
  *     as many run at once as there are workers. All blocks of a cooperative launch run at once.
  *   - __activemask() is the thread alone, and with it cooperative_groups::coalesced_threads().
@@ -111,7 +112,7 @@
  * what gpukit calls of NCCL; the other headers are an #error each. A call that it does not support returns
  * cudaErrorNotSupported and says its name on stderr, or is not declared.
  *
- * What it costs (g++ 12 -O2, two 2.6 GHz cores with nothing else to do): 170 million trivial threads a second, 7 to 12
+ * What it costs (g++ 12 -O2, two 2.6 GHz cores with nothing else to do): 170 million trivial threads a second, 4 to 8
  * ns a thread for a barrier; 2 to 3 times that under ASan. A small launch takes 0.6 us soon after another one, 60 us
  * after a pause. A cooperative launch takes 0.1 ms for two blocks and 12 ms for 132, with barriers of 64 to 280 ns a
  * thread, and 10 us for each thread beyond 16,384. A fetch takes 13 ns, with a linear filter in two dimensions 33 ns.
