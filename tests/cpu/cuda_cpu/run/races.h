@@ -143,6 +143,7 @@ struct tracer {
     uint32_t where;
     uintptr_t address;
     size_t size;
+    bool waited;
   } store;                             /* that may be of poison, or of size 0; known when the next access comes */
   thread_log *logs;                    /* for counters.h */
   volatile_word volatile_words[1024];  /* by address and warp */
@@ -810,13 +811,21 @@ __attribute__((noinline)) CUDA_CPU_QUIET void trace_words(tracer *tr, uintptr_t 
   }
 }
 
+/* A copy of a struct is told as a store and then a load of that size, before either is done: then the store is looked at
+ * one access later. */
+CUDA_CPU_FAST bool is_source_of_store(tracer *tr, size_t size, int kind) {
+  const bool source = !tr->store.waited && !(kind & (access_write | access_update)) && size == tr->store.size;
+  tr->store.waited = source;
+  return source;
+}
+
 CUDA_CPU_FAST void trace_access(uintptr_t address, size_t size, int kind, const void *pc) {
   tracer *tr = tracing;
   if (!tr) return;
   shadow_page *page = trace.pages[address >> page_shift];
   if (!page) return;
   if (tr->same.is) trace_settle(tr);
-  if (tr->store.size) trace_stored(tr);
+  if (tr->store.size && !is_source_of_store(tr, size, kind)) trace_stored(tr);
   uint32_t here = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - trace.base);
   cell *c = page->words + ((address >> 2) & (page_words - 1));
   const bool shared = is_shared(page, address);
@@ -833,7 +842,8 @@ CUDA_CPU_FAST void trace_access(uintptr_t address, size_t size, int kind, const 
     look_for_unwritten(tr, address, size, kind, here);
   if (kind & (access_write | access_update)) {
     mark_written(page, address, true);
-    if (tr->suspect_count && !shared && !(address & 3)) tr->store = {tr->me, here, address, size};
+    if (tr->suspect_count && !shared && c->tag != tag_ignored && !(address & 3))
+      tr->store = {tr->me, here, address, size, false};
   }
   if (size == 4 && !(address & 3) && c->tag != (tr->tag[shared] | tag_split))
     visit(tr, c, shared, kind, here, address, 4);
