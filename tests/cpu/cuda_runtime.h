@@ -2,10 +2,11 @@
  *
  *   g++ -std=c++17 -O2 -x c++ -I tests/cpu file.cu -pthread
  *
- * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of the source;
- * compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1. Kernels are launched
- * with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern __shared__ go
- * through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu` does it all.
+ * g++ or clang++, Linux (x86-64, aarch64; glibc, musl), macOS (no poisoned __shared__ variables, no lines of the
+ * source; compiled and linked for it, not run there); other processors through ucontext. CUDA_ON_CPU is 1. Kernels are
+ * launched with cudaLaunchKernelEx or cudaLaunchKernel: C++ cannot parse <<<>>>. Sources that have <<<>>> or extern
+ * __shared__ go through cuda_to_cpp first, a small program whose source lies next to this file; `make cpu FILE=hw.cu`
+ * does it all.
  *
  * Host and device code are one compilation here, so __CUDACC__ and __CUDA_ARCH__ stay undefined, but in sources that
  * cuda_to_cpp has translated and that do not mention CUDA_ON_CPU: __CUDACC__ is defined there. __CUDA_ARCH__ is that of
@@ -104,7 +105,7 @@
  *   - Registers are always 32; static shared memory is what the kernel itself declares, not what it calls.
  *
  * What it has not got: clusters of more than one block, tiles of more than 32 threads, kernels that launch kernels (an
- * error), mipmaps, cube maps, texture gathers and resource views, inline PTX other than reads of special registers;
+ * error), mipmaps, cube maps, texture gathers and resource views, inline PTX;
  * extern __shared__ arrays without cuda_to_cpp (the linker names them); the driver's own calls (cuda.h is there, for
  * programs that include it in vain); {braced} arguments of a launch whose kernel only its arguments tell. Of the
  * libraries it has cuBLAS by OpenBLAS, Thrust by the CUDA Toolkit's headers, cuRAND's Philox generators in kernels, and
