@@ -19,8 +19,7 @@ results=$BUILD/results times=$BUILD/times
 action=$1
 shift
 
-# report NAME VERDICT COUNTS [NOTE]: records the counts, and prints a line; of a group's checks, the last ones say what is
-# left
+# report NAME VERDICT COUNTS [NOTE]: records the counts, and prints a line; the last ones of a group say what is left
 report() {
   echo "$3" >"$results/$1"
   line=$(printf '%-7s %-30s %s%s' "$2" "$1" "$3" "${4:+, $4}")

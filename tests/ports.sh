@@ -14,8 +14,10 @@ port() {
     command -v "$tool" >/dev/null || { echo "$name is skipped: $tool is not here" && return; }
   done
   echo "$name:"
-  EMULATOR=$emulator make test BACKEND=cpu CXX="$compiler" BUILD="$folder/$name" TESTS="$*" || failed=1
+  env ${emulator:+TIMEOUT=3000} EMULATOR="$emulator" \
+    make test BACKEND=cpu CXX="$compiler" BUILD="$folder/$name" TESTS="$*" || failed=1
 }
+
 # cross NAME TARGET [run]: the stand-in and programs by zig, which has the headers and libraries of other systems;
 # linked, and run if that is possible here.
 cross() {
@@ -26,19 +28,25 @@ cross() {
   make BACKEND=cpu BUILD="$at" "$at/host/cuda_to_cpp" &&
     $compile -include cuda_runtime.h -x c++ -c /dev/null -o "$at/runtime.o" || failed=1
   for program in hello reduction matmul_tiled histogram; do
-    "$at/host/cuda_to_cpp" tests/standin/programs/$program.cu "$at/$program.cpp" &&
-      $compile -DCUDA_CPU_ELSEWHERE -iquote tests/standin/programs "$at/$program.cpp" "$at/runtime.o" -o "$at/$program" &&
-      { [ -z "$run" ] || "$at/$program" >"$at/$program.out" || { cat "$at/$program.out"; false; }; } || { failed=1 && continue; }
-    linked=$((linked + 1))
+    source=tests/standin/programs/$program.cu made=$at/$program
+    if "$at/host/cuda_to_cpp" $source "$made.cpp" &&
+      $compile -DCUDA_CPU_ELSEWHERE -iquote "${source%/*}" "$made.cpp" "$at/runtime.o" -o "$made" &&
+      { [ -z "$run" ] || "$made" >"$made.out"; }; then
+      linked=$((linked + 1))
+    else
+      failed=1
+    fi
   done
   echo "$linked of 4 programs compiled and linked${run:+, and run}"
 }
+
 # windows NAME COMPILER: what a plain C file sees of the header, which is all that a compiler for Windows is shown here.
 windows() {
   name=$1 compiler=$2
   for part in "${compiler%% *}" x86_64-w64-mingw32-gcc; do
     command -v "$part" >/dev/null || { echo "$name is skipped: $part is not here" && return; }
   done
+  # shellcheck disable=SC2086 # words
   $compiler -std=c99 -pedantic -Wall -Wextra -Wshadow -Wconversion -Werror -fsyntax-only -isystem tests/cpu -I . \
     tests/compile/c99.c && echo "$name: clean" || failed=1
 }
@@ -58,6 +66,8 @@ cross macos_arm64 aarch64-macos
 cross macos_x86_64 x86_64-macos
 cross musl x86_64-linux-musl run
 windows mingw x86_64-w64-mingw32-gcc
-windows msvc "clang --target=x86_64-pc-windows-msvc -fms-extensions -isystem $(
-  echo '#include <stdio.h>' | x86_64-w64-mingw32-gcc -E - 2>/dev/null | sed -n 's/.*"\(.*\)\/stdio\.h".*/\1/p' | head -n 1)"
+# MSVC's own headers are not to be had here.
+headers=$(echo '#include <stdio.h>' | x86_64-w64-mingw32-gcc -E - 2>/dev/null |
+  sed -n 's,.*"\(.*\)/stdio.h".*,\1,p' | sed 1q)
+windows msvc "clang --target=x86_64-pc-windows-msvc -fms-extensions -isystem $headers"
 exit $failed

@@ -8,12 +8,12 @@
 #                             functions without the name that says what is missing where they are
 #   apart OBJECT OBJECT       definitions of gpukit's that the linker would merge
 #   hidden LIBRARY            names of gpukit's that a shared library exports
-#   lean                      kernels of products in a file that reduces and scans: they would take their time in every file
-#   overlapping OBJECT        notes of ptxas in OBJECT.log (C7507 to C7520) that it makes the products of Hopper's tensor
-#                             cores wait for each other, which is no warning to it
-#   registers TARGET          kernels of products without launch bounds, or that take more registers than the blocks have
-#                             that their bounds promise on one multiprocessor: 65536 from sm_75 on, given out to warps by
-#                             256. Where that is too few for what a kernel holds, it spills
+#   lean                      kernels of products in a file that reduces and scans: they would take time in every file
+#   overlapping OBJECT        notes of ptxas in OBJECT.log (C7507 to C7520) that it makes the products of Hopper's
+#                             tensor cores wait for each other, which is no warning to it
+#   registers TARGET          kernels of products without launch bounds, or that take more registers than the blocks
+#                             have that their bounds promise on one multiprocessor: 65536 from sm_75 on, given out to
+#                             warps by 256. Where that is too few for what a kernel holds, it spills
 set -eu
 export LC_ALL=C
 action=$1

@@ -51,6 +51,7 @@ static void check_mma_tile(int config, int trans, size_t stage_count, std::initi
   size_t turn = static_cast<size_t>(trans);
   for (size_t partitions : partition_counts) {
     const size_t max_blocks = turn++ % 3 * 3; /* 0, 3, 6 */
+    if (test_leaves_out<Config>()) continue;
     const size_t partial_bytes = partitions > 1 ? partitions * m * hook_partial_ld(odd_n) * sizeof(float) : 0;
     const size_t room = partial_bytes * (max_blocks ? 1 : batch);
     const hook_mma_plan plan = {config, stages_of.stages[config], tiles, partitions, partial_bytes, 0};

@@ -53,9 +53,9 @@ END
 printf '#include <stdio.h>\nint f(int x) { if (x) return 1; }\nint main() { printf("%%d", 1.0); }\n' >"$temp/named.cu"
 
 failed=0
+make -s cpu BUILD="$build" FILE="$temp/named.cu" >"$temp/named" 2>&1
 make -s cpu BUILD="$build" FILE="$temp/silent.cu" >"$temp/out" 2>&1 || failed=1
 [ ! -s "$temp/out" ] || failed=1
-make -s cpu BUILD="$build" FILE="$temp/named.cu" >"$temp/named" 2>&1
 grep -q 'Wreturn-type' "$temp/named" && grep -q 'Wformat' "$temp/named" || failed=1
 [ $failed = 0 ] || cat "$temp/out" "$temp/named"
 exit $failed

@@ -28,7 +28,7 @@ inline child run_child(const char *test, const char *environment) {
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
   if (length < 1 || getenv("GPUKIT_TEST_CHILD")) SKIP("cannot start itself as a child");
   const std::string command = std::string("ulimit -c 0; exec env GPUKIT_TEST_CHILD=") + test + " " + environment +
-                              " '" + path + "' " + test + " 2>&1";
+                              " ${EMULATOR-} '" + path + "' " + test + " 2>&1"; /* EMULATOR: words (tests/ports.sh) */
   child c = {"", 0, 0};
   FILE *pipe = popen(command.c_str(), "r");
   EXPECT(pipe != nullptr);

@@ -266,14 +266,16 @@ CUDA_CPU_COLD void report_stuck(worker *w);
 CUDA_CPU_QUIET void note_calls(call_places *places);
 CUDA_CPU_RARE void add_kernel_line_of(text *what, worker *w, int thread, const char *file, int line);
 
-/* Lets another thread run; the caller has said (make_ready, or in some queue) when this one may go on. */
-CUDA_CPU_QUIET void suspend(worker *w, bool spinning = false) {
+/* Lets another thread run; the caller has said (make_ready, or in some queue) when this one may go on. Inlined, or each
+ * thread that waits would have one more frame in the caches. */
+__attribute__((always_inline)) CUDA_CPU_QUIET void suspend(worker *w, bool spinning = false) {
   int t = w->current;
   uint3 index = threadIdx;
   w->stands[t] = w->running;
   int n = choose(w, spinning);
   if (n != t) {
     if (n == -2) report_stuck(w);
+    if (w->ready_count) fiber_prefetch(w->stands[w->ready[w->ready_head]]);
     go(w, n < 0 ? take_runner(w) : w->stands[n]);
     while (__builtin_expect(w->asker != nullptr, false)) {
       note_calls(&w->places);
