@@ -1,11 +1,11 @@
 /* Cooperative groups, with CUDA's names: thread_block, grid_group, thread_block_tile, coalesced_group, thread_group.
  * reduce, scan and memcpy_async are in cooperative_groups/.
  *
- * Tiles of a size that is known at compile time have up to 32 threads here; a larger one ends the launch. coalesced_threads() is the calling thread
- * alone, since __activemask() is: CUDA promises no more, and what then has to hold for any group that it may return
- * (an atomic by its first thread for all of it) is run with the smallest one. binary_partition, labeled_partition and
- * tiled_partition make groups of many lanes. A grid's barrier_arrive does not let go on before barrier_wait what waits
- * for it. Clusters are not supported. */
+ * Tiles of a size that is known at compile time have up to 32 threads here; a larger one ends the launch.
+ * coalesced_threads() is the calling thread alone, since __activemask() is: CUDA promises no more, and what then has to
+ * hold for any group that it may return (an atomic by its first thread for all of it) is run with the smallest one.
+ * binary_partition, labeled_partition and tiled_partition make groups of many lanes. A grid's barrier_arrive does not
+ * let go on before barrier_wait what waits for it. Clusters are not supported. */
 #pragma once
 #pragma GCC system_header
 

@@ -14,8 +14,8 @@
  *   #include "kernels.cuh"                 the translation of that file, if it has something to translate
  *
  * The text is taken apart into tokens as a compiler does it, so that strings, comments, numbers and shifts stay what
- * they are. The body of a macro is read by itself. A file that makes no sense (a launch without its end) is an error, and
- * then nothing is written. The C++ side of it is in cuda_cpu/triple.h. With CUDA_TO_CPP_NO_MAIN there is only the
+ * they are. The body of a macro is read by itself. A file that makes no sense (a launch without its end) is an error,
+ * and then nothing is written. The C++ side of it is in cuda_cpu/triple.h. With CUDA_TO_CPP_NO_MAIN there is only the
  * function that translates a text, for tests. C99 and POSIX. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -49,8 +49,8 @@ struct edit {
   char *longer; /* instead of text, if it is not NULL */
 };
 
-/* What the translation of a text asks about the files that it includes, with quotes or not. The answer, of malloc, is what to
- * include instead; NULL: the same. *changed: the file has been translated, and not only found. */
+/* What the translation of a text asks about the files that it includes, with quotes or not. The answer, of malloc, is
+ * what to include instead; NULL: the same. *changed: the file has been translated, and not only found. */
 struct includes {
   char *(*find)(void *context, const char *name, size_t length, int quoted, int *changed);
   void *context;
@@ -887,8 +887,8 @@ static void translate_shared(struct translation *t, size_t shared_at) {
 
 enum { on_host = 1, on_device = 2 };
 
-/* Where the function may run whose body holds the directive or token i: 0: it is in none that says so. A body is known by
- * the words between the end of what is before it and its brace. */
+/* Where the function may run whose body holds the directive or token i: 0: it is in none that says so. A body is known
+ * by the words between the end of what is before it and its brace. */
 static int runs_where(const struct translation *t, size_t i) {
   int where = 0;
   size_t k = i;
@@ -910,11 +910,11 @@ static int runs_where(const struct translation *t, size_t i) {
   return 0;
 }
 
-/* Host and device are one compilation here, and __CUDA_ARCH__ is undefined in it. In the body of a function for the device
- * alone it becomes CUDA_CPU_ARCH; in one for both it stays undefined, as what is for the host runs anywhere. Elsewhere it
- * has its value where it is compared, so that what old GPUs lack is not made up for, and is undefined where it is only
- * asked for. __CUDACC__ is defined in the program's files, but not in headers of the system, which would take the compiler
- * for nvcc. A file that knows of the stand-in is left alone. */
+/* Host and device are one compilation here, and __CUDA_ARCH__ is undefined in it. In the body of a function for the
+ * device alone it becomes CUDA_CPU_ARCH; in one for both it stays undefined, as what is for the host runs anywhere.
+ * Elsewhere it has its value where it is compared, so that what old GPUs lack is not made up for, and is undefined
+ * where it is only asked for. __CUDACC__ is defined in the program's files, but not in headers of the system, which
+ * would take the compiler for nvcc. A file that knows of the stand-in is left alone. */
 static void translate_arch(struct translation *t) {
   size_t i, k;
   for (i = 0; i < t->count; i++)
@@ -930,8 +930,8 @@ static void translate_arch(struct translation *t) {
   }
 }
 
-/* A kernel all of whose body stands in one #if without #else: at its end a name is used that the body declares. Where the
- * condition is false that name is one of which the compiler warns. */
+/* A kernel all of whose body stands in one #if without #else: at its end a name is used that the body declares. Where
+ * the condition is false that name is one of which the compiler warns. */
 static void mark_body(struct translation *t, size_t global) {
   static const char *const ifs[] = {"if", "ifdef", "ifndef", NULL};
   size_t open = global, close, i, first = NONE;
@@ -1019,8 +1019,8 @@ static int include_instead(struct translation *t, size_t file) {
   return 1;
 }
 
-/* Libraries of many headers that the stand-in has nothing of: the compiler says so, and only where it gets there. A source
- * that includes Thrust begins with cuda_cpu/thrust.h. */
+/* Libraries of many headers that the stand-in has nothing of: the compiler says so, and only where it gets there. A
+ * source that includes Thrust begins with cuda_cpu/thrust.h. */
 static void translate_include(struct translation *t, size_t hash) {
   static const struct {
     const char *folder, *instead;
@@ -1274,8 +1274,8 @@ static char *find_include(void *context, const char *name, size_t length, int qu
   return join(from, strlen(from), ".", i ? 1 : 0, i); /* it lies next to the C++ that includes it */
 }
 
-/* Translates the current file, and before it those that it includes. Nothing is written yet: only at the end it is known
- * which files the program has, and that all of them make sense. */
+/* Translates the current file, and before it those that it includes. Nothing is written yet: only at the end it is
+ * known which files the program has, and that all of them make sense. */
 static void translate_file(struct program *p, const char *text, size_t length) {
   size_t number = p->current, result_length;
   struct includes includes;

@@ -1,5 +1,6 @@
-/* tests/cpu/cuda_to_cpp.c, run as a program: a text of all that is hard to tell apart gives the recorded C++; texts that
- * make no sense give an error with their line, and no output. No file of the program is overwritten. The program is BUILD/host/cuda_to_cpp. */
+/* tests/cpu/cuda_to_cpp.c, run as a program: a text of all that is hard to tell apart gives the recorded C++; texts
+ * that make no sense give an error with their line, and no output. No file of the program is overwritten. The program
+ * is BUILD/host/cuda_to_cpp. */
 #include "test.h"
 
 #include <fcntl.h>

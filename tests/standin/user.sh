@@ -4,9 +4,10 @@
 #   user.sh ASAN TRACED RUNTIME.o [ARGUMENT...]     ASAN and TRACED (RACES or STATS) are empty, or what was given
 #
 # $GIVEN_FILE is a source, or several with spaces between them, of which the first names the program. As with nvcc, .cu
-# files are translated; others are plain C++, or C by the command `plain`. $GIVEN_CXXFLAGS are further flags, among which
-# -I also tells the translation where headers are; $GIVEN_LDLIBS are libraries. BUILD/user has what is made of a source
-# under the source's path, with % for a slash. The program runs in the folder of its first source, where its data is.
+# files are translated; others are plain C++, or C by the command `plain`. $GIVEN_CXXFLAGS are further flags, among
+# which -I also tells the translation where headers are; $GIVEN_LDLIBS are libraries. BUILD/user has what is made of a
+# source under the source's path, with % for a slash. The program runs in the folder of its first source, where its data
+# is.
 set -eu
 build=${BUILD:-build} here=$PWD asan=$1 traced=$2 runtime=$3
 folder=$build/user
@@ -55,7 +56,8 @@ program() {
     set -- "$@" "$object"
   done
   ! cat "$@" | grep -q openblas_set || libraries=-lopenblas # stubs/cublas_v2.h calls it
-  eval "$(setting link | sed 's/\$program/"$@"/; s/\$output/"&"/; s/\$runtime/"&"/') $GIVEN_CXXFLAGS $GIVEN_LDLIBS $libraries"
+  link=$(setting link | sed 's/\$program/"$@"/; s/\$output/"&"/; s/\$runtime/"&"/')
+  eval "$link $GIVEN_CXXFLAGS $GIVEN_LDLIBS $libraries"
 }
 
 [ -n "$GIVEN_FILE" ] || fail 'make cpu needs FILE=, a CUDA source: make cpu FILE=hw.cu'

@@ -1,5 +1,5 @@
-/* The part of cuBLAS that courses use, by CBLAS: axpy, copy, dot, nrm2, scal, gemv, gemm, for float and double. Each call
- * is a kernel of one thread in its stream, which calls CBLAS. */
+/* The part of cuBLAS that courses use, by CBLAS: axpy, copy, dot, nrm2, scal, gemv, gemm, for float and double. Each
+ * call is a kernel of one thread in its stream, which calls CBLAS. */
 #pragma once
 #pragma GCC system_header
 

@@ -38,7 +38,8 @@ template <class F> cudaError_t launch_kernel(const void *kernel, const cudaLaunc
 typedef cudaError_t (*typed_launch)(const void *kernel, const cudaLaunchConfig_t &config, void **args);
 void remember_kernel(const void *kernel, typed_launch launch);
 
-/* Kernels use memory that CUDA's calls have not allocated (thrust.h): then no copy tells host memory from the device's. */
+/* Kernels use memory that CUDA's calls have not allocated (thrust.h): then no copy tells host memory from the
+ * device's. */
 bool &foreign_memory();
 
 /* For kernel<<<...>>>(...), whose name is for messages. False: it has ended in an error before it has started. */

@@ -163,7 +163,8 @@ template <class... P> cudaError_t launch_by_address(const void *kernel, const cu
                               std::index_sequence_for<P...>());
 }
 
-/* (void *)kernel, as cuda_to_cpp writes it: its parameters are remembered for cudaLaunchKernel and for nodes of graphs. */
+/* (void *)kernel, as cuda_to_cpp writes it: its parameters are remembered for cudaLaunchKernel and for nodes of
+ * graphs. */
 template <class... P> void *as_pointer(void (*kernel)(P...)) {
   remember_kernel(reinterpret_cast<const void *>(kernel), launch_by_address<P...>);
   return reinterpret_cast<void *>(kernel);

@@ -1,4 +1,5 @@
-// Vectors of Thrust, whose memory a kernel and a copy take, and algorithms with functors for the device, one in a stream.
+// Vectors of Thrust, whose memory a kernel and a copy take, and algorithms with functors for the device, one in a
+// stream.
 #include <thrust/device_ptr.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>

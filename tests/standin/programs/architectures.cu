@@ -1,5 +1,5 @@
-// What depends on __CUDA_ARCH__ and __CUDACC__: bodies of kernels, functions for both sides, what old GPUs lack; and macros
-// by which headers know that CUDA's own have been included.
+// What depends on __CUDA_ARCH__ and __CUDACC__: bodies of kernels, functions for both sides, what old GPUs lack; and
+// macros by which headers know that CUDA's own have been included.
 #include <cuda_runtime.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-// A graph that is made node by node: fills, copies, kernels and a function of the host, in an order that the dependencies
-// give. It runs as the child of another, and a clone of it runs as well.
+// A graph that is made node by node: fills, copies, kernels and a function of the host, in an order that the
+// dependencies give. It runs as the child of another, and a clone of it runs as well.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* The state of the host side of the runtime, and how each call of it begins. Work is done at once: a launch, copy or host
- * function has completed when its call returns, which is one of the orders that streams allow. Only what a stream captures
- * is kept for later. */
+/* The state of the host side of the runtime, and how each call of it begins. Work is done at once: a launch, copy or
+ * host function has completed when its call returns, which is one of the orders that streams allow. Only what a stream
+ * captures is kept for later. */
 #pragma once
 #pragma GCC system_header
 

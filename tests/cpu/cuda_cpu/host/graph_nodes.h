@@ -1,5 +1,5 @@
-/* Graphs that are made by hand: cudaGraphCreate, cudaGraphAddKernelNode, ... The call that does a node's work on a stream
- * makes the node, as in a capture: while a node is added, every stream is one that captures into the graph. */
+/* Graphs that are made by hand: cudaGraphCreate, cudaGraphAddKernelNode, ... The call that does a node's work on a
+ * stream makes the node, as in a capture: while a node is added, every stream is one that captures into the graph. */
 #pragma once
 #pragma GCC system_header
 
