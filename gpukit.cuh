@@ -793,7 +793,8 @@ using gk__range_of =
  *   GK_CHECK(gk_reduce_sum(y, sum, n));    // sum: a gk_array<float> of one element
  *   printf("%g\n", sum.get(0));
  *
- * New elements have no value. Memory is allocated and freed in the order of the stream, copies are on the stream, and
+ * A lambda of device code captures x.data() and not x, which cannot be copied. New elements have no value. Memory is
+ * allocated and freed in the order of the stream, copies are on the stream, and
  * functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that returns, an array that was not
  * allocated is empty, and host memory is as it was. Items are trivially copyable. */
 template <class Item> class gk_array {
@@ -814,10 +815,14 @@ public:
   operator Item *() & { return items; }
   operator const Item *() const & { return items; }
   operator Item *() && = delete; /* the memory would be freed before it is used */
+  template <class Index>
+  Item &operator[](Index i) const = delete; /* elements are in device memory: get(i), set(i, x) */
 
-  /* All elements, from and to as many in host memory. */
+  /* All elements, or the first n, from and to as many in host memory. */
   void copy_from(const Item *host, GK__CALLER);
   void copy_to(Item *host, GK__CALLER) const;
+  void copy_from(const Item *host, size_t n, GK__CALLER);
+  void copy_to(Item *host, size_t n, GK__CALLER) const;
   template <class Range, class = gk__range_of<const Item, const Range>> void copy_from(const Range &host, GK__CALLER);
   template <class Range, class = gk__range_of<Item, Range>> void copy_to(Range &host, GK__CALLER) const;
   /* One element, and its new value. */
@@ -839,6 +844,9 @@ bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol,
                  gk_mismatch *mismatch = NULL, GK__CALLER);
 template <class Item, class Other>
 bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double atol, gk_mismatch *mismatch = NULL,
+                 GK__CALLER);
+template <class Item, class Range, class = gk__range_of<const typename Range::value_type, const Range>>
+bool gk_allclose(const gk_array<Item> &a, const Range &b, double rtol, double atol, gk_mismatch *mismatch = NULL,
                  GK__CALLER);
 
 } // GK__NAMESPACE(KERNELS)
@@ -1154,10 +1162,12 @@ GK__REDUCE_BY(argmax)
 #undef GK__REDUCE_BY
 
 /* An input that is computed: in the place of an array of Items whose element i is f(i), for a functor or lambda f of
- * device code and any n. Reduce and scan take it. Nothing is stored in between. f may be called more than once for an
- * i.
+ * device code and any n. Reduce and scan take it, for rows and columns, too, where i counts row * leading_dim + col;
+ * so do gk_select and gk_copy. Nothing is stored in between. f may be called more than once for an i. gk_copy's output
+ * may be what f reads, if f(i) reads no element but i.
  *
- *   const auto distance = gk_computed<float>([=] __device__(size_t i) { return fabsf(x[i] - y[i]); });
+ *   const float *a = x, *b = y; // of gk_arrays
+ *   const auto distance = gk_computed<float>([=] __device__(size_t i) { return fabsf(a[i] - b[i]); });
  *   GK_CHECK(gk_reduce_value(distance, &largest, n, gk_op_max()));
  *
  * (Lambdas of device code need nvcc --extended-lambda.) */
@@ -1246,7 +1256,9 @@ GK__NODISCARD cudaError_t gk_scan_rows_exclusive(const Input &input, Output &&ou
  *
  *   GK_CHECK(gk_select(x, positive, kept_count, n, [] __device__(float value) { return value > 0; }));
  *
- * An input that is computed selects indices: with gk_computed<size_t>(f), where f(i) is i, keep gets the index. */
+ * (See gk_computed for lambdas.) An input that is computed selects indices: with gk_computed<size_t>(f), where f(i) is
+ * i, keep gets the index. Elements are converted to the type of output. The first so many elements come to the host by
+ * output.copy_to(host, kept_count.get(0)). */
 template <class Input, class Output, class Count, class Predicate>
 GK__NODISCARD cudaError_t gk_select(const Input &input, Output &&output, Count &&kept_count, size_t n, Predicate keep,
                                     cudaStream_t stream = 0, const gk_scratch *scratch = NULL);
@@ -1264,8 +1276,8 @@ GK__NODISCARD cudaError_t gk_copy(const Input &input, Output &&output, size_t n,
 /* output[i] = value, and output[i] = begin + i increment. */
 template <class Output, class Value>
 GK__NODISCARD cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream = 0);
-template <class Output, class Value>
-GK__NODISCARD cudaError_t gk_iota(Output &&output, size_t n, Value begin, Value increment, cudaStream_t stream = 0);
+template <class Output, class Begin, class Increment>
+GK__NODISCARD cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment, cudaStream_t stream = 0);
 /* Random numbers, uniform in [0, 1) or normal with mean 0 and variance 1, for arrays of float, double, __half and
  * __nv_bfloat16. Number i depends on the seed and on i alone, and has the same bits on every GPU and on the CPU
  * stand-in. (Philox 4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; normal numbers by
@@ -1963,6 +1975,14 @@ template <class Item> gk_array<Item>::~gk_array() { gk__array_destroy(items, str
 template <class Item> void gk_array<Item>::copy_from(const Item *host, const char *file, int line) {
   gk__array_copy(items, host, item_count * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
 }
+template <class Item> void gk_array<Item>::copy_from(const Item *host, size_t n, const char *file, int line) {
+  if (n <= item_count || gk__array_has(item_count, n, false, file, line))
+    gk__array_copy(items, host, n * sizeof(Item), cudaMemcpyHostToDevice, stream, file, line);
+}
+template <class Item> void gk_array<Item>::copy_to(Item *host, size_t n, const char *file, int line) const {
+  if (n <= item_count || gk__array_has(item_count, n, false, file, line))
+    gk__array_copy(host, items, n * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
+}
 template <class Item> void gk_array<Item>::copy_to(Item *host, const char *file, int line) const {
   gk__array_copy(host, items, item_count * sizeof(Item), cudaMemcpyDeviceToHost, stream, file, line);
 }
@@ -2104,17 +2124,22 @@ bool gk_allclose(const Item *a, const Other *b, size_t n, double rtol, double at
   gk__host_items<Other> items_b = {b};
   return gk__allclose<Item, Other>(items_a, items_b, n, rtol, atol, mismatch);
 }
+/* Whether two arrays have as many elements; if not, the handler is told. */
+inline bool gk__allclose_has(size_t a_items, size_t b_items, const char *file, int line) {
+  if (a_items == b_items) return true;
+  gk__check_begin();
+  gk__check_cuda(
+      gk__fail(cudaErrorInvalidValue, "gk_allclose: one array has %zu elements, the other %zu", a_items, b_items),
+      "gk_allclose", file, line);
+  return false;
+}
 template <class Item, class Other>
 bool gk_allclose(const gk_array<Item> &a, const gk_array<Other> &b, double rtol, double atol, gk_mismatch *mismatch,
                  const char *file, int line) {
   gk__device_items<Item> items_a = {a, file, line, {}};
   gk__device_items<Other> items_b = {b, file, line, {}};
-  if (a.size() == b.size()) return gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
-  gk__check_begin();
-  gk__check_cuda(
-      gk__fail(cudaErrorInvalidValue, "gk_allclose: one array has %zu elements, the other %zu", a.size(), b.size()),
-      "gk_allclose", file, line);
-  return false;
+  return gk__allclose_has(a.size(), b.size(), file, line) &&
+         gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
 }
 template <class Item, class Other>
 bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double atol, gk_mismatch *mismatch,
@@ -2122,6 +2147,12 @@ bool gk_allclose(const gk_array<Item> &a, const Other *b, double rtol, double at
   gk__device_items<Item> items_a = {a, file, line, {}};
   gk__host_items<Other> items_b = {b};
   return gk__allclose<Item, Other>(items_a, items_b, a.size(), rtol, atol, mismatch);
+}
+template <class Item, class Range, class>
+bool gk_allclose(const gk_array<Item> &a, const Range &b, double rtol, double atol, gk_mismatch *mismatch,
+                 const char *file, int line) {
+  return gk__allclose_has(a.size(), static_cast<size_t>(b.size()), file, line) &&
+         gk_allclose(a, b.data(), rtol, atol, mismatch, file, line);
 }
 
 } // GK__NAMESPACE(KERNELS)
@@ -4960,11 +4991,12 @@ template <class Item> struct gk__progression {
 template <class Output, class Value> cudaError_t gk_fill(Output &&output, size_t n, Value value, cudaStream_t stream) {
   return gk_iota(output, n, value, Value(0), stream);
 }
-template <class Output, class Value>
-cudaError_t gk_iota(Output &&output, size_t n, Value begin, Value increment, cudaStream_t stream) {
+template <class Output, class Begin, class Increment>
+cudaError_t gk_iota(Output &&output, size_t n, Begin begin, Increment increment, cudaStream_t stream) {
   typedef typename gk__known<gk__item_of_array<Output>>::type Item;
   typedef typename gk__carried<Item>::type Acc;
-  const gk__progression<Acc> values = {gk__convert<Acc, Value>::from(begin), gk__convert<Acc, Value>::from(increment)};
+  const gk__progression<Acc> values = {gk__convert<Acc, Begin>::from(begin),
+                                       gk__convert<Acc, Increment>::from(increment)};
   return gk__copy_array("gk_iota", gk_computed<Acc>(values), gk__known_output(gk__pointer_to(output)), n, stream);
 }
 

@@ -258,6 +258,7 @@ TEST(allclose_of_arrays) {
   gk_array<double> y(wide);
   EXPECT(gk_allclose(x, y, 0, 0));
   EXPECT(gk_allclose(x, wide.data(), 0, 0));
+  EXPECT(gk_allclose(x, wide, 0, 0));
   EXPECT(gk_allclose(gk_array<float>(), gk_array<int>(), 0, 0));
   y.set(4500, wide[4500] + 1);
   y.set(1024, wide[1024] + 2);
@@ -271,4 +272,18 @@ TEST(allclose_of_arrays) {
   remembering r;
   EXPECT(!gk_allclose(x, gk_array<float>(3), 0, 0));
   r.expect(cudaErrorInvalidValue, __LINE__ - 1, "one array has 5000 elements, the other 3");
+}
+
+TEST(first_elements) {
+  const std::vector<int> host = {1, 2, 3, 4, 5};
+  gk_array<int> x(host);
+  int some[5] = {9, 9, 9, 9, 9};
+  x.copy_to(some, host.size() - 2);
+  EXPECT(some[2] == 3 && some[3] == 9);
+  some[0] = 7;
+  x.copy_from(some, host.size() - 4);
+  EXPECT(x.get(0) == 7 && x.get(1) == 2);
+  remembering r;
+  x.copy_to(some, host.size() + 1);
+  r.expect(cudaErrorInvalidValue, __LINE__ - 1, "an array of 5 elements cannot be copied from or to a range of 6");
 }
