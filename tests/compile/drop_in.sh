@@ -86,8 +86,8 @@ command_of() {
     ;;
   esac
   case +$ways+ in *+clang+*) command="clang++${command#"$(setting cxx)"}" ;; esac
-  # Where nobody links an object, the host's compiler makes none. What a GPU runs, and whose symbols are compared, is as
-  # users have it on the host, too; the typed functions of the C API take half a minute that way.
+  # The host's compiler makes no object that is not linked. An object that runs on a GPU, or whose symbols are compared,
+  # is compiled as users compile it; the typed functions of the C API take half a minute that way.
   case $(setting backend):$1 in
   *:all@*) command="$(echo "$command" | sed 's/ -O3 / -O0 /') -Xcompiler=-fsyntax-only" ;;
   gpu:* | *:part@*) ;;

@@ -84,8 +84,8 @@ TEST(rounding_to_tf32) {
   EXPECT_EQ(hook_round_to_tf32(0x80000fffu), 0x80000000u); /* denormals too */
 }
 
-/* Whoever rounds, the pass before the product or the copy engine, does it so: in either operand, stored in either order,
- * in rows that are aligned or not. Each row of A (each column of B) has one value, which meets ones. */
+/* The pass before the product and the copy engine round alike: in either operand, stored in either order, in rows that
+ * are aligned or not. Each row of A (each column of B) has one value, which meets ones. */
 static void check_rounding(gk_plan plan, int trans, size_t pad, bool in_b) {
   const unsigned special[] = {0x3f801000u, 0x3f803000u, 0xbf805000u, 0x3f801001u, 0x3f800fffu, 0x7f7fffffu,
                               0xff7ff000u, 0x7f7fefffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffffffffu,

@@ -288,7 +288,7 @@ __attribute__((always_inline)) CUDA_CPU_QUIET void suspend(worker *w, bool spinn
   be_patient(w);
 }
 
-/* Of a thread that polls: others first; when there is nobody but pollers, the other workers. */
+/* By a thread that polls: other threads run first; if all of them poll, the other workers do. */
 CUDA_CPU_UNTRACED CUDA_CPU_ENTRY void yield() {
   worker *w = this_worker();
   if (__atomic_load_n(&w->job->failed, __ATOMIC_RELAXED)) abandon(w);
