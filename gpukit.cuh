@@ -794,9 +794,9 @@ using gk__range_of =
  *   printf("%g\n", sum.get(0));
  *
  * A lambda of device code captures x.data() and not x, which cannot be copied. New elements have no value. Memory is
- * allocated and freed in the order of the stream, copies are on the stream, and
- * functions that copy wait for it. A failure goes to the handler of GK_CHECK. If that returns, an array that was not
- * allocated is empty, and host memory is as it was. Items are trivially copyable. */
+ * allocated and freed in the order of the stream, copies are on the stream, and functions that copy wait for it. A
+ * failure goes to the handler of GK_CHECK. If that returns, an array that was not allocated is empty, and host memory
+ * is as it was. Items are trivially copyable. */
 template <class Item> class gk_array {
 public:
   typedef Item value_type;
@@ -3386,6 +3386,14 @@ GK__D void gk__accumulate_items(Acc (&accumulator)[Accumulators], const Item *it
     if (j < item_count) acc = operation(acc, gk__lift<Acc, Item>::from(item[j], i + j));
   }
 }
+/* A thread's accumulators, from left to right. */
+template <unsigned Accumulators, class Acc, class Operator>
+GK__D Acc gk__fold_accumulators(const Acc (&accumulator)[Accumulators], const Operator &operation) {
+  Acc value = accumulator[0];
+  GK__UNROLL
+  for (unsigned j = 1; j < Accumulators; j++) value = operation(value, accumulator[j]);
+  return value;
+}
 template <class Item> GK__D void gk__unpack_vector(Item *item, const gk__word16 &vector) {
   const size_t bytes = gk__reduce_tile<Item>::vector_width * sizeof(Item);
   memcpy(static_cast<void *>(item), &vector, bytes < sizeof(vector) ? bytes : sizeof(vector));
@@ -3577,10 +3585,7 @@ GK__D Acc gk__reduce_partition(const Item *input, size_t n, const Operator &oper
                            edge_vectors);
     }
   }
-  Acc value = accumulator[0];
-  GK__UNROLL
-  for (unsigned j = 1; j < accumulation::accumulators; j++) value = operation(value, accumulator[j]);
-  return value;
+  return gk__fold_accumulators(accumulator, operation);
 }
 
 /* The same for a computed input, in the same order: vectors are as long as those of an array. */
@@ -3610,11 +3615,7 @@ GK__D Acc gk__reduce_partition(const gk__computed<Item, Func> &input, size_t n, 
       gk__accumulate_items(accumulator, item[v], first_idx, left, operation);
     }
   }
-  Acc value = accumulator[0];
-  GK__UNROLL
-  for (unsigned j = 1; j < gk__accumulation<Operator, Item>::accumulators; j++)
-    value = operation(value, accumulator[j]);
-  return value;
+  return gk__fold_accumulators(accumulator, operation);
 }
 
 /* Input: a pointer, or a computed input. */
@@ -3920,24 +3921,19 @@ inline gk__matrix_plan gk__plan_columns(gk__matrix_plan plan, unsigned vector_wi
   return plan;
 }
 
-/* The elements i, i + 1 ... of a row of n. */
-template <unsigned Width, class Item>
-GK__D void gk__load_row_items(Item (&item)[Width], const Item *row_items, size_t i, size_t n, bool aligned) {
-  if (aligned && Width * sizeof(Item) == 16 && i + Width <= n) {
-    const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items + i);
-    memcpy(static_cast<void *>(item), &word, sizeof(item));
-    return;
-  }
+/* The elements i, i + 1 ... of a row of n: one by one, which is how those of a computed input are loaded, or as a
+ * vector. */
+template <unsigned Width, class Input, class Item>
+GK__D void gk__load_row_items(Item (&item)[Width], const Input &row_items, size_t i, size_t n, bool = false) {
   GK__UNROLL
   for (unsigned j = 0; j < Width; j++)
     if (i + j < n) item[j] = row_items[i + j];
 }
-template <unsigned Width, class Item, class Func>
-GK__D void gk__load_row_items(Item (&item)[Width], const gk__computed<Item, Func> &row_items, size_t i, size_t n,
-                              bool) {
-  GK__UNROLL
-  for (unsigned j = 0; j < Width; j++)
-    if (i + j < n) item[j] = row_items[i + j];
+template <unsigned Width, class Item>
+GK__D void gk__load_row_items(Item (&item)[Width], const Item *const &row_items, size_t i, size_t n, bool aligned) {
+  if (!aligned || Width * sizeof(Item) != 16 || i + Width > n) return gk__load_row_items(item, row_items, i, n);
+  const gk__word16 word = *reinterpret_cast<const gk__word16 *>(row_items + i); /* by one load */
+  gk__unpack_vector(item, word);
 }
 
 /* By one thread: the vectors thread, thread + stride ... of a row, in the order of a thread of gk_reduce. */
@@ -3961,10 +3957,7 @@ GK__D Acc gk__fold_row(const Input &row_items, const gk__matrix_plan &plan, size
                            operation);
     }
   }
-  Acc value = accumulator[0];
-  GK__UNROLL
-  for (unsigned j = 1; j < sizeof(accumulator) / sizeof(Acc); j++) value = operation(value, accumulator[j]);
-  return value;
+  return gk__fold_accumulators(accumulator, operation);
 }
 
 /* By one thread: folds the slots begin, begin + stride ... below end, for which it waits. Four of them are loaded at a
@@ -4130,8 +4123,8 @@ __global__ void __launch_bounds__(GK__REDUCE_THREADS, 4)
 
 /* What gk_reduce requires of its arrays, for a matrix of this shape and so many outputs. */
 template <class Input, class Out>
-cudaError_t gk__check_matrix(const char *call, const Input &input, const Out *output, const gk__matrix_plan &shape,
-                             size_t output_count) {
+cudaError_t gk__check_matrix_call(const char *call, const Input &input, const Out *output, const gk__matrix_plan &shape,
+                                  size_t output_count) {
   const size_t item_bytes = sizeof(typename gk__source<Input>::item_type), most = static_cast<size_t>(-1);
   const size_t n = shape.row_count && shape.col_count ? (shape.row_count - 1) * shape.leading_dim + shape.col_count : 0;
   if (shape.leading_dim < shape.col_count)
@@ -4161,7 +4154,7 @@ cudaError_t gk__reduce_rows(const Input &input, Out *output, const gk__matrix_pl
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef typename gk__working<Functor>::type Acc;
   gk__clear_detail();
-  GK_TRY(gk__check_matrix("gk_reduce_rows", input, output, shape, shape.row_count));
+  GK_TRY(gk__check_matrix_call("gk_reduce_rows", input, output, shape, shape.row_count));
   if (shape.row_count == 0) return cudaSuccess;
   return gk__launch_matrix<Acc>("gk_reduce_rows", GK__KERNEL(gk__reduce_rows_kernel<Input, Out, Functor>), input,
                                 output,
@@ -4175,7 +4168,7 @@ cudaError_t gk__reduce_columns(const Input &input, Out *output, const gk__matrix
   typedef typename gk__functor<Operator, Item>::reduce Functor;
   typedef typename gk__working<Functor>::type Acc;
   gk__clear_detail();
-  GK_TRY(gk__check_matrix("gk_reduce_columns", input, output, shape, shape.col_count));
+  GK_TRY(gk__check_matrix_call("gk_reduce_columns", input, output, shape, shape.col_count));
   if (shape.col_count == 0) return cudaSuccess;
   const gk__matrix_plan plan = gk__plan_columns(shape, gk__reduce_tile<Item>::vector_width, sizeof(gk__slot<Acc>));
   if (plan.blocks < plan.pieces)
@@ -4804,7 +4797,7 @@ cudaError_t gk__scan_matrix(const char *call, const Input &input, Out *output, c
   const size_t outputs =
       shape.row_count && shape.col_count ? (shape.row_count - 1) * shape.leading_dim + shape.col_count : 0;
   gk__clear_detail();
-  GK_TRY(gk__check_matrix(call, input, output, shape, outputs));
+  GK_TRY(gk__check_matrix_call(call, input, output, shape, outputs));
   if (outputs == 0) return cudaSuccess;
   if (shape.col_count <= GK__SCAN_WARP_COLS || shape.row_count >= GK__SCAN_WARP_ROWS) {
     const size_t blocks = gk_ceil_div(shape.row_count, rows_of_block);
