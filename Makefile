@@ -114,11 +114,10 @@ build = @tests/build.sh $@ $< $(filter %/runtime.o,$^) $(needs)
 export BUILD V GROUP backend alone
 settings = $(settings.$1) 'compile $(compile.$1)' 'plain $(plain.$1)' 'ahead $(or $(ahead.$1),$(compile.$1))' \
            'link $(call link,$1)'
-# Other tools or flags than last time rebuild all of a configuration ...
+# Other tools or flags than last time rebuild all of a configuration (several makes may run at the same time) ...
 $(BUILD)/%/flags: FORCE
 	@mkdir -p $(@D)
-	@printf '%s\n' $(call settings,$*) >$@.new
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+	@new=$@.$$$$ && printf '%s\n' $(call settings,$*) >$$new && if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 # ... and an edited header what includes it. Older makes look for a way to make these files.
 -include $(wildcard $(BUILD)/*/*.d)
 %.d: ;
@@ -132,7 +131,7 @@ $(BUILD)/host/cuda_to_cpp: tests/cpu/cuda_to_cpp.c $(BUILD)/host/flags
 apart := help cpu charts plots bench-compile test-ports format check-format clean
 include $(if $(filter-out $(apart),$(or $(MAKECMDGOALS),help)),$(BUILD)/checks.$(backend).mk)
 $(BUILD)/checks.%.mk: tests/checks.sh tests/checks.txt tests/compile/cases.txt $(BUILD)/tools/flags
-	@tests/checks.sh $* $(if $(has_nvcc),'$(NVCC)' $(NVCCS)) >$@.new && mv $@.new $@
+	@tests/checks.sh $* $(if $(has_nvcc),'$(NVCC)' $(NVCCS)) >$@.$$$$ && mv $@.$$$$ $@
 settings.tools = '$(has_nvcc) $(NVCCS) $(wildcard examples/*.cu tests/standin/programs/*.cu tests/lessons/prototypes/*.cu)'
 #:
 #: run           takes a photograph through the library, into build/tour (PHOTO=mine.ppm: another one)
